@@ -1,7 +1,7 @@
-//! What a session costs in the ledger: `cargo bench -p regatta-backends --bench ledger`.
+//! Time that a session costs in the ledger: `cargo bench -p regatta-backends --bench ledger`.
 //!
-//! Sessions in batches of 500, as scorers send them: recorded with their scores, or recorded with a question and settled
-//! afterwards. PostgreSQL is the one of `REGATTA_TEST_POSTGRES_URL`, or a private one on this machine.
+//! Sessions in batches of 500, as scorers send them: recorded with their scores, or recorded with a question and settled afterwards.
+//! PostgreSQL is the server of `REGATTA_TEST_POSTGRES_URL`, or a private one on this machine.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement may fail loudly, and prints its result")]
 
@@ -24,7 +24,7 @@ use serde_json::json;
 const BATCH: u32 = 500;
 const BATCHES: u32 = 100;
 
-/// A compressed transcript of a short session, in bytes.
+/// Size of the compressed transcript of a short session, in bytes.
 const TRANSCRIPT: usize = 2000;
 
 #[tokio::main]

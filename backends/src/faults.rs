@@ -29,13 +29,14 @@ pub trait Fate: Send + Sync {
     /// When the reply is lost.
     fn after(&self) -> BoxFuture<'_, Result<(), Trouble>>;
 
-    /// Whether the broker loses the next job after it has confirmed it.
+    /// `true` if the broker loses the next job after it has confirmed it.
     fn loses(&self) -> bool;
 
-    /// Whether the next report comes twice, as from a publisher that has not heard of its confirmation.
+    /// `true` if the next report arrives twice, as from a publisher that did not receive its confirmation.
     fn doubles(&self) -> bool;
 
-    /// Hears of reports whose confirmation the process has heard: it acknowledges their jobs. Until then it may lose them, whatever the queue has.
+    /// Called with reports whose confirmation the process has received, so that it acknowledges their jobs. Before, it may lose the
+    /// reports, even if they are in the queue.
     fn reported(&self, reports: &[Report]);
 
     /// Takes the connection of a new consumer, to cut it when it pleases.
@@ -73,18 +74,18 @@ impl Troubles {
         self.0.connected(connection);
     }
 
-    /// Those of `jobs` that reach their queue.
+    /// Returns the jobs that reach their queue.
     pub(crate) fn jobs(&self, jobs: Vec<Job>) -> Vec<Job> {
         jobs.into_iter().filter(|_| !self.0.loses()).collect()
     }
 
-    /// `reports` as they reach their queue.
+    /// Returns the reports as they reach their queue, some of them twice.
     pub(crate) fn reports(&self, reports: Vec<Report>) -> Vec<Report> {
         let copies = |report| std::iter::repeat_n(report, if self.0.doubles() { 2 } else { 1 });
         reports.into_iter().flat_map(copies).collect()
     }
 
-    /// `reports` are confirmed.
+    /// Tells the fate that `reports` are confirmed.
     pub(crate) fn reported(&self, reports: &[Report]) {
         self.0.reported(reports);
     }

@@ -1,37 +1,37 @@
-//! State of a role's writes to its stores, so that nothing more is paid for while they fail.
+//! Health of a role's writes to its stores, so that no more money is spent while they fail.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::time::Instant;
 
-/// State of the writes of one role; clones share it.
+/// Health of the writes of one role; clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct StoreHealth(Arc<Mutex<Option<Stalled>>>);
 
-/// Nothing could be written for a while.
+/// An ongoing failure of writes.
 #[derive(Debug, Clone)]
 pub struct Stalled {
-    /// When it failed for the first time since it last succeeded.
+    /// Time of the first failure since the last success.
     pub since: Instant,
-    /// The last failure, in words.
+    /// The last error, in words.
     pub reason: String,
 }
 
 impl StoreHealth {
-    /// Since when and why nothing can be written; `None` while it can.
+    /// The ongoing failure; `None` if the last write succeeded.
     #[must_use]
     pub fn stalled(&self) -> Option<Stalled> {
         self.locked().clone()
     }
 
-    /// A try has failed.
+    /// Records a failed write.
     pub fn fails(&self, reason: &str) {
         let mut state = self.locked();
         let since = state.as_ref().map_or_else(Instant::now, |stalled| stalled.since);
         *state = Some(Stalled { since, reason: reason.to_owned() });
     }
 
-    /// A try has succeeded.
+    /// Records a successful write.
     pub fn succeeds(&self) {
         *self.locked() = None;
     }

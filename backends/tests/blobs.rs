@@ -1,4 +1,4 @@
-//! What every blob store does, checked with a directory and with an S3 server; then what only one of them can do.
+//! Rules that every blob store obeys, checked with a directory and an S3 server; then rules of one store alone.
 #![expect(clippy::unwrap_used, reason = "a test's own steps fail the test")]
 
 #[cfg(not(feature = "cluster"))]
@@ -174,7 +174,7 @@ async fn many_writers_of_one_key_leave_one_of_their_values(blobs: &Blobs) {
 async fn nothing_unfinished_is_left_behind_or_listed() {
     let folder = tempfile::tempdir().unwrap();
     let blobs = in_directory(&folder);
-    // As a crash of another process of the same number would leave it.
+    // Left by a crash of another process with the same id.
     let stale = folder.path().join(".unfinished").join(format!("{}-0", std::process::id()));
     std::fs::write(&stale, b"half").unwrap();
     blobs.put("a", Bytes::from_static(b"whole")).await.unwrap();
@@ -234,7 +234,7 @@ async fn an_error_of_the_service_names_the_object_and_the_reason() {
     let place = format!("s3://{}/p/k", server.bucket);
     let error = blobs.put("k", Bytes::from_static(b"x")).await.unwrap_err().to_string();
     assert!(error.starts_with(&format!("failed to write {place}: SignatureDoesNotMatch")), "{error}");
-    // Not "there is no such object": that would be a wrong answer.
+    // Not "there is no such object", which would be a wrong answer.
     assert!(matches!(blobs.get("k").await, Err(BlobError::S3 { .. })));
     assert!(matches!(blobs.put_content(Bytes::new()).await, Err(BlobError::S3 { .. })));
 }
@@ -258,7 +258,7 @@ async fn a_bucket_or_prefix_that_cannot_be_one_is_refused() {
     }
 }
 
-// The words of the rules above.
+// Helpers of the rules above.
 
 fn in_directory(folder: &TempDir) -> Blobs {
     Blobs::directory(folder.path()).unwrap()
@@ -280,7 +280,7 @@ fn config(server: &regatta_tests::S3Config, prefix: &str) -> S3Config {
     }
 }
 
-/// The one thing that is not as in production: credentials come from the test, not from the environment.
+/// The one difference to production: credentials come from the test, not from the environment.
 fn loader(server: &regatta_tests::S3Config) -> aws_config::ConfigLoader {
     let credentials = aws_sdk_s3::config::Credentials::new(&server.access_key, &server.secret_key, None, None, "test");
     aws_config::defaults(aws_config::BehaviorVersion::latest()).credentials_provider(credentials)

@@ -1,4 +1,4 @@
-//! Reading sweeps once.
+//! Reads each sweep and each data set once, and keeps the latest ones.
 
 use futures::future::BoxFuture;
 use std::collections::BTreeMap;
@@ -14,31 +14,31 @@ use tokio::sync::OnceCell;
 
 use crate::{Sweep, load_dataset};
 
-/// Sweeps and data sets kept in memory at once; an evicted one is simply read again.
+/// Most sweeps, and most data sets, kept in memory at once; an evicted one is read again.
 const KEPT: NonZeroUsize = NonZeroUsize::new(32).unwrap();
 
-/// Why a sweep cannot be read or stored.
+/// A sweep or data set that cannot be read or stored.
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogError {
-    /// Blobs failed.
+    /// The blob store failed.
     #[error(transparent)]
     Blobs(#[from] BlobError),
-    /// Not in Blobs.
+    /// The blob store has no such key.
     #[error("{key} is not in the blob store; is this process pointed at the same store as the coordinator?")]
     Missing {
-        /// What was looked for.
+        /// Key of the missing blob.
         key: String,
     },
-    /// Content and name do not agree.
+    /// The content of a blob has another digest than its key says.
     #[error("{key} does not match its digest; the blob store is damaged")]
     Damaged {
-        /// What was read.
+        /// Key of the damaged blob.
         key: String,
     },
-    /// Not the document that was expected.
+    /// A stored document is not the JSON that was expected.
     #[error("failed to read a stored document: {0}")]
     Json(#[from] serde_json::Error),
-    /// Written by another version.
+    /// The lock was written in a version that this build does not read.
     #[error("the sweep's lock has version {found}, this build reads {}: upgrade the older side", SweepLock::VERSION)]
     Version {
         /// The version found.
@@ -47,18 +47,18 @@ pub enum CatalogError {
     /// This build does not know the benchmark.
     #[error("unknown benchmark {:?}; known: {known}", name.as_str())]
     UnknownBenchmark {
-        /// As written.
+        /// The name, as the lock has it.
         name: BenchmarkName,
-        /// Names of those that it knows.
+        /// The benchmarks of this build, separated by commas.
         known: String,
     },
     /// The data set is malformed.
     #[error(transparent)]
     Data(#[from] DataError),
-    /// No such selection of items.
+    /// The lock selects items in a way that this data set does not have.
     #[error(transparent)]
     Select(#[from] SelectError),
-    /// The id does not fit.
+    /// A stored id is malformed.
     #[error(transparent)]
     Id(#[from] regatta_proto::IdError),
     /// This build selects other items than the one that planned the sweep.
@@ -66,19 +66,19 @@ pub enum CatalogError {
         "{benchmark} {setting}: the lock counts {locked} items, this build selects {found}; run it with the version that planned it"
     )]
     SelectionChanged {
-        /// The benchmark.
+        /// The benchmark whose items differ.
         benchmark: BenchmarkName,
-        /// The setting.
+        /// The setting whose items differ.
         setting: Setting,
-        /// Items in the lock.
+        /// Number of items in the lock.
         locked: u32,
-        /// Items selected now.
+        /// Number of items that this build selects.
         found: usize,
     },
 }
 
 impl CatalogError {
-    /// `true` if the blob store could not be reached. Everything else is wrong with one sweep or data set, and says nothing of others.
+    /// `true` if the blob store could not be reached. All other errors are about one sweep or data set alone.
     #[must_use]
     pub fn is_outage(&self) -> bool {
         match self {
@@ -96,9 +96,9 @@ impl CatalogError {
     }
 }
 
-/// Read at most once, however many ask at the same time.
+/// A document that is read at most once, however many callers ask at the same time.
 type Once<T> = Arc<OnceCell<Arc<T>>>;
-/// What has been read lately, by its name.
+/// The documents used most recently, by name.
 type Recent<K, T> = Arc<Mutex<LruCache<K, Once<T>>>>;
 
 /// Sweeps by the digest of their lock, read from Blobs at first use. Cheap to clone.
@@ -178,7 +178,7 @@ impl Catalog {
         })
     }
 
-    /// Enters a sweep that was put together elsewhere: nothing of it is read, and its benchmarks need not be among those of this build.
+    /// Adds a sweep that was assembled elsewhere. Nothing is read, and its benchmarks need not be among those of this build.
     #[must_use]
     pub fn keep(&self, sweep: Sweep) -> Arc<Sweep> {
         let sweep = Arc::new(sweep);
@@ -200,7 +200,7 @@ impl Catalog {
     }
 }
 
-/// The cell that all callers interested in `key` share, so that each document is read once however many ask at the same time.
+/// Returns the cell that all callers of `key` share, so that concurrent callers read the document once.
 fn slot<K: std::hash::Hash + Eq, T: ?Sized>(cache: &Mutex<LruCache<K, Once<T>>>, key: K) -> Once<T> {
     cache.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(key, Arc::default).clone()
 }

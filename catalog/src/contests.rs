@@ -1,4 +1,4 @@
-//! The contests of an adaptive sweep, one for each benchmark and setting: from its lock, and from the sessions that were bought.
+//! The contests of an adaptive sweep, one for each benchmark and setting, made of its lock and of the sessions that have been bought.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,20 +12,20 @@ use regatta_proto::{
 
 use crate::{Release, Sweep};
 
-/// Why a setting cannot be decided.
+/// A setting whose question cannot be decided.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecideError {
-    /// No such metric.
+    /// The setting has no metric of this name.
     #[error("{setting} has no metric {metric:?}; known: {known}")]
     UnknownMetric {
         /// The setting.
         setting: Setting,
-        /// What was asked for.
+        /// The name that was asked for.
         metric: String,
-        /// Its metrics.
+        /// Names of the setting's metrics, separated by commas.
         known: String,
     },
-    /// A metric that no sequence is known for.
+    /// A metric that no confidence sequence is known for.
     #[error(
         "{metric} of {setting} is no mean over items with a smallest and a largest value, and only such metrics can be decided by; \
          {choice}"
@@ -35,7 +35,7 @@ pub enum DecideError {
         setting: Setting,
         /// The metric.
         metric: String,
-        /// What to do.
+        /// The advice that ends the message: metrics that can be decided by, or to leave the question out.
         choice: String,
     },
 }
@@ -46,13 +46,13 @@ pub struct SweepContest<'s> {
     pub benchmark: &'s BenchmarkName,
     /// Setting.
     pub setting: &'s Setting,
-    /// Scoring rule of the metric.
+    /// Scoring rule that computes the metric.
     pub evaluator: Evaluator,
-    /// What is decided by.
+    /// The metric whose means are compared.
     pub metric: Metric,
     /// Contestants, by position.
     pub models: Vec<&'s ModelRef>,
-    /// The contest of these.
+    /// The contest between these models.
     pub contest: Contest,
     /// Cells by contestant and trial.
     pub cells: Vec<Vec<CellIndex>>,
@@ -157,20 +157,20 @@ pub fn contests(sweep: &Sweep) -> Result<Vec<SweepContest<'_>>, DecideError> {
     Ok(found)
 }
 
-/// `true` if sessions of `item` can have the metric's value.
+/// `true` if sessions of `item` can have a value of the metric.
 fn is_about(suite: &dyn Suite, evaluator: Evaluator, metric: &Metric, item: ItemIndex) -> bool {
     let Measure::Mean { value } = &metric.measure else { return false };
     suite.score_failure(item, &[evaluator]).get(&evaluator).is_some_and(|score| score.values.contains_key(value))
 }
 
-/// Items of each unit that the metric is about.
+/// Number of items in each unit that the metric is about.
 fn sizes(release: &Release, counts: &[bool]) -> Vec<u32> {
     let from = std::iter::once(0).chain(release.ends.iter().copied());
     from.zip(&release.ends).map(|(from, end)| counts[from..*end].iter().filter(|is| **is).count() as u32).collect()
 }
 
 impl SweepContest<'_> {
-    /// Sessions that each cell must have before `round` can be looked at, of the contestants `live`.
+    /// Sessions that each cell of the contestants in `live` needs before `round` can be evaluated.
     #[must_use]
     pub fn sessions_of(&self, round: Round, live: &[usize]) -> Vec<(CellIndex, u32)> {
         let items = self.release.items_of(round.units) as u32;
@@ -184,8 +184,8 @@ impl SweepContest<'_> {
         rows.iter().filter_map(|row| Some((row.item, self.score(row)?))).collect()
     }
 
-    /// The scores of all units that are released whole. `released` says how many sessions a cell has, `known` the scores of those that have
-    /// one. A session without a score may have any.
+    /// The scores of all units that have been released as a whole. `released` returns the number of a cell's sessions, `known` has the
+    /// scores of those that have one. A session without a score counts as 0 in the lower sum and as 1 in the upper one.
     #[must_use]
     pub fn scores<'r>(
         &self,
@@ -201,7 +201,7 @@ impl SweepContest<'_> {
         self.cells.iter().map(|trials| trials.iter().map(of_cell).collect()).collect()
     }
 
-    /// The items that a cell with so many sessions has.
+    /// The items that a cell has after `released` sessions.
     #[must_use]
     pub fn bought(&self, released: usize) -> &[ItemIndex] {
         &self.release.items[..released.min(self.release.items.len())]

@@ -10,12 +10,12 @@ use std::collections::BTreeMap;
 use regatta_benchmarks::Suite;
 use regatta_proto::{BenchmarkName, Digest, ItemIndex};
 
-/// Items in the order in which they are bought.
+/// Items in the order in which an adaptive sweep buys them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Release {
     /// All selected items.
     pub items: Vec<ItemIndex>,
-    /// Items of the first unit, of the first two, and so on.
+    /// Number of items in the first unit, in the first two units, and so on.
     pub ends: Vec<usize>,
 }
 
@@ -49,7 +49,7 @@ impl Release {
         from.zip(&self.ends).map(|(from, end)| (end - from) as u32).collect()
     }
 
-    /// Items of the first `units` units.
+    /// Number of items in the first `units` units.
     #[must_use]
     pub fn items_of(&self, units: usize) -> usize {
         units.checked_sub(1).and_then(|last| self.ends.get(last)).copied().unwrap_or(0)

@@ -14,12 +14,12 @@ use serde::{Deserialize, Serialize};
 
 /// Compression level: on a batch of transcripts 3 costs twice the time of 1 and saves a third of the space.
 const LEVEL: i32 = 1;
-/// Longest line read, in bytes: a damaged segment must not take the process with it.
+/// Longest line read, in bytes, so that a damaged segment cannot exhaust the memory of the process.
 const LINE_BYTES_MAX: u64 = 256 << 20;
-/// Digits of its content's digest that a segment is called by.
+/// Hexadecimal digits of its content's digest in the name of a segment.
 const DIGITS: usize = 16;
 
-/// Why a segment could not be written or read.
+/// A segment that cannot be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum SegmentError {
     /// Blobs failed.
@@ -31,13 +31,13 @@ pub enum SegmentError {
     /// Compression failed.
     #[error("failed to compress or decompress a segment: {0}")]
     Compression(#[from] std::io::Error),
-    /// Its content is not what was written: what would be read from it may be another conversation.
+    /// The content has another digest than the name says, so a transcript read from it may belong to another session.
     #[error("the segment {segment} is damaged: its content has another digest than its name says")]
     Damaged {
         /// The segment.
         segment: String,
     },
-    /// There is no such line.
+    /// The segment has fewer lines.
     #[error("the segment {segment} has no line {line}")]
     Missing {
         /// The segment.
@@ -73,28 +73,28 @@ pub struct StoredTranscript {
     pub attempt: u32,
     /// That attempt.
     pub attempt_id: AttemptId,
-    /// The rest of its report; lines of older versions do not have it.
+    /// Circumstances of the attempt; `None` in lines of older versions.
     pub reported: Option<Reported>,
-    /// What happened.
+    /// The record of the session.
     pub transcript: Transcript,
 }
 
 /// Circumstances of an attempt, as its worker reported them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reported {
-    /// Who tried.
+    /// The worker that made the attempt.
     pub worker: WorkerId,
-    /// When it began.
+    /// Start of the attempt.
     pub started_at: Timestamp,
-    /// When it ended.
+    /// End of the attempt.
     pub ended_at: Timestamp,
-    /// How it ended.
+    /// The result of the attempt.
     pub outcome: Outcome,
 }
 
 impl StoredTranscript {
-    /// The report that the line was written from, of a sweep whose lock has the digest `lock`. `reported` is what the line itself says, or,
-    /// where it is of an older version, what `attempts.jsonl` says.
+    /// The report that the line was written from, for the sweep whose lock has the digest `lock`. `reported` comes from the line itself or,
+    /// for a line of an older version, from `attempts.jsonl`.
     #[must_use]
     pub fn into_outcome(self, sweep: SweepId, lock: Digest, reported: Reported) -> SessionOutcome {
         let Reported { worker, started_at, ended_at, outcome } = reported;
@@ -122,7 +122,7 @@ struct Line {
     transcript: Transcript,
 }
 
-/// Name of a line's item. Before lines had a `position`, that was all that they told.
+/// Identifies the item of a line. Lines of older versions have the benchmark's id instead of a `position`.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum ItemKey {
@@ -150,7 +150,8 @@ impl TryFrom<Line> for StoredTranscript {
     }
 }
 
-/// Writes the transcripts of `outcomes`, all of one sweep, each with the benchmark's id of its item, as one segment. Its name is its content, so writing it again is harmless.
+/// Writes the transcripts of `outcomes`, all of one sweep, each with the benchmark's id of its item, as one segment. Its name is its
+/// content, so writing it again is harmless.
 ///
 /// # Errors
 /// When Blobs fail.

@@ -15,7 +15,7 @@ use crate::{CatalogError, Release};
 
 /// A planned sweep: its lock, its grid, its loaded data sets and the items of each cell.
 pub struct Sweep {
-    /// Its id.
+    /// Id of the sweep.
     pub id: SweepId,
     /// Digest of the bytes that `lock` was read from.
     pub digest: Digest,
@@ -24,9 +24,9 @@ pub struct Sweep {
     cells: Vec<Cell>,
     suites: BTreeMap<BenchmarkName, Arc<dyn Suite>>,
     selected: BTreeMap<(BenchmarkName, Setting), Arc<[ItemIndex]>>,
-    /// Of benchmarks whose calls wait for others.
+    /// Turns of the benchmarks whose calls wait for a process.
     turns: BTreeMap<BenchmarkName, Semaphore>,
-    /// Of an adaptive sweep: the order in which items are bought.
+    /// Orders in which an adaptive sweep buys the items; empty for other sweeps.
     releases: BTreeMap<(BenchmarkName, Setting), Release>,
 }
 
@@ -40,8 +40,8 @@ impl Sweep {
         Self::of(digest, lock, suites)
     }
 
-    /// As [`Sweep::new`], of a lock that was read from bytes of this digest. Another version, or other words for the same, may have
-    /// written it: its name stays what it was.
+    /// Like [`Sweep::new`], for a lock that was read from bytes with this digest. Bytes written by another version may serialise
+    /// differently now; the sweep keeps the digest that it was stored under.
     ///
     /// # Errors
     /// When a selection of items cannot be made, or differs from the lock's count.
@@ -103,14 +103,14 @@ impl Sweep {
         self.suites.get(&cell.benchmark)
     }
 
-    /// Waits until a call of `cell`'s benchmark would be answered at once, and holds its turn: of many sessions, as many occupy a thread as
-    /// there are processes to answer them. `None` where no call waits.
+    /// Waits until a call of `cell`'s benchmark would be answered at once, and holds its turn, so that no more sessions occupy a thread
+    /// than there are processes to answer them. `None` if calls of this benchmark do not wait.
     pub async fn turn(&self, cell: &Cell) -> Option<SemaphorePermit<'_>> {
-        // It is never closed.
+        // The semaphore is never closed.
         self.turns.get(&cell.benchmark)?.acquire().await.ok()
     }
 
-    /// How `cell`'s benchmark is run. `None` only for a cell of another sweep.
+    /// Selection and settings of `cell`'s benchmark. `None` only for a cell of another sweep.
     #[must_use]
     pub fn benchmark(&self, cell: &Cell) -> Option<&BenchmarkLock> {
         self.lock.benchmarks.get(&cell.benchmark)
@@ -122,7 +122,7 @@ impl Sweep {
         self.selected.get(&(cell.benchmark.clone(), cell.setting.clone())).map_or(&[], |items| items)
     }
 
-    /// The order in which the items of `cell` are bought, of an adaptive sweep.
+    /// The order in which an adaptive sweep buys the items of `cell`; `None` for other sweeps.
     #[must_use]
     pub fn release(&self, cell: &Cell) -> Option<&Release> {
         self.releases.get(&(cell.benchmark.clone(), cell.setting.clone()))

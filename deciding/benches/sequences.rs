@@ -1,5 +1,5 @@
-//! The long form of what tests check in short: how often sequences hold, how often answers are wrong, and what adaptive sweeps save. Writes
-//! the tables of `docs/adaptive.md`; the same seeds give the same bytes.
+//! The long form of what tests check in short: coverage of the sequences, the rate of wrong answers, and the savings of adaptive sweeps.
+//! Writes the tables of `docs/adaptive.md`; equal seeds give equal bytes.
 #![expect(
     clippy::print_stdout,
     clippy::expect_used,
@@ -41,7 +41,7 @@ fn write(name: &str, table: &str) {
     std::fs::write(page, format!("{before}{begin}\n{table}{end}{after}")).expect("the page can be written");
 }
 
-/// Adds a row, and shows it: the next one may take a minute.
+/// Adds a row and prints it at once, because the next one may take a minute.
 fn add(table: &mut String, row: String) {
     println!("{row}");
     table.push_str(&row);
@@ -170,7 +170,7 @@ fn study(contest: &Contest, population: &Population, sweeps: u64) -> Row {
     let (mut wrong, mut decided, mut sessions) = (0, 0, Vec::new());
     for seed in 0..sweeps {
         let grid = population.grid(contest, seed);
-        // Over the grid, the truth is what the whole of it shows.
+        // The true means over the grid are those of all its items.
         let items = all as f64 / 5.0;
         let means: Vec<f64> = match contest.over {
             Over::NewItems => population.means.clone(),
@@ -195,7 +195,7 @@ fn study(contest: &Contest, population: &Population, sweeps: u64) -> Row {
     }
 }
 
-/// Anything that it says is not so.
+/// `true` if any answer of the simulated sweep is wrong.
 fn is_wrong(contest: &Contest, means: &[f64], played: &Played) -> bool {
     let path = &played.path;
     let best = means.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -218,8 +218,8 @@ fn is_wrong(contest: &Contest, means: &[f64], played: &Played) -> bool {
     }
 }
 
-/// Units with which a design of a fixed size finds the best one, or one within the margin of it, with this probability: by paired normal
-/// tests, corrected over the others.
+/// Number of units with which a fixed design finds the best contestant, or one within the margin of it, with probability `power`: by paired
+/// normal tests, corrected over the other contestants.
 fn fixed_units(contest: &Contest, population: &Population, power: f64) -> Option<usize> {
     let base = contest.sizes.len();
     let large = Contest { sizes: contest.sizes.iter().copied().cycle().take(4 * base).collect(), ..contest.clone() };

@@ -1,29 +1,29 @@
 //! The mean that an expensive judge would have given, from a cheap judge's scores of everything and the expensive one's of a random part.
 //!
 //! Prediction-powered inference with the weight of the cheap judge tuned to the data (Angelopoulos, Duchi and Zrnic, "PPI++", 2023), with
-//! variances over clusters. The cheap judge may be as wrong as it likes: what it is wrong by is estimated on the audited part and taken off.
+//! variances over clusters. The cheap judge may be arbitrarily wrong: its bias is estimated on the audited part and subtracted.
 
 use std::collections::BTreeMap;
 
 use crate::interval::Interval;
 
-/// A score of the cheap judge, and of the expensive one where that was asked.
+/// The cheap judge's score of an item, and the expensive judge's where the item was audited.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Audit {
-    /// Items of one cluster are not independent.
+    /// Cluster of the item. Items of one cluster are not independent.
     pub cluster: u32,
-    /// Of the cheap judge.
+    /// Score of the cheap judge.
     pub cheap: f64,
-    /// Of the expensive one; `None` where it was not drawn.
+    /// Score of the expensive judge; `None` if the item was not drawn for the audit.
     pub expensive: Option<f64>,
 }
 
-/// Why there is no corrected estimate.
+/// Audits that give no corrected estimate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuditError {
-    /// Fewer than two clusters were audited: one says nothing about how they differ.
+    /// Fewer than two clusters were audited, so the variance between clusters is unknown.
     TooFewClusters {
-        /// Audited clusters.
+        /// Number of audited clusters.
         audited: usize,
     },
 }
@@ -45,29 +45,30 @@ impl std::error::Error for AuditError {}
 pub struct Corrected {
     /// The estimate.
     pub value: f64,
-    /// Its squared standard error.
+    /// Squared standard error of the estimate.
     pub variance: f64,
-    /// The same of the audited part alone; never smaller.
+    /// Squared standard error of the audited part alone; never smaller than `variance`.
     pub variance_of_audit: f64,
     /// Weight of the cheap judge; 0 where it tells nothing.
     pub weight: f64,
-    /// Mean of the cheap judge less that of the expensive one, over the audited part.
+    /// Mean of the cheap judge minus that of the expensive one, over the audited part.
     pub bias: f64,
-    /// Audited items.
+    /// Number of audited items.
     pub audited: usize,
-    /// Degrees of freedom of the variance: audited clusters less one.
+    /// Degrees of freedom of the variance: audited clusters minus one.
     pub degrees: usize,
 }
 
 impl Corrected {
-    /// The interval with this critical value, that of Student's distribution with `degrees` degrees of freedom.
+    /// The interval for this critical value of Student's distribution with `degrees` degrees of freedom.
     #[must_use]
     pub fn interval(&self, critical: f64) -> Interval {
         let half = critical * self.variance.sqrt();
         Interval { low: self.value - half, high: self.value + half }
     }
 
-    /// Audited items that would have given the same width without the cheap judge, over those that were: above 1 is what it saves.
+    /// Audited items that would give the same width without the cheap judge, divided by those audited. Above 1, the cheap judge saves
+    /// audits.
     #[must_use]
     pub fn saving(&self) -> f64 {
         if self.variance > 0.0 { self.variance_of_audit / self.variance } else { 1.0 }
@@ -109,7 +110,7 @@ pub fn audited_mean(items: &[Audit]) -> Result<Corrected, AuditError> {
     let sum = |of: fn(&Influence) -> f64| by_cluster.values().map(of).sum::<f64>();
     let square = sum(|influence| influence.cheap * influence.cheap);
     let product = sum(|influence| influence.expensive * influence.cheap);
-    // The weight of the least variance; that of no weight is the audit's alone.
+    // The weight of the least variance; weight 0 is the audit alone.
     let weight = if square > 0.0 { -product / square } else { 0.0 };
     let correction = clusters as f64 / (clusters as f64 - 1.0);
     let variance_of_audit = correction * sum(|influence| influence.expensive * influence.expensive);

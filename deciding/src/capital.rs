@@ -1,10 +1,10 @@
 //! The capital of a gambler who bets that a mean is larger than `m`. If it is not, the capital is a supermartingale that starts at 1, so it
-//! ever reaches 1/α with probability α at most (Ville), however often one looks.
+//! ever reaches 1/α with probability at most α (Ville), whatever the number of looks.
 //!
-//! Bets are fractions `f` of what can be bet without ruin, and the capital is the mean over a few fixed fractions (the "diversified Kelly"
+//! Bets are fractions `f` of the largest bet without ruin, and the capital is the mean over a few fixed fractions (the "diversified Kelly"
 //! bets of Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting", JRSS-B 86, 2024). Predictable plug-in bets
-//! gain about as much, but hang on the order of the draws and their capital is no monotone function of `m`; these two properties are worth
-//! more here: equal draws give equal bounds, and one bisection finds the end of the sequence exactly.
+//! gain about as much, but depend on the order of the draws, and their capital is no monotone function of `m`. These two properties are
+//! worth more here: equal draws give equal bounds, and one bisection finds the end of the sequence exactly.
 
 use crate::sequence::Population;
 use crate::unit::Unit;
@@ -46,8 +46,8 @@ impl<'a> Draws<'a> {
         Self::Independent(counted)
     }
 
-    /// Natural logarithm of the capital of bets that the mean is above `m`, `m` above 0; infinite where the draws cannot have that mean.
-    /// Decreases in `m`. Of what is missing the least is taken, so that the capital is never larger than it would be with everything.
+    /// Natural logarithm of the capital of bets that the mean is above `m`, where `m` is above 0; infinite if the draws cannot have that
+    /// mean. Decreases in `m`. A missing score counts with its least value, so the capital is never larger than with all scores.
     pub(crate) fn log_capital(&self, m: f64) -> f64 {
         let logs = match self {
             Self::Independent(counted) => independent(counted, m),
@@ -62,7 +62,7 @@ impl<'a> Draws<'a> {
     }
 }
 
-/// Logarithms of the capital of each fraction.
+/// Logarithm of the capital of each fraction, for independent draws.
 fn independent(counted: &[(Unit, u32)], m: f64) -> [f64; FRACTIONS.len()] {
     let mut logs = [0.0; FRACTIONS.len()];
     let mut products = [1.0; FRACTIONS.len()];
@@ -86,8 +86,8 @@ fn independent(counted: &[(Unit, u32)], m: f64) -> [f64; FRACTIONS.len()] {
     logs
 }
 
-/// Logarithms of the capital of each fraction. What is left of a finite population has a mean that follows from `m` and what was drawn.
-/// `None` where that is not possible.
+/// Logarithm of the capital of each fraction, for draws without replacement. `m` and the units drawn so far determine the mean of the units
+/// that are left; `None` if no such mean is possible.
 fn without_replacement(units: &[Unit], population: usize, m: f64) -> Option<[f64; FRACTIONS.len()]> {
     let mut logs = [0.0; FRACTIONS.len()];
     let mut products = [1.0; FRACTIONS.len()];
@@ -95,7 +95,7 @@ fn without_replacement(units: &[Unit], population: usize, m: f64) -> Option<[f64
     let mut drawn = 0.0;
     for (before, unit) in units.iter().enumerate() {
         let left = population.saturating_sub(before).max(1) as f64;
-        // Mean of `low + (1 - weight) m` over the units that are left: that of the largest unit's scale.
+        // Mean of `low + (1 - weight) m` over the units that are left, on the scale of the largest unit.
         let mean = m - drawn / left;
         let value = unit.low + (1.0 - unit.weight) * m;
         if mean <= 1e-12 {
@@ -125,7 +125,8 @@ fn close(logs: &mut [f64], products: &mut [f64]) {
     }
 }
 
-/// Natural logarithm of the capital of who bets that the mean of `units` is above `m`, `m` above 0. Infinite where that mean is impossible.
+/// Natural logarithm of the capital of bets that the mean of `units` is above `m`, where `m` is above 0. Infinite if that mean is
+/// impossible.
 #[must_use]
 pub fn log_capital(units: &[Unit], population: Option<Population>, m: f64) -> f64 {
     Draws::new(units, population).log_capital(m)

@@ -1,9 +1,9 @@
-//! One benchmark and setting of an adaptive sweep: its rounds are replayed from what was bought so far.
+//! One benchmark and setting of an adaptive sweep: its rounds are replayed from the scores bought so far.
 //!
-//! Nothing is remembered between rounds but the scores, so whoever has these finds the same next round. Units come in one random order for
-//! all contestants, and each contestant has a first part of it: dropping one stops its part and changes no other. A sequence is over the
-//! units that both of its contestants have; when it is looked at, and whether it goes on, may hang on anything, because its bounds hold at
-//! all looks together.
+//! The scores are the only state between rounds, so every process that has them finds the same next round. Units come in one random order
+//! for all contestants, and each contestant has a prefix of it: dropping a contestant ends its prefix and changes no other. A sequence is
+//! over the units that both of its contestants have. When it is evaluated, and whether it goes on, may depend on anything, because its
+//! bounds hold at all looks together.
 
 use crate::interval::Interval;
 use crate::question::{Over, Question};
@@ -23,58 +23,59 @@ pub struct Contest {
     pub first_trials: u16,
     /// Trials of each item at most.
     pub most_trials: u16,
-    /// What is asked.
+    /// The question to decide.
     pub question: Question,
-    /// Differences up to this are none that matter, 0 to 1.
+    /// Largest difference that does not matter, 0 to 1.
     pub margin: f64,
-    /// Probability that any answer is wrong, at most.
+    /// Largest probability that any answer is wrong.
     pub level: f64,
-    /// Looks in a pass over the units.
+    /// Number of looks in a pass over the units.
     pub rounds: u32,
-    /// What the items stand for.
+    /// The population that the answer is about.
     pub over: Over,
 }
 
-/// Scores bought so far: by contestant, by trial, by unit in their order.
+/// Scores bought so far, by contestant, trial and unit, with units in their order.
 pub type Scores = Vec<Vec<Vec<UnitScore>>>;
 
-/// Where a contest stands.
+/// State of a contest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// The question is answered.
     Decided,
-    /// It is not, and everything that may be bought was.
+    /// The question is open, and everything that may be bought has been.
     Exhausted,
-    /// This is to be bought for each of [`Path::live`].
+    /// The question is open: this round is to be bought for each contestant of [`Path::live`].
     Next(Round),
 }
 
-/// What the rounds so far have shown.
+/// Results of the rounds so far.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Path {
-    /// Where it stands.
+    /// State after the last round.
     pub state: State,
-    /// Rounds that were looked at.
+    /// Rounds that were evaluated.
     pub looked: Vec<Round>,
-    /// Contestants for which the next round buys; after the end, those that the question left.
+    /// Contestants for which the next round buys; at the end, those that the question has not excluded.
     pub live: Vec<usize>,
-    /// Round after which each contestant was left out, from 1; `None` for those that stayed to the end.
+    /// Number of the round after which each contestant was dropped, from 1; `None` for those that stayed to the end.
     pub dropped_in: Vec<Option<usize>>,
-    /// Contestants that may be the best, where that is the question.
+    /// Contestants that may still be the best; empty for other questions.
     pub candidates: Vec<usize>,
-    /// The one that is the best, or within the margin of it.
+    /// The best contestant, or one within the margin of it; `None` while that is open.
     pub winner: Option<usize>,
-    /// Every sequence.
+    /// All sequences, open and settled.
     pub tracks: Vec<Track>,
 }
 
 impl Path {
-    /// By how much the open sequences will narrow in all when `round` is bought, as far as that can be guessed: with the root of the units.
+    /// Estimate of how much the open sequences narrow in total when `round` is bought, assuming a width proportional to the inverse root of
+    /// the units.
     #[must_use]
     pub fn narrowing(&self, round: Round) -> f64 {
         let narrows = |track: &Track| {
             let (before, after) = (track.units as f64, round.units.max(1) as f64);
-            // Of a further pass over the same units, as if they were others.
+            // A further pass over the same units counts as if it were over other ones.
             let after = if after > before { after } else { 2.0 * before };
             track.interval.width() * (1.0 - (before / after).sqrt())
         };
@@ -84,7 +85,7 @@ impl Path {
 }
 
 impl Contest {
-    /// The looks, in order.
+    /// All looks, in order.
     #[must_use]
     pub fn rounds(&self) -> Vec<Round> {
         rounds(self.sizes.len(), self.first_trials, self.most_trials, self.rounds, self.bound_level(self.first_trials))
@@ -178,7 +179,7 @@ impl Contest {
                         let one = mean(one, unit);
                         Unit { low: one.low, high: one.high.min(weight), weight }
                     }
-                    // Of a difference d in -1..=1 the sequence is that of (d + 1) / 2.
+                    // The sequence of a difference d in -1..=1 is that of (d + 1) / 2.
                     Estimand::Difference(one, other) => {
                         let (one, other) = (mean(one, unit), mean(other, unit));
                         let half = |difference: f64| (f64::midpoint(difference, weight)).clamp(0.0, weight);
@@ -199,7 +200,7 @@ impl Contest {
         }
     }
 
-    /// Drops contestants about whom nothing is open any more, and says whether that are all.
+    /// Drops contestants about which no question is open any more. Returns `true` if that is all of them.
     fn is_decided(&self, path: &mut Path) -> bool {
         let is_open = |one: usize| {
             let open = |track: &Track| track.relation == Relation::Open && track.is_about_one(one);
@@ -229,7 +230,7 @@ impl Contest {
         decided
     }
 
-    /// The candidate of which it is known that no other is better by more than the margin.
+    /// The candidate that no other contestant is known to beat by more than the margin.
     fn winner(&self, path: &Path) -> Option<usize> {
         let beats = |one: usize, other: usize| lead(&path.tracks, one, other).is_some_and(|low| low >= -self.margin);
         let wins = |one: &usize| path.candidates.iter().all(|other| other == one || beats(*one, *other));
@@ -246,7 +247,7 @@ fn has_bought(scores: &[Vec<UnitScore>], round: Round) -> bool {
     scores.len() >= trials && scores[..trials].iter().all(|trial| trial.len() >= round.units)
 }
 
-/// Lower bound of the mean of `one` less that of `other`.
+/// Lower bound of the mean of `one` minus that of `other`.
 fn lead(tracks: &[Track], one: usize, other: usize) -> Option<f64> {
     tracks.iter().find_map(|track| match track.estimand {
         Estimand::Difference(first, second) if (first, second) == (one, other) => Some(track.interval.low),

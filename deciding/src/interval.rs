@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// From `low` to `high`.
+/// The numbers from `low` to `high`, both included.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// Lower end.
@@ -12,14 +12,14 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// What both hold. Two that share nothing, which sequences at level α do with at most that probability, leave the first as it is.
+    /// The intersection. Two disjoint intervals, which sequences at level α give with probability at most α, leave the first as it is.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let both = Self { low: self.low.max(other.low), high: self.high.min(other.high) };
         if both.low <= both.high { both } else { self }
     }
 
-    /// The same if its ends are in order; ends that only rounding has crossed become one.
+    /// The same interval if its ends are in order; ends that rounding has crossed become one point.
     pub(crate) fn in_order(self) -> Self {
         if self.low <= self.high {
             return self;
@@ -28,7 +28,7 @@ impl Interval {
         Self { low: middle, high: middle }
     }
 
-    /// From one end to the other.
+    /// Difference of the ends.
     #[must_use]
     pub fn width(self) -> f64 {
         self.high - self.low

@@ -1,23 +1,23 @@
-//! What a sweep is to decide, about contestants by position.
+//! The question that a sweep is to decide, about contestants by position.
 
 /// The question of one benchmark and setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Question {
-    /// The order of every two.
+    /// The order of every pair.
     Ranking,
     /// The best one.
     Best,
-    /// The order of each other one and this.
+    /// The order of every other contestant and this one.
     Against(usize),
-    /// The value of each, to within the margin.
+    /// The mean of each contestant, to within the margin.
     Interval,
 }
 
-/// What the items that are run stand for.
+/// The population that the items of a sweep are drawn from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Over {
     /// All items like these: draws are independent, and the answer is about new items too.
     NewItems,
-    /// These items and trials alone: the answer is what the whole grid would show.
+    /// These items and trials alone: the answer is the one that the whole grid would give.
     Grid,
 }

@@ -1,20 +1,20 @@
-//! When is looked at the scores: after which units and trials.
+//! The schedule of looks: the units and trials after which the scores are evaluated.
 
 use crate::capital::growth_max;
 
 /// A look: `units` units with `trials` trials of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Round {
-    /// Trials of each unit, all units with one less before.
+    /// Trials of each unit. All units have one trial less before a round adds this one.
     pub trials: u16,
-    /// Units.
+    /// Number of units that have these trials.
     pub units: usize,
 }
 
-/// The looks at `units` units, with `first` to `most` trials: at most `count` in each pass over the units.
+/// The looks at `units` units, with `first` to `most` trials of each: at most `count` looks in each pass over the units.
 ///
-/// The first one is as late as the earliest at which a difference could be told, at the error `level` of one bound. Steps then grow in
-/// proportion to the number of the look, so that what is bought beyond the need stays a small part of what was.
+/// The first look is the earliest at which a difference could be found at the error `level` of one bound. Steps then grow in proportion to
+/// the number of the look, so that the sessions bought beyond the need stay a small part of all.
 #[must_use]
 pub fn rounds(units: usize, first: u16, most: u16, count: u32, level: f64) -> Vec<Round> {
     let earliest = libm::ceil(-libm::log(level) / growth_max()).max(1.0) as usize;

@@ -1,27 +1,27 @@
-//! A confidence sequence: bounds of a mean that hold at all looks together with the wished probability.
+//! A confidence sequence: bounds of a mean that hold at all looks together with the required probability.
 
 use crate::capital::Draws;
 use crate::interval::Interval;
 use crate::unit::Unit;
 
-/// The end of a sequence is known to this, on the side that holds more.
+/// Precision of the bounds; the error is always on the wider side.
 const PRECISION: f64 = 1e-7;
-/// Steps in which it is found at the latest; halving alone takes 24.
+/// Largest number of steps to find a bound; bisection alone takes 24.
 const STEPS_MAX: u32 = 60;
 
 /// A finite population that is drawn from without replacement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Population {
-    /// Units in it.
+    /// Number of units in it.
     pub units: usize,
     /// Sum of their weights.
     pub weight: f64,
 }
 
-/// Bounds of the mean, 0 to 1, of what `units` are the first draws of: the ratio of the expected value to the expected weight of a unit.
-/// Over all numbers of draws together, each of the two misses the mean with probability `level` at most.
+/// Bounds of the mean, 0 to 1, of the population that `units` are the first draws of: the ratio of the expected value to the expected
+/// weight of a unit. Over all numbers of draws together, each of the two bounds misses the mean with probability at most `level`.
 ///
-/// Without a `population`, draws are independent. With one they are a uniformly random order of it, and the mean is that of its items.
+/// Without a `population`, draws are independent. With one, they are a uniformly random order of it, and the mean is that of its items.
 #[must_use]
 pub fn bounds(units: &[Unit], population: Option<Population>, level: f64) -> Interval {
     let mirrored: Vec<Unit> = units.iter().map(|unit| unit.mirrored()).collect();
@@ -33,7 +33,7 @@ fn lower(units: &[Unit], population: Option<Population>, level: f64) -> f64 {
     let draws = Draws::new(units, population);
     let threshold = -libm::log(level);
     let beyond = |m: f64| draws.log_capital(m) - threshold;
-    // At 0 nothing more can be excluded, and at 1 nobody gains.
+    // Nothing more can be excluded at 0, and no bet gains at 1.
     let (mut excluded, mut open) = (0.0, 1.0);
     let (mut at_excluded, mut at_open) = (f64::INFINITY, beyond(1.0));
     if at_open >= 0.0 {

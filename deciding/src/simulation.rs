@@ -7,7 +7,7 @@ use crate::contest::{Contest, Path, Scores};
 use crate::rounds::Round;
 use crate::unit::UnitScore;
 
-/// The form of scores.
+/// Distribution of scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// 0 or 1.
@@ -16,33 +16,33 @@ pub enum Form {
     Bounded,
 }
 
-/// Contestants and items.
+/// Contestants and items of a simulated sweep.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Population {
     /// True means of the contestants, 0 to 1.
     pub means: Vec<f64>,
-    /// Form of the scores.
+    /// Distribution of the scores.
     pub form: Form,
-    /// Part of the luck of a session that all sessions of its cluster share, 0 to 1.
+    /// Part of a session's luck that all sessions of its cluster share, 0 to 1.
     pub of_cluster: f64,
-    /// Part that all sessions of its item share, of all contestants and trials.
+    /// Part of a session's luck that all sessions of its item share, over all contestants and trials.
     pub of_item: f64,
-    /// Part that all trials of its item share, of one contestant.
+    /// Part of a session's luck that the trials of its item by the same contestant share.
     pub of_contestant: f64,
-    /// Part of the sessions that are not measured.
+    /// Part of the sessions that are not measured, 0 to 1.
     pub missing: f64,
 }
 
 /// A simulated sweep at its end.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Played {
-    /// What its rounds showed.
+    /// Results of its rounds.
     pub path: Path,
     /// Items of the sessions bought, by contestant.
     pub sessions: Vec<u64>,
 }
 
-/// Draws scores: always the same for a seed, whatever is asked for first.
+/// Random draws that depend on the seed alone, so that every run gives the same scores.
 pub struct Draws {
     rng: ChaCha8Rng,
 }
@@ -90,7 +90,7 @@ impl Population {
         scores
     }
 
-    /// A uniform number, shared with the sessions of its cluster, item or contestant with the probabilities of these.
+    /// A uniform number, shared with the sessions of its cluster, item or contestant with these probabilities.
     fn luck(&self, draws: &mut Draws, cluster: f64, item: f64, own: f64) -> f64 {
         let (which, fresh) = (draws.uniform(), draws.uniform());
         let (of_cluster, of_item) = (self.of_cluster, self.of_cluster + self.of_item);
@@ -103,7 +103,7 @@ impl Population {
     }
 }
 
-/// A score of this mean: high luck is bad luck.
+/// A score with this mean. High `luck` means a low score.
 fn score(form: Form, mean: f64, luck: f64, kind: f64) -> f64 {
     let is_right = f64::from(u8::from(luck < mean));
     match form {
@@ -114,12 +114,12 @@ fn score(form: Form, mean: f64, luck: f64, kind: f64) -> f64 {
 
 /// Plays `contest` over the scores of a whole `grid` to its end.
 ///
-/// Scores that a round does not look at change nothing, so the rounds are replayed once over all of them instead of after each purchase.
+/// Scores that a round does not evaluate change nothing, so the rounds are replayed once over all scores instead of after each purchase.
 #[must_use]
 pub fn play(contest: &Contest, grid: &Scores) -> Played {
     let path = contest.replay(grid);
     let items = |units: usize| contest.sizes[..units].iter().map(|size| u64::from(*size)).sum::<u64>();
-    // Before a further trial of any unit, all have the one before.
+    // All units have one trial less before any unit gets a further one.
     let sessions_of = |round: &Round| match round.trials - contest.first_trials {
         0 => items(round.units) * u64::from(round.trials),
         _ => items(contest.sizes.len()) * u64::from(round.trials - 1) + items(round.units),

@@ -1,23 +1,23 @@
-//! What is followed from round to round: a mean, or a difference of two.
+//! The state of one estimand from round to round: a mean, or a difference of two means.
 
 use crate::interval::Interval;
 
-/// Narrower are only bounds of a population that was drawn whole.
+/// Width below which bounds are exact; only a population that was drawn as a whole gives such.
 const EXACT: f64 = 1e-9;
 
-/// What is estimated.
+/// The quantity that is estimated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Estimand {
     /// The mean of a contestant, 0 to 1.
     Mean(usize),
-    /// The mean of the first one less that of the second, −1 to 1.
+    /// The mean of the first contestant minus that of the second, −1 to 1.
     Difference(usize, usize),
 }
 
-/// What is known of an estimand.
+/// The relation that a sequence has shown so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation {
-    /// Nothing that would answer the question.
+    /// Nothing that answers the question.
     Open,
     /// The first one is larger.
     Greater,
@@ -29,7 +29,7 @@ pub enum Relation {
     Narrow,
 }
 
-/// A sequence after a round.
+/// The interval of a sequence after a round.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Closing {
     /// Number of the round, from 1.
@@ -41,19 +41,19 @@ pub struct Closing {
 /// An estimand with its sequence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Track {
-    /// Of what.
+    /// The quantity that the sequence bounds.
     pub estimand: Estimand,
-    /// Estimate over the units of the last round it was looked at; `None` before.
+    /// Estimate over the units of the last round that evaluated it; `None` before the first.
     pub value: Option<f64>,
-    /// The sequence at the end.
+    /// The sequence after the last round.
     pub interval: Interval,
-    /// What it says.
+    /// The relation that the sequence shows.
     pub relation: Relation,
     /// Round in which the relation was found; `None` while it is open.
     pub settled_in: Option<usize>,
-    /// The sequence after each round in which it was looked at.
+    /// The sequence after each round that evaluated it.
     pub closing: Vec<Closing>,
-    /// Units of the last round in which it was looked at.
+    /// Units of the last round that evaluated it.
     pub units: usize,
 }
 
@@ -75,9 +75,9 @@ impl Track {
         }
     }
 
-    /// Takes in what a round shows: the estimate, bounds of this look alone, and the units looked at.
+    /// Adds the results of a round: the estimate, the bounds of this look alone, and the number of units.
     pub(crate) fn look(&mut self, round: usize, value: f64, bounds: Interval, units: usize, margin: f64) {
-        // A value that is known exactly is what it is, also where an earlier look has missed it.
+        // An exactly known value replaces the interval, even where an earlier look has missed it.
         self.interval = if bounds.width() < EXACT { bounds } else { self.interval.and(bounds) };
         self.value = Some(value.clamp(self.interval.low, self.interval.high));
         self.units = units;
@@ -88,7 +88,7 @@ impl Track {
         }
     }
 
-    /// What the sequence shows, with this margin.
+    /// The relation that the sequence shows with this margin.
     fn shown(&self, margin: f64) -> Relation {
         let Interval { low, high } = self.interval;
         match self.estimand {
@@ -101,7 +101,7 @@ impl Track {
         }
     }
 
-    /// `true` if `one` is a contestant of it.
+    /// `true` if the estimand involves the contestant `one`.
     pub(crate) fn is_about_one(&self, one: usize) -> bool {
         match self.estimand {
             Estimand::Mean(of) => of == one,
@@ -109,7 +109,7 @@ impl Track {
         }
     }
 
-    /// `true` if all its contestants are among `live`.
+    /// `true` if all contestants of the estimand are in `live`.
     pub(crate) fn is_about(&self, live: &[usize]) -> bool {
         match self.estimand {
             Estimand::Mean(one) => live.contains(&one),

@@ -1,5 +1,5 @@
-//! Time of one text, by its length; and of two texts at once on two threads, which shows what is left to gain from
-//! callers' threads beside those of the matrix products. `RAYON_NUM_THREADS=1` measures without the latter.
+//! Time to encode one text, by its length, and of two texts at once on two threads, which shows what callers' threads gain in addition to
+//! those of the matrix products. `RAYON_NUM_THREADS=1` measures without the latter.
 
 #![expect(clippy::expect_used, clippy::print_stdout, reason = "a bench fails and reports on a terminal")]
 

@@ -1,4 +1,4 @@
-//! What is BERT's own (MiniLM is a small BERT): token types, and positions that count from 0.
+//! The parts of BERT that are its own (MiniLM is a small BERT): token types, and positions that count from 0.
 
 use crate::config::ModelConfig;
 use crate::embeddings::Embeddings;

@@ -1,11 +1,11 @@
-//! `config.json`: which architecture, and how large.
+//! `config.json`: the architecture and its sizes.
 
 use crate::EncoderError;
 use crate::files::ModelFiles;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The transformer families that are computed.
+/// The supported transformer architectures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Architecture {
@@ -13,7 +13,7 @@ pub(crate) enum Architecture {
     Mpnet,
 }
 
-/// What `config.json` says about the transformer.
+/// The transformer's part of `config.json`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ModelConfig {
     #[serde(rename = "model_type")]
@@ -54,7 +54,7 @@ impl ModelConfig {
     /// Reads `config.json` in `folder` (empty, or ending in a slash).
     ///
     /// # Errors
-    /// When the file is absent or malformed, or asks for something that is not computed.
+    /// When the file is absent or malformed, or asks for something that this crate does not compute.
     pub(crate) fn read(files: &mut ModelFiles, folder: &str) -> Result<Self, EncoderError> {
         let name = format!("{folder}config.json");
         let bytes = files.bytes(
@@ -62,7 +62,7 @@ impl ModelConfig {
             "point to a sentence-transformers directory (config.json, tokenizer.json, model.safetensors)",
         )?;
         let path = files.path(&name);
-        // First as plain JSON: another model type has other fields, and the type is what to complain about then.
+        // Parsed as plain JSON first: another model type has other fields, and the error should name the type.
         let json: Value = match serde_json::from_slice(&bytes) {
             Ok(json) => json,
             Err(source) => return Err(EncoderError::Malformed { path, source }),
@@ -89,7 +89,7 @@ impl ModelConfig {
         }
     }
 
-    /// A size with which nothing can be computed, and what it should be.
+    /// The first size with which nothing can be computed, and the sizes that are possible.
     fn impossible_size(&self) -> Option<(&'static str, &'static str)> {
         let rules = [
             ("hidden_size", self.hidden_size > 0, "1 or more"),
@@ -107,7 +107,7 @@ impl ModelConfig {
     }
 }
 
-/// The error for a setting with a value that is not computed.
+/// The error for a setting whose value this crate does not compute.
 pub(crate) fn unsupported(
     path: std::path::PathBuf,
     field: &'static str,

@@ -14,14 +14,13 @@ pub(crate) struct Embeddings {
 }
 
 impl Embeddings {
-    /// Loads words and positions below `weights`; `constant`, of shape (1, columns), is what the architecture adds to
-    /// every token.
+    /// Loads words and positions below `weights`. `constant`, of shape (1, columns), is a vector that the architecture adds to every token.
     pub(crate) fn load(weights: &VarBuilder, config: &ModelConfig, constant: Option<&Tensor>) -> Result<Self> {
         let columns = config.hidden_size;
         let words = table(&weights.pp("word_embeddings"), config.vocab_size, columns)?;
         let mut positions = table(&weights.pp("position_embeddings"), config.max_position_embeddings, columns)?;
         if let Some(constant) = constant {
-            // Each token has one position, so this adds the constant once a token.
+            // Each token has one position, so the constant is added once a token.
             positions = positions.broadcast_add(constant)?;
         }
         Ok(Self {

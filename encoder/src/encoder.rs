@@ -1,4 +1,4 @@
-//! The encoder that callers hold.
+//! The sentence encoder, the type that callers use.
 
 use crate::EncoderError;
 use crate::config::{Architecture, ModelConfig};
@@ -31,7 +31,7 @@ impl SentenceEncoder {
     /// positions for.
     ///
     /// # Errors
-    /// Names the file that is missing, unreadable, malformed or asks for something that is not computed.
+    /// Names the file that is missing, unreadable or malformed, or asks for something that this crate does not compute.
     pub fn open(dir: &Path) -> Result<Self, EncoderError> {
         let mut files = ModelFiles::new(dir);
         let settings = SentenceSettings::read(&mut files)?;
@@ -59,17 +59,17 @@ impl SentenceEncoder {
         Ok(Self { name, digest: files.digest(), dimensions: config.hidden_size, tokenizer, model })
     }
 
-    /// What to call the model in a report: the name of its directory, or where that says nothing, its origin.
+    /// Name of the model for reports: its directory's name, or its origin where that name says nothing.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// SHA-256 in hex over the files that vectors depend on, with their names.
+    /// SHA-256, in hexadecimal, over the names and contents of the files that vectors depend on.
     pub fn digest(&self) -> &str {
         &self.digest
     }
 
-    /// Length of a vector.
+    /// Number of elements in a vector.
     pub fn dimensions(&self) -> usize {
         self.dimensions
     }
@@ -83,7 +83,7 @@ impl SentenceEncoder {
     }
 }
 
-/// Tokens that the position table has room for.
+/// Number of tokens that the position table has room for.
 fn positions(config: &ModelConfig) -> usize {
     match config.architecture {
         Architecture::Bert => config.max_position_embeddings,

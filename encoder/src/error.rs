@@ -1,4 +1,4 @@
-//! What can go wrong between a model directory and a vector.
+//! Errors in opening a model directory and in encoding a text.
 
 use std::path::PathBuf;
 
@@ -11,9 +11,9 @@ pub enum EncoderError {
     Unreadable {
         /// The file or directory.
         path: PathBuf,
-        /// What the file system said.
+        /// The error of the file system.
         source: std::io::Error,
-        /// What to do about it.
+        /// Advice that ends the message.
         advice: &'static str,
     },
     /// A JSON file is malformed or lacks a field; the source names field, line and column.
@@ -21,7 +21,7 @@ pub enum EncoderError {
     Malformed {
         /// The JSON file.
         path: PathBuf,
-        /// The field, line and column.
+        /// The parser's error, with field, line and column.
         source: serde_json::Error,
     },
     /// The model uses something this crate does not compute.
@@ -29,11 +29,11 @@ pub enum EncoderError {
     Unsupported {
         /// The file with the setting.
         path: PathBuf,
-        /// The JSON field.
+        /// Name of the JSON field.
         field: &'static str,
-        /// Its value.
+        /// Value of the field.
         found: String,
-        /// The values that work.
+        /// The values that are supported.
         supported: &'static str,
     },
     /// The tokenizer file cannot be loaded, or does not belong to the weights.
@@ -41,7 +41,7 @@ pub enum EncoderError {
     Tokenizer {
         /// The tokenizer file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error of the tokenizer library.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The weights lack a tensor, or a tensor has another shape than config.json says.
@@ -49,7 +49,7 @@ pub enum EncoderError {
     Weights {
         /// The safetensors file.
         path: PathBuf,
-        /// The tensor and what is wrong with it.
+        /// The error of candle, with the tensor.
         source: Box<candle_core::Error>,
     },
     /// The tokenizer refused a text.
@@ -61,7 +61,7 @@ pub enum EncoderError {
 }
 
 impl EncoderError {
-    /// For `map_err` on a forward pass.
+    /// Wraps an error of a forward pass, for `map_err`.
     pub(crate) fn forward(source: candle_core::Error) -> Self {
         Self::Forward(Box::new(source))
     }

@@ -1,4 +1,4 @@
-//! Reading the files of a model directory, and the digest over all that was read.
+//! Reads the files of a model directory, and computes the digest over all that was read.
 
 use crate::EncoderError;
 use serde::de::DeserializeOwned;
@@ -18,12 +18,12 @@ impl ModelFiles {
         Self { directory: directory.to_owned(), digest: Sha256::new() }
     }
 
-    /// Where a file of this directory is.
+    /// Path of a file of this directory.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.join(name)
     }
 
-    /// A file that must be there; `advice` tells what to do when it is not.
+    /// Reads a file that must exist; `advice` ends the error message if it does not.
     pub(crate) fn bytes(&mut self, name: &str, advice: &'static str) -> Result<Vec<u8>, EncoderError> {
         let path = self.path(name);
         let bytes = std::fs::read(&path).map_err(|source| EncoderError::Unreadable { path, source, advice })?;
@@ -34,13 +34,13 @@ impl ModelFiles {
         Ok(bytes)
     }
 
-    /// A JSON file that must be there.
+    /// Reads a JSON file that must exist.
     pub(crate) fn json<T: DeserializeOwned>(&mut self, name: &str, advice: &'static str) -> Result<T, EncoderError> {
         let bytes = self.bytes(name, advice)?;
         serde_json::from_slice(&bytes).map_err(|source| EncoderError::Malformed { path: self.path(name), source })
     }
 
-    /// A JSON file that may be absent, but not unreadable.
+    /// Reads a JSON file that may be absent, but must be readable if it exists.
     pub(crate) fn optional_json<T: DeserializeOwned>(&mut self, name: &str) -> Result<Option<T>, EncoderError> {
         match self.json(name, "make it readable") {
             Err(EncoderError::Unreadable { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(None),

@@ -5,8 +5,8 @@
 //! its vector never depends on its neighbours. The arithmetic is candle's: its larger operations are spread over rayon's
 //! global thread pool, and where callers already keep all cores busy, `RAYON_NUM_THREADS=1` turns that off.
 //!
-//! A new architecture is a module beside `bert` and `mpnet`: the names of its weights, its position ids, and what else
-//! is its own; the layers they share are in `transformer`.
+//! A new architecture is a module beside `bert` and `mpnet`, with the names of its weights, its position ids, and its other peculiarities;
+//! the layers that architectures share are in `transformer`.
 
 mod bert;
 mod config;

@@ -1,4 +1,4 @@
-//! The whole forward pass: token ids to one vector.
+//! The whole forward pass: from token ids to one vector.
 
 use crate::config::{Architecture, ModelConfig};
 use crate::embeddings::Embeddings;
@@ -7,7 +7,7 @@ use crate::transformer::Transformer;
 use crate::{bert, mpnet, weights};
 use candle_core::{DType, Result, Tensor};
 
-/// Length below which a vector is not scaled up to one.
+/// Length below which a vector is not normalised.
 const LENGTH_MIN: f64 = 1e-12;
 
 /// A transformer with mean pooling and normalisation.
@@ -16,7 +16,7 @@ pub(crate) struct Model {
     architecture: Architecture,
     embeddings: Embeddings,
     transformer: Transformer,
-    /// With MPNet alone.
+    /// The bias of MPNet; `None` for BERT.
     position_bias: Option<PositionBias>,
 }
 
@@ -37,7 +37,7 @@ impl Model {
         Ok(Self { architecture, embeddings, transformer, position_bias })
     }
 
-    /// The unit vector of a token sequence; zeros for none, which only a tokenizer without special tokens gives.
+    /// The unit vector of a token sequence; zeros for an empty sequence, which only a tokenizer without special tokens gives.
     pub(crate) fn forward(&self, ids: &[u32]) -> Result<Vec<f32>> {
         if ids.is_empty() {
             return Ok(vec![0.0; self.embeddings.columns()]);

@@ -1,4 +1,4 @@
-//! What is MPNet's own: no token types, positions that count from 2, and a bias on attention scores by the relative
+//! The parts of MPNet that are its own: no token types, positions that count from 2, and a bias on attention scores by the relative
 //! position of key and query, one table for all layers.
 
 use crate::config::ModelConfig;
@@ -18,7 +18,7 @@ pub(crate) const LAYER_NAMES: LayerNames = LayerNames {
     attention_norm: "attention.LayerNorm",
 };
 
-/// Id of the padding token, and the position of such tokens. Fixed in the architecture, whatever config.json says.
+/// Id of the padding token, and its position. Fixed in the architecture, whatever config.json says.
 const PADDING: u32 = 1;
 /// Rows of the position table before the first position of a text.
 pub(crate) const POSITIONS_UNUSED: usize = PADDING as usize + 1;
@@ -44,7 +44,7 @@ pub(crate) fn position_ids(ids: &[u32]) -> Vec<u32> {
     ids.iter().map(&mut next).collect()
 }
 
-/// What is added to attention scores because of how far the key is from the query, one curve a head.
+/// The bias on attention scores by the distance from query to key, one curve a head.
 #[derive(Debug)]
 pub(crate) struct PositionBias {
     /// Of shape (heads, buckets).

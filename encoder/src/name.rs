@@ -1,9 +1,9 @@
-//! What to call a model in a report.
+//! The name of a model in reports.
 
 use std::path::Path;
 
-/// The directory's name. Two kinds of name say nothing: `model`, and a commit hash as caches of downloaded models use;
-/// the first is replaced by the origin in `config.json`, the second by the cache's own `models--owner--name`.
+/// The directory's name, except for two kinds of name that say nothing: `model` is replaced by the origin in `config.json`, and a commit
+/// hash, as caches of downloaded models use it, by the cache's own `models--owner--name`.
 pub(crate) fn model_name(directory: &Path, origin: Option<&str>) -> String {
     let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
     let names: Vec<&str> = directory.iter().rev().filter_map(|part| part.to_str()).collect();

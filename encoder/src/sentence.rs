@@ -1,4 +1,4 @@
-//! What sentence-transformers puts around the transformer: the chain of modules, the pooling, the truncation.
+//! The settings of sentence-transformers around the transformer: the chain of modules, the pooling, the truncation.
 
 use crate::EncoderError;
 use crate::config::unsupported;
@@ -6,19 +6,19 @@ use crate::files::ModelFiles;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// Tokens a text is cut to when the model does not say, special tokens included.
+/// Longest sequence in tokens where the model does not say, special tokens included.
 const TOKENS_MAX_DEFAULT: usize = 256;
-/// Two special tokens and one of the text.
+/// Shortest limit of a sequence: two special tokens and one of the text.
 const TOKENS_MAX_LEAST: usize = 3;
 
-/// Where a text is cut, and how it is prepared before that.
+/// Truncation of a text, and preparation before it.
 #[derive(Debug)]
 pub(crate) struct SentenceSettings {
     /// Folder of the transformer's files: empty, or ending in a slash.
     pub(crate) folder: String,
     /// Longest sequence in tokens, special tokens included, before the limit of the position table.
     pub(crate) tokens_max: usize,
-    /// Whether texts are lower-cased before the tokenizer sees them.
+    /// Lower-cases texts before the tokenizer sees them.
     pub(crate) lower_case: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Text to token ids.
+//! Turns text into token ids.
 
 use crate::EncoderError;
 use std::path::PathBuf;
@@ -12,10 +12,10 @@ pub(crate) struct TextTokenizer {
 }
 
 impl TextTokenizer {
-    /// Loads `tokenizer.json`. Its own padding and truncation are those of the training, and replaced.
+    /// Loads `tokenizer.json`. Its padding and truncation are those of the training, and are replaced.
     ///
     /// # Errors
-    /// When the file is malformed, or knows a token that has no row among `vocab_size` embeddings.
+    /// When the file is malformed, or has a token without a row among the `vocab_size` embeddings.
     pub(crate) fn load(
         path: PathBuf,
         bytes: &[u8],

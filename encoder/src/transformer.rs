@@ -7,7 +7,7 @@ use candle_core::{Module, Result, Tensor};
 use candle_nn::ops::softmax_last_dim;
 use candle_nn::{LayerNorm, VarBuilder};
 
-/// The names in a layer that depend on the architecture.
+/// The architecture's names of the weights in a layer.
 pub(crate) struct LayerNames {
     pub(crate) query: &'static str,
     pub(crate) key: &'static str,
@@ -16,7 +16,7 @@ pub(crate) struct LayerNames {
     pub(crate) attention_norm: &'static str,
 }
 
-/// All layers.
+/// All layers of a transformer.
 #[derive(Debug)]
 pub(crate) struct Transformer {
     layers: Vec<Layer>,
@@ -25,7 +25,7 @@ pub(crate) struct Transformer {
 
 #[derive(Debug)]
 struct Layer {
-    /// Queries, keys and values in one product.
+    /// The projections of queries, keys and values, computed as one product.
     attention_input: Dense,
     attention_output: Dense,
     attention_norm: LayerNorm,
@@ -43,8 +43,8 @@ impl Transformer {
         Ok(Self { layers, heads: config.num_attention_heads })
     }
 
-    /// Vectors of shape (tokens, columns) through all layers. `position_bias`, of shape (heads, tokens, tokens), is
-    /// added to each layer's attention scores.
+    /// Passes vectors of shape (tokens, columns) through all layers. `position_bias`, of shape (heads, tokens, tokens), is added to each
+    /// layer's attention scores.
     pub(crate) fn forward(&self, mut rows: Tensor, position_bias: Option<&Tensor>) -> Result<Tensor> {
         for layer in &self.layers {
             rows = layer.forward(&rows, self.heads, position_bias)?;
@@ -74,7 +74,7 @@ impl Layer {
         self.output_norm.forward(&(self.contract.forward(&wide)? + &attended)?)
     }
 
-    /// For each token, the mean of all tokens' values, weighted by how well their keys match its query; head by head.
+    /// Attention, head by head: for each token the mean of all tokens' values, weighted by how well their keys match its query.
     fn attend(&self, rows: &Tensor, heads: usize, position_bias: Option<&Tensor>) -> Result<Tensor> {
         let (tokens, columns) = rows.dims2()?;
         let width = columns / heads;
@@ -84,7 +84,7 @@ impl Layer {
 
         #[expect(clippy::cast_precision_loss, reason = "a head has hundreds of columns at most")]
         let scale = (width as f64).sqrt().recip();
-        // Scaling the queries scales the scores, of which a long text has more.
+        // The queries are scaled instead of the scores, of which a long text has more.
         let mut scores = (query * scale)?.matmul(&key.t()?)?;
         if let Some(bias) = position_bias {
             scores = (scores + bias)?;

@@ -1,10 +1,10 @@
-//! Weights from a safetensors file, in the form that the forward pass wants them.
+//! Weights from a safetensors file, in the form that the forward pass uses.
 
 use candle_core::{DType, Device, Module, Result, Tensor};
 use candle_nn::{LayerNorm, VarBuilder};
 
-/// A dense layer. The weight is kept as (inputs, outputs), the transpose of the file: a product then reads it in place,
-/// where the other way round it would be repacked for each text, which takes longer than the product itself.
+/// A dense layer. The weight is stored as (inputs, outputs), the transpose of the file, so that a product reads it in place. The other
+/// order would be repacked for each text, which takes longer than the product itself.
 #[derive(Debug)]
 pub(crate) struct Dense {
     weight: Tensor,
@@ -16,7 +16,7 @@ impl Dense {
         Self::stacked(std::slice::from_ref(weights), inputs, outputs)
     }
 
-    /// Several layers of the same input as one: their outputs follow each other in a row.
+    /// Several layers with the same input as one layer, whose outputs follow each other in a row.
     pub(crate) fn stacked(parts: &[VarBuilder], inputs: usize, outputs: usize) -> Result<Self> {
         let weights: Vec<_> = parts.iter().map(|part| table(part, outputs, inputs)).collect::<Result<_>>()?;
         let biases: Vec<_> = parts.iter().map(|part| part.get(outputs, "bias")).collect::<Result<_>>()?;
@@ -30,8 +30,8 @@ impl Module for Dense {
     }
 }
 
-/// The weights of a safetensors file as f32, below `prefix` where the file uses it. Checkpoints of
-/// sentence-transformers have none, those with a head on top have the name of the model.
+/// The weights of a safetensors file as f32, below `prefix` where the file uses it. Checkpoints of sentence-transformers have no prefix;
+/// those with a head on top have the name of the model.
 pub(crate) fn below_prefix<'a>(bytes: &'a [u8], prefix: &str) -> Result<VarBuilder<'a>> {
     let weights = VarBuilder::from_slice_safetensors(bytes, DType::F32, &Device::Cpu)?;
     let prefixed = weights.pp(prefix);

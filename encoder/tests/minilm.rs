@@ -1,5 +1,4 @@
-//! The real model against numbers that were computed elsewhere. Skipped, with a line that says so, without the model
-//! or without the benchmark data.
+//! The real model against numbers that were computed elsewhere. Skipped, with a message, without the model or the benchmark data.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "the helpers of tests fail as tests do")]
 
@@ -22,7 +21,7 @@ static MINILM: LazyLock<Option<Arc<SentenceEncoder>>> = LazyLock::new(|| {
     Some(Arc::new(SentenceEncoder::open(&dir).unwrap()))
 });
 
-/// The benchmark data beside the workspace, or where `REGATTA_SHARED` says.
+/// The directory of benchmark data: `REGATTA_SHARED`, or beside the workspace.
 fn golden() -> Option<PathBuf> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared");
     let shared = std::env::var_os("REGATTA_SHARED").map_or_else(beside, PathBuf::from);
@@ -74,7 +73,7 @@ fn published_example_sentences_have_the_published_similarities() {
     let [lovely, sunny, stadium] =
         ["The weather is lovely today.", "It's so sunny outside!", "He drove to the stadium."]
             .map(|text| encoder.encode(text).unwrap());
-    // Published with four decimals.
+    // The model's page gives the similarities with four decimals.
     for (a, b, published) in [(&lovely, &sunny, 6660), (&lovely, &stadium, 1046), (&sunny, &stadium, 1411)] {
         let micro = cosine_micro(a, b);
         assert_eq!((f64::from(micro) / 100.0).round() as i32, published, "{micro}");

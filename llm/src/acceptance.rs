@@ -1,4 +1,4 @@
-//! Whether a judge's reply can be taken: regular expressions, compiled once, within limits.
+//! Decides whether a judge's reply is accepted: regular expressions, compiled once, within limits.
 
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
@@ -6,20 +6,20 @@ use std::sync::{Mutex, PoisonError};
 use lru::LruCache;
 use regex::{Regex, RegexBuilder};
 
-/// Expressions of one question.
+/// Most expressions of one question.
 const EXPRESSIONS_MAX: usize = 16;
-/// Bytes of one expression as it is written, ...
+/// Longest expression in bytes.
 const LENGTH_MAX: usize = 4096;
-/// ... and of what it compiles to, and of what it may remember while it matches.
+/// Largest compiled expression, and largest cache of its lazy automaton, in bytes.
 const COMPILED_MAX: usize = 1 << 20;
-/// Expressions kept compiled; a benchmark has a handful.
+/// Most compiled expressions in the cache; a benchmark has a handful.
 const KEPT: NonZeroUsize = NonZeroUsize::new(256).unwrap();
 
-/// Compiled expressions, those that cannot be compiled with the reason.
+/// Compiled expressions; for those that cannot be compiled, the reason.
 #[derive(Debug)]
 pub(crate) struct Expressions(Mutex<LruCache<String, Result<Regex, String>>>);
 
-/// What a reply must match.
+/// Expressions that a reply must match to be accepted.
 #[derive(Debug, Clone)]
 pub(crate) struct Acceptance(Vec<Regex>);
 
@@ -28,7 +28,7 @@ impl Expressions {
         Self(Mutex::new(LruCache::new(KEPT)))
     }
 
-    /// What a reply must match to be taken: all of `accept`.
+    /// Compiles `accept`. A reply must match all of it to be accepted.
     ///
     /// # Errors
     /// A sentence about the first expression that cannot be used.
@@ -55,7 +55,7 @@ impl Expressions {
         }
         let compiled = RegexBuilder::new(text).size_limit(COMPILED_MAX).dfa_size_limit(COMPILED_MAX).build();
         let compiled = compiled.map_err(|error| {
-            // The parser draws a picture of several lines, and says the reason in the last one.
+            // The parser's message draws the expression over several lines; its last line has the reason.
             let problem = error.to_string();
             let problem = problem.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
             format!("the expression {text:?} of the question cannot be used: {problem}")
@@ -66,7 +66,7 @@ impl Expressions {
 }
 
 impl Acceptance {
-    /// Whether `reply` can be taken.
+    /// `true` if `reply` is accepted.
     pub(crate) fn takes(&self, reply: &str) -> bool {
         self.0.iter().all(|expression| expression.is_match(reply))
     }

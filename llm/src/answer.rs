@@ -4,18 +4,18 @@ use std::collections::HashMap;
 
 use regatta_proto::{AskedQuestion, CostSum, Digest, ErrorClass, Usage, Verdict};
 
-/// Everything that came of a list of questions. Each question is either in `verdicts` or in `unanswered`.
+/// Results of a list of questions. Each question is either in `verdicts` or in `unanswered`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Answers {
     /// Answers, by question digest, in the order asked.
     pub verdicts: Vec<(Digest, Verdict)>,
     /// Questions without an answer, in the order asked.
     pub unanswered: Vec<Unanswered>,
-    /// What answered, in one line for reports.
+    /// The models or the encoder that answered, in one line for reports.
     pub served: String,
     /// Tokens of the calls.
     pub usage: Usage,
-    /// Their cost.
+    /// Cost of the calls.
     pub cost: CostSum,
 }
 
@@ -24,13 +24,13 @@ pub struct Answers {
 pub struct Unanswered {
     /// The question.
     pub asked: AskedQuestion,
-    /// The class of trouble, as for a call.
+    /// The error class, as of a call.
     pub class: ErrorClass,
-    /// Why, in one line.
+    /// The reason, in one line.
     pub reason: String,
 }
 
-/// Why a text or a question has no answer.
+/// A failure to answer a question, or to embed its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Trouble {
     pub(crate) class: ErrorClass,
@@ -38,14 +38,14 @@ pub(crate) struct Trouble {
 }
 
 impl Trouble {
-    /// This kind of endpoint cannot answer this kind of question.
+    /// The error for a kind of endpoint that cannot answer a kind of question.
     pub(crate) fn unfit(reason: &str) -> Self {
         Self { class: ErrorClass::BadRequest, reason: reason.to_owned() }
     }
 }
 
 impl Answers {
-    /// The parts of one list of questions, in its order.
+    /// Merges the answers to two parts of a list of questions, in the order of the list.
     pub(crate) fn merged(questions: &[AskedQuestion], parts: [Self; 2]) -> Self {
         let mut merged = Self::default();
         let (mut verdicts, mut troubles, mut served) = (HashMap::new(), HashMap::new(), Vec::new());
@@ -74,7 +74,7 @@ impl Answers {
         merged
     }
 
-    /// Enters the answer to one question.
+    /// Adds the answer to one question.
     pub(crate) fn enter(&mut self, asked: &AskedQuestion, answer: Result<Verdict, Trouble>) {
         match answer {
             Ok(verdict) => self.verdicts.push((asked.digest, verdict)),

@@ -1,9 +1,10 @@
-//! An endpoint that is down is held: its calls wait and burn no tries, while now and then one of them looks whether it is back.
+//! The circuit breaker of an endpoint: while the endpoint is down, its calls wait without using up tries, and occasional probes test
+//! whether it is back.
 //!
-//! After a long enough run of failures to connect, over all calls of the endpoint, the breaker opens. While it is open, calls wait. One
-//! at a time, ever more rarely, goes through as a probe; whatever the endpoint answers closes the breaker. An endpoint that was down for
-//! the calls' whole deadline is given up: each waiting or further call makes one last try and ends with it, until anything is answered
-//! again, so that a sweep at a dead endpoint ends within a bounded time.
+//! After a long enough run of failures to connect, over all calls of the endpoint, the breaker opens. While it is open, calls wait. One at
+//! a time, at growing intervals, goes through as a probe; any answer closes the breaker. If the endpoint stays down for the calls' whole
+//! deadline, it is given up: each waiting or further call makes one last try and ends with it, until any call is answered again. So a sweep
+//! at a dead endpoint ends within a bounded time.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,9 +15,9 @@ use regatta_proto::EndpointName;
 use tokio::sync::{MutexGuard as DoorGuard, watch};
 use tokio::time::{Instant, sleep_until};
 
-/// Failures in a row before the endpoint counts as down.
+/// Consecutive failures after which the endpoint counts as down.
 const FAILURES: u32 = 32;
-/// How long they must have lasted: many calls fail in the same millisecond, and a moment's trouble is over before it.
+/// Shortest duration of the failures: many calls fail in the same millisecond, and a brief outage is over sooner.
 const LASTED: Duration = Duration::from_secs(5);
 /// Pause before the first probe, doubled for each further one.
 const PROBE_AFTER: Duration = Duration::from_secs(1);
@@ -27,13 +28,13 @@ const PROBE_AFTER_MAX: Duration = Duration::from_secs(15);
 #[derive(Debug)]
 pub(crate) struct Breaker {
     endpoint: EndpointName,
-    /// Calls wait for an endpoint that is down at most this long after its first failure.
+    /// Longest wait for an endpoint that is down, from its first failure.
     patience: Duration,
-    /// Zero while all is well, which then costs a call this one look.
+    /// Consecutive failures; 0 while the endpoint is up, so that a call costs a single load.
     failures: AtomicU32,
     down: Mutex<Down>,
     state: watch::Sender<State>,
-    /// Endpoints that are down; this one counts in it while it is.
+    /// Number of endpoints that are down; includes this one while it is.
     open: IntGauge,
     /// Held by the one call that may probe next; the others queue here.
     door: tokio::sync::Mutex<()>,
@@ -49,23 +50,23 @@ struct Down {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Closed,
-    /// Down: calls wait.
+    /// The endpoint is down, and calls wait.
     Open,
-    /// Down for too long: calls make one last try.
+    /// The endpoint has been down for too long, and calls make one last try.
     GivenUp,
 }
 
-/// How a call may go on.
+/// Permission to go on with a call.
 #[derive(Debug)]
 pub(crate) enum Pass<'a> {
-    /// As if nothing was.
+    /// No restriction.
     Free,
-    /// To look whether the endpoint is back; nobody else does meanwhile.
+    /// The call is the probe; no other call probes meanwhile.
     Probe {
-        /// Lets the next one look, when dropped.
+        /// Lets the next call probe, when dropped.
         _door: DoorGuard<'a, ()>,
     },
-    /// For one last try.
+    /// The call may make one last try.
     Last,
 }
 
@@ -76,7 +77,7 @@ impl Pass<'_> {
 }
 
 impl Breaker {
-    /// A breaker that gives the endpoint up after `patience`, and counts in `open` while the endpoint is down.
+    /// A breaker that gives the endpoint up after `patience`, and increments `open` while the endpoint is down.
     pub(crate) fn new(endpoint: EndpointName, patience: Duration, open: IntGauge) -> Self {
         Self {
             endpoint,
@@ -89,7 +90,7 @@ impl Breaker {
         }
     }
 
-    /// The endpoint answered, whatever it said.
+    /// Records an answer of the endpoint, with any status.
     pub(crate) fn reached(&self) {
         if self.failures.load(Ordering::Relaxed) == 0 {
             return;
@@ -103,7 +104,7 @@ impl Breaker {
         }
     }
 
-    /// No connection came about.
+    /// Records a failure to connect.
     pub(crate) fn unreached(&self) {
         let mut down = self.locked();
         let now = Instant::now();
@@ -125,12 +126,12 @@ impl Breaker {
         );
     }
 
-    /// Whether calls wait.
+    /// `true` if calls wait.
     pub(crate) fn is_open(&self) -> bool {
         self.failures.load(Ordering::Relaxed) >= FAILURES && *self.state.borrow() == State::Open
     }
 
-    /// Whether calls make one last try only.
+    /// `true` if calls make only one last try.
     pub(crate) fn is_given_up(&self) -> bool {
         self.failures.load(Ordering::Relaxed) >= FAILURES && *self.state.borrow() == State::GivenUp
     }
@@ -155,7 +156,7 @@ impl Breaker {
         }
     }
 
-    /// Waits for the turn to probe, or for the end of patience.
+    /// Waits for the turn to probe, or until the endpoint is given up.
     async fn probe(&self) -> Pass<'_> {
         let door = self.door.lock().await;
         let (probe_at, give_up_at) = {

@@ -1,8 +1,8 @@
-//! Answers that are kept and used again: a sweep that ran once runs again for nothing, and without a network.
+//! The response cache: answers are stored and used again, so that a sweep which ran once can run again at no cost and without a network.
 //!
-//! An answer's key is a digest of everything that it may depend on: who was asked (kind, address, model), the whole request, on whose part,
-//! in which session, trial and with which seed. The session is in it so that two sessions that happen to ask the same are two samples, the second time as
-//! the first, whichever of them comes first. Failures are never kept.
+//! The key of an answer is a digest of everything that it may depend on: the endpoint (kind, address, model), the whole request, the role,
+//! the session, the trial and the seed. The session is included so that two sessions with the same request get two samples, which stay the
+//! same in the next run, in whatever order they ask. Failures are never cached.
 
 use std::sync::Arc;
 
@@ -19,16 +19,16 @@ use serde::{Deserialize, Serialize};
 use crate::SessionTag;
 use crate::permits::store::StoreError;
 
-/// Where answers are kept, shared by all workers.
+/// The store of the response cache, shared by all workers.
 pub trait AnswerStore: Send + Sync + 'static {
-    /// The answer of that key; `None` when there is none.
+    /// The answer with this key; `None` if there is none.
     fn get<'a>(&'a self, key: &'a Digest) -> BoxFuture<'a, Result<Option<Bytes>, StoreError>>;
 
-    /// Keeps an answer.
+    /// Stores an answer.
     fn put<'a>(&'a self, key: &'a Digest, answer: Bytes) -> BoxFuture<'a, Result<(), StoreError>>;
 }
 
-/// An answer to a chat call as it is kept.
+/// A cached answer to a chat call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct KeptAnswer {
     pub(crate) reply: Reply,
@@ -38,7 +38,7 @@ pub(crate) struct KeptAnswer {
     pub(crate) latency_us: u64,
     pub(crate) first_token_us: Option<u64>,
     pub(crate) at: Option<Timestamp>,
-    /// What it cost when it was asked for; kept for people, never charged again.
+    /// Cost of the original call, for information; a cached answer is never charged.
     pub(crate) cost: Option<Money>,
 }
 
@@ -57,18 +57,18 @@ impl KeptAnswer {
     }
 }
 
-/// What the cache says.
+/// Result of a look-up.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Found<T> {
-    /// This was answered before.
+    /// The cache has an answer.
     Kept(T),
-    /// It has to be asked.
+    /// The endpoint has to be asked.
     Ask,
-    /// It may not be asked, and why it is not there.
+    /// The endpoint may not be asked, and the cache has no answer, for this reason.
     Missing(String),
 }
 
-/// The kept answers of one endpoint.
+/// The response cache of one endpoint.
 #[derive(Clone)]
 pub(crate) struct AnswerCache {
     store: Arc<dyn AnswerStore>,
@@ -76,9 +76,9 @@ pub(crate) struct AnswerCache {
 }
 
 impl AnswerCache {
-    /// The answers of the endpoint of `spec` at `address`; `None` where that is the provider's own.
+    /// The cache of the endpoint of `spec` at `address`; `None` for the provider's own address.
     pub(crate) fn new(store: Arc<dyn AnswerStore>, spec: &EndpointSpec, address: Option<&str>) -> Self {
-        // A simulated endpoint has a new address at every start, and answers by its settings.
+        // A simulated endpoint has a new address at every start, and its answers depend on its settings alone.
         let address = address.filter(|_| spec.kind != EndpointKind::Simulated);
         let identity = (
             spec.kind,
@@ -111,7 +111,7 @@ impl AnswerCache {
         }
     }
 
-    /// The key of the `number`-th reply to a judgement, counted from 0: a reply that could not be taken is not given again.
+    /// The key of the `number`-th reply to a judgement, counted from 0, because a reply that was not accepted must not be returned again.
     pub(crate) fn judgement_key(
         &self,
         model: &str,
@@ -129,12 +129,12 @@ impl AnswerCache {
         Digest::of_parts([b"verdict/1".as_slice(), &self.provider, model.as_bytes(), asked.digest.bytes()])
     }
 
-    /// Looks for the chat answer of `key`.
+    /// Looks up the chat answer with `key`.
     pub(crate) async fn find_answer(&self, mode: CacheMode, key: &Digest) -> Found<KeptAnswer> {
         self.find(mode, key).await
     }
 
-    /// Looks for the verdict of `key`.
+    /// Looks up the verdict with `key`.
     pub(crate) async fn find_verdict(&self, mode: CacheMode, key: &Digest) -> Found<Verdict> {
         self.find(mode, key).await
     }
@@ -166,7 +166,7 @@ impl AnswerCache {
         }
     }
 
-    /// Keeps an answer, in the one mode that does. Failing to is no reason to lose the answer.
+    /// Stores an answer if the mode writes to the cache. A failure to store is logged, and does not lose the answer.
     pub(crate) async fn keep<T: Serialize>(&self, mode: CacheMode, key: &Digest, answer: &T) {
         if mode != CacheMode::ReadWrite {
             return;

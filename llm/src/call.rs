@@ -1,4 +1,4 @@
-//! What a caller hands over with a chat call, and how it can fail.
+//! The arguments of a chat call, and its errors.
 
 use regatta_proto::{
     AccountId, BenchmarkName, CacheMode, ChatRequest, CostSum, FailedCall, ItemId, Price, Role, SessionSeed, Setting,
@@ -13,40 +13,40 @@ use crate::Meter;
 pub struct ChatCall<'a> {
     /// The provider's own model name.
     pub model: &'a str,
-    /// On whose part the model speaks.
+    /// The role that the model speaks in.
     pub role: Role,
-    /// The attempt that pays.
+    /// Number of the attempt that the call belongs to.
     pub attempt: u32,
-    /// What is asked.
+    /// The request.
     pub request: &'a ChatRequest,
-    /// Who pays.
+    /// The sweep that pays.
     pub payer: Payer<'a>,
-    /// The session, for endpoints that are told, and as the source of the jitter between tries.
+    /// The session, for endpoints that are told it, and as the seed of the jitter between tries.
     pub session: Option<SessionTag<'a>>,
-    /// How often the session has asked the same before: each time is a sample of its own, also for the cache.
+    /// Number of earlier calls of the session with the same request. Each is a sample of its own, also in the cache.
     pub repeat: u32,
-    /// Once it fires, no further try begins and every wait ends. A request in flight is awaited: it is paid already.
+    /// Once it fires, no further try begins and every wait ends. A request in flight is awaited, because it is paid for already.
     pub interrupt: &'a CancellationToken,
-    /// Hears of its tries as they are sent.
+    /// Observes the tries as they are sent.
     pub meter: Option<&'a dyn Meter>,
 }
 
-/// On whose behalf models are called, and who pays.
+/// The sweep that calls are made for, and its means of payment.
 #[derive(Debug, Clone, Copy)]
 pub struct Payer<'a> {
-    /// The sweep: calls of one sweep stand in one line, and sweeps share what an endpoint allows.
+    /// The sweep. Calls of one sweep wait in one queue, and sweeps share an endpoint's limits.
     pub sweep: &'a SweepId,
-    /// Its part.
+    /// The sweep's share of the limits.
     pub share: Share,
-    /// Accounts that every try's worst case is reserved from before it is sent, all of them; none where nothing has a price.
+    /// Accounts from which the worst case of every try is reserved before it is sent; empty if no model has a price.
     pub accounts: &'a [AccountId],
-    /// What tokens cost; `None` leaves the cost unknown, which no account allows.
+    /// The price of tokens; `None` leaves the cost unknown, which no account accepts.
     pub price: Option<&'a Price>,
-    /// Whether its answers are kept and used again.
+    /// The use of the response cache.
     pub cache: CacheMode,
 }
 
-/// Names a session to an endpoint.
+/// Identifies a session to an endpoint.
 #[derive(Debug, Clone, Copy)]
 pub struct SessionTag<'a> {
     /// Benchmark.
@@ -55,20 +55,20 @@ pub struct SessionTag<'a> {
     pub setting: &'a Setting,
     /// Item of the benchmark.
     pub item: &'a ItemId,
-    /// Repetition.
+    /// Number of the repetition.
     pub trial: Trial,
-    /// On whose part the model speaks.
+    /// The role that the model speaks in.
     pub role: Role,
-    /// Seed of what it says there.
+    /// Seed of the model's answers in this role.
     pub seed: SessionSeed,
 }
 
-/// What an endpoint may be told of where a call comes from.
+/// The origin of a call, as an endpoint may be told it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Told<'a> {
-    /// From a session.
+    /// A call of a session.
     Session(SessionTag<'a>),
-    /// From an evaluator that wants a judgement.
+    /// A call of an evaluator that needs a judgement.
     Judgement(SessionSeed),
 }
 
@@ -81,23 +81,23 @@ impl Told<'_> {
     }
 }
 
-/// A chat call without an answer.
+/// A chat call that has no answer.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum CallError {
-    /// Given up; the last try is the reason, and [`regatta_proto::Outcome::of_failure`] of its class the session's outcome.
+    /// Given up. The last try is the reason; [`regatta_proto::Outcome::of_failure`] of its class is the session's outcome.
     #[error("the call was given up after {} tries", .0.tries.len())]
     Failed(FailedCall),
-    /// Interrupted by the caller before the next try; the tries so far, possibly none.
+    /// Interrupted by the caller before the next try; has the tries so far, possibly none.
     #[error("the call was interrupted after {} failed tries", .0.tries.len())]
     Interrupted(FailedCall),
 }
 
-/// Questions whose answering was interrupted, with what had been spent.
+/// An interrupted list of questions, with the tokens and money spent so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("answering was interrupted")]
 pub struct Interrupted {
     /// Tokens of finished calls.
     pub usage: Usage,
-    /// Their cost.
+    /// Cost of finished calls.
     pub cost: CostSum,
 }

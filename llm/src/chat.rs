@@ -1,4 +1,4 @@
-//! A chat call from the caller's request to the entry of the transcript.
+//! Runs a chat call, from the caller's request to the entry of the transcript.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::similarity::VectorCache;
 use crate::tries::{Answered, Errand, GivenUp, Tries};
 use crate::wire::Completion;
 
-/// An endpoint that models are called at.
+/// An endpoint's client with its cache, permits, accounts and retries.
 pub(crate) struct Caller {
     name: EndpointName,
     pub(crate) client: Client,
@@ -40,7 +40,7 @@ impl Caller {
         })
     }
 
-    /// One chat call: from the cache where it may be and is, else with all its tries.
+    /// Runs one chat call: from the cache if it may be used and has an answer, otherwise with all tries.
     pub(crate) async fn chat(&self, call: ChatCall<'_>) -> Result<Call, CallError> {
         let told = call.session.map(Told::Session);
         if call.payer.cache == CacheMode::Off {
@@ -50,7 +50,7 @@ impl Caller {
         self.ask_or_replay(call, told, &key).await
     }
 
-    /// The same for a call whose answer is kept as `key`.
+    /// Like `chat`, with the answer cached under `key`.
     pub(crate) async fn ask_or_replay(
         &self,
         call: ChatCall<'_>,
@@ -62,7 +62,7 @@ impl Caller {
             return self.ask(call, told).await;
         }
         match self.cache.find_answer(mode, key).await {
-            // Kept before such answers were none.
+            // Cached by a version in which such answers were no failures.
             Found::Kept(kept) if kept.reply.finish == Finish::ContentFilter => {
                 let filtered =
                     Failure::unanswered(ErrorClass::ContentFilter, "the cached answer was withheld".to_owned());
@@ -81,7 +81,7 @@ impl Caller {
         }
     }
 
-    /// The entry of a call that was answered before. It is charged to nobody.
+    /// The entry of a call whose answer is cached. It costs nothing.
     fn replayed(&self, call: &ChatCall<'_>, kept: KeptAnswer) -> Call {
         Call {
             role: call.role,
@@ -163,7 +163,7 @@ impl Caller {
     }
 }
 
-/// The request of a call that ended with the last of `tries`, if the transcript keeps it.
+/// The request of a call that ended with the last of `tries`, if its class keeps the request in the transcript.
 pub(crate) fn kept_request(tries: &[Try], request: &ChatRequest) -> Option<Box<ChatRequest>> {
     tries.last().filter(|last| rule(last.class).keeps_request).map(|_| Box::new(request.clone()))
 }

@@ -1,4 +1,4 @@
-//! What speaks to the models of an endpoint: our own HTTP client, or AWS's.
+//! The client of an endpoint's models: our own HTTP client, or AWS's.
 
 use regatta_proto::{ChatRequest, EndpointKind, EndpointName, EndpointSpec, ErrorClass};
 
@@ -18,7 +18,7 @@ pub(crate) enum Client {
     Bedrock(Box<BedrockClient>),
 }
 
-/// A request that can be sent, as often as need be.
+/// A request that can be sent repeatedly.
 #[derive(Debug, Clone)]
 pub(crate) enum Prepared {
     Http(Box<http::Prepared>),
@@ -26,10 +26,10 @@ pub(crate) enum Prepared {
 }
 
 impl Client {
-    /// Finds what `spec` needs. Nothing is sent.
+    /// Opens the client that `spec` needs. Sends nothing.
     ///
     /// # Errors
-    /// As for the client of its kind; names the endpoint.
+    /// Those of the client of its kind; each names the endpoint.
     pub(crate) fn open(name: &EndpointName, spec: &EndpointSpec, context: &OpenContext<'_>) -> Result<Self, OpenError> {
         Ok(match spec.kind {
             EndpointKind::Bedrock => Self::Bedrock(Box::new(BedrockClient::open(name, spec, context)?)),
@@ -37,10 +37,10 @@ impl Client {
         })
     }
 
-    /// Writes a chat request. AWS is not told the session: it traces nothing.
+    /// Writes a chat request. AWS is not told the session, because it has no use for it.
     ///
     /// # Errors
-    /// A bad request, when the endpoint's format has no words for something that was asked for.
+    /// A bad request, when the endpoint's format cannot express a part of the request.
     pub(crate) fn prepare(
         &self,
         model: &str,
@@ -53,7 +53,7 @@ impl Client {
         }
     }
 
-    /// Writes the request for the vectors of `texts`.
+    /// Writes an embeddings request for `texts`.
     ///
     /// # Errors
     /// A bad request, when the endpoint has no embeddings.
@@ -64,10 +64,10 @@ impl Client {
         }
     }
 
-    /// One try at a chat request of this endpoint.
+    /// Sends a chat request once.
     ///
     /// # Errors
-    /// Whatever keeps its answer from being used, classified.
+    /// A classified failure, if there is no usable answer.
     pub(crate) async fn once(&self, prepared: &Prepared) -> Result<Completion, Failure> {
         match (self, prepared) {
             (Self::Http(client), Prepared::Http(prepared)) => client.once(prepared).await.and_then(usable),
@@ -76,10 +76,10 @@ impl Client {
         }
     }
 
-    /// One try at a request for the vectors of `count` texts.
+    /// Sends an embeddings request for `count` texts once.
     ///
     /// # Errors
-    /// As for [`Self::once`].
+    /// Like those of [`Self::once`].
     pub(crate) async fn embed_once(&self, prepared: &Prepared, count: usize) -> Result<Embedded, Failure> {
         match (self, prepared) {
             (Self::Http(client), Prepared::Http(prepared)) => client.embed_once(prepared, count).await,

@@ -1,9 +1,9 @@
-//! Vectors of texts, and the similarity of two of them.
+//! Vectors of texts, and the cosine of two vectors.
 
-/// Millionths in a similarity of one.
+/// A similarity of one, in millionths.
 pub(crate) const ONE: i32 = 1_000_000;
 
-/// A vector with a direction, and its length computed once. `f32` as encoders make them; `f64` as recorded in decimals.
+/// A vector that is not zero, with its length computed once. `f32` from encoders; `f64` from recorded decimals.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Embedding<T> {
     values: Box<[T]>,
@@ -31,7 +31,7 @@ impl<T: Copy + Into<f64>> Embedding<T> {
     }
 }
 
-/// Millionths of a similarity in −1..=1.
+/// A similarity in −1..=1 in millionths.
 pub(crate) fn to_micro(similarity: f64) -> i32 {
     (similarity * f64::from(ONE)).round() as i32
 }

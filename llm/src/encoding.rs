@@ -1,4 +1,4 @@
-//! Questions answered by a sentence encoder in this process.
+//! Answers questions with a sentence encoder in this process.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use crate::embedding::Embedding;
 use crate::open::OpenError;
 use crate::similarity::{Known, VectorCache, answers};
 
-/// Texts encoded between two looks at the queue of waiting questions.
+/// Texts encoded in one go, before other waiting questions get a turn.
 const TEXTS_AT_ONCE: usize = 16;
 
-/// An encoder with its cache. Encoding runs on blocking threads, no more of them than there are processors.
+/// An encoder with its cache. Encoding runs on at most as many blocking threads as there are processors.
 #[derive(Debug)]
 pub(crate) struct Encoding {
     encoder: Arc<SentenceEncoder>,
@@ -48,7 +48,7 @@ impl Encoding {
         })
     }
 
-    /// Batches of texts being encoded.
+    /// Batches of texts that are being encoded.
     pub(crate) fn in_flight(&self) -> usize {
         self.in_flight.load(Ordering::Relaxed)
     }
@@ -59,7 +59,7 @@ impl Encoding {
         questions: &[AskedQuestion],
         interrupt: &CancellationToken,
     ) -> Result<Answers, Interrupted> {
-        // The encoder is the model, whatever the spec calls it.
+        // The encoder determines the model, whatever its name in the spec.
         let (mut vectors, missing) = self.cache.lookup("", questions);
         let mut batches: FuturesUnordered<_> = missing
             .chunks(TEXTS_AT_ONCE)
@@ -80,7 +80,7 @@ impl Encoding {
     async fn encode(&self, texts: &[&str], interrupt: &CancellationToken) -> Vec<Result<Arc<Known>, Trouble>> {
         let trouble = |reason: String| Trouble { class: ErrorClass::BadResponse, reason };
         let Ok(thread) = Arc::clone(&self.threads).acquire_owned().await else {
-            // Only a closed semaphore refuses, and nobody closes it.
+            // Acquiring fails only for a closed semaphore, and this one is never closed.
             return std::future::pending().await;
         };
         let (encoder, served, interrupt) = (Arc::clone(&self.encoder), Arc::clone(&self.served), interrupt.clone());

@@ -1,4 +1,4 @@
-//! The one door to models.
+//! The interface to models.
 
 use futures::future::BoxFuture;
 use std::fmt;
@@ -16,7 +16,7 @@ use crate::encoding::Encoding;
 use crate::open;
 use crate::{Answers, CallError, ChatCall, Interrupted, OpenContext, OpenError, Payer, RecordedVerdicts};
 
-/// An endpoint, opened once a process and shared by all its sessions; a clone is the same endpoint.
+/// An endpoint, opened once a process and shared by all its sessions; clones share one endpoint.
 #[derive(Clone)]
 pub struct Endpoint(Arc<Opened>);
 
@@ -33,11 +33,11 @@ enum Service {
 }
 
 impl Endpoint {
-    /// Opens the endpoint of `spec`: finds its address and key, or loads its encoder or verdicts. Nothing is sent. Within a Tokio runtime,
-    /// where a task then leases permits until the last clone is dropped.
+    /// Opens the endpoint of `spec`: resolves its address and key, or loads its encoder or verdicts. Sends nothing. Must be called within a
+    /// Tokio runtime, where a task then leases permits until the last clone is dropped.
     ///
     /// # Errors
-    /// When the key's variable is not set, the address is none, or a file cannot be used; names the endpoint.
+    /// When the key's variable is not set, the address is invalid, or a file cannot be used; names the endpoint.
     pub fn open(name: &EndpointName, spec: &EndpointSpec, context: &OpenContext<'_>) -> Result<Self, OpenError> {
         let service = match spec.kind {
             EndpointKind::Encoder => Service::Encoder(Box::new(open::encoder(name, spec, context.base_dir)?)),
@@ -51,10 +51,10 @@ impl Endpoint {
         Ok(Self(Arc::new(Opened { name: name.clone(), service, batches })))
     }
 
-    /// One chat call: money, permits, tries, provenance, cost.
+    /// Runs one chat call, with reservation, permits, retries, provenance and cost.
     ///
     /// # Errors
-    /// When it was given up or interrupted. Encoders and recorded verdicts do not chat: a bad request.
+    /// When the call was given up or interrupted. For encoders and recorded verdicts, which do not chat, a bad request.
     pub fn chat<'a>(&'a self, call: ChatCall<'a>) -> BoxFuture<'a, Result<Call, CallError>> {
         Box::pin(async move {
             if let Service::Models(caller) = &self.0.service {
@@ -72,17 +72,17 @@ impl Endpoint {
         })
     }
 
-    /// Its batch API, of endpoints of the batch lane.
+    /// The endpoint's batch API; `None` unless its delivery mode is batch.
     #[must_use]
     pub fn batch(&self) -> Option<&BatchClient> {
         self.0.batches.as_ref()
     }
 
-    /// Answers an evaluator's questions: similarities by `/embeddings` or by the encoder, judgements by a chat that ends
-    /// in the prompt, with the parameters of `judge`, and both from recorded verdicts. Only what is sent costs money and needs permits.
+    /// Answers an evaluator's questions: similarities by `/embeddings` or the encoder; judgements by a chat that ends with the prompt, with
+    /// the parameters of `judge`; and both from recorded verdicts. Only requests that are sent cost money and need permits.
     ///
     /// # Errors
-    /// Only when interrupted; a question without an answer is part of the [`Answers`].
+    /// Only when interrupted; questions without an answer are part of the [`Answers`].
     pub fn answer<'a>(
         &'a self,
         judge: &'a ModelSpec,
@@ -99,7 +99,7 @@ impl Endpoint {
         })
     }
 
-    /// Requests sent and not yet answered; batches being encoded, for an encoder.
+    /// Requests without an answer yet; for an encoder, batches that are being encoded.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         match &self.0.service {

@@ -1,7 +1,7 @@
-//! The one error table: what counts as which class, and what follows from a class.
+//! The error table: which failures belong to which class, and the consequences of each class.
 //!
-//! [`TABLE`] has a row for each class. Which [`ProviderEvent`] an answer is, and so of which class, is said by two further tables below it:
-//! [`STATUSES`], and [`WORDS`] with what providers say in theirs. A new way of a provider to say something known is a line in [`WORDS`].
+//! [`TABLE`] has a row for each class. Two further tables below it map answers to a [`ProviderEvent`], and so to a class: [`STATUSES`] by
+//! status, and [`WORDS`] by the provider's message. A new message for a known event is a line in [`WORDS`].
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -12,42 +12,44 @@ use serde_json::Value;
 use crate::events::ProviderEvent;
 use crate::limits;
 
-/// Whose trouble a class is.
+/// The party at fault for a class of errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// The endpoint or the way to it.
+    /// The endpoint or the network.
     Endpoint,
     /// Credentials, money, model name or parameters of the spec.
     Operator,
     /// The model under test.
     Model,
-    /// A filter between the model and us, or the model's own refusal; no wire tells which. `filtered` of the spec says what it counts as.
+    /// A filter between the model and us, or the model's own refusal; no wire format tells them apart. `filtered` in the spec determines
+    /// the outcome.
     Filter,
 }
 
-/// What follows from a class of error.
+/// Consequences of a class of errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rule {
     /// The class.
     pub class: ErrorClass,
-    /// Its word in transcripts, logs and metrics.
+    /// Name of the class in transcripts, logs and metrics.
     pub word: &'static str,
-    /// Whether the same request is tried again.
+    /// The same request is tried again.
     pub retried: bool,
-    /// Whether a long run of such failures holds the whole endpoint, so that its calls wait until it is back (see `breaker`).
+    /// A long run of such failures opens the endpoint's circuit breaker, so that its calls wait until it is back (see `breaker`).
     pub holds_endpoint: bool,
-    /// Whether the request itself may be to blame, when the endpoint answers others meanwhile (see `quarantine`).
+    /// The request itself may be to blame if the endpoint answers others meanwhile (see `quarantine`).
     pub counts_as_poison: bool,
-    /// Whether the endpoint may have billed the try without telling: it was sent, and its answer was lost. Of a failure to connect, when
-    /// the connection was lost after the request may have gone out.
+    /// The endpoint may have billed the try without reporting it: it was sent, and its answer was lost. For a failure to connect, only if
+    /// the connection was lost after the request may have been sent.
     pub maybe_billed: bool,
-    /// Whether a call given up with this class keeps its request in the transcript: it may be to blame, and people will want to send it again.
+    /// A call given up with this class keeps its request in the transcript, because the request may be to blame, and people will want to
+    /// send it again.
     pub keeps_request: bool,
-    /// Whose trouble it is.
+    /// The party at fault.
     pub fault: Fault,
-    /// Why the session was not measured, or failed, when its call was given up with this class.
+    /// Cause of the session's outcome, if its call was given up with this class.
     pub cause: Cause,
-    /// When it happens, in one sentence for the documentation.
+    /// The conditions of the class, in one sentence for the documentation.
     pub meaning: &'static str,
 }
 
@@ -105,35 +107,36 @@ pub const fn rule(class: ErrorClass) -> &'static Rule {
     &TABLE[class as usize]
 }
 
-/// The event of an answer with such a status, unless [`WORDS`] knows better; the first line that holds counts.
+/// Events by status, unless [`WORDS`] matches; the first line that contains the status counts.
 const STATUSES: [(RangeInclusive<u16>, ProviderEvent); 11] = [
     (401..=401, ProviderEvent::CredentialsRefused),
     (402..=402, ProviderEvent::OutOfCredit),
     (403..=403, ProviderEvent::CredentialsRefused),
     (404..=404, ProviderEvent::ModelUnknown),
-    // A redirect is not followed: the address is wrong.
+    // Redirects are not followed, because the address is wrong then.
     (300..=399, ProviderEvent::ModelUnknown),
     (429..=429, ProviderEvent::RateLimited),
     (413..=413, ProviderEvent::RequestTooLarge),
-    // The server's own time-out and a conflict with another request: neither is the request's fault.
+    // The server's own time-out, and a conflict with another request; neither is the request's fault.
     (408..=409, ProviderEvent::ServerTrouble),
     (400..=499, ProviderEvent::RequestRefused),
     (500..=599, ProviderEvent::ServerTrouble),
     (0..=u16::MAX, ProviderEvent::Unreadable),
 ];
 
-/// What providers say in the body of an error.
+/// A way in which providers report an event in the body of an error.
 struct Saying {
     event: ProviderEvent,
-    /// It goes before a status of 4xx, which providers use for many things. Otherwise it counts only where no status tells: in a 200.
+    /// Takes precedence over a status of 4xx, which providers use for many things. If `false`, it counts only in a 200, where no status
+    /// tells.
     goes_before_status: bool,
-    /// Parts of a `code`, `type` or `status`, one of which occurs, in lower case.
+    /// Parts of a `code`, `type` or `status` in lower case; one must occur.
     codes: &'static [&'static str],
-    /// Parts of the sentence for people: all of one line occur, in lower case.
+    /// Parts of the message in lower case; all of one line must occur.
     texts: &'static [&'static [&'static str]],
 }
 
-/// The first saying that is heard counts. Between an overflow and an output limit the numbers of the sentence decide, see [`limits`].
+/// The first line that matches counts. Between an overflow and an output limit, the numbers in the message decide; see [`limits`].
 #[rustfmt::skip]
 const WORDS: [Saying; 14] = [
     Saying { event: ProviderEvent::OutputLimitTooLarge, goes_before_status: true,
@@ -212,11 +215,11 @@ const WORDS: [Saying; 14] = [
         codes: &["request_too_large"], texts: &[] },
     Saying { event: ProviderEvent::RequestRefused, goes_before_status: false,
         codes: &["invalid_request", "bad_request", "badrequest", "invalid_", "unsupported_"], texts: &[] },
-    // An error that says nothing known is the server's.
+    // An unknown error is the server's.
     Saying { event: ProviderEvent::ServerTrouble, goes_before_status: false, codes: &[], texts: &[&[]] },
 ];
 
-/// Sayings that tell what a plain refusal is about: it is the operator's in any case, and the message says what to correct.
+/// The subjects of plain refusals. The operator is at fault in either case, and the message tells what to correct.
 #[rustfmt::skip]
 const REFUSALS: [Saying; 2] = [
     Saying { event: ProviderEvent::RequestTooLarge, goes_before_status: true,
@@ -252,20 +255,20 @@ pub(crate) fn event_of_error_in_200(info: &ErrorInfo) -> ProviderEvent {
     }
 }
 
-/// What an error body says, as far as it can be read.
+/// The content of an error body, as far as it can be read.
 #[derive(Debug, Default)]
 pub(crate) struct ErrorInfo {
-    /// Sentence for people.
+    /// The message for people.
     pub(crate) message: String,
-    /// `code`, `type` and `status`, and the `code` inside of it, lower-case.
+    /// `code`, `type` and `status`, and a nested `code`, in lower case.
     words: Vec<String>,
-    /// A `code` that is an HTTP status.
+    /// The `code`, if it is an HTTP status.
     status: Option<u16>,
 }
 
 impl ErrorInfo {
-    /// Reads the error of `body`: an object or text under `error`, the body itself where it calls itself an error or is not a 200, or
-    /// the `detail` of common Python servers. `None` when the body holds none.
+    /// Finds the error in `body`: an object or text under `error`; the body itself, if it calls itself an error or the status is not 200;
+    /// or the `detail` of common Python servers. `None` if the body has none.
     pub(crate) fn find(body: &Value, is_error_status: bool) -> Option<Self> {
         let error = match body.get("error") {
             Some(Value::Null) | None => body.pointer("/choices/0/error").filter(|error| !error.is_null()),
@@ -282,7 +285,7 @@ impl ErrorInfo {
         Some(Self::read(detail))
     }
 
-    /// Content of an `error` object.
+    /// Reads the content of an `error` object.
     pub(crate) fn read(error: &Value) -> Self {
         let message = match (error.get("message").and_then(Value::as_str), error) {
             (Some(message), _) => message.to_owned(),
@@ -294,7 +297,7 @@ impl ErrorInfo {
             .filter_map(|path| error.pointer(path)?.as_str())
             .map(str::to_ascii_lowercase)
             .collect::<Vec<_>>();
-        // A gateway's moderation repeats what it objects to.
+        // A gateway's moderation repeats the text that it objects to.
         words.extend(error.pointer("/metadata/flagged_input").map(|_| "flagged_input".to_owned()));
         let code = error.get("code");
         let status = code
@@ -305,7 +308,7 @@ impl ErrorInfo {
         Self { message, words, status }
     }
 
-    /// Event that the words tell whatever the status, if they tell one.
+    /// The event that takes precedence over the status, if there is one.
     pub(crate) fn event(&self) -> Option<ProviderEvent> {
         let saying = WORDS.iter().find(|saying| saying.goes_before_status && self.says(saying))?;
         Some(limits::decided(saying.event, &self.message))
@@ -332,29 +335,29 @@ impl ErrorInfo {
     }
 }
 
-/// One failed try before it is written down.
+/// A failed try, before it becomes an entry of the transcript.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Failure {
     pub(crate) class: ErrorClass,
     pub(crate) status: Option<u16>,
-    /// One bounded line without secrets.
+    /// One line of bounded length, without secrets.
     pub(crate) detail: String,
-    /// What the endpoint billed all the same.
+    /// Tokens that the endpoint billed all the same.
     pub(crate) usage: Option<Usage>,
-    /// The service tier that `usage` was served in, as far as told.
+    /// The service tier of `usage`, if reported.
     pub(crate) tier: Option<Box<str>>,
-    /// How long the endpoint asks to be left alone.
+    /// Time for which the endpoint asks not to be called.
     pub(crate) retry_after: Option<Duration>,
-    /// No connection came about: the endpoint may be dead.
+    /// No connection was made, so the endpoint may be down.
     pub(crate) unreached: bool,
-    /// The request was sent and nobody knows whether its answer is billed: it broke off, or did not come in time.
+    /// The request was sent, and its answer may be billed: it broke off, or did not arrive in time.
     pub(crate) maybe_billed: bool,
-    /// The model declined, in its provider's own field for that.
+    /// The model declined, in its provider's field for refusals.
     pub(crate) refused: bool,
 }
 
 impl Failure {
-    /// A failure without an answer.
+    /// A failure without a response.
     pub(crate) fn unanswered(class: ErrorClass, detail: String) -> Self {
         Self {
             class,
@@ -369,7 +372,7 @@ impl Failure {
         }
     }
 
-    /// The entry of the transcript. What it cost is entered by who knows prices.
+    /// The entry of the transcript. The caller, which knows prices, adds the cost.
     pub(crate) fn into_try(self, latency: Duration) -> Try {
         let latency_us = u64::try_from(latency.as_micros()).unwrap_or(u64::MAX);
         Try {

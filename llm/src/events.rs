@@ -1,48 +1,49 @@
-//! The one table of what filters, limits, credentials and bills of providers do to a call: event → class → whose fault.
+//! The table of provider events (filters, limits, credentials, billing): event → class → party at fault.
 //!
-//! Wire formats only recognise events, in [`crate::errors`] by status and words and in [`crate::withheld`] by why an answer stopped. What
-//! follows is said here, once, so that it is the same whoever the provider is. `docs/filters-and-limits.md` is written from this table.
+//! Wire formats only recognise events: [`crate::errors`] by status and message, [`crate::withheld`] by the reason why an answer stopped.
+//! The consequences are defined here alone, so that they are the same for every provider. `docs/filters-and-limits.md` is written from this
+//! table.
 
 use regatta_proto::ErrorClass;
 
 use crate::errors::{Fault, rule};
 
-/// Something that a provider does to a call.
+/// A special treatment of a call by its provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ProviderEvent {
     /// A filter refuses the prompt.
     PromptFiltered,
     /// A filter withholds the answer, or cuts it off.
     AnswerFiltered,
-    /// The answer is declined, in a field of its own.
+    /// The answer is a refusal, in a field of its own.
     Refused,
     /// The conversation does not fit into the context.
     ContextOverflow,
-    /// The conversation fits; the tokens that the answer may have do not.
+    /// The conversation fits into the context, but the requested output limit does not.
     OutputLimitTooLarge,
     /// The request has too many bytes.
     RequestTooLarge,
-    /// The request has a field, or a value, that the endpoint does not know.
+    /// The request has a field or a value that the endpoint does not know.
     UnknownParameter,
     /// The endpoint refuses the request for another reason.
     RequestRefused,
-    /// The endpoint refuses the key.
+    /// The endpoint refuses the API key.
     CredentialsRefused,
     /// The endpoint has no such model, or the address is wrong.
     ModelUnknown,
-    /// The account has no money left.
+    /// The account has no credit left.
     OutOfCredit,
-    /// The call is one too many.
+    /// The call exceeds a rate limit.
     RateLimited,
     /// The endpoint fails on its side.
     ServerTrouble,
-    /// The answer is none that the format knows.
+    /// The answer is not in the expected format.
     Unreadable,
-    /// The answer was cut off by the tokens that it may have, or by the end of the context.
+    /// The answer was cut off by its output limit or by the end of the context.
     AnswerCutOff,
-    /// The answer does not say what it billed, or says what cannot be.
+    /// The answer reports no usage, or impossible numbers.
     UsageUnknown,
-    /// The answer was served in a tier that the price does not name.
+    /// The answer was served in a tier that has no price.
     TierUnpriced,
 }
 
@@ -53,16 +54,16 @@ pub struct EventRule {
     pub event: ProviderEvent,
     /// Name in documents.
     pub word: &'static str,
-    /// The class that the call is given up or tried again with; none when it has an answer that is scored.
+    /// The error class of the call; `None` if the answer is scored all the same.
     pub class: Option<ErrorClass>,
-    /// Words and statuses by which providers tell it.
+    /// Messages and statuses by which providers report it, for the documentation.
     pub told: &'static str,
-    /// Why it is judged so.
+    /// The reason for this classification, for the documentation.
     pub because: &'static str,
 }
 
 impl EventRule {
-    /// Party at fault; nobody where the call has an answer.
+    /// The party at fault; `None` if the call has an answer.
     #[must_use]
     pub fn fault(&self) -> Option<Fault> {
         self.class.map(|class| rule(class).fault)
@@ -147,7 +148,7 @@ impl ProviderEvent {
         &EVENTS[self as usize]
     }
 
-    /// The class of a call that ended with it; an answer that can be used, but was refused with an error all the same, is a bad response.
+    /// The class of a call that ended with this event. An event with a usable answer, reported as an error all the same, is a bad response.
     pub(crate) const fn class(self) -> ErrorClass {
         match self.rule().class {
             Some(class) => class,

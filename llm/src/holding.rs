@@ -1,11 +1,12 @@
-//! Configuration errors stop: after a few identical refusals of the key, or of a model, and no answer ever, further calls are not sent.
+//! Stops calls with configuration errors: after a few identical refusals of the key, or of a model, without any answer before, further
+//! calls are not sent.
 //!
-//! A 401 is about the key, so it holds the endpoint; a 403 and a 404 are about what was asked for, so they hold the model. What has ever been
-//! answered is never held: its refusals are somebody's moment of trouble. Whoever opens the endpoint anew, as a resume does, begins anew; and
-//! from time to time one call goes through all the same, so that an endpoint that stays open notices when its operator has corrected it.
+//! A 401 is about the key, so it holds the endpoint; a 403 and a 404 are about the model, so they hold the model. After one answer nothing
+//! is ever held, because later refusals are temporary. Opening the endpoint again, as a resume does, resets the state. From time to time
+//! one call goes through all the same, so that an endpoint which stays open notices when its operator has corrected the configuration.
 //!
-//! This is the state of one process. The fleet's store keeps failures for a month, which no resume could undo; so each worker finds out for
-//! itself, with as many calls as it has in flight when the first refusals come.
+//! This is the state of one process. The fleet's store keeps failures for a month, and a resume could not undo those. So each worker finds
+//! out for itself, at the cost of the calls that it has in flight when the first refusals arrive.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,12 +17,12 @@ use tokio::time::Instant;
 
 use crate::errors::{Failure, rule};
 
-/// Identical refusals in a row after which nothing more is sent.
+/// Consecutive identical refusals after which no more calls are sent.
 const REFUSALS: u32 = 3;
-/// Time for which nothing is sent before one call looks again.
+/// Time without calls before one is sent as a probe.
 const LOOK_AFTER: Duration = Duration::from_secs(60);
 
-/// Holds an endpoint whose key is refused, and its models that are.
+/// Holds an endpoint whose key is refused, and models that are refused.
 #[derive(Debug)]
 pub(crate) struct Holding {
     endpoint: EndpointName,
@@ -34,12 +35,12 @@ struct State {
     models: HashMap<String, Line>,
 }
 
-/// Refusals of one thing, in a row.
+/// Consecutive refusals of one key or model.
 #[derive(Debug, Default)]
 struct Line {
     has_answered: bool,
     refusals: u32,
-    /// Class and status that they have in common.
+    /// The common class and status of the refusals.
     kind: Option<(ErrorClass, Option<u16>)>,
     held: Option<Held>,
 }
@@ -56,12 +57,12 @@ impl Line {
         *self = Self { has_answered: true, ..Self::default() };
     }
 
-    /// Another failure came between: what went before proves nothing.
+    /// Resets the count after another kind of failure.
     fn broken(&mut self) {
         *self = Self { has_answered: self.has_answered, ..Self::default() };
     }
 
-    /// Counts a refusal. Says so when it was the one too many.
+    /// Counts a refusal. Returns `true` if it is the one that starts the hold.
     fn refused(&mut self, failure: &Failure, now: Instant) -> bool {
         if self.has_answered {
             return false;
@@ -81,7 +82,7 @@ impl Line {
         self.held.as_ref().filter(|held| now < held.look_at)
     }
 
-    /// Lets one call look, and holds the others as before.
+    /// Lets one call probe, and holds the others.
     fn looked_at(&mut self, now: Instant) {
         if let Some(held) = &mut self.held {
             held.look_at = now + LOOK_AFTER;
@@ -94,14 +95,14 @@ impl Holding {
         Self { endpoint, state: Mutex::default() }
     }
 
-    /// The entry that ends a call of `model` unsent, if it is held.
+    /// The entry that ends a call of `model` unsent, if the call is held.
     pub(crate) fn refusal(&self, model: &str) -> Option<Try> {
         let (now, state) = (Instant::now(), self.locked());
         let held = state.key.held(now).or_else(|| state.models.get(model)?.held(now))?;
         Some(self.not_sent(model, held))
     }
 
-    /// The same for a call that would be sent now; one of those that may look again is let through.
+    /// Like [`Holding::refusal`] for a call about to be sent, but lets one through that may probe.
     pub(crate) fn last_refusal(&self, model: &str) -> Option<Try> {
         let refusal = self.refusal(model);
         if refusal.is_none() {
@@ -114,18 +115,18 @@ impl Holding {
         refusal
     }
 
-    /// A call of `model` was answered.
+    /// Records an answer to a call of `model`.
     pub(crate) fn answered(&self, model: &str) {
         let mut state = self.locked();
         state.key.answered();
         line(&mut state, model).answered();
     }
 
-    /// A call of `model` failed.
+    /// Records a failed call of `model`.
     pub(crate) fn failed(&self, model: &str, failure: &Failure) {
         match failure.class {
             ErrorClass::Auth | ErrorClass::NotFound => self.refused(model, failure),
-            // The model was asked, so key and name are right.
+            // The model was asked, so the key and its name are right.
             ErrorClass::ContextLength | ErrorClass::ContentFilter => self.answered(model),
             ErrorClass::RateLimited
             | ErrorClass::Server

@@ -1,4 +1,4 @@
-//! Similarity questions answered by embeddings.
+//! Answers similarity questions with embeddings.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use crate::similarity::{Known, answers};
 use crate::tries::{Answered, Errand, GivenUp};
 use crate::wire::openai::embeddings::Embedded;
 
-/// Texts in one embeddings request; a fraction of what providers allow.
+/// Most texts in one embeddings request; a fraction of the providers' limits.
 const BATCH_TEXTS: usize = 96;
-/// Bytes of the texts of one embeddings request; keeps within the token limits of providers.
+/// Most bytes of the texts in one embeddings request; keeps within the providers' token limits.
 const BATCH_BYTES: usize = 128 << 10;
-/// Tokens that frame a text, at most: those that mark its beginning and its end.
+/// Most tokens around a text: those that mark its beginning and end.
 const FRAME: u64 = 16;
-/// Embeddings requests of one list of questions under way at once; the endpoint's permits bound them all together.
+/// Concurrent embeddings requests for one list of questions; the endpoint's permits limit them as well.
 const BATCHES_AT_ONCE: usize = 4;
 
 impl Caller {
-    /// Answers similarity questions by embeddings of their distinct texts.
+    /// Answers similarity questions with embeddings of their distinct texts.
     pub(crate) async fn answer(
         &self,
         model: &str,
@@ -35,7 +35,7 @@ impl Caller {
     ) -> Result<Answers, Interrupted> {
         let (mut vectors, missing) = self.vectors.lookup(model, questions);
         let mut spent = Spent::default();
-        // Collected first: a stream that still held the closure could not move between threads.
+        // Collected first, because a stream that still held the closure could not move between threads.
         let batches: Vec<_> =
             batches(&missing).into_iter().map(|texts| self.embed(model, texts, payer, interrupt)).collect();
         let mut batches = stream::iter(batches).buffer_unordered(BATCHES_AT_ONCE);
@@ -52,8 +52,8 @@ impl Caller {
         Ok(Answers { usage: spent.usage, cost: spent.cost, ..answers(questions, &vectors, model) })
     }
 
-    /// Embeds `texts`. Where the endpoint refuses a request as such, its halves are tried, so that one text that it does not take
-    /// (an empty or an overlong one) spoils its own questions only.
+    /// Embeds `texts`. If the endpoint refuses a request as such, its halves are tried, so that one unacceptable text (empty or too long)
+    /// affects its own questions only.
     async fn embed<'q>(
         &self,
         model: &str,
@@ -118,7 +118,7 @@ impl Caller {
     }
 }
 
-/// What came of one batch of texts.
+/// Results of one batch of texts.
 #[derive(Default)]
 struct Batch<'q> {
     vectors: Vec<(&'q str, Result<Arc<Known>, Trouble>)>,
@@ -141,7 +141,7 @@ struct Spent {
 }
 
 impl Spent {
-    /// Broken answers may have been billed.
+    /// Adds the costs of failed tries, which may have been billed.
     fn add_tries(&mut self, tries: &[Try]) {
         for (billed, cost) in tries.iter().filter_map(|one| Some((one.usage?, one.cost))) {
             self.usage += billed;

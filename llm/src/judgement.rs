@@ -1,5 +1,5 @@
-//! Judgements in words: a question is a message to a chat model, after whatever conversation comes before it, and asked again until a
-//! reply can be taken.
+//! Answers judgements: a question is a message to a chat model, after the conversation that precedes it, and is asked again until a reply
+//! is accepted.
 
 use std::collections::BTreeSet;
 
@@ -14,9 +14,9 @@ use crate::answer::{Answers, Trouble};
 use crate::call::{CallError, ChatCall, Interrupted, Payer, Told};
 use crate::chat::Caller;
 
-/// Questions of one list under way at once; the endpoint's permits bound them all together.
+/// Concurrent questions of one list; the endpoint's permits limit them as well.
 const AT_ONCE: usize = 8;
-/// Nobody counts the attempts at a question, so that each counts as a later one: a request that keeps failing is not sent for ever.
+/// Attempt number of judgements. Their attempts are not counted, so each is a later one, and a request that keeps failing is quarantined.
 const ATTEMPT: u32 = 2;
 
 impl Caller {
@@ -64,7 +64,7 @@ impl Caller {
         payer: Payer<'_>,
         interrupt: &CancellationToken,
     ) -> Result<Answers, Interrupted> {
-        // Collected first: a stream that still held the closure could not move between threads.
+        // Collected first, because a stream that still held the closure could not move between threads.
         let asking: Vec<_> = questions.iter().map(|asked| self.judge_one(judge, asked, payer, interrupt)).collect();
         let mut asking = stream::iter(asking).buffered(AT_ONCE);
         let (mut answers, mut served, mut interrupted) = (Answers::default(), BTreeSet::new(), false);
@@ -142,7 +142,7 @@ impl Caller {
     }
 }
 
-/// The prompt as the last message, with the judge's own parameters and no others.
+/// The request with the prompt as its last message and the judge's own parameters.
 fn request(before: &[ChatMessage], prompt: &str, judge: &ModelSpec) -> ChatRequest {
     let sampling = Sampling {
         temperature: judge.temperature,
@@ -150,7 +150,7 @@ fn request(before: &[ChatMessage], prompt: &str, judge: &ModelSpec) -> ChatReque
         max_tokens: judge.max_tokens,
         ..Sampling::default()
     };
-    // Nobody's thoughts are given back: they were another model's, and providers take their own alone.
+    // Reasoning is left out, because it is another model's, and providers accept only their own.
     let before = before.iter().map(|message| ChatMessage { reasoning: None, ..message.clone() });
     let prompt = ChatMessage::new(ChatRole::User, prompt);
     let mut request = ChatRequest::new(before.chain([prompt]).collect(), sampling);
@@ -158,7 +158,7 @@ fn request(before: &[ChatMessage], prompt: &str, judge: &ModelSpec) -> ChatReque
     request
 }
 
-/// The last try is the reason.
+/// The failure of the last try.
 fn trouble(failed: &FailedCall) -> Trouble {
     match failed.tries.last() {
         Some(Try { class, status, detail, .. }) => {
@@ -169,10 +169,10 @@ fn trouble(failed: &FailedCall) -> Trouble {
     }
 }
 
-/// What came of one question.
+/// Result of one question.
 #[derive(Default)]
 struct Judged {
-    /// `None`: interrupted.
+    /// `None` if interrupted.
     answer: Option<Result<Verdict, Trouble>>,
     served: BTreeSet<String>,
     usage: Usage,
@@ -197,7 +197,7 @@ impl Judged {
         }
     }
 
-    /// Broken answers may have been billed.
+    /// Adds the costs of failed tries, which may have been billed.
     fn add_tries(&mut self, tries: &[Try]) {
         for (billed, cost) in tries.iter().filter_map(|one| Some((one.usage?, one.cost))) {
             self.usage += billed;

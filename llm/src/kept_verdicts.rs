@@ -1,4 +1,4 @@
-//! Verdicts from the cache, and only the rest from the endpoint.
+//! Looks up verdicts in the response cache before the endpoint is asked for the rest.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::call::{Interrupted, Payer};
 use crate::chat::Caller;
 
 impl Caller {
-    /// Answers questions, those from the cache that it has; a verdict that came from there has cost nothing.
+    /// Answers questions, from the cache where possible; a cached verdict costs nothing.
     pub(crate) async fn answer_or_replay(
         &self,
         model: &str,

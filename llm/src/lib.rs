@@ -1,9 +1,9 @@
 //! Endpoints: wire formats, retries, permits, prices, provenance.
 //!
-//! [`Endpoint`] is the one door to models: [`Endpoint::chat`] for a conversation, [`Endpoint::answer`] for an evaluator's questions.
-//! Similarities are computed from vectors (`judge`), judgements are asked for in words (`judgement`).
-//! What an error means is said once, in `errors`; when to try again, in `retry`; what may run at once, in `permits`; what may be spent,
-//! in `money`. A new wire format is a folder in `wire`; a new kind of judge is a variant of `Service` in `endpoint`.
+//! [`Endpoint`] is the interface to models: [`Endpoint::chat`] for a conversation, [`Endpoint::answer`] for an evaluator's questions.
+//! Similarities are computed from vectors (`judge`), judgements are asked of a chat model (`judgement`). The classes of errors are defined
+//! in `errors`, the rules of retries in `retry`, the limits of concurrency and rate in `permits`, and budgets in `money`. A new wire format
+//! is a folder in `wire`; a new kind of judge is a variant of `Service` in `endpoint`.
 
 mod acceptance;
 mod answer;

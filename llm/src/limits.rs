@@ -1,7 +1,7 @@
-//! Tells a conversation that is too long for a model's context from an answer for which too much room was asked.
+//! Distinguishes a conversation that is too long for a model's context from an output limit that is too large.
 //!
-//! Servers use the same words for both, and mostly count in the sentence: what the context holds, what the conversation takes. Where they
-//! do, the numbers decide; where they do not, the words.
+//! Servers use the same words for both, and mostly give numbers in the message: the size of the context, the size of the conversation. With
+//! numbers, they decide; without, the words do.
 
 use std::sync::LazyLock;
 
@@ -9,14 +9,14 @@ use regex::Regex;
 
 use crate::events::ProviderEvent;
 
-/// Token counts that a sentence names.
+/// Token counts in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Counted {
     context: u64,
     prompt: u64,
 }
 
-/// Patterns with one number, of sentences in lower case without separators of thousands. The first that is found counts.
+/// Patterns with one number each, for messages in lower case without thousands separators. The first that matches counts.
 struct Patterns(LazyLock<Vec<Regex>>);
 
 /// Patterns for the size of the context: OpenAI, vLLM, SGLang, OpenRouter; Mistral; Anthropic; text-generation-inference; Gemini.
@@ -46,7 +46,7 @@ static PROMPT: Patterns = Patterns(LazyLock::new(|| {
 }));
 
 fn compiled(patterns: &[&str]) -> Vec<Regex> {
-    // Each of them is constant, and a test finds a number with each.
+    // The patterns are constants, and a test matches each of them.
     patterns.iter().filter_map(|pattern| Regex::new(pattern).ok()).collect()
 }
 
@@ -62,13 +62,13 @@ impl Counted {
         Some(Self { context: CONTEXT.find(&sentence)?, prompt: PROMPT.find(&sentence)? })
     }
 
-    /// Tokens that are left for an answer; none when there is not room for one.
+    /// Tokens that are left for an answer; `None` if there are none.
     fn room(self) -> Option<u64> {
         self.context.checked_sub(self.prompt).filter(|room| *room > 0)
     }
 }
 
-/// `1,048,576` as `1048576`.
+/// Removes thousands separators, as in `1,048,576`.
 fn without_separators(text: &str) -> String {
     let characters: Vec<char> = text.chars().collect();
     let is_digit = |at: Option<usize>| at.and_then(|at| characters.get(at)).is_some_and(char::is_ascii_digit);
@@ -81,7 +81,7 @@ fn without_separators(text: &str) -> String {
     (0..characters.len()).filter(|at| !is_separator(*at)).map(|at| characters[at]).collect()
 }
 
-/// Decides between the two events of a sentence about the context, `by_words` where it does not count.
+/// Decides between the two events of a message about the context; `by_words` if it has no numbers.
 pub(crate) fn decided(by_words: ProviderEvent, message: &str) -> ProviderEvent {
     match (by_words, Counted::read(message)) {
         (ProviderEvent::ContextOverflow | ProviderEvent::OutputLimitTooLarge, Some(counted)) => match counted.room() {
@@ -92,7 +92,7 @@ pub(crate) fn decided(by_words: ProviderEvent, message: &str) -> ProviderEvent {
     }
 }
 
-/// Advice to the operator about `event`, as the beginning of a sentence that goes on with what the endpoint said.
+/// Advice to the operator about `event`, as the beginning of a sentence that the endpoint's message ends.
 pub(crate) fn advice(event: ProviderEvent, message: &str) -> Option<String> {
     match event {
         ProviderEvent::OutputLimitTooLarge => Some(match Counted::read(message).and_then(Counted::room) {

@@ -1,4 +1,4 @@
-//! What operators see of calls: `regatta_llm_…`.
+//! Metrics of calls: `regatta_llm_…`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,22 +13,22 @@ use regatta_proto::{AccountId, EndpointName, Money, Usage};
 
 use crate::errors::{Failure, TABLE, rule};
 
-/// Statuses with a series of their own; the rest share `other`, so that no endpoint can make up series.
+/// Statuses with a series of their own; others share `other`, so that no endpoint can create series.
 const CODES: [u16; 16] = [200, 400, 401, 403, 404, 408, 409, 413, 422, 429, 500, 502, 503, 504, 524, 529];
-/// Upper bounds of the latency histogram, in seconds: from a simulated endpoint to a slow reasoning model.
+/// Upper bounds of the latency histogram in seconds, from a simulated endpoint to a slow reasoning model.
 const BUCKETS: [f64; 14] = [0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 90.0, 300.0];
 
-/// Upper bounds of the histogram of waits for permits, in seconds: from none to a minute's window and beyond.
+/// Upper bounds of the histogram of waits for permits in seconds, from no wait to more than a minute's window.
 const WAIT_BUCKETS: [f64; 10] = [0.0001, 0.001, 0.01, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0];
 
-/// Counters of one process, shared by all its endpoints. The label `endpoint` is an endpoint's name in the spec.
+/// Metrics of one process, shared by all its endpoints. The label `endpoint` is an endpoint's name in the spec.
 #[derive(Debug, Clone)]
 pub struct CallMetrics {
     /// Requests sent, by HTTP status (`none` without an answer) and class (`ok` or the error class). Failed tries count.
     calls: IntCounterVec,
     /// Tokens billed, by kind: `input`, `cached_input` (part of input), `output`, `reasoning` (part of output).
     tokens: IntCounterVec,
-    /// Cost of calls with a known price, in nano-dollars; that of failed tries included, as far as told.
+    /// Cost of calls with a known price, in nano-dollars, including failed tries as far as reported.
     cost: IntCounterVec,
     /// Answered calls whose cost is unknown.
     unpriced: IntCounterVec,
@@ -38,19 +38,19 @@ pub struct CallMetrics {
     first_token: HistogramVec,
     /// Requests sent and not yet answered.
     in_flight: IntGaugeVec,
-    /// Tries that were tried again, by class of error.
+    /// Retries, by error class.
     retries: IntCounterVec,
     /// Calls that wait for permits.
     waiting: IntGaugeVec,
-    /// From asking for a permit to having it, in seconds.
+    /// Seconds from asking for a permit to having it.
     wait: HistogramVec,
-    /// The part of its limits that an endpoint's pool uses at present, 0..=1.
+    /// Part of its limits that an endpoint's pool uses at present, 0 to 1.
     factor: GaugeVec,
-    /// Breakers that are open: their calls wait for an endpoint that cannot be reached, or make one last try.
+    /// Circuit breakers that are open: their calls wait for an endpoint that cannot be reached, or make one last try.
     breaker_open: IntGaugeVec,
     /// Calls that ended because their request had failed too often in the whole fleet.
     quarantined: IntCounterVec,
-    /// Money of accounts that nobody has reserved or spent, in nano-dollars. The label `model` is empty for the account of a whole sweep.
+    /// Unreserved money of accounts, in nano-dollars. The label `model` is empty for the account of a whole sweep.
     budget_left: IntGaugeVec,
 }
 
@@ -58,7 +58,7 @@ impl CallMetrics {
     /// Creates the metrics and registers them.
     ///
     /// # Errors
-    /// When `registry` holds them already.
+    /// When `registry` has them already.
     pub fn register(registry: &Registry) -> Result<Self, prometheus::Error> {
         fn registered<C: Collector + Clone + 'static>(registry: &Registry, metric: C) -> Result<C, prometheus::Error> {
             registry.register(Box::new(metric.clone()))?;
@@ -143,15 +143,15 @@ impl CallMetrics {
         self.budget_left.with_label_values(&[account.sweep.as_str(), &model])
     }
 
-    /// Ends the series of an account that nobody draws on any more, so that their number stays bounded.
+    /// Removes the series of an account without calls, so that the number of series stays bounded.
     pub(crate) fn forget_budget(&self, account: &AccountId) {
         let model = account.model.as_ref().map(ToString::to_string).unwrap_or_default();
-        // It is gone already where the account was never asked about.
+        // There is no series if the account was never used.
         let _ = self.budget_left.remove_label_values(&[account.sweep.as_str(), &model]);
     }
 }
 
-/// The metrics of one endpoint. Series that every call touches are looked up once.
+/// The metrics of one endpoint. Series that every call updates are looked up once.
 #[derive(Debug)]
 pub(crate) struct EndpointMetrics {
     all: Arc<CallMetrics>,
@@ -192,7 +192,7 @@ impl Drop for Waiting<'_> {
 }
 
 impl EndpointMetrics {
-    /// Starts the endpoint's series: a missing series is not zero.
+    /// Initialises the endpoint's series, because a missing series is not zero.
     pub(crate) fn new(all: Arc<CallMetrics>, endpoint: &EndpointName) -> Self {
         let name = endpoint.as_str();
         let factor = all.factor.with_label_values(&[name]);
@@ -229,18 +229,18 @@ impl EndpointMetrics {
         self.sent.load(Ordering::Relaxed)
     }
 
-    /// A call waits for a permit until the guard is dropped.
+    /// Counts a call as waiting for a permit until the guard is dropped.
     pub(crate) fn wait(&self) -> Waiting<'_> {
         self.waiting.inc();
         Waiting(self)
     }
 
-    /// A call has its permit.
+    /// Records the time that a call waited for its permit.
     pub(crate) fn waited(&self, wait: Duration) {
         self.wait.observe(wait.as_secs_f64());
     }
 
-    /// Gauge of the endpoint's breaker.
+    /// Gauge of the endpoint's circuit breaker.
     pub(crate) fn breaker_open(&self) -> IntGauge {
         self.all.breaker_open.with_label_values(&[self.endpoint.as_str()])
     }
@@ -275,7 +275,7 @@ impl EndpointMetrics {
         }
     }
 
-    /// An answered call took `usage`, which cost `cost`; `None` is unknown.
+    /// Records the usage and cost of an answered call; `None` is an unknown cost.
     pub(crate) fn spent(&self, usage: &Usage, cost: Option<Money>) {
         if cost.is_none() {
             self.unpriced.inc();
@@ -283,7 +283,7 @@ impl EndpointMetrics {
         self.billed(usage, cost);
     }
 
-    /// Tokens and money, of whatever came of them.
+    /// Records tokens and cost, of an answer or of a failed try.
     pub(crate) fn billed(&self, usage: &Usage, cost: Option<Money>) {
         for (series, count) in self.tokens.iter().zip([usage.input, usage.cached_input, usage.output, usage.reasoning])
         {

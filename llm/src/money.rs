@@ -1,11 +1,12 @@
-//! Money goes through accounts: before a try is sent, the most it can cost is reserved from each of them; afterwards the real cost is
-//! settled. Every sweep whose prices are known has one, with its budget or without an end: what a process that dies had under way is known
-//! from nowhere else.
+//! Budgets: before a try is sent, the most that it can cost is reserved from each of its accounts; afterwards the real cost is settled.
+//! Every sweep with known prices has an account, with or without a limit, because the cost of calls in flight in a process that died is
+//! recorded nowhere else.
 //!
-//! The fleet's store of permits keeps the accounts. Each process has one purse for each account it draws on, and tells the store totals:
-//! what it has spent, what may have been billed without being told, what is reserved for calls, and what of it is under way. So no worker
-//! can spend what another has reserved, a budget is never overrun, and no more can have been billed than the store knows of, whatever dies
-//! when. What a purse does not need goes back to the store within moments, so that others can use the last money.
+//! The fleet's store of permits keeps the accounts. Each process has one budget lease (purse) for each account that it draws on, and
+//! reports totals to the store: spent, possibly billed without a report, reserved for calls, and the part of that in flight. So no worker
+//! can spend money that another has reserved, a budget is never exceeded, and no more can have been billed than the store knows of,
+//! whichever process dies when. Money that a lease does not need returns to the store within moments, so that others can use the last of
+//! it.
 
 mod funds;
 mod purse;
@@ -27,28 +28,28 @@ use purse::Purse;
 pub use reservation::ReservationState;
 pub(crate) use reservation::{Paid, Reservation};
 
-/// Tokens that an answer is assumed to have at most, where the request sets no limit.
+/// Tokens that an answer is assumed to have at most if the request sets no limit.
 pub const OUTPUT_TOKENS_MAX: u32 = 16_384;
 
-/// What one try of `request` can cost at most: a token is at least one byte of the prompt, and the answer fills its limit.
+/// The most that one try of `request` can cost: each byte of the prompt counts as a token, and the answer uses its whole limit.
 #[must_use]
 pub fn worst_case(request: &ChatRequest, price: &Price) -> Money {
     price.at_most(request.prompt_bytes(), u64::from(request.sampling.max_tokens.unwrap_or(OUTPUT_TOKENS_MAX)))
 }
 
-/// The purses of a process: one for each account that its calls draw on, shared by all its endpoints.
+/// The budget leases of a process: one for each account that its calls draw on, shared by all its endpoints.
 pub struct Purses {
     store: Arc<dyn PermitStore>,
     holder: WorkerId,
     metrics: Arc<CallMetrics>,
     purses: Mutex<BTreeMap<AccountId, Arc<Purse>>>,
-    /// Ends the tasks that talk to the store.
+    /// Ends the tasks that report to the store.
     closing: CancellationToken,
     tasks: TaskTracker,
 }
 
 impl Purses {
-    /// Purses that are filled from `store` in the name of `holder`.
+    /// Leases that are taken from `store` in the name of `holder`.
     #[must_use]
     pub fn new(store: Arc<dyn PermitStore>, holder: WorkerId, metrics: Arc<CallMetrics>) -> Arc<Self> {
         Arc::new(Self {
@@ -61,8 +62,8 @@ impl Purses {
         })
     }
 
-    /// Tells the store the final totals and gives back what is not reserved for calls in flight. To be called when no call is under way
-    /// any more; without it, the store waits for the reservations to end by themselves.
+    /// Reports the final totals to the store and returns all money that is not reserved for calls in flight. To be called when no call is
+    /// in progress; without it, the store waits until the reservations expire.
     pub fn close<'a>(&'a self) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             self.closing.cancel();
@@ -71,13 +72,13 @@ impl Purses {
         })
     }
 
-    /// Reserves `at_most` from each of `accounts`; waits while others hold the money and may give it back.
+    /// Reserves `at_most` from each of `accounts`; waits while others hold the money and may return it.
     ///
     /// # Errors
-    /// When not enough can come back any more; says which account.
+    /// When not enough money can return; names the account.
     pub(crate) async fn reserve(&self, accounts: &[AccountId], at_most: Money) -> Result<Reservation, UsedUp> {
         let mut reservation = Reservation::new(at_most);
-        // A single model's account goes first: while its calls wait for it, they shall not hold the money of the whole sweep.
+        // The account of a single model goes first, so that calls waiting for it do not hold the money of the whole sweep.
         for of_one_model in [true, false] {
             for account in accounts.iter().filter(|account| account.model.is_some() == of_one_model) {
                 reservation.reserve(account, self.purse(account)).await?;
@@ -102,14 +103,14 @@ impl Purses {
             rng: self.rng(account),
         };
         self.tasks.spawn(settling.run());
-        // Kept as long as the process lives: its totals are those of everything this process has ever spent.
+        // Never removed, because its totals are those of everything that this process has spent.
         purses.insert(account.clone(), Arc::clone(&purse));
         purse
     }
 }
 
 impl Purses {
-    /// Another stream for each worker and account.
+    /// A random stream for each worker and account.
     fn rng(&self, account: &AccountId) -> ChaCha8Rng {
         let name = Digest::of_parts([self.holder.as_str().as_bytes(), whose(account).as_bytes()]);
         let mut seed = [0; 8];
@@ -130,7 +131,7 @@ impl fmt::Debug for Purses {
     }
 }
 
-/// An account does not allow a call any more.
+/// An account that does not allow a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UsedUp {
     account: AccountId,
@@ -139,7 +140,7 @@ pub(crate) struct UsedUp {
 }
 
 impl UsedUp {
-    /// `true` if the call could still be paid: what it had reserved went to others, and it may stand in line again.
+    /// `true` if the call could still be paid: its reservation went to others, and it may wait again.
     pub(crate) fn may_come_back(&self) -> bool {
         self.may_come >= self.at_most
     }
@@ -154,7 +155,7 @@ impl UsedUp {
     }
 }
 
-/// The entry that ends a call whose price nobody knows, where an account has to pay for it.
+/// The entry that ends a call without a known price, if an account has to pay for it.
 pub(crate) fn unpriced(account: &AccountId, model: &str) -> Try {
     refused(format!("the price of {model} is unknown, so {} does not allow it", whose(account)))
 }

@@ -1,4 +1,4 @@
-//! Stands in for the client of Amazon Bedrock in a build without the feature `bedrock`: nobody can open one.
+//! Replaces the client of Amazon Bedrock in a build without the feature `bedrock`; it cannot be opened.
 
 use regatta_proto::{ChatRequest, EndpointName, EndpointSpec};
 

@@ -1,4 +1,4 @@
-//! Stands in for sentence encoders in a build without the feature `encoder`: nobody can open one.
+//! Replaces sentence encoders in a build without the feature `encoder`; none can be opened.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! From an endpoint's spec to what it needs in this process: address, key, files.
+//! Opens an endpoint: finds what its spec needs in this process (address, key, files).
 
 mod access;
 
@@ -18,38 +18,38 @@ pub use access::check_access;
 pub(crate) use access::headers;
 pub(crate) use access::{Access, address};
 
-/// What an endpoint is opened with.
+/// The context in which an endpoint is opened.
 #[derive(Clone)]
 pub struct OpenContext<'a> {
-    /// The environment; keys come from here and nowhere else.
+    /// Reads a variable of the environment; the only source of keys.
     pub env: &'a dyn Fn(&str) -> Option<String>,
     /// Directory that `path` of the spec is relative to.
     pub base_dir: &'a Path,
-    /// Content of the recorded verdicts, where the caller has it; otherwise the file is read.
+    /// Content of the recorded verdicts; `None` reads the file that the spec names.
     pub recorded: Option<&'a [u8]>,
-    /// Where calls are counted.
+    /// Metrics of calls.
     pub metrics: Arc<CallMetrics>,
     /// For a Retry-After that is a date, and for prices that depend on the time of day.
     pub clock: Arc<dyn Clock>,
-    /// Seed of the jitter between tries, where a call has no session.
+    /// Seed of the jitter between tries of calls without a session.
     pub seed: u64,
     /// The store of permits that the whole fleet shares.
     pub permits: Arc<dyn PermitStore>,
-    /// Who asks it: this process.
+    /// Name under which this process holds permits.
     pub holder: WorkerId,
     /// The pool of permits that calls draw on: [`EndpointSpec::pool`].
     pub pool: String,
-    /// The purses of this process.
+    /// The budget leases of this process.
     pub purses: Arc<Purses>,
-    /// Kept answers, shared by the fleet.
+    /// The response cache, shared by the fleet.
     pub answers: Arc<dyn AnswerStore>,
-    /// Which keys may go where, and which addresses may be reached.
+    /// Rules about keys and about addresses that may be reached.
     pub policy: Arc<OutboundPolicy>,
-    /// Takes the calls over HTTP; `None` is the machine's network.
+    /// The HTTP network of calls; `None` is the machine's.
     pub network: Option<Arc<dyn Network>>,
 }
 
-/// An endpoint cannot be opened.
+/// An endpoint that cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The variable with the key is not set.
@@ -59,10 +59,10 @@ pub enum OpenError {
     NoKey {
         /// The endpoint.
         endpoint: EndpointName,
-        /// The variable.
+        /// Name of the variable.
         variable: String,
     },
-    /// The address is the spec's own, and the key is not named.
+    /// The address is the spec's own, and the spec names no key for it.
     #[error(
         "endpoint {endpoint} has a base_url of its own, and to such no key is sent that is not named: write \
          api_key_env: {variable} (or `none`)"
@@ -70,7 +70,7 @@ pub enum OpenError {
     KeyNotNamed {
         /// The endpoint.
         endpoint: EndpointName,
-        /// The usual variable.
+        /// The variable that holds such a key by default.
         variable: String,
     },
     /// The address holds a user or a password.
@@ -81,7 +81,7 @@ pub enum OpenError {
         /// The endpoint.
         endpoint: EndpointName,
     },
-    /// No rule lets the key go there.
+    /// No rule of the policy allows the key at this origin.
     #[error(
         "endpoint {endpoint} would send the key {variable} to {origin}, which no policy allows: allow it in the policy file (--policy) \
          as keys: {{ {variable}: {{ origins: [\"{origin}\"] }} }}, or write api_key_env: none"
@@ -91,10 +91,10 @@ pub enum OpenError {
         endpoint: EndpointName,
         /// The variable of the key.
         variable: String,
-        /// Where it would go.
+        /// Origin that the key would be sent to.
         origin: Origin,
     },
-    /// The key would be read by everybody on the way.
+    /// The key would be sent without TLS.
     #[error(
         "endpoint {endpoint} would send the key {variable} to {origin} without TLS, where everybody on the way can read it: use https, \
          or allow it in the policy file (--policy) as keys: {{ {variable}: {{ origins: [\"{origin}\"], plain_http: true }} }}"
@@ -104,18 +104,18 @@ pub enum OpenError {
         endpoint: EndpointName,
         /// The variable of the key.
         variable: String,
-        /// Where it would go.
+        /// Origin that the key would be sent to.
         origin: Origin,
     },
-    /// The address is one that may not be reached.
+    /// The policy does not allow the address.
     #[error("endpoint {endpoint} is not reached from here: {problem}")]
     Unreachable {
         /// The endpoint.
         endpoint: EndpointName,
-        /// Why.
+        /// The rule that the address violates.
         problem: String,
     },
-    /// There is no address.
+    /// Neither the spec nor the environment has an address.
     #[error("endpoint {endpoint} has no base_url{}", .variable.map(|name| format!("; set {name}")).unwrap_or_default())]
     NoAddress {
         /// The endpoint.
@@ -128,51 +128,51 @@ pub enum OpenError {
     BadHeader {
         /// The endpoint.
         endpoint: EndpointName,
-        /// Its name.
+        /// Name of the header.
         header: String,
-        /// What is wrong with it.
+        /// The reason, as a clause.
         problem: &'static str,
     },
-    /// An endpoint of this kind is not opened over HTTP.
+    /// Endpoints of this kind are not reached over HTTP.
     #[error("endpoint {endpoint} is of the kind {kind:?}, which is not spoken to here")]
     NotSpoken {
         /// The endpoint.
         endpoint: EndpointName,
-        /// Its kind.
+        /// Kind of the endpoint.
         kind: EndpointKind,
     },
-    /// The address is none.
+    /// The address cannot be parsed as an http or https address.
     #[error("base_url {url:?} of endpoint {endpoint} is not an http or https address: {problem}")]
     BadAddress {
         /// The endpoint.
         endpoint: EndpointName,
         /// The address as given.
         url: String,
-        /// What is wrong with it.
+        /// The reason, as a clause.
         problem: String,
     },
-    /// An encoder or recorded verdicts without a path.
+    /// An encoder or a source of recorded verdicts has no path.
     #[error("endpoint {endpoint} has no path: name the directory of the encoder, or the file of the verdicts")]
     NoPath {
         /// The endpoint.
         endpoint: EndpointName,
     },
-    /// The file of the verdicts cannot be read.
+    /// The file of recorded verdicts cannot be read.
     #[error("failed to read {path} of endpoint {endpoint}: {source}")]
     Unreadable {
         /// The endpoint.
         endpoint: EndpointName,
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// The error of the file system.
         source: std::io::Error,
     },
-    /// The file of the verdicts is damaged.
+    /// The file of recorded verdicts is malformed.
     #[error("failed to open endpoint {endpoint}: {source}")]
     Recorded {
         /// The endpoint.
         endpoint: EndpointName,
-        /// File and line.
+        /// The error, with file and line.
         source: RecordedError,
     },
     /// The encoder cannot be loaded.
@@ -180,10 +180,10 @@ pub enum OpenError {
     Encoder {
         /// The endpoint.
         endpoint: EndpointName,
-        /// File and reason.
+        /// The error, with the file.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// This build lacks what endpoints of the kind need.
+    /// This build does not support the kind of endpoint.
     #[error(
         "endpoint {endpoint} is of the kind {kind}, which this build does not have; build with \
          `cargo build --release --features {feature}` (`full` has every kind)"
@@ -193,7 +193,7 @@ pub enum OpenError {
         endpoint: EndpointName,
         /// Kind of the endpoint, as specs write it.
         kind: &'static str,
-        /// The feature that has it.
+        /// The feature that adds it.
         feature: &'static str,
     },
     /// The HTTP client cannot be made.
@@ -201,12 +201,12 @@ pub enum OpenError {
     Transport {
         /// The endpoint.
         endpoint: EndpointName,
-        /// Why.
+        /// The error of the transport.
         source: TransportError,
     },
 }
 
-/// Kinds of endpoints that not every build has.
+/// Kinds of endpoints that only some builds have.
 #[derive(Debug, Clone, Copy)]
 pub struct Build {
     /// Amazon Bedrock.
@@ -216,13 +216,13 @@ pub struct Build {
 }
 
 impl Build {
-    /// This one.
+    /// The kinds of this build.
     pub const THIS: Self = Self { bedrock: cfg!(feature = "bedrock"), encoder: cfg!(feature = "encoder") };
 
-    /// Checks that the build has endpoints of the kind of `spec`.
+    /// Checks that the build supports the kind of `spec`.
     ///
     /// # Errors
-    /// When it has not; names the endpoint and the feature.
+    /// When it does not; names the endpoint and the feature.
     pub fn check(self, endpoint: &EndpointName, spec: &EndpointSpec) -> Result<(), OpenError> {
         let (kind, feature, is_there) = match spec.kind {
             EndpointKind::Bedrock => ("bedrock", "bedrock", self.bedrock),

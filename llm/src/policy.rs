@@ -1,7 +1,7 @@
-//! Limits of what this process sends: which origins see which key, and which addresses are reached at all.
+//! Limits of outbound traffic: the origins that may see each key, and the addresses that may be reached.
 //!
-//! A spec may come from a stranger, the policy never does: it is a file of whoever runs the process. [`OutboundPolicy::trusting`] is for a
-//! person's own machine, where the spec's author and the keys' owner are one; [`OutboundPolicy::closed`] is for deployed workers.
+//! A spec may come from a stranger, but the policy is a file of the person who runs the process. [`OutboundPolicy::trusting`] is for a
+//! person's own machine, where the author of the spec also owns the keys; [`OutboundPolicy::closed`] is for deployed workers.
 
 mod egress;
 mod keys;
@@ -17,32 +17,32 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-/// Rules for everything that leaves this process.
+/// Rules for all outbound traffic of this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutboundPolicy {
     /// Origins that may see a key, by the name of its variable.
     pub keys: BTreeMap<String, KeyRule>,
-    /// `true`: a key without a rule goes wherever a spec sends it. `false`: it goes to its provider's own origin, and to that of the
-    /// provider's address variable, alone.
+    /// `true`: a key without a rule may go wherever a spec sends it. `false`: it may go only to its provider's own origin, and to that of
+    /// the provider's address variable.
     pub trusts_specs: bool,
     /// Addresses that may be reached.
     pub egress: Arc<EgressRules>,
 }
 
 impl OutboundPolicy {
-    /// Where whoever wrote the spec owns the keys: `regatta run`.
+    /// The policy for specs whose author owns the keys: `regatta run`.
     #[must_use]
     pub fn trusting() -> Self {
         Self { keys: BTreeMap::new(), trusts_specs: true, egress: Arc::new(EgressRules::open()) }
     }
 
-    /// Where specs come from others and nothing has been allowed yet.
+    /// The policy for specs of others, before any rules.
     #[must_use]
     pub fn closed() -> Self {
         Self { keys: BTreeMap::new(), trusts_specs: false, egress: Arc::new(EgressRules::default()) }
     }
 
-    /// This policy with what `rules` add.
+    /// Adds `rules` to this policy.
     #[must_use]
     pub fn with(mut self, rules: OutboundRules) -> Self {
         self.keys = rules.keys;
@@ -51,7 +51,7 @@ impl OutboundPolicy {
     }
 }
 
-/// The part of a policy file that is about what leaves the process.
+/// The outbound part of a policy file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct OutboundRules {

@@ -1,4 +1,5 @@
-//! Requests that keep failing while the endpoint answers others: counted for the whole fleet, and not sent any more after too often.
+//! Quarantine: requests that keep failing while the endpoint answers others are counted for the whole fleet, and no longer sent after too
+//! many failures.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,18 +9,18 @@ use regatta_proto::{ChatRequest, Digest, ErrorClass, Failing, Try, fingerprint};
 use crate::errors::{Failure, rule};
 use crate::permits::store::{PermitStore, StoreError};
 
-/// A store that has not answered after this does not answer: no call waits longer for it.
+/// Time-out of a request to the store, so that no call waits longer for it.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Counts failing requests of one endpoint.
 pub(crate) struct Quarantine {
     store: Arc<dyn PermitStore>,
     pool: String,
-    /// Failures from which a request is not sent any more.
+    /// Number of failures after which a request is no longer sent.
     after: u32,
 }
 
-/// One request under watch. Its fingerprint is made when it is first needed, which for almost every request is never.
+/// A request that may be quarantined. Its fingerprint is computed when it is first needed, which for almost every request is never.
 #[derive(Debug)]
 pub(crate) struct Suspect<'a> {
     model: &'a str,
@@ -42,7 +43,7 @@ impl Quarantine {
         Self { store, pool, after: after.max(1) }
     }
 
-    /// Looks whether the request may be sent at all: the entry that ends its call, when not. A store that does not answer stops nobody.
+    /// Checks that the request may be sent; returns the entry that ends its call if not. A store that does not answer stops no call.
     pub(crate) async fn look(&self, suspect: &mut Suspect<'_>) -> Option<Try> {
         let failures = match within(self.store.failures(&suspect.fingerprint(&self.pool))).await {
             Ok(failures) => failures,
@@ -55,7 +56,7 @@ impl Quarantine {
             .then(|| not_sent(format!("the request had failed {failures} times and was not sent again")))
     }
 
-    /// Counts a failure of the request, if it is of a kind that may be its own fault: the entry that ends its call, when it was one too
+    /// Counts a failure of the request, if it may be the request's own fault. Returns the entry that ends its call if there have been too
     /// many.
     pub(crate) async fn count(&self, suspect: &mut Suspect<'_>, failure: &Failure) -> Option<Try> {
         if !rule(failure.class).counts_as_poison {

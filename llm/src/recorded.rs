@@ -14,7 +14,7 @@ use crate::answer::{Answers, Trouble};
 use crate::embedding::{Embedding, ONE, to_micro};
 use judgements::Judgements;
 
-/// What was recorded. Similarities are symmetric; a text is like itself without being recorded.
+/// Recorded verdicts. Similarities are symmetric; a text equals itself without a record.
 #[derive(Debug, Clone)]
 pub struct RecordedVerdicts {
     texts: HashMap<String, u32>,
@@ -25,14 +25,14 @@ pub struct RecordedVerdicts {
     served: String,
 }
 
-/// A similarity and the line it stands in.
+/// A similarity with the number of its line.
 #[derive(Debug, Clone, Copy)]
 struct Recorded {
     micro: i32,
     line: usize,
 }
 
-/// A file of verdicts cannot be used.
+/// A file of verdicts that cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to read verdicts of {file}, line {line}: {problem}")]
 pub struct RecordedError {
@@ -40,7 +40,7 @@ pub struct RecordedError {
     pub file: String,
     /// The line, counted from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The reason, as a clause.
     pub problem: String,
 }
 
@@ -64,14 +64,14 @@ struct Line<'a> {
 }
 
 impl RecordedVerdicts {
-    /// Reads the lines of `bytes`, each either `{"item", "pred_texts", "gold_texts", "sim"}`, where `sim[a][b]` is the similarity of
+    /// Reads the lines of `bytes`. Each is `{"item", "pred_texts", "gold_texts", "sim"}`, where `sim[a][b]` is the similarity of
     /// `pred_texts[a]` and `gold_texts[b]`, or `{"text", "embedding"}`, or a judgement: `{"kind", "responses"}` with the replies in the
-    /// order of the judge's tries, and what it is about, either as `item` or as `api`, `parameter`, `input_a` and `input_b`. Other fields
-    /// and empty lines are skipped.
+    /// order of the judge's tries and the subject, either as `item` or as `api`, `parameter`, `input_a` and `input_b`. Other fields and
+    /// empty lines are skipped.
     ///
     /// # Errors
-    /// Names `file` and the first line that has none of these forms, a similarity outside −1..=1, or another value for a pair, a text or a
-    /// judgement that an earlier line has already.
+    /// Names `file` and the first line that has none of these forms, a similarity outside −1..=1, or a value that differs from that of an
+    /// earlier line for the same pair, text or judgement.
     pub fn parse(file: &str, bytes: &[u8]) -> Result<Self, RecordedError> {
         let name = file.rsplit('/').next().unwrap_or(file);
         let mut verdicts = Self {
@@ -91,16 +91,16 @@ impl RecordedVerdicts {
         Ok(verdicts)
     }
 
-    /// What answers, in one line for reports.
+    /// The source of the verdicts, in one line for reports.
     #[must_use]
     pub fn served(&self) -> &str {
         &self.served
     }
 
-    /// The verdict on `question`.
+    /// The recorded verdict on `question`.
     ///
     /// # Errors
-    /// A sentence that names the first pair of texts, or the judgement, that is not recorded.
+    /// A sentence that names the first pair of texts, or the judgement, without a record.
     pub fn verdict(&self, question: &Question) -> Result<Verdict, String> {
         let (left, right) = match question {
             Question::Similarity { left, right } => (left, right),
@@ -215,7 +215,7 @@ impl RecordedVerdicts {
     }
 }
 
-/// The parser saw one line alone, so its own line number says nothing.
+/// The parser sees one line at a time, so its own line number is left out.
 fn not_a_verdict(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let problem = text.split(" at line ").next().unwrap_or(&text);

@@ -1,4 +1,4 @@
-//! When a call is tried again: a pure schedule.
+//! The retry schedule of a call, pure.
 
 use std::time::Duration;
 
@@ -6,9 +6,10 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use regatta_proto::Retries;
 
-/// The retries of one call. Delays double from the base with full jitter; an endpoint's Retry-After goes first, up to the longest
-/// delay. After a refusal by the rate limit, a delay is at least half its bound: such limits mostly count by the minute, and the tries
-/// of the default settings then last longer than one. Time spent waiting for our own permits does not count towards the deadline: only the endpoint's trouble does.
+/// The retries of one call. Delays double from the base, with full jitter; an endpoint's Retry-After takes precedence, up to the longest
+/// delay. After a refusal by the rate limit, a delay is at least half its bound, because such limits mostly count by the minute, and the
+/// tries of the default settings then last longer than that. Waiting for our own permits does not count towards the deadline; only the
+/// endpoint's failures do.
 #[derive(Debug)]
 pub(crate) struct Schedule {
     retries: Retries,
@@ -17,12 +18,12 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// A schedule whose jitter derives from `seed`.
+    /// A schedule with jitter derived from `seed`.
     pub(crate) fn new(retries: Retries, seed: u64) -> Self {
         Self { retries, rng: regatta_proto::rng(seed, "llm/retry"), failed: 0 }
     }
 
-    /// Called after each failed try with the time spent on the call so far: how long to wait before the next one, or `None` to give up.
+    /// Called after each failed try with the time spent on the call so far. Returns the delay before the next try, or `None` to give up.
     pub(crate) fn next_delay(
         &mut self,
         spent: Duration,
@@ -35,7 +36,7 @@ impl Schedule {
         }
         let longest = Duration::from_millis(self.retries.max_delay_ms);
         let delay = match retry_after {
-            // Everybody was told the same moment; a little jitter keeps them from coming back at once.
+            // All calls are told the same moment; a little jitter keeps them from returning at once.
             Some(asked) => asked.saturating_add(self.jitter(self.retries.base_delay_ms)).min(longest),
             None if was_refused => {
                 let half = self.bound_ms(2) / 2;
@@ -47,7 +48,7 @@ impl Schedule {
         (spent.saturating_add(delay) <= deadline).then_some(delay)
     }
 
-    /// Upper bound of the coming delay, doubled for each failure.
+    /// Upper bound of the next delay, doubled for each failure.
     fn bound_ms(&self, factor: u64) -> u64 {
         let doublings = (self.failed - 1).min(62);
         self.retries.base_delay_ms.saturating_mul(factor << doublings).min(self.retries.max_delay_ms)

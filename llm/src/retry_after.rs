@@ -1,4 +1,4 @@
-//! How long an endpoint asks to be left alone: `retry-after-ms`, or `Retry-After` in seconds or as a date.
+//! The time for which an endpoint asks not to be called: `retry-after-ms`, or `Retry-After` in seconds or as a date.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use jiff::fmt::rfc2822::DateTimeParser;
 use regatta_proto::Clock;
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 
-/// Dates end in `GMT`, an obsolete zone name that RFC 2822 still reads; the week day is not checked.
+/// Dates end in `GMT`, an obsolete zone name that RFC 2822 still allows; the week day is not checked.
 static HTTP_DATE: DateTimeParser = DateTimeParser::new().relaxed_weekday(true);
 
-/// Reads the headers of an answer. A date is taken relative to the answer's own `Date`, so that a wrong clock on either side does no
-/// harm, and to `clock` where there is none. A moment that has passed is no wait.
+/// Reads the headers of an answer. A date is relative to the answer's own `Date`, so that wrong clocks do no harm, or to `clock` if there
+/// is none. A moment in the past is no wait.
 pub(crate) fn retry_after(headers: &HeaderMap, clock: &dyn Clock) -> Option<Duration> {
     if let Some(millis) = text(headers, "retry-after-ms").and_then(seconds) {
         return Some(millis / 1000);
@@ -24,7 +24,7 @@ pub(crate) fn retry_after(headers: &HeaderMap, clock: &dyn Clock) -> Option<Dura
     Some(Duration::try_from(until.duration_since(now_of(headers, clock))).unwrap_or(Duration::ZERO))
 }
 
-/// The moment of an answer, by its own clock where it tells.
+/// The time of an answer, by its own clock if it has one.
 pub(crate) fn now_of(headers: &HeaderMap, clock: &dyn Clock) -> Timestamp {
     text(headers, DATE.as_str()).and_then(http_date).unwrap_or_else(|| clock.now())
 }

@@ -1,4 +1,4 @@
-//! A tiny HTTP server for tests that does what a script says, well-behaved or not.
+//! A small HTTP server for tests that follows a script, with correct and incorrect behaviour.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -8,24 +8,24 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 
-/// What the server does with one request.
+/// The server's reaction to one request.
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
-    /// Answers and keeps the connection.
+    /// Answers, and keeps the connection open.
     Answer { status: u16, headers: &'static str, body: Vec<u8> },
     /// Answers in chunks, without a declared length.
     Chunks(Vec<Vec<u8>>),
-    /// Sends these bytes and closes.
+    /// Sends these bytes and closes the connection.
     Raw(Vec<u8>),
-    /// Closes without a word.
+    /// Closes the connection without an answer.
     Close,
     /// Resets the connection.
     Reset,
-    /// Sends these bytes and then nothing more, ever.
+    /// Sends these bytes, and then keeps silent.
     Hang(Vec<u8>),
-    /// Sends the first bytes, and then the second ones again and again, with a pause between.
+    /// Sends the first bytes, and then the second ones repeatedly, with a pause between.
     Trickle(Vec<u8>, &'static [u8]),
-    /// Answers once a permit was added to `Server::gate`.
+    /// Answers once a permit is added to `Server::gate`.
     Gated(Vec<u8>),
 }
 
@@ -45,10 +45,10 @@ pub(crate) struct Waiting {
     pub(crate) most: usize,
 }
 
-/// One request as it came in.
+/// A request as it was received.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
-    /// Request line and headers, lower-case.
+    /// Request line and headers, in lower case.
     pub(crate) head: String,
     pub(crate) body: String,
 }
@@ -56,7 +56,7 @@ pub(crate) struct Seen {
 pub(crate) struct Server {
     pub(crate) base_url: String,
     pub(crate) gate: Arc<Semaphore>,
-    /// Requests waiting at the gate, so that tests can wait for them, and the most there ever were.
+    /// Number of requests that wait at the gate, so that tests can wait for them, and its maximum so far.
     pub(crate) waiting: watch::Receiver<Waiting>,
     seen: Arc<Mutex<Vec<Seen>>>,
     connections: Arc<AtomicUsize>,
@@ -71,7 +71,7 @@ impl Server {
         Self::with(move |number, _| steps[number.min(steps.len() - 1)].clone()).await
     }
 
-    /// `script` decides by the number of the request, counted from 0, and by the request.
+    /// `script` chooses the step by the number of the request, counted from 0, and by the request.
     pub(crate) async fn with(script: impl Fn(usize, &Seen) -> Step + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -130,7 +130,7 @@ async fn serve(
     Ok(())
 }
 
-/// Does `step`; true when the connection is over.
+/// Performs `step`; returns `true` if the connection is over.
 async fn act(
     stream: &mut TcpStream,
     step: Step,
@@ -179,7 +179,7 @@ async fn act(
         }
         Step::Hang(bytes) => {
             stream.write_all(&bytes).await?;
-            // Until the client has had enough.
+            // Until the client closes the connection.
             let _ = stream.read(&mut [0; 1]).await;
             return Ok(true);
         }

@@ -1,4 +1,4 @@
-//! The key of an endpoint, and texts of the endpoint that may hold it.
+//! An endpoint's key, and the redaction of texts that may contain it.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
@@ -9,24 +9,24 @@ use reqwest::header::{HeaderValue, InvalidHeaderValue};
 
 /// Longest detail of a failed try, in characters.
 pub(crate) const DETAIL_MAX: usize = 300;
-/// Longest id or model name taken over from an answer, in characters.
+/// Longest id or model name that is taken from an answer, in characters.
 const NAME_MAX: usize = 200;
 
-/// Characters in a row that a text and a key have in common, from which on the text shows a part of the key.
+/// Number of consecutive characters shared with a key from which a text counts as showing a part of it.
 const PART: usize = 8;
 
-/// Keys of an endpoint: that of `api_key_env`, and those of headers; never printed.
+/// The keys of an endpoint: that of `api_key_env`, and those in headers. Never printed.
 #[derive(Clone, Default)]
 pub(crate) struct Secret {
     key: Option<String>,
-    /// Every key, in each way that texts may write it.
+    /// All keys, in each encoding that texts may use.
     shapes: Arc<[Shape]>,
 }
 
-/// A key as a text may write it.
+/// A key in one encoding.
 struct Shape {
     text: Vec<char>,
-    /// Parts of the secret, of [`PART`] characters.
+    /// Substrings of the key, of [`PART`] characters each.
     parts: HashSet<Vec<char>>,
 }
 
@@ -37,7 +37,7 @@ impl Secret {
         Self { key: Some(key), shapes }
     }
 
-    /// The same, which keeps `others` out of texts too.
+    /// Redacts `others` too.
     pub(crate) fn beside<'a>(self, others: impl IntoIterator<Item = &'a str>) -> Self {
         let others: Vec<&str> = others.into_iter().filter(|other| !other.is_empty()).collect();
         if others.is_empty() {
@@ -54,10 +54,10 @@ impl Secret {
         self.key.as_deref()
     }
 
-    /// The value of that header: the key behind `prefix`, marked so that nothing prints it. `None` without a key.
+    /// The value of the header: `prefix` and the key, marked as sensitive so that it is never printed. `None` without a key.
     ///
     /// # Errors
-    /// When the key holds characters that no header may hold.
+    /// When the key has characters that headers cannot hold.
     pub(crate) fn header(&self, prefix: &str) -> Result<Option<HeaderValue>, InvalidHeaderValue> {
         let Some(key) = &self.key else { return Ok(None) };
         let mut value = HeaderValue::try_from(format!("{prefix}{key}"))?;
@@ -65,22 +65,22 @@ impl Secret {
         Ok(Some(value))
     }
 
-    /// One line of at most [`DETAIL_MAX`] characters of what an endpoint said, without the key.
+    /// The endpoint's message in one line of at most [`DETAIL_MAX`] characters, redacted.
     pub(crate) fn detail(&self, text: &str) -> String {
         self.cut(text, DETAIL_MAX)
     }
 
-    /// A short name from an answer, without the key.
+    /// A short name from an answer, redacted.
     pub(crate) fn name(&self, text: &str) -> String {
         self.cut(text, NAME_MAX)
     }
 
     fn cut(&self, text: &str, max: usize) -> String {
-        // Redacted before it is cut: a cut through the key would leave its beginning.
+        // Redacted before it is cut, because a cut through the key would leave its beginning.
         one_line(&self.without(text), max)
     }
 
-    /// `text` with `[key]` in the place of every key and of parts of it, also where they are encoded.
+    /// `text` with `[key]` in place of every key and of its parts, also where they are encoded.
     fn without<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if self.shapes.is_empty() {
             return text.into();
@@ -112,9 +112,9 @@ impl Shape {
         Self { text, parts }
     }
 
-    /// Marks what of `chars` shows this.
+    /// Marks the characters of `chars` that show this key.
     fn mark(&self, chars: &[char], shown: &mut [bool]) {
-        // A key that is shorter than a part is only known whole.
+        // A key that is shorter than a part is found only as a whole.
         let width = self.text.len().min(PART);
         for (at, window) in chars.windows(width.max(1)).enumerate() {
             let is_ours = if self.parts.is_empty() { window == self.text } else { self.parts.contains(window) };
@@ -125,7 +125,7 @@ impl Shape {
     }
 }
 
-/// The ways in which texts write `key`: as it is, in hexadecimal, in percent-encoding, in base64 wherever it begins within other text.
+/// The encodings of `key` in texts: plain, hexadecimal, percent-encoding, and base64 at every offset within other text.
 fn shapes(key: &str) -> impl Iterator<Item = String> {
     let hex: String = key.bytes().map(|byte| format!("{byte:02x}")).collect();
     let percent: String = key
@@ -142,7 +142,7 @@ fn shapes(key: &str) -> impl Iterator<Item = String> {
     for before in 0..3 {
         let bytes: Vec<u8> = std::iter::repeat_n(0, before).chain(key.bytes()).collect();
         let encoded = base64(&bytes);
-        // Its first and last characters depend on what stands around.
+        // The first and last characters depend on the text around the key.
         let inside: String = encoded
             .chars()
             .skip((before * 8).div_ceil(6))
@@ -151,7 +151,7 @@ fn shapes(key: &str) -> impl Iterator<Item = String> {
         shapes.push(inside.replace('+', "-").replace('/', "_"));
         shapes.push(inside);
     }
-    // What is too short says nothing, and would be found everywhere.
+    // Short encodings would be found everywhere.
     let key = key.to_owned();
     shapes.into_iter().filter(move |shape| *shape == key || shape.len() >= PART).collect::<BTreeSet<_>>().into_iter()
 }

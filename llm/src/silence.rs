@@ -1,4 +1,4 @@
-//! An endpoint that takes calls and answers none of them says nothing about it; this does.
+//! Warns of an endpoint that accepts calls and answers none of them.
 
 use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,12 +7,12 @@ use std::time::Duration;
 use regatta_proto::EndpointName;
 use tokio::time::{Instant, sleep};
 
-/// Nothing heard for so long, while calls wait, is worth a warning.
+/// Time without an answer, while calls wait, after which there is a warning.
 const SILENT: Duration = Duration::from_secs(20);
 /// Pause between two warnings.
 const AGAIN: Duration = Duration::from_secs(300);
 
-/// Calls of this process that an endpoint has not answered yet.
+/// Calls of this process that the endpoint has not answered yet.
 #[derive(Debug)]
 pub(crate) struct Silence {
     endpoint: EndpointName,
@@ -22,7 +22,7 @@ pub(crate) struct Silence {
 #[derive(Debug)]
 struct State {
     waiting: u32,
-    /// Since when nothing has been heard, while calls wait.
+    /// Time of the last sign of life, or from which calls wait.
     since: Instant,
     warned: Option<Instant>,
 }
@@ -32,7 +32,7 @@ impl Silence {
         Self { endpoint, state: Mutex::new(State { waiting: 0, since: Instant::now(), warned: None }) }
     }
 
-    /// Carries `call` to its end, and warns on the way when the endpoint answers neither it nor any other.
+    /// Runs `call` to its end, and warns meanwhile if the endpoint answers no call at all.
     pub(crate) async fn watch<T>(&self, call: impl Future<Output = T>) -> T {
         let waiting = Waiting::begin(self);
         let mut call = pin!(call);
@@ -79,7 +79,7 @@ impl Silence {
     }
 }
 
-/// A call that waits; it does no more when dropped.
+/// A waiting call, which ends when dropped.
 struct Waiting<'s>(&'s Silence);
 
 impl<'s> Waiting<'s> {

@@ -1,4 +1,4 @@
-//! Similarity questions, answered from the vectors of their distinct texts.
+//! Answers similarity questions from the vectors of their distinct texts.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,21 +9,21 @@ use regatta_proto::{AskedQuestion, Digest, ErrorClass, Question, Verdict};
 use crate::answer::{Answers, Trouble};
 use crate::embedding::{Embedding, ONE};
 
-/// Numbers kept over all cached vectors: 128 MB of them, 87,000 texts of the usual small encoder.
+/// Numbers in the cache, over all vectors: 128 MB, or 87,000 texts of the usual small encoder.
 const CACHED_NUMBERS: usize = 32 << 20;
 
-/// The vector of a text, and what made it.
+/// The vector of a text, with its source.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Known {
     pub(crate) vector: Embedding<f32>,
-    /// What made it, in one line for reports.
+    /// The source, in one line for reports.
     pub(crate) served: Arc<str>,
 }
 
-/// What is known about each text of some questions.
+/// For each text of some questions, its vector or the failure.
 pub(crate) type Vectors<'q> = HashMap<&'q str, Result<Arc<Known>, Trouble>>;
 
-/// Vectors by model and text, the least recently used dropped first.
+/// A cache of vectors by model and text, which evicts the least recently used.
 #[derive(Debug)]
 pub(crate) struct VectorCache(Mutex<Cached>);
 
@@ -43,7 +43,7 @@ impl VectorCache {
         Self(Mutex::new(Cached { vectors: LruCache::unbounded(), numbers: 0, numbers_max }))
     }
 
-    /// The known vectors among the distinct texts of `questions`, and the texts that lack one, in the order asked.
+    /// The cached vectors of the distinct texts of `questions`, and the other texts, in the order asked.
     pub(crate) fn lookup<'q>(&self, model: &str, questions: &'q [AskedQuestion]) -> (Vectors<'q>, Vec<&'q str>) {
         let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut known, mut missing, mut seen) = (Vectors::new(), Vec::new(), HashSet::new());
@@ -59,7 +59,7 @@ impl VectorCache {
         (known, missing)
     }
 
-    /// Keeps the vector of a text.
+    /// Caches the vector of a text.
     pub(crate) fn keep(&self, model: &str, text: &str, known: &Arc<Known>) {
         let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         cached.numbers += known.vector.dimensions();

@@ -1,4 +1,4 @@
-//! HTTP to one endpoint: one request, one bounded answer, whole or as it comes, every kind of trouble named.
+//! HTTP to one endpoint: one request, one answer of bounded size, whole or streamed, with every failure classified.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -23,14 +23,14 @@ const BODY_MAX: usize = 64 << 20;
 const BODY_ROOM_MAX: usize = 1 << 20;
 /// Bodies that are longer wait for their turn; nearly no answer is.
 const SMALL_BODY_MAX: usize = 1 << 20;
-/// Longer bodies that the process reads at once, whatever endpoints send: with [`BODY_MAX`] it bounds what they take together. What waits is
-/// not read, so that its sender waits too.
+/// Number of longer bodies that the process reads at once, over all endpoints; with [`BODY_MAX`] it bounds their memory. Other bodies are
+/// not read meanwhile, so their senders wait too.
 const LARGE_BODIES_MAX: usize = 3;
 /// Turns at reading long bodies.
 static LARGE_BODIES: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore::new(LARGE_BODIES_MAX)));
 /// An idle connection is closed after this; most servers keep theirs for a minute or more.
 const IDLE: Duration = Duration::from_secs(50);
-/// How long the end of a body is waited for after the last event of a stream. Servers send both at once.
+/// Longest wait for the end of a body after the last event of a stream. Servers send both at once.
 const DRAIN: Duration = Duration::from_millis(20);
 
 /// Takes requests in the place of the machine's network: a simulation's endpoints live in its own process, and keep its time.
@@ -38,7 +38,7 @@ pub trait Network: Send + Sync {
     /// Answers one request.
     ///
     /// # Errors
-    /// When no answer came, and whether the request may have been billed nevertheless.
+    /// When there is no answer; tells whether the request may have been billed nevertheless.
     fn answer(&self, request: Request) -> BoxFuture<'_, Result<Response, NoAnswer>>;
 }
 
@@ -79,7 +79,7 @@ pub(crate) struct Answer {
     pub(crate) body: Bytes,
 }
 
-/// Why a client cannot be made.
+/// A client that cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum TransportError {
     /// The key holds characters that no header may hold.
@@ -124,7 +124,7 @@ impl Transport {
         &self.headers
     }
 
-    /// Sends `body` and reads the answer to its end.
+    /// Sends `body` and reads the whole answer.
     ///
     /// # Errors
     /// No connection, no answer in time, or a successful answer whose body broke off or is too large. Any other status is an answer.
@@ -196,7 +196,7 @@ impl Transport {
     }
 }
 
-/// An answer whose head has come.
+/// An answer whose head has arrived.
 pub(crate) struct Incoming<'a> {
     transport: &'a Transport,
     status: StatusCode,
@@ -205,7 +205,7 @@ pub(crate) struct Incoming<'a> {
     sent: Instant,
     end: Instant,
     read: usize,
-    /// Of a long body; held until it is taken.
+    /// The turn to read a long body; held until the answer is dropped.
     turn: Option<OwnedSemaphorePermit>,
 }
 
@@ -218,7 +218,7 @@ impl Incoming<'_> {
         &self.headers
     }
 
-    /// How long ago the request was sent.
+    /// Time since the request was sent.
     pub(crate) fn since_sent(&self) -> Duration {
         self.sent.elapsed()
     }
@@ -278,7 +278,7 @@ impl Incoming<'_> {
         }
     }
 
-    /// The body, or a sentence about what is wrong with it.
+    /// Reads the body, or returns a sentence about its problem.
     async fn body(&mut self) -> Result<Bytes, String> {
         let declared = self.headers.get(reqwest::header::CONTENT_LENGTH);
         let declared = declared.and_then(|length| length.to_str().ok()?.parse::<usize>().ok()).unwrap_or(0);
@@ -341,7 +341,8 @@ fn answered(class: ErrorClass, status: StatusCode, detail: String) -> Failure {
     Failure { status: Some(status.as_u16()), ..Failure::unanswered(class, detail) }
 }
 
-/// A connection pool for `url` alone, which reaches the addresses of `egress`, with the TLS of all our traffic; no request is sent twice, and no redirection followed.
+/// A connection pool for `url` alone, which reaches the addresses of `egress`, with the TLS of all our traffic; no request is sent twice,
+/// and no redirection followed.
 ///
 /// # Errors
 /// When the address may not be reached, or certificates are needed and none can be read.

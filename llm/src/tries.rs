@@ -1,4 +1,4 @@
-//! The life of one call: money, permit, try, and after a failure again, until an answer, the end of patience, or interruption.
+//! The life of one call: reservation, permit, try, and retries, until an answer, the deadline, or interruption.
 
 mod life;
 
@@ -22,7 +22,7 @@ use crate::{Meter, OpenContext, Payer};
 
 use life::{Life, Step};
 
-/// What governs all tries at one endpoint.
+/// The shared state of all tries at one endpoint.
 pub(crate) struct Tries {
     retries: Retries,
     governor: Governor,
@@ -33,44 +33,44 @@ pub(crate) struct Tries {
     metrics: Arc<EndpointMetrics>,
     clock: Arc<dyn Clock>,
     seed: u64,
-    /// Service tier that all its requests ask for.
+    /// Service tier that all requests ask for.
     tier: Option<String>,
     calls: AtomicU64,
-    /// Calls that were answered.
+    /// Number of calls that were answered.
     answered: AtomicU64,
     silence: Silence,
 }
 
-/// What is to be tried, and on whose behalf.
+/// The try context: the call to try, and the sweep that it is for.
 #[derive(Debug)]
 pub(crate) struct Errand<'a> {
     pub(crate) model: &'a str,
     pub(crate) payer: Payer<'a>,
-    /// Which attempt at its session this is; a later one is not sent at all when its request has failed too often.
+    /// Number of the attempt at the session. A later attempt is not sent at all if its request has failed too often.
     pub(crate) attempt: u32,
-    /// Bytes of everything the model reads.
+    /// Bytes of the whole prompt.
     pub(crate) prompt_bytes: u64,
-    /// Most tokens that may be generated, where the request says.
+    /// Most tokens that may be generated; `None` if the request does not say.
     pub(crate) max_output: Option<u64>,
-    /// The request, when it can be quarantined.
+    /// The request, if it can be quarantined.
     pub(crate) suspect: Option<Suspect<'a>>,
-    /// Source of the jitter; the endpoint's own where there is none.
+    /// Seed of the jitter; the endpoint's own if `None`.
     pub(crate) seed: Option<u64>,
     /// Once it fires, no further try begins and every wait ends.
     pub(crate) interrupt: &'a CancellationToken,
-    /// Hears of the tries as they are sent.
+    /// Observes the tries as they are sent.
     pub(crate) meter: Option<&'a dyn Meter>,
 }
 
-/// An answer, as far as its tries are concerned.
+/// An answer, as far as its tries need it.
 pub(crate) trait Answered {
     fn usage(&self) -> &Usage;
-    /// Whether the meters that cost money were told.
+    /// `true` if the token counts that cost money were reported.
     fn usage_is_known(&self) -> bool;
-    /// The service tier it was served in.
+    /// The service tier that the answer was served in.
     fn tier(&self) -> Option<&str>;
     fn first_token(&self) -> Option<Duration>;
-    /// The endpoint wants to be left alone for this long, answered or not.
+    /// Time for which the endpoint asks not to be called; may come with a successful answer.
     fn exhausted_for(&self) -> Option<Duration>;
 }
 
@@ -78,26 +78,26 @@ pub(crate) trait Answered {
 #[derive(Debug)]
 pub(crate) struct Done<T> {
     pub(crate) value: T,
-    /// Failed tries before.
+    /// Failed tries before the successful one.
     pub(crate) tries: Vec<Try>,
     /// Duration of the successful try.
     pub(crate) latency: Duration,
-    /// When it was sent.
+    /// Time at which the successful try was sent.
     pub(crate) at: Timestamp,
-    /// What it cost; `None` when its price or its usage is unknown.
+    /// Its cost; `None` if its price or its usage is unknown.
     pub(crate) cost: Option<Money>,
 }
 
-/// A call that was not.
+/// A call that was not answered.
 #[derive(Debug)]
 pub(crate) enum GivenUp {
     /// The last try is the reason.
     Failed(Vec<Try>),
-    /// Interrupted, after these tries.
+    /// Interrupted after these tries.
     Interrupted(Vec<Try>),
 }
 
-/// Everything that one try needs before it is sent.
+/// The permissions of one try, before it is sent.
 struct Ready<'a> {
     pass: Pass<'a>,
     reservation: Reservation,
@@ -130,7 +130,7 @@ impl Tries {
         self.metrics.in_flight()
     }
 
-    /// Calls `once` until it succeeds. While waiting for a retry, a call holds neither permit nor money.
+    /// Calls `once` until it succeeds. While it waits for a retry, a call holds neither permit nor money.
     pub(crate) async fn run<T, F, Fut>(&self, mut errand: Errand<'_>, once: F) -> Result<Done<T>, GivenUp>
     where
         T: Answered,
@@ -153,7 +153,7 @@ impl Tries {
         }
     }
 
-    /// Why the call is not sent at all.
+    /// The reason why the call is not sent at all; `None` if it is.
     async fn refusal(&self, errand: &mut Errand<'_>) -> Option<Try> {
         if let (Some(account), None) = (errand.payer.accounts.first(), errand.payer.price) {
             return Some(money::unpriced(account, errand.model));
@@ -169,7 +169,7 @@ impl Tries {
         refusal
     }
 
-    /// Waits for everything that a try needs: an endpoint that is up, money, a permit.
+    /// Waits for everything that a try needs: an endpoint that is up, a reservation, and a permit.
     async fn make_ready(
         &self,
         errand: &Errand<'_>,
@@ -178,18 +178,18 @@ impl Tries {
     ) -> Result<Ready<'_>, UsedUp> {
         loop {
             let pass = self.breaker.pass().await;
-            // Nothing is known of the cost only where no account pays: `refusal` has seen to it.
+            // The cost is unknown only if no account pays, which `refusal` has checked.
             let at_most = at_most.unwrap_or(Money::ZERO);
             let mut reservation = self.purses.reserve(errand.payer.accounts, at_most).await?;
             let permit = self.governor.acquire(ask).await;
-            // Last, so that nothing counts as possibly spent that still waits.
+            // Done last, so that a waiting call does not count as possibly spent.
             match reservation.clear().await {
                 Ok(()) => {}
-                // Others got its money while the store took this process for dead: it lets go of its permit too, and stands in line again.
+                // Others got its money while the store took this process for dead, so the call returns its permit and queues again.
                 Err(used_up) if used_up.may_come_back() => continue,
                 Err(used_up) => return Err(used_up),
             }
-            // It may have gone down while this call stood in line.
+            // The endpoint may have gone down while this call waited.
             if !(matches!(pass, Pass::Free) && self.breaker.is_open()) {
                 return Ok(Ready { pass, reservation, permit });
             }
@@ -201,7 +201,7 @@ impl Tries {
     }
 }
 
-/// Service tier that the spec has every request of an endpoint ask for; none where the provider chooses, or a field beside it has a say.
+/// The service tier that the spec requests for an endpoint; `None` if the provider chooses, or another field decides.
 fn asked_tier(spec: &EndpointSpec) -> Option<String> {
     if spec.body.contains_key("speed") {
         return None;

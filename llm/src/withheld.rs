@@ -1,4 +1,4 @@
-//! Answers with a status of 200 that are none, or whose bill cannot be: the same for every format.
+//! Finds answers with a status of 200 that were withheld, or whose usage is impossible; the same for every format.
 
 use regatta_proto::Finish;
 
@@ -6,7 +6,7 @@ use crate::errors::Failure;
 use crate::events::ProviderEvent;
 use crate::wire::Completion;
 
-/// Why an answer was withheld.
+/// An answer that was withheld.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Withheld {
     pub(crate) event: ProviderEvent,
@@ -14,7 +14,7 @@ pub(crate) struct Withheld {
     pub(crate) said: String,
 }
 
-/// Words for why an answer stopped that say it was withheld, in lower case: OpenAI and most others; Anthropic; Gemini; Bedrock.
+/// Stop reasons, in lower case, that mean a withheld answer: OpenAI and most others; Anthropic; Gemini; Bedrock.
 const WORDS: [(&str, ProviderEvent); 15] = [
     ("content_filter", ProviderEvent::AnswerFiltered),
     ("content_filtered", ProviderEvent::AnswerFiltered),
@@ -34,8 +34,7 @@ const WORDS: [(&str, ProviderEvent); 15] = [
 ];
 
 impl Withheld {
-    /// Reads the provider's `word` for why an answer stopped; gateways write those of others in their own case, and some with more behind a
-    /// colon.
+    /// Looks up the provider's stop reason `word`. Gateways change its case, and some append text after a colon.
     pub(crate) fn by_word(word: Option<&str>) -> Option<Self> {
         let word = word?;
         let name = word.split(':').next().unwrap_or(word).trim();
@@ -43,7 +42,7 @@ impl Withheld {
         Some(Self { event: *event, said: word.to_owned() })
     }
 
-    /// The answer was declined, in the words of `refusal`.
+    /// The model refused, with the text `refusal`.
     pub(crate) fn refused(refusal: Option<&str>) -> Option<Self> {
         refusal.map(|refusal| Self { event: ProviderEvent::Refused, said: format!("refusal: {refusal}") })
     }
@@ -54,10 +53,10 @@ impl Withheld {
     }
 }
 
-/// An answer that can be used, with a usage that can be believed.
+/// Checks that an answer was not withheld, and discards an impossible usage.
 ///
 /// # Errors
-/// When it was withheld, with what it billed: what is left of it is not the model's.
+/// When the answer was withheld, with its usage; the rest of such an answer is not the model's.
 pub(crate) fn usable(completion: Completion) -> Result<Completion, Failure> {
     let usage_is_known = completion.usage_is_known && completion.usage.can_be_of(&completion.reply);
     let Some(Withheld { event, said }) = completion.withheld else {
@@ -75,7 +74,7 @@ pub(crate) fn usable(completion: Completion) -> Result<Completion, Failure> {
     })
 }
 
-/// The finish of an answer that stopped for `withheld`, or else for `finish`.
+/// The finish of an answer: that of `withheld`, or else `finish`.
 pub(crate) const fn finish_of(withheld: Option<&Withheld>, finish: Finish) -> Finish {
     match withheld {
         Some(_) => Finish::ContentFilter,

@@ -1,26 +1,26 @@
-//! Identity of whoever answers evaluators' questions.
+//! The identity of a judge or encoder, under which its answers to evaluators' questions are stored.
 
 use std::fmt;
 
 use crate::{Digest, EndpointKind, EndpointSpec, SweepId, json_bytes};
 
-/// Identity of a model as a judge or encoder. Answers to one question under equal identities are answers of the same thing; a name says
-/// nothing of that, as every spec names its endpoints anew.
+/// Identity of a model as a judge or encoder. Equal identities mean that the same model gives the answers; a name does not, because every
+/// spec names its endpoints anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Answerer(Digest);
 
 impl Answerer {
-    /// The identity of `model` at `endpoint` as `sweep` asks it.
+    /// The identity of `model` at `endpoint`, as `sweep` uses it.
     ///
-    /// Where the spec does not say what answers (an address, a region or a directory that each worker finds for itself), the identity is
-    /// the sweep's own: no other sweep can know that it would ask the same.
+    /// If the spec leaves out what determines the answers (an address, a region or a directory that each worker finds for itself), the
+    /// identity is specific to the sweep, because another sweep may reach another model.
     #[must_use]
     pub fn new(endpoint: &EndpointSpec, model: &str, sweep: &SweepId) -> Self {
         let spec = (
             (endpoint.kind, &endpoint.api_version, &endpoint.region, &endpoint.headers, &endpoint.body),
             (&endpoint.path, &endpoint.content, &endpoint.simulation, endpoint.send_seed),
         );
-        // A simulated endpoint has a new address at every start, and answers by its settings.
+        // A simulated endpoint has a new address at every start, and its answers depend on its settings alone.
         let address = endpoint.base_url.as_ref().filter(|_| endpoint.kind != EndpointKind::Simulated);
         let is_told = match endpoint.kind {
             EndpointKind::Openai
@@ -31,14 +31,14 @@ impl Answerer {
             EndpointKind::Bedrock => endpoint.region.is_some(),
             EndpointKind::Simulated => true,
             EndpointKind::Recorded => endpoint.content.is_some(),
-            // Weights may change under the same path.
+            // The weights may change under the same path.
             EndpointKind::Encoder => false,
         };
         let scope = (!is_told).then(|| sweep.as_str());
         Self(Digest::of_parts([b"answerer/1".as_slice(), &json_bytes(&(spec, address, model, scope))]))
     }
 
-    /// The digest that it is stored as.
+    /// The digest under which the identity is stored.
     #[must_use]
     pub const fn digest(&self) -> &Digest {
         &self.0

@@ -1,16 +1,16 @@
-//! Tokens of a coordinator's API: `rgt_ID_SECRET`, so that scanners of repositories know one, and people know which.
+//! Tokens of a coordinator's API: `rgt_ID_SECRET`, so that secret scanners recognise them, and people can tell them apart by id.
 
 use std::fmt;
 
 use crate::{Digest, TokenId};
 
 const PREFIX: &str = "rgt_";
-/// Digits of the secret, 256 bits in hexadecimal.
+/// Hexadecimal digits of the secret: 256 bits.
 const SECRET_DIGITS: usize = 64;
-/// Digits of the id.
+/// Hexadecimal digits of the id.
 const ID_DIGITS: usize = 12;
 
-/// A token. Only its owner ever has it whole: ledgers keep [`ApiToken::digest`], logs and people name it by [`ApiToken::id`].
+/// A token. Only its owner has the whole token: ledgers store [`ApiToken::digest`], and logs and people use [`ApiToken::id`].
 #[derive(Clone)]
 pub struct ApiToken {
     id: TokenId,
@@ -18,13 +18,13 @@ pub struct ApiToken {
 }
 
 impl ApiToken {
-    /// The token of this id and secret, both drawn at random.
+    /// The token with this id and secret, both drawn at random.
     #[must_use]
     pub fn of(id: [u8; ID_DIGITS / 2], secret: [u8; SECRET_DIGITS / 2]) -> Option<Self> {
         Self::parse(&format!("{PREFIX}{}_{}", hex(&id), hex(&secret)))
     }
 
-    /// `None` if `text` is no token: nothing that is of another form is ever looked up.
+    /// Parses a token; `None` if `text` does not have its form, so that nothing else is ever looked up.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (id, secret) = text.strip_prefix(PREFIX)?.split_once('_')?;
@@ -35,7 +35,7 @@ impl ApiToken {
         Some(Self { id, text: text.to_owned() })
     }
 
-    /// The public part.
+    /// The public part of the token.
     #[must_use]
     pub const fn id(&self) -> &TokenId {
         &self.id
@@ -55,7 +55,7 @@ impl ApiToken {
 }
 
 impl fmt::Debug for ApiToken {
-    /// Without the secret.
+    /// Formats the token without its secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ApiToken").field("id", &self.id).finish_non_exhaustive()
     }

@@ -1,4 +1,4 @@
-//! Who plays what: the models of the roles beside the agent's, and the judges.
+//! The models that take part in sessions: those of other roles than the agent's, and the judges.
 
 use std::fmt;
 
@@ -9,27 +9,27 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{Digest, EndpointName, ModelRef, ModelSpec, Price, Role, Thinking, json_bytes};
 
-/// The models of the roles beside the agent's, each `endpoint/model` or a mapping with parameters, as a model under test.
+/// Models of the roles other than the agent's, each `endpoint/model` or a mapping with parameters, like a model under test.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RoleModels {
-    /// Plays the user.
+    /// The model that plays the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<ModelSpec>,
-    /// Plays the tools.
+    /// The model that plays the tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<ModelSpec>,
 }
 
 impl RoleModels {
-    /// Whether nobody is named.
+    /// `true` if no model is named.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.user.is_none() && self.environment.is_none()
     }
 
-    /// The model that plays `role`; none for the agent, who is under test, and for judges.
+    /// The model that plays `role`; `None` for the agent, which is under test, and for judges.
     #[must_use]
     pub const fn get(&self, role: Role) -> Option<&ModelSpec> {
         match role {
@@ -39,31 +39,31 @@ impl RoleModels {
         }
     }
 
-    /// The roles that are named, with their models.
+    /// The roles that have a model, each with it.
     pub fn iter(&self) -> impl Iterator<Item = (Role, &ModelSpec)> {
         [Role::User, Role::Environment].into_iter().filter_map(|role| Some((role, self.get(role)?)))
     }
 
-    /// The same, to be changed.
+    /// The roles that have a model, each with a mutable reference to it.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (Role, &mut ModelSpec)> {
         let user = self.user.as_mut().map(|model| (Role::User, model));
         user.into_iter().chain(self.environment.as_mut().map(|model| (Role::Environment, model)))
     }
 }
 
-/// How the members of a panel become one.
+/// Rule that combines the answers of a panel's members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PanelRule {
-    /// What most of them say.
+    /// The answer of most members.
     Majority,
-    /// The mean of their numbers.
+    /// The mean of the members' numbers.
     Mean,
 }
 
 impl PanelRule {
-    /// The word used everywhere.
+    /// Name in files, SQL and messages.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -73,28 +73,29 @@ impl PanelRule {
     }
 }
 
-/// Several judges that are asked the same, or one that is asked several times.
+/// Several judges that are asked the same questions, or one that is asked several times.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Panel {
-    /// Its members.
+    /// Members of the panel.
     pub panel: Vec<ModelSpec>,
-    /// How they become one.
+    /// Rule that combines their answers.
     pub rule: PanelRule,
-    /// How often each member is asked each question, from 1.
+    /// Number of times that each member is asked each question, at least 1.
     pub repeats: u8,
-    /// Whether every second time that a member is asked to compare two things it sees them in the other order, so that a liking for what
-    /// comes first or last cancels out. Questions that compare nothing are repeated as they are.
+    /// Shows each member the two things that a question compares in reversed order every second time, so that a preference for the first or
+    /// the last cancels out. Questions that compare nothing are repeated unchanged.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub swap: bool,
 }
 
-/// Who answers an evaluator's questions: `endpoint/model`, a mapping with `id` and parameters, or a mapping with a `panel` of several.
+/// The judge that answers an evaluator's questions: `endpoint/model`, a mapping with `id` and parameters, or a mapping with a `panel` of
+/// several.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(untagged)]
 pub enum Judge {
-    /// One model, asked as it is.
+    /// One model, without parameters.
     Plain(ModelRef),
     /// One model, with parameters.
     Model(Box<ModelSpec>),
@@ -103,7 +104,7 @@ pub enum Judge {
 }
 
 impl Judge {
-    /// Every model that is asked.
+    /// All models that are asked.
     #[must_use]
     pub fn members(&self) -> Vec<ModelSpec> {
         match self {
@@ -113,7 +114,7 @@ impl Judge {
         }
     }
 
-    /// The references of every model that is asked.
+    /// References of all models that are asked.
     #[must_use]
     pub fn ids(&self) -> Vec<&ModelRef> {
         match self {
@@ -123,13 +124,13 @@ impl Judge {
         }
     }
 
-    /// The member `id`, with its parameters.
+    /// The member `id` with its parameters; `None` if there is none.
     #[must_use]
     pub fn member(&self, id: &ModelRef) -> Option<ModelSpec> {
         self.members().into_iter().find(|member| member.id == *id)
     }
 
-    /// How often each member is asked each question.
+    /// Number of times that each member is asked each question.
     #[must_use]
     pub const fn repeats(&self) -> u8 {
         match self {
@@ -138,13 +139,13 @@ impl Judge {
         }
     }
 
-    /// Whether every second time it is asked a question it sees what that compares in the other order.
+    /// `true` if every second repetition reverses the order of what a question compares.
     #[must_use]
     pub const fn swaps(&self) -> bool {
         matches!(self, Self::Panel(panel) if panel.swap)
     }
 
-    /// How its members become one; `None` when there is one.
+    /// Rule that combines the members' answers; `None` for a single model.
     #[must_use]
     pub const fn rule(&self) -> Option<PanelRule> {
         match self {
@@ -153,7 +154,7 @@ impl Judge {
         }
     }
 
-    /// What stands for it where one reference must: its model, or for a panel `panel/` and a digest of it.
+    /// The name of the judge where a single reference is required: its model, or for a panel `panel/` and a digest of it.
     #[must_use]
     pub fn name(&self) -> ModelRef {
         match self {
@@ -181,7 +182,7 @@ impl fmt::Display for Judge {
     }
 }
 
-// Written by hand because an untagged enum would lose the line of an error inside it.
+// Written by hand, because an untagged enum would lose the line of an error inside it.
 impl<'de> Deserialize<'de> for Judge {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]

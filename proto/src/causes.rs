@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-/// `error` and what caused it, from the outside in, each said once: many errors say their cause themselves.
+/// The message of `error` followed by those of its sources, each once, because many errors repeat their source.
 #[must_use]
 pub fn causes(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();

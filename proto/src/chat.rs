@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::MemberName;
 
-/// Who wrote a message.
+/// Role of a message's author.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ChatRole {
-    /// Instructions.
+    /// System instructions.
     System,
     /// The person (or the benchmark).
     User,
@@ -27,26 +27,26 @@ pub enum ChatRole {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ChatMessage {
-    /// Who wrote it.
+    /// Role of the author.
     pub role: ChatRole,
-    /// What it says.
+    /// Text of the message.
     pub content: Arc<str>,
-    /// Calls that the model made in this message.
+    /// Tool calls of the model in this message.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
-    /// The call that this message is the result of; of a tool's messages only.
+    /// Id of the call whose result this message is; only in messages of the role `tool`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_call_id: Option<Arc<str>>,
-    /// What the model thought before it; given back to providers that ask for it.
+    /// The model's reasoning before the message; sent back to providers that require it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<Reasoning>,
-    /// Everything up to here is worth caching, for providers that cache only what is marked.
+    /// Sets a cache breakpoint after this message, for providers that cache only up to explicit breakpoints.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cache_until_here: bool,
 }
 
 impl ChatMessage {
-    /// A message of `role`.
+    /// A message of `role` with this text.
     #[must_use]
     pub fn new(role: ChatRole, content: impl Into<Arc<str>>) -> Self {
         Self {
@@ -60,25 +60,25 @@ impl ChatMessage {
     }
 }
 
-/// A call of a tool that a model asks for.
+/// A tool call that a model requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ToolCall {
-    /// The provider's id of the call; made up, unique within the reply, where the provider gives none.
+    /// The provider's id of the call; if the provider gives none, a generated one, unique within the reply.
     pub id: Arc<str>,
     /// Name of the tool.
     pub name: Arc<str>,
-    /// Arguments as the model wrote them; mostly, but not always, JSON.
+    /// Arguments as the model wrote them; usually, but not always, JSON.
     pub arguments: Arc<str>,
 }
 
-/// What a model thought before it answered.
+/// Reasoning of a model before its answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Reasoning {
-    /// As far as the provider shows it.
+    /// The text, as far as the provider shows it.
     pub text: Arc<str>,
-    /// A signature or an encrypted form that only the provider can read, and wants back with the message.
+    /// A signature or an encrypted form that only the provider can read, and that must be sent back with the message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opaque: Option<Arc<str>>,
 }
@@ -87,28 +87,28 @@ pub struct Reasoning {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Tool {
-    /// Its name.
+    /// Name of the tool.
     pub name: Arc<str>,
-    /// What it does.
+    /// Description of the tool, for the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<Arc<str>>,
-    /// JSON Schema of its arguments, an object.
+    /// JSON Schema of the arguments, an object.
     pub parameters: Arc<serde_json::Value>,
 }
 
-/// Whether a model has to call a tool.
+/// Requirement to call a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ToolChoice {
-    /// As it likes.
+    /// The model decides.
     #[default]
     Auto,
-    /// It must not.
+    /// The model must not call a tool.
     None,
-    /// At least one.
+    /// The model must call at least one tool.
     Required,
-    /// This one.
+    /// The model must call this tool.
     Named(Arc<str>),
 }
 
@@ -118,7 +118,7 @@ impl ToolChoice {
     }
 }
 
-/// The form that an answer must have.
+/// Format that the answer must have.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct OutputSchema {
@@ -128,88 +128,88 @@ pub struct OutputSchema {
     pub schema: Arc<serde_json::Value>,
 }
 
-/// How much a model should think, for those that can be told.
+/// Amount of thinking, for models that have such a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Thinking {
-    /// Not at all, as far as the provider allows.
+    /// No thinking, as far as the provider allows that.
     Off,
-    /// Little.
+    /// Low effort.
     Low,
-    /// Some.
+    /// Medium effort.
     Medium,
-    /// Much.
+    /// High effort.
     High,
     /// At most this many tokens.
     Tokens(u32),
 }
 
-/// How to sample. Absent means the provider's default.
+/// Sampling parameters. An absent one means the provider's default.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Sampling {
     /// Temperature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// Nucleus sampling.
+    /// Nucleus sampling (`top_p`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f64>,
     /// Most tokens to generate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
-    /// Seed sent to the provider; only where the benchmark's protocol sends one.
+    /// Seed sent to the provider; only if the benchmark's protocol sends one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
 }
 
-/// What is asked of a model. Providers that do not offer a field refuse the call by name, or leave it out where that is harmless; the
-/// wire format of each says which.
+/// A request to a chat model. A provider that does not support a field refuses the call by name, or ignores the field if that is harmless;
+/// each wire format documents which.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct ChatRequest {
-    /// Which member of a team of agents asks; none where the agent under test is one alone. No provider is told.
+    /// The member of a team of agents that asks; absent for a single agent. Not sent to providers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member: Option<MemberName>,
     /// The conversation so far.
     pub messages: Vec<ChatMessage>,
-    /// How to sample.
+    /// Sampling parameters.
     #[serde(default)]
     pub sampling: Sampling,
-    /// Texts that end the answer.
+    /// Stop sequences: texts that end the answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stop: Vec<Arc<str>>,
-    /// Tools that may be called.
+    /// Tools that the model may call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<Tool>,
-    /// Whether one has to be called.
+    /// Requirement to call a tool.
     #[serde(default, skip_serializing_if = "ToolChoice::is_auto")]
     pub tool_choice: ToolChoice,
-    /// Whether several may be called at once; the provider's default when absent.
+    /// Allows several tool calls in one answer; the provider's default if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parallel_tool_calls: Option<bool>,
-    /// The form that the answer must have.
+    /// Format that the answer must have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputSchema>,
-    /// How much to think.
+    /// Amount of thinking.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking: Option<Thinking>,
-    /// Log-probabilities of this many candidates per token of the answer (0: of the token itself only).
+    /// Returns log-probabilities of this many candidates per token of the answer (0: of the token itself only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logprobs: Option<u8>,
 }
 
 impl ChatRequest {
-    /// A plain request: messages and sampling.
+    /// A plain request with messages and sampling parameters.
     #[must_use]
     pub fn new(messages: Vec<ChatMessage>, sampling: Sampling) -> Self {
         Self { messages, sampling, ..Self::default() }
     }
 
-    /// Bytes of everything the model reads: no tokenizer makes more tokens than bytes of them, plus a few for each message and tool.
+    /// Bytes of the whole prompt: an upper bound of its tokens for any tokenizer, including a few for each message and tool.
     #[must_use]
     pub fn prompt_bytes(&self) -> u64 {
-        /// Tokens that frame a message or a tool.
+        /// Tokens around a message or a tool.
         const FRAME: u64 = 16;
         let text = |text: &str| text.len() as u64;
         let messages = self.messages.iter().map(|message| {
@@ -226,75 +226,75 @@ impl ChatRequest {
     }
 }
 
-/// Why the model stopped.
+/// Reason why the model stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Finish {
-    /// It was done.
+    /// The answer is complete.
     Stop,
     /// The token limit cut it off.
     Length,
-    /// It wants tools to be called.
+    /// The model calls tools.
     ToolCalls,
     /// The provider's filter, or the model itself, withheld the answer.
     ContentFilter,
-    /// Something else, or not said.
+    /// Another reason, or none was reported.
     Other,
 }
 
-/// One token of an answer.
+/// Log-probability of one token of an answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct TokenLogprob {
     /// The token.
     pub token: String,
-    /// Its natural log-probability.
+    /// Natural log-probability of the token.
     pub logprob: f64,
-    /// The likeliest candidates at its place, with theirs.
+    /// The most likely candidates at this position, each with its log-probability.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub top: Vec<(String, f64)>,
 }
 
-/// What the model answered.
+/// The answer of a chat model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Reply {
-    /// The text; `None` when the answer holds none (a recorded `null`, tool calls alone, or a filtered answer).
+    /// The text; `None` if the answer has none (a recorded `null`, tool calls alone, or a filtered answer).
     pub text: Option<Arc<str>>,
-    /// Why it stopped.
+    /// Reason why the model stopped.
     pub finish: Finish,
-    /// Tools it wants to be called, in order.
+    /// Tool calls, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
-    /// What it thought.
+    /// The model's reasoning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<Reasoning>,
-    /// Log-probabilities of its tokens, where asked for and offered.
+    /// Log-probabilities of the answer's tokens, if requested and supported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logprobs: Option<Vec<TokenLogprob>>,
 }
 
 impl Reply {
-    /// A reply of text alone.
+    /// A reply that has only text.
     #[must_use]
     pub fn of_text(text: Option<&str>, finish: Finish) -> Self {
         Self { text: text.map(Into::into), finish, tool_calls: Vec::new(), reasoning: None, logprobs: None }
     }
 
-    /// A reply of text alone that came to its end.
+    /// A complete reply that has only text.
     #[must_use]
     pub fn said(text: impl Into<Arc<str>>) -> Self {
         Self { text: Some(text.into()), ..Self::of_text(None, Finish::Stop) }
     }
 
-    /// A reply that wants `tool_calls`, which are not none, to be made.
+    /// A reply with `tool_calls`, which must not be empty.
     #[must_use]
     pub fn calling(text: Option<&str>, tool_calls: Vec<ToolCall>) -> Self {
         Self { tool_calls, ..Self::of_text(text, Finish::ToolCalls) }
     }
 
-    /// Bytes of its text, and of names and arguments of its calls.
+    /// Bytes of the text, and of the names and arguments of the calls.
     #[must_use]
     pub fn answer_bytes(&self) -> u64 {
         let calls = self.tool_calls.iter().map(|call| call.name.len() as u64 + call.arguments.len() as u64);

@@ -4,9 +4,9 @@ use std::sync::Mutex;
 
 use jiff::{SignedDuration, Timestamp};
 
-/// Where timestamps come from. Durations and timeouts use tokio's time, which tests can pause.
+/// Source of timestamps. Durations and timeouts use tokio's time, which tests can pause.
 pub trait Clock: Send + Sync + 'static {
-    /// The present moment.
+    /// The present time.
     fn now(&self) -> Timestamp;
 }
 
@@ -21,7 +21,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that moves only when told to; for tests and for reproducible documents.
+/// A clock that moves only on request, for tests and reproducible documents.
 #[derive(Debug)]
 pub struct ManualClock(Mutex<Timestamp>);
 

@@ -13,12 +13,12 @@ use crate::Digest;
 #[derive(Debug, Clone, Default)]
 pub struct FileSet {
     files: BTreeMap<String, Bytes>,
-    /// Where the files came from, for error messages: a directory, or the snapshot's digest.
+    /// Source of the files, for error messages: a directory, or the snapshot's digest.
     origin: String,
 }
 
 impl FileSet {
-    /// An empty set that came from `origin`.
+    /// An empty set of files from `origin`.
     #[must_use]
     pub fn from_origin(origin: impl Into<String>) -> Self {
         Self { files: BTreeMap::new(), origin: origin.into() }
@@ -40,13 +40,13 @@ impl FileSet {
         self.files.iter().map(|(path, content)| (path.as_str(), content))
     }
 
-    /// Where the files came from.
+    /// Source of the files, for error messages.
     #[must_use]
     pub fn origin(&self) -> &str {
         &self.origin
     }
 
-    /// The manifest that names every file by content.
+    /// The manifest of all files with their digests.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let files = self
@@ -67,13 +67,13 @@ impl FileSet {
 pub struct FileEntry {
     /// Path within the data directory.
     pub path: String,
-    /// Digest of its content.
+    /// Digest of the content.
     pub digest: Digest,
     /// Size in bytes.
     pub size: u64,
 }
 
-/// A data set as it was when the sweep was planned: every worker sees the same bytes for ever.
+/// Manifest of a data set when the sweep was planned, so that every worker reads the same bytes at any time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Snapshot {
@@ -82,7 +82,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Digest of the manifest, and so of everything it names.
+    /// Digest of the manifest, which identifies all files.
     #[must_use]
     pub fn digest(&self) -> Digest {
         Digest::of_parts(self.files.iter().flat_map(|file| [file.path.as_bytes(), file.digest.bytes().as_slice()]))

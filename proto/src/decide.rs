@@ -12,57 +12,57 @@ use crate::ModelRef;
 /// Most looks at the scores in a pass over the items.
 pub(crate) const ROUNDS_MAX: u32 = 1000;
 
-/// A question that a sweep is to answer. It runs in rounds, and stops as soon as the answer is known.
+/// A question that a sweep is to answer. The sweep runs in rounds, and stops as soon as the answer is known.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Decide {
-    /// `ranking` (the order of every two models), `best`, `against ENDPOINT/MODEL` (each other model and this one), or `interval` (the value
-    /// of each model to within the margin). It is asked in every benchmark and setting.
+    /// `ranking` (the order of every two models), `best`, `against ENDPOINT/MODEL` (each other model and this one), or `interval` (the
+    /// value of each model to within the margin). Asked in every benchmark and setting.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub question: DecideQuestion,
-    /// Metric to decide by: a mean over items. The first one that leaderboards show when left out.
+    /// Metric to decide by, a mean over items. Default: the first one that leaderboards show.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<String>,
-    /// Differences up to this are none that matter, in percentage points of the metric's scale: `2pp`. `0pp` asks for the order alone.
+    /// Largest difference that does not matter, in percentage points of the metric's scale: `2pp`. `0pp` asks for the order alone.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub margin: Margin,
-    /// Probability with which all answers together are right, at least; between 0 and 1.
+    /// Probability that all answers together are right, at least; between 0 and 1.
     #[serde(default = "confidence")]
     pub confidence: f64,
-    /// Looks at the scores in a pass over the items, at most.
+    /// Most looks at the scores in a pass over the items.
     #[serde(default = "rounds")]
     pub rounds: u32,
-    /// What the items stand for.
+    /// The population that the answer is about.
     #[serde(default)]
     pub over: DecideOver,
-    /// Limits beyond the spec's own.
+    /// Limits in addition to the spec's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<DecideLimits>,
 }
 
-/// Limits of what a sweep with a question buys.
+/// Limits of the sessions that a sweep with a question runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DecideLimits {
-    /// Trials of an item. Items get the spec's `trials` at first; where all have them and the answer is still open, one more each time.
+    /// Most trials of an item. Items get the spec's `trials` first, and then one more at a time while the answer is open.
     pub trials: u16,
 }
 
-/// What the items that are run stand for.
+/// The population that the items of a sweep are drawn from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DecideOver {
-    /// All items like these: the answer is about new items and trials too, as the intervals of reports are.
+    /// All items like these: the answer is about new items and trials too, like the intervals of reports.
     #[default]
     NewItems,
-    /// These items and trials alone: the answer is what the whole grid would show. Sequences are narrower, and end in a point.
+    /// These items and trials alone: the answer is the one that the whole grid would give. Sequences are narrower, and end in a point.
     Grid,
 }
 
-/// What is to be decided.
+/// The question to decide.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum DecideQuestion {
@@ -174,7 +174,7 @@ const fn rounds() -> u32 {
 }
 
 impl Decide {
-    /// Trials of an item at most, where the spec says `trials`.
+    /// Most trials of an item, given the spec's `trials`.
     #[must_use]
     pub fn trials_max(&self, trials: u16) -> u16 {
         self.at_most.map_or(trials, |limits| limits.trials)

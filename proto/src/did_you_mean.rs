@@ -1,20 +1,20 @@
-//! Names that were misspelt, as far as it can be told which was meant.
+//! Suggestions for misspelt names.
 
-/// Least likeness of a name that may have been meant, 0..=1.
+/// Least similarity, 0 to 1, of a suggested name.
 const LIKE_MIN: f64 = 0.75;
 
-/// The one of `known` that is most like `wanted`; `None` where none is like it.
+/// The name in `known` that is most similar to `wanted`; `None` if none is similar.
 #[must_use]
 pub fn nearest<'k>(wanted: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let wanted = wanted.to_lowercase();
     let likeness = |name: &str| {
         let name = name.to_lowercase();
-        // A beginning that was left off or added is no misspelling, but as likely what was meant.
+        // A missing or additional prefix is not a misspelling, but as likely the name that was meant.
         let contains = !wanted.is_empty() && (name.contains(&wanted) || wanted.contains(&name));
         strsim::jaro_winkler(&wanted, &name).max(if contains { LIKE_MIN } else { 0.0 })
     };
     let all = known.into_iter().filter(|name| !name.is_empty()).map(|name| (likeness(name), name));
-    // Of several that are alike the first.
+    // The first of several with the same similarity.
     let best = all.fold(None, |best: Option<(f64, &str)>, next| match best {
         Some(best) if best.0 >= next.0 => Some(best),
         _ => Some(next),

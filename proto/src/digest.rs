@@ -8,22 +8,22 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-/// SHA-256 of some content; its name for ever.
+/// SHA-256 of some content, by which it is addressed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(try_from = "String", into = "String")]
 #[cfg_attr(feature = "schema", schemars(with = "String"))]
 pub struct Digest([u8; 32]);
 
-/// The text is not 64 hexadecimal digits.
+/// A text that is not 64 hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a digest is 64 hexadecimal digits, found {0:?}")]
 pub struct ParseDigestError(String);
 
-/// Plain data as the JSON that keys and digests are made of.
+/// Writes plain data as the JSON that keys and digests are computed from.
 ///
 /// # Panics
-/// When `data` has no JSON, such as a map whose keys are no strings: a key made of nothing would equal every other one.
+/// When `data` cannot be written as JSON, such as a map whose keys are no strings; a digest of nothing would equal every other one.
 #[must_use]
 #[expect(clippy::expect_used, reason = "the types that keys are made of have JSON; a default would be a wrong key")]
 pub fn json_bytes(data: &impl Serialize) -> Vec<u8> {
@@ -37,7 +37,7 @@ impl Digest {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// Takes content piece by piece.
+    /// A hasher for content in pieces.
     #[must_use]
     pub fn hasher() -> Hasher {
         Hasher(Sha256::new())
@@ -60,24 +60,24 @@ impl Digest {
         &self.0
     }
 
-    /// The first eight hexadecimal digits, for names a person reads.
+    /// The first eight hexadecimal digits, for names that people read.
     #[must_use]
     pub fn short(&self) -> String {
         hex::encode(&self.0[..4])
     }
 }
 
-/// Content that comes piece by piece, on its way to a [`Digest`].
+/// Computes a [`Digest`] of content in pieces.
 #[derive(Debug, Clone)]
 pub struct Hasher(Sha256);
 
 impl Hasher {
-    /// Takes the next piece.
+    /// Adds the next piece.
     pub fn update(&mut self, piece: &[u8]) {
         self.0.update(piece);
     }
 
-    /// Digest of everything taken: that of the pieces put together.
+    /// Digest of all pieces, concatenated.
     #[must_use]
     pub fn finish(self) -> Digest {
         Digest(self.0.finalize().into())

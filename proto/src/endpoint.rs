@@ -1,4 +1,4 @@
-//! Endpoints of a spec: where, how, with which limits.
+//! Endpoints of a spec: addresses, wire formats, credentials and limits.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,17 +9,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Digest, EndpointName, Simulation, SweepId, json_bytes};
 
-/// What an endpoint speaks.
+/// Wire format of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EndpointKind {
-    /// OpenAI chat completions and embeddings, and everything compatible.
+    /// OpenAI chat completions and embeddings, and all compatible servers.
     Openai,
     /// OpenAI responses.
     #[serde(alias = "openai-responses")]
     OpenaiResponses,
-    /// OpenAI chat completions as Azure serves them: the deployment in the path, `api-version`, and a header for the key.
+    /// OpenAI chat completions at Azure: with the deployment in the path, `api-version`, and a header for the key.
     Azure,
     /// Anthropic messages.
     Anthropic,
@@ -36,13 +36,13 @@ pub enum EndpointKind {
 }
 
 impl EndpointKind {
-    /// Whether it is a model behind HTTP that can chat.
+    /// `true` for a chat model behind HTTP.
     #[must_use]
     pub const fn chats(self) -> bool {
         !matches!(self, Self::Encoder | Self::Recorded)
     }
 
-    /// `true` if its format has a field for a seed.
+    /// `true` if the format has a field for a seed.
     #[must_use]
     pub const fn has_seed(self) -> bool {
         match self {
@@ -51,27 +51,27 @@ impl EndpointKind {
         }
     }
 
-    /// Whether specs may name its address.
+    /// `true` if specs may set `base_url`.
     #[must_use]
     pub const fn takes_address(self) -> bool {
         self.chats() && !matches!(self, Self::Simulated)
     }
 }
 
-/// How calls are sent.
+/// Delivery mode of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Lane {
-    /// One by one, answered at once.
+    /// Each call is sent by itself and answered at once.
     #[default]
     Live,
-    /// By the provider's batch API: answered within a day, for less money. For benchmarks whose sessions are one call.
+    /// Calls are sent by the provider's batch API and answered within a day, at a lower price. For benchmarks whose sessions are one call.
     Batch,
 }
 
 impl Lane {
-    /// Whether it is [`Lane::Live`].
+    /// `true` for [`Lane::Live`].
     #[must_use]
     pub fn is_live(&self) -> bool {
         *self == Self::Live
@@ -83,7 +83,7 @@ impl Lane {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EndpointSpec {
-    /// What it speaks.
+    /// Wire format.
     pub kind: EndpointKind,
     /// Address up to and including the version, as `https://api.openai.com/v1`. Default: the provider's usual variable (`OPENAI_BASE_URL`,
     /// `ANTHROPIC_BASE_URL`, `GEMINI_BASE_URL`, `AZURE_OPENAI_ENDPOINT`), else the provider's own address.
@@ -99,52 +99,52 @@ pub struct EndpointSpec {
     /// Region of Bedrock; default: that of the AWS environment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
-    /// Further headers of every request, as `OpenAI-Organization`. Never secrets: specs are stored.
+    /// Additional headers of every request, such as `OpenAI-Organization`. Must not be secret, because specs are stored.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// Further headers of every request whose values are secrets, by the name of the environment variable that holds each, as
-    /// `x-litellm-api-key: LITELLM_KEY`. The policy of whoever sends them says where they may go, as for `api_key_env`.
+    /// Additional headers of every request with secret values, by the name of the environment variable that holds each, as in
+    /// `x-litellm-api-key: LITELLM_KEY`. As for `api_key_env`, the policy of the process that sends them restricts their destinations.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers_env: BTreeMap<String, String>,
-    /// Further fields of every request's body, as `{"provider": {"order": ["a"]}}`; they go before Regatta's own.
+    /// Additional fields of every request's body, as in `{"provider": {"order": ["a"]}}`; Regatta's own fields take precedence.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub body: BTreeMap<String, serde_json::Value>,
-    /// Have answers streamed, to measure the time to the first token.
+    /// Streams answers, to measure the time to the first token.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stream: bool,
-    /// How calls are sent.
+    /// Delivery mode: `live` or `batch`.
     #[serde(default, skip_serializing_if = "Lane::is_live")]
     pub lane: Lane,
-    /// How batches are made; of `lane: batch` only.
+    /// Settings of batches; only with `lane: batch`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<BatchSettings>,
     /// Directory of the model (`encoder`) or file of the verdicts (`recorded`), relative to the spec.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub path: Option<PathBuf>,
-    /// Digest of the recorded verdicts in Blobs; filled in by the plan, not written by people.
+    /// Digest of the recorded verdicts in Blobs; set by the plan, not by people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<Digest>,
-    /// Send headers that name the session (`x-regatta-item` and its like), for gateways that trace and for simulated endpoints.
+    /// Sends headers that identify the session (`x-regatta-item` and others), for gateways with tracing and for simulated endpoints.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub identify_sessions: bool,
-    /// Send the session's seed with every request. Default: true at the own addresses of OpenAI (chat completions) and Gemini and at Azure,
-    /// false elsewhere, because compatible servers may refuse it; Anthropic, OpenAI's responses and Bedrock take none.
+    /// Sends the session's seed with every request. Default: true at the own addresses of OpenAI (chat completions) and Gemini and at
+    /// Azure, false elsewhere, because compatible servers may refuse it; Anthropic, OpenAI's responses and Bedrock accept none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_seed: Option<bool>,
-    /// How a simulated endpoint behaves.
+    /// Behaviour of a simulated endpoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulation: Option<Simulation>,
-    /// What may be asked of it at once.
+    /// Limits of concurrency and rate.
     #[serde(default)]
     pub limits: Limits,
-    /// What may be asked of single models, by the provider's own name, on top of `limits`.
+    /// Limits of single models, by the provider's own name, in addition to `limits`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub model_limits: BTreeMap<String, ModelLimits>,
-    /// How long to wait.
+    /// Time-outs of calls.
     #[serde(default)]
     pub timeouts: Timeouts,
-    /// How often to try.
+    /// Retries of failed calls.
     #[serde(default)]
     pub retries: Retries,
 }
@@ -179,8 +179,8 @@ impl EndpointSpec {
 }
 
 impl EndpointSpec {
-    /// Name of the pool of permits that calls of it draw on. Equal for two sweeps that use the same provider with the same credentials,
-    /// whatever they call it, so that they share its limits; limits, time-outs and retries themselves are not part of it.
+    /// Name of the pool of permits that its calls use. Equal for two sweeps with the same provider and credentials, whatever the endpoint's
+    /// name, so that they share its limits; limits, time-outs and retries are not part of the name.
     #[must_use]
     pub fn pool(&self) -> String {
         let identity =
@@ -188,10 +188,10 @@ impl EndpointSpec {
         Digest::of(&json_bytes(&identity)).short()
     }
 
-    /// Name of the queue that its jobs of `sweep` come on. A queue a sweep, so that no sweep waits behind another's jobs.
+    /// Name of the queue of its jobs in `sweep`. Each sweep has its own queue, so that no sweep waits behind another's jobs.
     #[must_use]
     pub fn queue(&self, name: &EndpointName, sweep: &SweepId) -> String {
-        /// Brokers bound names at 255 bytes, a prefix included.
+        /// Brokers limit names to 255 bytes, including a prefix.
         const LENGTH_MAX: usize = 180;
         let full = format!("{sweep}.{name}");
         if full.len() <= LENGTH_MAX {
@@ -202,47 +202,47 @@ impl EndpointSpec {
     }
 }
 
-/// What may be asked of an endpoint at once.
+/// Limits of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// Calls in flight, over all workers.
+    /// Most calls in flight, over all workers.
     pub concurrency: u32,
-    /// Requests in any minute, over all workers; unlimited when absent.
+    /// Most requests in any minute, over all workers; unlimited if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests_per_minute: Option<u32>,
-    /// Prompt and generated tokens in any minute, over all workers; unlimited when absent.
+    /// Most prompt and generated tokens in any minute, over all workers; unlimited if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_per_minute: Option<u64>,
 }
 
-/// What may be asked of one model of an endpoint at once; what is absent is not limited.
+/// Limits of one model of an endpoint; an absent one is no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelLimits {
-    /// Calls in flight, over all workers.
+    /// Most calls in flight, over all workers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<u32>,
-    /// Requests in any minute, over all workers.
+    /// Most requests in any minute, over all workers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests_per_minute: Option<u32>,
-    /// Prompt and generated tokens in any minute, over all workers.
+    /// Most prompt and generated tokens in any minute, over all workers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_per_minute: Option<u64>,
 }
 
-/// How batches are made and followed.
+/// Settings of batches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct BatchSettings {
     /// Most requests in a batch.
     pub requests_max: u32,
-    /// A batch is sent when no further job has come for this long, in milliseconds.
+    /// Time without a further job, in milliseconds, after which a batch is submitted.
     pub gather_ms: u64,
-    /// Pause between two looks at a batch, in milliseconds.
+    /// Pause between two polls of a batch, in milliseconds.
     pub poll_ms: u64,
 }
 
@@ -258,16 +258,16 @@ impl Default for Limits {
     }
 }
 
-/// How long to wait, in milliseconds.
+/// Time-outs of a call, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Timeouts {
-    /// For a connection.
+    /// Time to connect.
     pub connect_ms: u64,
-    /// From sending the request to the answer's first byte.
+    /// Time from sending the request to the first byte of the answer.
     pub first_byte_ms: u64,
-    /// For the whole call.
+    /// Time of the whole call.
     pub total_ms: u64,
 }
 
@@ -277,20 +277,20 @@ impl Default for Timeouts {
     }
 }
 
-/// How often to try a call. Delays double from `base_delay_ms`, with full jitter; a Retry-After is honoured up to `max_delay_ms`.
+/// Retries of a call. Delays double from `base_delay_ms`, with full jitter; a Retry-After is honoured up to `max_delay_ms`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Retries {
-    /// Tries in all, the first one included.
+    /// Most tries, including the first one.
     pub attempts: u32,
     /// Upper bound of the first delay, in milliseconds.
     pub base_delay_ms: u64,
     /// Upper bound of any delay, in milliseconds.
     pub max_delay_ms: u64,
-    /// No new try begins after this many milliseconds.
+    /// Time, in milliseconds, after which no new try begins.
     pub deadline_ms: u64,
-    /// The same request failing the same way this many times, over all sessions, workers and resumes, is not sent any more.
+    /// Failures of the same request in the same way, over all sessions, workers and resumes, after which it is not sent any more.
     pub quarantine_after: u32,
 }
 

@@ -1,4 +1,4 @@
-//! What the coordinator tells all workers.
+//! Broadcasts of the coordinator to all workers.
 
 use std::collections::BTreeMap;
 
@@ -8,36 +8,36 @@ use serde::{Deserialize, Serialize};
 
 use crate::{EndpointName, EndpointSpec, Share, SweepId};
 
-/// An endpoint that has work, and the queue its jobs come on.
+/// An endpoint that has work, with the queue of its jobs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct EndpointRoute {
     /// Name of the endpoint in the spec.
     pub name: EndpointName,
-    /// The sweep whose jobs they are.
+    /// The sweep that the jobs belong to.
     pub sweep: SweepId,
-    /// Queue of its jobs at this endpoint.
+    /// Queue of the sweep's jobs at this endpoint.
     pub queue: String,
-    /// Endpoints of the same sweep that its sessions need besides, where models play other roles than the agent's.
+    /// Further endpoints that the sweep's sessions need, for models in other roles than the agent's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<EndpointName>,
-    /// Pool of permits, [`EndpointSpec::pool`]; shared by all sweeps at the same provider.
+    /// Name of the pool of permits, [`EndpointSpec::pool`]; shared by all sweeps at the same provider.
     pub pool: String,
-    /// The sweep's part of that pool.
+    /// The sweep's share of that pool.
     pub share: Share,
-    /// How to reach the endpoint. Names of secrets, never secrets.
+    /// Settings of the endpoint. Contains names of secrets, never secrets.
     pub endpoint: EndpointSpec,
 }
 
-/// Broadcast at every change and repeated every few seconds, so that a worker that starts late hears it too.
+/// Broadcast after every change and repeated every few seconds, so that a worker that starts later receives it too.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Control {
-    /// Endpoints with work: consume these queues.
+    /// Endpoints with work, whose queues workers consume.
     pub routes: Vec<EndpointRoute>,
-    /// Sweeps whose jobs are to be dropped unrun.
+    /// Sweeps whose jobs are dropped without being run.
     pub cancelled: Vec<SweepId>,
-    /// How often sweeps were resumed, of those that were: jobs of earlier generations are to be dropped unrun.
+    /// Number of resumes of each sweep that was resumed; jobs of earlier generations are dropped without being run.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub generations: BTreeMap<SweepId, u32>,
 }

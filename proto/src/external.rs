@@ -1,4 +1,4 @@
-//! External agents: how a spec names them, and what a transcript keeps of them.
+//! External agents: their settings in a spec, and their events in a transcript.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,52 +10,52 @@ use serde::{Deserialize, Serialize};
 
 use crate::AgentName;
 
-/// An agent that is somebody else's program: started for each session, or called at an address. It gets one JSON object (on standard
-/// input, or as the body of a POST), asks its models at a base URL of its session, and uses the benchmark's tool servers there.
+/// A program, or a service at an address, that acts as the agent of a session. It gets one JSON object (on standard input, or as the body
+/// of a POST), calls its models at a base URL of its session, and uses the benchmark's tool servers there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ExternalAgent {
-    /// Program and arguments; nothing of it is read by a shell. Either this, `registered` or `url`.
+    /// Program and arguments, started without a shell. Exactly one of this, `registered` and `url` must be set.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
-    /// A command of the workers' policy file, by the name that it has there. Workers of a deployment run no others.
+    /// Name of a command in the workers' policy file. Workers of a deployment run no other commands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registered: Option<AgentName>,
-    /// Address that a session is posted to.
+    /// Address to which a session is posted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// Directory that the command runs in; relative to the spec in a file, as the workers see it in a lock. Without it the command runs in
-    /// the worker's own. All sessions share it, so an agent keeps what it writes in `HOME` or `TMPDIR`.
+    /// Working directory of the command; relative to the spec in a file, as the workers see it in a lock. Default: the worker's own. All
+    /// sessions share it, so an agent should write its files to `HOME` or `TMPDIR`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub directory: Option<PathBuf>,
-    /// Variables of the worker's environment that the command gets, beside `PATH` and `LANG`. `HOME`, `TMPDIR` and `XDG_CACHE_HOME` name an
-    /// empty directory of each start's own, removed afterwards, where they are not listed here. Keys of providers are never among what it
-    /// needs; in production, workers run agents as another user than themselves, who can read nothing of theirs.
+    /// Variables of the worker's environment that the command gets, in addition to `PATH` and `LANG`. `HOME`, `TMPDIR` and `XDG_CACHE_HOME`
+    /// name an empty directory of each start, which is deleted afterwards, unless they are listed here. Keys of providers are not needed;
+    /// in production, workers run agents as a separate user without access to the workers' files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pass_env: Vec<String>,
-    /// Further variables of the command. Never secrets: specs are stored.
+    /// Additional variables of the command. Must not be secret, because specs are stored.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
-    /// Seconds, at most 900, from its start to its first request. A program that has asked nothing by then is stopped, and its session is
-    /// not measured: slow imports on a busy machine are no fault of a model.
+    /// Seconds, at most 900, from the start to the first request. A program that has sent none by then is stopped, and its session is not
+    /// measured, because slow imports on a busy machine are not the model's fault.
     #[serde(default = "startup_s")]
     pub startup_s: u32,
-    /// Seconds, at most 900, from its first request, waits for permits and retries left out, after which it is stopped; what it did until
-    /// then counts.
+    /// Seconds, at most 900, from the first request, without waits for permits and retries, after which the program is stopped. Its results
+    /// until then count.
     #[serde(default = "deadline_s")]
     pub deadline_s: u32,
-    /// Most bytes that are kept of its standard output; beyond them it is stopped.
+    /// Most bytes that are stored of its standard output; a program that writes more is stopped.
     #[serde(default = "output_bytes_max")]
     pub output_bytes_max: u32,
     /// Most model calls of a session; further ones are refused.
     #[serde(default = "calls_max")]
     pub calls_max: u32,
-    /// How often it is started for one session, when somebody else kills it.
+    /// Most starts for one session, if another process kills the program.
     #[serde(default = "starts_max")]
     pub starts_max: u8,
-    /// How many of it a worker runs at once.
+    /// Most instances that a worker runs at once.
     #[serde(default = "concurrency")]
     pub concurrency: u32,
 }
@@ -88,7 +88,7 @@ const fn concurrency() -> u32 {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Started {
-    /// Which.
+    /// Name of the agent.
     pub agent: AgentName,
     /// The attempt that started it.
     pub attempt: u32,
@@ -98,14 +98,14 @@ pub struct Started {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Exchange {
-    /// Method.
+    /// HTTP method.
     pub method: Arc<str>,
-    /// Whole URL, as the agent wrote it for the tool.
+    /// The whole URL, as the agent wrote it for the tool.
     pub url: Arc<str>,
     /// Body of the request, cut to a bounded length.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<Arc<str>>,
-    /// Status of the answer; 0 when it was none.
+    /// HTTP status of the answer; 0 if there was none.
     pub status: u16,
     /// Body of the answer.
     pub response: Arc<str>,
@@ -115,33 +115,33 @@ pub struct Exchange {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Ended {
-    /// How.
+    /// The way in which it ended.
     pub how: HowEnded,
-    /// What it wrote to standard output, or the body of its answer; text that is not UTF-8 has U+FFFD in its place.
+    /// Its standard output, or the body of its answer; bytes that are not UTF-8 are replaced by U+FFFD.
     pub output: Arc<str>,
-    /// Whether `output` is the whole of it.
+    /// `true` if `output` was cut off.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_cut: bool,
-    /// The end of what it wrote to standard error, for people.
+    /// The last part of its standard error, for people.
     #[serde(default, skip_serializing_if = "str::is_empty")]
     pub errors: Arc<str>,
 }
 
-/// How an external agent ended.
+/// The way in which an external agent ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum HowEnded {
-    /// By itself, with this exit code or, when it was called at an address, this status.
+    /// It exited by itself, with this exit code or, if called at an address, with this status.
     Exited(i32),
-    /// By a signal of somebody else; 0 where the connection to it broke.
+    /// It was killed by this signal from another process; 0 if the connection to it broke.
     Killed(i32),
     /// It was stopped at its deadline.
     Deadline,
-    /// It was stopped because it wrote too much.
+    /// It was stopped because it wrote too much output.
     TooMuchOutput,
     /// It could not be started or reached.
     NotStarted,
-    /// It was stopped because the worker had to leave, or because a model call could not be answered for reasons of ours.
+    /// It was stopped because the worker had to leave, or because a model call could not be answered for a reason of Regatta's.
     Interrupted,
 }

@@ -1,4 +1,4 @@
-//! Flags of a session: how the model's answers ended, for readers who ask why a score is low.
+//! Flags of a session, which tell readers of a low score how the model's answers ended.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,31 +7,31 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One thing that was seen in at least one answer of the model under test.
+/// A property of at least one answer of the model under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Flag {
     /// The token limit cut an answer off.
     Truncated,
-    /// The model declined in its provider's own field for that.
+    /// The model refused in its provider's field for refusals.
     Refused,
     /// The provider's filter withheld an answer or a part of it.
     Filtered,
-    /// An answer held neither text nor tool calls, nor any thoughts.
+    /// An answer had neither text nor tool calls nor reasoning.
     Empty,
-    /// An answer held thoughts and nothing else.
+    /// An answer had reasoning and nothing else.
     ReasoningOnly,
-    /// The benchmark's own parser found no answer in what was said, or a tool was called with what is no JSON object.
+    /// The benchmark's own parser found no answer in the text, or a tool was called with arguments that are no JSON object.
     InvalidFormat,
 }
 
 impl Flag {
-    /// All of them, in the order in which they are written.
+    /// All flags, in the order in which they are written.
     pub const ALL: [Self; 6] =
         [Self::Truncated, Self::Refused, Self::Filtered, Self::Empty, Self::ReasoningOnly, Self::InvalidFormat];
 
-    /// The word used in files, SQL and reports.
+    /// Name in files, SQL and reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -95,7 +95,7 @@ impl From<Flags> for Vec<Flag> {
     }
 }
 
-/// The words, separated by commas; nothing for none.
+/// The names, separated by commas; empty for none.
 impl fmt::Display for Flags {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, flag) in self.iter().enumerate() {
@@ -111,7 +111,7 @@ impl fmt::Debug for Flags {
     }
 }
 
-/// A word that is no flag.
+/// A name that is no flag.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown flag {0:?}")]
 pub struct UnknownFlag(pub String);

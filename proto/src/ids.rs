@@ -11,43 +11,43 @@ use serde::{Deserialize, Serialize};
 /// Longest id accepted anywhere, in bytes; keeps keys, queue names and log lines bounded.
 pub const MAX_ID_LENGTH: usize = 200;
 
-/// Why a text is not an id.
+/// A text that is not an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
     /// The text is empty.
     #[error("{kind} is empty")]
     Empty {
-        /// Which id was expected.
+        /// Kind of the expected id.
         kind: &'static str,
     },
     /// The text is longer than [`MAX_ID_LENGTH`].
     #[error("{kind} is {length} bytes long, at most {MAX_ID_LENGTH} are allowed")]
     TooLong {
-        /// Which id was expected.
+        /// Kind of the expected id.
         kind: &'static str,
-        /// Length found, in bytes.
+        /// Length of the text in bytes.
         length: usize,
     },
-    /// It begins, or a part of it between slashes does, with what would hide a file or lead out of a folder.
+    /// The text, or a part of it between slashes, begins with a character that could hide a file or lead out of a folder.
     #[error("{kind} {text:?} must begin with a letter or a digit{parts}")]
     BadBeginning {
-        /// Which id was expected.
+        /// Kind of the expected id.
         kind: &'static str,
-        /// The text as given.
+        /// The text.
         text: String,
-        /// Says that this holds for each part, where there are parts.
+        /// A suffix of the message which says that the rule holds for each part, if the id has parts.
         parts: &'static str,
     },
-    /// A character that has a meaning in paths, queue names or SQL keys.
+    /// The text has a character with a meaning in paths, queue names or SQL keys.
     #[error("{kind} {text:?} contains {found:?}; allowed are {allowed}")]
     BadCharacter {
-        /// Which id was expected.
+        /// Kind of the expected id.
         kind: &'static str,
-        /// The text as given.
+        /// The text.
         text: String,
         /// The first character that is not allowed.
         found: char,
-        /// What is allowed instead.
+        /// Description of the allowed characters.
         allowed: &'static str,
     },
 }
@@ -65,7 +65,7 @@ macro_rules! text_id {
             /// Checks `text` and wraps it.
             ///
             /// # Errors
-            /// When it is empty, too long, or holds a character that is not allowed.
+            /// When it is empty, too long, or has a character that is not allowed.
             pub fn new(text: impl AsRef<str>) -> Result<Self, IdError> {
                 let text = text.as_ref();
                 if text.is_empty() {
@@ -119,15 +119,15 @@ macro_rules! text_id {
     };
 }
 
-/// Rule of the first character of an id. Ids become names of folders, keys and queues: there `..` leads elsewhere, and what begins with a dot or a dash is
-/// hidden, refused, or taken for an option.
+/// Rule for the first character of an id. Ids become names of folders, keys and queues, where `..` leads elsewhere, and a leading dot or
+/// dash hides a name, is refused, or makes it an option.
 #[derive(Clone, Copy)]
 enum Beginning {
-    /// With a letter or a digit.
+    /// A letter or a digit.
     Alphanumeric,
-    /// Each part between slashes with a letter or a digit.
+    /// A letter or a digit, in each part between slashes.
     AlphanumericParts,
-    /// Anyhow: a benchmark's own ids, which never become a name.
+    /// Any character: a benchmark's own ids never become names of files or queues.
     Free,
 }
 
@@ -148,15 +148,15 @@ const fn slug(c: char) -> bool {
 }
 
 text_id!(
-    /// A submitted sweep: its name and the beginning of its lock's digest.
+    /// Id of a submitted sweep: its name and the first digits of its lock's digest.
     SweepId, "sweep id", "letters, digits, '.', '_' and '-'", slug, Beginning::Alphanumeric
 );
 text_id!(
-    /// Short name of a benchmark, as `worfbench`.
+    /// Short name of a benchmark, such as `worfbench`.
     BenchmarkName, "benchmark name", "letters, digits, '.', '_' and '-'", slug, Beginning::Alphanumeric
 );
 text_id!(
-    /// A named choice of a benchmark's own axes, as `two-shot` or `turn/single/flowchart`.
+    /// A named choice of a benchmark's own axes, such as `two-shot` or `turn/single/flowchart`.
     Setting, "setting", "letters, digits, '.', '_', '-', '=' and '/'", |c| slug(c) || matches!(c, '/' | '='),
     Beginning::AlphanumericParts
 );
@@ -165,34 +165,34 @@ text_id!(
     EndpointName, "endpoint name", "letters, digits, '.', '_' and '-'", slug, Beginning::Alphanumeric
 );
 text_id!(
-    /// One benchmark item, by the benchmark's own id.
+    /// A benchmark's own id of an item.
     ItemId, "item id", "any printable characters", |c| !c.is_control(), Beginning::Free
 );
 text_id!(
-    /// One worker process; drawn anew at each start.
+    /// Id of a worker process, drawn anew at each start.
     WorkerId, "worker id", "letters, digits, '.', '_' and '-'", slug, Beginning::Alphanumeric
 );
 text_id!(
-    /// One try at a session by one worker: the worker's id and a number it never reuses.
+    /// Id of one try at a session by one worker: the worker's id and a number that it never reuses.
     AttemptId, "attempt id", "letters, digits, '.', '_' and '-'", slug, Beginning::Alphanumeric
 );
 
 text_id!(
-    /// A member of a team of agents under test, as `intent`, in the benchmark's own word.
+    /// The benchmark's name of a member in a team of agents under test, such as `intent`.
     MemberName, "member", "letters, digits, '.', '_' and '-'", slug, Beginning::Alphanumeric
 );
 text_id!(
-    /// An external agent of a spec, as `my-langgraph`.
+    /// Name of an external agent in a spec, such as `my-langgraph`.
     AgentName, "agent name", "letters, digits, '.', '_' and '-'", slug, Beginning::Alphanumeric
 );
 
 text_id!(
-    /// A schedule, as `nightly`; the names of its sweeps begin with it.
+    /// Name of a schedule, such as `nightly`; the names of its sweeps begin with it.
     ScheduleName, "schedule name", "letters, digits, '.', '_' and '-'", slug, Beginning::Alphanumeric
 );
 
 text_id!(
-    /// A person or program that sweeps belong to, as `alice`, `ci-nightly` or `alice@example.com`.
+    /// A person or program that owns sweeps, such as `alice`, `ci-nightly` or `alice@example.com`.
     OwnerName, "owner", "letters, digits, '.', '_', '-', '@', '+', ':' and '|'",
     |c| slug(c) || matches!(c, '@' | '+' | ':' | '|'), Beginning::Alphanumeric
 );
@@ -202,13 +202,14 @@ text_id!(
 );
 
 impl OwnerName {
-    /// Owner of what is submitted with the coordinator's own token, or where there are no tokens. No other credential stands for it.
+    /// The owner of everything that is submitted with the coordinator's own token, or without any tokens. No other credential has this
+    /// owner.
     #[must_use]
     pub fn operator() -> Self {
         Self(Arc::from("operator"))
     }
 
-    /// `true` of names that mean somebody else in policies and in the audit log: no credential is given to them.
+    /// `true` for names with a special meaning in policies and in the audit log, which no credential may have.
     #[must_use]
     pub fn is_reserved(&self) -> bool {
         matches!(self.as_str(), "operator" | "nobody" | "others")
@@ -216,20 +217,20 @@ impl OwnerName {
 }
 
 impl EndpointName {
-    /// The endpoint that panels of judges are named by; it has no queue, their members have.
+    /// The endpoint in names of panels of judges. It has no queue; the endpoints of the members have.
     pub(crate) fn of_panels() -> Self {
         Self(Arc::from("panel"))
     }
 }
 
 impl Setting {
-    /// The name of the cast that it asks for, as `tuned` in `autogen/cast=tuned`.
+    /// Name of the cast in the setting, such as `tuned` in `autogen/cast=tuned`; `None` if it has none.
     #[must_use]
     pub fn cast(&self) -> Option<&str> {
         self.as_str().split('/').find_map(|part| part.strip_prefix("cast="))
     }
 
-    /// The external agent that does its sessions, as `my-agent` in `external/my-agent`.
+    /// Name of the external agent in the setting, such as `my-agent` in `external/my-agent`; `None` if it has none.
     #[must_use]
     pub fn external(&self) -> Option<&str> {
         let mut parts = self.as_str().split('/');
@@ -266,11 +267,11 @@ index!(
     ShardIndex, u32
 );
 index!(
-    /// Repetition of the same cell with another seed, counted from 0.
+    /// Number of a repetition of a cell with another seed, from 0.
     Trial, u16
 );
 
-/// A session: one item executed in one cell of one sweep. At most one result per key is ever recorded.
+/// Identifies a session: one item executed in one cell of one sweep. At most one result per key is ever recorded.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SessionKey {

@@ -1,4 +1,4 @@
-//! What the coordinator and the scorers ask workers to do.
+//! Jobs, which coordinator and scorers publish for workers.
 
 use jiff::Timestamp;
 #[cfg(feature = "schema")]
@@ -9,21 +9,21 @@ use crate::{AskedQuestion, Digest, ModelRef, SessionKey, SweepId, Transcript};
 
 /// One session to run, or to continue.
 ///
-/// A job is exactly one session, also for single-call benchmarks: what a killed worker loses, and what is paid for twice, is then at
-/// most the calls in flight. The coordinator's book-keeping is by shard (a range of a cell's items), so the ledger stays small.
+/// A job is exactly one session, also for single-call benchmarks, so that a killed worker loses, and makes Regatta pay twice for, at most
+/// the calls in flight. The coordinator plans by shard (a range of a cell's items), so that the ledger stays small.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SessionJob {
-    /// Which session.
+    /// The session to run.
     pub key: SessionKey,
     /// Digest of the sweep's lock; the worker reads it once from Blobs.
     pub lock: Digest,
     /// Number of the first attempt made from this message; each redelivery adds one.
     pub attempt: u32,
-    /// How often the sweep had been resumed when this was published: jobs of an earlier generation than the sweep's are void.
+    /// Number of the sweep's resumes when the job was published; jobs of an earlier generation than the sweep's are void.
     #[serde(default, skip_serializing_if = "is_first")]
     pub generation: u32,
-    /// What has happened already, when another worker began it.
+    /// The events so far, if another worker began the session.
     #[serde(default)]
     pub transcript: Transcript,
 }
@@ -37,36 +37,37 @@ const fn is_first(generation: &u32) -> bool {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct JudgeJob {
-    /// On whose behalf.
+    /// The sweep that the questions are for.
     pub sweep: SweepId,
     /// Digest of the sweep's lock.
     pub lock: Digest,
-    /// Who answers.
+    /// The judge to ask.
     pub judge: ModelRef,
-    /// What is asked.
+    /// The questions.
     pub questions: Vec<AskedQuestion>,
 }
 
-/// A batch of single-call sessions at a provider's batch API, on its way to it or being followed. First published as an intent, so that
-/// a worker that dies while it submits leaves a trace by which the next one finds the batch instead of paying for a second one.
+/// A batch of single-call sessions at a provider's batch API, to be submitted or polled. First published as an intent, so that if a worker
+/// dies while it submits the batch, the next one finds the batch instead of paying for a second one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct BatchJob {
-    /// On whose behalf.
+    /// The sweep that the batch belongs to.
     pub sweep: SweepId,
     /// Digest of the sweep's lock.
     pub lock: Digest,
-    /// The model that answers all of it.
+    /// The model that answers all requests.
     pub model: ModelRef,
-    /// Our name of the batch, given to the provider where it takes one.
+    /// Our name of the batch, sent to the provider if it accepts one.
     pub id: String,
-    /// The provider's id, once it is submitted.
+    /// The provider's id, once the batch is submitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_id: Option<String>,
-    /// When it was first tried to submit it.
+    /// Time of the first intent to submit it.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub intended_at: Timestamp,
-    /// Its sessions; a request's custom id, and the id of the attempt that it is, is `ID-POSITION`, of the batch and in this list.
+    /// Its sessions. The custom id of a request, which is also the id of its attempt, is `ID-POSITION`: the batch's id, and the position in
+    /// this list.
     pub sessions: Vec<SessionJob>,
 }
 
@@ -79,12 +80,12 @@ pub enum Job {
     Session(Box<SessionJob>),
     /// Answer questions.
     Judge(JudgeJob),
-    /// Submit, follow and collect a batch.
+    /// Submit, poll and collect a batch.
     Batch(Box<BatchJob>),
 }
 
 impl Job {
-    /// The sweep this job belongs to.
+    /// The sweep that the job belongs to.
     #[must_use]
     pub const fn sweep(&self) -> &SweepId {
         match self {

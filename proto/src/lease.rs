@@ -1,5 +1,5 @@
-//! What workers and the store of permits say to each other: leases of requests, tokens and slots from a pool, and of money from an
-//! account. Everything is bounded in time: what a holder does not renew or use goes back, as far as that is safe.
+//! Messages between workers and the store of permits: leases of requests, tokens and slots from a pool, and budget leases of money from an
+//! account. Everything expires: permits and money that a holder does not renew or use return to the store, as far as that is safe.
 
 use std::collections::BTreeMap;
 
@@ -9,80 +9,80 @@ use crate::{
     ChatRequest, Digest, ErrorClass, Limits, ModelLimits, ModelRef, Money, Share, SweepId, WorkerId, json_bytes,
 };
 
-/// What one worker asks of the pool of one endpoint, for all its sweeps and models at once.
+/// A worker's request to the pool of one endpoint, for all its sweeps and models at once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PoolRequest {
-    /// Which pool: [`crate::EndpointSpec::pool`].
+    /// Name of the pool: [`crate::EndpointSpec::pool`].
     pub pool: String,
-    /// Who asks.
+    /// The worker that asks.
     pub holder: WorkerId,
     /// Limits of the endpoint.
     pub limits: Limits,
     /// Limits of single models.
     pub model_limits: BTreeMap<String, ModelLimits>,
-    /// What each sweep and model wants, uses and gives back. A party that is not named holds nothing here any more.
+    /// Demand, use and returns of each sweep and model. A party that is not listed holds nothing any more.
     pub parties: Vec<Party>,
-    /// What the endpoint has said since the last request.
+    /// Signals of the endpoint since the last request.
     pub signals: Signals,
 }
 
-/// A sweep's use of one model, within one worker.
+/// A sweep's use of one model by one worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Party {
     /// The sweep.
     pub sweep: SweepId,
-    /// The provider's name of the model; empty for all that have no limits of their own.
+    /// The provider's name of the model; empty for all models without limits of their own.
     pub model: String,
-    /// The sweep's part.
+    /// The sweep's share of the pool.
     pub share: Share,
     /// Calls in flight, each on a slot.
     pub in_flight: u32,
     /// Calls that wait for permits.
     pub waiting: u32,
-    /// Tokens that these will take, as estimated.
+    /// Estimated tokens of the waiting calls.
     pub waiting_tokens: u64,
-    /// Of the requests granted since the last request, those that were not sent.
+    /// Requests granted since the last request that were not sent.
     pub unsent_requests: u32,
-    /// Of the tokens granted since the last request, those that were not sent.
+    /// Tokens granted since the last request that were not sent.
     pub unsent_tokens: u64,
-    /// Correction of the tokens sent: what calls that ended took in excess of the estimates; negative when they took less.
+    /// Tokens that ended calls took in excess of their estimates; negative if they took fewer.
     pub token_correction: i64,
 }
 
-/// What an endpoint has said since the last request.
+/// Signals of an endpoint since the last request.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Signals {
-    /// Calls it answered.
+    /// Number of answered calls.
     pub answered: u32,
-    /// Calls it refused for being too many (429 and its like).
+    /// Number of calls refused because of a rate limit (429 and similar).
     pub refused: u32,
-    /// It asked, by `Retry-After` or a reset header, to be left alone for this long, in milliseconds.
+    /// Time, in milliseconds, for which it asked not to be called, by `Retry-After` or a reset header.
     pub hold_ms: Option<u64>,
-    /// In its own words, for the record.
+    /// The endpoint's message, for the record.
     pub reason: String,
 }
 
-/// What a worker gets.
+/// The answer to a [`PoolRequest`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PoolReply {
-    /// One for each party, in the order of the request.
+    /// A grant for each party, in the order of the request.
     pub grants: Vec<Grant>,
-    /// Requests and tokens not sent within this time, in milliseconds, are void; slots that are not renewed within ten times this.
+    /// Time, in milliseconds, after which requests and tokens that were not sent expire; slots expire after ten times this.
     pub valid_ms: u64,
-    /// When it is worth asking again, in milliseconds, for what was not granted.
+    /// Time, in milliseconds, after which to ask again for what was not granted.
     pub retry_ms: u64,
-    /// The part of the limits that is used at present, 0..=1: less than 1 after refusals.
+    /// Part of the limits that is used at present, 0..=1; less than 1 after refusals.
     pub factor: f64,
 }
 
-/// What one party gets.
+/// The permits of one party.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Grant {
-    /// Slots it may fill in all, those of its calls in flight included.
+    /// Slots that it may fill in total, including those of its calls in flight.
     pub slots: u32,
-    /// Requests it may send now.
+    /// Requests that it may send now.
     pub requests: u32,
-    /// Tokens these may take, as estimated.
+    /// Tokens, as estimated, that these requests may take.
     pub tokens: u64,
 }
 
@@ -91,64 +91,64 @@ pub struct Grant {
 pub struct AccountId {
     /// The sweep.
     pub sweep: SweepId,
-    /// The model, when the account is only for it.
+    /// The model, if the account is for a single model.
     pub model: Option<ModelRef>,
 }
 
-/// What one worker asks of an account. Totals, not differences, so that a repeated request changes nothing.
+/// A worker's request to an account. It has totals, not differences, so that repeating it changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccountRequest {
-    /// Which account.
+    /// The account.
     pub account: AccountId,
-    /// Who asks.
+    /// The worker that asks.
     pub holder: WorkerId,
-    /// Everything this holder has spent on it, ever.
+    /// Total that this holder has spent on it.
     pub spent: Money,
-    /// On top, everything that may have been billed to this holder without being told.
+    /// Upper bound of further money that this holder may have been billed without a report.
     pub maybe_spent: Money,
-    /// Reserved for calls that wait or are under way: cannot be taken back while this holder is heard of.
+    /// Money reserved for calls that wait or are in flight; it cannot be taken back while this holder renews its lease.
     pub in_flight: Money,
-    /// Of it, for tries that are under way: may be spent already.
+    /// The part of `in_flight` for tries that have been sent, which may be spent already.
     #[serde(default)]
     pub sent: Money,
-    /// Of it and of what is granted now, worst cases of tries that it would like to be allowed to have under way in all, `sent` included.
+    /// Total worst case of the tries that it wants to have in flight, including `sent`; part of `in_flight` and of what is granted now.
     #[serde(default)]
     pub to_send: Money,
-    /// What it would like to hold reserved in all, `in_flight` included.
+    /// Total that it wants to hold reserved, including `in_flight`.
     pub wanted: Money,
-    /// Beyond `in_flight`, less than this is of no use to it, and better left to others: several workers that hold a part of a call's
-    /// worst case each would wait for one another for ever.
+    /// Least useful amount beyond `in_flight`; less is better left to others, because several workers that each hold a part of a call's
+    /// worst case would wait for each other for ever.
     #[serde(default)]
     pub least: Money,
 }
 
-/// What a worker gets.
+/// The answer to an [`AccountRequest`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccountReply {
-    /// What it holds reserved now, `in_flight` included; void when not renewed within `valid_ms`.
+    /// Total that it holds reserved now, including `in_flight`; expires if not renewed within `valid_ms`.
     pub reserved: Money,
-    /// Of it, what it may have under way; the part that is not is void when not renewed within `valid_ms`.
+    /// The part of `reserved` that it may have in flight; the rest expires if not renewed within `valid_ms`.
     pub may_send: Money,
-    /// Not reserved by anybody, and not spent.
+    /// Money that is neither spent nor reserved.
     pub left: Money,
-    /// How much could come free at most, if no call in flight cost anything: with less than a call's worst case, waiting is no use.
+    /// Most money that could be released if no call in flight cost anything; if it is less than a call's worst case, waiting is useless.
     pub may_come: Money,
-    /// How long `reserved` holds without renewal, in milliseconds.
+    /// Time, in milliseconds, for which `reserved` is valid without renewal.
     pub valid_ms: u64,
-    /// Delay, in milliseconds, after which a holder gives a reservation back that it has no use for.
+    /// Time, in milliseconds, after which a holder returns a reservation that it does not use.
     pub idle_ms: u64,
 }
 
-/// A request that has failed in a way that may be its own fault.
+/// A request that failed, possibly through its own fault.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failing {
     /// [`fingerprint`] of the request.
     pub fingerprint: Digest,
-    /// How it failed.
+    /// Error class of the failure.
     pub class: ErrorClass,
 }
 
-/// Identifies a request to a model: equal requests have equal fingerprints, whoever sends them.
+/// Identifies a request to a model: equal requests have equal fingerprints in every process.
 #[must_use]
 pub fn fingerprint(pool: &str, model: &str, request: &ChatRequest) -> Digest {
     Digest::of_parts([b"request/1".as_slice(), pool.as_bytes(), model.as_bytes(), &json_bytes(request)])

@@ -1,25 +1,25 @@
-//! The level of a sweep's intervals and tests.
+//! The confidence level of a sweep's intervals and tests.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Probability with which an interval covers its true value; above 0.5 and at most 0.999. A test at this level calls a difference one
-/// where its p-value is at most [`Level::alpha`].
+/// Probability with which an interval covers its true value; above 0.5 and at most 0.999. At this level, a test finds a difference if its
+/// p-value is at most [`Level::alpha`].
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct Level(f64);
 
 impl Level {
-    /// Of a spec that names none.
+    /// Level of a spec that sets none.
     pub const USUAL: Self = Self(0.95);
-    /// Sign-flips are drawn 9,999 times: beyond this level too few of them would lie outside of an interval.
+    /// Largest level. Sign-flips are drawn 9,999 times, and at a higher level too few of them would lie outside of an interval.
     const MAX: f64 = 0.999;
 
     /// The level `probability`.
     ///
     /// # Errors
-    /// When `probability` is not above 0.5 and at most 0.999; says so.
+    /// When `probability` is not above 0.5 and at most 0.999; a sentence for people.
     pub fn new(probability: f64) -> Result<Self, String> {
         if probability > 0.5 && probability <= Self::MAX {
             Ok(Self(probability))
@@ -28,16 +28,16 @@ impl Level {
         }
     }
 
-    /// The probability, in 0..1.
+    /// The probability, 0.5 to 1.
     #[must_use]
     pub const fn probability(self) -> f64 {
         self.0
     }
 
-    /// Probability of an error: largest p-value that counts as a difference, as 0.05 at 0.95.
+    /// Probability of an error: the largest p-value of a difference, such as 0.05 at the level 0.95.
     #[must_use]
     pub fn alpha(self) -> f64 {
-        // 1 − 0.9 is less than 0.1 in binary fractions, and a p-value of exactly 0.1 would be none.
+        // In binary fractions 1 − 0.9 is less than 0.1, and a p-value of exactly 0.1 would be rejected.
         ((1.0 - self.0) * 1e12).round() / 1e12
     }
 
@@ -47,7 +47,7 @@ impl Level {
         f64::midpoint(1.0, self.0)
     }
 
-    /// `true` of the level of a spec that names none.
+    /// `true` for the level of a spec that sets none.
     #[must_use]
     pub fn is_usual(&self) -> bool {
         *self == Self::USUAL
@@ -74,9 +74,9 @@ impl From<Level> for f64 {
 }
 
 impl fmt::Display for Level {
-    /// As people read it, `95 %`.
+    /// Formats the level for people, as in `95 %`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Without rounding, 0.57 would read 56.99999999999999 %.
+        // Without rounding, 0.57 would be written 56.99999999999999 %.
         write!(f, "{} %", (self.0 * 1e6).round() / 1e4)
     }
 }

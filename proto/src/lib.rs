@@ -1,7 +1,7 @@
 //! The vocabulary of Regatta: ids, the sweep spec, jobs, transcripts, outcomes, usage, money.
 //!
-//! Everything that crosses a process boundary is defined here and nowhere else. No I/O, no clock of its own. JSON Schemas and
-//! sample messages of each version live in `proto/schemas` and `proto/samples`, so that a worker can be written in any language.
+//! Everything that crosses a process boundary is defined here and nowhere else. This crate does no I/O and has no clock of its own. JSON
+//! Schemas and sample messages of each version are in `proto/schemas` and `proto/samples`, so that a worker can be written in any language.
 
 mod answerer;
 mod api_token;

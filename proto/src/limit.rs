@@ -8,20 +8,20 @@ use schemars::JsonSchema;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Prefix of a number of items that are taken from the front.
+/// Prefix of a number of items to take from the front.
 const FIRST: &str = "first:";
 
 /// A part of a benchmark's items, in each of its settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// So many in all (`20`), drawn by the sweep's seed, every task with the weight that it has in the data set.
+    /// So many items in total (`20`), drawn by the sweep's seed with the weights of the tasks in the data set.
     Sample(u32),
-    /// The first so many of each task (`first:20`), in the order of the data set, whatever the weights of the tasks.
+    /// The first so many items of each task (`first:20`), in the order of the data set, regardless of the tasks' weights.
     First(u32),
 }
 
 impl Limit {
-    /// The number that was written.
+    /// The number in the spec.
     #[must_use]
     pub const fn count(self) -> u32 {
         match self {

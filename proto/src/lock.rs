@@ -1,4 +1,4 @@
-//! The lock: a spec with everything resolved that a result depends on.
+//! The lock: a spec in which everything is resolved that results depend on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::{
     RoleModels, SessionSeed, Setting, Share, SweepId, Trial,
 };
 
-/// One benchmark as it will be run.
+/// Resolved settings of one benchmark.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct BenchmarkLock {
@@ -23,43 +23,43 @@ pub struct BenchmarkLock {
     /// Tasks to run; all when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<String>,
-    /// Where only the first items of each task are run: how many of each.
+    /// Number of items of each task, if only the first ones are run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// Where a sample of the items is run, drawn by the sweep's seed with the weights of the tasks: how many in all.
+    /// Total number of items, if a sample is run, drawn by the sweep's seed with the weights of the tasks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sample: Option<u32>,
     /// Scoring rules.
     pub evaluators: Vec<Evaluator>,
-    /// Models of the roles beside the agent's, with the price that will be charged.
+    /// Models of the roles other than the agent's, with the price that will be charged.
     #[serde(default, skip_serializing_if = "RoleModels::is_empty")]
     pub roles: RoleModels,
-    /// Other models for members of a team, by cast, with the price that will be charged.
+    /// Models for members of a team, by cast, with the price that will be charged.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub casts: BTreeMap<String, BTreeMap<MemberName, ModelSpec>>,
-    /// Who answers questions; members of a panel with the price that will be charged.
+    /// The judge that answers questions; members of a panel with the price that will be charged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<Judge>,
-    /// What a single judge costs, as far as it is known.
+    /// Price of a single judge; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge_price: Option<Price>,
-    /// Selected items of each setting, a count for people and a check for workers.
+    /// Number of selected items of each setting, for people and as a check by workers.
     pub items: BTreeMap<Setting, u32>,
 }
 
 impl BenchmarkLock {
-    /// The part of the items that is run; all without one.
+    /// The part of the items that is run; `None` for all.
     #[must_use]
     pub fn restriction(&self) -> Option<Limit> {
         self.sample.map(Limit::Sample).or(self.limit.map(Limit::First))
     }
 
-    /// Models that play in its sessions beside the model under test: other roles, and members of teams.
+    /// Models that take part in its sessions besides the model under test: those of other roles, and members of teams.
     pub fn players(&self) -> impl Iterator<Item = &ModelSpec> {
         self.roles.iter().map(|(_, model)| model).chain(self.casts.values().flat_map(BTreeMap::values))
     }
 
-    /// The model that plays `member` in sessions of `setting`, where its cast names another one than that under test.
+    /// The model that plays `member` in sessions of `setting`, if the cast names another one than the model under test.
     #[must_use]
     pub fn member(&self, setting: &Setting, member: &MemberName) -> Option<&ModelSpec> {
         self.casts.get(setting.cast()?)?.get(member)
@@ -70,13 +70,13 @@ impl BenchmarkLock {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct DecideLock {
-    /// As in the spec.
+    /// The question as the spec has it.
     pub asked: Decide,
-    /// Trials that every item gets before any gets more.
+    /// Trials that every item gets before any item gets more.
     pub first_trials: u16,
 }
 
-/// What really runs: the resolved spec with data set digests, prices, versions and seeds. Its digest identifies the sweep.
+/// The resolved spec with data set digests, prices, versions and seeds. Its digest identifies the sweep.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SweepLock {
@@ -93,35 +93,35 @@ pub struct SweepLock {
     /// Least part of the sessions, 0 to 1, that must have a score for a value to be shown among results.
     #[serde(default = "crate::spec::coverage_min", skip_serializing_if = "crate::spec::is_usual_coverage_min")]
     pub coverage_min: f64,
-    /// Probability with which every interval covers.
+    /// Probability with which every interval covers its true value.
     #[serde(default, skip_serializing_if = "Level::is_usual")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub level: Level,
-    /// Most money to spend, in dollars.
+    /// Budget in dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_usd: Option<f64>,
-    /// The sweep's part of endpoints that others use at the same time.
+    /// The sweep's share of endpoints that other sweeps use at the same time.
     #[serde(default, skip_serializing_if = "Share::is_default")]
     pub share: Share,
-    /// Whether answers are kept and used again.
+    /// Use of the response cache.
     #[serde(default, skip_serializing_if = "CacheMode::is_off")]
     pub cache: CacheMode,
     /// Outcome of sessions that a provider's filter, or a model's own refusal, ended.
     #[serde(default, skip_serializing_if = "Filtered::is_wrong")]
     pub filtered: Filtered,
-    /// The question to answer, and the trials that every item gets before any gets more; `trials` is the most.
+    /// The question to answer, and the trials that every item gets before any item gets more; `trials` is the maximum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decide: Option<DecideLock>,
     /// Benchmarks.
     pub benchmarks: BTreeMap<BenchmarkName, BenchmarkLock>,
-    /// Endpoints. Names of secrets, never secrets.
+    /// Endpoints. Contains names of secrets, never secrets.
     pub endpoints: BTreeMap<EndpointName, EndpointSpec>,
     /// External agents.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub agents: BTreeMap<AgentName, ExternalAgent>,
     /// Models, with the price that will be charged.
     pub models: Vec<ModelSpec>,
-    /// Where each model's price came from, in the order of `models`.
+    /// Source of each model's price, in the order of `models`.
     pub price_sources: Vec<PriceSource>,
 }
 
@@ -137,14 +137,14 @@ pub struct Cell {
     pub setting: Setting,
     /// Model under test.
     pub model: ModelRef,
-    /// Repetition.
+    /// Number of the repetition.
     pub trial: Trial,
 }
 
 impl SweepLock {
-    /// Version this build writes.
+    /// Version that this build writes.
     pub const VERSION: u32 = 2;
-    /// Oldest version that this build reads, and goes on with. Its grid had another order, and its seeds were those of single models.
+    /// Oldest version that this build reads and continues. Its grid had another order, and its seeds depended on the model.
     pub const OLDEST_READ: u32 = 1;
 
     /// The grid: models × benchmarks × settings × trials, in the order of the spec (benchmarks by name). Models come first, so that cells
@@ -176,8 +176,8 @@ impl SweepLock {
         (0..).zip(trials).map(cell).collect()
     }
 
-    /// Where `cell` stands when results are shown and work is handed out: by benchmark and setting, then by model. All models of one
-    /// setting belong beside each other, and a budget that runs out must not leave one model without anything.
+    /// Sort key of `cell` for results and dispatching: benchmark and setting, then model. All models of one setting are adjacent, and when
+    /// a budget runs out, no model is left without results.
     #[must_use]
     pub fn place(&self, cell: &Cell) -> (usize, usize, usize, Trial) {
         let benchmark = self.benchmarks.keys().position(|name| *name == cell.benchmark);
@@ -188,13 +188,13 @@ impl SweepLock {
         (benchmark.unwrap_or(last), setting.unwrap_or(last), model.unwrap_or(last), cell.trial)
     }
 
-    /// The model entry of `id`.
+    /// The model with this id; `None` if it is not under test.
     #[must_use]
     pub fn model(&self, id: &ModelRef) -> Option<&ModelSpec> {
         self.models.iter().find(|model| model.id == *id)
     }
 
-    /// The model that plays `role` in sessions of `cell`. Judges play in none.
+    /// The model that plays `role` in sessions of `cell`; `None` for judges, which take part in none.
     #[must_use]
     pub fn player(&self, cell: &Cell, role: Role) -> Option<&ModelSpec> {
         match role {
@@ -203,7 +203,7 @@ impl SweepLock {
         }
     }
 
-    /// A model that answers questions, with its parameters and its price.
+    /// The judge with this reference, with its parameters and its price.
     #[must_use]
     pub fn judge(&self, judge: &ModelRef) -> Option<ModelSpec> {
         self.benchmarks.values().find_map(|benchmark| {
@@ -213,7 +213,7 @@ impl SweepLock {
         })
     }
 
-    /// Endpoints that models under test, models of other roles or judges are served by.
+    /// All endpoints that serve models under test, models of other roles, or judges.
     #[must_use]
     pub fn used_endpoints(&self) -> BTreeSet<&EndpointName> {
         let mut used: BTreeSet<&EndpointName> = self.models.iter().map(|model| &model.id.endpoint).collect();
@@ -224,7 +224,7 @@ impl SweepLock {
         used
     }
 
-    /// Endpoints that sessions at `endpoint` need beside it, by name.
+    /// Further endpoints that sessions at `endpoint` need, by name.
     #[must_use]
     pub fn needed_beside(&self, endpoint: &EndpointName) -> Vec<EndpointName> {
         if !self.models.iter().any(|model| model.id.endpoint == *endpoint) {
@@ -242,15 +242,15 @@ impl SweepLock {
         SessionSeed::derive(self.seed, &cell.benchmark, &cell.setting, model, cell.trial, item)
     }
 
-    /// Canonical bytes: what is stored in Blobs and what the digest is taken of.
+    /// Canonical bytes of the lock, which are stored in Blobs and from which the digest is computed.
     ///
     /// # Errors
-    /// When a number in it is not finite.
+    /// When it contains a number that is not finite.
     pub fn to_bytes(&self) -> Result<Vec<u8>, serde_json::Error> {
         serde_json::to_vec(self)
     }
 
-    /// Reads what [`Self::to_bytes`] wrote.
+    /// Parses the output of [`Self::to_bytes`].
     ///
     /// # Errors
     /// When the bytes are not the JSON of a lock.
@@ -258,15 +258,15 @@ impl SweepLock {
         serde_json::from_slice(bytes)
     }
 
-    /// The lock as people read it, `sweep.lock.yaml`.
+    /// The lock as YAML for people, `sweep.lock.yaml`.
     ///
     /// # Errors
-    /// When a number in it is not finite.
+    /// When it contains a number that is not finite.
     pub fn to_yaml(&self) -> Result<String, serde_yaml_ng::Error> {
         serde_yaml_ng::to_string(self)
     }
 
-    /// Reads what [`Self::to_yaml`] wrote.
+    /// Parses the output of [`Self::to_yaml`].
     ///
     /// # Errors
     /// With line and column, when the text is not the YAML of a lock.
@@ -277,7 +277,7 @@ impl SweepLock {
     /// The sweep's id: its name and the first digits of the lock's digest.
     ///
     /// # Errors
-    /// When the name is too long to carry them.
+    /// When the name is too long for the digits to be added.
     pub fn sweep_id(&self, digest: &Digest) -> Result<SweepId, crate::IdError> {
         SweepId::new(format!("{}-{}", self.name, digest.short()))
     }

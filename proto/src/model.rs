@@ -16,9 +16,9 @@ use crate::{EndpointName, IdError, Price, Thinking};
 #[serde(try_from = "String", into = "String")]
 #[cfg_attr(feature = "schema", schemars(with = "String"))]
 pub struct ModelRef {
-    /// The endpoint that serves it.
+    /// Name of the endpoint that serves the model.
     pub endpoint: EndpointName,
-    /// The name the provider knows it by; may hold slashes itself.
+    /// The provider's name of the model; may contain slashes.
     pub model: String,
 }
 
@@ -39,7 +39,7 @@ impl FromStr for ModelRef {
         Ok(Self { endpoint: endpoint.parse()?, model: model.to_owned() })
     }
 }
-/// `true` for characters that make text read in another order than it is written.
+/// `true` for characters that change the order in which text is displayed.
 const fn is_reordering(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -76,22 +76,22 @@ pub struct ModelSpec {
     /// Overrides the benchmark's limit of generated tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
-    /// How much it should think.
+    /// Amount of thinking.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking: Option<Thinking>,
-    /// Most money to spend on it, in dollars, on top of the sweep's budget.
+    /// Budget for this model in dollars, in addition to the sweep's budget.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_usd: Option<f64>,
-    /// What it is, whoever serves it: models of equal family at several endpoints are compared as providers. Default: its name.
+    /// Identity of the model across endpoints: models of equal family at several endpoints are compared as providers. Default: its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub family: Option<String>,
-    /// Price, when the price table does not know the model or knows it wrongly.
+    /// Price, if the price table does not have the model or has a wrong price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
 }
 
 impl ModelSpec {
-    /// What it is, whoever serves it.
+    /// Identity of the model across endpoints.
     #[must_use]
     pub fn family(&self) -> &str {
         self.family.as_deref().unwrap_or(&self.id.model)
@@ -113,7 +113,7 @@ impl From<ModelRef> for ModelSpec {
     }
 }
 
-// Written by hand because an untagged enum would lose the line of an error inside it.
+// Written by hand, because an untagged enum would lose the line of an error inside it.
 impl<'de> Deserialize<'de> for ModelSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]

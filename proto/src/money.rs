@@ -8,7 +8,7 @@ use std::ops::{Add, AddAssign};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// An amount in nano-dollars (10⁻⁹ USD). Integers, so that sums do not depend on their order.
+/// An amount in nano-dollars (10⁻⁹ USD). An integer, so that sums do not depend on their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(transparent)]
@@ -18,15 +18,15 @@ impl Money {
     /// Nothing.
     pub const ZERO: Self = Self(0);
 
-    /// From dollars, rounded to the nearest nano-dollar; `None` if negative, not finite or beyond the range.
+    /// Converts dollars, rounded to the nearest nano-dollar; `None` if negative, not finite or out of range.
     #[must_use]
     pub fn from_dollars(dollars: f64) -> Option<Self> {
         let nanos = (dollars * 1e9).round();
-        // 2^63 keeps every amount storable in a signed 64-bit database column.
+        // Amounts below 2^63 fit into a signed 64-bit database column.
         (0.0..9.2e18).contains(&nanos).then_some(Self(nanos as u64))
     }
 
-    /// As dollars, for display and for ratios only.
+    /// The amount in dollars, for display and for ratios only.
     #[must_use]
     pub fn dollars(self) -> f64 {
         self.0 as f64 / 1e9
@@ -50,7 +50,7 @@ impl Sum for Money {
     }
 }
 impl fmt::Display for Money {
-    /// Dollars with as many decimals as keep four significant digits below one dollar.
+    /// Formats dollars, below one dollar with as many decimals as four significant digits need.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let dollars = self.dollars();
         if self.0 == 0 {
@@ -64,13 +64,13 @@ impl fmt::Display for Money {
     }
 }
 
-/// A total that never hides calls whose price is unknown.
+/// A total cost that also counts calls without a known price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct CostSum {
-    /// Sum over the calls whose price is known.
+    /// Sum over the calls with a known price.
     pub known: Money,
-    /// Calls whose price is unknown; their cost is not in `known`.
+    /// Number of calls without a known price; their cost is not in `known`.
     pub unknown_calls: u64,
 }
 

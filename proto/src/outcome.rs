@@ -1,4 +1,4 @@
-//! How a session ended.
+//! Outcomes of sessions, with their causes.
 
 use std::fmt;
 
@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::ErrorClass;
 
-/// Why a session was not measured, or failed through the model's own fault.
+/// Reason why a session was not measured, or failed through the model's own fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
-    /// The conversation outgrew the model's context: the model's failure.
+    /// The conversation exceeded the model's context; a failure of the model.
     ContextLength,
-    /// The provider's filter, or the model itself, refused the conversation or withheld an answer: what that counts as, [`Filtered`] says.
+    /// The provider's filter, or the model itself, refused the conversation or withheld an answer; [`Filtered`] determines the outcome.
     ContentFilter,
     /// The endpoint could not be reached, or answered only errors.
     EndpointUnavailable,
-    /// The endpoint kept saying 429.
+    /// The endpoint kept answering 429.
     RateLimited,
     /// The endpoint did not answer in time.
     Timeout,
@@ -27,36 +27,36 @@ pub enum Cause {
     BadResponse,
     /// The endpoint refused the credentials.
     Auth,
-    /// The account has no money left at the provider.
+    /// The account has no credit left at the provider.
     Quota,
     /// The endpoint does not know the model.
     ModelNotFound,
     /// The endpoint refused the request as such.
     RequestRefused,
-    /// The same request kept failing the same way and was set aside for the whole fleet.
+    /// The same request kept failing in the same way and was quarantined for the whole fleet.
     Poison,
-    /// The sweep's budget was used up first.
+    /// The sweep's budget was used up before.
     Budget,
-    /// Calls are replayed from the cache, which lacks one of this session.
+    /// Calls are replayed from the response cache, which lacks one of this session.
     CacheMiss,
     /// The evaluator's questions could not be answered.
     JudgeUnavailable,
-    /// The sweep was cancelled first.
+    /// The sweep was cancelled before.
     Cancelled,
-    /// The job was delivered too often without a result and was set aside.
+    /// The job was delivered too often without a result and became a dead letter.
     Undeliverable,
-    /// What had happened is not how the benchmark's session goes: another version began it, or its transcript is damaged.
+    /// The transcript does not fit the benchmark's session: another version began it, or it is damaged.
     TranscriptUnfit,
-    /// The external agent could not be started, or was killed by somebody else each time it was.
+    /// The external agent could not be started, or another process killed it at every start.
     AgentLost,
-    /// The program of a coded benchmark did not answer, or answered one call in two ways; the transcript says how it failed.
+    /// The program of a coded benchmark did not answer, or answered one call in two ways; the transcript has the details.
     BenchmarkFailed,
-    /// Regatta could not run or score it; a defect or a damaged store, never the model's fault.
+    /// Regatta could not run or score it, because of a defect or a damaged store; never the model's fault.
     Internal,
 }
 
 impl Cause {
-    /// The word used in files, SQL, metrics and messages.
+    /// Name in files, SQL, metrics and messages.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -90,7 +90,7 @@ impl fmt::Display for Cause {
     }
 }
 
-/// Outcome of a session that a filter ended, the provider's or the model's own: no wire tells which of the two it was.
+/// Outcome of a session that a filter ended, either the provider's or the model's own; no wire format tells them apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -98,19 +98,19 @@ pub enum Filtered {
     /// A model that does not answer has not solved its item: `model_failure(content_filter)`.
     #[default]
     Wrong,
-    /// A filter says nothing about the model: `not_measured(content_filter)`.
+    /// A filter tells nothing about the model: `not_measured(content_filter)`.
     Missing,
 }
 
 impl Filtered {
-    /// `true` if it is [`Filtered::Wrong`].
+    /// `true` for [`Filtered::Wrong`].
     #[must_use]
     pub fn is_wrong(&self) -> bool {
         *self == Self::Wrong
     }
 }
 
-/// How a session ended. A result is not an incident: trouble on our side or the provider's never counts as a wrong answer.
+/// Outcome of a session. Failures on our side or the provider's never count as a wrong answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -119,18 +119,18 @@ pub enum Outcome {
     Measured,
     /// The model made the session impossible; counts as wrong.
     ModelFailure {
-        /// How.
+        /// Cause of the failure.
         cause: Cause,
     },
-    /// The session says nothing about the model; never scored as wrong, never hidden.
+    /// The session tells nothing about the model; never scored as wrong, never hidden.
     NotMeasured {
-        /// Why.
+        /// Cause of the failure.
         cause: Cause,
     },
 }
 
 impl Outcome {
-    /// The outcome of a session whose call was given up with `class`. Part of the one error table; see the `llm` crate.
+    /// The outcome of a session whose call was given up with `class`; part of the error table in the `llm` crate.
     #[must_use]
     pub const fn of_failure(class: ErrorClass, filtered: Filtered) -> Self {
         let cause = match class {
@@ -164,7 +164,7 @@ impl Outcome {
         }
     }
 
-    /// The cause, when there is one.
+    /// The cause; `None` if the session was measured.
     #[must_use]
     pub const fn cause(&self) -> Option<Cause> {
         match self {

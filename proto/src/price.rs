@@ -1,7 +1,7 @@
-//! Prices of tokens, and what a call costs.
+//! Prices of tokens, and costs of calls.
 //!
-//! The arithmetic is in integers of 10⁻¹⁵ dollars, so that a cost is the exact sum of its meters, rounded once. What a figure means is
-//! said in [`Rates`]; when which figures hold (length of the prompt, time, way of being served) in [`Price`].
+//! Costs are computed in integers of 10⁻¹⁵ dollars, so that a cost is the exact sum over its meters, rounded once. [`Rates`] defines the
+//! figures; [`Price`] the conditions for each (length of the prompt, time, variant).
 
 mod rates;
 mod window;
@@ -18,92 +18,92 @@ pub use self::rates::{Meter, Rates};
 pub use self::window::{Day, PriceWindow};
 use crate::{Digest, Lane, Money, Usage};
 
-/// The variant of batch lanes.
+/// Name of the variant for batches.
 pub const BATCH: &str = "batch";
 
-/// Words for being served as everybody is: OpenAI and Bedrock; Anthropic and Gemini; a wish that gateways repeat; Groq.
+/// Names of the standard service tier: OpenAI and Bedrock; Anthropic and Gemini; a requested value that gateways repeat; Groq.
 const STANDARD: [&str; 4] = ["default", "standard", "auto", "on_demand"];
 
-/// Prices of a request whose prompt is longer than a bound. They hold for the whole request, not only for what is beyond the bound.
+/// Rates of requests whose prompt is longer than a bound. They apply to the whole request, not only to the tokens above the bound.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PriceTier {
-    /// Prompts of more tokens than this.
+    /// Number of prompt tokens above which the tier applies.
     pub above_input_tokens: u64,
-    /// What they cost.
+    /// Rates of such requests.
     pub rates: Rates,
 }
 
-/// What a model costs, in dollars per million tokens.
+/// Price of a model, in dollars per million tokens.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Price {
     /// Prompt tokens.
     pub input_per_mtok: f64,
-    /// Prompt tokens read from the provider's cache; the input price when absent.
+    /// Prompt tokens read from the provider's cache; the input price if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_input_per_mtok: Option<f64>,
-    /// Prompt tokens written to the provider's cache for five minutes; the input price when absent.
+    /// Prompt tokens written to the provider's cache for five minutes; the input price if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write_per_mtok: Option<f64>,
-    /// Prompt tokens written to the provider's cache for an hour; the price of five minutes when absent.
+    /// Prompt tokens written to the provider's cache for an hour; the price for five minutes if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write_1h_per_mtok: Option<f64>,
     /// Generated tokens.
     pub output_per_mtok: f64,
-    /// Generated tokens that were reasoning; the output price when absent.
+    /// Generated tokens that were reasoning; the output price if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning_per_mtok: Option<f64>,
-    /// Dollars of a request, whatever its tokens.
+    /// Dollars per request, in addition to its tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_request: Option<f64>,
-    /// Other prices for long prompts.
+    /// Rates for long prompts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tiers: Vec<PriceTier>,
-    /// Other prices at some times; the first one that holds counts, and they go before tiers.
+    /// Rates for certain times; the first window that holds counts, and takes precedence over tiers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<PriceWindow>,
-    /// Other prices for ways of being served, by the provider's word for them: `batch`, `flex`, `priority`. Each is complete: what it
-    /// leaves out is not taken from the standard price.
+    /// Prices of other service tiers, by the provider's name: `batch`, `flex`, `priority`. Each is complete: it does not inherit from the
+    /// standard price.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variants: BTreeMap<String, Price>,
 }
 
-/// Under which circumstances a call was made, as far as they change its price.
+/// Circumstances of a call that affect its price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Circumstances<'a> {
-    /// How it was served, when that has a price of its own: `batch`, `flex`, `priority`.
+    /// Service tier of the call, if it has a price of its own: `batch`, `flex`, `priority`.
     pub variant: Option<&'a str>,
-    /// When it began; `None` leaves windows out of account.
+    /// Start of the call; `None` ignores windows.
     pub at: Option<Timestamp>,
 }
 
 impl<'a> Circumstances<'a> {
-    /// Those of a call that was sent by `lane` at `at`, and that the provider says it served in `tier`.
+    /// Circumstances of a call that was sent by `lane` at `at`, and that the provider reports to have served in `tier`.
     #[must_use]
     pub fn of_call(lane: Lane, tier: Option<&'a str>, at: Option<Timestamp>) -> Self {
         Self { variant: if lane == Lane::Batch { Some(BATCH) } else { tier }, at }
     }
 }
 
-/// Where a price came from.
+/// Source of a price.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PriceSource {
-    /// Written in the spec.
+    /// The spec.
     Spec,
-    /// From a table, the shipped one or a file.
+    /// A table, either the shipped one or a file.
     Table {
         /// Date of the table, `YYYY-MM-DD`.
         date: String,
-        /// Digest of its content.
+        /// Digest of the table's content.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         digest: Option<Digest>,
     },
-    /// Nobody knows; the cost of its calls is unknown, not zero.
+    /// None: the cost of the model's calls is unknown, not zero.
     Unknown,
 }
 
@@ -114,7 +114,7 @@ impl Price {
         Self { input_per_mtok: input, output_per_mtok: output, ..Self::default() }
     }
 
-    /// The price that says `rates` and nothing else.
+    /// A price with `rates` and nothing else.
     #[must_use]
     pub fn of_rates(rates: &Rates) -> Self {
         Self {
@@ -128,7 +128,7 @@ impl Price {
         }
     }
 
-    /// What holds outside of tiers and windows.
+    /// The rates outside of tiers and windows.
     #[must_use]
     pub const fn rates(&self) -> Rates {
         Rates {
@@ -141,8 +141,8 @@ impl Price {
         }
     }
 
-    /// The price of the way of being served that `circumstances` names, in whatever case. `None` when it has no price: other ways cost half
-    /// or double. A batch without a price of its own is charged as what is not one, which no batch exceeds.
+    /// The price of the service tier in `circumstances`, ignoring case. `None` if the tier has no price, because other tiers cost half or
+    /// double. A batch without a price of its own is charged the standard price, which no batch exceeds.
     #[must_use]
     pub fn variant(&self, circumstances: &Circumstances<'_>) -> Option<&Self> {
         let Some(name) = circumstances.variant else { return Some(self) };
@@ -151,8 +151,8 @@ impl Price {
         own.or_else(|| (STANDARD.into_iter().any(is_named) || is_named(BATCH)).then_some(self))
     }
 
-    /// The rates of a call whose prompt has `input` tokens: those of the window it began in, else of the highest tier its prompt reaches,
-    /// else the plain ones. `None` when it was served in a way that has no price.
+    /// The rates of a call whose prompt has `input` tokens: those of the window in which it began, else of the highest tier that the prompt
+    /// reaches, else the plain ones. `None` if its service tier has no price.
     #[must_use]
     pub fn rates_for(&self, input: u64, circumstances: &Circumstances<'_>) -> Option<Rates> {
         let price = self.variant(circumstances)?;
@@ -164,24 +164,23 @@ impl Price {
         Some(reached.max_by_key(|tier| tier.above_input_tokens).map_or_else(|| price.rates(), |tier| tier.rates))
     }
 
-    /// Cost of one call of `usage`: each meter is priced in 10⁻¹⁵ dollars and the sum is rounded half up to a nano-dollar once. Not to be
-    /// used on the usage of several calls: tiers count by the call. `None` when it was served in a way that has no price.
+    /// Cost of one call with `usage`: each meter is priced in 10⁻¹⁵ dollars, and the sum is rounded half up to a nano-dollar once. Not for
+    /// the summed usage of several calls, because tiers apply per call. `None` if its service tier has no price.
     #[must_use]
     pub fn cost(&self, usage: &Usage, circumstances: &Circumstances<'_>) -> Option<Money> {
         let tokens = self.rates_for(usage.input, circumstances)?.femto(usage);
         Some(nano(tokens.saturating_add(self.variant(circumstances)?.femto_a_request())))
     }
 
-    /// What a call can cost at most: `input` and `output` tokens at most, whatever the time, the length of the prompt and the way it is
-    /// served.
+    /// Most that a call with at most `input` and `output` tokens can cost, at any time, prompt length and service tier.
     #[must_use]
     pub fn at_most(&self, input: u64, output: u64) -> Money {
         let variants = self.variants.values().map(|price| price.at_most(input, output));
         variants.fold(self.own_at_most(input, output), Money::max)
     }
 
-    /// The same of a call that asks its provider to be served as `variant`: so, or as usual where the provider has no room for that. In the
-    /// dearer ways that it did not ask for it is not served. `auto`, and what has no price, leave all ways open.
+    /// Most that such a call can cost if it requests the service tier `variant`: it is served in that tier, or in the standard one if the
+    /// provider lacks capacity, but not in a more expensive tier. `auto`, and tiers without a price, allow all tiers.
     #[must_use]
     pub fn at_most_as(&self, variant: &str, input: u64, output: u64) -> Money {
         let is_open = variant.eq_ignore_ascii_case("auto");
@@ -201,13 +200,13 @@ impl Price {
         nano(own.saturating_add(self.femto_a_request()))
     }
 
-    /// Whether every figure is a finite, non-negative number below a million dollars, and variants have none of their own.
+    /// `true` if every figure is a finite, non-negative number below a million dollars, and variants have no variants of their own.
     #[must_use]
     pub fn is_sane(&self) -> bool {
         self.first_fault().is_none()
     }
 
-    /// The first field that is no price, by its path, as `variants.batch.tiers[0].output_per_mtok`.
+    /// Path of the first invalid field, such as `variants.batch.tiers[0].output_per_mtok`.
     #[must_use]
     pub fn first_fault(&self) -> Option<String> {
         if let Some(field) = self.rates().first_fault() {

@@ -1,4 +1,4 @@
-//! What evaluators ask of judges, and the answers.
+//! Questions of evaluators to judges, and the verdicts.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,15 +15,15 @@ use crate::{ChatMessage, Digest, PanelRule, ToolCall, did_you_mean};
 #[serde(try_from = "String", into = "String")]
 #[cfg_attr(feature = "schema", schemars(with = "String"))]
 pub enum Evaluator {
-    /// Bit for bit what the benchmark's official code computes.
+    /// Reproduces the benchmark's official code bit for bit.
     Official,
-    /// The official code with the least repair of what makes it crash or never match.
+    /// The official code with minimal repairs where it crashes or can never match.
     OfficialFixed,
-    /// What the benchmark's paper defines.
+    /// The definition in the benchmark's paper.
     Paper,
-    /// What comes of the answer when it is executed.
+    /// Executes the answer and scores the result.
     Exec,
-    /// Regatta's own rules on what was really asked of tools and answered: no judge, no reading of logs.
+    /// Regatta's own rules on the actual tool calls and the answer, without a judge and without reading logs.
     Structured,
     /// The scorers that a benchmark's own file declares.
     Declared,
@@ -51,7 +51,7 @@ pub enum Script {
 }
 
 impl Script {
-    /// Every copy.
+    /// All copies.
     pub const ALL: [Self; 7] = [
         Self::Langgraph,
         Self::Agentlite,
@@ -76,7 +76,7 @@ impl Script {
 }
 
 impl Evaluator {
-    /// The word used everywhere.
+    /// Name in files, SQL and messages.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -139,30 +139,30 @@ pub enum Question {
         /// Column texts, distinct.
         right: Vec<String>,
     },
-    /// A judgement in words, by a chat model.
+    /// A judgement of a chat model.
     Judgement {
-        /// What kind, in the benchmark's own word, as `completion`.
+        /// The benchmark's name of the kind of judgement, such as `completion`.
         kind: String,
-        /// What it is about: with `kind` it names the judgement wherever verdicts are recorded by hand, whatever the prompt.
+        /// The subject. Together with `kind` it identifies the judgement in hand-recorded verdicts, independent of the prompt.
         about: Vec<String>,
-        /// What comes before the prompt in the judge's conversation: instructions, or what it judges. What somebody thought in it is not
-        /// shown to judges, and is no part of the question.
+        /// Messages before the prompt in the judge's conversation: instructions, or the conversation to judge. Reasoning in it is not shown
+        /// to judges, and is no part of the question.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         before: Vec<ChatMessage>,
-        /// The message to the judge that it replies to.
+        /// The message that the judge replies to.
         prompt: String,
-        /// The prompt with the two things that it compares in the other order; `None` where it compares nothing of that kind.
+        /// The prompt with the two things that it compares in reversed order; `None` if it compares nothing.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         swapped: Option<String>,
-        /// Regular expressions that a reply must match, all of them, to be taken; the judge is asked again otherwise.
+        /// Regular expressions, all of which a reply must match to be accepted; otherwise the judge is asked again.
         accept: Vec<String>,
-        /// How often the judge is asked at most; the last reply is taken as it is. At least 1.
+        /// Most times that the judge is asked, at least 1; the last reply counts in any case.
         replies_max: u8,
     },
 }
 
 impl Question {
-    /// The same with what it compares in the other order; `None` for what compares nothing.
+    /// The question with what it compares in reversed order; `None` if it compares nothing.
     #[must_use]
     pub fn in_other_order(&self) -> Option<Self> {
         let mut other = self.clone();
@@ -171,7 +171,7 @@ impl Question {
         Some(other)
     }
 
-    /// Content address: equal questions are asked once.
+    /// Content address of the question; equal questions are asked once.
     #[must_use]
     pub fn digest(&self) -> Digest {
         match self {
@@ -185,7 +185,7 @@ impl Question {
             }
             Self::Judgement { kind, about, before, prompt, swapped, accept, replies_max } => {
                 let counts = [about.len() as u64, accept.len() as u64, u64::from(*replies_max)].map(u64::to_le_bytes);
-                // Prompts and replies do not look like this, so what has nothing before it keeps the address it always had.
+                // Prompts and replies do not look like this, so a question without earlier messages keeps the address that it always had.
                 let before = before.iter().map(spelled_out);
                 let more: Vec<String> = before.chain(swapped.iter().map(|text| format!("swapped\0{text}"))).collect();
                 Digest::of_parts(
@@ -199,7 +199,7 @@ impl Question {
     }
 }
 
-/// Everything of `message` that a judge sees.
+/// All parts of `message` that a judge sees.
 fn spelled_out(message: &ChatMessage) -> String {
     let ChatMessage { role, content, tool_calls, tool_call_id, reasoning: _, cache_until_here: _ } = message;
     let mut text = format!("{role:?}\0{content}");
@@ -218,7 +218,7 @@ fn spelled_out(message: &ChatMessage) -> String {
 pub struct AskedQuestion {
     /// [`Question::digest`] of `question`.
     pub digest: Digest,
-    /// What is asked.
+    /// The question.
     pub question: Question,
 }
 
@@ -227,21 +227,22 @@ pub struct AskedQuestion {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// `micro[row][column]`: cosine similarity in millionths (six decimals), in −1,000,000 ..= 1,000,000.
+    /// Cosine similarities `micro[row][column]` in millionths (six decimals), −1,000,000 to 1,000,000.
     Similarity {
         /// One row per left text.
         micro: Vec<Vec<i32>>,
     },
-    /// What the judge said, in order: the last reply is the one taken, those before it could not be.
+    /// The judge's replies in order; the last one counts, those before it were not accepted.
     Replies {
-        /// At least one, at most as many as the question allows.
+        /// At least one reply, and at most as many as the question allows.
         replies: Vec<String>,
     },
-    /// What each member of a panel said.
+    /// The replies of each member of a panel.
     Panel {
-        /// How they become one.
+        /// Rule that combines the members' answers.
         rule: PanelRule,
-        /// Replies as in `replies`, one list a member and repetition: members in the order of the spec, each with all its repetitions.
+        /// Replies as in `replies`, one list for each member and repetition: members in the order of the spec, each with all its
+        /// repetitions.
         members: Vec<Vec<String>>,
     },
 }

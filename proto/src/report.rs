@@ -1,4 +1,4 @@
-//! What workers tell scorers.
+//! Reports, which workers publish for scorers.
 
 use jiff::Timestamp;
 #[cfg(feature = "schema")]
@@ -14,16 +14,16 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Attempt {
-    /// Unique for ever; makes a repeated report harmless.
+    /// Globally unique id, which makes a repeated report harmless.
     pub id: AttemptId,
-    /// The fence: grows with every delivery of the job.
+    /// Fencing number: grows with every delivery of the job.
     pub number: u32,
-    /// Who tried.
+    /// The worker that made the attempt.
     pub worker: WorkerId,
-    /// When it began.
+    /// Start of the attempt.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub started_at: Timestamp,
-    /// When it ended.
+    /// End of the attempt.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub ended_at: Timestamp,
 }
@@ -32,15 +32,15 @@ pub struct Attempt {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct SessionOutcome {
-    /// Which session.
+    /// The session.
     pub key: SessionKey,
     /// Digest of the sweep's lock.
     pub lock: Digest,
-    /// Which attempt.
+    /// The attempt that reports.
     pub attempt: Attempt,
-    /// How it ended.
+    /// Outcome of the session.
     pub outcome: Outcome,
-    /// Everything that happened.
+    /// The record of the session.
     pub transcript: Transcript,
 }
 
@@ -48,23 +48,23 @@ pub struct SessionOutcome {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct JudgeOutcome {
-    /// On whose behalf.
+    /// The sweep that the questions are for.
     pub sweep: SweepId,
     /// Digest of the sweep's lock.
     pub lock: Digest,
-    /// Who answered.
+    /// The judge.
     pub judge: ModelRef,
-    /// What answered, in one line for reports (model name; whether simulated).
+    /// The model or encoder that answered, in one line for reports, with a note if it is simulated.
     pub served: String,
     /// Answers, by question digest.
     pub verdicts: Vec<(Digest, Verdict)>,
-    /// Questions without an answer, and why.
+    /// Questions without an answer, each with the reason.
     pub unanswered: Vec<(AskedQuestion, String)>,
-    /// Unique for ever; makes a repeated report harmless.
+    /// Globally unique id, which makes a repeated report harmless.
     pub attempt: AttemptId,
     /// Tokens of the calls.
     pub usage: Usage,
-    /// Their cost.
+    /// Cost of the calls.
     pub cost: CostSum,
 }
 
@@ -72,13 +72,13 @@ pub struct JudgeOutcome {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct OpenAttempt {
-    /// Which session.
+    /// The session.
     pub key: SessionKey,
     /// Unique id of the attempt.
     pub id: AttemptId,
-    /// The fence.
+    /// Fencing number.
     pub number: u32,
-    /// When it began.
+    /// Start of the attempt.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub started_at: Timestamp,
     /// Totals of the finished calls.
@@ -88,11 +88,11 @@ pub struct OpenAttempt {
     pub in_flight_at_most: Option<Money>,
 }
 
-/// Sent every fraction of a second by a worker that has attempts running, so that the money of an attempt that dies is still known.
+/// Sent several times a second by a worker with running attempts, so that the cost of an attempt that dies is known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Progress {
-    /// Who reports.
+    /// The worker that reports.
     pub worker: WorkerId,
     /// Attempts that are running, or whose spending changed since the last report.
     pub open: Vec<OpenAttempt>,
@@ -105,11 +105,11 @@ pub struct Progress {
 pub enum Report {
     /// A session ended.
     Session(Box<SessionOutcome>),
-    /// An attempt was handed over to another worker before its end; `transcript` inside the new job carries on.
+    /// An attempt was handed over to another worker before its end; the `transcript` in the new job continues it.
     HandedOver {
-        /// Which session.
+        /// The session.
         key: SessionKey,
-        /// The attempt that stopped here.
+        /// The attempt that was handed over.
         attempt: Attempt,
         /// Totals of the attempt.
         #[serde(flatten)]
@@ -119,26 +119,26 @@ pub enum Report {
     Judge(JudgeOutcome),
     /// Attempts are running.
     Progress(Progress),
-    /// Sessions whose judge had been unavailable were reopened: ask their questions again.
+    /// Sessions whose judge had been unavailable were reopened, and their questions are to be asked again.
     Rejudge {
-        /// Which sweep.
+        /// The sweep.
         sweep: SweepId,
         /// Digest of the sweep's lock.
         lock: Digest,
     },
-    /// Whatever was reported before this is recorded: say so in the ledger.
+    /// Requests an entry in the ledger, once all earlier reports are recorded.
     Echo {
-        /// Which sweep's coordinator asks.
+        /// The sweep whose coordinator asks.
         sweep: SweepId,
-        /// Number of the question, above that of all before.
+        /// Number of the request, higher than all before.
         number: u64,
-        /// It was set aside after its sweep could be read: all that was set aside before it has come back.
+        /// The request itself was set aside, after its sweep could be read, so all reports set aside before it have returned.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         waited: bool,
     },
-    /// Every session of a sweep is settled: write its tables and reports.
+    /// Every session of a sweep is settled, so tables and reports are to be written.
     Tabulate {
-        /// Which sweep.
+        /// The sweep.
         sweep: SweepId,
         /// Digest of the sweep's lock.
         lock: Digest,

@@ -5,22 +5,22 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// One right. An admin has all of them.
+/// One right. `admin` includes all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// Look at sweeps, schedules and results, everybody's.
+    /// Read all sweeps, schedules and results, whoever owns them.
     Read,
     /// Submit sweeps and write schedules; cancel, resume and change one's own.
     Submit,
-    /// Everything, on everybody's: tokens, quotas, retention, the audit log.
+    /// All actions on everybody's sweeps: tokens, quotas, retention, the audit log.
     Admin,
 }
 
 impl Scope {
     const ALL: [Self; 3] = [Self::Read, Self::Submit, Self::Admin];
 
-    /// The word used in SQL, documents and on the command line.
+    /// Name in SQL, documents and on the command line.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -62,19 +62,19 @@ impl Scopes {
     /// No right.
     pub const NONE: Self = Self(0);
 
-    /// `true` if whoever has these may do what needs `scope`.
+    /// `true` if these rights allow actions that need `scope`.
     #[must_use]
     pub const fn allow(self, scope: Scope) -> bool {
         self.0 & (scope.bit() | Scope::Admin.bit()) != 0
     }
 
-    /// `true` if there is no right in it.
+    /// `true` if the set is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// The rights of both.
+    /// The union of both sets.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)

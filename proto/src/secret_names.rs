@@ -1,6 +1,6 @@
-//! Names by which people call secrets.
+//! Names that indicate secrets.
 
-/// Words of a name that say that its value is one.
+/// Words that mark a name as that of a secret.
 const SECRET_WORDS: [&str; 12] = [
     "key",
     "apikey",
@@ -15,9 +15,9 @@ const SECRET_WORDS: [&str; 12] = [
     "credential",
     "credentials",
 ];
-/// Words that name a credential where they are the whole name or its beginning, as `PGPASSWORD` and `cookie`.
+/// Words that indicate a credential if they are the whole name or its beginning, as in `PGPASSWORD` and `cookie`.
 const SECRET_PARTS: [&str; 5] = ["password", "passwd", "secret", "apikey", "cookie"];
-/// Names with such a word whose values are none.
+/// Names that contain such a word, but whose values are not secret.
 const HARMLESS: [&str; 8] = [
     "idempotency-key",
     "max-tokens",
@@ -29,13 +29,13 @@ const HARMLESS: [&str; 8] = [
     "cache-key",
 ];
 
-/// `true` if a variable, header or field of this name is likely to hold a secret: a word of it is key, token, auth, secret or the like.
+/// `true` if a variable, header or field of this name probably has a secret value: one of its words is key, token, auth, secret or similar.
 #[must_use]
 pub fn is_secret_name(name: &str) -> bool {
     let mut plain = String::with_capacity(name.len() + 4);
     let mut was_small = false;
     for c in name.chars() {
-        // apiKey is two words.
+        // `apiKey` counts as two words.
         if c.is_ascii_uppercase() && was_small {
             plain.push('-');
         }

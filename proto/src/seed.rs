@@ -1,5 +1,5 @@
-//! Seeds derive from (sweep seed, benchmark, setting, trial, item): never from a worker, so that a session is the same wherever it runs,
-//! and never from the model, so that all models meet the same draws of everything that is not theirs.
+//! Seeds derive from (sweep seed, benchmark, setting, trial, item). They do not depend on the worker, so a session is the same wherever it
+//! runs, nor on the model, so all models get the same draws of everything outside of them.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -16,8 +16,8 @@ use crate::{BenchmarkName, Digest, ItemId, ModelRef, Role, Setting, Trial};
 pub struct SessionSeed(pub u64);
 
 impl SessionSeed {
-    /// Derives the seed. Items are named by id, not by position, so a selection of items keeps each item's seed. `model` is named by locks
-    /// of the first version only, whose sweeps go on with the seeds that they began with.
+    /// Derives the seed. Items are identified by id, not by position, so a selection of items keeps each item's seed. `model` is set only
+    /// for locks of the first version, whose sweeps continue with the seeds that they began with.
     #[must_use]
     pub fn derive(
         sweep_seed: u64,
@@ -42,8 +42,8 @@ impl SessionSeed {
         Self::of_digest(&digest)
     }
 
-    /// The seed of what `role` says in the session when it is asked the same for the `repeat`-th time, counted from 0. The agent's first
-    /// one is the session's own.
+    /// The seed of `role`'s answer to the `repeat`-th identical request in the session, counted from 0. The agent's first one is the
+    /// session's own seed.
     #[must_use]
     pub fn of_part(self, role: Role, repeat: u32) -> Self {
         if role == Role::Agent && repeat == 0 {
@@ -55,12 +55,12 @@ impl SessionSeed {
         Self::of_digest(&digest)
     }
 
-    /// The seed that a digest makes.
+    /// The seed that derives from a digest.
     #[must_use]
     pub fn of_digest(digest: &Digest) -> Self {
         let mut first = [0; 8];
         first.copy_from_slice(&digest.bytes()[..8]);
-        // 63 bits: every provider takes a signed 64-bit seed.
+        // 63 bits, because every provider accepts a signed 64-bit seed.
         Self(u64::from_le_bytes(first) >> 1)
     }
 }
@@ -91,7 +91,7 @@ mod tests {
         insta::assert_snapshot!(seed(0, "os_92").0);
     }
 
-    /// The value that the first version computed; a sweep that it began must not change its seeds half-way.
+    /// The value that the first version computed; a sweep that it began must keep its seeds.
     #[test]
     fn the_seeds_of_locks_of_the_first_version_stay_theirs() {
         let [benchmark, setting] = ["worfbench", "zero-shot"];

@@ -1,4 +1,4 @@
-//! How a simulated endpoint behaves.
+//! Behaviour of a simulated endpoint.
 
 use std::collections::BTreeMap;
 
@@ -8,41 +8,41 @@ use serde::{Deserialize, Serialize};
 
 use crate::Price;
 
-/// Latency, limits, faults, prices and batches of a simulated endpoint. Every draw derives from `seed` and the request, so a run can
-/// be repeated.
+/// Latency, limits, faults, prices and batches of a simulated endpoint. Every draw derives from `seed` and the request, so a run can be
+/// repeated.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Simulation {
     /// Seed of answers, latencies and faults.
     pub seed: u64,
-    /// Time to answer.
+    /// Distribution of the time to answer.
     pub latency: Latency,
-    /// What goes wrong, and how often.
+    /// Probabilities of faults.
     pub faults: Faults,
-    /// Requests in any sliding minute; beyond it the answer is 429. Unlimited when absent.
+    /// Most requests in any sliding minute; further ones are answered with 429. Unlimited if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests_per_minute: Option<u32>,
-    /// Prompt and generated tokens in any sliding minute, counted when a request arrives, with the answer it will get; beyond it the
-    /// answer is 429. Unlimited when absent.
+    /// Most prompt and generated tokens in any sliding minute, counted when a request arrives, including its answer; further requests are
+    /// answered with 429. Unlimited if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_per_minute: Option<u64>,
-    /// Requests worked on at once; beyond it the answer is 429. Unlimited when absent.
+    /// Most requests in progress at once; further ones are answered with 429. Unlimited if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<u32>,
-    /// Tell with every answer what is left of the limits per minute, in the headers that OpenAI and Anthropic have for it.
+    /// Sends the remaining limits per minute with every answer, in the headers of OpenAI and Anthropic.
     #[serde(skip_serializing_if = "is_false")]
     pub rate_limit_headers: bool,
-    /// What the endpoint bills for each model, by the model's name. Models that are not listed have no price.
+    /// Prices that the endpoint bills, by the name of the model. Models that are not listed have no price.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub prices: BTreeMap<String, Price>,
-    /// Tell with every answer what it costs, in dollars, as OpenRouter does (`usage.cost`).
+    /// Sends the cost of every answer, in dollars, as OpenRouter does (`usage.cost`).
     #[serde(skip_serializing_if = "is_false")]
     pub report_cost: bool,
-    /// Share of the prompt tokens of a chat, in 0..=1, that is reported as read from the cache; rounded down to a whole token.
+    /// Part of a chat's prompt tokens, in 0..=1, that is reported as read from the cache; rounded down to a whole token.
     #[serde(skip_serializing_if = "is_zero")]
     pub cached_fraction: f64,
-    /// How batches are worked off.
+    /// Processing of batches.
     #[serde(skip_serializing_if = "SimulatedBatches::is_default")]
     pub batch: SimulatedBatches,
 }
@@ -56,14 +56,14 @@ pub struct Latency {
     pub median_ms: f64,
     /// Ratio of the 84th percentile to the median; 1 (or 0) is a constant latency.
     pub spread: f64,
-    /// Added for each generated token, in milliseconds. Of a streamed answer, the pause before each token but the first.
+    /// Additional time for each generated token, in milliseconds; in a streamed answer, the pause before each token but the first.
     pub per_token_ms: f64,
-    /// Median time to the first token of a streamed answer, in milliseconds, with the same spread; `median_ms` when absent.
+    /// Median time to the first token of a streamed answer, in milliseconds, with the same spread; `median_ms` if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_token_ms: Option<f64>,
 }
 
-/// Probabilities, each in 0..=1, of the faults of one request; their sum may not exceed 1.
+/// Probabilities, each in 0..=1, of the faults of one request; their sum must not exceed 1.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields, default)]
@@ -76,38 +76,37 @@ pub struct Faults {
     pub server_error: f64,
     /// The connection is closed without an answer.
     pub dropped: f64,
-    /// The body breaks off, streamed or not, and the connection with it.
+    /// The body, streamed or not, and the connection break off.
     pub truncated: f64,
-    /// The first byte comes after `slow_ms`.
+    /// The first byte is sent after `slow_ms`.
     pub slow: f64,
     /// Delay of a slow first byte, in milliseconds.
     pub slow_ms: u64,
     /// A 200 whose body is not JSON.
     pub garbage: f64,
-    /// A 200 that holds an error object.
+    /// A 200 with an error object.
     pub error_in_200: f64,
-    /// A streamed answer ends in an error event after its first half. Answers that are not streamed are given as if nothing had been
-    /// drawn.
+    /// A streamed answer ends with an error event after its first half. Has no effect on answers that are not streamed.
     #[serde(skip_serializing_if = "is_zero")]
     pub stream_error: f64,
-    /// A streamed answer just ends after its first half: in good order as far as HTTP can tell, but without its last events. Answers
-    /// that are not streamed are given as if nothing had been drawn.
+    /// A streamed answer ends after its first half: regularly for HTTP, but without its last events. Has no effect on answers that are not
+    /// streamed.
     #[serde(skip_serializing_if = "is_zero")]
     pub stream_cut: f64,
-    /// The body trickles, a byte at a time, and never ends; only the client can end it.
+    /// The body is sent slowly, a byte at a time, and never ends; only the client can end it.
     #[serde(skip_serializing_if = "is_zero")]
     pub slow_loris: f64,
-    /// 503, or 529 in Anthropic's format: the endpoint has too much to do.
+    /// 503, or 529 in Anthropic's format: the endpoint is overloaded.
     #[serde(skip_serializing_if = "is_zero")]
     pub overloaded: f64,
 }
 
-/// How a simulated endpoint works batches off.
+/// Processing of batches by a simulated endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct SimulatedBatches {
-    /// From the creation of a batch to its end, in milliseconds.
+    /// Time from the creation of a batch to its end, in milliseconds.
     pub delay_ms: u64,
     /// Probability, in 0..=1, that a request of a batch fails.
     pub failed: f64,
@@ -157,10 +156,10 @@ impl Faults {
 }
 
 impl Simulation {
-    /// Reads a simulation as specs and `--simulation` write it.
+    /// Parses a simulation as written in specs and for `--simulation`.
     ///
     /// # Errors
-    /// With line and column, when the text is not the YAML of a simulation.
+    /// With line and column, when the text is no YAML of a simulation.
     pub fn from_yaml(text: &str) -> Result<Self, serde_yaml_ng::Error> {
         serde_yaml_ng::from_str(text)
     }
@@ -168,7 +167,7 @@ impl Simulation {
     /// Checks every figure.
     ///
     /// # Errors
-    /// With the field that cannot be and what is wrong with it.
+    /// The invalid field and the problem.
     pub fn check(&self) -> Result<(), (String, String)> {
         check_probabilities("faults", &self.faults.probabilities())?;
         let SimulatedBatches { delay_ms: _, failed, expired } = self.batch;
@@ -216,7 +215,7 @@ fn check_probabilities(group: &str, probabilities: &[(&str, f64)]) -> Result<(),
     if let Some((name, p)) = probabilities.iter().find(|(_, p)| !(0.0..=1.0).contains(p)) {
         return Err((format!("{group}.{name}"), format!("must be a probability between 0 and 1, is {p}")));
     }
-    // Decimal fractions that add up to one in the spec may exceed it by rounding.
+    // Decimal fractions with the sum 1 in the spec may exceed it by rounding.
     if probabilities.iter().map(|(_, p)| p).sum::<f64>() > 1.0 + 1e-9 {
         return Err((group.into(), "holds probabilities that add up to more than 1".into()));
     }

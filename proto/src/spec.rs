@@ -12,7 +12,7 @@ use crate::{
     Limit, MemberName, ModelSpec, Price, RoleModels, Setting, SweepId,
 };
 
-/// What a person writes to have a sweep run.
+/// A sweep as a person describes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -26,48 +26,48 @@ pub struct SweepSpec {
     /// Repetitions of every cell, each with seeds of its own.
     #[serde(default = "one")]
     pub trials: u16,
-    /// Least part of the sessions, 0 to 1, that must have a score for a value to be shown among results. Below it the terminal and the
-    /// report withhold the value and show its bounds.
+    /// Least part of the sessions, 0 to 1, that must have a score for a value to be shown among results. Below it, the terminal and the
+    /// report show the value's bounds instead.
     #[serde(default = "coverage_min", skip_serializing_if = "is_usual_coverage_min")]
     pub coverage_min: f64,
-    /// Probability with which every interval covers, above 0.5 and at most 0.999; the rest of it is the corrected p-value up to which a
-    /// difference counts as one.
+    /// Probability with which every interval covers its true value, above 0.5 and at most 0.999; 1 minus it is the largest corrected
+    /// p-value that counts as a difference.
     #[serde(default, skip_serializing_if = "Level::is_usual")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub level: Level,
-    /// Most money to spend, in dollars. With a budget, every model needs a known price.
+    /// Budget in dollars. With a budget, every model needs a known price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_usd: Option<f64>,
-    /// The sweep's part of endpoints that others use at the same time.
+    /// The sweep's share of endpoints that other sweeps use at the same time.
     #[serde(default, skip_serializing_if = "Share::is_default")]
     pub share: Share,
-    /// Whether answers are kept and used again.
+    /// Use of the response cache.
     #[serde(default, skip_serializing_if = "CacheMode::is_off")]
     pub cache: CacheMode,
     /// Outcome of sessions that a provider's filter, or a model's own refusal, ended.
     #[serde(default, skip_serializing_if = "Filtered::is_wrong")]
     pub filtered: Filtered,
-    /// A question to answer: then the sweep runs in rounds, and stops as soon as the answer is known.
+    /// A question to answer. With it, the sweep runs in rounds, and stops as soon as the answer is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decide: Option<Decide>,
-    /// What to measure, by benchmark name.
+    /// Benchmarks to run, by name.
     pub benchmarks: BTreeMap<BenchmarkName, BenchmarkSpec>,
-    /// Where models are served, by endpoint name. `openai` needs no entry.
+    /// Endpoints that serve the models, by name. `openai` and other usual providers need no entry.
     #[serde(default)]
     pub endpoints: BTreeMap<EndpointName, EndpointSpec>,
-    /// What is measured: `endpoint/model`, or a mapping with parameters.
+    /// Models under test: `endpoint/model`, or a mapping with parameters.
     pub models: Vec<ModelSpec>,
-    /// Agents that are somebody else's programs, by the name that settings as `external/NAME` call them by.
+    /// External agents, by the name that settings like `external/NAME` use.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub agents: BTreeMap<AgentName, ExternalAgent>,
 }
 
-/// A sweep's part of what an endpoint allows, while several want it.
+/// A sweep's share of an endpoint's limits, while several sweeps use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Share {
-    /// Sweeps of the same priority get parts in proportion to their weights; what one does not need goes to the others.
+    /// Weight of the sweep. Sweeps of the same priority get shares in proportion to their weights; unused parts go to the others.
     pub weight: u32,
     /// Sweeps of a higher priority go first.
     pub priority: i32,
@@ -80,26 +80,26 @@ impl Default for Share {
 }
 
 impl Share {
-    /// Whether it is that of a sweep which says nothing.
+    /// `true` for the share of a sweep that sets none.
     #[must_use]
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// Whether answers are kept and used again.
+/// Use of the response cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CacheMode {
-    /// Neither.
+    /// The cache is not used.
     #[default]
     Off,
-    /// Kept, and used where there are any.
+    /// Answers are read from the cache and written to it.
     ReadWrite,
-    /// Used where there are any, not kept.
+    /// Answers are read from the cache, but not written to it.
     ReadOnly,
-    /// Only used: a call that is not there is an error, and nothing is ever sent.
+    /// Answers are only read from the cache: a missing one is an error, and no call is sent.
     Replay,
 }
 
@@ -117,7 +117,7 @@ impl std::str::FromStr for CacheMode {
 }
 
 impl CacheMode {
-    /// Whether it is [`CacheMode::Off`].
+    /// `true` for [`CacheMode::Off`].
     #[must_use]
     pub fn is_off(&self) -> bool {
         *self == Self::Off
@@ -128,7 +128,7 @@ const fn one() -> u16 {
     1
 }
 
-/// The `coverage_min` of a spec that names none: a fifth of the sessions may be missing.
+/// The `coverage_min` of a spec that sets none: a fifth of the sessions may be missing.
 pub const COVERAGE_MIN: f64 = 0.8;
 
 pub(crate) const fn coverage_min() -> f64 {
@@ -145,33 +145,33 @@ pub(crate) fn is_usual_coverage_min(share: &f64) -> bool {
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BenchmarkSpec {
-    /// Directory of the benchmark's data, relative to the spec; the command line's `--data NAME=DIR` goes first.
+    /// Directory of the benchmark's data, relative to the spec; `--data NAME=DIR` on the command line takes precedence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub data: Option<PathBuf>,
-    /// Settings to run; the benchmark's default when empty.
+    /// Settings to run; the benchmark's default if empty.
     #[serde(default)]
     pub settings: Vec<Setting>,
-    /// Tasks to run; all when empty.
+    /// Tasks to run; all if empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<String>,
-    /// A part of the items: `20` draws so many in all, with the weights of the tasks; `first:20` takes the first so many of each task.
+    /// A part of the items: `20` draws so many in total, with the weights of the tasks; `first:20` takes the first so many of each task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
-    /// Scoring rules; all of the benchmark's when empty.
+    /// Scoring rules; all of the benchmark's if empty.
     #[serde(default)]
     pub evaluators: Vec<Evaluator>,
-    /// Models of the roles beside the agent's, where sessions have such.
+    /// Models of the roles other than the agent's, if sessions have such roles.
     #[serde(default, skip_serializing_if = "RoleModels::is_empty")]
     pub roles: RoleModels,
-    /// Other models for single members of a team of agents, by a name of the cast that settings as `autogen/cast=NAME` call it by. Every
-    /// member that a cast does not name is played by the model under test.
+    /// Models for single members of a team of agents, by the cast's name, which settings like `autogen/cast=NAME` use. Members that a cast
+    /// does not list are played by the model under test.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub casts: BTreeMap<String, BTreeMap<MemberName, ModelSpec>>,
-    /// Who answers the evaluators' questions: `endpoint/model`, a mapping with parameters, or a panel.
+    /// The judge that answers the evaluators' questions: `endpoint/model`, a mapping with parameters, or a panel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<Judge>,
-    /// Price of a single judge, when the price table does not know it or knows it wrongly.
+    /// Price of a single judge, if the price table does not have it or has a wrong price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge_price: Option<Price>,
 }

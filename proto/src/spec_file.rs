@@ -18,42 +18,42 @@ const TRIALS_MAX: u16 = 1000;
 /// Largest weight of a sweep.
 const WEIGHT_MAX: u32 = 1000;
 
-/// What is wrong with a spec, where, and what to do.
+/// An invalid spec, with the position of the problem and its solution.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
-    /// Not YAML, or a field that does not fit; the text names line and column.
+    /// The file is not YAML, or a field is unknown or has a wrong type; the text has line and column.
     #[error("{0}")]
     Yaml(String),
-    /// A `${…}` that is not closed or not a name.
+    /// A `${…}` is not closed or is not a name.
     #[error("line {line}: {problem}; write ${{NAME}}, ${{NAME:-default}}, or $$ for a dollar sign")]
     Substitution {
         /// Line in the file.
         line: usize,
-        /// What is wrong.
+        /// The problem, as a clause.
         problem: String,
     },
-    /// A variable that is not set.
+    /// An environment variable is not set.
     #[error("line {line}: the environment variable {name} is not set; set it, or write ${{{name}:-default}}")]
     UnsetVariable {
         /// Line in the file.
         line: usize,
-        /// The variable.
+        /// Name of the variable.
         name: String,
     },
-    /// A value that cannot be.
+    /// A field has an invalid value.
     #[error("{field}: {problem}")]
     Field {
-        /// Path of the field, as `endpoints.sim.limits.concurrency`.
+        /// Path of the field, such as `endpoints.sim.limits.concurrency`.
         field: String,
-        /// What is wrong and what to do.
+        /// The problem and its solution.
         problem: String,
     },
 }
 
-/// Reads a spec. `variable` looks up environment variables.
+/// Parses a spec. `variable` returns the value of an environment variable.
 ///
 /// # Errors
-/// With line or field for everything that is wrong.
+/// The line or the field of the first problem.
 pub fn parse_spec(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<SweepSpec, SpecError> {
     if text.len() > SPEC_BYTES_MAX {
         return Err(SpecError::Yaml(format!("the spec is larger than {SPEC_BYTES_MAX} bytes")));
@@ -62,17 +62,17 @@ pub fn parse_spec(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Resu
     let text = substitute(text, variable)?;
     let unreadable = |error: serde_yaml_ng::Error| SpecError::Yaml(error.to_string());
     let mut spec: SweepSpec = serde_yaml_ng::from_str(&text).map_err(unreadable)?;
-    // A map of ours takes the last of two equal keys without a word; a document refuses them.
+    // A map silently takes the last of two equal keys; a YAML document refuses them.
     serde_yaml_ng::from_str::<serde_yaml_ng::Value>(&text).map_err(unreadable)?;
     add_implied_endpoints(&mut spec);
     check_spec(&spec)?;
     Ok(spec)
 }
 
-/// Refuses what no document needs and YAML readers take minutes for: brackets in brackets, and lists in lists.
+/// Refuses deeply nested brackets and lists, which no spec needs and which YAML parsers take minutes for.
 ///
 /// # Errors
-/// With the line where too many are open.
+/// The line in which too many are open.
 pub fn check_yaml_nesting(text: &str) -> Result<(), String> {
     let too_deep = |line: usize| {
         let problem = "is nested too deeply";
@@ -140,10 +140,10 @@ pub fn substitute(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Resu
     Ok(out)
 }
 
-/// Address and key variable of a provider.
+/// Address of a provider, and the variable of its key.
 type Access = (&'static str, &'static str);
 
-/// Providers that need no `endpoints` entry: name, kind, and address and key variable where these are not the kind's own.
+/// Providers that need no `endpoints` entry: name, kind, and address and key variable if they differ from the kind's own.
 const IMPLIED: &[(&str, EndpointKind, Option<Access>)] = &[
     ("openai", EndpointKind::Openai, None),
     ("openai-responses", EndpointKind::OpenaiResponses, None),
@@ -160,12 +160,12 @@ pub fn implied_endpoints() -> impl Iterator<Item = &'static str> {
     IMPLIED.iter().map(|(name, ..)| *name)
 }
 
-/// Addresses of the providers that need no `endpoints` entry and have one of their own, each with the variable of its key.
+/// Addresses of the providers that need no `endpoints` entry and differ from their kind's own, each with the variable of its key.
 pub fn implied_access() -> impl Iterator<Item = (&'static str, &'static str)> {
     IMPLIED.iter().filter_map(|(_, _, elsewhere)| *elsewhere)
 }
 
-/// Adds the providers that `spec` names without an `endpoints` entry: `openai/…`, `anthropic/…` and their like work, as people expect.
+/// Adds the providers that `spec` uses without an `endpoints` entry, so that `openai/…`, `anthropic/…` and others work without one.
 /// [`parse_spec`] does this too.
 pub fn add_implied_endpoints(spec: &mut SweepSpec) {
     let used: BTreeSet<String> = spec.all_models().iter().map(|(_, model)| model.endpoint.to_string()).collect();
@@ -183,7 +183,7 @@ pub fn add_implied_endpoints(spec: &mut SweepSpec) {
 }
 
 impl SweepSpec {
-    /// Every model that it names: under test, in other roles, of members of teams, and as judges, with the field that names it.
+    /// All models of the spec: under test, in other roles, members of teams, and judges, each with the field that names it.
     #[must_use]
     pub fn all_models(&self) -> Vec<(String, &ModelRef)> {
         let tested = self.models.iter().enumerate().map(|(position, model)| (format!("models[{position}]"), &model.id));
@@ -213,10 +213,10 @@ impl SweepSpec {
     }
 }
 
-/// Whether `spec` makes sense by itself, its data not looked at. [`parse_spec`] does this too; specs that come as JSON need it.
+/// Checks `spec` without its data. [`parse_spec`] does this too; specs that come as JSON need it.
 ///
 /// # Errors
-/// With the field that is wrong.
+/// The field that is invalid.
 pub fn check_spec(spec: &SweepSpec) -> Result<(), SpecError> {
     let field = |field: String, problem: String| Err(SpecError::Field { field, problem });
     if spec.trials == 0 || spec.trials > TRIALS_MAX {
@@ -300,7 +300,7 @@ pub fn check_spec(spec: &SweepSpec) -> Result<(), SpecError> {
     Ok(())
 }
 
-/// Price and sampling of one model.
+/// Checks the price and the sampling parameters of one model.
 fn check_parameters(place: &str, model: &ModelSpec) -> Result<(), SpecError> {
     let field =
         |name: &str, problem: &str| Err(SpecError::Field { field: format!("{place}.{name}"), problem: problem.into() });
@@ -421,13 +421,13 @@ fn check_endpoint(place: &str, endpoint: &EndpointSpec) -> Result<(), SpecError>
     Ok(())
 }
 
-/// `true` if an address holds a user or a password. Readers of addresses skip slashes before the host, and take backslashes for slashes.
+/// `true` if an address contains a user or a password. URL parsers skip slashes before the host, and treat backslashes as slashes.
 fn has_credentials(url: &str) -> bool {
     let rest = url.split_once(':').map_or(url, |(_, rest)| rest).trim_start_matches(['/', '\\']);
     rest.split(['/', '\\', '?', '#']).next().is_some_and(|authority| authority.contains('@'))
 }
 
-/// `true` for names of variables as people give them; keys have other characters, or are longer.
+/// `true` for names of variables as people choose them; keys have other characters, or are longer.
 fn is_variable(name: &str) -> bool {
     const LENGTH_MAX: usize = 100;
     name.len() <= LENGTH_MAX
@@ -435,7 +435,7 @@ fn is_variable(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// The path of a text within `value` whose name says that it is a secret.
+/// The path of a text within `value` whose name indicates a secret.
 fn secret_field(name: &str, value: &serde_json::Value) -> Option<String> {
     match value {
         serde_json::Value::String(_) => is_secret_name(name).then(|| name.to_owned()),

@@ -7,32 +7,32 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where a sweep stands. `running` → `tabulating` → one of three ends, or `running` → `cancelled`; `resume` leads from an end back to
+/// State of a sweep. `running` → `tabulating` → one of three ends, or `running` → `cancelled`; `resume` leads from an end back to
 /// `running`, and so does a repair that plans sessions again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SweepState {
-    /// Jobs are dispatched and outcomes come in.
+    /// Jobs are dispatched, and outcomes arrive.
     Running,
     /// Every session is settled; tables and reports are being written.
     Tabulating,
     /// Every session was measured.
     Complete,
-    /// The budget was reached first.
+    /// The budget was used up before all sessions were measured.
     StoppedByBudget,
-    /// Somebody cancelled it.
+    /// A person cancelled it.
     Cancelled,
     /// Some sessions were not measured; `resume` tries them again.
     Incomplete,
 }
 
 impl SweepState {
-    /// All states, in the order of a sweep's life.
+    /// All states, in the order in which they follow each other.
     pub const ALL: [Self; 6] =
         [Self::Running, Self::Tabulating, Self::Complete, Self::StoppedByBudget, Self::Cancelled, Self::Incomplete];
 
-    /// The word used in SQL, files and messages.
+    /// Name in SQL, files and messages.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -55,13 +55,13 @@ impl SweepState {
         }
     }
 
-    /// Whether nothing happens any more unless somebody resumes it.
+    /// `true` if nothing happens any more unless the sweep is resumed.
     #[must_use]
     pub const fn is_end(self) -> bool {
         !matches!(self, Self::Running | Self::Tabulating)
     }
 
-    /// The process exit code that tells this end: 0 complete, 3 stopped by budget, 4 incomplete or cancelled (both resumable).
+    /// The exit code of a process for this end: 0 complete, 3 stopped by budget, 4 incomplete or cancelled (all but 0 can be resumed).
     #[must_use]
     pub const fn exit_code(self) -> u8 {
         match self {

@@ -8,24 +8,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CostSum, Event, Money, Transcript, Try, Usage};
 
-/// Calls, tokens and money of one attempt alone; what a handed-over transcript cost before is in the totals of the attempt that paid it.
+/// Calls, tokens and money of one attempt alone; those of a handed-over transcript are in the totals of the attempts that made the calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct AttemptTotals {
-    /// Answered calls, those answered from the cache included.
+    /// Answered calls, including those answered from the response cache.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub calls: u32,
-    /// Tries beyond the first of each call, whether the call was answered in the end or given up.
+    /// Tries after the first of each call, whether the call was answered in the end or given up.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub retries: u32,
     /// Sum of the calls' latencies, in microseconds.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub latency_us: u64,
-    /// Tokens. Usage that a broken answer still reported is counted; answers from the cache are not.
+    /// Tokens, including those that a broken answer reported, but not those of answers from the response cache.
     pub usage: Usage,
-    /// Money for these tokens.
+    /// Cost of these tokens.
     pub cost: CostSum,
-    /// Money that failed tries may have cost on top, at most: nobody knows whether they were billed.
+    /// Upper bound of further costs of failed tries, which the provider may have billed without a report.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub maybe_spent: Money,
 }
@@ -35,7 +35,7 @@ fn is_zero<T: Default + PartialEq>(amount: &T) -> bool {
 }
 
 impl AttemptTotals {
-    /// Adds what a failed try cost, or may have cost.
+    /// Adds the cost, or the possible cost, of a failed try.
     pub fn add_failed(&mut self, failed: &Try) {
         if let Some(billed) = failed.usage {
             self.usage += billed;
@@ -57,7 +57,7 @@ impl AddAssign for AttemptTotals {
 }
 
 impl Transcript {
-    /// The totals of `attempt`, which may be one of several that made this transcript.
+    /// The totals of `attempt`, which may be one of several attempts in this transcript.
     #[must_use]
     pub fn totals_of(&self, attempt: u32) -> AttemptTotals {
         let mut totals = AttemptTotals::default();
@@ -72,7 +72,7 @@ impl Transcript {
                     }
                     (&call.tries, call.tries.len())
                 }
-                // The last one was not tried again.
+                // The last try was not followed by a retry.
                 Event::Failed(failed) if failed.attempt == attempt => {
                     (&failed.tries, failed.tries.len().saturating_sub(1))
                 }

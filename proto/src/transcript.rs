@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ChatRequest, Digest, Ended, Exchange, Finish, Lane, ModelRef, Money, Reply, Started, Usage};
 
-/// Who was asked.
+/// Role of a model in a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -26,7 +26,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// The word used everywhere.
+    /// Name in files, SQL and messages.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -57,7 +57,7 @@ impl FromStr for Role {
     }
 }
 
-/// What kind of trouble a try ran into. Which of them are retried is said once, in the error table of the `llm` crate.
+/// Class of a failed try. The error table of the `llm` crate defines which classes are retried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -70,7 +70,7 @@ pub enum ErrorClass {
     RateLimited,
     /// 408, 409, 5xx, or an overload error inside a 200.
     Server,
-    /// The body broke off, was not JSON, or lacked what the format promises.
+    /// The body broke off, was not JSON, or lacked a required field.
     BadResponse,
     /// 401 or 403.
     Auth,
@@ -80,20 +80,20 @@ pub enum ErrorClass {
     BadRequest,
     /// The conversation does not fit into the model's context.
     ContextLength,
-    /// The provider's filter refused the conversation or withheld the answer, or the model declined in a field of its own.
+    /// The provider's filter refused the conversation or withheld the answer, or the model refused in a field of its own.
     ContentFilter,
-    /// The account has no money left at the provider.
+    /// The account has no credit left at the provider.
     Quota,
-    /// The same request had failed the same way too often, in the whole fleet: it was not sent.
+    /// Not sent, because the same request had failed in the same way too often, in the whole fleet.
     Poison,
-    /// The sweep's budget does not allow the call: it was not sent.
+    /// Not sent, because the sweep's budget does not allow the call.
     Budget,
-    /// Calls are replayed from the cache, which does not have this one: it was not sent.
+    /// Not sent, because calls are replayed from the response cache, which does not have this one.
     CacheMiss,
 }
 
 impl ErrorClass {
-    /// The word used in files, metrics and messages.
+    /// Name in files, metrics and messages.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -119,71 +119,71 @@ impl ErrorClass {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Try {
-    /// What happened.
+    /// Class of the failure.
     pub class: ErrorClass,
-    /// HTTP status, when there was an answer.
+    /// HTTP status; absent if there was no answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// What the endpoint said, cut to a bounded length, without secrets.
+    /// The endpoint's message, cut to a bounded length, without secrets.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub detail: String,
-    /// How long the try took, in microseconds.
+    /// Duration of the try in microseconds.
     pub latency_us: u64,
-    /// What the endpoint billed for it, as far as the broken answer told.
+    /// Tokens that the endpoint billed for it, as far as the broken answer reported them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// What that cost; `None` when nothing was billed as far as told, or the price is unknown.
+    /// Cost of these tokens; `None` if none were reported, or the price is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Money>,
-    /// The endpoint may have billed it without telling, or told it for a service tier without a price: at most this much.
+    /// Upper bound of the cost that the endpoint may have billed without reporting it, or in a service tier without a price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<Money>,
-    /// The model declined, in its provider's own field for that; of class [`ErrorClass::ContentFilter`] only.
+    /// The model refused, in its provider's field for refusals; only with the class [`ErrorClass::ContentFilter`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub refused: bool,
 }
 
 impl Try {
-    /// The entry of a try that took no time and was billed to nobody, because nothing was sent.
+    /// The entry of a try that was not sent, which took no time and cost nothing.
     #[must_use]
     pub const fn not_sent(class: ErrorClass, detail: String) -> Self {
         Self { class, status: None, detail, latency_us: 0, usage: None, cost: None, at_most: None, refused: false }
     }
 }
 
-/// What really answered.
+/// Provenance of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Served {
-    /// Model id the endpoint reported.
+    /// Model id that the endpoint reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Its `system_fingerprint`.
+    /// The endpoint's `system_fingerprint`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
     /// The provider's id of the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
-    /// Who answered behind a gateway, as far as it says.
+    /// Provider behind a gateway, if reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
-    /// The service tier it was served in.
+    /// Service tier in which the call was served.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier: Option<String>,
-    /// The answer came from a simulated endpoint; said wherever its numbers appear.
+    /// The answer came from a simulated endpoint, which is noted wherever its numbers appear.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub simulated: bool,
 }
 
-/// One answered model call with everything it took.
+/// One answered model call with its tries, tokens, cost and times.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Call {
-    /// Who was asked.
+    /// Role of the model.
     pub role: Role,
-    /// The attempt that paid for it.
+    /// Number of the attempt that made the call.
     pub attempt: u32,
-    /// The model asked.
+    /// The model.
     pub model: ModelRef,
     /// The request.
     pub request: ChatRequest,
@@ -194,30 +194,30 @@ pub struct Call {
     pub tries: Vec<Try>,
     /// Tokens of the answer.
     pub usage: Usage,
-    /// The provider's own usage object, so that the call can be priced again.
+    /// The provider's own usage object, so that the cost can be computed again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_usage: Option<serde_json::Value>,
-    /// Its cost; `None` when the price is unknown.
+    /// Cost of the answer; `None` if the price is unknown.
     pub cost: Option<Money>,
-    /// The cost that the provider itself told.
+    /// Cost that the provider itself reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reported_cost: Option<Money>,
-    /// What answered.
+    /// Provenance of the answer.
     #[serde(default)]
     pub served: Served,
-    /// From sending the successful try to the last byte, in microseconds.
+    /// Time from sending the successful try to the last byte, in microseconds.
     pub latency_us: u64,
-    /// From sending the successful try to the first token of the answer, in microseconds; of streamed answers only.
+    /// Time from sending the successful try to the first token of the answer, in microseconds; only for streamed answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_token_us: Option<u64>,
-    /// When the successful try was sent.
+    /// Time at which the successful try was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub at: Option<Timestamp>,
-    /// How it was sent.
+    /// Delivery mode of the call.
     #[serde(default, skip_serializing_if = "Lane::is_live")]
     pub lane: Lane,
-    /// The answer was taken from the cache: nothing was sent, and nothing paid. Usage and latency are those of the original call.
+    /// The answer was taken from the response cache: nothing was sent or paid. Usage and latency are those of the original call.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub from_cache: bool,
 }
@@ -226,18 +226,18 @@ pub struct Call {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct FailedCall {
-    /// Who was asked.
+    /// Role of the model.
     pub role: Role,
-    /// The attempt that tried.
+    /// Number of the attempt that made the call.
     pub attempt: u32,
-    /// The model asked.
+    /// The model.
     pub model: ModelRef,
-    /// Every try, the last one being the reason.
+    /// All tries; the last one is the reason.
     pub tries: Vec<Try>,
-    /// What was asked, where that may be why it failed: to be sent again by hand.
+    /// The request, if it may be the reason of the failure, so that a person can send it again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Box<ChatRequest>>,
-    /// Digest of what an external agent asked, so that equal requests of a later start of it find the answers that they were given.
+    /// Digest of an external agent's request, so that an equal request after a restart gets the same answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Digest>,
 }
@@ -253,7 +253,8 @@ pub enum Event {
     Failed(FailedCall),
     /// An answer that was recorded elsewhere and is scored here, without a call.
     Recorded(Reply),
-    /// An external agent was started. What an earlier start of it did is no part of the result; its calls are answered again from here.
+    /// An external agent was started. Actions of an earlier start are not part of the result; its calls are answered again from the
+    /// transcript.
     Started(Started),
     /// A tool server answered the external agent.
     Exchange(Box<Exchange>),
@@ -267,19 +268,19 @@ pub enum Event {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct BenchmarkFailed {
-    /// The call with its item, and what went wrong.
+    /// The call with its item, and the error.
     pub why: String,
-    /// The end of what the program wrote to standard error.
+    /// The last part of the program's standard error.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub errors: String,
 }
 
-/// The append-only record of a session: every call with request, reply, usage, timing and provenance. A session is a function of
-/// its transcript, so this is also all that is needed to continue it on another machine.
+/// The append-only record of a session: every call with request, reply, usage, timing and provenance. A session is a function of its
+/// transcript, so the transcript is all that is needed to continue it on another machine.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Transcript {
-    /// What happened, in order.
+    /// Events in order.
     pub events: Vec<Event>,
 }
 
@@ -307,7 +308,7 @@ impl Transcript {
         })
     }
 
-    /// The same replies without what was asked: all that scoring may look at.
+    /// The same replies without the requests, which is all that scoring may use.
     #[must_use]
     pub fn without_requests(&self) -> Self {
         let mut events = self.events.clone();
@@ -328,7 +329,7 @@ impl Transcript {
         Self { events }
     }
 
-    /// The same calls without what was said: what they cost, and what answered.
+    /// The same calls without requests and texts: costs and provenance.
     #[must_use]
     pub fn costs(&self) -> Self {
         let without_detail =
@@ -355,7 +356,7 @@ impl Transcript {
         Self { events: events.collect() }
     }
 
-    /// Failed tries, those of calls that were answered in the end included, with the attempt that made them.
+    /// Failed tries, including those of calls that were answered in the end, each with the number of the attempt that made it.
     pub fn failed_tries(&self) -> impl Iterator<Item = (u32, &Try)> {
         self.events.iter().flat_map(|event| {
             let (attempt, tries) = match event {

@@ -1,4 +1,4 @@
-//! Token meters, normalised once per wire format.
+//! Token counts in a common form for all wire formats.
 
 use std::ops::AddAssign;
 
@@ -13,7 +13,7 @@ use crate::Reply;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct Usage {
-    /// Prompt tokens, all of them.
+    /// All prompt tokens.
     pub input: u64,
     /// Prompt tokens read from the provider's cache.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -24,7 +24,7 @@ pub struct Usage {
     /// Prompt tokens written to the provider's cache for an hour.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cache_write_1h: u64,
-    /// Generated tokens, reasoning included.
+    /// Generated tokens, including reasoning.
     pub output: u64,
     /// Generated tokens that were reasoning.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -45,14 +45,14 @@ impl Usage {
             .saturating_sub(self.cache_write_1h)
     }
 
-    /// `true` if an answer of `reply` can have billed it: no prompt is of zero tokens, and nothing is said with none. Gateways that do not know
-    /// send zeros (LiteLLM's streams of Gemini).
+    /// `true` if an answer with `reply` can have this usage: no prompt has zero tokens, and no text is generated with zero tokens. Gateways
+    /// that do not know the usage send zeros (LiteLLM's streams of Gemini).
     #[must_use]
     pub fn can_be_of(&self, reply: &Reply) -> bool {
         self.input > 0 && (self.output > 0 || reply.answer_bytes() == 0)
     }
 
-    /// Prompt and generated tokens together: what limits per minute count.
+    /// Sum of prompt and generated tokens, which limits per minute count.
     #[must_use]
     pub const fn total(&self) -> u64 {
         self.input.saturating_add(self.output)

@@ -1,45 +1,46 @@
-//! Messages on the wire: `{"v":1,"message":…}` as JSON, compressed with zstd when that pays.
+//! Messages on the wire: `{"v":1,"message":…}` as JSON, compressed with zstd if that saves space.
 //!
-//! Queues outlive deployments, so every message carries its version and an unknown one is refused, never guessed at. Compression is
-//! recognised by zstd's own magic number, which no JSON text begins with.
+//! Queues outlive deployments, so every message has a version, and an unknown one is refused. Compression is recognised by zstd's magic
+//! number, which no JSON text begins with.
 
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// The version this build writes.
+/// The version that this build writes.
 pub const VERSION: u32 = 1;
 
-/// Messages below this size are not compressed: the header would cost more than it saves.
+/// Size in bytes below which messages are not compressed, because the header would cost more than it saves.
 const COMPRESS_FROM_BYTES: usize = 1024;
 /// Compression level: 1 is twice as fast as 3 and a tenth larger on transcripts.
 const LEVEL: i32 = 1;
-/// Largest message before compression, written or read; a bomb must not take the process with it, and what nobody could read is not sent.
+/// Largest message in bytes before compression, read or written: a decompression bomb must not exhaust the process, and a message that no
+/// reader accepts is not sent.
 const DECODED_BYTES_MAX: usize = 256 << 20;
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// Why a message was refused.
+/// A message that was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum WireError {
-    /// Written by a newer (or much older) build.
+    /// The message was written by a newer (or much older) build.
     #[error("refused a message of version {found}; this build reads version {VERSION}: upgrade the older side first")]
     UnknownVersion {
-        /// The version found.
+        /// Version of the message.
         found: u32,
     },
-    /// Not the JSON that was expected.
+    /// The message is not the JSON that was expected.
     #[error("failed to read a message: {0}")]
     Json(#[from] serde_json::Error),
-    /// Larger than any reader accepts, however small it may be when compressed.
+    /// The message is larger than any reader accepts, however small it may be when compressed.
     #[error("refused to write a message of {bytes} bytes: the limit is {limit} before compression")]
     TooLarge {
-        /// Size before compression.
+        /// Size before compression, in bytes.
         bytes: usize,
-        /// Largest size allowed.
+        /// Largest size allowed, in bytes.
         limit: usize,
     },
-    /// Broken compression, or larger than allowed.
+    /// The compression is damaged, or the content is larger than allowed.
     #[error("failed to decompress a message: {0}")]
     Compression(#[source] std::io::Error),
 }
@@ -57,7 +58,7 @@ struct Reading<'a> {
     message: Option<&'a RawValue>,
 }
 
-/// Writes `message`.
+/// Encodes `message`.
 ///
 /// # Errors
 /// When it cannot be serialised (a map key that is not a text), is larger than a reader accepts, or compression fails.
@@ -76,10 +77,10 @@ fn encode_within<T: Serialize>(limit: usize, message: &T) -> Result<Bytes, WireE
     zstd::bulk::compress(&json, LEVEL).map(Bytes::from).map_err(WireError::Compression)
 }
 
-/// Reads a message.
+/// Decodes a message.
 ///
 /// # Errors
-/// When its version is not [`VERSION`], or it is not what `T` says.
+/// When its version is not [`VERSION`], or its content does not fit `T`.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, WireError> {
     if bytes.starts_with(&ZSTD_MAGIC) {
         let json = zstd::bulk::decompress(bytes, decoded_size(bytes)).map_err(WireError::Compression)?;
@@ -91,7 +92,7 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, WireError> {
 fn decoded_size(compressed: &[u8]) -> usize {
     match zstd::zstd_safe::get_frame_content_size(compressed) {
         Ok(Some(size)) => usize::try_from(size).unwrap_or(usize::MAX).min(DECODED_BYTES_MAX),
-        // A foreign writer may omit the size: grant what such a ratio can plausibly need.
+        // A foreign writer may omit the size, so a plausible ratio is assumed.
         _ => compressed.len().saturating_mul(100).min(DECODED_BYTES_MAX),
     }
 }

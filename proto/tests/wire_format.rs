@@ -1,6 +1,6 @@
-//! The wire format is a promise: schemas are published, and old samples must be read for ever.
+//! The wire format is stable: schemas are published, and old samples must be readable for ever.
 //!
-//! `REGATTA_UPDATE=1 scripts/test -p regatta-proto` writes schemas and missing samples anew.
+//! `REGATTA_UPDATE=1 scripts/test -p regatta-proto` writes the schemas and missing samples.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 #[cfg(not(feature = "schema"))]

@@ -1,4 +1,4 @@
-//! An answer, whole or to be told.
+//! An answer, whole or as a stream of events.
 
 use bytes::Bytes;
 use regatta_proto::{Reply, Usage};
@@ -8,20 +8,20 @@ use crate::format::Format;
 use crate::narrator::{Narrator, at_once};
 use crate::{chat, messages, responses};
 
-/// What is answered to a request.
+/// An answer to a chat request.
 #[derive(Debug, Clone, Copy)]
 pub struct Answer<'a> {
     /// Name of the model that answered.
     pub model: &'a str,
-    /// What it said.
+    /// The model's reply.
     pub reply: &'a Reply,
-    /// What that took.
+    /// Tokens that the reply took.
     pub usage: &'a Usage,
-    /// What belongs to this sending of it.
+    /// The parts that are specific to this delivery.
     pub stamp: &'a Stamp,
 }
 
-/// What the delivery adds to an answer.
+/// Identifiers and cost that the delivery adds to an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stamp {
     /// Unique for each answer, without the format's prefix.
@@ -35,7 +35,7 @@ pub struct Stamp {
 }
 
 impl Answer<'_> {
-    /// All of it, as JSON.
+    /// The whole answer as JSON.
     #[must_use]
     pub fn whole(&self, format: Format) -> Bytes {
         match format {
@@ -45,7 +45,8 @@ impl Answer<'_> {
         }
     }
 
-    /// All of it, as events. Arguments that are no object are said as in a whole answer, so that every client can put them together.
+    /// The whole answer as events. Arguments that are no JSON object are written as in a whole answer, so that every client can assemble
+    /// them.
     #[must_use]
     pub fn streamed(&self, format: Format, streaming: Streaming) -> Bytes {
         match format {
@@ -57,7 +58,7 @@ impl Answer<'_> {
         }
     }
 
-    /// Who tells it piece by piece, as events.
+    /// The SSE encoder that writes the answer piece by piece.
     #[must_use]
     pub fn narrator(&self, format: Format, streaming: Streaming) -> Box<dyn Narrator> {
         match format {

@@ -1,4 +1,4 @@
-//! A request to a chat model, in whatever format it came.
+//! A request to a chat model, in any of the formats.
 
 use std::borrow::Cow;
 
@@ -10,12 +10,13 @@ use crate::fields::Reader;
 use crate::format::Format;
 use crate::{chat, messages, responses};
 
-/// How much of a request is read.
+/// The part of a request that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
-    /// Everything; what cannot be carried is refused by name.
+    /// Everything. A field that [`ChatRequest`] cannot carry is refused by name.
     Whole,
-    /// What simulated models look at: messages, the names of tools, and how to sample. All other fields are ignored, whatever they hold.
+    /// The part that simulated models use: messages, names of tools, and sampling parameters. All other fields are ignored, whatever they
+    /// hold.
     Gist,
 }
 
@@ -24,22 +25,22 @@ pub enum Reading {
 pub struct ChatCall<'a> {
     /// The model's name, as the client wrote it.
     pub model: Cow<'a, str>,
-    /// What is asked.
+    /// The request.
     pub request: ChatRequest,
-    /// How to stream the answer, if at all.
+    /// Options of the stream; `None` if the answer is sent whole.
     pub streaming: Option<Streaming>,
-    /// The tools as they were written.
+    /// The tools, as the client wrote them.
     pub tools: Option<&'a RawValue>,
-    /// `metadata` as it was written.
+    /// The `metadata`, as the client wrote it.
     pub metadata: Option<&'a RawValue>,
-    /// What was said and is not carried, though somebody could care; sorted.
+    /// Names of fields that were accepted but not carried, though a client may care; sorted.
     pub left_out: Vec<&'static str>,
 }
 
-/// How an answer is streamed.
+/// Options of a streamed answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Streaming {
-    /// Whether OpenAI's chat completions end with a chunk that tells the usage; the other formats always tell it.
+    /// Ends OpenAI's chat completions with a chunk that has the usage. The other formats always have it.
     pub include_usage: bool,
 }
 
@@ -47,7 +48,7 @@ impl<'a> ChatCall<'a> {
     /// Reads the body of a request in `format`.
     ///
     /// # Errors
-    /// 400, naming the field at fault: what the format does not know, and, read whole, what a [`ChatRequest`] cannot carry.
+    /// 400, naming the field at fault: one that the format does not have or, in a whole reading, that a [`ChatRequest`] cannot carry.
     pub fn parse(format: Format, body: &'a [u8], reading: Reading) -> Result<Self, ApiError> {
         let mut reader = Reader::new(reading);
         let mut call = match format {

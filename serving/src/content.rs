@@ -1,4 +1,4 @@
-//! Contents that are a text, or a list of parts that hold texts.
+//! Contents: a text, or a list of parts that hold texts.
 
 use std::sync::Arc;
 
@@ -7,17 +7,17 @@ use serde_json::value::RawValue;
 use crate::error::ApiError;
 use crate::fields::{Fields, Reader, Text, parse, refuse};
 
-/// What chat completions and messages call a part that holds a text.
+/// Types of a text part in chat completions and messages.
 pub(crate) const PLAIN: &[&str] = &["text"];
 
-/// What responses call it, which tell apart who wrote a part.
+/// Types of a text part in responses, which tell who wrote it.
 pub(crate) const SIDED: &[&str] = &["input_text", "output_text"];
 
-/// The text of a content, of its parts together, or of nothing.
+/// The text of a content, with its parts concatenated; empty if there is none.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Content {
     pub(crate) text: Arc<str>,
-    /// A part is marked as worth caching up to.
+    /// A part has a cache breakpoint.
     pub(crate) cache_until_here: bool,
 }
 
@@ -47,7 +47,7 @@ impl Content {
             }
             text.push_str(&part.text("text")?.unwrap_or_default());
             cache_until_here |= part.raw("cache_control").is_some();
-            // About a text that was answered before, and not part of it.
+            // These describe a text that was answered before, and are not part of it.
             part.pass_over(&["annotations", "citations", "logprobs"]);
             part.finish(reader)?;
         }

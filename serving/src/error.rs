@@ -1,4 +1,4 @@
-//! Refusals, in the shapes of OpenAI's and Anthropic's errors.
+//! Errors in the formats of OpenAI and Anthropic.
 //!
 //! OpenAI: `{"error": {"message", "type", "param", "code"}}`. Anthropic: `{"type": "error", "error": {"type", "message"}}`, whose inner
 //! type follows from the status ("Errors" in Anthropic's API reference).
@@ -9,10 +9,10 @@ use bytes::Bytes;
 use hyper::StatusCode;
 use serde::Serialize;
 
-/// Status of an overload at Anthropic.
+/// Anthropic's status for an overload.
 const OVERLOADED_AT_ANTHROPIC: u16 = 529;
 
-/// Whose manners errors and headers have.
+/// The provider whose errors and headers a format uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     /// OpenAI's.
@@ -21,10 +21,10 @@ pub enum Dialect {
     Anthropic,
 }
 
-/// An answer that is no answer.
+/// An error that is sent instead of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiError {
-    /// Its status, if it is not delivered under one that promises success.
+    /// HTTP status, unless the error is sent within a stream whose status was 200 already.
     pub status: StatusCode,
     /// OpenAI's `type`.
     pub kind: &'static str,
@@ -32,7 +32,7 @@ pub struct ApiError {
     pub code: Option<&'static str>,
     /// The field or header at fault.
     pub param: Option<Cow<'static, str>>,
-    /// What is wrong and what to do.
+    /// The problem, and the way to solve it.
     pub message: String,
     /// Seconds of `Retry-After`.
     pub retry_after_s: Option<u64>,
@@ -79,25 +79,25 @@ impl ApiError {
         Self { param: Some(Cow::Owned(param)), ..Self::bad_request(None, message) }
     }
 
-    /// 404: there is no such model.
+    /// 404: the model does not exist.
     #[must_use]
     pub fn unknown_model(message: impl Into<String>) -> Self {
         Self::invalid(StatusCode::NOT_FOUND, Some("model_not_found"), Some("model"), message)
     }
 
-    /// 404: there is nothing of this id.
+    /// 404: nothing has this id.
     #[must_use]
     pub fn unknown_id(message: impl Into<String>) -> Self {
         Self::invalid(StatusCode::NOT_FOUND, None, None, message)
     }
 
-    /// 409: not in this state.
+    /// 409: the resource is not in a state that allows this.
     #[must_use]
     pub fn conflict(message: impl Into<String>) -> Self {
         Self::invalid(StatusCode::CONFLICT, None, None, message)
     }
 
-    /// 404: there is no such route.
+    /// 404: no route has this path.
     #[must_use]
     pub fn unknown_route(message: impl Into<String>) -> Self {
         Self::invalid(StatusCode::NOT_FOUND, Some("unknown_url"), None, message)
@@ -115,7 +115,7 @@ impl ApiError {
         Self::invalid(StatusCode::PAYLOAD_TOO_LARGE, None, None, message)
     }
 
-    /// 429.
+    /// 429: too many requests.
     #[must_use]
     pub fn rate_limited(retry_after_s: Option<u64>, message: impl Into<String>) -> Self {
         Self {
@@ -154,7 +154,7 @@ impl ApiError {
         Self { status, kind: "invalid_request_error", code, param, message: message.into(), retry_after_s: None }
     }
 
-    /// What is sent in place of an answer.
+    /// The body of the error response.
     #[must_use]
     pub fn body(&self, dialect: Dialect) -> Bytes {
         match dialect {
@@ -184,7 +184,7 @@ impl ApiError {
             OVERLOADED_AT_ANTHROPIC => "overloaded_error",
             400..500 => "invalid_request_error",
             504 => "timeout_error",
-            // Also errors under a status that promises success.
+            // Includes errors within a stream whose status was 200.
             _ => "api_error",
         }
     }

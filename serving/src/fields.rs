@@ -1,4 +1,4 @@
-//! The fields of a JSON object, taken one by one, so that none is overlooked.
+//! The fields of a JSON object, taken one at a time, so that none is overlooked.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -11,11 +11,11 @@ use serde_json::value::RawValue;
 use crate::Reading;
 use crate::error::ApiError;
 
-/// How a request is read, and what came of it beside the request.
+/// The way in which a request is read, and the fields left out so far.
 #[derive(Debug)]
 pub(crate) struct Reader {
     pub(crate) reading: Reading,
-    /// Names of what was said but cannot be carried, and does not keep the request from being answered.
+    /// Names of fields that cannot be carried, but do not prevent an answer.
     pub(crate) left_out: BTreeSet<&'static str>,
 }
 
@@ -29,10 +29,10 @@ impl Reader {
     }
 }
 
-/// A JSON object whose values are not read yet. What says nothing (`null`, an empty list, an empty object) counts as absent.
+/// A JSON object whose values are not parsed yet. Fields without content (`null`, an empty list, an empty object) count as absent.
 #[derive(Debug)]
 pub(crate) struct Fields<'a> {
-    /// Where it is in the request; empty for the request itself.
+    /// Path of the object in the request; empty for the request itself.
     path: String,
     entries: Vec<(Cow<'a, str>, &'a RawValue)>,
 }
@@ -51,7 +51,7 @@ impl<'a> Fields<'a> {
         Ok(Self { path, entries })
     }
 
-    /// Where the field `name` is in the request.
+    /// Path of the field `name` in the request.
     pub(crate) fn path_of(&self, name: &str) -> String {
         if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) }
     }
@@ -63,44 +63,44 @@ impl<'a> Fields<'a> {
         (!says_nothing(value)).then_some(value)
     }
 
-    /// Takes the value of `name` out and reads it.
+    /// Takes the value of `name` and parses it.
     pub(crate) fn take<T: Deserialize<'a>>(&mut self, name: &str) -> Result<Option<T>, ApiError> {
         self.raw(name).map(|value| parse(value, &self.path_of(name))).transpose()
     }
 
-    /// Takes the value of `name` out and reads it; it has to be there.
+    /// Takes the value of `name` and parses it; an error if it is absent.
     pub(crate) fn need<T: Deserialize<'a>>(&mut self, name: &str) -> Result<T, ApiError> {
         self.take(name)?.ok_or_else(|| self.missing(name))
     }
 
-    /// Takes a text out.
+    /// Takes a text.
     pub(crate) fn text(&mut self, name: &str) -> Result<Option<Cow<'a, str>>, ApiError> {
         Ok(self.take::<Text<'a>>(name)?.map(|Text(text)| text))
     }
 
-    /// Takes a text out that has to be there.
+    /// Takes a text that must be present.
     pub(crate) fn need_text(&mut self, name: &str) -> Result<Cow<'a, str>, ApiError> {
         self.text(name)?.ok_or_else(|| self.missing(name))
     }
 
-    /// Takes an object out.
+    /// Takes an object.
     pub(crate) fn object(&mut self, name: &str) -> Result<Option<Fields<'a>>, ApiError> {
         self.raw(name).map(|value| Fields::of(value, self.path_of(name))).transpose()
     }
 
-    /// Takes a list of objects out.
+    /// Takes a list of objects.
     pub(crate) fn objects(&mut self, name: &str) -> Result<Vec<Fields<'a>>, ApiError> {
         let values: Vec<&'a RawValue> = self.take(name)?.unwrap_or_default();
         let path = self.path_of(name);
         values.into_iter().enumerate().map(|(index, value)| Fields::of(value, format!("{path}[{index}]"))).collect()
     }
 
-    /// Takes out what says nothing about the answer.
+    /// Takes fields that do not affect the answer.
     pub(crate) fn pass_over(&mut self, names: &[&str]) {
         self.entries.retain(|(field, _)| !names.contains(&field.as_ref()));
     }
 
-    /// Takes out what may be there only with values that change nothing.
+    /// Takes a field that may be present only with one of the `harmless` values, which change nothing.
     pub(crate) fn only(&mut self, name: &str, harmless: &[&str], reader: &Reader) -> Result<(), ApiError> {
         match self.raw(name) {
             Some(value) if reader.is_whole() && !harmless.contains(&value.get()) => {
@@ -110,7 +110,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Whatever was not taken cannot be carried, and says something: a whole reading refuses it by name.
+    /// A field that is left cannot be carried; a whole reading refuses it by name.
     pub(crate) fn finish(mut self, reader: &Reader) -> Result<(), ApiError> {
         if !reader.is_whole() {
             return Ok(());
@@ -122,7 +122,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A refusal of what `name` says.
+    /// The error that refuses the field `name`.
     pub(crate) fn refuse(&self, name: &str, why: &str) -> ApiError {
         refuse(&self.path_of(name), why)
     }
@@ -132,20 +132,20 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// A refusal of what is said at `path`.
+/// The error that refuses the value at `path`.
 pub(crate) fn refuse(path: &str, why: &str) -> ApiError {
     let shown: String = path.chars().take(PATH_SHOWN_MAX).collect();
     let message = format!("`{shown}` {why}");
     ApiError::of_field(shown, message)
 }
 
-/// Most characters that are shown of a path, whose names are the client's.
+/// Most characters of a path shown in an error; its names are the client's.
 const PATH_SHOWN_MAX: usize = 120;
 
-/// Reads a value that is at `path` of the request.
+/// Parses a value that is at `path` of the request.
 pub(crate) fn parse<'a, T: Deserialize<'a>>(value: &'a RawValue, path: &str) -> Result<T, ApiError> {
     serde_json::from_str(value.get()).map_err(|error| {
-        // The place is one within the value, which would mislead.
+        // The location counts from the start of this value, which would mislead.
         let text = error.to_string();
         let problem = text.rsplit_once(" at line ").map_or(text.as_str(), |(problem, _)| problem);
         refuse(path, &format!("cannot be read: {problem}"))

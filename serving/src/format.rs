@@ -1,8 +1,8 @@
-//! Which formats there are.
+//! The formats of requests and answers.
 
 use crate::error::Dialect;
 
-/// What a request to a chat model and its answer look like.
+/// The wire format of a request to a chat model and of its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Format {
     /// OpenAI's chat completions.
@@ -14,10 +14,10 @@ pub enum Format {
 }
 
 impl Format {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Self; 3] = [Self::Chat, Self::Messages, Self::Responses];
 
-    /// Where it is served.
+    /// Path at which the format is served.
     #[must_use]
     pub const fn route(self) -> &'static str {
         match self {
@@ -34,7 +34,7 @@ impl Format {
         Self::ALL.into_iter().find(is_at)
     }
 
-    /// Whose manners its errors and headers have.
+    /// The provider whose errors and headers the format has.
     #[must_use]
     pub const fn dialect(self) -> Dialect {
         match self {

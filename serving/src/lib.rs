@@ -6,21 +6,22 @@
 //! | [`Format::Messages`] | `/v1/messages` | Anthropic's API reference, "Messages", and its guide to streaming |
 //! | [`Format::Responses`] | `/v1/responses` | OpenAI's API reference, "Responses" and its streaming events |
 //!
-//! The client's side is the `llm` crate. What the simulated endpoints and the agent bridge say is written here and nowhere else, errors
-//! included, whether they are told by a status, in the body of a 200 that was begun, or as an event; a new format is a folder beside the
+//! The client's side is the `llm` crate. The simulated endpoints and the agent bridge write all of their answers with this crate, including
+//! errors, whether those are sent as a status, in the body of a 200 that has begun, or as an event. A new format is a folder beside the
 //! others.
 //!
-//! [`ChatCall::parse`] reads a request either whole, refusing by name what a [`ChatRequest`](regatta_proto::ChatRequest) cannot carry, or
-//! its gist. Read are texts, tools, their calls and results; images, files and audio are refused. What a whole reading makes of the rest:
+//! [`ChatCall::parse`] reads a request either whole, refusing by name the fields that a [`ChatRequest`](regatta_proto::ChatRequest) cannot
+//! carry, or its gist. It reads texts, tools, and their calls and results; it refuses images, files and audio. A whole reading treats the
+//! other fields as follows:
 //!
-//! - Said by the way, and not part of the answer, so not carried: `metadata`, `user`, `store`, identifiers and names of caches, and which
-//!   service tier is the usual one.
-//! - [Left out and told](ChatCall::left_out): `strict` of a tool, `is_error` of a result, `description` of an output schema, `summary` of
-//!   a reasoning.
-//! - `name` of a message: whose name is not that of its role is said before its text, as `NAME: `, because nothing else tells the
-//!   members of a conversation apart; told as left out, too. The name of a tool's result is that of its call.
+//! - Accepted and ignored, because the answer does not depend on them: `metadata`, `user`, `store`, identifiers and names of caches, and
+//!   the usual service tier.
+//! - [Left out, and reported](ChatCall::left_out): `strict` of a tool, `is_error` of a result, `description` of an output schema, `summary`
+//!   of a reasoning.
+//! - `name` of a message: a name other than the role's is put before the text, as `NAME: `, because nothing else distinguishes the members
+//!   of a conversation. It is reported as left out, too. The name of a tool's result is that of its call.
 //! - `reasoning_effort` `minimal` is [`Thinking::Off`](regatta_proto::Thinking::Off), which is the least that a provider allows.
-//! - Parts of one content are one text, with nothing between them.
+//! - Parts of one content are concatenated without a separator.
 
 mod answer;
 mod call;

@@ -1,4 +1,4 @@
-//! How a format tells an answer piece by piece, as server-sent events.
+//! SSE encoders: each format writes an answer piece by piece, as server-sent events.
 
 use bytes::Bytes;
 use regatta_proto::Reply;
@@ -7,29 +7,29 @@ use serde::Serialize;
 use crate::error::{ApiError, json_bytes};
 use crate::parts::{Part, part, parts};
 
-/// Writes the events of one answer, in this order: the opening; of each part its beginning, its pieces and its end; and then the closing.
-/// Anywhere after the opening, an error may come instead.
+/// An SSE encoder: writes the events of one answer in this order: the opening; of each part the beginning, the pieces and the end; the
+/// closing. At any point after the opening, an error may end the stream instead.
 pub trait Narrator: Send {
-    /// What comes before the first part.
+    /// Writes the events before the first part.
     fn opening(&mut self, out: &mut Vec<u8>);
 
-    /// The beginning of `part`.
+    /// Writes the beginning of `part`.
     fn begin(&mut self, part: Part, reply: &Reply, out: &mut Vec<u8>);
 
-    /// The next piece of `part`.
+    /// Writes the next piece of `part`.
     fn piece(&mut self, part: Part, piece: &str, out: &mut Vec<u8>);
 
-    /// The end of `part`, which is told.
+    /// Writes the end of `part`.
     fn end(&mut self, part: Part, reply: &Reply, out: &mut Vec<u8>);
 
-    /// What comes after the last part.
+    /// Writes the events after the last part.
     fn closing(&mut self, reply: &Reply, out: &mut Vec<u8>);
 
-    /// The generation failed, when of its text `text` was told.
+    /// Writes the error of a generation that failed after `text` of its text had been sent.
     fn error(&mut self, error: &ApiError, text: &str, out: &mut Vec<u8>);
 }
 
-/// Everything at once: each part is one piece.
+/// Writes the whole answer, each part as one piece.
 #[must_use]
 pub fn at_once(mut narrator: Box<dyn Narrator>, reply: &Reply) -> Bytes {
     let mut out = Vec::new();
@@ -43,14 +43,14 @@ pub fn at_once(mut narrator: Box<dyn Narrator>, reply: &Reply) -> Bytes {
     out.into()
 }
 
-/// An event without a name, as OpenAI's chat completions have them.
+/// Writes an event without a name, as OpenAI's chat completions use them.
 pub(crate) fn write_unnamed(out: &mut Vec<u8>, data: &impl Serialize) {
     out.extend_from_slice(b"data: ");
     out.extend_from_slice(&json_bytes(data));
     out.extend_from_slice(b"\n\n");
 }
 
-/// An event that also tells its name outside of its data.
+/// Writes an event whose name also stands outside its data.
 pub(crate) fn write_named(out: &mut Vec<u8>, name: &str, data: &impl Serialize) {
     out.extend_from_slice(b"event: ");
     out.extend_from_slice(name.as_bytes());

@@ -1,11 +1,11 @@
-//! What is told of a reply piece by piece.
+//! The parts of a reply that are streamed in pieces.
 
 use regatta_proto::Reply;
 
-/// Something that is told piece by piece.
+/// A part of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// What the model thought.
+    /// The model's reasoning.
     Thought,
     /// The text.
     Text,
@@ -13,7 +13,7 @@ pub enum Part {
     Call(usize),
 }
 
-/// What `part` of `reply` says; empty where there is no such part.
+/// The text of `part` in `reply`; empty if there is no such part.
 #[must_use]
 pub fn part(reply: &Reply, part: Part) -> &str {
     match part {
@@ -36,7 +36,7 @@ pub(crate) fn position(reply: &Reply, part: Part) -> usize {
     parts(reply).position(|other| other == part).unwrap_or_default()
 }
 
-/// Whether formats that tell an answer in blocks have one for the text: beside calls, nothing said is no block.
+/// `true` if formats that stream an answer in blocks have one for the text: an empty text beside calls has none.
 fn has_text(reply: &Reply) -> bool {
     reply.tool_calls.is_empty() || reply.text.as_ref().is_some_and(|text| !text.is_empty())
 }

@@ -1,4 +1,4 @@
-//! Whatever comes, a parser neither panics nor takes what it cannot carry.
+//! Parsers neither panic on any input nor accept requests that they cannot carry.
 
 use proptest::prelude::*;
 use regatta_proto::{Finish, Reasoning, Reply, TokenLogprob, ToolCall, Usage};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{Answer, ChatCall, Format, Reading, Stamp, Streaming};
 
-/// Words of the formats, so that made-up values get past the first look.
+/// Words of the formats, so that generated values pass the first checks.
 const WORDS: [&str; 26] = [
     "model",
     "messages",
@@ -96,7 +96,7 @@ fn reply() -> impl Strategy<Value = Reply> {
     })
 }
 
-/// The message with which a client gives `answer` back.
+/// The message with which a client sends `answer` back.
 fn given_back(format: Format, answer: &Value) -> Value {
     let user = json!({"role": "user", "content": "x"});
     match format {
@@ -153,7 +153,7 @@ proptest! {
             prop_assert_eq!(opaque(&said.reasoning), opaque(&reply.reasoning));
             let thought = |reasoning: &Option<Reasoning>| reasoning.as_ref().map(|reasoning| reasoning.text.clone()).unwrap_or_default();
             prop_assert_eq!(thought(&said.reasoning), thought(&reply.reasoning));
-            // What is streamed is made of the same pieces.
+            // A stream consists of the same pieces.
             let told = answer.streamed(format, Streaming { include_usage: true });
             let told = String::from_utf8(told.to_vec()).unwrap();
             for data in told.lines().filter_map(|line| line.strip_prefix("data: ")).filter(|data| *data != "[DONE]") {

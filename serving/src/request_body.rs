@@ -1,4 +1,4 @@
-//! Reading a request's body, up to a limit.
+//! Reads a request's body, up to a limit.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -8,16 +8,16 @@ use hyper::body::Body;
 
 use crate::error::ApiError;
 
-/// A body that is too long is still read (and thrown away) up to so many times its limit, because a client that is cut off while it
-/// sends does not get to see the refusal.
+/// Multiple of the limit up to which a body that is too long is still read (and discarded), because a client whose connection is cut while
+/// it sends does not see the error.
 const DISCARDED: u64 = 4;
 
-/// Why there is no body.
+/// A body that was not read.
 #[derive(Debug)]
 pub enum NoBody<E> {
-    /// The client is told.
+    /// The body is too long; the client gets this error.
     Refused(ApiError),
-    /// The client went away.
+    /// The client disconnected.
     Disconnected(E),
 }
 

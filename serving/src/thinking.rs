@@ -1,11 +1,11 @@
-//! How much to think, in OpenAI's and Anthropic's words.
+//! The amount of thinking, in OpenAI's and Anthropic's fields.
 
 use regatta_proto::Thinking;
 
 use crate::error::ApiError;
 use crate::fields::{Fields, Reader};
 
-/// Takes an effort out, called `name`.
+/// Takes the effort in the field `name`.
 pub(crate) fn effort(fields: &mut Fields<'_>, name: &str, reader: &Reader) -> Result<Option<Thinking>, ApiError> {
     if !reader.is_whole() {
         return Ok(None);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::error::ApiError;
 use crate::fields::{Fields, Reader};
 
-/// A tool: in chat completions it is a function within, in the other formats it has its name itself.
+/// A tool. Chat completions put its name into a `function`, the other formats beside its type.
 #[derive(Deserialize)]
 struct WireTool {
     name: Option<Arc<str>>,
@@ -22,8 +22,8 @@ struct Named {
     name: Arc<str>,
 }
 
-/// The named tools of a request, without descriptions and schemas, which no simulated model reads. What has no name, as a provider's own
-/// tools, is passed over; so is what is no list at all.
+/// The named tools of a request, without descriptions and schemas, which no simulated model reads. Tools without a name, such as a
+/// provider's own, are skipped, and so is a value that is no list.
 pub(crate) fn offered(tools: Option<&RawValue>) -> Vec<Tool> {
     let tools: Vec<WireTool> = tools.and_then(|tools| serde_json::from_str(tools.get()).ok()).unwrap_or_default();
     let names = tools.into_iter().filter_map(|tool| tool.name.or_else(|| tool.function.map(|function| function.name)));
@@ -32,7 +32,7 @@ pub(crate) fn offered(tools: Option<&RawValue>) -> Vec<Tool> {
 
 /// Reads a function whole; its schema is called `schema`.
 ///
-/// That a provider is to hold the model to the schema (`strict`) cannot be carried: the model is asked for the same, but may fail.
+/// `strict` is left out, and reported: the model is asked to follow the schema, but the provider may not enforce it.
 pub(crate) fn function(mut fields: Fields<'_>, schema: &str, reader: &mut Reader) -> Result<Tool, ApiError> {
     let name = fields.need_text("name")?;
     let description = fields.text("description")?;
@@ -43,7 +43,7 @@ pub(crate) fn function(mut fields: Fields<'_>, schema: &str, reader: &mut Reader
     if fields.take::<bool>("strict")? == Some(true) {
         reader.left_out.insert("tools.strict");
     }
-    // Prices change by it, and nothing else.
+    // It changes the price, and nothing else.
     fields.pass_over(&["cache_control"]);
     fields.finish(reader)?;
     Ok(Tool {
@@ -53,7 +53,7 @@ pub(crate) fn function(mut fields: Fields<'_>, schema: &str, reader: &mut Reader
     })
 }
 
-/// Takes `type` out of a tool, which has to be `kind`, if it is there.
+/// Takes `type` out of a tool; if present, it must be `kind`.
 pub(crate) fn expect_kind(tool: &mut Fields<'_>, kind: &str) -> Result<(), ApiError> {
     match tool.text("type")? {
         Some(other) if other != kind => {

@@ -1,5 +1,5 @@
-//! CPU time that the server itself spends on one request of a real size, kernel included: the client runs on another thread, and
-//! only the server's thread is measured. Linux only. `cargo bench -p regatta-simulator`.
+//! CPU time of the server for one request of realistic size, including the kernel: the client runs on another thread, and only the server's
+//! thread is measured. Linux only. `cargo bench -p regatta-simulator`.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement may fail loudly, and prints its result")]
 
 use std::io::{Read, Write};
@@ -18,7 +18,7 @@ const WARM_UP: u32 = 2_000;
 fn main() {
     let suite = miniature();
     let two_shot = "two-shot".parse().unwrap();
-    // The longest prompt of the miniature, whose examples are as long as the official ones or shorter.
+    // The longest prompt of the miniature, whose examples are no longer than the official ones.
     let body = (0..suite.items().len() as u32)
         .filter_map(|item| match suite.next(ItemIndex(item), &two_shot, &Transcript::default()) {
             Step::Ask(_, request) => {
@@ -47,7 +47,7 @@ fn main() {
     }
 }
 
-/// Every draw is made, but what is drawn costs nothing.
+/// Makes every random draw, with results that take no time.
 fn drawing() -> Simulation {
     let latency = Latency { median_ms: 1e-9, spread: 2.0, ..Latency::default() };
     Simulation { latency, ..Simulation::default() }
@@ -61,7 +61,7 @@ fn padded(body: &str, length: usize) -> String {
     body.to_string()
 }
 
-/// Microseconds of one request; the kernel's share is coarse, because it is counted in ticks of ten milliseconds.
+/// Microseconds of one request. The kernel's share is coarse, because it is counted in ticks of ten milliseconds.
 struct Cost {
     total_us: f64,
     kernel_us: f64,
@@ -87,7 +87,7 @@ fn measure(config: Config, id: &str, body: &str) -> Cost {
     })
 }
 
-/// One connection that asks, reads, and asks again; its own cost is not measured.
+/// A connection that sends a request, reads the answer, and repeats; its own cost is not measured.
 struct Client {
     stream: TcpStream,
     id: String,
@@ -140,7 +140,7 @@ fn cpu_nanoseconds() -> u64 {
 /// Time of this thread in the kernel, in hundredths of a second.
 fn kernel_ticks() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
-    // The name, in parentheses, may hold spaces; `stime` is the thirteenth field after it.
+    // The name, in parentheses, may have spaces; `stime` is the thirteenth field after it.
     text.rsplit(')').next().unwrap().split_whitespace().nth(12).unwrap().parse().unwrap()
 }
 

@@ -1,4 +1,4 @@
-//! One admitted request until it is over.
+//! One admitted request, until it has ended.
 
 use std::sync::Arc;
 
@@ -6,24 +6,24 @@ use crate::books::Bill;
 use crate::counters::AnsweredItem;
 use crate::routes::Endpoint;
 
-/// Holds a request's place until it is dropped, and sees to it that the request is counted once: as delivered, as lost, as one that got
-/// no answer, or, when it is dropped before any of that, as abandoned by its client.
+/// Holds a request's slot until it is dropped, and counts the request exactly once: as delivered, lost, failed or, if it is dropped before
+/// any of these, as abandoned by its client.
 pub(crate) struct Account {
     endpoint: Arc<Endpoint>,
     model: String,
     item: Option<AnsweredItem>,
-    /// What was generated so far, to be paid whether anybody reads it or not.
+    /// Cost of the tokens generated so far, which are billed even if nobody reads them.
     bill: Bill,
     is_open: bool,
 }
 
 impl Account {
-    /// Of a request that [`crate::limits::Limits`] admitted.
+    /// The account of a request that [`crate::limits::Limits`] admitted.
     pub(crate) fn open(endpoint: Arc<Endpoint>, model: String, item: Option<AnsweredItem>) -> Self {
         Self { endpoint, model, item, bill: Bill::default(), is_open: true }
     }
 
-    /// The model has written its answer, which costs `bill`.
+    /// The model has generated its answer, at the cost of `bill`.
     pub(crate) fn generated(&mut self, bill: Bill) {
         self.bill = bill;
     }
@@ -35,14 +35,14 @@ impl Account {
         }
     }
 
-    /// The answer will not reach its client whole.
+    /// The answer will not reach its client as a whole.
     pub(crate) fn lost(&mut self) {
         if std::mem::take(&mut self.is_open) {
             self.endpoint.tally.lost(&self.model, self.bill);
         }
     }
 
-    /// There is no answer, and nothing to bill.
+    /// The request has failed without an answer, and costs nothing.
     pub(crate) fn failed(&mut self) {
         self.is_open = false;
     }

@@ -1,4 +1,4 @@
-//! The body of an answer: whole, told piece by piece, broken off in the middle, or without an end.
+//! The body of an answer: whole, streamed, broken off in the middle, or endless.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -14,41 +14,41 @@ use crate::trickle::Trickle;
 #[error("the simulation broke the body off")]
 pub struct BrokenOff;
 
-/// What follows the head of an answer.
+/// The body of an answer.
 #[derive(Debug)]
 pub(crate) enum AnswerBody {
-    /// Everything that was declared.
+    /// The whole body.
     Whole(Bytes),
-    /// The beginning of a body whose declared length is `declared` bytes.
+    /// The beginning of a body, whose declared length is `declared` bytes.
     Part {
-        /// What is sent.
+        /// The bytes that are sent.
         sent: Bytes,
         /// The content length.
         declared: u64,
     },
-    /// The beginning was handed to the connection, which still has to flush it.
+    /// The beginning has been passed to the connection, which still has to flush it.
     Flushing {
-        /// Bytes that will never come.
+        /// Number of bytes that are never sent.
         missing: u64,
     },
     /// The next poll breaks the body off.
     Breaking {
-        /// Bytes that will never come.
+        /// Number of bytes that are never sent.
         missing: u64,
     },
-    /// Events, as they are due.
+    /// Events, each at its time.
     Stream(Box<EventStream>),
-    /// No end.
+    /// An endless body.
     Trickle(Box<Trickle>),
 }
 
-/// A body that ends in its middle: its first half, declared as all of it.
+/// A body that breaks off in the middle: its first half, declared with its whole length.
 pub fn first_half(body: &Bytes) -> impl Body<Data = Bytes, Error = BrokenOff> + Send + use<> {
     AnswerBody::first_half_of(body)
 }
 
 impl AnswerBody {
-    /// The first half of `body`, declared as all of it.
+    /// The first half of `body`, declared with its whole length.
     pub(crate) fn first_half_of(body: &Bytes) -> Self {
         Self::Part { sent: body.slice(..body.len() / 2), declared: body.len() as u64 }
     }
@@ -68,7 +68,7 @@ impl Body for AnswerBody {
                 *self = Self::Flushing { missing };
                 Poll::Ready(Some(Ok(Frame::data(sent))))
             }
-            // An error discards what is still buffered; one turn of waiting lets the connection write it out first.
+            // An error discards buffered bytes, so the connection gets a turn to write them first.
             Self::Flushing { missing } => {
                 let missing = *missing;
                 *self = Self::Breaking { missing };

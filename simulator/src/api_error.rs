@@ -1,4 +1,4 @@
-//! Refusals and answers on the wire.
+//! Errors and answers as HTTP responses.
 
 use bytes::Bytes;
 use hyper::{Response, StatusCode, header};
@@ -6,20 +6,20 @@ pub(crate) use regatta_serving::{ApiError, Dialect, json_bytes};
 
 use crate::answer_body::AnswerBody;
 
-/// Marks every answer of a simulated endpoint, so that no result of one can pass for a real provider's.
+/// Header of every answer of a simulated endpoint, so that none can be mistaken for a real provider's.
 pub(crate) const SIMULATED_HEADER: &str = "x-regatta-simulated";
 
-/// 500.
+/// 500: simulated failure of the server.
 pub(crate) fn server_error() -> ApiError {
     ApiError::server_error(StatusCode::INTERNAL_SERVER_ERROR, "simulated server error; try again")
 }
 
-/// 503, or 529 at Anthropic.
+/// 503, or 529 at Anthropic: simulated overload.
 pub(crate) fn overloaded(dialect: Dialect) -> ApiError {
     ApiError::overloaded(dialect, "simulated overload; try again later")
 }
 
-/// The answer that tells `error`.
+/// The response with `error`.
 pub(crate) fn respond_error(error: &ApiError, dialect: Dialect) -> Response<AnswerBody> {
     let mut response = respond(error.status, "application/json", error.body(dialect));
     if let Some(seconds) = error.retry_after_s {
@@ -28,7 +28,7 @@ pub(crate) fn respond_error(error: &ApiError, dialect: Dialect) -> Response<Answ
     response
 }
 
-/// An answer with the headers that all of them share.
+/// A response with the common headers.
 pub(crate) fn respond(status: StatusCode, content_type: &'static str, body: Bytes) -> Response<AnswerBody> {
     let mut response = Response::new(AnswerBody::Whole(body));
     *response.status_mut() = status;

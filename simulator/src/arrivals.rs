@@ -1,4 +1,4 @@
-//! When requests came.
+//! Times of requests.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,29 +8,29 @@ use tokio::time::Instant;
 
 use crate::sliding_minute::{MINUTE, SlidingMinute};
 
-/// Seconds remembered one by one, of the endpoint and of each model; the oldest are forgotten first. An hour of steady load.
+/// Most seconds stored for the endpoint and for each model, the latest ones: an hour of steady load.
 const MAX_SECONDS: usize = 3600;
-/// Requests this close to each other count as one moment: 60,000 moments at most are in a minute.
+/// Resolution of times; a minute has at most 60,000 distinct ones.
 const GRAIN: Duration = Duration::from_millis(1);
 
-/// Requests that came within one second. On the wire a list: `[second, requests, tokens]`.
+/// Requests that arrived within one second. Serialised as a list: `[second, requests, tokens]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "(u32, u64, u64)", into = "(u32, u64, u64)")]
 pub struct Arrivals {
     /// Whole seconds since the first request to the endpoint.
     pub second: u32,
-    /// Requests, whatever became of them.
+    /// Number of requests, with any outcome.
     pub requests: u64,
-    /// Prompt tokens, and generated ones that the answers had or would have had.
+    /// Tokens of the prompts, and of the answers, even of those that were not sent.
     pub tokens: u64,
 }
 
-/// The most that came within any sliding minute, to a millisecond.
+/// The maximum within any sliding minute, with a resolution of a millisecond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct BusiestMinute {
-    /// Requests.
+    /// Maximum number of requests.
     pub requests: u64,
-    /// Prompt and generated tokens; not necessarily in the same minute.
+    /// Maximum number of prompt and generated tokens, not necessarily in the same minute.
     pub tokens: u64,
 }
 
@@ -67,7 +67,7 @@ impl Default for ArrivalLog {
 }
 
 impl ArrivalLog {
-    /// Counts a request of `tokens`, and returns the second of its arrival.
+    /// Counts a request of `tokens`; returns the second of its arrival.
     pub(crate) fn add(&mut self, now: Instant, tokens: u64) -> u32 {
         let first = *self.first.get_or_insert(now);
         self.minute.forget(now);
@@ -79,7 +79,7 @@ impl ArrivalLog {
         second
     }
 
-    /// Whether the first request came a minute before `now` or earlier.
+    /// `true` if the first request arrived at least a minute before `now`.
     pub(crate) fn is_after_first_minute(&self, now: Instant) -> bool {
         self.first.is_some_and(|first| now.duration_since(first) >= MINUTE)
     }
@@ -100,7 +100,7 @@ pub(crate) struct Seconds(VecDeque<Arrivals>);
 impl Seconds {
     pub(crate) fn add(&mut self, second: u32, tokens: u64) {
         match self.0.back_mut() {
-            // Two requests may be counted in the other order than they came in.
+            // Two requests may be counted in the reverse order of their arrival.
             Some(last) if last.second >= second => {
                 last.requests += 1;
                 last.tokens += tokens;

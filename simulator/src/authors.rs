@@ -1,4 +1,4 @@
-//! Who writes the answer to a chat.
+//! Chooses the author of an answer to a chat.
 
 use hyper::HeaderMap;
 use regatta_benchmarks::Persona;
@@ -14,15 +14,15 @@ use crate::routes::Endpoint;
 use crate::said::{tokens, within};
 use crate::session::Session;
 
-/// Where an answer comes from.
+/// The author of an answer.
 enum Author {
     Suite(Session, Persona),
-    /// What a judge or the script has said already.
+    /// The reply of a judge or of the script.
     Said(Option<Session>, Reply),
 }
 
-/// The seed of what `model` of an endpoint with these settings answers in a session. Models draw their mistakes apart, although the session
-/// has one seed for all of them.
+/// The seed of the answers of `model` in a session, at an endpoint with these settings. Models make their mistakes independently, although
+/// a session has one seed for all of them.
 #[must_use]
 pub fn answer_seed(session: SessionSeed, simulation: &Simulation, model: &str) -> SessionSeed {
     let (session, endpoint) = (session.0.to_le_bytes(), simulation.seed.to_le_bytes());
@@ -31,7 +31,7 @@ pub fn answer_seed(session: SessionSeed, simulation: &Simulation, model: &str) -
 }
 
 impl Endpoint {
-    /// What the model of `call` answers.
+    /// Writes the model's answer to `call`.
     pub(crate) fn write(
         &self,
         format: ChatFormat,
@@ -67,7 +67,7 @@ impl Endpoint {
         let model = ChatModel::named(&call.model)?;
         let identity = Identity::read(headers, &call.metadata)?;
         if let ChatModel::Simulated(persona) = model {
-            // A client that does not say where it is asks the same again when it wants another reply.
+            // A client without a session repeats a request if it wants another reply.
             let seed = || SessionSeed::of_digest(digest).of_part(Role::Judge, self.judged.count(*digest));
             if let Some(reply) = identity.judge(&self.suites, &call.request, persona, seed)? {
                 return Ok(Author::Said(None, Reply::said(reply)));
@@ -94,7 +94,7 @@ impl Endpoint {
                     let message = "this endpoint was started without a script; start it with one to ask `scripted`";
                     return Err(ApiError::unknown_model(message));
                 };
-                // A script may speak of items that no served benchmark has.
+                // A script may have items that no served benchmark has.
                 let session = session.ok().flatten();
                 let recognised =
                     session.as_ref().map(|session| self.suites[session.suite].suite.items()[session.item.0 as usize].id.as_str());
@@ -114,9 +114,9 @@ impl Endpoint {
         }
     }
 
-    /// How many of `input` prompt tokens come from the cache.
+    /// Number of the `input` prompt tokens that count as cached.
     fn cached(&self, input: u64) -> u64 {
-        // Token counts are far below 2^53, so the product is exact enough to be rounded down.
+        // Token counts are far below 2^53, so rounding the product down is exact enough.
         (input as f64 * self.simulation.cached_fraction) as u64
     }
 }

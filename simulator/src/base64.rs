@@ -1,4 +1,4 @@
-//! Base64 of vectors: the `encoding_format` that OpenAI's own clients ask for.
+//! Base64 of vectors, the `encoding_format` that OpenAI's own clients request.
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 

@@ -1,4 +1,4 @@
-//! What the endpoint bills.
+//! Billing of the endpoint.
 
 use jiff::Timestamp;
 use regatta_proto::{Circumstances, Money, Usage};
@@ -8,28 +8,28 @@ use serde::{Deserialize, Serialize};
 use crate::draft::Draft;
 use crate::routes::Endpoint;
 
-/// What served every answer of chat completions.
+/// The `system_fingerprint` of all chat completions.
 const FINGERPRINT: &str = "regatta-simulated";
 
-/// What one answer costs.
+/// Usage and cost of one answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Bill {
     pub(crate) usage: Usage,
-    /// `None` when the model has no price.
+    /// `None` if the model has no price.
     pub(crate) cost: Option<Money>,
 }
 
-/// What was billed, in nano-dollars: the sum over answers, each priced and rounded on its own.
+/// Billed money in nano-dollars: the sum over answers, each priced and rounded by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct BilledNanodollars {
-    /// For whole answers.
+    /// Cost of whole answers.
     pub delivered: Money,
-    /// For answers that were generated but did not reach anybody whole.
+    /// Cost of answers that were generated but did not reach a client as a whole.
     pub lost: Money,
 }
 
 impl Endpoint {
-    /// The bill of an answer that began `at`; `variant` is how it is served, if that has a price of its own.
+    /// The bill of an answer that began at the time `at`. `variant` is its service tier, if that has a price of its own.
     pub(crate) fn bill(&self, draft: &Draft, variant: Option<&str>, at: Timestamp) -> Bill {
         let usage = draft.usage;
         let price = self.simulation.prices.get(&draft.model);
@@ -37,7 +37,7 @@ impl Endpoint {
         Bill { usage, cost }
     }
 
-    /// What is added to an answer that costs `bill`.
+    /// The stamp of an answer that costs `bill`.
     pub(crate) fn stamp(&self, id: String, bill: Bill) -> Stamp {
         let cost = bill.cost.filter(|_| self.simulation.report_cost);
         Stamp { id, created: self.created, cost: cost.map(Money::dollars), fingerprint: Some(FINGERPRINT) }

@@ -1,4 +1,4 @@
-//! What an endpoint itself counted: the other side of a client's books.
+//! Counters of an endpoint, to compare a client's records with.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,61 +14,62 @@ use crate::faults::Fault;
 use crate::limits::Limit;
 use crate::session::ServedSuite;
 
-/// Most model names counted one by one; further ones are counted as `(others)`. Any `noisy-P` is a name.
+/// Most model names with counts of their own; others are counted as `(others)`, because `noisy-P` has any number of names.
 const MAX_MODELS: usize = 256;
 const OTHERS: &str = "(others)";
 
-/// What the endpoint counted since it started. A request is either refused, or counted by model and then as faulty or answered once
-/// it is over. A slow one is faulty and then answered; one whose client went away is abandoned, whether it was faulty or not.
+/// Counts since the endpoint started. A request is either refused, or counted by model and then, when it has ended, as faulty or answered.
+/// A slow one is faulty and then answered; one whose client disconnected is abandoned, faulty or not.
 ///
-/// The requests of a batch are counted when it is worked off, and by themselves in `batches`; limits and arrivals are not about them.
+/// The requests of a batch are counted when it is processed, and also in `batches`; limits and arrivals do not include them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counters {
     /// Requests that a model could answer, by model.
     pub requests: BTreeMap<String, u64>,
-    /// Requests refused with a 4xx because they were at fault themselves.
+    /// Requests refused with a 4xx because of their own content.
     pub refused: u64,
-    /// Requests whose client went away before the answer, or before its end.
+    /// Requests whose client disconnected before the end of the answer.
     pub abandoned: u64,
-    /// Faults, by name of the spec, and the limits (`requests_per_minute`, `tokens_per_minute`, `concurrency`) for requests over
-    /// them; zero-initialised.
+    /// Faults by their name in the spec; and requests over a limit by the name of the limit (`requests_per_minute`, `tokens_per_minute`,
+    /// `concurrency`). Initialised with zeros.
     pub faults: BTreeMap<String, u64>,
     /// Whole answers sent, by model.
     pub answered: BTreeMap<String, u64>,
     /// Tokens of whole answers.
     pub delivered: Usage,
-    /// Tokens of answers that were generated but broke off or had nobody left to read them. A real provider bills them too.
+    /// Tokens of answers that were generated but broke off, or whose client had disconnected. A real provider bills them too.
     pub lost: Usage,
-    /// What the tokens of `delivered` and `lost` cost, by model. Models without a price are not listed: what they cost is unknown.
+    /// Cost of the tokens in `delivered` and `lost`, by model. Models without a price are not listed, because their cost is unknown.
     pub billed_nanodollars: BTreeMap<String, BilledNanodollars>,
     /// Whole answers of simulated models, by benchmark and item.
     pub answers: BTreeMap<BenchmarkName, BTreeMap<ItemId, u64>>,
-    /// Most requests and most tokens that came within any sliding minute, those over a limit included.
+    /// Most requests and most tokens that arrived within any sliding minute, including those over a limit.
     pub busiest_minute: BusiestMinute,
-    /// Most requests worked on at once.
+    /// Most requests in progress at the same time.
     pub most_in_flight: u32,
-    /// Requests that came in each second, those over a limit included; the latest 3600 seconds with any.
+    /// Requests that arrived in each second, including those over a limit; the latest 3600 seconds with any.
     pub arrivals: Vec<Arrivals>,
-    /// The same by model. Seconds are counted from the first request to the endpoint, whatever its model.
+    /// The same by model. Seconds count from the first request to the endpoint, of any model.
     pub arrivals_by_model: BTreeMap<String, Vec<Arrivals>>,
     /// Batches and their requests.
     pub batches: BatchCounters,
-    /// Requests over a limit that came a minute or more after the first request to the endpoint: whoever keeps to the limits has none.
+    /// Requests over a limit that arrived at least a minute after the first request to the endpoint. A client that keeps to the limits has
+    /// none.
     pub over_limit_after_first_minute: u64,
 }
 
-/// Batches and how their requests ended.
+/// Batches, and their requests by end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct BatchCounters {
-    /// Batches taken in.
+    /// Batches created.
     pub created: u64,
     /// Requests answered.
     pub answered: u64,
-    /// Requests that failed, because they drew it or were at fault themselves.
+    /// Requests that failed, as a drawn fault or because of their content.
     pub failed: u64,
     /// Requests that expired.
     pub expired: u64,
-    /// Requests of batches that were cancelled first.
+    /// Requests of batches that were cancelled before.
     pub cancelled: u64,
 }
 
@@ -85,7 +86,7 @@ impl Counters {
         self.answered.values().sum()
     }
 
-    /// Everything a real provider would bill: delivered and lost tokens.
+    /// Tokens that a real provider would bill: delivered and lost ones.
     #[must_use]
     pub fn billed(&self) -> Usage {
         let mut sum = self.delivered;
@@ -93,7 +94,7 @@ impl Counters {
         sum
     }
 
-    /// What all models with a price billed together.
+    /// Money billed by all models with a price.
     #[must_use]
     pub fn total_billed(&self) -> BilledNanodollars {
         let mut sum = BilledNanodollars::default();
@@ -105,10 +106,10 @@ impl Counters {
     }
 }
 
-/// The item of an answer: positions of suite and item.
+/// The item of an answer: positions of the suite and of the item.
 pub(crate) type AnsweredItem = (usize, ItemIndex);
 
-/// Counts while requests are served.
+/// Counters that are updated while requests are served.
 #[derive(Debug, Default)]
 pub(crate) struct Tally(Mutex<Counts>);
 
@@ -161,7 +162,7 @@ impl Tally {
         self.counts().refused += 1;
     }
 
-    /// A request of `tokens` came at `now`.
+    /// Counts a request of `tokens` that arrived at `now`.
     pub(crate) fn requested(&self, model: &str, tokens: u64, now: Instant) {
         let mut counts = self.counts();
         let second = counts.arrivals.add(now, tokens);
@@ -170,7 +171,7 @@ impl Tally {
         model.arrivals.add(second, tokens);
     }
 
-    /// A request of a batch is worked on.
+    /// Counts a request of a batch.
     pub(crate) fn requested_in_batch(&self, model: &str) {
         self.counts().model(model).requests += 1;
     }

@@ -1,4 +1,4 @@
-//! From an answer that could be given to what the client gets: limits, faults, latency, and the books.
+//! Delivers a possible answer to the client, subject to limits, faults and latency, and counts it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ const GARBAGE: &[u8] = b"<html><head><title>upstream connect error</title></head
 pub struct Dropped;
 
 impl Endpoint {
-    /// Delivers `draft`, or the fault that `request` drew instead.
+    /// Delivers `draft`, or the fault that was drawn for `request`.
     pub(crate) async fn deliver(
         self: &Arc<Self>,
         draft: Draft,
@@ -52,7 +52,7 @@ impl Endpoint {
         Ok(response)
     }
 
-    /// Lets the fate of an admitted request take its course.
+    /// Delivers an admitted request according to its fate.
     async fn play(self: &Arc<Self>, draft: Draft, request: &Digest) -> Result<Response<AnswerBody>, Dropped> {
         let mut account = Account::open(Arc::clone(self), draft.model.clone(), draft.item);
         let occurrence = self.seen.count(*request);
@@ -86,7 +86,7 @@ impl Endpoint {
                 return Ok(self.answer(account, draft, fault, delay, id).await);
             }
         };
-        // Being turned away is quick; failing takes as long as answering.
+        // A refusal is quick; a failure takes as long as an answer.
         if !matches!(fault, Some(Fault::RateLimited | Fault::RateLimitedWithRetryAfter | Fault::Overloaded)) {
             wait(latency).await;
         }
@@ -94,7 +94,7 @@ impl Endpoint {
         Ok(respond_error(&error, dialect))
     }
 
-    /// Answers after `delay`, and the time that the fault and, of an answer in one piece, the generation take.
+    /// Answers after `delay`, plus the time of the fault and, for an answer in one piece, of the generation.
     async fn answer(
         &self,
         mut account: Account,
@@ -138,7 +138,7 @@ impl Endpoint {
     }
 }
 
-/// An answer in one piece.
+/// The response with the whole answer.
 fn whole(mut account: Account, fault: Option<Fault>, body: Bytes) -> Response<AnswerBody> {
     let mut response = respond(StatusCode::OK, "application/json", Bytes::new());
     *response.body_mut() = match fault {
@@ -158,7 +158,7 @@ fn whole(mut account: Account, fault: Option<Fault>, body: Bytes) -> Response<An
     response
 }
 
-/// Waits. When the client goes away meanwhile, the connection drops the request's future, and with it its account.
+/// Waits. If the client disconnects meanwhile, the connection drops the request's future, and its account with it.
 async fn wait(duration: Duration) {
     if !duration.is_zero() {
         tokio::time::sleep(duration).await;

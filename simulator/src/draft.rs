@@ -1,4 +1,4 @@
-//! An answer that could be given, before it is known whether and as what it is delivered.
+//! A possible answer, before faults and limits decide its delivery.
 
 use bytes::Bytes;
 use regatta_proto::{Reply, Usage};
@@ -8,29 +8,29 @@ use crate::counters::AnsweredItem;
 use crate::formats::embeddings::Encoding;
 use crate::formats::{Format, embeddings};
 
-/// What a model answers, without what depends on the delivery.
+/// A model's answer, without the parts that depend on the delivery.
 #[derive(Debug)]
 pub(crate) struct Draft {
     pub(crate) format: Format,
     pub(crate) model: String,
     pub(crate) usage: Usage,
     pub(crate) item: Option<AnsweredItem>,
-    /// How to stream it, if at all; only chats are streamed.
+    /// Options of the stream; `None` for a whole answer. Only chats are streamed.
     pub(crate) streaming: Option<Streaming>,
     pub(crate) content: Content,
 }
 
-/// What it says.
+/// Content of an answer.
 #[derive(Debug)]
 pub(crate) enum Content {
-    /// Of a chat.
+    /// The reply of a chat model.
     Said { format: ChatFormat, reply: Reply },
-    /// Texts to embed.
+    /// Vectors of texts.
     Vectors { texts: Vec<String>, encoding: Encoding },
 }
 
 impl Draft {
-    /// The whole answer, as JSON.
+    /// The whole answer as JSON.
     pub(crate) fn whole(&self, stamp: &Stamp) -> Bytes {
         match &self.content {
             Content::Said { format, reply } => self.answer(reply, stamp).whole(*format),
@@ -38,7 +38,7 @@ impl Draft {
         }
     }
 
-    /// The answer in pieces: who tells them, and what is told. `None` when the answer is to be given whole.
+    /// The SSE encoder and the reply that it writes; `None` if the answer is to be sent whole.
     pub(crate) fn narrated(&self, stamp: &Stamp) -> Option<(Box<dyn Narrator>, &Reply)> {
         let (Some(streaming), Content::Said { format, reply }) = (self.streaming, &self.content) else {
             return None;

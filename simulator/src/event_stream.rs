@@ -1,4 +1,4 @@
-//! An answer told piece by piece, at the pace of the model.
+//! An answer that is streamed at the pace of the model.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -16,44 +16,44 @@ use crate::account::Account;
 use crate::api_error::server_error;
 use crate::tokens::CHARACTERS_PER_TOKEN;
 
-/// Most pieces of an answer; those of a longer answer have several tokens each.
+/// Most pieces of an answer; the pieces of a longer answer have several tokens each.
 const MAX_PIECES: u64 = 512;
 
-/// How a stream ends.
+/// The end of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// With the whole answer.
+    /// The whole answer is sent.
     Whole,
-    /// With an error, after half of it.
+    /// An error is sent after half of the answer.
     Error,
-    /// As if it were whole, after half of it.
+    /// The stream ends regularly after half of the answer.
     Cut,
-    /// With its connection, after half of it.
+    /// The connection breaks after half of the answer.
     Broken,
 }
 
-/// What comes next of a stream.
+/// The next step of a stream.
 #[derive(Debug)]
 pub(crate) enum Next {
     /// One or several events.
     Events(Bytes),
-    /// The stream is over.
+    /// The stream has ended.
     End,
     /// The connection breaks.
     Break,
 }
 
-/// The events of one answer. The first token is due at once: whoever makes a stream has waited for it.
+/// The events of one answer. The first token is due at once, because the caller has waited for it.
 pub(crate) struct EventStream {
     narrator: Box<dyn Narrator>,
-    /// Until the stream is over.
+    /// The request's account; `None` after the end of the stream.
     account: Option<Account>,
     reply: Reply,
     ending: Ending,
     stage: Stage,
-    /// What is still to be told before the ending.
+    /// The remaining steps before the end.
     moves: VecDeque<Move>,
-    /// Bytes of the text that were told.
+    /// Bytes of the text that have been sent.
     told: usize,
     pause: Duration,
     due: Instant,
@@ -66,17 +66,17 @@ enum Stage {
     Over,
 }
 
-/// A step of telling an answer.
+/// A step of sending an answer.
 #[derive(Debug, PartialEq, Eq)]
 enum Move {
     Begin(Part),
-    /// These bytes of it, once they are due.
+    /// These bytes of the part, when they are due.
     Piece(Part, Range<usize>),
     End(Part),
 }
 
 impl EventStream {
-    /// Tells `reply` as `narrator` does, with `pause` from one token to the next.
+    /// Streams `reply` through `narrator`, with `pause` between tokens.
     pub(crate) fn new(
         narrator: Box<dyn Narrator>,
         account: Account,
@@ -107,7 +107,7 @@ impl EventStream {
         }
     }
 
-    /// What comes next, once it is due.
+    /// The next step, when it is due.
     pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
         let mut out = Vec::new();
         match self.stage {
@@ -129,7 +129,7 @@ impl EventStream {
         Poll::Ready(Next::Events(out.into()))
     }
 
-    /// Tells what comes next, up to the first piece that is not due at `now` (any piece: `None`).
+    /// Writes the due steps, up to the first piece that is not due at `now` (`None`: up to the first piece).
     fn tell(&mut self, now: Option<Instant>, out: &mut Vec<u8>) {
         while let Some(next) = self.moves.front() {
             match next {
@@ -151,7 +151,7 @@ impl EventStream {
 
     fn finish(&mut self) -> Next {
         let mut out = Vec::new();
-        // Dropped here, before the client can see the end, so that it finds its place free.
+        // Dropped before the client can see the end, so that the client finds its slot free.
         let account = self.account.take();
         match self.ending {
             Ending::Whole => {
@@ -192,7 +192,7 @@ impl std::fmt::Debug for EventStream {
     }
 }
 
-/// How `reply` is told in pieces of so many characters: all of it, or so many characters and then no more.
+/// The steps of `reply`, in pieces of `characters_a_piece`: all of it, or only the first `limit` characters.
 fn moves(reply: &Reply, characters_a_piece: usize, limit: Option<usize>) -> VecDeque<Move> {
     let mut moves = VecDeque::new();
     let mut left = limit.unwrap_or(usize::MAX);
@@ -216,7 +216,7 @@ fn moves(reply: &Reply, characters_a_piece: usize, limit: Option<usize>) -> VecD
     moves
 }
 
-/// Where the `n`-th character of `text` begins, or the text ends.
+/// Position of the `n`-th character of `text`, or of the end of the text.
 fn nth_character(text: &str, n: usize) -> usize {
     text.char_indices().nth(n).map_or(text.len(), |(at, _)| at)
 }

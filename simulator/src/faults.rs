@@ -1,4 +1,4 @@
-//! What goes wrong with a request, and how long it takes: drawn from the simulation's seed and the request itself.
+//! Faults and latencies of requests, drawn from the simulation's seed and the request itself.
 
 use std::f64::consts::TAU;
 use std::time::Duration;
@@ -7,10 +7,10 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use regatta_proto::{Digest, Faults, Latency, SimulatedBatches, Simulation};
 
-/// Longest simulated delay; keeps an absurd spread from hanging a run for ever.
+/// Longest simulated delay, so that an extreme spread does not hang a run.
 const LONGEST_DELAY: Duration = Duration::from_secs(3600);
 
-/// One way to go wrong; the names are the fields of [`Faults`].
+/// A kind of fault; the names are the fields of [`Faults`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// 429.
@@ -23,17 +23,17 @@ pub enum Fault {
     Dropped,
     /// The connection ends within the body.
     Truncated,
-    /// The answer takes far longer than others.
+    /// The answer takes much longer than others.
     Slow,
-    /// A body that is no answer.
+    /// The body is no answer.
     Garbage,
     /// An error object under status 200.
     ErrorIn200,
-    /// An error event within a stream.
+    /// The stream has an error event.
     StreamError,
-    /// A stream that ends before its last event.
+    /// The stream ends before its last event.
     StreamCut,
-    /// A body without an end.
+    /// The body never ends.
     SlowLoris,
     /// 503, or 529 in Anthropic's format.
     Overloaded,
@@ -92,7 +92,7 @@ impl Fault {
         }
     }
 
-    /// Whether it can only befall answers that are streamed.
+    /// `true` if the fault only affects streamed answers.
     pub const fn needs_stream(self) -> bool {
         matches!(self, Self::StreamError | Self::StreamCut)
     }
@@ -101,7 +101,7 @@ impl Fault {
 /// The fate of one request.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fate {
-    /// What goes wrong.
+    /// The fault; `None` if the request is answered normally.
     pub fault: Option<Fault>,
     /// Time to answer, without the time per generated token.
     pub latency: Duration,
@@ -110,7 +110,7 @@ pub struct Fate {
 }
 
 impl Fate {
-    /// Draws the fate of the `occurrence`-th sending of `request`.
+    /// Draws the fate of the `occurrence`-th time that `request` is sent.
     pub fn draw(simulation: &Simulation, request: &Digest, occurrence: u32) -> Self {
         let is_flawless = Fault::ALL.iter().all(|fault| fault.probability(&simulation.faults) == 0.0);
         if is_flawless && !is_random(&simulation.latency) {
@@ -121,7 +121,7 @@ impl Fate {
         Self::with_latency(fault, &simulation.latency, draw_delay(&simulation.latency, &mut rng))
     }
 
-    /// A fate whose times are `delay` times their medians.
+    /// A fate with `delay` times the median latencies.
     fn with_latency(fault: Option<Fault>, latency: &Latency, delay: f64) -> Self {
         let median = latency.median_ms;
         let first_token = latency.first_token_ms.unwrap_or(median);
@@ -129,14 +129,14 @@ impl Fate {
     }
 }
 
-/// What befalls one request of a batch.
+/// The fault of one request of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LineFault {
     Failed,
     Expired,
 }
 
-/// Draws what befalls the `occurrence`-th sending of `request` in a batch.
+/// Draws the fault of the `occurrence`-th time that `request` is sent in a batch.
 pub(crate) fn draw_line_fault(simulation: &Simulation, request: &Digest, occurrence: u32) -> Option<LineFault> {
     let SimulatedBatches { failed, expired, .. } = simulation.batch;
     if failed == 0.0 && expired == 0.0 {
@@ -149,13 +149,13 @@ pub(crate) fn draw_line_fault(simulation: &Simulation, request: &Digest, occurre
     }
 }
 
-/// The randomness of one sending of one request, of which `purpose` needs its own.
+/// The random generator of one sending of a request; each `purpose` has its own.
 fn generator(purpose: &[u8], seed: u64, request: &Digest, occurrence: u32) -> ChaCha8Rng {
     let parts = [purpose, &seed.to_le_bytes(), request.bytes(), &occurrence.to_le_bytes()];
     ChaCha8Rng::from_seed(*Digest::of_parts(parts).bytes())
 }
 
-/// Time that generating `tokens` takes.
+/// Time to generate `tokens`.
 pub(crate) fn generation_time(latency: &Latency, tokens: u64) -> Duration {
     // Token counts are far below 2^53.
     milliseconds(latency.per_token_ms * tokens as f64)
@@ -174,7 +174,7 @@ fn is_random(latency: &Latency) -> bool {
     is_delayed && latency.spread > 0.0 && latency.spread != 1.0
 }
 
-/// How many times the median a delay is.
+/// Factor between a delay and its median.
 fn draw_delay(latency: &Latency, rng: &mut ChaCha8Rng) -> f64 {
     if !is_random(latency) {
         return 1.0;

@@ -1,4 +1,4 @@
-//! Who a request says it is: in its headers, or, where it can have none (as a line of a batch), in the metadata of its body.
+//! Identifies the session of a request, by its headers or, if it has none (like a line of a batch), by the metadata in its body.
 //!
 //! | header | key of `metadata` | |
 //! |---|---|---|
@@ -10,8 +10,8 @@
 //! | `x-regatta-member` | `regatta_member` | member of the agent's team that speaks, where it is a team |
 //! | `x-regatta-seed` | `regatta_seed` | seed of the answer |
 //!
-//! OpenAI's formats have the keys in `metadata` itself, Anthropic's as a JSON object written as text into `metadata.user_id`, the only
-//! field that it has there. A header goes before its key.
+//! OpenAI's formats have the keys in `metadata` itself; Anthropic's have them as a JSON object, written as text into `metadata.user_id`,
+//! its only field there. A header takes precedence over its key.
 
 use hyper::HeaderMap;
 use regatta_proto::{Digest, MemberName, Role, Setting};
@@ -27,12 +27,12 @@ const TRIAL: &str = "x-regatta-trial";
 const SEED: &str = "x-regatta-seed";
 const ROLE: &str = "x-regatta-role";
 const MEMBER: &str = "x-regatta-member";
-/// What a session's headers are called.
+/// Names of the session's headers.
 const HEADERS: [&str; 5] = [BENCHMARK, SETTING, ITEM, TRIAL, SEED];
-/// The field of a body that may take their place.
+/// The field of a body that may replace them.
 const METADATA: &str = "metadata";
 
-/// What a request says about its session, decoded but not yet looked up.
+/// The session as a request names it, decoded but not looked up yet.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Identity {
     pub(crate) benchmark: Option<String>,
@@ -44,7 +44,7 @@ pub(crate) struct Identity {
     pub(crate) seed: Option<u64>,
 }
 
-/// What the body of a request says about its session.
+/// The session as the body of a request names it.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(crate) struct Metadata {
@@ -57,12 +57,12 @@ pub(crate) struct Metadata {
     regatta_seed: Option<Field>,
 }
 
-/// A text; or a number, because not everybody writes those as texts.
+/// A text, or a number, because some clients write numbers.
 #[derive(Debug, PartialEq, Eq)]
 struct Field(String);
 
 impl Metadata {
-    /// From `metadata` as it was written: an object with our keys among others, or a text that may be one.
+    /// Reads `metadata` as it was written: an object with our keys among others, or a text that may be such an object.
     pub(crate) fn from_json(json: &str) -> Result<Self, ApiError> {
         let failed = |error| {
             ApiError::bad_request(Some(METADATA), format!("failed to read `{METADATA}` of the request: {error}"))
@@ -73,14 +73,14 @@ impl Metadata {
         serde_json::from_str::<String>(json).map(|text| Self::from_text(&text)).map_err(failed)
     }
 
-    /// From a text that may be a JSON object of ours. Anything else says nothing about the session.
+    /// Reads a text that may be a JSON object of ours; any other text names no session.
     pub(crate) fn from_text(text: &str) -> Self {
         if text.starts_with('{') { serde_json::from_str(text).unwrap_or_default() } else { Self::default() }
     }
 }
 
 impl Identity {
-    /// What `headers` and `metadata` say.
+    /// Reads `headers` and `metadata`.
     pub(crate) fn read(headers: &HeaderMap, metadata: &Metadata) -> Result<Self, ApiError> {
         let item = match (text(headers, ITEM)?, &metadata.regatta_item) {
             (Some(encoded), _) => Some(percent_decoded(ITEM, encoded)?),
@@ -98,15 +98,15 @@ impl Identity {
     }
 }
 
-/// Everything that makes two requests the same one: route, session and body.
+/// Identifies a request by route, session and body; equal requests have equal digests.
 pub(crate) fn request_digest(route: &str, headers: &HeaderMap, body: &[u8]) -> Digest {
     let session = HEADERS.iter().map(|name| headers.get(*name).map_or(&[][..], |value| value.as_bytes()));
-    // Said only where it is not the agent's, or one of its team's, so that nothing else draws another fault for it.
+    // Included only if it is not the agent or if it is a member of a team, so that other requests draw the same faults as without it.
     let speaker = [ROLE, MEMBER].into_iter().filter_map(|name| headers.get(name)).map(|value| value.as_bytes());
     Digest::of_parts([route.as_bytes()].into_iter().chain(session).chain(speaker).chain([body]))
 }
 
-/// The value of a header, or else what the metadata says instead.
+/// The value of a header or, without one, of the metadata.
 fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(
     headers: &HeaderMap,
     name: &'static str,

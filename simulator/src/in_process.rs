@@ -1,4 +1,4 @@
-//! A simulated endpoint without a network, for those in whose process it lives.
+//! A simulated endpoint without a network, within the client's process.
 
 use std::fmt;
 use std::pin::pin;
@@ -18,19 +18,20 @@ use crate::routes::Endpoint;
 use crate::server::{Config, StartError};
 use crate::session::ServedSuite;
 
-/// A simulated endpoint that is called instead of connected to; clones share it. Answers come whole, when their last byte would have come.
+/// A simulated endpoint that is called instead of connected to; clones share it. Answers are returned whole, at the time of their last
+/// byte.
 #[derive(Clone)]
 pub struct InProcess {
     endpoint: Arc<Endpoint>,
-    /// Batches are given up with the last clone.
+    /// Batches are aborted with the last clone.
     _open: Arc<DropGuard>,
 }
 
 impl InProcess {
-    /// The endpoint of `config`, which listens nowhere.
+    /// Creates the endpoint of `config`, without a port.
     ///
     /// # Errors
-    /// When the simulation is impossible.
+    /// When the simulation's settings are invalid.
     pub fn new(config: Config) -> Result<Self, StartError> {
         let Config { listen: _, simulation, suites, script, clock } = config;
         simulation.check().map_err(|(field, problem)| StartError::Simulation { field, problem })?;
@@ -41,7 +42,7 @@ impl InProcess {
         Ok(Self { endpoint, _open: Arc::new(open.drop_guard()) })
     }
 
-    /// What it counted so far.
+    /// Counts since the start.
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.endpoint.counters()
@@ -50,7 +51,7 @@ impl InProcess {
     /// Answers one request.
     ///
     /// # Errors
-    /// When the simulation drops the connection, before or within its answer.
+    /// When the simulation drops the connection, before or during its answer.
     pub async fn answer<B>(&self, request: Request<B>) -> Result<Response<Bytes>, Dropped>
     where
         B: Body<Data = Bytes, Error: fmt::Display>,

@@ -1,4 +1,4 @@
-//! A lexical embedding: texts that share words and letter groups are close. It knows nothing of meaning, but it is fast, needs no
+//! A lexical embedding, in which texts that share words and letter groups are close. It does not capture meaning, but is fast, needs no
 //! files, and never changes.
 
 /// Length of every vector.
@@ -42,13 +42,13 @@ pub fn embed(text: &str) -> [f32; LEXICAL_DIMENSIONS] {
     vector
 }
 
-/// The low bits choose the dimension, another one the sign, so that collisions cancel instead of adding up.
+/// The low bits select the dimension, and another bit the sign, so that collisions cancel instead of adding up.
 fn add(vector: &mut [f32; LEXICAL_DIMENSIONS], hash: u64, weight: f32) {
     let dimension = (hash % LEXICAL_DIMENSIONS as u64) as usize;
     vector[dimension] += if hash & (1 << 40) == 0 { weight } else { -weight };
 }
 
-/// FNV-1a with a final mix, because its low bits alone are poor. Parts end with a byte that no text contains.
+/// FNV-1a with a final mix, because its low bits alone are poor. Each part ends with a byte that no text contains.
 fn hash<const N: usize>(kind: u8, parts: [&[u8]; N]) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
     let mut hash = step(0xcbf2_9ce4_8422_2325, &kind);

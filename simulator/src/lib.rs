@@ -1,10 +1,10 @@
-//! Simulated endpoints that answer every benchmark without a network.
+//! Simulated endpoints, which answer every benchmark without a network.
 //!
-//! A [`SimulatedEndpoint`] speaks the wire formats of OpenAI and Anthropic over HTTP, streamed, one by one and in batches, so that
-//! everything between a worker and its provider is exercised: connections, limits, retries, accounting. Its chat models are `oracle`
-//! (answers with the gold), `noisy-P` (the gold, perturbed with probability P) and `scripted` (answers from a [`Script`]); its embedding
-//! model is `lexical`. Latency and faults follow a [`regatta_proto::Simulation`] and derive from its seed and the request, so that a run
-//! can be repeated. What came, what was answered and what that costs is counted ([`Counters`], also at `/simulator/counters`).
+//! A [`SimulatedEndpoint`] has the wire formats of OpenAI and Anthropic over HTTP, streamed, single and in batches, so that everything
+//! between a worker and its provider is exercised: connections, limits, retries, accounting. Its chat models are `oracle` (answers with the
+//! gold), `noisy-P` (the gold, perturbed with probability P) and `scripted` (answers from a [`Script`]); its embedding model is `lexical`.
+//! Latency and faults follow a [`regatta_proto::Simulation`] and derive from its seed and the request, so that a run can be repeated.
+//! Requests, answers and costs are counted ([`Counters`], also at `/simulator/counters`).
 //!
 //! Simulated apps and tool servers are a crate of their own, `toolservers`.
 //!

@@ -1,4 +1,4 @@
-//! What may be asked at once and in a minute.
+//! Limits of concurrent requests, and of requests and tokens per minute.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,10 +10,10 @@ use tokio::time::Instant;
 use crate::api_error::ApiError;
 use crate::sliding_minute::{MINUTE, SlidingMinute};
 
-/// When to come back after too many requests at once: nobody knows when one of them ends.
+/// Advised wait after too many concurrent requests, because the end of a request is not known in advance.
 const CONCURRENCY_PAUSE: Duration = Duration::from_secs(1);
 
-/// The limits of an endpoint, and what is used of them. Requests that were refused use nothing.
+/// The limits of an endpoint, and their current use. Refused requests use nothing.
 #[derive(Debug)]
 pub(crate) struct Limits {
     requests: Option<u64>,
@@ -32,27 +32,27 @@ pub(crate) enum Limit {
     Concurrency,
 }
 
-/// Why a request is not admitted.
+/// Reason why a request is not admitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Excess {
     pub(crate) limit: Limit,
-    /// Time until a request like this one would be admitted; `None` when none ever is.
+    /// Time until a request like this one would be admitted; `None` if none ever is.
     pub(crate) wait: Option<Duration>,
 }
 
-/// What is left of the limits per minute.
+/// The remaining parts of the limits per minute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Standing {
     pub(crate) requests: Option<Meter>,
     pub(crate) tokens: Option<Meter>,
 }
 
-/// What is left of one limit per minute.
+/// The remaining part of one limit per minute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Meter {
     pub(crate) limit: u64,
     pub(crate) remaining: u64,
-    /// Time until all of it is there again, if no request comes in between.
+    /// Time until the whole limit is available again, if no request arrives meanwhile.
     pub(crate) reset: Duration,
 }
 
@@ -80,10 +80,10 @@ impl Limits {
         }
     }
 
-    /// Admits a request of `tokens` at `now`; whoever is admitted has to [`Self::leave`].
+    /// Admits a request of `tokens` at `now`; the caller must call [`Self::leave`] at its end.
     ///
     /// # Errors
-    /// With the limit that is in the way.
+    /// The limit that is exceeded.
     pub(crate) fn admit(&self, now: Instant, tokens: u64) -> Result<(), Excess> {
         let mut minute = (self.requests.is_some() || self.tokens.is_some()).then(|| self.minute());
         if let Some(minute) = &mut minute {
@@ -111,17 +111,17 @@ impl Limits {
         Ok(())
     }
 
-    /// An admitted request is over.
+    /// Ends an admitted request.
     pub(crate) fn leave(&self) {
         self.in_flight.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Most admitted requests at once so far.
+    /// Most admitted requests at the same time so far.
     pub(crate) fn most_in_flight(&self) -> u32 {
         self.most_in_flight.load(Ordering::Relaxed)
     }
 
-    /// What is left at `now`.
+    /// The remaining limits at `now`.
     pub(crate) fn standing(&self, now: Instant) -> Standing {
         let mut minute = self.minute();
         minute.forget(now);
@@ -139,7 +139,7 @@ impl Limits {
 }
 
 impl Excess {
-    /// What the client is told.
+    /// The error for the client.
     pub(crate) fn into_error(self) -> ApiError {
         let seconds = self.wait.map(|wait| wait.as_secs() + u64::from(wait.subsec_nanos() > 0));
         let (kind, what) = match self.limit {

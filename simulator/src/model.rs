@@ -5,24 +5,24 @@ use serde::Serialize;
 
 use crate::api_error::ApiError;
 
-/// Embedding model.
+/// Name of the embedding model.
 pub(crate) const LEXICAL: &str = "lexical";
-/// Chat model that answers from a script.
+/// Name of the chat model that answers from a script.
 pub(crate) const SCRIPTED: &str = "scripted";
 const ORACLE: &str = "oracle";
 const NOISY_PREFIX: &str = "noisy-";
 
-/// Who answers a chat request.
+/// A chat model.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum ChatModel {
-    /// The benchmark itself.
+    /// The benchmark simulates the answer.
     Simulated(Persona),
-    /// The script.
+    /// The script has the answer.
     Scripted,
 }
 
 impl ChatModel {
-    /// The chat model called `name`.
+    /// The chat model with the name `name`.
     pub(crate) fn named(name: &str) -> Result<Self, ApiError> {
         match name {
             ORACLE => return Ok(Self::Simulated(Persona::Oracle)),
@@ -44,7 +44,7 @@ impl ChatModel {
     }
 }
 
-/// Refuses every embedding model but ours.
+/// Refuses every embedding model but `lexical`.
 pub(crate) fn check_embedding_model(name: &str) -> Result<(), ApiError> {
     if name == LEXICAL {
         return Ok(());
@@ -63,7 +63,7 @@ fn unknown(name: &str) -> ApiError {
     ))
 }
 
-/// `GET /v1/models`. Of the continuum of noisy models some examples are listed.
+/// The answer to `GET /v1/models`, with some examples of the noisy models.
 #[derive(Debug, Serialize)]
 pub(crate) struct ModelList {
     object: &'static str,
@@ -79,7 +79,7 @@ struct ModelEntry {
 }
 
 impl ModelList {
-    /// The list, with the second since 1970 that every answer carries.
+    /// The list, with the `created` time of every answer.
     pub(crate) fn new(has_script: bool, created: i64) -> Self {
         let names = [ORACLE, "noisy-0.1", "noisy-0.2", "noisy-0.5"]
             .into_iter()

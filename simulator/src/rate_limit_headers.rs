@@ -1,4 +1,4 @@
-//! What providers tell of their limits per minute with every answer.
+//! Headers of providers about their limits per minute, which every answer has.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -9,8 +9,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::limits::{Meter, Standing};
 
-/// OpenAI: `x-ratelimit-limit-requests`, `-remaining-requests` and `-reset-requests`, and the same of tokens. A reset is the time until
-/// the limit is whole again, as `1s` or `6m0s` ("Rate limits" in OpenAI's guides).
+/// OpenAI: `x-ratelimit-limit-requests`, `-remaining-requests` and `-reset-requests`, and the same for tokens. A reset is the time until
+/// the whole limit is available again, as in `1s` or `6m0s` ("Rate limits" in OpenAI's guides).
 pub(crate) fn tell_like_openai(headers: &mut HeaderMap, standing: &Standing) {
     let mut tell = |[limit, remaining, reset]: [&'static str; 3], meter: Option<Meter>| {
         if let Some(meter) = meter {
@@ -27,8 +27,8 @@ pub(crate) fn tell_like_openai(headers: &mut HeaderMap, standing: &Standing) {
     tell(tokens, standing.tokens);
 }
 
-/// Anthropic: `anthropic-ratelimit-requests-limit`, `-remaining` and `-reset`, and the same of tokens. A reset is the moment at which the
-/// limit is whole again, in RFC 3339 ("Rate limits" in Anthropic's API reference).
+/// Anthropic: `anthropic-ratelimit-requests-limit`, `-remaining` and `-reset`, and the same for tokens. A reset is the moment at which the
+/// whole limit is available again, in RFC 3339 ("Rate limits" in Anthropic's API reference).
 pub(crate) fn tell_like_anthropic(headers: &mut HeaderMap, standing: &Standing, now: Timestamp) {
     let mut tell = |[limit, remaining, reset]: [&'static str; 3], meter: Option<Meter>| {
         if let Some(meter) = meter {
@@ -53,14 +53,14 @@ pub(crate) fn tell_like_anthropic(headers: &mut HeaderMap, standing: &Standing, 
     tell(tokens, standing.tokens);
 }
 
-/// The whole second in which `wait` will be over, or the next.
+/// The moment after `wait`, rounded up to a second.
 fn moment(now: Timestamp, wait: Duration) -> Option<String> {
     let end = now.checked_add(SignedDuration::try_from(wait).ok()?).ok()?;
     let second = end.as_second() + i64::from(end.subsec_nanosecond() > 0);
     Timestamp::from_second(second).ok().map(|moment| moment.to_string())
 }
 
-/// A duration to the millisecond, rounded up, in minutes, seconds and milliseconds as OpenAI writes them.
+/// A duration, rounded up to a millisecond, in minutes, seconds and milliseconds as OpenAI writes it.
 fn duration(duration: Duration) -> String {
     let milliseconds = duration.as_nanos().div_ceil(1_000_000);
     let (minutes, rest) = (milliseconds / 60_000, milliseconds % 60_000);
@@ -71,7 +71,7 @@ fn duration(duration: Duration) -> String {
     let fraction = format!("{:03}", rest % 1000);
     let fraction = fraction.trim_end_matches('0');
     let point = if fraction.is_empty() { "" } else { "." };
-    // Writing into a text cannot fail.
+    // Writing into a String cannot fail.
     let _ = write!(text, "{}{point}{fraction}s", rest / 1000);
     text
 }

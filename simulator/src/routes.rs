@@ -1,4 +1,4 @@
-//! What is served where.
+//! Routes of an endpoint.
 
 use std::sync::Arc;
 
@@ -22,12 +22,12 @@ use crate::script::Script;
 use crate::seen::Seen;
 use crate::session::ServedSuite;
 
-/// Longest request to a model that is accepted: far above any benchmark's longest conversation.
+/// Longest request to a model in bytes: far above any benchmark's longest conversation.
 const MAX_BODY_BYTES: usize = 16 << 20;
 const MODELS: &str = "/v1/models";
 const HEALTH: &str = "/healthz";
 const COUNTERS: &str = "/simulator/counters";
-/// Everything that is served, for those who ask for something else.
+/// All routes, for the error message about an unknown one.
 const ROUTES: [&str; 10] = [
     ChatFormat::Chat.route(),
     ChatFormat::Messages.route(),
@@ -41,17 +41,17 @@ const ROUTES: [&str; 10] = [
     COUNTERS,
 ];
 
-/// Everything that requests share.
+/// State that all requests share.
 pub(crate) struct Endpoint {
     pub(crate) simulation: Simulation,
     pub(crate) suites: Vec<ServedSuite>,
     pub(crate) script: Option<Script>,
-    /// Seconds since 1970 that every answer carries: the start of the endpoint, so that answers do not depend on when they are given.
+    /// The `created` time of every answer, in seconds since 1970: the start of the endpoint, so that answers do not depend on their time.
     pub(crate) created: i64,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) limits: Limits,
     pub(crate) seen: Seen,
-    /// Judgements that nobody named.
+    /// Counts of judgements without a session.
     pub(crate) judged: Seen,
     pub(crate) tally: Tally,
     pub(crate) batches: Batches,
@@ -79,7 +79,7 @@ impl Endpoint {
         }
     }
 
-    /// Answers one request.
+    /// Answers a request.
     pub(crate) async fn serve<B>(self: &Arc<Self>, request: Request<B>) -> Result<Response<AnswerBody>, Dropped>
     where
         B: Body<Data = Bytes, Error: std::fmt::Display>,
@@ -113,7 +113,7 @@ impl Endpoint {
         }
     }
 
-    /// Answers one request to a model.
+    /// Answers a request to a model.
     async fn ask(
         self: &Arc<Self>,
         format: Format,
@@ -127,7 +127,7 @@ impl Endpoint {
         }
     }
 
-    /// What could be answered to a request.
+    /// Drafts the answer to a request.
     pub(crate) fn draft(
         &self,
         format: Format,
@@ -145,7 +145,7 @@ impl Endpoint {
         self.tally.snapshot(&self.suites, self.limits.most_in_flight())
     }
 
-    /// Answers with `refusal`, and counts it.
+    /// Answers with `refusal`, and counts the request as refused.
     pub(crate) fn refuse(&self, refusal: ApiError, dialect: Dialect) -> Response<AnswerBody> {
         self.tally.refused();
         respond_error(&refusal, dialect)

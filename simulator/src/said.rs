@@ -1,10 +1,10 @@
-//! What a simulated model says: a text, calls of tools, or both, as far as it may.
+//! Replies of simulated models: text, tool calls, or both, within the limit of tokens.
 
 use regatta_proto::{Finish, Reply};
 
 use crate::tokens::{count_tokens, cut};
 
-/// As much of `reply` as `max_tokens` allow. The text comes first; of the first call that does not fit, the arguments are cut.
+/// Cuts `reply` to `max_tokens`. The text comes first; the arguments of the first call that does not fit are cut off.
 pub(crate) fn within(reply: Reply, max_tokens: Option<u32>) -> Reply {
     let Reply { mut text, tool_calls, mut finish, .. } = reply;
     let mut left = max_tokens;
@@ -19,7 +19,7 @@ pub(crate) fn within(reply: Reply, max_tokens: Option<u32>) -> Reply {
     let mut calls = Vec::with_capacity(tool_calls.len());
     for mut call in tool_calls {
         let name = count_tokens(&call.name);
-        // A name is one of those that the request lists: no model stops in the middle of it.
+        // A name is one of the request's tools, and no model stops in the middle of it.
         if left.is_some_and(|left| u64::from(left) < name) {
             finish = Finish::Length;
             break;
@@ -38,7 +38,7 @@ pub(crate) fn within(reply: Reply, max_tokens: Option<u32>) -> Reply {
     Reply { text, tool_calls: calls, ..Reply::of_text(None, finish) }
 }
 
-/// Tokens of all of it.
+/// Tokens of the whole reply.
 pub(crate) fn tokens(reply: &Reply) -> u64 {
     let calls = reply.tool_calls.iter().map(|call| count_tokens(&call.name) + count_tokens(&call.arguments));
     reply.text.as_deref().map_or(0, count_tokens) + calls.sum::<u64>()

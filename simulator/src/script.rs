@@ -7,19 +7,18 @@ use regatta_proto::{ChatRequest, Finish, Reply, ToolCall};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The rules of the model `scripted`, one JSON object a line:
-/// `{"match": {"item": ID, "trial": N, "contains": TEXT}, "reply": TEXT, "tool_calls": [{"name": NAME, "arguments": OBJECT}]}`, with a
-/// reply, calls, or both. Arguments may also be a text, to the letter, and a call may have an `id`; without, it is `call_N`, N being
-/// how many calls came before it in the conversation.
+/// The rules of the model `scripted`, one JSON object per line: `{"match": {"item": ID, "trial": N, "contains": TEXT}, "reply": TEXT,
+/// "tool_calls": [{"name": NAME, "arguments": OBJECT}]}`, with a reply, calls, or both. Arguments may also be a text, which is sent
+/// unchanged, and a call may have an `id`; the default is `call_N`, where N is the number of earlier calls in the conversation.
 ///
-/// Every condition of `match` that is given must hold; without any the rule always applies. The first rule that applies answers.
-/// `contains` looks into the last message of the conversation. Blank lines are skipped.
+/// All conditions in `match` must hold; a rule without conditions always applies. The first rule that applies answers. `contains` searches
+/// the last message of the conversation. Blank lines are skipped.
 #[derive(Debug, Clone, Default)]
 pub struct Script {
     rules: Vec<Rule>,
-    /// Rules that name an item, by item; positions ascend.
+    /// Rules with an item, by item; positions ascend.
     by_item: HashMap<String, Vec<usize>>,
-    /// The others.
+    /// Positions of the other rules.
     for_any_item: Vec<usize>,
 }
 
@@ -61,10 +60,10 @@ struct Conditions {
 }
 
 impl Script {
-    /// Reads the JSON lines of `text`; `origin` (a path, say) appears in errors.
+    /// Parses the JSON lines of `text`; `origin`, such as a path, appears in errors.
     ///
     /// # Errors
-    /// With the line of a rule that cannot be read.
+    /// The first line that is no rule.
     pub fn parse(origin: &str, text: &str) -> Result<Self, ScriptError> {
         let mut script = Self::default();
         for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
@@ -83,7 +82,7 @@ impl Script {
         Ok(script)
     }
 
-    /// The reply to `request`, in the session of `item` if that is known.
+    /// The reply to `request`, in the session of `item` if known; `None` if no rule applies.
     pub(crate) fn reply(&self, item: Option<&str>, trial: u16, request: &ChatRequest) -> Option<Reply> {
         let last = request.messages.last().map_or("", |message| &message.content);
         let applies = |position: &&usize| {

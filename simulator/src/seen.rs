@@ -1,4 +1,4 @@
-//! How often each request has been seen, so that a retry draws anew.
+//! Counts repetitions of each request, so that a retry draws another fate.
 
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use lru::LruCache;
 use regatta_proto::Digest;
 
-/// Requests remembered. A retry follows within minutes, so only the most recent ones matter; a forgotten request counts from zero.
+/// Most requests to remember. A retry follows within minutes, so only recent ones matter; a forgotten request starts at zero.
 const CAPACITY: NonZeroUsize = NonZeroUsize::new(65_536).unwrap();
 
 /// Counts by request, bounded.
@@ -19,13 +19,13 @@ impl Seen {
     }
 
     fn with_capacity(capacity: NonZeroUsize) -> Self {
-        // Grown on demand: most endpoints see far fewer requests than they may remember.
+        // Grown on demand, because most endpoints get far fewer requests than the capacity.
         let mut cache = LruCache::unbounded();
         cache.resize(capacity);
         Self(Mutex::new(cache))
     }
 
-    /// Times `request` was seen before; counts it as seen.
+    /// Returns the number of earlier occurrences of `request`, and counts this one.
     pub(crate) fn count(&self, request: Digest) -> u32 {
         let mut cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let count = cache.get_or_insert_mut(request, || 0);

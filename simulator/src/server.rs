@@ -1,4 +1,4 @@
-//! Listening, connections, stopping.
+//! The HTTP server: listening, connections, shutdown.
 
 use futures::future::BoxFuture;
 use std::fmt;
@@ -24,11 +24,11 @@ use crate::routes::Endpoint;
 use crate::script::Script;
 use crate::session::ServedSuite;
 
-/// Connections served at once; more wait to be accepted. A client opens one per call in flight.
+/// Most connections at once; further ones wait to be accepted. A client opens one per call in flight.
 const MAX_CONNECTIONS: usize = 4096;
-/// Time that requests get to finish once the endpoint is shut down.
+/// Longest time for requests to end after the shutdown begins.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
-/// Pause after a failed accept, which is mostly a lack of file descriptors.
+/// Pause after a failed accept, which is mostly caused by a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// A benchmark whose models are simulated.
@@ -42,23 +42,23 @@ pub struct SimulatedSuite {
     pub suite: Arc<dyn Suite>,
 }
 
-/// What a simulated endpoint serves, and how.
+/// Configuration of a simulated endpoint.
 #[derive(Clone)]
 pub struct Config {
-    /// Where to listen; port 0 picks a free one.
+    /// Address to listen on; port 0 picks a free one.
     pub listen: SocketAddr,
     /// Latency, limits, faults, prices and batches.
     pub simulation: Simulation,
-    /// Benchmarks whose items `oracle` and `noisy-P` answer, in the order in which unnamed requests are offered to them.
+    /// Benchmarks whose items `oracle` and `noisy-P` answer, in the order in which requests without a session are offered to them.
     pub suites: Vec<SimulatedSuite>,
-    /// Answers of the model `scripted`, which exists only with a script.
+    /// Rules of the model `scripted`, which exists only with a script.
     pub script: Option<Script>,
-    /// Read at the start, for the `created` of every answer, and for whatever tells the time of day.
+    /// Read at the start, for the `created` of every answer, and later for times of day.
     pub clock: Arc<dyn Clock>,
 }
 
 impl Config {
-    /// A flawless endpoint on a free port of the loopback interface.
+    /// An endpoint without faults on a free port of the loopback interface.
     #[must_use]
     pub fn on_loopback(suites: Vec<SimulatedSuite>) -> Self {
         Self {
@@ -71,37 +71,37 @@ impl Config {
     }
 }
 
-/// Why a simulated endpoint cannot start.
+/// A simulated endpoint that cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// Somebody else listens there.
+    /// Another process listens on the address.
     #[error(
         "failed to listen on {address}: the address is in use; stop whoever uses it, or choose another port (0 picks a free one)"
     )]
     AddressInUse {
-        /// As configured.
+        /// The configured address.
         address: SocketAddr,
     },
     /// The address cannot be listened on.
     #[error("failed to listen on {address}: {source}")]
     Listen {
-        /// As configured.
+        /// The configured address.
         address: SocketAddr,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The simulation is impossible.
+    /// A setting of the simulation is invalid.
     #[error("failed to simulate: {field} {problem}")]
     Simulation {
-        /// The setting at fault.
+        /// Path of the setting.
         field: String,
-        /// What is wrong with it.
+        /// The problem, as a clause that follows the setting.
         problem: String,
     },
 }
 
 impl StartError {
-    /// The address cannot be listened on.
+    /// The error for a failure to listen.
     pub fn listening(address: SocketAddr, source: io::Error) -> Self {
         match source.kind() {
             io::ErrorKind::AddrInUse => Self::AddressInUse { address },
@@ -115,9 +115,9 @@ pub struct SimulatedEndpoint {
     address: SocketAddr,
     endpoint: Arc<Endpoint>,
     tasks: TaskTracker,
-    /// No new connections, no new requests.
+    /// Fires when no new connections and no new requests are accepted.
     stopping: CancellationToken,
-    /// No connections at all.
+    /// Closes all connections when dropped.
     stopped: DropGuard,
 }
 
@@ -125,7 +125,7 @@ impl SimulatedEndpoint {
     /// Starts serving on the current runtime.
     ///
     /// # Errors
-    /// When the address cannot be listened on, or the simulation is impossible.
+    /// When the address cannot be listened on, or a setting of the simulation is invalid.
     pub fn start(config: Config) -> BoxFuture<'static, Result<Self, StartError>> {
         Box::pin(async move {
             let Config { listen, simulation, suites, script, clock } = config;
@@ -154,19 +154,19 @@ impl SimulatedEndpoint {
         format!("http://{address}/v1")
     }
 
-    /// Where it listens.
+    /// Address that it listens on.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What it counted so far.
+    /// Counts since the start.
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.endpoint.counters()
     }
 
-    /// Stops listening, lets requests finish for at most five seconds, and closes every connection. Batches are given up.
+    /// Stops listening, lets requests finish for at most five seconds, and closes every connection. Batches are aborted.
     pub fn shutdown(self) -> BoxFuture<'static, ()> {
         Box::pin(async move {
             self.stopping.cancel();
@@ -217,7 +217,7 @@ async fn accept(
     }
 }
 
-/// Serves one connection until either side has had enough.
+/// Serves one connection until either side closes it.
 async fn converse(stream: TcpStream, endpoint: Arc<Endpoint>, stopping: CancellationToken, stopped: CancellationToken) {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "failed to turn off Nagle's algorithm");
@@ -226,7 +226,7 @@ async fn converse(stream: TcpStream, endpoint: Arc<Endpoint>, stopping: Cancella
         let endpoint = Arc::clone(&endpoint);
         async move { endpoint.serve(request).await }
     });
-    // Without a date, the same request gets the same bytes; without a timeout, an idle connection stays open for its client's pool.
+    // Without a date, equal requests get equal bytes; without a time-out, an idle connection stays open for its client's pool.
     let connection = http1::Builder::new()
         .auto_date_header(false)
         .header_read_timeout(None)

@@ -1,4 +1,4 @@
-//! Which session a request belongs to: the one that it names, or the one whose item recognises its messages.
+//! Finds the session of a request: the one that it names, or the one whose item recognises its messages.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -30,19 +30,19 @@ impl ServedSuite {
 /// The session of one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Session {
-    /// Position of the suite.
+    /// Position of the suite among those that are served.
     pub(crate) suite: usize,
     pub(crate) item: ItemIndex,
     pub(crate) setting: Setting,
-    /// Who speaks.
+    /// Role that the model speaks in.
     pub(crate) role: Role,
-    /// Of its team.
+    /// Member of its team; `None` if it is no team.
     pub(crate) member: Option<MemberName>,
     pub(crate) seed: SessionSeed,
 }
 
 impl Identity {
-    /// The session that it names, or whose item recognises `request`; `None` when neither tells.
+    /// The session that the request names, or the one whose item recognises `request`; `None` if there is neither.
     pub(crate) fn find(
         &self,
         suites: &[ServedSuite],
@@ -98,8 +98,8 @@ impl Identity {
         Ok(candidates.find_map(|(position, served)| served.suite.recognise(request).map(|item| (position, item))))
     }
 
-    /// What the judge `persona` replies to `request`, where some benchmark (the one that it names, if it does) takes its last
-    /// message for a prompt of its judges, and it names no item that it is the session of. Instructions and a conversation may come before.
+    /// The reply of the judge `persona` to `request`; `None` unless a benchmark (the named one, if there is one) recognises the last
+    /// message as a prompt of its judges, and the request names no item. Instructions and a conversation may precede it.
     pub(crate) fn judge(
         &self,
         suites: &[ServedSuite],
@@ -119,7 +119,7 @@ impl Identity {
         Ok(candidates.find_map(|(_, served)| served.suite.simulate_judge(content, persona, seed)))
     }
 
-    /// Position of the suite that it names.
+    /// Position of the named suite.
     fn position(&self, suites: &[ServedSuite]) -> Result<Option<usize>, ApiError> {
         let Some(name) = &self.benchmark else {
             return Ok(None);

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 /// Length of the window.
 pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 
-/// What came within the last minute.
+/// Requests that arrived within the last minute.
 #[derive(Debug)]
 pub(crate) struct SlidingMinute {
     grain: Duration,
@@ -25,18 +25,18 @@ struct Entry {
 }
 
 impl SlidingMinute {
-    /// Knows the moment of every request.
+    /// Stores the moment of every request.
     pub(crate) const fn exact() -> Self {
         Self::with_grain(Duration::ZERO)
     }
 
-    /// Remembers requests that come within `grain` as if they had come together with the first of them, which bounds the memory by
-    /// the number of grains in a minute. It may count less than an exact one, never more.
+    /// Merges requests that arrive within `grain` of the first of them, which bounds the memory by the number of grains in a minute. It may
+    /// count less than an exact one, never more.
     pub(crate) const fn with_grain(grain: Duration) -> Self {
         Self { grain, entries: VecDeque::new(), requests: 0, tokens: 0 }
     }
 
-    /// Forgets what came a minute before `now` or earlier.
+    /// Removes requests that arrived a minute before `now` or earlier.
     pub(crate) fn forget(&mut self, now: Instant) {
         while let Some(first) = self.entries.front().filter(|first| now.duration_since(first.at) >= MINUTE) {
             self.requests -= first.requests;
@@ -66,8 +66,8 @@ impl SlidingMinute {
         self.tokens
     }
 
-    /// Time until `is_enough` holds of the requests and tokens that are left, if none comes in between; `None` when it does not even
-    /// hold of none.
+    /// Time until `is_enough` holds for the remaining requests and tokens, if none arrives meanwhile; `None` if it does not even hold for
+    /// zero.
     pub(crate) fn time_until(&self, now: Instant, is_enough: impl Fn(u64, u64) -> bool) -> Option<Duration> {
         let (mut requests, mut tokens) = (self.requests, self.tokens);
         if is_enough(requests, tokens) {

@@ -4,13 +4,13 @@ use regatta_proto::Finish;
 
 pub(crate) const CHARACTERS_PER_TOKEN: usize = 4;
 
-/// Tokens of `text` as every simulated model counts them: its characters divided by four, rounded up.
+/// Number of tokens in `text`, as every simulated model counts: its characters divided by four, rounded up.
 #[must_use]
 pub fn count_tokens(text: &str) -> u64 {
     text.chars().count().div_ceil(CHARACTERS_PER_TOKEN) as u64
 }
 
-/// The beginning of `text` that fits into `max_tokens`, and why it ends there.
+/// The beginning of `text` that fits into `max_tokens`, and the finish.
 pub(crate) fn cut(text: &str, max_tokens: Option<u32>) -> (&str, Finish) {
     let characters = max_tokens.map_or(usize::MAX, |tokens| (tokens as usize).saturating_mul(CHARACTERS_PER_TOKEN));
     if text.len() <= characters {

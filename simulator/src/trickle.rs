@@ -1,4 +1,4 @@
-//! A body that never ends: a byte now and then, as of a peer that ties up its clients ("slow loris").
+//! A body that never ends: a byte now and then, as from a peer that ties up its clients ("slow loris").
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,14 +10,14 @@ use tokio::time::{Sleep, sleep};
 
 use crate::account::Account;
 
-/// Short enough that no time-out between two reads ends it; only one for the whole answer does.
+/// Short enough that no time-out between two reads ends it, only one for the whole answer.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// All of a body but its last byte, a byte at a time, and then spaces for ever.
+/// The body without its last byte, one byte at a time, and then spaces for ever.
 pub(crate) struct Trickle {
     rest: Bytes,
     pause: Pin<Box<Sleep>>,
-    /// Keeps the place of the request until its client leaves.
+    /// Holds the slot of the request until its client disconnects.
     _account: Account,
 }
 

@@ -1,7 +1,7 @@
-//! Who sees the pages: people with the token, and no page of another site that their browser has open.
+//! Access to the pages: people with the token are let in, and requests that another site's page makes in their browser are refused.
 //!
-//! A browser cannot send `Authorization` by itself, so the token is given once in a form, and kept in a cookie that scripts cannot read
-//! and that no other site's page makes the browser send. It is sent to the pages alone, not to the API.
+//! A browser cannot send `Authorization` by itself, so the token is entered once in a form, and stored in a cookie that scripts cannot read
+//! and that requests from other sites do not carry. The cookie is sent to the pages alone, not to the API.
 
 use std::sync::Arc;
 
@@ -19,38 +19,38 @@ use crate::problem::Problem;
 
 /// Name of the cookie.
 const COOKIE: &str = "regatta_view";
-/// Seconds for which a browser keeps it: a working day.
+/// Lifetime of the cookie in seconds: a working day.
 const KEPT_S: u32 = 12 * 60 * 60;
-/// Longest token that is looked at, in bytes.
+/// Longest token that is checked, in bytes.
 const TOKEN_BYTES_MAX: usize = 4096;
 
-/// Decides whether a token may look.
+/// Checks a token: `true` if it may see the pages.
 type Admits = Arc<dyn Fn(String) -> BoxFuture<'static, bool> + Send + Sync>;
 
-/// Whom the pages are for.
+/// The people who may see the pages.
 #[derive(Clone)]
 pub struct Access {
     admits: Option<Admits>,
-    /// Clients show certificates: then whoever asks is known, by whatever name.
+    /// Clients present certificates, so every client that gets here is known.
     asks_for_certificates: bool,
-    /// Browsers come over TLS, and keep the cookie for it.
+    /// Pages are served over TLS, so the cookie is marked `Secure`.
     over_tls: bool,
 }
 
 impl Access {
-    /// Everybody on this machine, by its name: a port that others reach must not be opened with it.
+    /// Everybody on this machine, by the name of the loopback interface. A port that other machines reach must not be served with it.
     #[must_use]
     pub const fn loopback() -> Self {
         Self { admits: None, asks_for_certificates: false, over_tls: false }
     }
 
-    /// Whom `admits` knows by a token.
+    /// Everybody whose token `admits` accepts.
     #[must_use]
     pub fn by_token(admits: impl Fn(String) -> BoxFuture<'static, bool> + Send + Sync + 'static) -> Self {
         Self { admits: Some(Arc::new(admits)), ..Self::loopback() }
     }
 
-    /// The same over TLS; with `asks_for_certificates` a certificate stands for a token.
+    /// The same access over TLS. With `asks_for_certificates`, a client certificate replaces the token.
     #[must_use]
     pub fn over_tls(self, asks_for_certificates: bool) -> Self {
         Self { over_tls: true, asks_for_certificates, ..self }
@@ -66,7 +66,7 @@ impl Access {
         format!("{COOKIE}={value}; Path=/ui; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}")
     }
 
-    /// Whether the request carries a token that may look, as a header or in the cookie.
+    /// `true` if the request carries a token that is accepted, as a header or in the cookie.
     async fn admits(&self, headers: &HeaderMap) -> bool {
         let Some(admits) = &self.admits else { return true };
         match given(headers) {
@@ -75,7 +75,7 @@ impl Access {
         }
     }
 
-    /// Why a request may not come from where it does.
+    /// The reason to refuse a request because of its host or origin; `None` if both are right.
     fn refusal(&self, headers: &HeaderMap) -> Option<String> {
         let text = |name| headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or("\u{fffd}"));
         let host = text(header::HOST);
@@ -84,7 +84,7 @@ impl Access {
         {
             return Some(format!("pages of other sites may not ask this one: Origin is {origin:?}"));
         }
-        // A page whose name was made to lead here (DNS rebinding) names itself, not this machine.
+        // With DNS rebinding, a page's own name resolves to this machine; the `Host` header then has that name.
         let is_open = self.admits.is_none() && !self.asks_for_certificates;
         if is_open && !host.is_some_and(is_loopback) {
             return Some(
@@ -95,7 +95,7 @@ impl Access {
     }
 }
 
-/// The token of the header, or else of the cookie; none that is longer than any.
+/// The token of the header, or else of the cookie; `None` if it is longer than any token.
 fn given(headers: &HeaderMap) -> Option<String> {
     let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let token = match bearer.and_then(|value| value.strip_prefix("Bearer ")) {
@@ -120,7 +120,7 @@ fn is_loopback(host: &str) -> bool {
         || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// Refuses requests of other sites' pages.
+/// Refuses requests from other sites' pages.
 pub(crate) async fn from_here(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
     match access.refusal(request.headers()) {
         Some(why) => Problem::refused(why).into_response(),
@@ -128,17 +128,17 @@ pub(crate) async fn from_here(State(access): State<Arc<Access>>, request: Reques
     }
 }
 
-/// Lets in who may look, and sends everybody else to the form, or away where there is no page.
+/// Admits requests with a valid token. Others are redirected to the form, or get an error if they ask for no page.
 pub(crate) async fn admit(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
     if let Some(why) = access.refusal(request.headers()) {
         return Problem::refused(why).into_response();
     }
-    // A request cannot be shared between threads while it is looked at, its headers can.
+    // A request cannot be shared between threads while it is borrowed; its headers can.
     let headers = request.headers().clone();
     if access.admits(&headers).await {
         return next.run(request).await;
     }
-    // What is beside the pages is for programs, which fill in no form.
+    // The routes beside the pages are for programs, which fill in no form.
     if !request.uri().path().starts_with("/ui") {
         return Problem::no_token("a token is asked for here: Authorization: Bearer …").into_response();
     }
@@ -147,7 +147,7 @@ pub(crate) async fn admit(State(access): State<Arc<Access>>, request: Request, n
     Redirect::to(&format!("/ui/login?to={wanted}")).into_response()
 }
 
-/// Where to go after the form: a path of these pages, and nowhere else.
+/// The page to open after the form: a path below these pages only.
 #[derive(Deserialize)]
 pub(crate) struct Wanted {
     #[serde(default)]
@@ -195,7 +195,7 @@ pub(crate) async fn login(State(access): State<Arc<Access>>, Form(given): Form<G
     }
 }
 
-/// Forgets the token.
+/// Deletes the cookie.
 pub(crate) async fn logout() -> Response {
     let mut response = Redirect::to("/ui/login").into_response();
     let cookie = format!("{COOKIE}=; Path=/ui; HttpOnly; SameSite=Strict; Max-Age=0");

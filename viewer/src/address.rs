@@ -3,7 +3,7 @@
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use regatta_proto::{CellIndex, ItemIndex};
 
-/// What stays as it is in a part.
+/// Characters that are not encoded in a part.
 const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// A part of a path, or a value of a query.

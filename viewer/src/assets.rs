@@ -1,4 +1,4 @@
-//! The style, the script and the icon: files of ours, and all that pages load.
+//! The style, the script and the icon, which are the only resources that pages load.
 
 use axum::Router;
 use axum::http::header;
@@ -11,7 +11,7 @@ const STYLE: &str = include_str!("../assets/style.css");
 const SCRIPT: &str = include_str!("../assets/viewer.js");
 const ICON: &str = include_str!("../assets/icon.svg");
 
-/// Whoever asks gets them: they tell nothing of any run.
+/// Served without a token, because they tell nothing of any run.
 pub(crate) fn routes() -> Router {
     Router::new()
         .route("/ui/assets/style.css", get(|| async { file("text/css; charset=utf-8", STYLE) }))

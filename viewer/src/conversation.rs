@@ -1,4 +1,4 @@
-//! A transcript as a conversation: who said what, what it took, and what each was told that nobody had said before.
+//! A transcript as a conversation: each message with its author and cost, and the instructions that are new to the reader.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,27 +8,28 @@ use regatta_proto::{
     Try,
 };
 
-/// One contribution.
+/// One contribution to a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// Whose.
+    /// Role of the author.
     pub role: Role,
     /// Model, tokens, cost and time.
     pub facts: String,
-    /// What they were told beforehand, as the instructions: by whom, and the words. What others of the conversation said is not repeated.
+    /// The new messages in the request, as the instructions: role and text of each. Messages that repeat other parts of the conversation
+    /// are left out.
     pub told: Vec<(&'static str, String)>,
-    /// What they thought, as far as their provider shows it.
+    /// The reasoning, as far as the provider shows it.
     pub thought: Option<String>,
-    /// What they said.
+    /// The text.
     pub said: String,
-    /// Tools that they called: each with name and arguments.
+    /// Tool calls, each with name and arguments.
     pub calls: Vec<(String, String)>,
-    /// Tries that failed before.
+    /// Errors of earlier tries of the same call.
     pub failed_tries: Vec<String>,
 }
 
 impl Part {
-    /// What they said, and the tools that they called.
+    /// The text, followed by the tool calls.
     #[must_use]
     pub fn whole(&self) -> String {
         let mut whole = self.said.clone();
@@ -46,7 +47,7 @@ pub fn parts(transcript: &Transcript) -> Vec<Part> {
     transcript.events.iter().map(|event| so_far.part(event)).collect()
 }
 
-/// What has been asked and said before.
+/// Requests and replies of the earlier events.
 #[derive(Default)]
 struct SoFar<'t> {
     asked: BTreeMap<(Role, Option<&'t MemberName>), &'t [ChatMessage]>,
@@ -85,7 +86,7 @@ impl<'t> SoFar<'t> {
         }
     }
 
-    /// The messages of `request` that are neither in the request before of the same role and member nor what somebody just said.
+    /// The messages of `request` that are new: neither in the previous request of the same role and member nor the reply of another member.
     fn told(&mut self, role: Role, request: &'t ChatRequest) -> Vec<(&'static str, String)> {
         let messages = request.messages.as_slice();
         let earlier = self.asked.insert((role, request.member.as_ref()), messages).unwrap_or_default();
@@ -97,7 +98,7 @@ impl<'t> SoFar<'t> {
             .collect()
     }
 
-    /// Whether the message is a reply of the conversation, with or without words around it that say whose it is.
+    /// `true` if the message is a reply of the conversation, with or without words around it that name its author.
     fn was_said(&self, message: &ChatMessage) -> bool {
         let content = message.content.trim();
         message.role != ChatRole::System
@@ -114,7 +115,7 @@ fn of_reply(role: Role, facts: String, reply: &Reply) -> Part {
     Part { role, facts, told: Vec::new(), thought, said, calls, failed_tries: Vec::new() }
 }
 
-/// What an external agent did beside asking models.
+/// An external agent's action other than a model call.
 fn of_program(facts: String, said: String) -> Part {
     Part {
         role: Role::Agent,
@@ -135,7 +136,7 @@ fn of_exchange(exchange: &Exchange) -> Part {
     of_program(format!("{} {}", exchange.method, exchange.url), said)
 }
 
-/// How the program ended, and what it wrote.
+/// The end of the program, and its output.
 fn of_end(ended: &Ended) -> Part {
     let facts = match ended.how {
         HowEnded::Exited(status) => format!("ended by itself with {status}"),

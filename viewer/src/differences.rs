@@ -1,22 +1,22 @@
-//! Two texts beside each other, with what only one of them has marked.
+//! Two texts beside each other, with the parts that only one of them has marked.
 
 use std::time::Duration;
 
 use maud::{Markup, html};
 use similar::{Algorithm, ChangeTag, TextDiff};
 
-/// Longer texts are compared by line, not by word, in bytes.
+/// Length in bytes above which texts are compared by line instead of by word.
 const WORDS_MAX: usize = 16_384;
-/// Longer texts are not compared, in bytes.
+/// Length in bytes above which texts are not compared.
 const BYTES_MAX: usize = 262_144;
-/// Beyond this time, what is left of both texts is taken to differ.
+/// Time after which the rest of both texts counts as different.
 const TIME_MAX: Duration = Duration::from_millis(300);
 
-/// Texts that share less of their words are not worth marking: nearly all would be.
+/// Least similarity, 0 to 1, at which differences are marked. Below it, nearly all of the text would be marked.
 const ALIKE_MIN: f32 = 0.3;
 
-/// `answer` and `gold`, each with what the other lacks marked; `None` where they are too long to be compared, or have
-/// nearly nothing in common.
+/// `answer` and `gold`, each with the parts that the other lacks marked; `None` if they are too long to be compared, or have nearly nothing
+/// in common.
 pub(crate) fn marked(answer: &str, gold: &str) -> Option<(Markup, Markup)> {
     let bytes = answer.len() + gold.len();
     if bytes > BYTES_MAX {

@@ -1,13 +1,13 @@
-//! Graphs as SVG: rows downwards by steps from the start, each node below the mean of those that lead to it.
+//! Graphs as SVG: each row is one step further from the start, each node stands below the mean of its predecessors.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
 use regatta_benchmarks::{Drawing, DrawnNode, Presence, markup_text};
 
-/// Nodes that are drawn; of more, a page is no place.
+/// Most nodes that are drawn; a page has no room for more.
 const NODES_MAX: usize = 200;
-/// Characters in a line of a node, and lines of it.
+/// Most characters in a line of a node.
 const LINE_CHARS: usize = 30;
 const LINES_MAX: usize = 6;
 /// Pixels.
@@ -25,7 +25,7 @@ struct Place {
     lines: Vec<String>,
 }
 
-/// The drawing as an SVG element, and what it shows in words; `None` where there is nothing to draw, or too much.
+/// The drawing as an SVG element with a description in words; `None` if it has no nodes, or too many.
 pub(crate) fn svg(drawing: &Drawing) -> Option<String> {
     if drawing.nodes.is_empty() || drawing.nodes.len() > NODES_MAX {
         return None;
@@ -36,7 +36,7 @@ pub(crate) fn svg(drawing: &Drawing) -> Option<String> {
     Some(out)
 }
 
-/// Counts of what is matched, missing and extra, for who cannot see the drawing.
+/// Counts of matched, missing and extra parts, for people who cannot see the drawing.
 pub(crate) fn in_words(drawing: &Drawing) -> String {
     let count = |all: &mut dyn Iterator<Item = Presence>| {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
@@ -49,7 +49,7 @@ pub(crate) fn in_words(drawing: &Drawing) -> String {
     format!("nodes: {nodes}; edges: {edges}")
 }
 
-/// Steps from a node that nothing leads to; what only cycles lead to stands below everything that is reached.
+/// Row of each node: its steps from a node without predecessors. Nodes that only a cycle leads to stand below all others.
 fn rows(drawing: &Drawing) -> Vec<usize> {
     let count = drawing.nodes.len();
     let edges: Vec<(usize, usize)> = drawing
@@ -141,7 +141,7 @@ fn lines_of(node: &DrawnNode) -> Vec<String> {
     lines
 }
 
-/// Broken between words; a word that is longer than a line is cut.
+/// Breaks the text into lines between words; a word that is longer than a line is cut.
 fn lines(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = vec![String::new()];
     for word in text.split_whitespace() {
@@ -220,7 +220,7 @@ fn write_edge(out: &mut String, from: &Place, to: &Place, presence: Presence) ->
             y2 - 8
         );
     }
-    // Back, or to the side: around the right of both.
+    // An edge back or to the side runs around the right of both nodes.
     let (x1, x2) = (from.x + WIDTH, to.x + WIDTH);
     let (y1, y2) = (from.y + from.height / 2, to.y + to.height / 2);
     let side = x1.max(x2) + GAP_ACROSS / 2;
@@ -283,7 +283,7 @@ mod tests {
         for class in ["edge matched", "edge missing", "edge extra", "head extra", "node matched"] {
             assert!(drawn.contains(&format!("class=\"{class}\"")), "{class} is missing in {drawn}");
         }
-        // Steps from the start go downwards.
+        // Rows follow each other downwards.
         let y = |label: &str| {
             let before = drawn.split_once(&format!("{label}</text>")).unwrap().0;
             before.rsplit_once(" y=\"").unwrap().1.split_once('"').unwrap().0.parse::<u32>().unwrap()

@@ -1,12 +1,12 @@
-//! Pages for people who look into sweeps, as a browser shows them: which there are, how far they are and what they cost, every item with
-//! all models side by side, every session with what was said, judged and expected, and what differs between two models or runs.
+//! Web pages about sweeps: a list with progress and cost, every item with all models side by side, every session with its conversation,
+//! verdicts and expected answer, and the differences between two models or runs.
 //!
-//! Rendered on the server, from the same [`Ledger`](regatta_backends::Ledger) and [`Blobs`](regatta_backends::Blobs) as everything else,
-//! so a run's directory and a deployment have the same pages. Nothing here writes. Numbers are counted and lists are paged in the store.
-//! A page is complete without script; with it, what changes while one looks is replaced in place.
+//! Rendered on the server, from the same [`Ledger`](regatta_backends::Ledger) and [`Blobs`](regatta_backends::Blobs) as everything else, so
+//! a run's directory and a deployment have the same pages. Nothing here writes. The store counts and pages lists. A page is complete
+//! without script; with it, the page replaces in place the parts that change.
 //!
-//! A new page is a file in `pages` and a route here. Markup is made with `maud`, which escapes whatever is put into it; `page` is the one
-//! way out, where characters that would act on a reader's screen are made visible.
+//! A new page is a file in `pages` and a route here. Markup is made with `maud`, which escapes every value; all output passes through
+//! `page`, which makes characters visible that would act on a reader's screen.
 
 mod access;
 mod address;
@@ -41,7 +41,7 @@ use crate::live::Watching;
 use crate::progress::Rates;
 use crate::remembered::Remembered;
 
-/// Path below which all pages are.
+/// Path prefix of all pages.
 pub const ROOT: &str = "/ui";
 
 /// State that all requests share.
@@ -56,7 +56,7 @@ struct Viewer {
     is_asked_for_token: bool,
 }
 
-/// The pages of `source` below [`ROOT`], for whom `access` lets in. Streams of events end when `stop` fires.
+/// The pages of `source` below [`ROOT`], for the people that `access` admits. Streams of events end when `stop` fires.
 pub fn router(source: Source, access: Access, clock: Arc<dyn Clock>, stop: CancellationToken) -> Router {
     let viewer = Viewer {
         source,

@@ -1,4 +1,4 @@
-//! Server-sent events that say that something has changed. What has, a page fetches for itself: the same bytes as for whoever opens it now.
+//! Server-sent events that announce a change. The page then fetches itself again, and gets the same bytes as a new visitor.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use tokio_util::sync::CancellationToken;
 use crate::problem::Problem;
 use crate::{Viewer, page, progress};
 
-/// Pages that are kept up to date at once.
+/// Most streams that are open at once.
 const STREAMS_MAX: usize = 64;
-/// Time between two looks.
+/// Time between two checks for changes.
 const PERIOD: Duration = Duration::from_secs(1);
-/// A stream ends after so long; the browser asks for another one, if anybody still looks.
+/// Longest duration of a stream. A browser that still shows the page opens another one.
 const STREAM_MAX: Duration = Duration::from_secs(600);
-/// Time after which a browser asks again, in milliseconds.
+/// Time after which a browser opens the stream again.
 const RETRY: Duration = Duration::from_secs(3);
 
-/// Places of streams.
+/// Limits the number of open streams.
 #[derive(Clone)]
 pub(crate) struct Watching {
     places: Arc<Semaphore>,
@@ -43,7 +43,7 @@ impl Watching {
     }
 }
 
-/// What is followed.
+/// The state of one stream.
 struct Follower {
     viewer: Viewer,
     run: Option<String>,
@@ -71,7 +71,7 @@ impl Follower {
         }
     }
 
-    /// Waits for a change, and tells of it; `None` when the stream is over.
+    /// Waits for a change and returns its event; `None` when the stream is over.
     async fn next(mut self) -> Option<(Result<Event, Infallible>, Self)> {
         loop {
             let now = self.fingerprint().await.ok()?;
@@ -79,7 +79,7 @@ impl Follower {
             if self.before.as_ref() != Some(&now) {
                 self.before = Some(now);
                 let name = if is_first { "following" } else { "changed" };
-                // Browsers do not tell of an event without data.
+                // Browsers do not dispatch an event without data.
                 return Some((Ok(Event::default().event(name).retry(RETRY).data("look")), self));
             }
             if Instant::now() >= self.until {

@@ -4,10 +4,10 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use regatta_proto::{CostSum, Usage};
 
-/// What stands where there is no value.
+/// Shown in place of a missing value.
 pub(crate) const NOTHING: &str = "–";
 
-/// With a thin space between thousands.
+/// A count with a thin space between thousands.
 pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
@@ -20,7 +20,7 @@ pub(crate) fn count(number: u64) -> String {
     out
 }
 
-/// A flat value, with at most three decimals; never a negative zero.
+/// A value with at most three decimals; never a negative zero.
 pub(crate) fn score(value: f64) -> String {
     let text = format!("{value:.3}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
@@ -32,7 +32,7 @@ pub(crate) fn maybe(value: Option<f64>) -> String {
     value.map_or_else(|| NOTHING.to_owned(), score)
 }
 
-/// Part of a whole in percent; 100 only for all of it.
+/// Part of a whole in percent; 100 only for the whole.
 pub(crate) fn percent(part: u64, whole: u64) -> String {
     if whole == 0 {
         return NOTHING.to_owned();
@@ -40,7 +40,7 @@ pub(crate) fn percent(part: u64, whole: u64) -> String {
     format!("{}\u{202f}%", u128::from(part) * 100 / u128::from(whole))
 }
 
-/// Seconds in the unit that fits.
+/// A duration in seconds, in the unit that fits.
 pub(crate) fn seconds(seconds: f64) -> String {
     if !seconds.is_finite() || seconds < 0.0 {
         return NOTHING.to_owned();
@@ -55,14 +55,14 @@ pub(crate) fn seconds(seconds: f64) -> String {
     }
 }
 
-/// Microseconds in the unit that fits.
+/// A duration in microseconds, in the unit that fits.
 pub(crate) fn micros(microseconds: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "shown with three digits")]
     let as_seconds = microseconds as f64 / 1e6;
     seconds(as_seconds)
 }
 
-/// Money, and how many calls have no known price.
+/// Money, and the number of calls without a known price.
 pub(crate) fn cost(cost: CostSum) -> String {
     match cost.unknown_calls {
         0 => cost.known.to_string(),
@@ -76,7 +76,7 @@ pub(crate) fn tokens(usage: Usage) -> String {
     format!("{} in, {} out", count(usage.input), count(usage.output))
 }
 
-/// A moment, to the second, in UTC.
+/// A moment in UTC, to the second.
 pub(crate) fn moment(at: Timestamp) -> String {
     at.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }

@@ -1,4 +1,5 @@
-//! The frame of every page, and the one way out: what would act on a reader's screen is made visible here, whoever wrote it.
+//! The frame of every page, and the only way out: characters that would act on a reader's screen are made visible here, whatever their
+//! source.
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{Html, IntoResponse, Response};
@@ -7,26 +8,26 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use crate::address;
 use crate::source::Run;
 
-/// Pages load their own style and script, and send forms to themselves; nothing else.
+/// Content security policy: pages load their own style and script, and send forms to themselves; nothing else.
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /// A page.
 pub(crate) struct Page<'p> {
-    /// Shown by the browser.
+    /// Title in the browser.
     pub(crate) title: &'p str,
-    /// The run that it is about, and which of its pages it is.
+    /// The run that the page is about, and the tab that is current.
     pub(crate) run: Option<(&'p Run, Tab)>,
-    /// Address of the events after which its parts are fetched anew.
+    /// Address of the stream whose events make the page fetch itself again.
     pub(crate) events: Option<String>,
-    /// Whether to offer to forget the token.
+    /// Shows the button that deletes the token from the browser.
     pub(crate) has_token: bool,
-    /// Content.
+    /// Content of the page.
     pub(crate) body: Markup,
 }
 
 impl Page<'_> {
-    /// A page about no run.
+    /// A page that is about no run.
     pub(crate) const fn bare(body: Markup) -> Self {
         Self { title: "Regatta", run: None, events: None, has_token: false, body }
     }
@@ -41,7 +42,7 @@ pub(crate) enum Tab {
     Compare,
     Endpoints,
     Money,
-    /// None of those that are always linked.
+    /// A page without a permanent link.
     Session,
 }
 
@@ -61,7 +62,7 @@ pub(crate) fn respond(page: Page<'_>) -> Response {
     response
 }
 
-/// What every response carries.
+/// Sets the headers that every response carries.
 pub(crate) fn protect(headers: &mut HeaderMap) {
     let fixed = [
         (header::CONTENT_SECURITY_POLICY, POLICY),
@@ -125,7 +126,7 @@ fn frame_of_run(run: &Run, tab: Tab) -> Markup {
     }
 }
 
-/// Characters that are no text in a page, and those that make text read in another order than it is written in, as what they are called.
+/// Replaces control characters, and characters that change the order of reading, by their code points.
 fn visible(document: &str) -> String {
     let is_harmless = |c: char| matches!(c, '\n' | '\t') || !(c.is_control() || is_direction(c));
     if document.chars().all(is_harmless) {
@@ -142,15 +143,15 @@ fn visible(document: &str) -> String {
     out
 }
 
-/// Embeddings, overrides and isolates. Marks (U+200E, U+200F) turn nothing around, and honest texts have them.
+/// Embeddings, overrides and isolates. Marks (U+200E, U+200F) do not reverse text, and ordinary texts have them.
 const fn is_direction(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Longest text that a page shows whole, in characters.
+/// Longest text, in characters, that a page shows whole.
 const TEXT_MAX: usize = 20_000;
 
-/// Words of a model, a data set or a provider, cut where they are too long for a page.
+/// A text of a model, a data set or a provider, cut where it is too long for a page.
 pub(crate) fn said(text: &str) -> Markup {
     match text.char_indices().nth(TEXT_MAX) {
         None => html! { pre dir="auto" { (text) } },
@@ -164,12 +165,12 @@ pub(crate) fn said(text: &str) -> Markup {
     }
 }
 
-/// A table that is scrolled by itself where it is wider than the window, also by keyboard.
+/// A table that scrolls by itself if it is wider than the window, also by keyboard.
 pub(crate) fn scrolled(label: &str, table: Markup) -> Markup {
     html! { div.scroll tabindex="0" role="region" aria-label=(label) { (table) } }
 }
 
-/// SVG of our own, in which everything is escaped.
+/// Marks an SVG element as escaped; only for elements made here, in which every text is.
 pub(crate) const fn svg(element: String) -> PreEscaped<String> {
     PreEscaped(element)
 }
@@ -199,7 +200,7 @@ mod tests {
     }
 
     proptest! {
-        /// Nothing that anybody says becomes markup: the tags of the page are the same, whatever is in it.
+        /// No text becomes markup: the page has the same tags, whatever is shown.
         #[test]
         fn no_text_adds_a_tag_or_an_attribute(text in r#"([<>&"'/=a-z \x00-\x1f\u{7f}-\u{9f}\u{202a}-\u{202e}]|<script>|</pre>|<!--|]]>|javascript:|\PC){0,60}"#) {
             let page = shown(&text);

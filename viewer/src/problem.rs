@@ -1,4 +1,4 @@
-//! What goes wrong with a page, as a page.
+//! Errors as pages.
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -9,7 +9,7 @@ use regatta_scorer::ScorerError;
 
 use crate::page::{self, Page};
 
-/// A page that cannot be shown, with a sentence that says why.
+/// An error page: a status with a sentence that explains it.
 #[derive(Debug)]
 pub(crate) struct Problem {
     status: StatusCode,
@@ -17,27 +17,27 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    /// There is no such thing.
+    /// 404: nothing has this name.
     pub(crate) fn missing(sentence: impl Into<String>) -> Self {
         Self { status: StatusCode::NOT_FOUND, sentence: sentence.into() }
     }
 
-    /// The address asks for something that cannot be.
+    /// 400: the address is malformed or contradicts itself.
     pub(crate) fn wrong(sentence: impl Into<String>) -> Self {
         Self { status: StatusCode::BAD_REQUEST, sentence: sentence.into() }
     }
 
-    /// The request may not come from where it does.
+    /// 403: the request comes from a host or origin that is not allowed.
     pub(crate) fn refused(sentence: impl Into<String>) -> Self {
         Self { status: StatusCode::FORBIDDEN, sentence: sentence.into() }
     }
 
-    /// The request shows no token that may look.
+    /// 401: the request has no token that is accepted.
     pub(crate) fn no_token(sentence: impl Into<String>) -> Self {
         Self { status: StatusCode::UNAUTHORIZED, sentence: sentence.into() }
     }
 
-    /// Too many look at once.
+    /// 503: too many streams are open.
     pub(crate) fn busy(sentence: impl Into<String>) -> Self {
         Self { status: StatusCode::SERVICE_UNAVAILABLE, sentence: sentence.into() }
     }
@@ -101,7 +101,7 @@ impl IntoResponse for Problem {
     }
 }
 
-/// No route leads there.
+/// The response for a path without a route.
 pub(crate) async fn no_page() -> Problem {
     Problem::missing("there is no such page")
 }

@@ -1,4 +1,4 @@
-//! How far runs are, how fast they go, and when they will be over.
+//! Progress of runs: counts, rates, and estimates of the remaining time.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
@@ -10,7 +10,7 @@ use regatta_proto::{CostSum, SweepState, Usage};
 use crate::problem::Problem;
 use crate::source::Run;
 
-/// Counts of sessions over all cells of a run, and what they took.
+/// Counts of sessions over all cells of a run, with tokens and costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Totals {
     pub(crate) items: u64,
@@ -49,7 +49,7 @@ impl Totals {
 pub(crate) struct Progress {
     pub(crate) cells: Vec<CellProgress>,
     pub(crate) totals: Totals,
-    /// Money of judges, which is no cell's.
+    /// Cost of judges, which belongs to no cell.
     pub(crate) judges: CostSum,
 }
 
@@ -61,14 +61,14 @@ pub(crate) async fn of(run: &Run) -> Result<Progress, Problem> {
 }
 
 impl Progress {
-    /// Money of sessions and judges.
+    /// Cost of sessions and judges.
     pub(crate) fn cost(&self) -> CostSum {
         let mut cost = self.totals.cost;
         cost += self.judges;
         cost
     }
 
-    /// Changes whenever something of the run does that pages show.
+    /// A text that changes whenever a value changes that pages of the run show.
     pub(crate) fn fingerprint(&self, state: SweepState) -> String {
         let t = &self.totals;
         let cost = self.cost();
@@ -76,35 +76,35 @@ impl Progress {
     }
 }
 
-/// Time over which a rate is taken, in seconds.
+/// Time over which a rate is measured, in seconds.
 const WINDOW_S: i64 = 60;
-/// Least time that says something about a rate, in seconds.
+/// Shortest time that gives a rate, in seconds.
 const SHORTEST_S: i64 = 5;
-/// Runs whose rates are kept.
+/// Most runs whose counts are remembered.
 const RUNS_MAX: usize = 1024;
 
-/// What was seen of runs while somebody looked at them.
+/// Counts of recorded sessions over the last minute, by run, taken while somebody looks.
 #[derive(Debug, Default)]
 pub(crate) struct Rates(Mutex<BTreeMap<String, VecDeque<(Timestamp, u64)>>>);
 
-/// How fast a run goes.
+/// The rate at which a run records sessions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Rate {
-    /// Sessions recorded in a second.
+    /// Sessions recorded per second.
     pub(crate) per_second: f64,
-    /// Whether that is of the last minute, and not the mean since the run was planned, pauses included.
+    /// `true` for the rate of the last minute, `false` for the mean since the run was planned, pauses included.
     pub(crate) is_recent: bool,
 }
 
 impl Rates {
-    /// The rate of `run`, which has recorded so many sessions `now`; `None` where nothing says how fast it is.
+    /// The rate of `run`, which has `recorded` sessions at `now`; `None` while there is not enough to measure it.
     pub(crate) fn of(&self, run: &Run, recorded: u64, now: Timestamp) -> Option<Rate> {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if seen.len() >= RUNS_MAX && !seen.contains_key(&run.name) {
             seen.clear();
         }
         let seen = seen.entry(run.name.clone()).or_default();
-        // Counts go back when a run is resumed.
+        // Counts decrease when a run is resumed.
         if seen.back().is_some_and(|(_, before)| *before > recorded) {
             seen.clear();
         }
@@ -131,7 +131,7 @@ impl Rates {
 }
 
 impl Rate {
-    /// Seconds to the end of a run with so many sessions left; `None` where it stands still, or none is left.
+    /// Seconds until a run with so many sessions left ends; `None` if it does not progress, or none is left.
     pub(crate) fn left(self, sessions: u64) -> Option<f64> {
         #[expect(clippy::cast_precision_loss, reason = "shown with two digits")]
         let sessions = sessions as f64;

@@ -1,4 +1,4 @@
-//! Answers of the store that took long, for as long as they hold.
+//! A cache of slow queries to the store.
 
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
@@ -6,9 +6,9 @@ use std::sync::{Mutex, PoisonError};
 use lru::LruCache;
 use tokio::time::{Duration, Instant};
 
-/// Answers that are kept.
+/// Most answers in the cache.
 const KEPT: NonZeroUsize = NonZeroUsize::new(16).unwrap();
-/// While a run goes on, an answer is shown for so many times as long as it took: looking must not keep the store busy.
+/// Multiple of an answer's time of computation for which it is shown while a run goes on, so that viewers do not keep the store busy.
 const EFFORT: u32 = 20;
 
 struct Kept<V> {
@@ -17,7 +17,7 @@ struct Kept<V> {
     value: V,
 }
 
-/// Answers by what was asked.
+/// Answers by question.
 pub(crate) struct Remembered<V>(Mutex<LruCache<String, Kept<V>>>);
 
 impl<V> Default for Remembered<V> {
@@ -27,8 +27,8 @@ impl<V> Default for Remembered<V> {
 }
 
 impl<V: Clone> Remembered<V> {
-    /// The answer to `question`, made by `make` unless one is kept that was made of the same state of the run, which `fingerprint` tells, or
-    /// not long ago.
+    /// Returns the answer to `question`. Calls `make` unless the cache has an answer that was computed for the same state of the run, which
+    /// `fingerprint` identifies, or recently.
     pub(crate) async fn get<E>(
         &self,
         question: String,

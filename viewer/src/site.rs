@@ -1,7 +1,7 @@
-//! The pages of one run as files, for people who do not have the run: the same pages, asked of the same routes, with links between files.
+//! The pages of one run as files, for people who do not have the run: the output of the same routes, with links between files.
 //!
-//! Whatever a page of the run links to is a file too. Forms, the script and what is not about the run are left out: nothing here needs a
-//! server.
+//! Every page of the run that another page links to becomes a file. Forms, the script and links to other runs are left out, so no server is
+//! needed.
 
 mod links;
 
@@ -16,43 +16,43 @@ use tower::ServiceExt as _;
 use self::links::{Links, file_of};
 use crate::address;
 
-/// Pages of a site; each session has one, and its transcript.
+/// Most pages of a site; each session has one, and one for its transcript.
 const PAGES_MAX: usize = 50_000;
-/// Largest page, in bytes: a transcript may be large.
+/// Largest page in bytes; transcripts can be large.
 const PAGE_BYTES_MAX: usize = 256 << 20;
-/// Asked as a browser of this machine does.
+/// The `Host` of the requests, as a browser on this machine sends it.
 const HOST: &str = "127.0.0.1";
 
-/// Why a site could not be written.
+/// A site that could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum SiteError {
-    /// A page could not be made.
+    /// A route failed.
     #[error("failed to make the page {address}: {problem}")]
     Page {
-        /// The page.
+        /// Address of the page.
         address: String,
-        /// Why.
+        /// The status and the message of the failed route.
         problem: String,
     },
-    /// A file cannot be written.
+    /// A file could not be written.
     #[error("failed to write {path}")]
     Write {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// The error of the file system.
         source: std::io::Error,
     },
-    /// The run is too large.
+    /// The run has more sessions than a site may have pages.
     #[error(
         "a site has at most {PAGES_MAX} pages, and this run has more sessions than that; look at it with `regatta view`"
     )]
     TooMany,
 }
 
-/// Writes the pages of the run `name`, which `router` has, into `directory`. Says how many files there are.
+/// Writes the pages of the run `name`, which `router` serves, into `directory`. Returns the number of files.
 ///
 /// # Errors
-/// When a page cannot be made or written, or there are too many.
+/// When a page cannot be made or written, or the run has too many sessions.
 pub async fn write_site(router: Router, name: &str, directory: &Path) -> Result<usize, SiteError> {
     let root = address::run(name);
     let mut known = BTreeSet::from([root.clone()]);
@@ -84,12 +84,12 @@ pub async fn write_site(router: Router, name: &str, directory: &Path) -> Result<
     Ok(known.len())
 }
 
-/// The answer at `address`, with `true` if it is a page; `None` where there is nothing, as before a run has its report.
+/// The response at `address`, with `true` if it is a page; `None` if there is nothing, as before a run has its report.
 async fn ask(router: &Router, address: &str) -> Result<Option<(Vec<u8>, bool)>, SiteError> {
     let failed = |problem: String| SiteError::Page { address: address.to_owned(), problem };
     let request = Request::get(address).header(header::HOST, HOST).body(Body::empty());
     let request = request.map_err(|error| failed(error.to_string()))?;
-    // A router answers every request.
+    // The error type of a router is `Infallible`.
     let response = match router.clone().oneshot(request).await {
         Ok(response) => response,
         Err(never) => match never {},

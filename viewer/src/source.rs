@@ -1,4 +1,4 @@
-//! Where sweeps are: the stores of a deployment, or those of runs' directories.
+//! The stores that sweeps are read from: those of a deployment, or of runs' directories.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,21 +12,21 @@ use tokio::sync::Mutex;
 
 use crate::problem::Problem;
 
-/// Directories that are looked at, at most: each has a thread of its own for its ledger.
+/// Most directories that are opened; each has a thread for its ledger.
 const DIRECTORIES_MAX: usize = 200;
 
-/// Stores with sweeps in them.
+/// Stores that hold sweeps.
 #[derive(Clone)]
 pub struct Store {
-    /// What was planned, tried, and came out.
+    /// Plans, attempts and results.
     pub ledger: Ledger,
-    /// Locks, data sets, transcripts.
+    /// Locks, data sets and transcripts.
     pub catalog: Catalog,
-    /// Limits that a fleet shares; a run's directory has none.
+    /// Limits that a fleet shares; `None` for a run's directory.
     pub permits: Option<Permits>,
 }
 
-/// Where sweeps are.
+/// The stores that sweeps are read from.
 #[derive(Clone)]
 pub enum Source {
     /// The stores of a deployment: each sweep is a run, by its id.
@@ -35,19 +35,19 @@ pub enum Source {
     Directories(Arc<Directories>),
 }
 
-/// A sweep, and what it is called in addresses.
+/// A sweep, with its name in addresses.
 #[derive(Clone)]
 pub struct Run {
-    /// Its name.
+    /// Name in addresses.
     pub name: String,
-    /// The sweep.
+    /// The sweep's row in the ledger.
     pub row: SweepRow,
-    /// The stores that it is in.
+    /// The stores that hold it.
     pub store: Store,
 }
 
 impl Source {
-    /// All runs, the newest first, and problems with those that cannot be opened.
+    /// All runs, the newest first, and messages about those that cannot be opened.
     pub(crate) async fn runs(&self) -> Result<(Vec<Run>, Vec<String>), Problem> {
         match self {
             Self::Deployment(store) => {
@@ -72,7 +72,7 @@ impl Source {
         }
     }
 
-    /// The store of schedules.
+    /// The store of schedules; `None` for runs' directories.
     pub(crate) const fn deployment(&self) -> Option<&Store> {
         match self {
             Self::Deployment(store) => Some(store),
@@ -82,7 +82,7 @@ impl Source {
 }
 
 impl Run {
-    /// Its lock, grid and data sets.
+    /// The run's lock, grid and data sets.
     pub(crate) async fn sweep(&self) -> Result<Arc<Sweep>, Problem> {
         Ok(self.store.catalog.sweep(&self.row.lock).await?)
     }
@@ -108,7 +108,7 @@ impl Directories {
         Self { roots, benchmarks, open: Mutex::default() }
     }
 
-    /// Directories that hold a run, by name. Looked up each time: runs may begin while somebody looks.
+    /// Directories that hold a run, by name. Searched each time, because runs may begin while somebody looks.
     #[must_use]
     pub fn found(&self) -> BTreeMap<String, PathBuf> {
         let mut found = BTreeMap::new();
@@ -117,7 +117,7 @@ impl Directories {
                 return;
             }
             let name = path.file_name().map_or_else(|| "run".to_owned(), |name| name.to_string_lossy().into_owned());
-            // Two runs of one name are told apart by a number, in the order in which they were given.
+            // Runs of one name get a number, in the order in which they were given.
             let names = std::iter::once(name.clone()).chain((2..).map(|number| format!("{name}-{number}")));
             if let Some(free) = names.into_iter().find(|name| !found.contains_key(name)) {
                 found.insert(free, path);
@@ -179,7 +179,7 @@ impl Directories {
             Ok(mut rows) if !rows.is_empty() => Some(rows.remove(0)),
             Ok(_) => None,
             Err(error) => {
-                // Whatever was opened is not what is there now.
+                // The directory has changed since the run was opened.
                 self.open.lock().await.remove(path);
                 return Err(LedgerError::into(error));
             }

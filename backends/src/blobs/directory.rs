@@ -1,4 +1,4 @@
-//! Objects as files in a folder, written so that a crash leaves the old or the new one.
+//! Objects as files in a folder, written so that a crash leaves the old or the new file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
@@ -10,14 +10,14 @@ use bytes::Bytes;
 
 use super::{BlobError, LISTED_KEYS_MAX, OBJECT_BYTES_MAX};
 
-/// Where files are written before they take their names. No key leads here: their parts do not begin with '.'.
+/// Folder in which files are written before they are renamed. No key leads here, because parts of keys do not begin with '.'.
 const UNFINISHED: &str = ".unfinished";
 
 /// Files below one folder.
 #[derive(Debug, Clone)]
 pub struct DirectoryBlobs {
     root: Arc<Path>,
-    /// Numbers unfinished files.
+    /// Counter in the names of unfinished files.
     written: Arc<AtomicU64>,
 }
 
@@ -51,7 +51,7 @@ impl DirectoryBlobs {
         blocking("read", self.root.join(key), read).await
     }
 
-    /// Folders stay: another process may be writing into them.
+    /// Deletes the file, but no folders, because another process may be writing into them.
     pub(super) async fn delete(&self, key: &str) -> Result<(), BlobError> {
         blocking("delete", self.root.join(key), |path| {
             found(fs::remove_file(path)).map(drop).map_err(failed("delete", path))
@@ -71,7 +71,7 @@ impl DirectoryBlobs {
 
     pub(super) async fn list(&self, prefix: &str) -> Result<Vec<String>, BlobError> {
         let (root, prefix) = (Arc::clone(&self.root), prefix.to_owned());
-        // Only the folder that all such keys share is walked.
+        // Only the folder that is common to all such keys is walked.
         let folder = prefix.rfind('/').map_or("", |slash| &prefix[..slash]).to_owned();
         blocking("list", self.root.join(&folder), move |path| {
             let mut keys = Vec::new();
@@ -111,11 +111,11 @@ impl DirectoryBlobs {
             .map_err(failed("write", &unfinished))
             .and_then(|()| fs::rename(&unfinished, path).map_err(failed("write", path)));
         if named.is_err() {
-            // The error that counts is the one before.
+            // The earlier error is reported.
             let _ = fs::remove_file(&unfinished);
         }
         named?;
-        // The name is on the disk only when its folder is.
+        // A rename is durable only after its folder is synced.
         File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed("write", folder))
     }
 
@@ -125,7 +125,7 @@ impl DirectoryBlobs {
             let path = self.root.join(UNFINISHED).join(format!("{}-{number}", std::process::id()));
             match OpenOptions::new().write(true).create_new(true).open(&path) {
                 Ok(file) => return Ok((file, path)),
-                // Left by a crash, or made by a process of the same number on another machine.
+                // Left by a crash, or created by a process with the same id on another machine.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(failed("write", &path)(error)),
             }
@@ -148,7 +148,7 @@ fn read(path: &Path) -> Result<Option<Bytes>, BlobError> {
     Ok(Some(bytes.into()))
 }
 
-/// Names in a folder that can be parts of keys, and whether they are folders; none where there is no folder.
+/// Names in a folder that can be parts of keys, each with `true` for a folder; empty if the folder does not exist.
 fn entries(path: &Path) -> io::Result<Vec<(String, bool)>> {
     let Some(entries) = found(fs::read_dir(path))? else { return Ok(Vec::new()) };
     let mut names = Vec::new();
@@ -163,7 +163,7 @@ fn entries(path: &Path) -> io::Result<Vec<(String, bool)>> {
     Ok(names)
 }
 
-/// Turns "there is none" into `None`, also where a part of the path is a file.
+/// Turns the error "not found" into `None`, also if a part of the path is a file.
 fn found<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),

@@ -1,42 +1,42 @@
-//! What can go wrong with blobs.
+//! Errors of the blob store.
 
 use std::io;
 use std::path::PathBuf;
 
 use regatta_proto::Digest;
 
-/// Why blobs could not be stored or read.
+/// Blobs that could not be stored or read.
 #[derive(Debug, thiserror::Error)]
 pub enum BlobError {
-    /// A key that is not allowed.
+    /// The key is not allowed.
     #[error("failed to use {key:?} as a key: {reason}")]
     BadKey {
         /// The key.
         key: String,
-        /// What is wrong with it.
+        /// The rule that the key violates, as a clause.
         reason: &'static str,
     },
-    /// A bucket name or prefix that is not allowed.
+    /// The bucket name or the prefix is not allowed.
     #[error("failed to use {bucket:?} with prefix {prefix:?}: {reason}")]
     BadPlace {
         /// The bucket.
         bucket: String,
         /// The prefix.
         prefix: String,
-        /// What is wrong with them.
+        /// The rule that is violated, as a clause.
         reason: &'static str,
     },
-    /// Above the limit.
+    /// The object is larger than the limit.
     #[error("failed to store or read {place}: {bytes} bytes are more than the limit of {limit}")]
     TooLarge {
         /// Path or address of the object.
         place: String,
-        /// Its size.
+        /// Size of the object in bytes.
         bytes: u64,
-        /// Largest size allowed.
+        /// Largest size allowed, in bytes.
         limit: u64,
     },
-    /// More keys than a listing may have.
+    /// More keys have the prefix than a listing may return.
     #[error("failed to list {place}: more than {limit} keys begin so; list a longer prefix")]
     TooMany {
         /// Path or address that was listed.
@@ -44,34 +44,34 @@ pub enum BlobError {
         /// Most keys allowed.
         limit: usize,
     },
-    /// Content that should be there is not.
+    /// No content has this digest.
     #[error(
         "failed to find the content {digest} at {place}: it was never stored there, or was deleted since; check that all processes use the same store"
     )]
     MissingContent {
-        /// What was asked for.
+        /// Digest that was asked for.
         digest: Digest,
         /// Path or address where it should be.
         place: String,
     },
-    /// Content does not have the digest that names it.
+    /// The content has another digest than its name.
     #[error(
         "failed to verify {place}: its content has the digest {found}, not the one it is named by; it was damaged: restore it, or delete it so that it is stored again"
     )]
     Corrupt {
         /// Path or address of the object.
         place: String,
-        /// Digest of what is there.
+        /// Digest of the content.
         found: Digest,
     },
-    /// The file system refused.
+    /// A file operation failed.
     #[error("failed to {action} {}", path.display())]
     Io {
-        /// What was tried.
+        /// The action, to complete "failed to".
         action: &'static str,
-        /// With which file or folder.
+        /// The file or folder.
         path: PathBuf,
-        /// Why it did not work.
+        /// The error of the file system.
         #[source]
         source: io::Error,
     },
@@ -82,18 +82,18 @@ pub enum BlobError {
     /// The S3 service refused, or could not be reached.
     #[error("failed to {action} {place}: {reason}")]
     S3 {
-        /// What was tried.
+        /// The action, to complete "failed to".
         action: &'static str,
         /// Address of the object: `s3://bucket/key`.
         place: String,
-        /// The service's words, with its error code where it gave one.
+        /// The message of the service, with its error code if there is one.
         reason: String,
     },
 }
 
 impl BlobError {
-    /// `true` when the store could not be reached or used, so that the same may well succeed later. `false` when it is about this key or
-    /// this object, and nothing else suffers from it.
+    /// `true` if the store could not be reached or used, so that the same call may succeed later. `false` if the error is about this key or
+    /// object alone.
     #[must_use]
     pub fn is_outage(&self) -> bool {
         match self {
@@ -112,7 +112,7 @@ impl BlobError {
         }
     }
 
-    /// `true` when no repetition can succeed.
+    /// `true` if repeating the call cannot succeed.
     #[must_use]
     pub fn is_refusal(&self) -> bool {
         match self {

@@ -1,10 +1,10 @@
-//! Which keys are allowed: those that every store takes, and that name nothing outside of it.
+//! Rules for keys: those that every store accepts, and that name nothing outside of it.
 
 use super::BlobError;
 
-/// Room for a prefix within the 1,024 bytes of S3.
+/// Longest key in bytes; leaves room for a prefix within the 1,024 bytes of S3.
 const KEY_BYTES_MAX: usize = 700;
-/// What file systems take.
+/// Longest part of a key in bytes, the limit of file systems.
 const PART_BYTES_MAX: usize = 255;
 
 /// Checks the key of an object: parts of text joined by `/`.
@@ -12,7 +12,7 @@ pub(super) fn check_key(key: &str) -> Result<(), BlobError> {
     fault(key).map_or(Ok(()), |reason| Err(BlobError::BadKey { key: key.to_owned(), reason }))
 }
 
-/// Checks the beginning of keys: as a key, but its last part may be incomplete or empty.
+/// Checks a prefix of keys: the same as a key, but its last part may be incomplete or empty.
 pub(super) fn check_prefix(prefix: &str) -> Result<(), BlobError> {
     let whole = prefix.strip_suffix('/').unwrap_or(prefix);
     if whole.is_empty() && prefix.is_empty() { Ok(()) } else { check_key(whole) }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::{BlobError, LISTED_KEYS_MAX};
 use crate::faults::{Trouble, Troubles};
 
-/// Objects in memory, as one of the processes has them that share them.
+/// Objects in memory, as seen by one of the processes that share them.
 #[derive(Debug, Clone)]
 pub struct MemoryBlobs {
     objects: Arc<Mutex<BTreeMap<String, Bytes>>>,

@@ -1,4 +1,4 @@
-//! Where datasets, transcripts and reports lie: a folder, or an S3 bucket with a prefix. Keys and bytes are the same in both.
+//! The store of data sets, transcripts and reports: a folder, or an S3 bucket with a prefix. Keys and bytes are the same in both.
 
 mod directory;
 mod error;
@@ -21,7 +21,7 @@ use regatta_proto::Digest;
 #[cfg(feature = "cluster")]
 pub use s3::{S3Blobs, S3Config};
 
-/// Largest object, in bytes; objects are held in memory whole.
+/// Largest object in bytes; objects are held in memory as a whole.
 pub const OBJECT_BYTES_MAX: u64 = 1 << 30;
 
 /// Most keys that [`Blobs::list`] returns.
@@ -40,16 +40,16 @@ pub enum Blobs {
     Memory(MemoryBlobs),
 }
 
-/// Simulated.
+/// Blob stores for simulations.
 #[cfg(feature = "faults")]
 impl Blobs {
-    /// Objects in memory, of which [`Self::troubled`] gives each process its own view.
+    /// Objects in memory, of which [`Self::troubled`] returns views for simulated processes.
     #[must_use]
     pub fn memory() -> Self {
         Self::Memory(MemoryBlobs::new())
     }
 
-    /// These blobs as a process has them whom `troubles` befall. Only those in memory have such views; others stay as they are.
+    /// The view of a process that suffers `troubles`. Only stores in memory have such views; others are returned unchanged.
     #[must_use]
     pub fn troubled(&self, troubles: crate::faults::Troubles) -> Self {
         match self {
@@ -60,28 +60,28 @@ impl Blobs {
 }
 
 impl Blobs {
-    /// Files below `root`, which is made if need be.
+    /// A store of files below `root`, which is created if it does not exist.
     ///
     /// # Errors
-    /// When the folder cannot be made.
+    /// When the folder cannot be created.
     pub fn directory(root: impl Into<std::path::PathBuf>) -> Result<Self, BlobError> {
         DirectoryBlobs::new(root.into()).map(Self::Directory)
     }
 
-    /// Objects in a bucket that exists. Credentials come from where AWS's tools take them: environment, profile, web identity,
-    /// container, instance. Nothing is sent before the first use.
+    /// A store in an existing bucket. Credentials come from the sources of AWS's tools: environment, profile, web identity, container,
+    /// instance. Nothing is sent before the first use.
     ///
     /// # Errors
-    /// When bucket or prefix cannot be ones.
+    /// When bucket or prefix are not allowed.
     #[cfg(feature = "cluster")]
     pub fn s3(config: S3Config) -> BoxFuture<'static, Result<Self, BlobError>> {
         Box::pin(async move { S3Blobs::new(config).await.map(Self::S3) })
     }
 
-    /// Stores an object, replacing what was there. Readers see the old or the new one, never a part.
+    /// Stores an object, replacing the old one. Readers see the old or the new object, never a part.
     ///
     /// # Errors
-    /// When the key is not allowed, the object is too large, or the store refuses.
+    /// When the key is not allowed, the object is too large, or the store fails.
     pub fn put<'a>(&'a self, key: &'a str, bytes: Bytes) -> BoxFuture<'a, Result<(), BlobError>> {
         Box::pin(async move {
             check_key(key)?;
@@ -96,10 +96,10 @@ impl Blobs {
         })
     }
 
-    /// Reads an object; `None` when there is none.
+    /// Reads an object; `None` if there is none.
     ///
     /// # Errors
-    /// When the key is not allowed, the object is too large, or the store refuses.
+    /// When the key is not allowed, the object is too large, or the store fails.
     pub fn get<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<Bytes>, BlobError>> {
         Box::pin(async move {
             check_key(key)?;
@@ -113,15 +113,15 @@ impl Blobs {
         })
     }
 
-    /// Stores content under its own digest, and returns that. Costs one look when it is there already.
+    /// Stores content under its own digest, and returns that. Only checks the size if it is stored already.
     ///
     /// # Errors
-    /// When it is too large, or the store refuses.
+    /// When it is too large, or the store fails.
     pub fn put_content<'a>(&'a self, bytes: Bytes) -> BoxFuture<'a, Result<Digest, BlobError>> {
         Box::pin(async move {
             let digest = Digest::of(&bytes);
             let key = content_key(&digest);
-            // A file of another size was damaged; storing it again repairs it.
+            // Content of another size is damaged; storing it again repairs it.
             if self.size(&key).await? != Some(bytes.len() as u64) {
                 self.put(&key, bytes).await?;
             }
@@ -129,11 +129,11 @@ impl Blobs {
         })
     }
 
-    /// Stores the content of the file at `path`, which has `bytes` bytes and this digest, without holding it in memory. Costs one look when
-    /// it is there already.
+    /// Stores the content of the file at `path`, which has `bytes` bytes and this digest, without holding it in memory. Only checks the
+    /// size if it is stored already.
     ///
     /// # Errors
-    /// When it is too large or cannot be read, or the store refuses.
+    /// When it is too large or cannot be read, or the store fails.
     pub fn put_content_file<'a>(
         &'a self,
         digest: &'a Digest,
@@ -159,18 +159,18 @@ impl Blobs {
         })
     }
 
-    /// Size of the content, in bytes; `None` when it is not there.
+    /// Size of the content in bytes; `None` if it is not stored.
     ///
     /// # Errors
-    /// When the store refuses.
+    /// When the store fails.
     pub fn content_size<'a>(&'a self, digest: &'a Digest) -> BoxFuture<'a, Result<Option<u64>, BlobError>> {
         Box::pin(async move { self.size(&content_key(digest)).await })
     }
 
-    /// Reads content, verified.
+    /// Reads content and verifies its digest.
     ///
     /// # Errors
-    /// When it is not there, or is not what it should be.
+    /// When it is not stored, or has another digest.
     pub fn get_content<'a>(&'a self, digest: &'a Digest) -> BoxFuture<'a, Result<Bytes, BlobError>> {
         Box::pin(async move {
             let key = content_key(digest);
@@ -182,10 +182,10 @@ impl Blobs {
         })
     }
 
-    /// Removes an object; one that is not there is removed already.
+    /// Deletes an object; succeeds if there is none.
     ///
     /// # Errors
-    /// When the key is not allowed, or the store refuses.
+    /// When the key is not allowed, or the store fails.
     pub fn delete<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<(), BlobError>> {
         Box::pin(async move {
             check_key(key)?;
@@ -202,7 +202,7 @@ impl Blobs {
     /// All keys that begin with `prefix`, which may end within a part, sorted by their bytes.
     ///
     /// # Errors
-    /// When the prefix is not allowed, there are more than [`LISTED_KEYS_MAX`], or the store refuses.
+    /// When the prefix is not allowed, more than [`LISTED_KEYS_MAX`] keys have it, or the store fails.
     pub fn list<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<String>, BlobError>> {
         Box::pin(async move {
             check_prefix(prefix)?;
@@ -216,7 +216,7 @@ impl Blobs {
         })
     }
 
-    /// Where an object lies, for people: a path, or `s3://bucket/key`.
+    /// Location of an object, for people: a path, or `s3://bucket/key`.
     #[must_use]
     pub fn place(&self, key: &str) -> String {
         match self {

@@ -1,4 +1,4 @@
-//! Objects in a bucket of S3, or of anything that speaks its protocol.
+//! Objects in a bucket of S3, or of a service with the same protocol.
 
 use std::error::Error;
 use std::time::Duration;
@@ -22,26 +22,26 @@ use super::key::fault;
 use super::{BlobError, LISTED_KEYS_MAX, OBJECT_BYTES_MAX, https};
 use crate::tls::CertificateFiles;
 
-/// Tries of one request, the first included.
+/// Most tries of a request, including the first.
 const TRIES: u32 = 5;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// One try of one request. Long enough for the largest object at 10 MB/s; a stalled stream is noticed earlier.
+/// Time-out of one try. Enough for the largest object at 10 MB/s; a stalled stream is detected earlier.
 const TRY_TIMEOUT: Duration = Duration::from_secs(120);
-/// Where services other than AWS ask for none.
+/// Region for services other than AWS, which need none.
 const USUAL_REGION: &str = "us-east-1";
 
-/// Where objects lie.
+/// Location of a store in S3.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct S3Config {
-    /// A bucket that exists.
+    /// Name of an existing bucket.
     pub bucket: String,
-    /// Begins every key, followed by `/`; may be empty.
+    /// Prefix of every key, which a `/` follows; may be empty.
     pub prefix: String,
-    /// `https://host:port` of a service other than AWS.
+    /// URL of a service other than AWS, as `https://host:port`.
     pub endpoint_url: Option<String>,
-    /// The region that requests are signed for; else that of the environment or profile.
+    /// Region for signing requests; `None` uses that of the environment or profile.
     pub region: Option<String>,
-    /// Whether the bucket is named in the path instead of the host. Most services other than AWS want that.
+    /// Puts the bucket into the path instead of the host name; most services other than AWS need it.
     pub path_style: bool,
     /// Authorities in place of the system's, and a certificate to show.
     pub certificates: CertificateFiles,
@@ -61,10 +61,10 @@ impl S3Blobs {
         Self::with_loader(config, aws_config::defaults(BehaviorVersion::latest())).await
     }
 
-    /// As [`Blobs::s3`](super::Blobs::s3), with a loader that has, say, credentials already.
+    /// Like [`Blobs::s3`](super::Blobs::s3), with a loader that may have credentials already.
     ///
     /// # Errors
-    /// When bucket or prefix cannot be ones.
+    /// When bucket or prefix are not allowed.
     pub async fn with_loader(config: S3Config, loader: ConfigLoader) -> Result<Self, BlobError> {
         let S3Config { bucket, prefix, endpoint_url, region, path_style, certificates } = config;
         let trimmed = prefix.trim_matches('/');
@@ -77,7 +77,7 @@ impl S3Blobs {
         }
         let regions = RegionProviderChain::first_try(region.map(Region::new));
         let regions = match endpoint_url {
-            // Asking AWS's instance service where we are takes seconds elsewhere.
+            // Outside of AWS, the SDK's look-up of the region at the instance service takes seconds.
             Some(_) => {
                 regions.or_else(aws_config::environment::EnvironmentVariableRegionProvider::new()).or_else(USUAL_REGION)
             }
@@ -103,8 +103,8 @@ impl S3Blobs {
             Some(url) => loader.endpoint_url(url),
             None => loader,
         };
-        // The SDK's default, a CRC in a trailer of every upload, is refused by services that do not know it. Uploads carry a
-        // SHA-256 in their header instead, see `put`.
+        // The SDK's default, a CRC in a trailer of every upload, is refused by services that do not support trailers. Uploads carry a
+        // SHA-256 in a header instead; see `put`.
         let settings = aws_sdk_s3::config::Builder::from(&loaded.load().await)
             .force_path_style(path_style)
             .request_checksum_calculation(RequestChecksumCalculation::WhenRequired)
@@ -128,7 +128,7 @@ impl S3Blobs {
         let body =
             ByteStream::from_path(path).await.map_err(|error| self.refused("read a file for", key, chain(&error)))?;
         let request = self.client.put_object().bucket(&self.bucket).key(self.full(key));
-        // Said beforehand: not every server takes checksums that come after the body.
+        // Sent in a header, because some servers do not accept checksums after the body.
         let request = request.checksum_sha256(base64(digest.bytes())).body(body);
         request.send().await.map(drop).map_err(|error| self.failed("write", key, &error))
     }
@@ -174,7 +174,7 @@ impl S3Blobs {
                 return Err(BlobError::TooMany { place: self.place(prefix), limit: LISTED_KEYS_MAX });
             }
         }
-        // S3 sorts, directory buckets of it and some other services do not.
+        // S3 sorts keys, but its directory buckets and some other services do not.
         keys.sort_unstable();
         Ok(keys)
     }
@@ -201,7 +201,7 @@ impl S3Blobs {
     }
 }
 
-/// An error with all that caused it: the SDK's own text is but "dispatch failure".
+/// An error with its causes, because the SDK's own text is just "dispatch failure".
 fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -1,4 +1,5 @@
-//! The audit log: who asked for what, and what came of it. Rows are only ever added; both schemas refuse everything else.
+//! The audit log: every request that changes something, with its author and its result. Rows are only added; both schemas refuse other
+//! changes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,25 +12,25 @@ use serde::{Deserialize, Serialize};
 use super::away;
 use super::{Ledger, LedgerError, each};
 
-/// Most entries that are read at once.
+/// Most entries that one call returns.
 pub const AUDIT_READ_MAX: u32 = 10_000;
 
-/// Outcome of what was asked for.
+/// Outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AuditOutcome {
-    /// It was done.
+    /// The request was carried out.
     Done,
-    /// It was not allowed, or made no sense.
+    /// The request was not allowed, or was invalid.
     Refused,
-    /// It was tried, and something broke.
+    /// The request failed.
     Failed,
 }
 
 impl AuditOutcome {
     const ALL: [Self; 3] = [Self::Done, Self::Refused, Self::Failed];
 
-    /// The word used in SQL and documents.
+    /// Name in SQL and documents.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -54,31 +55,31 @@ impl FromStr for AuditOutcome {
     }
 }
 
-/// Something that is asked for.
+/// A request, before it is carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewAuditEntry {
-    /// When.
+    /// Time of the request.
     pub at: Timestamp,
-    /// The owner that asks, or `nobody`.
+    /// The owner that made it, or `nobody`.
     pub actor: String,
-    /// Credential that was shown: a token by its id, an issuer.
+    /// Credential that was presented: the id of a token, or an issuer.
     pub credential: String,
-    /// The action, as `cancel`.
+    /// Name of the action, such as `cancel`.
     pub action: String,
-    /// Sweep, schedule, token or address that it is about.
+    /// The sweep, schedule, token or address that it is about.
     pub subject: String,
 }
 
-/// Result; absent while the request is under way, or where its coordinator ended.
+/// Result of a request; absent while the request is in progress, or if its coordinator ended meanwhile.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditResult {
-    /// When.
+    /// Time of the result.
     pub at: Timestamp,
     /// Outcome.
     pub outcome: AuditOutcome,
-    /// Subject as it turned out to be, as the id of a sweep that was submitted; else as asked.
+    /// The actual subject, such as the id of a submitted sweep; otherwise the one in the request.
     pub subject: String,
-    /// Reason, where it was refused or failed; else empty.
+    /// Reason for a refusal or failure; otherwise empty.
     pub detail: String,
 }
 
@@ -87,23 +88,23 @@ pub struct AuditResult {
 pub struct AuditRow {
     /// Number of the entry; later ones are higher.
     pub number: u64,
-    /// When it was asked for.
+    /// Time of the request.
     pub at: Timestamp,
-    /// The owner that asked, or `nobody`.
+    /// The owner that made it, or `nobody`.
     pub actor: String,
-    /// Credential that was shown.
+    /// Credential that was presented.
     pub credential: String,
     /// The action.
     pub action: String,
-    /// Subject, as asked.
+    /// Subject of the request.
     pub subject: String,
-    /// `None` while it is being done, or when the process ended meanwhile.
+    /// `None` while the request is in progress, or if the process ended meanwhile.
     pub result: Option<AuditResult>,
 }
 
 /// The audit log: calls of the API.
 impl Ledger {
-    /// Adds an entry, with its result where there is one already; returns its number.
+    /// Adds an entry, with its result if there is one already. Returns the number of the entry.
     ///
     /// # Errors
     /// When the store fails.
@@ -115,15 +116,15 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.begin_audit(entry, result)) })
     }
 
-    /// Adds the result of an entry.
+    /// Adds the result to an entry.
     ///
     /// # Errors
-    /// When the entry has one, or the store fails.
+    /// When the entry has a result already, or the store fails.
     pub fn end_audit(&self, number: u64, result: AuditResult) -> BoxFuture<'_, Result<(), LedgerError>> {
         Box::pin(async move { each!(self, ledger => ledger.end_audit(number, result)) })
     }
 
-    /// At most `limit` entries with numbers below `before` (all when `None`), newest first.
+    /// At most `limit` entries with numbers below `before` (`None`: no bound), newest first.
     ///
     /// # Errors
     /// When the store fails.

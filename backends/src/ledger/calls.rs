@@ -1,10 +1,10 @@
-//! What calls were like, summed up so that reports need not read transcripts.
+//! Sums over calls (tokens, latency, cost, errors), kept so that reports need not read transcripts.
 //!
-//! Each call is counted once. A session is recorded with the calls of its whole transcript, by the attempt that made them: those of the
-//! attempt that reports are its own and always count, also when it is waste, because they happened. Those of earlier attempts were handed
-//! on to it, and count with the first record that brings them: two workers may have gone on from the same transcript, and a session
-//! that a budget ended is recorded, then continued and recorded again. A hand-over itself brings no sums, so that calls of an attempt
-//! whose continuation never reports are not counted; nor are those of an attempt that is lost, because nobody knows them.
+//! Each call is counted once. A session is recorded with the calls of its whole transcript, by the attempt that made them. The calls of the
+//! reporting attempt always count, even if the attempt is waste, because they happened. The calls of earlier attempts were handed over to
+//! it, and count with the first record that has them: two workers may have continued the same transcript, and a session that a budget ended
+//! is recorded, then continued and recorded again. A handover itself has no sums, so calls of an attempt whose continuation never reports
+//! are not counted; nor are those of a lost attempt, because they are unknown.
 
 use std::collections::BTreeMap;
 
@@ -15,52 +15,55 @@ use super::columns::Place;
 use super::rows::SessionRecord;
 use super::sketch::Sketch;
 
-/// Names of what answered that are kept apart.
+/// Most distinct names of models or encoders that answered.
 const SERVED_MAX: usize = 64;
 
-/// Under which the rest is counted.
+/// Name under which all others are counted.
 const OTHERS: &str = "(others)";
 
-/// Longest name of what answered, in characters.
+/// Longest such name, in characters.
 const LABEL_MAX: usize = 160;
 
-/// What some calls were like. Sums may be merged in any order, with the same result.
+/// Sums over a set of calls. Merging them in any order gives the same result.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CallSums {
-    /// Answered calls, those answered from the cache included.
+    /// Answered calls, including those answered from the response cache.
     pub calls: u64,
-    /// Of `calls`, those answered from the cache. Nothing was sent for them, so they are in none of the sums of time and money.
+    /// The part of `calls` that was answered from the response cache. Nothing was sent for these, so they are not in the sums of time and
+    /// money.
     pub from_cache: u64,
-    /// Of `calls`, those sent by the provider's batch API.
+    /// The part of `calls` that was sent by the provider's batch API.
     pub batched: u64,
-    /// Seconds from sending the request to the last byte.
+    /// Seconds from sending the request to the last byte of the answer.
     pub latency: Sketch,
-    /// Seconds from sending the request to the first token, of streamed answers.
+    /// Seconds from sending the request to the first token; streamed answers only.
     pub first_token: Sketch,
-    /// Generated tokens per second of streamed answers: those after the first token, in the time after it. An answer in one piece does not
-    /// tell how much of its time was waiting. Without batched calls, whose time is mostly that.
+    /// Generated tokens per second of streamed answers: the tokens after the first one, divided by the time after it. Answers in one piece
+    /// are left out, because their time includes waiting, and so are batched calls, whose time is mostly that.
     pub tokens_per_second: Sketch,
-    /// Failed tries, those before an answer included.
+    /// Failed tries by error class, including those before an answer.
     pub errors: BTreeMap<ErrorClass, u64>,
-    /// Where the provider itself told what a call cost.
+    /// Costs of the calls for which the provider itself reported a cost.
     pub reported: ReportedCost,
-    /// Calls by what answered. At most 64 names, the first ones in the order of the alphabet; the others are counted as `(others)`.
+    /// Calls by the model or encoder that answered. At most 64 names, the first in alphabetical order; the others are counted as
+    /// `(others)`.
     pub served: BTreeMap<String, u64>,
-    /// Calls of models that played other roles than the agent's. They are in nothing of the above, which is about the model under test.
+    /// Sums over the calls of roles other than the agent's. The fields above do not include them, because they are about the model under
+    /// test.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub others: BTreeMap<Role, OtherCalls>,
 }
 
-/// What the calls of one role were like that is not the agent's.
+/// Sums over the calls of one role other than the agent's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OtherCalls {
-    /// Answered calls, those answered from the cache included.
+    /// Answered calls, including those answered from the response cache.
     pub calls: u64,
-    /// Failed tries, those before an answer included.
+    /// Failed tries, including those before an answer.
     pub failed_tries: u64,
-    /// What answers cost, and failed tries as far as it was told.
+    /// Cost of answers, and of failed tries as far as reported.
     pub cost: CostSum,
 }
 
@@ -79,19 +82,19 @@ impl OtherCalls {
     }
 }
 
-/// Costs that providers told, beside what our price says of the same calls.
+/// Costs that providers reported, beside the cost of the same calls by our prices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ReportedCost {
-    /// Calls for which the provider told a cost and we know a price.
+    /// Calls with a reported cost and a known price.
     pub calls: u64,
-    /// What these cost as the provider told.
+    /// Reported cost of these calls.
     pub theirs: Money,
-    /// What these cost by our price.
+    /// Cost of these calls by our prices.
     pub ours: Money,
-    /// Calls for which the provider told a cost and we know no price.
+    /// Calls with a reported cost, but without a known price.
     pub unpriced_calls: u64,
-    /// What those cost as the provider told.
+    /// Reported cost of the calls without a known price.
     pub unpriced_theirs: Money,
 }
 
@@ -106,13 +109,13 @@ impl ReportedCost {
 }
 
 impl CallSums {
-    /// What the calls that `attempt` made in `transcript` were like; `label` says in one line what answered.
+    /// Sums over the calls that `attempt` made in `transcript`; `label` returns the name of what answered, in one line.
     #[must_use]
     pub fn of(transcript: &Transcript, attempt: u32, label: impl Fn(&Served) -> Option<String>) -> Self {
         Self::by_attempt(transcript, label).remove(&attempt).unwrap_or_default()
     }
 
-    /// What the calls in `transcript` were like, by the number of the attempt that made them; attempts without any are left out.
+    /// Sums over the calls in `transcript`, by the number of the attempt that made them; attempts without calls are left out.
     #[must_use]
     pub fn by_attempt(transcript: &Transcript, label: impl Fn(&Served) -> Option<String>) -> BTreeMap<u32, Self> {
         let mut sums: BTreeMap<u32, Self> = BTreeMap::new();
@@ -208,8 +211,8 @@ impl CallSums {
         }
     }
 
-    /// The first names stay. Those that came first would depend on the order of merging, and so would the most frequent: a name that
-    /// was cut off here could be frequent elsewhere.
+    /// Keeps the first names in alphabetical order. Keeping the earliest ones, or the most frequent ones, would depend on the order of
+    /// merging, because a name that was dropped here could be frequent elsewhere.
     fn bound_served(&mut self) {
         let mut others = self.served.remove(OTHERS).unwrap_or_default();
         while self.served.len() > SERVED_MAX {
@@ -225,23 +228,23 @@ fn seconds(microseconds: u64) -> f64 {
     microseconds as f64 / 1e6
 }
 
-/// `None` when the answer came in one piece, or was too short to tell.
+/// `None` if the answer came in one piece, or was too short to measure.
 fn tokens_per_second(call: &Call) -> Option<f64> {
     let first = call.first_token_us?;
     let (tokens, microseconds) = (call.usage.output.saturating_sub(1), call.latency_us.saturating_sub(first));
     (tokens > 0 && microseconds > 0).then(|| tokens as f64 / seconds(microseconds))
 }
 
-/// What a batch of records brings for its cells.
+/// Sums that a batch of records adds to its cells.
 #[derive(Debug, Default)]
 pub(super) struct NewCalls<'a> {
     cells: BTreeMap<(i64, i64), CallSums>,
-    /// Calls that earlier attempts handed on, which may have been counted before.
+    /// Calls that earlier attempts handed over, which may have been counted before.
     handed_on: BTreeMap<(Place, u32), &'a CallSums>,
 }
 
 impl<'a> NewCalls<'a> {
-    /// A record that is new.
+    /// Adds a record that is new.
     pub(super) fn add(&mut self, place: Place, record: &'a SessionRecord) {
         for (attempt, sums) in &record.call_sums {
             if *attempt == record.attempt.number {
@@ -252,19 +255,19 @@ impl<'a> NewCalls<'a> {
         }
     }
 
-    /// The sessions and the numbers of the attempts whose calls were handed on, in order.
+    /// The sessions and attempt numbers whose calls were handed over, in order.
     pub(super) fn handed_on(&self) -> Vec<(Place, u32)> {
         self.handed_on.keys().copied().collect()
     }
 
-    /// Calls that were handed on have not been counted before.
+    /// Counts calls that were handed over and have not been counted before.
     pub(super) fn count(&mut self, place: Place, attempt: u32) {
         if let Some(sums) = self.handed_on.remove(&(place, attempt)) {
             self.cells.entry((place.sweep, place.cell)).or_default().merge(sums);
         }
     }
 
-    /// What is to be added, by sweep and cell.
+    /// The sums to add, by sweep and cell.
     pub(super) fn into_cells(self) -> BTreeMap<(i64, i64), CallSums> {
         self.cells
     }

@@ -1,4 +1,4 @@
-//! Between domain types and what both databases store: 64-bit integers, text and bytes.
+//! Converts between domain types and the types that both databases store: 64-bit integers, text and bytes.
 //!
 //! Unsigned numbers are stored signed, timestamps as nanoseconds since 1970 (PostgreSQL's own type would round to
 //! microseconds), digests as 32 bytes.
@@ -14,7 +14,7 @@ use super::LedgerError;
 /// Length of a stored digest, in bytes.
 pub(super) const DIGEST_LENGTH: usize = 32;
 
-/// Tables with rows of a sweep, by its number: those that refer to others first, and the sweep itself not among them.
+/// Tables with rows of a sweep, by its number: tables that refer to others come first, and the table of sweeps is not included.
 pub(super) const TABLES_OF_SWEEPS: [&str; 11] = [
     "metrics",
     "cell_calls",
@@ -29,7 +29,7 @@ pub(super) const TABLES_OF_SWEEPS: [&str; 11] = [
     "cells",
 ];
 
-/// A session's place in both schemas: the sweep by its number.
+/// Position of a session in both schemas, with the sweep by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Place {
     pub(super) sweep: i64,
@@ -51,7 +51,7 @@ pub(super) fn key(sweep: &SweepId, cell: i64, item: i64) -> Result<SessionKey, L
     })
 }
 
-/// As stored.
+/// The number as a signed 64-bit integer.
 pub(super) fn stored(value: u64, field: &'static str) -> Result<i64, LedgerError> {
     i64::try_from(value).map_err(|_| LedgerError::OutOfRange { field, value: i128::from(value) })
 }
@@ -84,7 +84,7 @@ pub(super) fn cost([known, unknown_calls]: [i64; 2]) -> Result<CostSum, LedgerEr
     Ok(CostSum { known: Money(large(known, "cost")?), unknown_calls: large(unknown_calls, "unknown_calls")? })
 }
 
-/// Parses an id or a state that was checked when it was written.
+/// Parses an id or a state, which was checked when it was written.
 pub(super) fn parsed<T: std::str::FromStr>(text: &str, field: &'static str) -> Result<T, LedgerError> {
     text.parse().map_err(|_| unreadable(field, text))
 }
@@ -102,7 +102,7 @@ pub(super) fn outcome(kind: &str, cause: Option<&str>) -> Result<Outcome, Ledger
     }
 }
 
-/// Several digests in one column, in order.
+/// The column of several digests, in order.
 pub(super) fn stored_digests(digests: &[Digest]) -> Vec<u8> {
     digests.iter().flat_map(|digest| *digest.bytes()).collect()
 }

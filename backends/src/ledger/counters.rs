@@ -1,4 +1,4 @@
-//! The rules by which attempts and sessions move a cell's counters; both databases obey these and no others.
+//! The rules by which attempts and sessions change a cell's counters; both databases use them.
 
 use std::ops::{AddAssign, SubAssign};
 
@@ -8,7 +8,7 @@ use super::columns::{Place, cost, large, stored, stored_money, stored_time};
 use super::rows::{Recorded, SessionRecord, TranscriptRef};
 use super::{AttemptState, LedgerError};
 
-/// Tokens and money as stored, in the order in which every statement has them.
+/// Tokens and money as stored, in the order of the columns in every statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Spent {
     pub(super) input: i64,
@@ -50,7 +50,7 @@ impl Spent {
         cost([self.known, self.unknown_calls])
     }
 
-    /// Progress reports overtake each other; one that knows less than what is stored is the older one.
+    /// Progress reports may arrive out of order; one with smaller totals than those stored is the older one.
     fn is_behind(&self, stored: &Self) -> bool {
         self.input < stored.input
             || self.output < stored.output
@@ -85,11 +85,11 @@ impl SubAssign for Spent {
     }
 }
 
-/// What is stored about an attempt before a report of it.
+/// The stored state of an attempt before a report.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Before {
     pub(super) state: AttemptState,
-    /// Whether it has an outcome.
+    /// It has an outcome.
     pub(super) has_result: bool,
     pub(super) spent: Spent,
     pub(super) maybe_spent: i64,
@@ -97,19 +97,19 @@ pub(super) struct Before {
 }
 
 impl Before {
-    /// Whether no report changes the attempt any more. A result may have been handed over by a resume since.
+    /// `true` if no report can change the attempt any more. A resume may since have handed its result over.
     const fn is_reported(&self) -> bool {
         self.has_result || self.state.is_reported()
     }
 
-    /// What it may have cost beyond what is known. The call in flight is in doubt only once nobody waits for its answer any more.
+    /// Possible cost in addition to the known cost. The call in flight counts only once no process waits for its answer any more.
     fn in_doubt(&self) -> i64 {
         let in_flight = if self.state == AttemptState::Lost { self.at_most.unwrap_or_default() } else { 0 };
         self.maybe_spent + in_flight
     }
 }
 
-/// An attempt's row as it will be.
+/// The new row of an attempt.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AttemptWrite<'a> {
     pub(super) place: Place,
@@ -130,7 +130,7 @@ pub(super) struct AttemptWrite<'a> {
 }
 
 impl<'a> AttemptWrite<'a> {
-    /// The row of a session's report.
+    /// The row for a session's report.
     pub(super) fn reported(place: Place, state: AttemptState, record: &'a SessionRecord) -> Result<Self, LedgerError> {
         Ok(Self {
             outcome: Some(&record.outcome),
@@ -139,7 +139,7 @@ impl<'a> AttemptWrite<'a> {
         })
     }
 
-    /// The row of an attempt that ended without a result of its own.
+    /// The row of an attempt that ended without a result.
     pub(super) fn ended(
         place: Place,
         state: AttemptState,
@@ -165,8 +165,8 @@ impl<'a> AttemptWrite<'a> {
         })
     }
 
-    /// The row of a running attempt, or `None` when what is stored is newer. One that was given up for lost lives if its sweep runs: a
-    /// cancel closed it, and the sweep was resumed before its worker heard of the cancel.
+    /// The row of a running attempt; `None` if a newer one is stored. A lost attempt is reopened if its sweep runs, because a cancel may
+    /// have closed it before the sweep was resumed and before its worker learned of the cancel.
     pub(super) fn open(
         place: Place,
         before: Option<Before>,
@@ -216,7 +216,7 @@ impl<'a> AttemptWrite<'a> {
     }
 }
 
-/// What becomes of a report, from what is stored before it.
+/// Classifies a report by the state that is stored before it.
 pub(super) fn classify(before: Option<Before>, session_is_there: bool) -> Recorded {
     match before {
         Some(before) if before.is_reported() => Recorded::Repeat,
@@ -225,12 +225,12 @@ pub(super) fn classify(before: Option<Before>, session_is_there: bool) -> Record
     }
 }
 
-/// Whether a hand-over says something new. One that comes after the attempt's result, or again, does not.
+/// `true` if a handover is news. One that follows the attempt's result, or repeats an earlier handover, is not.
 pub(super) fn hands_over(before: Option<Before>) -> bool {
     before.is_none_or(|before| matches!(before.state, AttemptState::Open | AttemptState::Lost))
 }
 
-/// What is to be added to a cell's counters.
+/// Amounts to add to a cell's counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Delta {
     pub(super) recorded: i64,
@@ -245,7 +245,7 @@ pub(super) struct Delta {
 }
 
 impl Delta {
-    /// An attempt's row changed.
+    /// Applies a change of an attempt's row.
     pub(super) fn attempt(&mut self, before: Option<Before>, after: Before) {
         if let Some(before) = before {
             self.spent -= before.spent;
@@ -263,7 +263,7 @@ impl Delta {
         }
     }
 
-    /// A session was settled with `outcome`.
+    /// Counts a session that was settled with `outcome`.
     pub(super) fn settled(&mut self, outcome: &Outcome) {
         self.settled += 1;
         match outcome {
@@ -274,7 +274,7 @@ impl Delta {
     }
 }
 
-/// Whether a session that ends with `cause` keeps its transcript, so that only its questions need to be asked again.
+/// `true` if a session that ends with `cause` keeps its transcript, so that only its questions need to be asked again.
 pub(super) fn keeps_transcript(cause: Cause) -> bool {
     cause == Cause::JudgeUnavailable
 }

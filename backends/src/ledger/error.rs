@@ -1,4 +1,4 @@
-//! What can go wrong with a ledger.
+//! Errors of the ledger.
 
 #[cfg(feature = "cluster")]
 use std::error::Error;
@@ -6,7 +6,7 @@ use std::error::Error;
 use regatta_proto::{CellIndex, Money, OwnerName, ShardIndex, SweepId};
 use rusqlite::ErrorCode;
 
-/// Why the ledger did not do what it was asked; nothing of the call has been kept.
+/// A call that the ledger did not carry out; nothing of it has been stored.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
     /// The database could not be opened or migrated.
@@ -14,7 +14,7 @@ pub enum LedgerError {
     Open {
         /// File, or host and database; never a password.
         location: String,
-        /// The driver's reason.
+        /// The driver's error.
         source: StoreError,
     },
     /// The database was migrated by a newer Regatta.
@@ -22,62 +22,62 @@ pub enum LedgerError {
         "failed to open the ledger: its schema is version {found}, this build knows up to {known}; use the newer build"
     )]
     NewerSchema {
-        /// Version found.
+        /// Version of the database.
         found: i64,
         /// Newest version of this build.
         known: i64,
     },
-    /// The database was not migrated to this build, and this process may not do so.
+    /// The database is older than this build, and this process may not migrate it.
     #[error(
         "failed to open the ledger: its schema is version {found}, this build needs {needed}; run `regatta migrate`"
     )]
     OlderSchema {
-        /// Version found; 0 where there is none.
+        /// Version of the database; 0 if it has no schema.
         found: i64,
         /// Version of this build.
         needed: i64,
     },
-    /// The database refused, or could not be reached.
+    /// The database refused a statement, or could not be reached.
     #[error("failed to {action}: {source}")]
     Store {
-        /// What was being done.
+        /// The action, to complete "failed to".
         action: &'static str,
-        /// The driver's reason.
+        /// The driver's error.
         source: StoreError,
     },
-    /// Nobody created that sweep in this ledger.
+    /// The ledger has no such sweep.
     #[error("failed to find the sweep {sweep} in the ledger; was it submitted to another one?")]
     UnknownSweep {
-        /// The id as asked.
+        /// Id that was asked for.
         sweep: SweepId,
     },
     /// The sweep, or the cell in it, does not exist.
     #[error("failed to find cell {cell} of the sweep {sweep} in the ledger; was it submitted to another one?")]
     UnknownCell {
-        /// The sweep as asked.
+        /// Sweep that was asked for.
         sweep: SweepId,
-        /// The cell as asked.
+        /// Cell that was asked for.
         cell: CellIndex,
     },
     /// The sweep, or the shard in it, does not exist.
     #[error("failed to find shard {shard} of the sweep {sweep} in the ledger")]
     UnknownShard {
-        /// The sweep as asked.
+        /// Sweep that was asked for.
         sweep: SweepId,
-        /// The shard as asked.
+        /// Shard that was asked for.
         shard: ShardIndex,
     },
-    /// A budget is only ever raised: sessions may have been run, and reserved, on its word.
+    /// A budget can only be raised, because sessions may have been run and reserved in reliance on it.
     #[error("failed to set the budget of the sweep {sweep} to {wanted}: {}", present_budget(*present))]
     BudgetNotRaised {
-        /// The sweep as asked.
+        /// Sweep that was asked for.
         sweep: SweepId,
-        /// Its budget; `None` is without limit.
+        /// Present budget; `None` is without limit.
         present: Option<Money>,
-        /// The budget as asked.
+        /// Budget that was asked for.
         wanted: Money,
     },
-    /// An owner would be granted more than its quota.
+    /// The sweep would exceed its owner's quota.
     #[error(
         "the quota of {owner} does not allow this sweep: {problem}; or have an admin raise it (`regatta token quota`, or \
          `owners` of the coordinator's policy)"
@@ -85,52 +85,52 @@ pub enum LedgerError {
     QuotaExceeded {
         /// The owner.
         owner: OwnerName,
-        /// The quota, what is granted, and what was wanted.
+        /// The quota, the amount granted so far, and the amount asked for.
         problem: String,
     },
-    /// So many tokens that somebody must have lost count.
+    /// The ledger has the largest allowed number of tokens.
     #[error("failed to keep a token: there are {limit} already; use one of them")]
     TooManyTokens {
         /// Most tokens of a ledger.
         limit: i64,
     },
-    /// A number that a signed 64-bit column cannot hold, or a counter that would fall below zero.
+    /// A number does not fit into a signed 64-bit column, or a counter would become negative.
     #[error("failed to store {field}: {value} is out of range")]
     OutOfRange {
-        /// Which field.
+        /// Name of the field.
         field: &'static str,
         /// The number.
         value: i128,
     },
-    /// A column holds what this build does not understand.
+    /// A column has a value that this build cannot read.
     #[error("failed to read {field}: found {found:?}; the ledger is damaged or was written by another version")]
     Unreadable {
-        /// Which column.
+        /// Name of the column.
         field: &'static str,
-        /// What it holds.
+        /// Value of the column.
         found: String,
     },
     /// A statement changed more or fewer rows than the rules allow.
     #[error("failed to {action}: {found} rows would have changed, expected {expected}")]
     RowsAffected {
-        /// What was being done.
+        /// The action, to complete "failed to".
         action: &'static str,
-        /// Rows that had to change.
+        /// Number of rows that had to change.
         expected: u64,
-        /// Rows that did.
+        /// Number of rows that would have changed.
         found: u64,
     },
     /// The thread that owns the database has ended.
     #[error("failed to {action}: the ledger's thread has ended")]
     Closed {
-        /// What was being done.
+        /// The action, to complete "failed to".
         action: &'static str,
     },
 }
 
 impl LedgerError {
-    /// `true` if the database was not there, or not yet as it will be: it starts, changes its leader, has no connection free, or somebody
-    /// else is to migrate it. A wrong password or a missing database stays what it is.
+    /// `true` if the database was temporarily not available: it is starting, changes its leader, has no free connection, or waits for
+    /// another process to migrate it. A wrong password and a missing database are no outages.
     #[cfg(feature = "cluster")]
     #[must_use]
     pub fn is_outage(&self) -> bool {
@@ -151,8 +151,8 @@ impl LedgerError {
         }
     }
 
-    /// Whether the database was there and found what it was told to be wrong: against a constraint, or no value of its column. The same
-    /// will be refused as often as it is tried; what could not be reached may well succeed later.
+    /// `true` if the database refused the data: it violates a constraint, or does not fit its column. Repeating such a call cannot succeed,
+    /// whereas a call that did not reach the database may succeed later.
     #[must_use]
     pub fn is_refusal(&self) -> bool {
         match self {
@@ -169,39 +169,39 @@ impl LedgerError {
 }
 
 #[cfg(feature = "cluster")]
-/// Whether an SQLSTATE is about the data itself: class 22 (data exception) or 23 (integrity constraint violation).
+/// `true` for an SQLSTATE about the data: class 22 (data exception) or 23 (integrity constraint violation).
 fn is_of_the_data(state: &str) -> bool {
     state.starts_with("22") || state.starts_with("23")
 }
 
-/// The reason a driver gave.
+/// An error of a database driver.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// From SQLite.
+    /// An error of SQLite.
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
     #[cfg(feature = "cluster")]
-    /// From PostgreSQL.
+    /// An error of PostgreSQL.
     #[error("{}", regatta_proto::causes(source))]
     Postgres {
         /// The driver's error; its own text is little more than "db error".
         source: tokio_postgres::Error,
     },
     #[cfg(feature = "cluster")]
-    /// No connection was to be had.
+    /// The pool has no connection.
     #[error("no connection: {}", regatta_proto::causes(&**source))]
     Pool {
         /// The pool's error.
         source: Box<dyn Error + Send + Sync>,
     },
     #[cfg(feature = "cluster")]
-    /// No TLS session was to be had.
+    /// The TLS session could not be established.
     #[error("no TLS: {}", regatta_proto::causes(&**source))]
     Tls {
         /// The TLS library's error.
         source: Box<dyn Error + Send + Sync>,
     },
-    /// From the file system.
+    /// An error of the file system.
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
@@ -222,17 +222,17 @@ impl StoreError {
 }
 
 #[cfg(feature = "cluster")]
-/// `true` if a server gave no answer, or said that it cannot answer now.
+/// `true` if a server did not answer, or said that it cannot answer now.
 fn is_away(error: &tokio_postgres::Error) -> bool {
     match error.code() {
         Some(state) => is_of_the_moment(state.code()),
-        // Without a state the connection failed, or the settings are none, which `prepare` has found out before.
+        // Without an SQLSTATE, the connection failed; `prepare` has checked the settings before.
         None => error.is_closed() || error.source().is_some_and(|source| source.is::<std::io::Error>()),
     }
 }
 
 #[cfg(feature = "cluster")]
-/// `true` for an SQLSTATE that passes by itself: class 08 (connection), 53 (resources), 57 (shutdown, start, recovery).
+/// `true` for a temporary SQLSTATE: class 08 (connection), 53 (resources), 57 (shutdown, start, recovery).
 fn is_of_the_moment(state: &str) -> bool {
     ["08", "53", "57"].iter().any(|class| state.starts_with(class))
 }
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn states_of_classes_22_and_23_are_about_the_data() {
-        // Not null, unique, a text with a zero byte; then: too many connections, shutdown, deadlock.
+        // Not null, unique, zero byte in a text; then too many connections, shutdown, deadlock.
         assert!(["23502", "23505", "22021"].into_iter().all(is_of_the_data));
         assert!(!["53300", "57P01", "40P01"].into_iter().any(is_of_the_data));
     }

@@ -1,7 +1,7 @@
-//! Tokens, and what owners may be granted.
+//! Tokens, and quotas of owners.
 //!
-//! A quota counts what was granted to an owner's sweeps, budgets and sessions, whether it was used or not: whatever runs at once, an owner
-//! never spends more. It is checked in the transaction that writes the sweep, under a lock of the owner's row.
+//! A quota counts the budgets and sessions granted to an owner's sweeps, used or not, so an owner can never exceed it, whatever runs
+//! concurrently. It is checked in the transaction that writes the sweep, under a lock of the owner's row.
 
 use futures::future::BoxFuture;
 use jiff::Timestamp;
@@ -15,17 +15,17 @@ use super::{Ledger, LedgerError, each};
 /// Most tokens of a ledger, revoked ones included.
 pub(super) const TOKENS_MAX: i64 = 10_000;
 
-/// Most that an owner may be granted; `None` is without limit.
+/// Most that may be granted to an owner's sweeps in total; `None` is without limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Quota {
-    /// Money, as budgets of sweeps.
+    /// Sum of the sweeps' budgets.
     pub budget: Option<Money>,
-    /// Sessions.
+    /// Sum of the sweeps' sessions.
     pub sessions: Option<u64>,
 }
 
 impl Quota {
-    /// The lower limits of both.
+    /// The lower of each limit.
     #[must_use]
     pub fn stricter(self, other: Self) -> Self {
         let lower = |one: Option<u64>, other: Option<u64>| one.into_iter().chain(other).min();
@@ -35,7 +35,7 @@ impl Quota {
         }
     }
 
-    /// Fails when the sweep `sweep` of `owner` leads beyond it: with it, `granted` money and `sessions` sessions are granted.
+    /// Fails if the sweep `sweep` of `owner` would exceed the quota; with it, `granted` money and `sessions` sessions are granted.
     pub(super) fn check(
         self,
         owner: &OwnerName,
@@ -70,43 +70,43 @@ impl Quota {
     }
 }
 
-/// A token to be kept.
+/// A token to store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewToken {
     /// Public part of the token.
     pub id: TokenId,
     /// Digest of the whole token.
     pub digest: Digest,
-    /// The person or program that shows it.
+    /// The person or program that uses it.
     pub owner: OwnerName,
-    /// Rights of whoever shows it.
+    /// Rights of the token.
     pub scopes: Scopes,
-    /// When.
+    /// Time of creation.
     pub created_at: Timestamp,
     /// The owner that asked for it.
     pub created_by: OwnerName,
-    /// From when on it is refused; `None` is never.
+    /// Time from which it is refused; `None` is never.
     pub expires_at: Option<Timestamp>,
-    /// The owner's quota from now on; unchanged when absent.
+    /// The owner's quota from now on; `None` leaves it unchanged.
     pub quota: Option<Quota>,
 }
 
-/// A token, without what could be used.
+/// A token, without the secret part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenRow {
     /// Public part of the token.
     pub id: TokenId,
-    /// The person or program that shows it.
+    /// The person or program that uses it.
     pub owner: OwnerName,
-    /// Rights of whoever shows it.
+    /// Rights of the token.
     pub scopes: Scopes,
-    /// When it was created.
+    /// Time of creation.
     pub created_at: Timestamp,
     /// The owner that asked for it.
     pub created_by: OwnerName,
-    /// From when on it is refused; `None` is never.
+    /// Time from which it is refused; `None` is never.
     pub expires_at: Option<Timestamp>,
-    /// When it was revoked.
+    /// Time at which it was revoked.
     pub revoked_at: Option<Timestamp>,
 }
 
@@ -117,15 +117,15 @@ pub struct OwnerRow {
     pub owner: OwnerName,
     /// Quota in the ledger; the coordinator's policy file may have a lower one.
     pub quota: Quota,
-    /// Money granted to its sweeps so far.
+    /// Money granted to the owner's sweeps so far.
     pub granted: Money,
-    /// Sessions granted to its sweeps so far.
+    /// Sessions granted to the owner's sweeps so far.
     pub granted_sessions: u64,
 }
 
 /// Identity: calls of the API.
 impl Ledger {
-    /// Keeps a token with its owner's quota, and says whether it did: neither when there is one of its id or digest.
+    /// Stores a token and its owner's quota. Returns `false`, and stores nothing, if there is a token with its id or digest.
     ///
     /// # Errors
     /// [`LedgerError::TooManyTokens`], or when the store fails.
@@ -133,7 +133,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.create_token(token)) })
     }
 
-    /// The token with that digest; `None` when there is none. It may be revoked or expired.
+    /// The token with this digest, which may be revoked or expired; `None` if there is none.
     ///
     /// # Errors
     /// When the store fails.
@@ -149,7 +149,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.tokens(None)) })
     }
 
-    /// Revokes a token for ever, and says whether there is one; of one that is revoked already the first time stays.
+    /// Revokes a token for good; a repeated call keeps the time of the first. Returns `false` if there is no such token.
     ///
     /// # Errors
     /// When the store fails.
@@ -157,7 +157,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.revoke_token(id, at)) })
     }
 
-    /// Sets the quota of an owner; what was granted stays granted.
+    /// Sets the quota of an owner; earlier grants stay.
     ///
     /// # Errors
     /// When the store fails.
@@ -165,7 +165,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.set_quota(owner, quota)) })
     }
 
-    /// All owners with a quota or sweeps, by name.
+    /// All owners with a quota or with sweeps, by name.
     ///
     /// # Errors
     /// When the store fails.
@@ -173,8 +173,8 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.owners()) })
     }
 
-    /// Grants a sweep money up to `wanted` in all, from its owner's quota and the lower of that and `quota`. What it has been granted already
-    /// is not counted again, so this may be repeated. A sweep without an owner is granted everything.
+    /// Grants a sweep money up to a total of `wanted`, from the lower of its owner's quota and `quota`. Idempotent: earlier grants of the
+    /// sweep are not counted again. A sweep without an owner is granted everything.
     ///
     /// # Errors
     /// [`LedgerError::QuotaExceeded`], or when the store fails.

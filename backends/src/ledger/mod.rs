@@ -1,8 +1,8 @@
-//! The third seam: what was planned, what was tried, and what came out.
+//! The third seam: the record of plans, attempts and results.
 //!
-//! [`Ledger`] says what each call means; `sqlite` and `postgres` do the same thing to the same schema, and one conformance
-//! suite (`tests/ledger.rs`) holds them to it. The rules by which reports change rows and counters are in `counters`, once. A
-//! new call goes into [`Ledger`] and both implementations; a new column into a new migration of both.
+//! [`Ledger`] defines the calls; `sqlite` and `postgres` implement them on the same schema, and one conformance suite (`tests/ledger.rs`)
+//! checks both. The rules by which reports change rows and counters are in `counters`. A new call goes into [`Ledger`] and both
+//! implementations; a new column into a new migration of both.
 
 mod audit;
 mod calls;
@@ -58,24 +58,24 @@ pub use self::views::{
 #[cfg(feature = "faults")]
 use crate::faults::{Trouble, Troubles};
 
-/// Where sweeps, attempts, sessions and verdicts are kept. Handles are cheap to clone and share one store.
+/// The store of sweeps, attempts, sessions and verdicts. Handles are cheap to clone and share one store.
 ///
-/// Every call is one transaction: it happens as a whole or not at all, and may be repeated after an error. Calls about a sweep
-/// that nobody created fail with [`LedgerError::UnknownSweep`] (only [`Ledger::sweep`] says `None`), and calls that would change
-/// a cell or shard that does not exist with [`LedgerError::UnknownCell`] or [`LedgerError::UnknownShard`].
+/// Every call is one transaction: it happens as a whole or not at all, and may be repeated after an error. Calls about an unknown sweep
+/// fail with [`LedgerError::UnknownSweep`] (only [`Ledger::sweep`] returns `None`), and calls that would change a cell or shard that does
+/// not exist fail with [`LedgerError::UnknownCell`] or [`LedgerError::UnknownShard`].
 #[derive(Debug, Clone)]
 pub enum Ledger {
-    /// One file, for the embedded run.
+    /// A file, for the embedded run.
     Sqlite(SqliteLedger),
     #[cfg(feature = "cluster")]
-    /// A server, for a fleet.
+    /// A database server, for a fleet.
     Postgres(PostgresLedger),
     #[cfg(feature = "faults")]
-    /// One in memory whose calls go wrong, for one of the processes that share it.
+    /// A ledger in memory with injected faults, as one of several simulated processes sees it.
     Troubled(SqliteLedger, Troubles),
 }
 
-/// The same call on whichever implementation it is.
+/// The same call on either implementation.
 macro_rules! each {
     ($ledger:expr, $inner:ident => $call:expr) => {
         match $ledger {
@@ -100,18 +100,18 @@ fn away(trouble: Trouble) -> LedgerError {
     LedgerError::Store { action: "reach the ledger", source: std::io::Error::other(trouble).into() }
 }
 
-/// Simulated.
+/// Ledgers for simulations.
 #[cfg(feature = "faults")]
 impl Ledger {
-    /// A ledger in memory, of which [`Self::troubled`] gives each process its own view.
+    /// A ledger in memory, of which [`Self::troubled`] returns views for simulated processes.
     ///
     /// # Errors
-    /// When the schema cannot be written.
+    /// When the schema cannot be created.
     pub fn in_memory() -> Result<Self, LedgerError> {
         SqliteLedger::in_memory().map(Self::Sqlite)
     }
 
-    /// This ledger as a process has it whom `troubles` befall. Only one in memory has such views; another stays as it is.
+    /// The view of a process that suffers `troubles`. Only a ledger in memory has such views; others are returned unchanged.
     #[must_use]
     pub fn troubled(&self, troubles: Troubles) -> Self {
         match self {
@@ -121,9 +121,9 @@ impl Ledger {
     }
 }
 
-/// Opening.
+/// Opening a ledger.
 impl Ledger {
-    /// Opens or creates the file `path`, in a folder that exists, and brings its schema up to date.
+    /// Opens or creates the file `path`, in an existing folder, and migrates its schema.
     ///
     /// # Errors
     /// When the file cannot be opened, or was written by a newer build.
@@ -131,29 +131,28 @@ impl Ledger {
         SqliteLedger::open(path.as_ref()).await.map(Self::Sqlite)
     }
 
-    /// Connects to a database and brings its schema up to date; any number of processes may do so at once.
+    /// Connects to a database and migrates its schema; any number of processes may do so concurrently.
     ///
     /// # Errors
-    /// When the server cannot be reached or refuses, or the schema is of a newer build.
+    /// When the server cannot be reached or refuses, or the schema is that of a newer build.
     #[cfg(feature = "cluster")]
     pub fn postgres(config: PostgresConfig) -> BoxFuture<'static, Result<Self, LedgerError>> {
         Box::pin(async move { PostgresLedger::connect(config, Schema::Migrated).await.map(Self::Postgres) })
     }
 
-    /// Connects to a database whose schema is up to date already; for processes that may not change it.
+    /// Connects to a database with a current schema, for processes that may not change it.
     ///
     /// # Errors
-    /// When the server cannot be reached or refuses, or the schema is not of this build.
+    /// When the server cannot be reached or refuses, or the schema is not that of this build.
     #[cfg(feature = "cluster")]
     pub fn postgres_as_it_is(config: PostgresConfig) -> BoxFuture<'static, Result<Self, LedgerError>> {
         Box::pin(async move { PostgresLedger::connect(config, Schema::AsItIs).await.map(Self::Postgres) })
     }
 }
 
-/// Closing.
+/// Closing a ledger.
 impl Ledger {
-    /// Brings what a file's write-ahead log holds into the file itself, so that nothing hangs on the log any more. Servers do so by
-    /// themselves.
+    /// Copies a file's write-ahead log into the file, so that the log can be deleted. Does nothing on a server.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -168,9 +167,9 @@ impl Ledger {
     }
 }
 
-/// Repair.
+/// Repairing a ledger.
 impl Ledger {
-    /// This ledger as a file, which can be damaged and repaired; `None` where it is on a server, which looks after its own.
+    /// The ledger as a file, which can be damaged and repaired; `None` on a server.
     #[must_use]
     pub const fn as_file(&self) -> Option<&SqliteLedger> {
         match self {
@@ -185,7 +184,7 @@ impl Ledger {
 
 /// Planning and dispatch: the coordinator's calls.
 impl Ledger {
-    /// Writes a sweep with its cells and shards; a sweep of the same id that is there already stays as it is.
+    /// Writes a sweep with its cells and shards. An existing sweep with the same id is left unchanged.
     ///
     /// # Errors
     /// [`LedgerError::QuotaExceeded`], when a shard names a cell that is not among the sweep's, or when the store fails.
@@ -193,7 +192,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.create_sweep(sweep)) })
     }
 
-    /// A sweep; `None` when there is none of that id.
+    /// The sweep with this id; `None` if there is none.
     ///
     /// # Errors
     /// When the store fails.
@@ -209,8 +208,8 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.sweeps()) })
     }
 
-    /// Moves a sweep to the state `to` if it stands in one of `from`, and says whether it did. Of several callers at once, one
-    /// succeeds. `at` is kept as the end when `to` is one.
+    /// Moves a sweep to the state `to` if its state is in `from`, and returns `true` if it did. Of several concurrent callers, one
+    /// succeeds. If `to` is an end, `at` is stored as its time.
     ///
     /// # Errors
     /// When the store fails.
@@ -224,8 +223,8 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.transition(sweep, from, to, at)) })
     }
 
-    /// Removes an ended sweep with everything that is only its own; verdicts stay, which other sweeps share. Says whether it did: not when
-    /// there is no such sweep, or it runs.
+    /// Deletes an ended sweep with its rows; verdicts stay, because other sweeps share them. Returns `false` if there is no such sweep, or
+    /// it is running.
     ///
     /// # Errors
     /// When the store fails.
@@ -233,16 +232,16 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.drop_sweep(sweep)) })
     }
 
-    /// Raises a sweep's budget; to what it is already is no change.
+    /// Raises a sweep's budget; the present budget is accepted as no change.
     ///
     /// # Errors
-    /// [`LedgerError::BudgetNotRaised`] when the sweep's budget is higher or without limit, or when the store fails.
+    /// [`LedgerError::BudgetNotRaised`] if the present budget is higher or without limit, or when the store fails.
     pub fn set_budget<'a>(&'a self, sweep: &'a SweepId, budget: Money) -> BoxFuture<'a, Result<(), LedgerError>> {
         Box::pin(async move { each!(self, ledger => ledger.set_budget(sweep, budget)) })
     }
 
-    /// At most `limit` shards of cells with that queue that are released and not dispatched, in order. One that is `dispatching` was
-    /// interrupted: some of its jobs may be in the queue.
+    /// At most `limit` shards of cells with this queue that are released and not dispatched, in order. In the state `dispatching`, a shard
+    /// was interrupted, and some of its jobs may be in the queue.
     ///
     /// # Errors
     /// When the store fails.
@@ -255,8 +254,8 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.next_shards(sweep, queue, limit)) })
     }
 
-    /// Takes or keeps the lead for `holder`, whose name no other process has; `None` while another holds it. It lasts for `lease` from this
-    /// call on, by the store's clock.
+    /// Makes or keeps `holder`, a name that is unique to its process, the leader; `None` while another process leads. The lease lasts for
+    /// `lease` from this call, by the store's clock.
     ///
     /// # Errors
     /// When the store fails.
@@ -268,8 +267,8 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.lead(holder, lease)) })
     }
 
-    /// Moves a shard from `planned` to `dispatching`, and says whether it did: not when it stands elsewhere, when its sweep was resumed since
-    /// `generation`, nor when `term` is over. Whoever is told `true` publishes its jobs.
+    /// Moves a shard from `planned` to `dispatching`. Returns `false`, and changes nothing, if it is in another state, its sweep was
+    /// resumed since `generation`, or `term` is over. The caller that gets `true` publishes the jobs.
     ///
     /// # Errors
     /// When the store fails.
@@ -283,8 +282,8 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.claim_shard(sweep, shard, generation, term)) })
     }
 
-    /// Moves a shard from `dispatching` to `dispatched`, and adds `dispatched` sessions to what its cell has dispatched; says whether it
-    /// did: not when it stands elsewhere, nor when `term` is over.
+    /// Moves a shard from `dispatching` to `dispatched`, and adds `dispatched` to the number of dispatched sessions of its cell. Returns
+    /// `false`, and changes nothing, if it is in another state, or `term` is over.
     ///
     /// # Errors
     /// When the store fails.
@@ -298,7 +297,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.confirm_shard(sweep, shard, dispatched, term)) })
     }
 
-    /// Those of `items` that have a running attempt of which a worker has told within the last `within`.
+    /// Returns the items with a running attempt that a worker has reported within the last `within`.
     ///
     /// # Errors
     /// When the store fails.
@@ -312,7 +311,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.running_items(sweep, cell, items, within)) })
     }
 
-    /// Notes that everything is recorded that was reported before the question `number`; a lower one than what is noted changes nothing.
+    /// Records that all reports before the question `number` have been recorded; a number lower than the stored one changes nothing.
     ///
     /// # Errors
     /// When the store fails.
@@ -320,8 +319,8 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.echo(sweep, number)) })
     }
 
-    /// For how long `sweep` has been as `life` says, in words of the caller's own, by the store's clock; whoever asked before. No time if it
-    /// was another way until now, or the time is to begin `anew`.
+    /// The time for which the state of `sweep`, as the caller describes it in `life`, has been the same, by the store's clock, whichever
+    /// process asked. Zero if the state has changed since the last call, or if `anew` is set.
     ///
     /// # Errors
     /// When the store fails.
@@ -334,8 +333,8 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.quiet(sweep, life, anew)) })
     }
 
-    /// Moves a sweep from `running` to `tabulating`, notes what its account has granted, and says whether it did: not when it stands
-    /// elsewhere, was resumed since `generation`, or when `term` is over.
+    /// Moves a sweep from `running` to `tabulating`, and stores the total that its account has granted. Returns `false`, and changes
+    /// nothing, if it is in another state, was resumed since `generation`, or `term` is over.
     ///
     /// # Errors
     /// When the store fails.
@@ -349,7 +348,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.begin_tabulating(sweep, generation, granted, term)) })
     }
 
-    /// Notes what the account of a sweep has granted, where it ends in another way.
+    /// Stores the total that the account of a sweep has granted, if the sweep ends in another way.
     ///
     /// # Errors
     /// When there is no such sweep, or the store fails.
@@ -361,8 +360,8 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.set_granted(sweep, granted)) })
     }
 
-    /// Lets cells have so many sessions each, or as many as they have where these are more, and says whether it did: not when the sweep does
-    /// not run, was resumed since `generation`, or when `term` is over. Shards that begin beyond a cell's sessions are not dispatched.
+    /// Raises the number of sessions that cells may have to the given ones, never lowering it. Returns `false`, and changes nothing, if the
+    /// sweep does not run, was resumed since `generation`, or `term` is over. Shards that begin after a cell's sessions are not dispatched.
     ///
     /// # Errors
     /// When the store fails.
@@ -376,7 +375,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.release(sweep, cells, generation, term)) })
     }
 
-    /// Items `from` ..= `to` of a cell that have a recorded session, settled or not, in order.
+    /// Items from `from` to `to`, inclusive, of a cell that have a recorded session, settled or not, in order.
     ///
     /// # Errors
     /// When the store fails.
@@ -398,7 +397,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.shards(sweep)) })
     }
 
-    /// The highest number among the attempts of each of `items`; items without attempts are left out.
+    /// The highest attempt number of each of `items`; items without attempts are left out.
     ///
     /// # Errors
     /// When the store fails.
@@ -411,9 +410,9 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.highest_attempt(sweep, cell, items)) })
     }
 
-    /// The transcripts to continue from, of those of `items` that a budget ended and [`Ledger::reopen_unmeasured`] opened again: where
-    /// the session's newest attempt that reported a result left off. Items that have a session, or nothing to continue from, are left
-    /// out. The job that continues needs a number above [`Ledger::highest_attempt`].
+    /// The transcripts that can be continued, for sessions of `items` that a budget ended and [`Ledger::reopen_unmeasured`] has reopened:
+    /// each is that of the session's newest attempt that reported a result. Items with a recorded session, or without such a transcript,
+    /// are left out. The job that continues needs a number above [`Ledger::highest_attempt`].
     ///
     /// # Errors
     /// When the store fails.
@@ -426,7 +425,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.continuations(sweep, cell, items)) })
     }
 
-    /// How far every cell is, in the order of the grid. Reads counters only, so its cost does not grow with sessions.
+    /// Progress of every cell, in the order of the grid. Reads only counters, so its cost does not grow with the number of sessions.
     ///
     /// # Errors
     /// When the store fails.
@@ -437,7 +436,7 @@ impl Ledger {
 
 /// Recording and scoring: the scorer's calls.
 impl Ledger {
-    /// Records sessions, and says what became of each, in the order given.
+    /// Records sessions, and returns the classification of each, in the given order.
     ///
     /// # Errors
     /// When the store fails.
@@ -445,8 +444,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.record(records)) })
     }
 
-    /// Keeps what running attempts have spent so far. Attempts that ended, and reports that know less than what is stored, are
-    /// left alone.
+    /// Stores the spending of running attempts so far. Attempts that have ended are not changed, nor are those with larger totals in store.
     ///
     /// # Errors
     /// When the store fails.
@@ -457,8 +455,8 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.record_progress(reports)) })
     }
 
-    /// Keeps what an attempt had spent, and what its failed tries may have cost on top, when another worker took over. Harmless when
-    /// repeated, or after the attempt's result. What its calls were like is counted with the attempt that goes on.
+    /// Stores the spending of an attempt, and the possible cost of its failed tries, when another worker took over. Has no effect when
+    /// repeated, or after the attempt's result. Its calls are counted with the attempt that continues.
     ///
     /// # Errors
     /// When the store fails.
@@ -471,7 +469,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.record_handover(key, attempt, totals)) })
     }
 
-    /// The answers that `answerer` has given to any of `questions`, in any sweep.
+    /// The stored answers of `answerer` to any of `questions`, from all sweeps.
     ///
     /// # Errors
     /// When the store fails.
@@ -483,8 +481,8 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.verdicts(answerer, questions)) })
     }
 
-    /// Keeps judges' answers (the first to a question stays) and costs, and lets the questions, answered or not, be claimed
-    /// again. A repeated report changes nothing.
+    /// Stores judges' answers and costs (the first answer to a question wins), and releases the questions, answered or not, for further
+    /// claims. Idempotent.
     ///
     /// # Errors
     /// When the store fails.
@@ -492,8 +490,8 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.save_judged(judged)) })
     }
 
-    /// Those of `questions` that nobody has claimed for this sweep and judge, in the order given; the caller has to ask them.
-    /// Record the sessions that wait for them first: an answer may come at once.
+    /// Claims `questions` for this sweep and judge, and returns those that were not claimed yet, in the given order; the caller has to ask
+    /// them. Record the sessions that wait for them first, because an answer may arrive at once.
     ///
     /// # Errors
     /// When the store fails.
@@ -506,7 +504,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.claim_questions(sweep, judge, questions)) })
     }
 
-    /// Lets `questions` be claimed again: whoever claimed them could not ask them.
+    /// Releases `questions` that their claimer could not ask.
     ///
     /// # Errors
     /// When the store fails.
@@ -519,7 +517,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.release_questions(sweep, judge, questions)) })
     }
 
-    /// Sessions that wait for `judge` to answer any of `questions`, ordered by cell and item.
+    /// Sessions that wait for an answer of `judge` to any of `questions`, ordered by cell and item.
     ///
     /// # Errors
     /// When the store fails.
@@ -540,7 +538,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.awaiting_all(sweep)) })
     }
 
-    /// Gives waiting sessions their result, and says how many were still waiting; the others stay as they are.
+    /// Settles waiting sessions, and returns the number that were still waiting; others are left unchanged.
     ///
     /// # Errors
     /// When the store fails.
@@ -549,7 +547,7 @@ impl Ledger {
     }
 }
 
-/// The end, and the way back.
+/// Reading results, and resuming.
 impl Ledger {
     /// The settled sessions of a cell, ordered by item.
     ///
@@ -571,7 +569,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.attempts(sweep)) })
     }
 
-    /// The attempt of a sweep that has been running for longest, as far as workers have told.
+    /// The oldest open attempt of a sweep, by the reports of workers.
     ///
     /// # Errors
     /// When the store fails.
@@ -579,7 +577,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.oldest_open(sweep)) })
     }
 
-    /// What the sessions of each cell have cost, for forecasts; cells without such sessions are left out. Reads every attempt.
+    /// Sums of the costs of each cell's sessions, for forecasts; cells without such sessions are left out. Reads every attempt.
     ///
     /// # Errors
     /// When the store fails.
@@ -590,7 +588,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.cost_moments(sweep)) })
     }
 
-    /// What the calls of a sweep's sessions were like, by cell; cells without calls are left out. `calls` says which calls count.
+    /// Sums over the calls of a sweep's sessions, by cell; cells without calls are left out. The module `calls` defines which calls count.
     ///
     /// # Errors
     /// When the store fails.
@@ -601,7 +599,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.call_sums(sweep)) })
     }
 
-    /// Tokens and money that a sweep's judges took.
+    /// Tokens and money that a sweep's judges used.
     ///
     /// # Errors
     /// When the store fails.
@@ -609,7 +607,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.judge_costs(sweep)) })
     }
 
-    /// Tokens and money that each judge of a sweep took, by its name.
+    /// Tokens and money of each judge of a sweep, by name.
     ///
     /// # Errors
     /// When the store fails.
@@ -617,7 +615,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.costs_by_judge(sweep)) })
     }
 
-    /// Gives up the attempts that never ended, and says how many. To be called when the sweep ends.
+    /// Marks all open attempts of a sweep as lost, and returns their number. To be called when the sweep ends.
     ///
     /// # Errors
     /// When the store fails.
@@ -649,13 +647,13 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.metrics(sweep)) })
     }
 
-    /// Prepares a resume of a sweep, whose generation it raises. Sessions that were not measured lose their row, and the
-    /// attempts that led there become waste; those whose judge was unavailable and whose transcript is kept wait again, and
-    /// their questions may be claimed again. In every cell that lacks sessions then, all shards are planned again and what is
-    /// dispatched is what is recorded.
+    /// Prepares a resume of a sweep and raises its generation. The rows of sessions that were not measured are deleted, and their attempts
+    /// become waste. Sessions whose judge was unavailable and whose transcript is stored wait again, and their questions may be claimed
+    /// again. In every cell with missing sessions, all shards become planned again, and the number of dispatched sessions is set to that of
+    /// recorded ones.
     ///
-    /// Sessions that the budget ended ([`Cause::Budget`](regatta_proto::Cause::Budget)) lose their row too, but when calls of them were
-    /// answered, their attempt is handed over instead of wasted: [`Ledger::continuations`] knows its transcript.
+    /// The rows of sessions that the budget ended ([`Cause::Budget`](regatta_proto::Cause::Budget)) are deleted too. If any of their calls
+    /// was answered, their attempt becomes handed over instead of waste, and [`Ledger::continuations`] returns its transcript.
     ///
     /// # Errors
     /// When the store fails.
@@ -663,9 +661,9 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.reopen_unmeasured(sweep)) })
     }
 
-    /// Forgets what was dispatched without a result, and returns how many sessions are planned again: for jobs that died with their
-    /// queue. `None` when `term` is over, which changes nothing. Questions without an answer may be claimed again. Calling it while such jobs are alive makes some sessions run twice;
-    /// the surplus attempts are recorded as waste.
+    /// Resets the dispatch of all sessions without a result, for jobs that were lost with their queue, and returns the number of sessions
+    /// that are planned again. `None` if `term` is over, which changes nothing. Questions without an answer may be claimed again. If such
+    /// jobs are alive after all, some sessions run twice, and the surplus attempts are recorded as waste.
     ///
     /// # Errors
     /// When the sweep is unknown or the store fails.

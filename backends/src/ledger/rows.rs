@@ -1,4 +1,4 @@
-//! What goes into a ledger and comes out of it; no type here knows a database.
+//! Types that are written to a ledger and read from it; none depends on a database.
 
 use std::collections::BTreeMap;
 
@@ -19,15 +19,15 @@ use super::states::{AttemptState, ShardState};
 /// A sweep as planned; it starts in [`SweepState::Running`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewSweep {
-    /// Its id; a second sweep of the same id is not created.
+    /// Id of the sweep; a second sweep with the same id is not created.
     pub id: SweepId,
-    /// Its name, for people.
+    /// Name of the sweep, for people.
     pub name: String,
-    /// Digest of its lock.
+    /// Digest of the lock.
     pub lock: Digest,
-    /// Most money to spend; `None` is without limit.
+    /// Budget; `None` is without limit.
     pub budget: Option<Money>,
-    /// When it was submitted.
+    /// Time of submission.
     pub created_at: Timestamp,
     /// All cells of the grid.
     pub cells: Vec<NewCell>,
@@ -35,17 +35,17 @@ pub struct NewSweep {
     pub shards: Vec<NewShard>,
     /// The owner; `None` in an embedded run.
     pub owner: Option<OwnerName>,
-    /// Most that its owner may be granted; the ledger may have a lower quota.
+    /// Largest grant to its owner; the ledger may have a lower quota.
     pub quota: Quota,
 }
 
 impl NewSweep {
-    /// Sessions of all its shards: of an adaptive sweep also those that later rounds may release.
+    /// Sessions of all shards, including those that later rounds of an adaptive sweep may release.
     pub(super) fn sessions(&self) -> u64 {
         self.shards.iter().map(|shard| u64::from(shard.count)).sum()
     }
 
-    /// Money that its owner's quota is charged for it.
+    /// Money charged to its owner's quota.
     pub(super) fn charged(&self) -> Money {
         self.budget.filter(|_| self.owner.is_some()).unwrap_or(Money::ZERO)
     }
@@ -54,67 +54,67 @@ impl NewSweep {
 /// A cell as planned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewCell {
-    /// Its place in the grid.
+    /// The cell's position in the grid.
     pub cell: Cell,
-    /// Sessions it will have; of an adaptive sweep those of its first round, and [`Ledger::release`](super::Ledger::release) adds others.
+    /// Number of sessions; for an adaptive sweep that of its first round, and [`Ledger::release`](super::Ledger::release) adds others.
     pub items: u32,
-    /// Queue of the endpoint that serves its model.
+    /// Queue of the endpoint that serves the cell's model.
     pub queue: String,
 }
 
 /// A shard as planned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewShard {
-    /// Its position in the sweep.
+    /// Position of the shard in the sweep.
     pub index: ShardIndex,
-    /// The cell it is a part of.
+    /// The cell that it belongs to.
     pub cell: CellIndex,
     /// Position of its first item among the cell's selected items.
     pub first: u32,
-    /// Items in it.
+    /// Number of items.
     pub count: u32,
 }
 
-/// Whether a sweep was created.
+/// Result of creating a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Created {
-    /// It was.
+    /// The sweep was created.
     New,
-    /// A sweep of that id was there; it was left as it is.
+    /// A sweep with this id existed and was left unchanged.
     AlreadyThere,
 }
 
-/// The time during which one coordinator leads, numbered; what a leader changes carries its term, and has no effect under a later one.
+/// Number of a period during which one coordinator leads. A leader's changes carry its term, and have no effect under a later one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Term(pub u64);
 
 /// A sweep.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SweepRow {
-    /// Its id.
+    /// Id of the sweep.
     pub id: SweepId,
-    /// Its name, for people.
+    /// Name of the sweep, for people.
     pub name: String,
-    /// Digest of its lock.
+    /// Digest of the lock.
     pub lock: Digest,
-    /// Where it stands.
+    /// State of the sweep.
     pub state: SweepState,
-    /// Most money to spend; `None` is without limit.
+    /// Budget; `None` is without limit.
     pub budget: Option<Money>,
-    /// When it was submitted.
+    /// Time of submission.
     pub created_at: Timestamp,
-    /// When it reached its end; `None` while it has not, also after a resume.
+    /// Time of the end; `None` before it, also after a resume.
     pub ended_at: Option<Timestamp>,
-    /// How often it was resumed. Jobs of an earlier generation are void.
+    /// Number of resumes. Jobs of an earlier generation are void.
     #[serde(default)]
     pub generation: u32,
-    /// Everything that was reported before the question of this number is recorded.
+    /// Number of a question; all reports before it have been recorded.
     #[serde(default)]
     pub echo: u64,
     /// The owner; `None` for sweeps of embedded runs and of versions before owners.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<OwnerName>,
-    /// Money that its account had granted in all when it last ended; see [`SweepCost`](super::SweepCost).
+    /// Total that its account had granted when the sweep last ended; see [`SweepCost`](super::SweepCost).
     #[serde(default)]
     pub granted: Option<Money>,
 }
@@ -122,32 +122,32 @@ pub struct SweepRow {
 /// A shard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShardRow {
-    /// Its position in the sweep.
+    /// Position of the shard in the sweep.
     pub index: ShardIndex,
-    /// The cell it is a part of.
+    /// The cell that it belongs to.
     pub cell: CellIndex,
     /// Position of its first item among the cell's selected items.
     pub first: u32,
-    /// Items in it.
+    /// Number of items.
     pub count: u32,
-    /// Where it stands.
+    /// State of the shard.
     pub state: ShardState,
 }
 
-/// How far a cell is. Judges' money is the sweep's, see [`Ledger::judge_costs`](super::Ledger::judge_costs).
+/// Progress of a cell. Costs of judges belong to the sweep; see [`Ledger::judge_costs`](super::Ledger::judge_costs).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CellProgress {
-    /// Which cell.
+    /// Position of the cell in the grid.
     pub index: CellIndex,
-    /// Queue of the endpoint that serves its model.
+    /// Queue of the endpoint that serves the cell's model.
     pub queue: String,
-    /// Sessions it will have, as far as they are released.
+    /// Number of sessions released so far.
     pub items: u64,
     /// Sessions whose jobs were dispatched.
     pub dispatched: u64,
     /// Sessions with a recorded attempt.
     pub recorded: u64,
-    /// Of these, sessions that wait for no verdict: `measured` + `model_failures` + `not_measured`.
+    /// Recorded sessions that wait for no verdict: `measured` + `model_failures` + `not_measured`.
     pub settled: u64,
     /// Settled sessions that were measured.
     pub measured: u64,
@@ -155,22 +155,22 @@ pub struct CellProgress {
     pub model_failures: u64,
     /// Settled sessions that say nothing about the model.
     pub not_measured: u64,
-    /// Tokens of all attempts, running and wasted ones included, as far as they are known.
+    /// Tokens of all attempts as far as known, including running and wasted ones.
     pub usage: Usage,
-    /// Money of all attempts, running and wasted ones included, as far as it is known.
+    /// Cost of all attempts as far as known, including running and wasted ones.
     pub cost: CostSum,
-    /// The part of `cost` that bought nothing: attempts that are `waste` or `lost`.
+    /// The part of `cost` that was wasted: attempts in the state `waste` or `lost`.
     pub wasted: CostSum,
-    /// What all attempts may have cost on top of `cost`, at most: failed tries of which the provider did not tell, and the calls that
-    /// were in flight when attempts were lost.
+    /// Upper bound of further costs of all attempts: failed tries that the provider did not report, and calls in flight when attempts were
+    /// lost.
     pub maybe_spent: Money,
 }
 
-/// Costs of a cell's sessions: of those that were not stopped by trouble and whose every call has a known price, with all attempts that
-/// led to the result.
+/// Sums over the costs of a cell's sessions that no failure stopped and whose calls all have a known price, with all attempts that led to
+/// the result.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct CostMoments {
-    /// How many there are.
+    /// Number of sessions.
     pub sessions: u64,
     /// Sum of their costs, in nano-dollars.
     pub sum: f64,
@@ -178,33 +178,33 @@ pub struct CostMoments {
     pub squares: f64,
 }
 
-/// The end of an external agent that did not end well, or did nothing.
+/// The end of an external agent that failed, or that made no call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentEnd {
-    /// A few words that go on after "the agents", as `exited 1 and asked nothing`. Equal ends have equal words.
+    /// A few words to follow "the agents", such as `exited 1 and asked nothing`. Equal ends have equal words.
     pub how: String,
-    /// The end of what it wrote to standard error, of bounded length.
+    /// The last part of its standard error, of bounded length.
     pub errors: String,
 }
 
-/// A session that ended, scored as far as that is possible without verdicts.
+/// A session that ended, scored as far as possible without verdicts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionRecord {
-    /// Which session.
+    /// The session.
     pub key: SessionKey,
-    /// The benchmark's id of its item.
+    /// The benchmark's id of the item.
     pub item_id: ItemId,
-    /// The benchmark's task of its item.
+    /// The benchmark's task of the item.
     pub task: String,
-    /// Which attempt.
+    /// The attempt that reported it.
     pub attempt: Attempt,
-    /// How it ended.
+    /// Outcome of the session.
     pub outcome: Outcome,
-    /// Tokens that this attempt alone used; what a handed-over transcript cost before is on the attempt that paid it.
+    /// Tokens that this attempt alone used; those of a handed-over transcript are counted with the attempts that used them.
     pub usage: Usage,
-    /// Money that this attempt alone cost.
+    /// Cost of this attempt alone.
     pub cost: CostSum,
-    /// What failed tries of this attempt alone may have cost on top, at most, without the provider telling.
+    /// Upper bound of further costs of this attempt's failed tries, which the provider did not report.
     pub maybe_spent: Money,
     /// Answered calls.
     pub calls: u32,
@@ -212,17 +212,17 @@ pub struct SessionRecord {
     pub retries: u32,
     /// Sum of the calls' latencies, in microseconds.
     pub latency_us: u64,
-    /// What answered, distinct.
+    /// Distinct names of the models or encoders that answered.
     pub served: Vec<String>,
     /// Flags of the model's answers.
     pub flags: Flags,
-    /// End of its external agent, where that was not well.
+    /// End of its external agent; `None` unless that failed.
     pub agent_end: Option<AgentEnd>,
-    /// What the calls in the transcript were like, by the number of the attempt that made them: [`CallSums::by_attempt`].
+    /// Sums over the calls in the transcript, by the number of the attempt that made them: [`CallSums::by_attempt`].
     pub call_sums: BTreeMap<u32, CallSums>,
-    /// Where the transcript is.
+    /// Location of the transcript.
     pub transcript: TranscriptRef,
-    /// Its scores, or what it waits for.
+    /// Scores, or the questions that it waits for.
     pub state: RecordState,
 }
 
@@ -233,7 +233,7 @@ impl SessionRecord {
     }
 }
 
-/// Where a transcript is: a line of a compressed segment in Blobs.
+/// Location of a transcript: a line of a compressed segment in Blobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TranscriptRef {
     /// Key of the segment.
@@ -242,37 +242,37 @@ pub struct TranscriptRef {
     pub line: u32,
 }
 
-/// Whether a recorded session needs verdicts.
+/// State of a recorded session.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RecordState {
-    /// It does not.
+    /// The session needs no verdicts.
     Settled {
-        /// Its scores; null when it was not measured.
+        /// Its scores; null if it was not measured.
         scores: Value,
     },
-    /// It does.
+    /// The session needs verdicts.
     Awaiting {
-        /// Who answers.
+        /// The judge to ask.
         judge: ModelRef,
-        /// What is asked.
+        /// Digests of the questions.
         questions: Vec<Digest>,
-        /// The transcript, encoded as the caller likes; kept until the session is settled.
+        /// The transcript, in the caller's encoding; stored until the session is settled.
         transcript: Bytes,
     },
 }
 
-/// What became of a record.
+/// Classification of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Recorded {
     /// It is the session's result.
     First,
-    /// Another attempt was recorded before it; only its money is kept.
+    /// Another attempt was recorded before it; only its cost is stored.
     Waste,
-    /// The same attempt was recorded before; nothing changed.
+    /// The same attempt was recorded before; nothing has changed.
     Repeat,
 }
 
-/// A judge's report, with the identity under which its verdicts are kept.
+/// A judge's report, with the identity under which its verdicts are stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged {
     /// Identity of the judge.
@@ -284,50 +284,50 @@ pub struct Judged {
 /// A session that waits for verdicts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AwaitingSession {
-    /// Which session.
+    /// The session.
     pub key: SessionKey,
-    /// The benchmark's id of its item.
+    /// The benchmark's id of the item.
     pub item_id: ItemId,
-    /// How it ended.
+    /// Outcome of the session.
     pub outcome: Outcome,
-    /// What it asked, in the order of its record.
+    /// Digests of the questions, in the order of the record.
     pub questions: Vec<Digest>,
     /// The transcript as recorded.
     pub transcript: Bytes,
 }
 
-/// What a waiting session becomes.
+/// The settlement of a waiting session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settlement {
-    /// Which session.
+    /// The session.
     pub key: SessionKey,
-    /// What it becomes.
+    /// Its result.
     pub result: SettlementResult,
 }
 
-/// The result of a session whose verdicts came, or did not, or led to further questions.
+/// Result of a session that waited for verdicts.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SettlementResult {
-    /// They came; the outcome stays as recorded.
+    /// The verdicts arrived, and these are the scores; the outcome stays as recorded.
     Scored(Value),
-    /// They did not. With [`Cause::JudgeUnavailable`] the transcript is kept, so that a resume only asks again.
+    /// The verdicts could not be obtained. With [`Cause::JudgeUnavailable`] the transcript stays stored, so that a resume only asks again.
     NotMeasured(Cause),
-    /// Some of them did, and it waits for all of these now.
+    /// Some verdicts led to further questions; the session now waits for all of these.
     Waits(Vec<Digest>),
 }
 
 /// A settled session with the attempt that counts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionRow {
-    /// Position of its item in the data set.
+    /// Position of the item in the data set.
     pub item: ItemIndex,
-    /// The benchmark's id of its item.
+    /// The benchmark's id of the item.
     pub item_id: ItemId,
-    /// The benchmark's task of its item.
+    /// The benchmark's task of the item.
     pub task: String,
-    /// How it ended, the evaluators' judges included.
+    /// Outcome of the session, including the evaluators' judges.
     pub outcome: Outcome,
-    /// Its scores; null when it was not measured.
+    /// Scores; null if it was not measured.
     pub scores: Value,
     /// Tokens of the attempt that counts.
     pub usage: Usage,
@@ -335,7 +335,7 @@ pub struct SessionRow {
     pub cost: CostSum,
     /// Number of the attempt that counts.
     pub attempt: u32,
-    /// Where the transcript is.
+    /// Location of the transcript.
     pub transcript: TranscriptRef,
     /// Answered calls.
     pub calls: u32,
@@ -343,41 +343,40 @@ pub struct SessionRow {
     pub retries: u32,
     /// Sum of the calls' latencies, in microseconds.
     pub latency_us: u64,
-    /// What answered, distinct.
+    /// Distinct names of the models or encoders that answered.
     pub served: Vec<String>,
     /// Flags of the model's answers.
     pub flags: Flags,
-    /// End of its external agent, where that was not well.
+    /// End of its external agent; `None` unless that failed.
     pub agent_end: Option<AgentEnd>,
 }
 
-/// One attempt, whatever became of it.
+/// One attempt in any state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttemptRow {
-    /// Which session.
+    /// The session.
     pub key: SessionKey,
     /// Unique id of the attempt.
     pub id: AttemptId,
-    /// The fence.
+    /// Fencing number of the attempt.
     pub number: u32,
-    /// Who tried.
+    /// The worker that made it.
     pub worker: WorkerId,
-    /// Where it stands.
+    /// State of the attempt.
     pub state: AttemptState,
-    /// When it began.
+    /// Start of the attempt.
     pub started_at: Timestamp,
-    /// When it ended, or was given up; `None` while it is open.
+    /// Time at which it ended or was given up; `None` while it is open.
     pub ended_at: Option<Timestamp>,
-    /// How it ended, when it reported a result.
+    /// Outcome; `None` unless it reported a result.
     pub outcome: Option<Outcome>,
-    /// Tokens it used, as far as known.
+    /// Tokens used, as far as known.
     pub usage: Usage,
-    /// Money it cost, as far as known.
+    /// Cost, as far as known.
     pub cost: CostSum,
-    /// What its failed tries may have cost on top of `cost`, at most, without the provider telling.
+    /// Upper bound of costs in addition to `cost` for failed tries that the provider did not report.
     pub maybe_spent: Money,
-    /// Worst-case cost of the call in flight, when it is open or was lost and that is known; comes on top of `cost` and
-    /// `maybe_spent`.
+    /// Worst-case cost of the call in flight of an attempt that is open or was lost, if known; in addition to `cost` and `maybe_spent`.
     pub at_most: Option<Money>,
     /// Answered calls.
     pub calls: u32,
@@ -385,35 +384,35 @@ pub struct AttemptRow {
     pub retries: u32,
     /// Sum of the calls' latencies, in microseconds.
     pub latency_us: u64,
-    /// Where the transcript is, when it reported a result.
+    /// Location of the transcript; `None` unless it reported a result.
     pub transcript: Option<TranscriptRef>,
 }
 
-/// One number of a cell's table.
+/// One metric of a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MetricRow {
-    /// Which cell.
+    /// The cell.
     pub cell: CellIndex,
-    /// Under which scoring rule.
+    /// Scoring rule that computes the metric.
     pub evaluator: Evaluator,
     /// Name of the metric.
     pub metric: String,
-    /// Its value; `None` when nothing was measured.
+    /// Value of the metric; `None` if nothing was measured.
     pub value: Option<f64>,
-    /// Lower end of its interval.
+    /// Lower end of the confidence interval.
     pub low: Option<f64>,
-    /// Upper end of its interval.
+    /// Upper end of the confidence interval.
     pub high: Option<f64>,
-    /// Sessions it is a statistic of.
+    /// Number of sessions that it is computed from.
     pub n: u32,
 }
 
-/// What a resume found to do.
+/// Counts of a resume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reopened {
-    /// Sessions that have no result now and will be run: those that were not measured, and those that never ran.
+    /// Sessions without a result, which will be run: those that were not measured, and those that never ran.
     pub to_run: u64,
-    /// Sessions whose transcript is kept and whose questions will be asked again.
+    /// Sessions whose transcript is stored and whose questions will be asked again.
     pub to_judge: u64,
 }
 
@@ -422,7 +421,7 @@ pub struct Reopened {
 pub struct JudgeCosts {
     /// The judge.
     pub judge: ModelRef,
-    /// Models that its endpoint said had answered, sorted.
+    /// Models that its endpoint reported to have answered, sorted.
     pub served: Vec<String>,
     /// Tokens.
     pub usage: Usage,
@@ -430,7 +429,7 @@ pub struct JudgeCosts {
     pub cost: CostSum,
 }
 
-/// Adds the label of what answered as `judge`, in order, once.
+/// Adds the label of a model that answered as `judge`, in order and without duplicates.
 pub(super) fn add_served(costs: &mut [JudgeCosts], judge: &ModelRef, label: String) {
     if let Some(found) = costs.iter_mut().find(|found| found.judge == *judge)
         && let Err(at) = found.served.binary_search(&label)

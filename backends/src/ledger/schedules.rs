@@ -1,7 +1,7 @@
 //! Schedules, their ticks, and the notices about them.
 //!
-//! A schedule's clock only moves by [`Ledger::admit_ticks`], which compares where it stood, and a tick only changes its state from the one
-//! that is named. All that the leader does names its term, and has no effect under another one.
+//! A schedule's clock is advanced only by [`Ledger::admit_ticks`], which compares it with the expected value, and a tick changes its state
+//! only from the given one. All calls of the leader carry its term, and have no effect under another one.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::away;
 use super::{Ledger, LedgerError, Term, each};
 
-/// Age at which notices are forgotten that were sent or given up.
+/// Age at which notices that were sent or given up are deleted.
 pub(super) const NOTICES_KEPT: SignedDuration = SignedDuration::from_hours(30 * 24);
 
 /// A schedule.
@@ -23,54 +23,54 @@ pub(super) const NOTICES_KEPT: SignedDuration = SignedDuration::from_hours(30 * 
 pub struct ScheduleRow {
     /// Name.
     pub name: ScheduleName,
-    /// The request, as JSON.
+    /// The schedule as it was submitted, as JSON.
     pub document: String,
-    /// `true` while it starts only sweeps that are asked for by hand.
+    /// `true` if it starts only sweeps that a person requests.
     pub is_paused: bool,
-    /// When it was created, or last replaced.
+    /// Time of creation or of the last replacement.
     pub created_at: Timestamp,
-    /// Every tick up to here is decided.
+    /// Time up to which every tick is decided.
     pub decided_until: Timestamp,
-    /// Nights that a gate has judged.
+    /// Number of nights that a gate has judged.
     pub judged: u32,
-    /// The owner, also of its sweeps; `None` for schedules of versions before owners.
+    /// The owner, who also owns its sweeps; `None` for schedules of versions before owners.
     pub owner: Option<OwnerName>,
 }
 
-/// Effect of writing a schedule.
+/// Result of writing a schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PutSchedule {
-    /// There was none of that name.
+    /// The schedule was created.
     Created,
-    /// It was there, and is the same.
+    /// The same schedule existed already.
     Unchanged,
-    /// It has another document now; its ticks stay.
+    /// The document was replaced; the ticks stay.
     Replaced,
-    /// It is there with another document, which was left alone.
+    /// A schedule with another document exists, and was left unchanged.
     Differs,
 }
 
-/// Where a tick stands. `due` → `running` → `ended`; or `due` → `missed`, and to `refused` from either.
+/// State of a tick. `due` → `running` → `ended`; or `due` → `missed`, and `refused` from either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TickState {
-    /// Waits for its turn.
+    /// The tick waits for its turn.
     Due,
-    /// The sweep is written, or is about to be.
+    /// The sweep has been written, or is about to be.
     Running,
     /// The sweep has ended.
     Ended,
-    /// The time went by, and the schedule's catch-up policy does not make up for it.
+    /// The time has passed, and the schedule's catch-up policy does not make up for it.
     Missed,
-    /// The sweep could not be planned or paid for.
+    /// The sweep could not be planned, or exceeds the budget.
     Refused,
 }
 
 impl TickState {
     const ALL: [Self; 5] = [Self::Due, Self::Running, Self::Ended, Self::Missed, Self::Refused];
 
-    /// The word used in SQL, documents and metrics.
+    /// Name in SQL, documents and metrics.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -96,90 +96,90 @@ impl FromStr for TickState {
     }
 }
 
-/// A moment at which a schedule wants a sweep.
+/// A moment at which a schedule starts a sweep.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TickRow {
     /// The schedule.
     pub schedule: ScheduleName,
     /// The moment; with the schedule's name it identifies the tick.
     pub at: Timestamp,
-    /// Where it stands.
+    /// State of the tick.
     pub state: TickState,
-    /// `true` if a person asked for it, not the clock.
+    /// `true` if a person requested it, `false` if the clock did.
     pub by_hand: bool,
-    /// The first of the ticks that it stands for, where it is missed.
+    /// The first of the ticks that this row represents, if it is missed.
     pub since: Timestamp,
-    /// Number of ticks that it stands for, at least 1.
+    /// Number of ticks that this row represents, at least 1.
     pub stands_for: u32,
-    /// Why it is missed or refused.
+    /// Reason, if it is missed or refused.
     pub reason: Option<String>,
     /// The sweep of the tick.
     pub sweep: Option<SweepId>,
-    /// Digest of its sweep's lock.
+    /// Digest of the sweep's lock.
     pub lock: Option<Digest>,
-    /// When its sweep was planned.
+    /// Time at which the sweep was planned.
     pub started_at: Option<Timestamp>,
-    /// When it came to its end.
+    /// Time at which the tick ended.
     pub ended_at: Option<Timestamp>,
     /// Cost of the sweep, as far as known.
     pub spent: Option<Money>,
-    /// Outcome, as JSON.
+    /// Outcome as JSON.
     pub outcome: Option<String>,
 }
 
-/// Consecutive ticks that are missed for one reason; one row stands for them.
+/// Consecutive ticks that are missed for the same reason, represented by one row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissedTicks {
-    /// The last of them.
+    /// Time of the last tick.
     pub at: Timestamp,
-    /// The first of them.
+    /// Time of the first tick.
     pub since: Timestamp,
-    /// Number of them, at least 1.
+    /// Number of ticks, at least 1.
     pub stands_for: u32,
-    /// Why, for people.
+    /// Reason, for people.
     pub reason: String,
 }
 
 /// Decisions about the ticks between two moments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Admission {
-    /// Where the schedule's clock stood.
+    /// Expected value of the schedule's clock.
     pub from: Timestamp,
-    /// Where it stands afterwards.
+    /// New value of the schedule's clock.
     pub until: Timestamp,
     /// Ticks that wait for their turn from now on.
     pub due: Vec<Timestamp>,
-    /// Ticks that never will.
+    /// Ticks that are missed.
     pub missed: Vec<MissedTicks>,
-    /// Ticks that waited, and that newer ones replace, with why.
+    /// Waiting ticks that newer ones replace, each with the reason.
     pub replaced: Vec<(Timestamp, String)>,
 }
 
 /// The end of a tick.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TickEnd {
-    /// The state it had.
+    /// State before the end.
     pub from: TickState,
-    /// The state it gets: ended, missed or refused.
+    /// State at the end: ended, missed or refused.
     pub to: TickState,
-    /// When.
+    /// Time of the end.
     pub at: Timestamp,
-    /// Why, where it is missed or refused.
+    /// Reason, if it is missed or refused.
     pub reason: Option<String>,
     /// Cost of the sweep, as far as known.
     pub spent: Option<Money>,
-    /// Outcome, as JSON.
+    /// Outcome as JSON.
     pub outcome: Option<String>,
-    /// `true` if a gate has judged it: the schedule counts such nights.
+    /// `true` if a gate has judged it; the schedule counts such nights.
     pub is_judged: bool,
 }
 
-/// A message about a tick that is to be sent.
+/// A new message about a tick.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewNotice {
-    /// Unique for ever; a second one is not written.
+    /// Globally unique id; a second message with the same id is not written.
     pub id: String,
-    /// Where it goes.
+    /// Channel that it is sent to.
     pub channel: String,
     /// Body of the message.
     pub body: String,
@@ -188,22 +188,22 @@ pub struct NewNotice {
 /// A message about a tick.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoticeRow {
-    /// Id of the message, the same however often it is sent.
+    /// Id of the message, the same at every try.
     pub id: String,
     /// The schedule.
     pub schedule: ScheduleName,
-    /// Where it goes.
+    /// Channel that it is sent to.
     pub channel: String,
     /// Body of the message.
     pub body: String,
-    /// Times that sending it has failed.
+    /// Number of failed tries to send it.
     pub tries: u32,
 }
 
-/// Schedules: calls of whoever keeps them.
+/// Schedules: calls of the API.
 impl Ledger {
-    /// Writes a schedule of `owner`. One that is there with another document is replaced if `replaces`, its clock then begins at `at`; it
-    /// keeps its owner.
+    /// Writes a schedule of `owner`. An existing one with another document is replaced if `replaces` is set; its clock then starts at `at`,
+    /// and its owner stays.
     ///
     /// # Errors
     /// When the store fails.
@@ -226,7 +226,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.schedules(None)) })
     }
 
-    /// A schedule; `None` when there is none of that name.
+    /// The schedule with this name; `None` if there is none.
     ///
     /// # Errors
     /// When the store fails.
@@ -234,7 +234,8 @@ impl Ledger {
         Box::pin(async move { Ok(each!(self, ledger => ledger.schedules(Some(name)))?.pop()) })
     }
 
-    /// Pauses a schedule, or lets it go on from `at`: ticks of the pause are never made up for. Says whether there is such a schedule.
+    /// Pauses a schedule, or continues it from `at`; ticks during the pause are never made up for. Returns `false` if there is no such
+    /// schedule.
     ///
     /// # Errors
     /// When the store fails.
@@ -247,7 +248,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.pause_schedule(name, paused, at)) })
     }
 
-    /// Removes a schedule with its ticks and notices, and says whether there was one. Its sweeps stay.
+    /// Deletes a schedule with its ticks and notices; its sweeps stay. Returns `false` if there is none.
     ///
     /// # Errors
     /// When the store fails.
@@ -255,7 +256,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.delete_schedule(name)) })
     }
 
-    /// Adds a tick that somebody asks for, and says whether it is new. `None` when there is no such schedule.
+    /// Adds a tick that a person requests. Returns `false` if it exists already, `None` if there is no such schedule.
     ///
     /// # Errors
     /// When the store fails.
@@ -283,7 +284,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.ticks(name, None)) })
     }
 
-    /// Lets the ended tick of a sweep run again, because somebody resumes the sweep. Nothing happens to other sweeps.
+    /// Reopens the ended tick of a sweep that is resumed. Does nothing for other sweeps.
     ///
     /// # Errors
     /// When the store fails.
@@ -291,7 +292,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.reopen_tick(sweep)) })
     }
 
-    /// Money that the sweeps of a schedule's ticks since `since` have cost.
+    /// Cost of the sweeps of a schedule's ticks since `since`.
     ///
     /// # Errors
     /// When the store fails.
@@ -306,8 +307,8 @@ impl Ledger {
 
 /// Schedules: the leader's calls.
 impl Ledger {
-    /// Decides the ticks between two moments, and says whether it did: not when the schedule's clock stands elsewhere, when it is paused or
-    /// gone, nor when `term` is over.
+    /// Decides the ticks between two moments. Returns `false`, and changes nothing, if the schedule's clock has another value, it is paused
+    /// or deleted, or `term` is over.
     ///
     /// # Errors
     /// When the store fails.
@@ -321,8 +322,8 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.admit_ticks(name, admission, notices, term)) })
     }
 
-    /// Moves a tick from `due` to `running` with its sweep, and says whether it did: not when it stands elsewhere, when another tick of its
-    /// schedule is running, nor when `term` is over. Whoever is told `true` writes the sweep.
+    /// Moves a tick from `due` to `running` with its sweep. Returns `false`, and changes nothing, if it is in another state, another tick
+    /// of its schedule is running, or `term` is over. The caller that gets `true` writes the sweep.
     ///
     /// # Errors
     /// When the store fails.
@@ -337,7 +338,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.start_tick(name, tick, sweep, at, term)) })
     }
 
-    /// Ends a tick, with the notices of that, and says whether it did: not when it stands elsewhere, nor when `term` is over.
+    /// Ends a tick and adds the notices about it. Returns `false`, and changes nothing, if it is in another state, or `term` is over.
     ///
     /// # Errors
     /// When the store fails.
@@ -352,7 +353,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.end_tick(name, tick, end, notices, term)) })
     }
 
-    /// At most `limit` notices that are to be sent by `now`, the longest waiting first.
+    /// At most `limit` notices that are due by `now`, the longest waiting first.
     ///
     /// # Errors
     /// When the store fails.
@@ -364,7 +365,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.waiting_notices(now, limit)) })
     }
 
-    /// Notes that a notice was sent.
+    /// Records that a notice was sent.
     ///
     /// # Errors
     /// When the store fails.
@@ -372,7 +373,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.notice_sent(id)) })
     }
 
-    /// Notes that sending a notice has failed, and that it is tried again at `next`, or never.
+    /// Records that sending a notice failed. It is tried again at `next`, or never if that is `None`.
     ///
     /// # Errors
     /// When the store fails.

@@ -1,38 +1,38 @@
-//! Quantiles of many measurements that were made in many places.
+//! Mergeable quantiles of measurements.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use sketches_ddsketch::{Config, DDSketch};
 
-/// Quantiles are within this part of the true value.
+/// Largest relative error of a quantile.
 const ACCURACY: f64 = 0.01;
 
-/// Smaller measurements count as this much: a microsecond, when they are in seconds.
+/// Lower bound of measurements, which smaller ones are raised to: a microsecond, if they are in seconds.
 const LEAST: f64 = 1e-6;
 
-/// Larger measurements count as this much. With [`LEAST`] and [`ACCURACY`] it bounds the bins to 1,728.
+/// Upper bound of measurements, which larger ones are lowered to. With [`LEAST`] and [`ACCURACY`] it bounds the number of bins to 1,728.
 const MOST: f64 = 1e9;
 
-/// Most bins of the library's store; enough that it never throws bins together.
+/// Most bins of the library's store; enough that it never merges bins.
 const BINS_MAX: u32 = 2048;
 
 /// A bounded summary of any number of positive measurements, mergeable without loss: quantiles within 1 % of the true value, and the
 /// exact mean of what was added (to a millionth). A DDSketch (Masson, Rim, Lee: "DDSketch: a fast and fully-mergeable quantile sketch
 /// with relative-error guarantees", VLDB 2019).
 ///
-/// Only the bins that hold something are kept, and the sum as an integer, so that the same measurements give the same sketch and the
-/// same JSON in whatever order they were added and merged. The library's own stored form depends on that order.
+/// Only bins that are not empty are stored, and the sum is an integer, so that the same measurements give the same sketch and the same JSON
+/// in whatever order they were added and merged. The library's own stored form depends on that order.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Sketch {
-    /// Measurements by the number of their bin.
+    /// Number of measurements by bin.
     bins: BTreeMap<i32, u64>,
     /// Sum of all measurements, in millionths.
     millionths: u64,
 }
 
 impl Sketch {
-    /// Adds a measurement; what is not a number is left out.
+    /// Adds a measurement; NaN is ignored.
     pub fn add(&mut self, value: f64) {
         if value.is_nan() {
             return;
@@ -50,27 +50,26 @@ impl Sketch {
         self.millionths = self.millionths.saturating_add(other.millionths);
     }
 
-    /// Measurements added.
+    /// Number of measurements.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.bins.values().sum()
     }
 
-    /// Their mean; `None` when there are none.
+    /// Mean of the measurements; `None` if there are none.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         let count = self.count();
         (count > 0).then(|| self.millionths as f64 / 1e6 / count as f64)
     }
 
-    /// The value below which a part `q` of the measurements lies, within 1 %; `None` when there are none. A `q` outside 0 ..= 1 is taken
-    /// to be the nearer end.
+    /// The value below which a part `q` of the measurements lies, within 1 %; `None` if there are none. A `q` outside 0 to 1 is clamped.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Option<f64> {
         let config = config();
         let mut sketch = DDSketch::new(config);
         for (bin, count) in &self.bins {
-            // A bin's value lies in the bin again.
+            // The value of a bin lies in that bin.
             sketch.add_with_count(config.value(*bin).clamp(LEAST, MOST), *count);
         }
         sketch.quantile(q.clamp(0.0, 1.0)).ok().flatten()

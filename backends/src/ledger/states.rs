@@ -1,4 +1,4 @@
-//! States that only the ledger knows. Each is also a CHECK in both schemas.
+//! States of the ledger's rows. Each is also a CHECK in both schemas.
 
 use super::LedgerError;
 
@@ -9,10 +9,10 @@ macro_rules! states {
         pub enum $name { $($(#[$state_doc])* $state),+ }
 
         impl $name {
-            /// All states, in the order of a life.
+            /// All states, in the order in which they follow each other.
             pub const ALL: &'static [Self] = &[$(Self::$state),+];
 
-            /// The word used in SQL, files and messages.
+            /// Name in SQL, files and messages.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$state => $word),+ }
@@ -36,7 +36,7 @@ macro_rules! states {
 }
 
 states!(
-    /// Where a shard stands. `resume` leads back to `planned`.
+    /// State of a shard. A resume leads back to `planned`.
     ShardState, "shards.state", {
         /// Its jobs were not published.
         Planned = "planned",
@@ -48,28 +48,29 @@ states!(
 );
 
 states!(
-    /// Where an attempt stands. `open` → one of the others; a late result still makes `handed_over` or `lost` into
-    /// `recorded` or `waste`; one that was lost to a cancel is `open` again when its worker reports it in the resumed sweep; `resume` makes what counted into `waste`, or into `handed_over` when the budget had ended it.
+    /// State of an attempt. `open` → one of the others. A late result turns `handed_over` or `lost` into `recorded` or `waste`. An attempt
+    /// that a cancel made `lost` is `open` again when its worker reports it in the resumed sweep. A resume turns an attempt that counted
+    /// into `waste`, or into `handed_over` if the budget had ended it.
     AttemptState, "attempts.state", {
         /// Its worker reported it as running.
         Open = "open",
         /// It is the session's result.
         Recorded = "recorded",
-        /// It ended after another attempt had been recorded, or `resume` tries its session again: paid for nothing.
+        /// It ended after another attempt had been recorded, or a resume runs its session again: its cost is wasted.
         Waste = "waste",
-        /// Another worker went on with its transcript, or is to: after a resume of what the budget ended.
+        /// Another worker continues from its transcript, or will do so after the resume of a sweep that the budget ended.
         HandedOver = "handed_over",
-        /// It never ended: paid for nothing.
+        /// It never ended: its cost is wasted.
         Lost = "lost",
     }
 );
 
-/// Where a recorded session stands. One that is not recorded has no row; `resume` removes the row of one that was not measured.
+/// State of a recorded session. Sessions that are not recorded have no row; a resume deletes the rows of those that were not measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SessionState {
     /// It waits for verdicts.
     Awaiting,
-    /// It is scored, or never will be.
+    /// It is scored, or will never be.
     Settled,
 }
 
@@ -86,10 +87,10 @@ impl ShardState {
 }
 
 impl SessionState {
-    /// All states, in the order of a life.
+    /// All states, in the order in which they follow each other.
     pub const ALL: &'static [Self] = &[Self::Awaiting, Self::Settled];
 
-    /// The word used in SQL.
+    /// Name in SQL.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -121,13 +122,14 @@ impl AttemptState {
         }
     }
 
-    /// Whether a result was reported; then no report changes the attempt any more. Of one that is handed over, its outcome tells.
+    /// `true` if a result was reported, after which no report changes the attempt. For a handed-over attempt, the presence of an outcome
+    /// tells.
     #[must_use]
     pub const fn is_reported(self) -> bool {
         matches!(self, Self::Recorded | Self::Waste)
     }
 
-    /// Whether its money bought nothing.
+    /// `true` if the cost of such attempts is wasted.
     #[must_use]
     pub const fn is_wasted(self) -> bool {
         matches!(self, Self::Waste | Self::Lost)

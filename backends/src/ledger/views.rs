@@ -1,4 +1,4 @@
-//! Reads for people who look at sweeps: counted and paged in the store, so that their size does not grow with a sweep's.
+//! Reads for viewers of sweeps: counted and paged in the store, so that their size does not grow with that of a sweep.
 
 use futures::future::BoxFuture;
 use regatta_proto::{CellIndex, CostSum, Evaluator, Flag, Flags, ItemId, ItemIndex, Outcome, SweepId};
@@ -7,32 +7,32 @@ use regatta_proto::{CellIndex, CostSum, Evaluator, Flag, Flags, ItemId, ItemInde
 use super::away;
 use super::{AttemptRow, Ledger, LedgerError, SessionRow, each};
 
-/// Most items that a query finds at once: more than a benchmark has, and few enough to be held.
+/// Most items that a query finds: more than any benchmark has, and few enough for memory.
 pub const ITEMS_FOUND_MAX: u32 = 1_000_000;
 
-/// Sessions of one cell that ended in one way.
+/// Number of sessions of one cell with the same outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndingCount {
     /// The cell.
     pub cell: CellIndex,
-    /// The way; never [`Outcome::Measured`].
+    /// The outcome; never [`Outcome::Measured`].
     pub outcome: Outcome,
-    /// How many.
+    /// Number of sessions.
     pub sessions: u64,
 }
 
-/// Sessions of one cell with the same flags.
+/// Number of sessions of one cell with the same flags.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlagCount {
     /// The cell.
     pub cell: CellIndex,
-    /// At least one.
+    /// The flags, at least one.
     pub flags: Flags,
-    /// How many.
+    /// Number of sessions.
     pub sessions: u64,
 }
 
-/// A flat value of an evaluator ([`regatta_proto::Evaluator`]), as `official` `f1_chain`.
+/// A single value of an evaluator ([`regatta_proto::Evaluator`]), such as `f1_chain` of `official`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ScoreValue {
     /// Scoring rule.
@@ -41,24 +41,24 @@ pub struct ScoreValue {
     pub name: String,
 }
 
-/// How a session stands, as a filter.
+/// Status of a session, as a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// It was measured, and is scored.
     Measured,
-    /// The model made it impossible.
+    /// A model failure, which counts as wrong.
     ModelFailure,
-    /// It says nothing about the model.
+    /// Not measured, so that it tells nothing about the model.
     NotMeasured,
-    /// It waits for verdicts.
+    /// Waiting for verdicts.
     Awaiting,
 }
 
 impl Standing {
-    /// All of them.
+    /// All statuses.
     pub const ALL: [Self; 4] = [Self::Measured, Self::ModelFailure, Self::NotMeasured, Self::Awaiting];
 
-    /// The word of files and SQL.
+    /// Name in files and SQL.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -70,10 +70,10 @@ impl Standing {
     }
 }
 
-/// The order of items.
+/// Order of items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ItemOrder {
-    /// As in the data set.
+    /// Order of the data set.
     #[default]
     Position,
     /// The largest difference between two sessions of the item first.
@@ -84,37 +84,37 @@ pub enum ItemOrder {
     Highest,
 }
 
-/// Items wanted: those with a session that has everything that is asked for.
+/// A query for items: those with at least one session that meets all conditions.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ItemQuery {
-    /// Cells whose sessions are looked at.
+    /// Cells whose sessions are searched.
     pub cells: Vec<CellIndex>,
-    /// The value that `score` and `order` are about.
+    /// The value that `score` and `order` use.
     pub value: Option<ScoreValue>,
-    /// How the session stands.
+    /// Status of the session.
     pub standing: Option<Standing>,
-    /// Its cause, as `timeout`.
+    /// Cause of the outcome, such as `timeout`.
     pub cause: Option<String>,
-    /// A flag that it has.
+    /// A flag of the session.
     pub flag: Option<Flag>,
-    /// Lowest and highest value.
+    /// Lowest and highest value, both included.
     pub score: (Option<f64>, Option<f64>),
-    /// A part of the item's id or task, in whatever case; empty for all.
+    /// A substring of the item's id or task, ignoring case; empty for all.
     pub text: String,
     /// The order.
     pub order: ItemOrder,
-    /// Items to leave out at the beginning.
+    /// Items to skip at the beginning.
     pub offset: u64,
     /// Most items; at most [`ITEMS_FOUND_MAX`].
     pub limit: u32,
 }
 
-/// One page of the items that a query wants.
+/// A page of the items that a query finds.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ItemPage {
-    /// All items that it wants; 0 also for a page behind the last.
+    /// Number of all items found; 0 also for a page after the last.
     pub total: u64,
-    /// Those of the page, in order.
+    /// The items of the page, in order.
     pub items: Vec<ItemIndex>,
 }
 
@@ -131,9 +131,9 @@ pub struct ListedSession {
     pub task: String,
     /// `true` while it waits for verdicts.
     pub is_awaiting: bool,
-    /// How it ended.
+    /// Outcome of the session.
     pub outcome: Outcome,
-    /// The value asked for, where it has it.
+    /// The requested value; `None` if the session lacks it.
     pub score: Option<f64>,
     /// Flags of the model's answers.
     pub flags: Flags,
@@ -148,33 +148,33 @@ pub struct SessionView {
     pub is_awaiting: bool,
 }
 
-/// Attempts that ended on one day (UTC).
+/// Attempts of a cell that ended on one day (UTC).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DaySpending {
     /// The cell.
     pub cell: CellIndex,
     /// Days since 1970-01-01.
     pub day: i64,
-    /// Attempts.
+    /// Number of attempts.
     pub attempts: u64,
-    /// Money of them, as far as known.
+    /// Cost of these attempts, as far as known.
     pub cost: CostSum,
 }
 
-/// The mean of a value over a cell's sessions that have it.
+/// Mean of a value over a cell's sessions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellMean {
     /// The cell.
     pub cell: CellIndex,
     /// Sessions that have the value.
     pub sessions: u64,
-    /// Their mean.
+    /// Mean of these values.
     pub mean: f64,
 }
 
-/// Looking.
+/// Reads for viewers.
 impl Ledger {
-    /// Sessions that were not measured or that the model made impossible, counted by cell and cause.
+    /// Number of sessions that were not measured or are model failures, by cell and cause.
     ///
     /// # Errors
     /// When the store fails.
@@ -182,7 +182,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.endings(sweep)) })
     }
 
-    /// Sessions with flags, counted by cell and flags.
+    /// Number of sessions with flags, by cell and flags.
     ///
     /// # Errors
     /// When the store fails.
@@ -190,7 +190,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.flag_counts(sweep)) })
     }
 
-    /// A page of the items that have a recorded session as `query` wants it.
+    /// A page of the items with a recorded session that meets the conditions of `query`.
     ///
     /// # Errors
     /// When the store fails.
@@ -216,7 +216,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.listed_sessions(sweep, cells, Some(items), value)) })
     }
 
-    /// All recorded sessions of `cells`, by item and cell, with `value` of each. As large as the cells are.
+    /// All recorded sessions of `cells`, by item and cell, with `value` of each. The result is as large as the cells are.
     ///
     /// # Errors
     /// When the store fails.
@@ -255,7 +255,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.session_attempts(sweep, cell, item)) })
     }
 
-    /// Money of a sweep's attempts by cell and the day on which they ended, oldest day first.
+    /// Cost of a sweep's attempts by cell and day of their end, oldest day first.
     ///
     /// # Errors
     /// When the store fails.

@@ -22,15 +22,15 @@ pub(super) const UNLIMITED: Money = Money(u64::MAX);
 pub(super) const VALID_MS: u64 = 10_000;
 /// A worker that is silent for this long is dead, in milliseconds: longer than it may begin calls for.
 pub(super) const DEAD_MS: u64 = 30_000;
-/// Delay, in milliseconds, after which a worker that has no call gives its reservation back: a sweep ends when it is known what it cost, and a
-/// database shall not be written to after each call.
+/// Delay, in milliseconds, after which a worker that has no call gives its reservation back: a sweep ends when it is known what it cost,
+/// and a database shall not be written to after each call.
 const IDLE_MS: u64 = 200;
 /// Beyond so many workers, those that have been silent for longest are only kept as sums.
 const HOLDERS_MAX: usize = 1_000;
 /// Only workers that have been silent for this long, in milliseconds: should one come back after all, what it spent would count twice.
 const FORGET_MS: u64 = 24 * 3_600_000;
 
-/// What is known of an account.
+/// State of an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct AccountState {
     /// Most that may be spent.
@@ -68,13 +68,13 @@ impl AccountState {
         self.cap != UNLIMITED
     }
 
-    /// Everything that nobody else can have.
+    /// Money that no other holder can get.
     fn taken(&self) -> Money {
         self.spent + self.maybe_spent + self.reserved + self.lost
     }
 }
 
-/// What a worker has told, and holds.
+/// Totals that a worker has reported, and its reservation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 struct Holder {
     seen_ms: u64,
@@ -147,7 +147,7 @@ impl Account {
         AccountReply { reserved: holder.reserved, may_send, left, may_come, valid_ms: VALID_MS, idle_ms: IDLE_MS }
     }
 
-    /// How the account stands.
+    /// State of the account.
     pub(super) fn read(&mut self, clock_ms: u64) -> AccountState {
         let now = self.clock.read(clock_ms);
         self.state(now)

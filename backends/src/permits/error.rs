@@ -1,4 +1,4 @@
-//! What can go wrong with permits.
+//! Errors of the store of permits.
 
 use std::io;
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ pub enum PermitsError {
     UnreadableAccount {
         /// The account as asked.
         account: AccountId,
-        /// What is wrong with it.
+        /// The reason, as a clause.
         reason: String,
     },
     /// The file of what was granted cannot be read or written.

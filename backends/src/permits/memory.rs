@@ -17,8 +17,8 @@ use super::kept::KeptGrants;
 use super::pool::{Change, Pool};
 use super::{FAILURES_KEPT_MS, FAILURES_MAX, PermitsError, PoolHolder};
 
-/// Delay, in milliseconds, after which a worker of the same process gives back what it has no use for: nothing is far away here, and somebody
-/// waits for the end of the run.
+/// Delay, in milliseconds, after which a worker of the same process gives back what it has no use for: nothing is far away here, and
+/// somebody waits for the end of the run.
 const IDLE_MS: u64 = 20;
 
 /// Permits within this process; clones share them.

@@ -54,11 +54,11 @@ pub struct PoolChange {
     pub from: f64,
     /// The factor since.
     pub to: f64,
-    /// Why.
+    /// Reason for the change.
     pub reason: String,
 }
 
-/// What a process holds of a pool, as it last told.
+/// Permits that a process holds of a pool, by its last report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PoolHolder {
     /// Process and endpoint that hold it.
@@ -152,7 +152,7 @@ impl Permits {
 
 /// Watching.
 impl Permits {
-    /// Those who hold something of a pool, or want to, in the order of their names; none for a pool that nobody uses.
+    /// The holders of permits of a pool, or of demand for them, by name; empty for a pool that is not in use.
     ///
     /// # Errors
     /// When the store fails.
@@ -201,8 +201,8 @@ impl Permits {
         self.open_account(account, account::UNLIMITED, base_spent)
     }
 
-    /// Most that can have been billed to an account, by all that was granted; also of one that a process of the past opened in the same
-    /// file. `None` when nobody opened it.
+    /// Upper bound of the bill of an account, by all grants, including those of an account that an earlier process opened in the same file.
+    /// `None` if no process opened it.
     ///
     /// # Errors
     /// When the store fails.
@@ -245,7 +245,7 @@ impl Permits {
         })
     }
 
-    /// How an account stands; `None` when nobody opened it.
+    /// State of an account; `None` if no process opened it.
     ///
     /// # Errors
     /// When the store fails.
@@ -262,8 +262,8 @@ impl Permits {
 
 /// Requests that fail again and again.
 impl Permits {
-    /// Counts a failure, and returns how often this request has failed in this way in the whole fleet, this time included. A request that
-    /// has not failed for 30 days begins anew, and so may one among more than 100,000.
+    /// Counts a failure, and returns how often this request has failed in this way in the whole fleet, including this time. A request
+    /// without a failure for 30 days starts again at zero, and so may one among more than 100,000.
     ///
     /// # Errors
     /// When the store fails; then it may have counted or not.
@@ -277,7 +277,7 @@ impl Permits {
         })
     }
 
-    /// How often the request with this fingerprint has failed, in the way it failed most.
+    /// Number of failures of the request with this fingerprint, of its most frequent kind.
     ///
     /// # Errors
     /// When the store fails.

@@ -46,7 +46,7 @@ const RETRY_MIN_MS: u64 = 20;
 /// With many workers, each asks less often: at most so many of them in a second.
 const RETRIES_PER_SECOND: u64 = 100;
 
-/// What is counted by the minute.
+/// A quantity that is limited by the minute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Unit {
     #[serde(rename = "r")]
@@ -55,7 +55,7 @@ pub(super) enum Unit {
     Tokens,
 }
 
-/// What one sweep does with one model.
+/// One sweep's use of one model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Line {
     sweep: SweepId,
@@ -79,8 +79,9 @@ pub(super) struct Pool {
 
 impl Pool {
     #[cfg(any(feature = "cluster", test))]
-    /// A pool whose past is lost: what the fleet has sent in the last minute is not known, so nothing is granted before it has passed. Nor is
-    /// it known who fills slots: these are registered again when their holders renew them, and no others are granted before all must have.
+    /// A pool whose past is lost: what the fleet has sent in the last minute is not known, so nothing is granted before it has passed. Nor
+    /// is it known who fills slots: these are registered again when their holders renew them, and no others are granted before all must
+    /// have.
     pub(super) fn without_memory(clock_ms: u64) -> Self {
         let mut pool = Self::default();
         let now = pool.clock.read(clock_ms);
@@ -120,7 +121,7 @@ impl Pool {
         }
     }
 
-    /// Those who are heard of. `clock_ms` is the store's clock, in milliseconds since 1970.
+    /// The holders that have reported recently. `clock_ms` is the store's clock, in milliseconds since 1970.
     pub(super) fn holders(&mut self, clock_ms: u64) -> Vec<PoolHolder> {
         let now = self.clock.read(clock_ms);
         let heard = self.holders.iter().filter(|(_, holder)| now < holder.seen_ms + SLOTS_VALID_MS);

@@ -1,4 +1,4 @@
-//! What a consumer gets, and how it is settled.
+//! Deliveries to a consumer, and their receipts.
 
 use std::sync::Arc;
 
@@ -12,20 +12,20 @@ use super::rabbitmq::{RabbitMqConsumer, RabbitMqReceipt};
 #[cfg(feature = "faults")]
 use super::troubled::TroubledConsumer;
 
-/// A message with what is needed to settle it.
+/// A delivered message with its receipt.
 #[derive(Debug)]
 pub struct Delivery<T> {
-    /// What was published.
+    /// The published message.
     pub message: T,
-    /// How often it was delivered before; 0 the first time.
+    /// Number of earlier deliveries; 0 the first time.
     pub redeliveries: u32,
-    /// To be settled when the effects of the message are safe.
+    /// To be settled when the effects of the message are durable.
     pub receipt: Receipt,
 }
 
 /// The right to settle one delivery. Dropping it hands the message back.
 ///
-/// Settling never fails: where the broker is gone, it delivers the message again, and the ledger takes repeats.
+/// Settling never fails: if the broker is gone, it delivers the message again, and the ledger accepts repetitions.
 #[derive(Debug)]
 pub struct Receipt(Kind);
 
@@ -37,7 +37,7 @@ enum Kind {
 }
 
 impl Receipt {
-    /// The message is done and will not come again.
+    /// Acknowledges the message, which will not be delivered again.
     pub async fn ack(self) {
         match self.0 {
             Kind::Memory(receipt) => receipt.ack(),
@@ -46,7 +46,7 @@ impl Receipt {
         }
     }
 
-    /// The message is to be delivered again, at once, to whomever.
+    /// Hands the message back, to be delivered again at once to any consumer.
     pub async fn hand_back(self) {
         match self.0 {
             Kind::Memory(receipt) => receipt.hand_back(),
@@ -55,7 +55,7 @@ impl Receipt {
         }
     }
 
-    /// Fires when the message is delivered again, to whomever, because the connection on which it came is gone.
+    /// Fires when the message is delivered again to any consumer, because the connection that it came on is gone.
     #[must_use]
     pub fn voided(&self) -> CancellationToken {
         match &self.0 {
@@ -65,7 +65,7 @@ impl Receipt {
         }
     }
 
-    /// Acknowledges many, in few frames where their order allows.
+    /// Acknowledges many receipts, in few frames where their order allows.
     pub async fn ack_all(receipts: Vec<Self>) {
         #[cfg(feature = "cluster")]
         let mut of_broker = Vec::new();
@@ -90,7 +90,7 @@ impl Receipt {
     }
 }
 
-/// A stream of deliveries that survives reconnects. Dropping it returns all that is unsettled, and voids the receipts.
+/// A stream of deliveries that survives reconnects. Dropping it returns all unsettled messages, and voids their receipts.
 #[derive(Debug)]
 pub struct Consumer<T>(Source<T>);
 
@@ -115,8 +115,8 @@ impl<T: Clone + Send + Sync + 'static> Consumer<T> {
         }
     }
 
-    /// Fetches no more. What was fetched but not taken by [`Consumer::next`] is handed back; receipts of what was taken stay
-    /// good as long as the consumer is not dropped.
+    /// Stops fetching. Messages that were fetched but not returned by [`Consumer::next`] are handed back; receipts of others stay valid
+    /// until the consumer is dropped.
     pub fn stop(&mut self) {
         match &mut self.0 {
             Source::Memory(consumer) => consumer.stop(),
@@ -142,7 +142,7 @@ impl<T: Clone + Send + Sync + 'static> Consumer<T> {
     }
 }
 
-/// A listener's view of the broadcasts: each is the whole truth, so one who is slow sees only the newest.
+/// A listener's view of the broadcasts. Each broadcast supersedes the ones before, so a slow listener sees only the newest.
 #[derive(Debug)]
 pub struct Controls {
     newest: watch::Receiver<Option<Arc<Control>>>,
@@ -159,7 +159,7 @@ impl Controls {
         Self { newest, closed, _feed: feed }
     }
 
-    /// The newest broadcast, as soon as there is one that was not yet seen; `None` when the queue was closed. May be cancelled
+    /// The newest broadcast that was not returned before; waits for one if necessary. `None` once the queue is closed. May be cancelled
     /// without loss.
     pub async fn next(&mut self) -> Option<Control> {
         loop {

@@ -1,31 +1,31 @@
-//! What can go wrong with a queue.
+//! Errors of queues.
 
 #[cfg(feature = "cluster")]
 use std::time::Duration;
 
 use regatta_proto::wire::WireError;
 
-/// Why a queue refused or failed.
+/// A failure of a queue.
 #[derive(Debug, thiserror::Error)]
 pub enum QueueError {
     /// [`Queue::close`](super::Queue::close) was called.
     #[error("failed to use the queue: it has been closed")]
     Closed,
-    /// Published to a queue that does not exist. What was published before the failing message may have arrived.
+    /// The queue does not exist. Messages published before the failing one may have arrived.
     #[error("failed to publish to queue {queue:?}: it does not exist; declare it first")]
     NoSuchQueue {
-        /// Name of the queue, as the broker knows it.
+        /// The broker's name of the queue.
         queue: String,
     },
-    /// A name that no queue can have.
+    /// The name is not allowed for a queue.
     #[error("failed to use {name:?} as a queue name: {reason}")]
     BadName {
         /// The name.
         name: String,
-        /// What is wrong with it.
+        /// The rule that the name violates, as a clause.
         reason: &'static str,
     },
-    /// A message above the limit of the configuration (and, as a rule, of the broker).
+    /// The message exceeds the limit of the configuration (and usually of the broker).
     #[error(
         "failed to publish a message of {bytes} bytes to {queue:?}: the limit is {limit}; store large content in Blobs and \
          send its digest"
@@ -33,17 +33,17 @@ pub enum QueueError {
     TooLarge {
         /// Name of the queue.
         queue: String,
-        /// Its size: compressed, or as it is when that is what is too large.
+        /// Size of the message: compressed, or uncompressed if that is too large.
         bytes: usize,
         /// Largest size allowed.
         limit: usize,
     },
-    /// A message could not be written.
+    /// The message could not be encoded.
     #[error("failed to encode a message for {queue:?}")]
     Encode {
         /// Name of the queue.
         queue: String,
-        /// Why.
+        /// The error of the encoder.
         #[source]
         source: WireError,
     },
@@ -57,16 +57,16 @@ pub enum QueueError {
     Unconfirmed {
         /// Name of the queue.
         queue: String,
-        /// How many were published together.
+        /// Number of messages that were published together.
         messages: usize,
-        /// How long was waited.
+        /// The time-out.
         timeout: Duration,
     },
     #[cfg(feature = "cluster")]
-    /// The broker's address cannot be read. The address itself is not repeated: it holds a password.
+    /// The broker's URL is invalid. It is not repeated, because it has a password.
     #[error("failed to read the broker's URL: {reason}; expected amqp://user:password@host:5672/vhost (or amqps://)")]
     BadUrl {
-        /// What is wrong.
+        /// The reason, as a clause.
         reason: String,
     },
     #[cfg(feature = "cluster")]
@@ -79,41 +79,41 @@ pub enum QueueError {
     Connect {
         /// Host and port.
         address: String,
-        /// Why.
+        /// The client's error.
         #[source]
         source: Box<lapin::Error>,
     },
     #[cfg(feature = "cluster")]
-    /// A queue or exchange exists, but with other settings.
+    /// A queue or exchange exists with other settings.
     #[error("failed to declare {name:?}: it exists with other settings; delete it, or choose another prefix")]
     Conflict {
         /// Name of the queue or exchange.
         name: String,
-        /// The broker's words.
+        /// The broker's error.
         #[source]
         source: Box<lapin::Error>,
     },
     #[cfg(feature = "cluster")]
-    /// The broker refused something else, or the connection broke.
+    /// The broker refused another request, or the connection broke.
     #[error("failed to {action}")]
     Broker {
-        /// What was tried.
+        /// The action, to complete "failed to".
         action: String,
-        /// Why it did not work.
+        /// The client's error.
         #[source]
         source: Box<lapin::Error>,
     },
 }
 
 impl QueueError {
-    /// Whether a message cannot be published for what it is, so that trying again is of no use. Nothing was published then of what was to be
-    /// published with it.
+    /// `true` if the message itself cannot be published, so that repeating the call cannot succeed. Then none of the messages of the call
+    /// was published.
     #[must_use]
     pub const fn is_of_a_message(&self) -> bool {
         matches!(self, Self::TooLarge { .. } | Self::Encode { .. })
     }
 
-    /// `true` if the broker was not there, so that the same may succeed when it is. What it said in so many words stays so.
+    /// `true` if the broker was not available, so that the call may succeed later. `false` if the broker explicitly refused.
     #[cfg(feature = "cluster")]
     #[must_use]
     pub fn is_outage(&self) -> bool {

@@ -1,12 +1,12 @@
-//! How coordinator, workers and scorers talk to one another: jobs to workers, reports to scorers, control to everyone.
+//! Messages between coordinator, workers and scorers: jobs to workers, reports to scorers, broadcasts to all.
 //!
 //! The rules, the same in memory and with RabbitMQ:
-//! - A publish returns when every message is safe. Delivery is at least once: after trouble a message may come twice.
-//! - A consumer holds at most `prefetch` unsettled messages. Messages of one queue come in the order of their publishing, except
-//!   redelivered ones, and are spread evenly over its consumers.
+//! - A publish returns once every message is stored. Delivery is at least once: after a failure a message may arrive twice.
+//! - A consumer holds at most `prefetch` unsettled messages. Messages of one queue arrive in the order of publishing, except redelivered
+//!   ones, and are distributed evenly over its consumers.
 //! - A message that is handed back, or whose consumer is dropped or dies, is delivered again at once, with a count.
-//! - A message that was delivered too often, or cannot be read, becomes a dead letter: counted, never lost, never looping.
-//! - A report that is set aside comes back by itself after a fixed time, as often as need be; that is no redelivery.
+//! - A message that was delivered too often, or cannot be decoded, becomes a dead letter: counted and never lost, but not delivered again.
+//! - A report that is set aside returns by itself after a fixed time, any number of times; that is no redelivery.
 
 mod delivery;
 mod error;
@@ -29,10 +29,10 @@ use regatta_proto::{Control, Job, Report};
 #[cfg(feature = "faults")]
 pub use troubled::TroubledQueue;
 
-/// Redeliveries a message may have before it becomes a dead letter, unless configured otherwise. RabbitMQ 4 has the same default.
+/// Default number of redeliveries after which a message becomes a dead letter. RabbitMQ 4 has the same default.
 pub const DELIVERY_LIMIT: u32 = 20;
 
-/// Time after which a report that was set aside comes back, unless configured otherwise.
+/// Default time after which a report that was set aside returns.
 pub const SET_ASIDE_FOR: Duration = Duration::from_secs(60);
 
 /// A set of queues; clones share it.
@@ -44,14 +44,14 @@ pub enum Queue {
     /// On a broker.
     RabbitMq(RabbitMqQueue),
     #[cfg(feature = "faults")]
-    /// Within this process, for one of the simulated processes that share it.
+    /// Queues within this process with injected faults, as one of several simulated processes sees them.
     Troubled(TroubledQueue),
 }
 
-/// Simulated.
+/// Queues for simulations.
 #[cfg(feature = "faults")]
 impl Queue {
-    /// These queues as a process has them whom `troubles` befall. Only those in memory have such views; others stay as they are.
+    /// The view of a process that suffers `troubles`. Only queues in memory have such views; others are returned unchanged.
     #[must_use]
     pub fn troubled(&self, troubles: crate::faults::Troubles) -> Self {
         match self {
@@ -62,26 +62,27 @@ impl Queue {
 }
 
 impl Queue {
-    /// Queues within this process, for as long as it lives. Nothing is serialised. How many messages wait is not limited here:
-    /// the coordinator's window does that.
+    /// Queues within this process, for its lifetime. Nothing is serialised. The number of waiting messages is not limited here, but by the
+    /// coordinator's window.
     #[must_use]
     pub fn memory() -> Self {
         Self::Memory(MemoryQueue::new(DELIVERY_LIMIT, SET_ASIDE_FOR))
     }
 
-    /// Connects to RabbitMQ and declares what all share (reports, dead letters, control). Must be called within a tokio runtime.
+    /// Connects to RabbitMQ and declares the shared queues and exchanges (reports, dead letters, control). Must be called within a tokio
+    /// runtime.
     ///
     /// # Errors
-    /// When the URL is bad, the broker refuses, or it stays unreachable for `config.connect_timeout`.
+    /// When the URL is invalid, the broker refuses, or it stays unreachable for `config.connect_timeout`.
     #[cfg(feature = "cluster")]
     pub fn connect(config: RabbitMqConfig) -> BoxFuture<'static, Result<Self, QueueError>> {
         Box::pin(async move { RabbitMqQueue::connect(config).await.map(Self::RabbitMq) })
     }
 
-    /// Makes sure that the job queue exists. Repeating it is harmless.
+    /// Declares the job queue. Idempotent.
     ///
     /// # Errors
-    /// When the name cannot be one, or the broker refuses.
+    /// When the name is not allowed, or the broker refuses.
     pub fn declare_jobs<'a>(&'a self, queue: &'a str) -> BoxFuture<'a, Result<(), QueueError>> {
         Box::pin(async move {
             match self {
@@ -97,7 +98,7 @@ impl Queue {
     /// Publishes jobs, and returns when all are confirmed.
     ///
     /// # Errors
-    /// When the queue does not exist, a job is too large, or confirmation does not come in time.
+    /// When the queue does not exist, a job is too large, or confirmation does not arrive in time.
     pub fn publish_jobs<'a>(&'a self, queue: &'a str, jobs: Vec<Job>) -> BoxFuture<'a, Result<(), QueueError>> {
         Box::pin(async move {
             match self {
@@ -113,7 +114,7 @@ impl Queue {
     /// Publishes reports, and returns when all are confirmed.
     ///
     /// # Errors
-    /// When a report is too large, or confirmation does not come in time.
+    /// When a report is too large, or confirmation does not arrive in time.
     pub fn publish_reports<'a>(&'a self, reports: Vec<Report>) -> BoxFuture<'a, Result<(), QueueError>> {
         Box::pin(async move {
             match self {
@@ -126,11 +127,11 @@ impl Queue {
         })
     }
 
-    /// Publishes reports that cannot be recorded now, for reasons of their sweep alone, to where they wait without being delivered; after a
-    /// fixed time they are in the queue of reports again. Returns when all are confirmed: then what they came from may be acknowledged.
+    /// Sets reports aside that cannot be recorded now because of their sweep alone. They are not delivered for a fixed time, and then
+    /// return to the queue of reports. Returns once all are confirmed, after which their original messages may be acknowledged.
     ///
     /// # Errors
-    /// When a report is too large, or confirmation does not come in time.
+    /// When a report is too large, or confirmation does not arrive in time.
     pub fn set_aside_reports<'a>(&'a self, reports: Vec<Report>) -> BoxFuture<'a, Result<(), QueueError>> {
         Box::pin(async move {
             match self {
@@ -143,7 +144,7 @@ impl Queue {
         })
     }
 
-    /// Reports that are set aside and have not come back yet.
+    /// Number of reports that are set aside and have not returned yet.
     ///
     /// # Errors
     /// When the broker does not answer.
@@ -159,10 +160,10 @@ impl Queue {
         })
     }
 
-    /// Tells every listener. Not durable: repeat it for those that come later.
+    /// Sends a broadcast to all listeners. Not durable: repeat it for listeners that subscribe later.
     ///
     /// # Errors
-    /// When the broker does not take it in time.
+    /// When the broker does not accept it in time.
     pub fn broadcast<'a>(&'a self, control: Control) -> BoxFuture<'a, Result<(), QueueError>> {
         Box::pin(async move {
             match self {
@@ -175,11 +176,11 @@ impl Queue {
         })
     }
 
-    /// Starts to consume a job queue, which is declared if need be. `prefetch` is taken as at least 1 and, by RabbitMQ, at most
+    /// Starts to consume a job queue, which is declared if necessary. `prefetch` is raised to at least 1 and, by RabbitMQ, limited to
     /// 65,535.
     ///
     /// # Errors
-    /// When the name cannot be one, or the broker refuses.
+    /// When the name is not allowed, or the broker refuses.
     pub fn consume_jobs<'a>(
         &'a self,
         queue: &'a str,
@@ -212,7 +213,7 @@ impl Queue {
         })
     }
 
-    /// Starts to hear broadcasts. In memory, the last one is heard at once; RabbitMQ gives only those to come.
+    /// Subscribes to broadcasts. In memory, the last one is received at once; RabbitMQ delivers only later ones.
     ///
     /// # Errors
     /// When the broker refuses.
@@ -228,7 +229,7 @@ impl Queue {
         })
     }
 
-    /// Messages of a job queue that wait for a consumer. Those within a consumer's prefetch do not count.
+    /// Number of messages of a job queue that wait for a consumer, without those within a consumer's prefetch.
     ///
     /// # Errors
     /// When the queue does not exist, or the broker does not answer.
@@ -244,7 +245,7 @@ impl Queue {
         })
     }
 
-    /// Consumers of a job queue, those that have stopped left out.
+    /// Number of consumers of a job queue, without those that have stopped.
     ///
     /// # Errors
     /// When the queue does not exist, or the broker does not answer.
@@ -260,7 +261,7 @@ impl Queue {
         })
     }
 
-    /// Reports that wait for a scorer. Those within a consumer's prefetch do not count.
+    /// Number of reports that wait for a scorer, without those within a consumer's prefetch.
     ///
     /// # Errors
     /// When the broker does not answer.
@@ -276,7 +277,7 @@ impl Queue {
         })
     }
 
-    /// Messages that were delivered too often, or are unreadable. An operator should look at them when this is not 0.
+    /// Number of messages that were delivered too often, or cannot be decoded. An operator should examine them if it is not 0.
     ///
     /// # Errors
     /// When the broker does not answer.
@@ -292,14 +293,14 @@ impl Queue {
         })
     }
 
-    /// Ends everything, for all clones: consumers and listeners see the end, publishes fail. Dropping the last clone does so too.
+    /// Closes the queues for all clones: consumers and listeners see the end, and publishing fails. Dropping the last clone does the same.
     pub fn close(&self) {
         match self {
             Self::Memory(memory) => memory.close(),
             #[cfg(feature = "cluster")]
             Self::RabbitMq(broker) => broker.close(),
             #[cfg(feature = "faults")]
-            // What all share, no single process ends.
+            // A single process does not close the queues that all share.
             Self::Troubled(_) => {}
         }
     }

@@ -1,11 +1,11 @@
-//! Which names queues can have.
+//! Rules for names of queues.
 
 use super::QueueError;
 
-/// A broker takes 255 bytes; this leaves room for the prefix and our own words.
+/// Longest name in bytes. A broker allows 255, which leaves room for the prefix and our own parts.
 const NAME_BYTES_MAX: usize = 200;
 
-/// Checks a job queue's name or a prefix; both implementations take the same names.
+/// Checks a job queue's name or a prefix; both implementations accept the same names.
 pub(super) fn check_name(name: &str) -> Result<(), QueueError> {
     let refused = |reason| Err(QueueError::BadName { name: name.to_owned(), reason });
     if name.is_empty() {

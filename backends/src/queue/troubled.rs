@@ -1,4 +1,4 @@
-//! Queues within one process, as one of the simulated processes has them that share them.
+//! Queues in memory with injected faults, as one of several simulated processes sees them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -93,7 +93,7 @@ impl TroubledQueue {
     }
 }
 
-/// A consumer whose connection its process may lose.
+/// A consumer whose process may lose its connection.
 #[derive(Debug)]
 pub(in crate::queue) struct TroubledConsumer<T> {
     inner: MemoryConsumer<T>,
@@ -107,11 +107,11 @@ impl<T: Clone + Send + Sync + 'static> TroubledConsumer<T> {
         Self { inner, troubles: troubles.clone() }
     }
 
-    /// As for every consumer, but a process that is dead hears nothing, not even of the end.
+    /// Like that of every consumer, but a dead process receives nothing, not even the end.
     pub(in crate::queue) async fn next(&mut self) -> Option<Delivery<T>> {
         match self.inner.next().await {
             Some(delivery) => Some(delivery),
-            // Its queue was closed, or its process is dead, whose calls never return.
+            // The queue was closed, or the process is dead, whose calls never return.
             None => self.troubles.before().await.map_or(None, |()| None),
         }
     }

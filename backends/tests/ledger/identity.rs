@@ -26,7 +26,7 @@ fn token(id: &str) -> NewToken {
     }
 }
 
-/// A sweep of `name`'s with `items` sessions and a budget of five dollars.
+/// A sweep owned by `name` with `items` sessions and a budget of five dollars.
 fn of(name: &str, sweep: &str, items: u32, quota: Quota) -> NewSweep {
     NewSweep { owner: Some(owner(name)), quota, ..new_sweep(sweep, 1, items) }
 }
@@ -162,7 +162,7 @@ pub(crate) async fn a_raised_budget_is_granted_once_however_often_it_is_asked_fo
     let error = ledger.grant(&id, money(9.5), quota(9.0, 1)).await.unwrap_err().to_string();
     assert!(error.contains("this one wants") && error.contains("lower its budget"), "{error}");
     assert_eq!(granted(&world, "alice").await, (money(8.0), 1));
-    // A budget that is not raised costs nothing, and a sweep of nobody has no quota.
+    // A budget that is not raised costs nothing, and a sweep without an owner has no quota.
     ledger.grant(&id, money(5.0), quota(0.0, 0)).await.unwrap();
     let nobodys = world.sweep("nobodys", 1, 1).await;
     ledger.grant(&nobodys, money(1000.0), quota(0.0, 0)).await.unwrap();

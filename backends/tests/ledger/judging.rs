@@ -32,7 +32,7 @@ pub(crate) async fn the_first_verdict_stays(world: World) {
 pub(crate) async fn verdicts_of_different_judges_are_apart(world: World) {
     let sweep = world.sweep("s", 1, 1).await;
     let other = "judges/other".parse().unwrap();
-    // The same name in another spec, for something else.
+    // The same name in another spec, for another endpoint.
     let namesake = answerer("http://elsewhere/v1");
     let save = |id: &str, answerer, micro| Judged { answerer, ..judged(&sweep, id, &[("a", micro)]) };
     world.ledger.save_judged(vec![save("w-1", answerer(HERE), 1)]).await.unwrap();
@@ -89,7 +89,7 @@ pub(crate) async fn a_judged_question_may_be_claimed_again(world: World) {
     ledger.save_judged(vec![report.clone()]).await.unwrap();
     let free = [question("a"), hard.digest];
     assert_eq!(ledger.claim_questions(&sweep, &judge(), &all).await.unwrap(), free);
-    // The same report again is no news about the questions that were claimed since.
+    // A repeated report does not release questions that were claimed since.
     ledger.save_judged(vec![report]).await.unwrap();
     assert_eq!(ledger.claim_questions(&sweep, &judge(), &all).await.unwrap(), []);
 }

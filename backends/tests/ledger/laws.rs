@@ -19,7 +19,7 @@ const CELLS: u32 = 2;
 const ITEMS: u32 = 3;
 const QUESTIONS: [&str; 3] = ["a", "b", "c"];
 
-/// A session, an attempt at it, and how much was spent.
+/// A session, an attempt, and its spending.
 type Who = (u32, u32, String, u64);
 
 #[derive(Debug, Clone)]
@@ -91,7 +91,7 @@ fn session_record(sweep: &SweepId, (cell, item, id, units): &Who, ending: &Endin
     };
     let number = record.attempt.number;
     let own = *units as u32 % 3;
-    // Every second one goes on from the attempts before it.
+    // Every second attempt continues the earlier ones.
     let brought = (1..number).filter(|_| units % 2 == 0).map(|earlier| (earlier, 2));
     let of_attempts: Vec<_> = brought.chain((own > 0).then_some((number, own))).collect();
     SessionRecord {

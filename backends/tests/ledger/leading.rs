@@ -1,4 +1,4 @@
-//! Who dispatches: one coordinator at a time, whose term and whose sweep's generation are checked with every step.
+//! Leadership: one coordinator at a time dispatches, and its term and the sweep's generation are checked in every step.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use regatta_proto::{CellIndex, ItemIndex, ShardIndex, SweepState, WorkerId};
 use crate::world::{World, key, open, record};
 
 const LONG: Duration = Duration::from_secs(3600);
-/// Over when the next call is made.
+/// A lease that is over when the next call is made.
 const OVER: Duration = Duration::ZERO;
 
 fn coordinator(name: &str) -> WorkerId {
@@ -95,7 +95,7 @@ pub(crate) async fn sessions_that_a_worker_tells_of_are_known_to_run_until_they_
         [(0, 1), (1, 1), (1, 2)].map(|(cell, item)| open(key(&sweep, cell, item), &format!("w-{cell}{item}"), 3));
     ledger.record_progress(told.into()).await.unwrap();
     assert_eq!(running(LONG).await, [1, 2]);
-    // Told again without anything new, as of a call that takes long.
+    // Reported again without changes, as during a call that takes long.
     ledger.record_progress(vec![open(key(&sweep, 1, 1), "w-11", 3)]).await.unwrap();
     ledger.record(vec![record(key(&sweep, 1, 2), "w-12")]).await.unwrap();
     assert_eq!(running(LONG).await, [1]);

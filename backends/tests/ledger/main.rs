@@ -1,4 +1,4 @@
-//! What every ledger does, checked with the one in SQLite and with PostgreSQL.
+//! Rules that every ledger obeys, checked with SQLite and PostgreSQL.
 //!
 //! `REGATTA_TEST_POSTGRES_URL` names a running server; otherwise a private one is started.
 

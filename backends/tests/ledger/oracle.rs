@@ -51,16 +51,16 @@ pub(crate) struct ExpectedSession {
     pub(crate) questions: Option<Vec<Digest>>,
 }
 
-/// Counters of a cell: recorded, settled, measured, model failures, not measured, usage, cost, wasted, maybe spent.
+/// Counters of a cell: recorded, settled, measured, model failures, not measured, usage, cost, wasted, possibly spent.
 pub(crate) type Counters = (u64, u64, u64, u64, u64, Usage, CostSum, CostSum, Money);
 
 #[derive(Debug, Default)]
 pub(crate) struct Oracle {
     pub(crate) attempts: BTreeMap<(SessionKey, String), ExpectedAttempt>,
     pub(crate) sessions: BTreeMap<SessionKey, ExpectedSession>,
-    /// Sums of calls that count, with the cell they are of.
+    /// Sums of calls that count, each with its cell.
     calls: Vec<(u32, CallSums)>,
-    /// Attempts, by number, whose calls others brought or will bring again.
+    /// Attempts, by number, whose calls have been or will be counted with another attempt's record.
     handed_on: BTreeSet<(SessionKey, u32)>,
     asked: BTreeSet<Digest>,
     judged: BTreeMap<String, (Usage, CostSum)>,
@@ -115,7 +115,7 @@ impl Oracle {
     pub(crate) fn progress(&mut self, open: &OpenAttempt) {
         let id = (open.key.clone(), open.id.to_string());
         let news = self.attempts.get(&id).is_none_or(|old| {
-            // The sweep runs, so one that was given up for lost lives.
+            // The sweep runs, so a lost attempt is reopened.
             matches!(old.state, AttemptState::Open | AttemptState::Lost)
                 && open.totals.usage.input >= old.usage.input
                 && open.totals.cost.known >= old.cost.known
@@ -226,7 +226,7 @@ impl Oracle {
         Reopened { to_run: planned - self.sessions.len() as u64, to_judge }
     }
 
-    /// What to continue from in a cell: items and lines of transcripts.
+    /// The transcripts to continue from in a cell: line by item.
     pub(crate) fn continuations(&self, cell: u32) -> BTreeMap<u32, u32> {
         let mut attempts: Vec<_> = self
             .attempts

@@ -181,7 +181,7 @@ pub(crate) async fn an_ended_sweep_is_removed_with_all_that_is_its_own(world: Wo
     assert_eq!(ledger.sweep(&gone).await.unwrap(), None);
     assert_eq!(ledger.sessions(&kept, CellIndex(0)).await.unwrap().len(), 1);
     assert_eq!(ledger.verdicts(answerer(HERE), &questions(&["a"])).await.unwrap().len(), 1, "others share it");
-    // Nothing of it turns up in a sweep that takes its name, or its number.
+    // Nothing of it appears in a sweep that gets its name, or its number.
     let again = world.sweep("gone", 2, 2).await;
     assert!(ledger.attempts(&again).await.unwrap().is_empty());
     assert!(ledger.awaiting_all(&again).await.unwrap().is_empty());

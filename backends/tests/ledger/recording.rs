@@ -412,7 +412,7 @@ pub(crate) async fn each_call_is_counted_once(world: World) {
     };
     let count = async || world.calls(&sweep, 0).await.calls;
     assert_eq!(ledger.call_sums(&sweep).await.unwrap(), []);
-    // Attempt 1 was handed over after three calls, and two workers went on with it.
+    // Attempt 1 was handed over after three calls, and two workers continued it.
     let first = after(0, "a-2", &[(1, 3), (2, 4)]);
     ledger.record(vec![first.clone()]).await.unwrap();
     assert_eq!(count().await, 7);
@@ -424,7 +424,7 @@ pub(crate) async fn each_call_is_counted_once(world: World) {
     let both = vec![after(1, "a-2", &[(1, 3), (2, 1)]), after(1, "b-3", &[(1, 3), (3, 1)])];
     ledger.record(both).await.unwrap();
     assert_eq!(count().await, 8 + 5);
-    // Two workers that began anew with the same number did not make the same calls.
+    // Two workers that started again with the same number did not make the same calls.
     ledger.record(vec![after(2, "a-1", &[(1, 2)]), after(2, "b-1", &[(1, 2)])]).await.unwrap();
     assert_eq!(count().await, 13 + 4);
     ledger.record(vec![after(3, "a-1", &[])]).await.unwrap();

@@ -113,14 +113,14 @@ pub(crate) async fn a_session_that_runs_again_has_one_result(world: World) {
     assert_eq!((cell.cost.known, cell.wasted.known), (Money(21), Money(14)));
 }
 
-/// What to continue from, by item.
+/// The transcripts to continue from, by item.
 async fn continuations(world: &World, sweep: &SweepId) -> Vec<(u32, u32)> {
     let items: Vec<_> = (0..20).map(ItemIndex).collect();
     let found = world.ledger.continuations(sweep, CellIndex(0), &items).await.unwrap();
     found.into_iter().map(|(item, transcript)| (item.0, transcript.line)).collect()
 }
 
-/// A session that the budget ended after `of_attempts`' calls, the last of them its own; its transcript is on line `line`.
+/// A session that the budget ended after the calls of `of_attempts`, the last of them its own; its transcript is on line `line`.
 fn stopped(key: SessionKey, id: &str, of_attempts: &[(u32, u32)], line: u32) -> SessionRecord {
     let own = attempt(id).number;
     SessionRecord {
@@ -146,7 +146,7 @@ pub(crate) async fn a_session_that_the_budget_ended_is_continued(world: World) {
     assert_eq!((cell.recorded, cell.not_measured, cell.dispatched), (0, 0, 0));
     assert_eq!((cell.cost.known, cell.wasted), (Money(9), CostSum::default()), "its calls go on to count");
 
-    // Its report comes once more, and the next worker is stopped too.
+    // Its report is repeated, and the next worker is stopped too.
     assert_eq!(ledger.record(vec![stopped_once]).await.unwrap(), [Recorded::Repeat]);
     assert_eq!(continuations(&world, &sweep).await, [(0, 5)]);
     let stopped_again = stopped(place(), "c-3", &[(1, 3), (2, 4), (3, 1)], 6);
@@ -154,7 +154,7 @@ pub(crate) async fn a_session_that_the_budget_ended_is_continued(world: World) {
     ledger.reopen_unmeasured(&sweep).await.unwrap();
     assert_eq!(continuations(&world, &sweep).await, [(0, 6)]);
 
-    // One that is lost leaves the transcript as it was.
+    // A lost attempt leaves the transcript unchanged.
     ledger.record_progress(vec![open(place(), "d-4", 1)]).await.unwrap();
     ledger.close_open_attempts(&sweep, at(9)).await.unwrap();
     assert_eq!(continuations(&world, &sweep).await, [(0, 6)]);
@@ -174,7 +174,7 @@ pub(crate) async fn a_session_that_the_budget_ended_is_continued(world: World) {
 pub(crate) async fn a_session_that_the_budget_ended_before_any_answer_begins_anew(world: World) {
     let sweep = world.sweep("s", 1, 3).await;
     let ledger = &world.ledger;
-    // The second one had been handed an answer; the third was ended by something else.
+    // The second one had been handed an answer; the third was ended by another cause.
     world.hand_over(&key(&sweep, 0, 1), "a-1", 2).await;
     let timed_out = SessionRecord {
         outcome: Outcome::NotMeasured { cause: Cause::Timeout },

@@ -1,4 +1,4 @@
-//! What only a server can do to us.
+//! Failures that only a server has.
 
 use regatta_backends::ledger::{PostgresConfig, Recorded};
 use regatta_backends::{Ledger, LedgerError};

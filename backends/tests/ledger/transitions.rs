@@ -1,4 +1,4 @@
-//! What may follow what: the ledger accepts the transitions that its states have in Rust, and no others.
+//! Transitions: the ledger accepts those that its states have in Rust, and no others.
 
 use regatta_backends::{AttemptState, SessionState, ShardState};
 use regatta_proto::SweepState;
@@ -15,7 +15,7 @@ struct Change {
     with: String,
 }
 
-/// `NULL` where a state is none of an end.
+/// `NULL` for a state that is no end.
 fn ended(is_end: bool) -> &'static str {
     if is_end { "0" } else { "NULL" }
 }
@@ -71,7 +71,7 @@ impl Change {
         }
     }
 
-    /// `true` if the ledger lets it happen.
+    /// `true` if the ledger accepts the change.
     async fn is_accepted(&self, world: &World) -> bool {
         let Self { table, row, columns, values, with } = self;
         let clear = format!("DELETE FROM {table} WHERE {row};");

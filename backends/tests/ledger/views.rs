@@ -1,4 +1,4 @@
-//! Reads for people who look at sweeps.
+//! Reads for viewers of sweeps.
 
 use regatta_backends::ledger::{
     CellMean, DaySpending, EndingCount, FlagCount, ItemOrder, ItemPage, ItemQuery, RecordState, ScoreValue,
@@ -19,7 +19,8 @@ fn scored(sweep: &SweepId, cell: u32, item: u32, f1: f64) -> SessionRecord {
     SessionRecord { state: RecordState::Settled { scores }, flags: Flags::NONE, ..record }
 }
 
-/// Three items by two models: 0 both alike, 1 apart, 2 apart the other way and half unmeasured; 3 waits, 4 was given up by its judge.
+/// Items of two models: in 0 both score alike, in 1 they differ, in 2 they differ the other way and half is unmeasured; 3 waits, 4 was
+/// given up by its judge.
 async fn looked_at(world: &World) -> SweepId {
     let sweep = world.sweep("s", 3, 6).await;
     let flagged =

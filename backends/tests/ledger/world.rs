@@ -1,4 +1,4 @@
-//! A fresh store for each test, and short words for what is put into it.
+//! A fresh store for each test, and helpers to fill it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -51,7 +51,7 @@ async fn server() -> String {
     }
 }
 
-/// Runs `sql` beside any ledger.
+/// Runs `sql` on the database, past any ledger.
 pub(crate) async fn run(url: &str, sql: &str) {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
     let connection = tokio::spawn(connection);
@@ -79,7 +79,7 @@ impl World {
         self.store.open().await
     }
 
-    /// The same kind of store, empty and never opened; `count` open it at once.
+    /// Opens an empty store of the same kind with `count` concurrent handles.
     pub(crate) async fn open_new_at_once(&self, count: usize) -> Vec<Ledger> {
         let store = match &self.store {
             Store::Sqlite(_) => Store::Sqlite(tempfile::tempdir().unwrap()),
@@ -87,14 +87,14 @@ impl World {
         };
         let ledgers = futures::future::join_all((0..count).map(|_| store.open())).await;
         if let Store::Sqlite(folder) = store {
-            // The files go with the process; the ledgers still use them.
+            // The files are deleted with the process, because the ledgers still use them.
             let _ = folder.keep();
         }
         ledgers
     }
 
-    /// The same kind of store with the first version of the schema and `rows` in it, opened by today's build. In `rows`, `{lock}` stands
-    /// for a digest.
+    /// A store of the same kind with the first version of the schema and `rows` in it, opened by the present build. In `rows`, `{lock}`
+    /// stands for a digest.
     pub(crate) async fn open_first_version(&self, rows: &str) -> Ledger {
         let version =
             "CREATE TABLE ledger_version (version BIGINT PRIMARY KEY); INSERT INTO ledger_version VALUES (1);";
@@ -118,10 +118,10 @@ impl World {
         }
     }
 
-    /// Runs `sql` beside the ledger; in it, `{lock}` stands for a digest.
+    /// Runs `sql` past the ledger; in it, `{lock}` stands for a digest.
     ///
     /// # Errors
-    /// What the database says.
+    /// The database's message.
     pub(crate) async fn sql(&self, sql: &str) -> Result<(), String> {
         match &self.store {
             Store::Sqlite(folder) => {
@@ -140,7 +140,7 @@ impl World {
         }
     }
 
-    /// Of the server's database.
+    /// URL of the server's database.
     pub(crate) fn url(&self) -> &str {
         match &self.store {
             Store::Sqlite(_) => panic!("this rule is about servers"),
@@ -148,7 +148,7 @@ impl World {
         }
     }
 
-    /// A restart: the old handle goes, then a new one opens the store.
+    /// A restart: the old handle is dropped, then a new one opens the store.
     pub(crate) async fn restart(self) -> Self {
         let Self { store, ledger } = self;
         drop(ledger);
@@ -163,19 +163,19 @@ impl World {
         id
     }
 
-    /// Hands the attempt `id` over, after so many units.
+    /// Hands the attempt `id` over after `units` units.
     pub(crate) async fn hand_over(&self, key: &SessionKey, id: &str, units: u64) {
         let totals = AttemptTotals { maybe_spent: Money(units), calls: 1, ..totals(units) };
         self.ledger.record_handover(key, attempt(id), totals).await.unwrap();
     }
 
-    /// What the calls of a cell were like.
+    /// Sums over the calls of a cell.
     pub(crate) async fn calls(&self, sweep: &SweepId, cell: u32) -> CallSums {
         let cells: BTreeMap<_, _> = self.ledger.call_sums(sweep).await.unwrap().into_iter().collect();
         cells.get(&CellIndex(cell)).cloned().unwrap_or_default()
     }
 
-    /// The term of the one coordinator of this world, which leads for longer than any test.
+    /// The term of this world's only coordinator, with a lease longer than any test.
     pub(crate) async fn term(&self) -> Term {
         self.ledger.lead(&coordinator(), LEASE).await.unwrap().unwrap()
     }
@@ -192,7 +192,7 @@ impl World {
     }
 }
 
-/// Longer than any test.
+/// A lease longer than any test.
 const LEASE: Duration = Duration::from_secs(3600);
 
 /// The name under which this world's coordinator leads.
@@ -244,7 +244,7 @@ pub(crate) fn key(sweep: &SweepId, cell: u32, item: u32) -> SessionKey {
     SessionKey { sweep: sweep.clone(), cell: CellIndex(cell), item: ItemIndex(item) }
 }
 
-/// The attempt `id`, of the worker before its last dash; its number is what follows.
+/// The attempt `id`: the part before the last dash is its worker, the part after it its number.
 pub(crate) fn attempt(id: &str) -> Attempt {
     let (worker, number) = id.rsplit_once('-').unwrap();
     Attempt {
@@ -271,7 +271,7 @@ pub(crate) fn cost(nanos: u64) -> CostSum {
     CostSum { known: Money(nanos), unknown_calls: nanos % 2 }
 }
 
-/// What calls were like, so many of each attempt: the number, then how many.
+/// Sums over calls, for pairs of attempt number and number of calls.
 pub(crate) fn calls(of_attempts: &[(u32, u32)]) -> BTreeMap<u32, CallSums> {
     let calls = of_attempts.iter().flat_map(|(attempt, count)| (0..*count).map(|at| call(*attempt, at)));
     let transcript = Transcript { events: calls.map(|call| Event::Call(Box::new(call))).collect() };
@@ -299,8 +299,7 @@ fn call(attempt: u32, at: u32) -> Call {
     }
 }
 
-/// A measured and scored session that took 7 units and two calls.
-/// The end of an agent whose words a database must keep to the letter.
+/// A measured and scored session that took 7 units and two calls, and the end of an agent whose words a database must store byte for byte.
 pub(crate) fn lost_agent() -> AgentEnd {
     AgentEnd { how: "exited 1 and asked nothing".to_owned(), errors: "no 'module' \"é\"\n\u{0}".to_owned() }
 }
@@ -342,7 +341,7 @@ pub(crate) fn waiting(key: SessionKey, id: &str, questions: &[&str]) -> SessionR
     SessionRecord { state: RecordState::Awaiting { judge: judge(), questions, transcript }, ..record(key, id) }
 }
 
-/// Totals of so many units, of no call in particular.
+/// Totals of `units` units, without calls.
 pub(crate) fn totals(units: u64) -> AttemptTotals {
     AttemptTotals { usage: usage(units), cost: cost(units), ..AttemptTotals::default() }
 }
@@ -382,7 +381,7 @@ pub(crate) fn answerer(address: &str) -> Answerer {
     Answerer::new(&endpoint, &judge().model, &"any".parse().unwrap())
 }
 
-/// Where [`judge`] answers in most tests.
+/// Address at which [`judge`] answers in most tests.
 pub(crate) const HERE: &str = "http://here/v1";
 
 /// A judge's report that took 5 units.

@@ -1,4 +1,4 @@
-//! What every store of permits does, checked with the one in memory and with PostgreSQL.
+//! Rules that every store of permits obeys, checked in memory and with PostgreSQL.
 //!
 //! `REGATTA_TEST_POSTGRES_URL` names a running server; otherwise a private one is started. The rules themselves are tested where they are,
 //! in the state machines; here it is that both stores keep them.

@@ -1,4 +1,4 @@
-//! What only a server can do to us.
+//! Failures that only a server has.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ async fn a_newer_schema_is_refused() {
 async fn after_a_crash_of_the_server_nothing_is_granted_for_a_minute() {
     let world = World::postgres().await;
     assert_eq!(world.lease(&wanting("w-1", 5)).await.grants[0].requests, 5);
-    // What a crash does to tables that are not logged.
+    // The effect of a crash on unlogged tables.
     world.sql("TRUNCATE permit_pool_states").await;
     let reply = world.lease(&wanting("w-1", 5)).await;
     assert_eq!((reply.grants[0].slots, reply.grants[0].requests), (0, 0));

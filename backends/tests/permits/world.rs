@@ -1,4 +1,4 @@
-//! A fresh store for each test, time that passes when told to, and short words for what is asked.
+//! A fresh store for each test, time that advances on request, and helpers for requests.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -45,7 +45,7 @@ impl World {
         }
     }
 
-    /// Of the server's database.
+    /// URL of the server's database.
     pub(crate) fn url(&self) -> &str {
         let Some(url) = &self.url else { panic!("this rule is about servers") };
         url

@@ -1,4 +1,4 @@
-//! What only a broker can do.
+//! Rules and failures of a broker alone.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::stage::{
 async fn a_message_that_cannot_be_read_is_set_aside_and_does_not_stop_the_others() {
     within(async {
         let prefix = unique_name("queue");
-        // Out of reach, so that nothing is set aside only because it went round and round.
+        // Out of reach, so that no message becomes a dead letter because of its many redeliveries.
         let config = RabbitMqConfig { delivery_limit: 1_000_000, ..config(prefix.clone()).await };
         let queue = Queue::connect(config).await.unwrap();
         let mut consumer = queue.consume_jobs("q", 10).await.unwrap();
@@ -126,7 +126,7 @@ async fn tls_with_a_broker_that_speaks_none_is_an_error() {
     .await;
 }
 
-/// The whole point of confirms and redeliveries: nothing is lost when the broker dies, and nobody has to be told.
+/// The point of confirms and redeliveries: nothing is lost when the broker is killed, and every process reconnects by itself.
 #[tokio::test]
 async fn a_killed_broker_loses_nothing_and_everyone_reconnects() {
     let broker = RabbitMq::start().await.unwrap();
@@ -134,7 +134,7 @@ async fn a_killed_broker_loses_nothing_and_everyone_reconnects() {
         let config = RabbitMqConfig { delivery_limit: DELIVERY_LIMIT, ..RabbitMqConfig::new(broker.amqp_url(), "r") };
         let queue = Queue::connect(config).await.unwrap();
         queue.declare_jobs("q").await.unwrap();
-        // RabbitMQ 3.10 does not get the queue going again that was declared last, moments before a kill; so that is another one.
+        // RabbitMQ 3.10 does not recover a queue that was declared moments before a kill, so the last one declared is another queue.
         queue.declare_jobs("last").await.unwrap();
         queue.publish_jobs("q", jobs(0..10)).await.unwrap();
         let mut listener = queue.listen().await.unwrap();
@@ -143,13 +143,13 @@ async fn a_killed_broker_loses_nothing_and_everyone_reconnects() {
         let done = held.remove(0);
         let finished = item(&done.message);
         done.receipt.ack().await;
-        // An acknowledgement is not confirmed; that another message was delivered in its place shows that the broker has it.
+        // An acknowledgement is not confirmed; the delivery of another message in its place shows that the broker has it.
         held.extend(take(&mut consumer, 2).await);
 
         broker.kill().await.unwrap();
         let publishing = queue.publish_jobs("q", jobs(10..20));
         let restarting = async { broker.restart().await.unwrap() };
-        // Who comes while it is away waits for it; who gave up would be missing for good.
+        // A process that starts meanwhile waits; one that gave up would be missing from its deployment.
         let (published, newcomer, second_listener, ()) =
             tokio::join!(publishing, queue.consume_reports(1), queue.listen(), restarting);
         published.unwrap();
@@ -168,7 +168,7 @@ async fn a_killed_broker_loses_nothing_and_everyone_reconnects() {
         let expected: BTreeSet<u32> = (0..20).filter(|item| *item != finished).collect();
         assert_eq!(seen, expected);
 
-        // Whether the listener is back cannot be asked for, so broadcasts are repeated, as the coordinator does.
+        // There is no way to ask whether the listener has reconnected, so broadcasts are repeated, as the coordinator does.
         let control = control("after");
         let heard = loop {
             queue.broadcast(control.clone()).await.unwrap();

@@ -1,4 +1,4 @@
-//! What every queue does, checked with the one in memory and with RabbitMQ; then what only a broker can do.
+//! Rules that every queue obeys, checked in memory and with RabbitMQ; then rules of a broker alone.
 //!
 //! `REGATTA_TEST_AMQP_URL` names a running broker; otherwise a private one is started.
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test's own steps fail the test")]

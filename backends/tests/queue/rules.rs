@@ -41,7 +41,7 @@ pub(crate) async fn a_queue_nobody_declared_takes_no_jobs(queue: &Queue) {
     assert!(matches!(&error, QueueError::NoSuchQueue { queue } if queue.ends_with("nowhere")), "{error}");
     let error = queue.depth("nowhere").await.unwrap_err();
     assert!(matches!(&error, QueueError::NoSuchQueue { .. }), "{error}");
-    // One caller's mistake is not another's: publishing goes on.
+    // One caller's mistake does not affect others: publishing goes on.
     queue.declare_jobs("q").await.unwrap();
     let (wrong, right) = tokio::join!(queue.publish_jobs("nowhere", jobs(0..3)), queue.publish_jobs("q", jobs(0..3)));
     assert!(wrong.is_err());
@@ -183,7 +183,7 @@ pub(crate) async fn a_stopped_consumer_ends_and_its_receipts_stay_good(queue: &Q
     let mut taken = take(&mut stops, 2).await;
     stops.stop();
     assert!(stops.next().await.is_none());
-    // What it had fetched and not taken waits for others.
+    // Messages that it had fetched and not taken wait for other consumers.
     eventually_depth(queue, "q", 2).await;
     taken.remove(0).receipt.ack().await;
     taken.remove(0).receipt.hand_back().await;

@@ -1,4 +1,4 @@
-//! Queues to test, and the words of the rules.
+//! Queues to test, and helpers of the rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -9,10 +9,10 @@ use regatta_proto::{CellIndex, Control, Digest, ItemIndex, Job, SessionJob, Sess
 use regatta_tests::{RabbitMq, unique_name};
 use tokio::sync::OnceCell;
 
-/// Redeliveries before a message is set aside, in all tests.
+/// Redeliveries after which a message becomes a dead letter, in all tests.
 pub(crate) const DELIVERY_LIMIT: u32 = 3;
 
-/// Time after which a report that is set aside comes back, in all tests.
+/// Time after which a report that is set aside returns, in all tests.
 pub(crate) const SET_ASIDE_FOR: Duration = Duration::from_secs(2);
 
 pub(crate) fn memory_queue() -> Queue {
@@ -83,7 +83,7 @@ pub(crate) fn control(sweep: &str) -> Control {
     Control { routes: Vec::new(), cancelled: vec![sweep.parse().unwrap()], generations: BTreeMap::new() }
 }
 
-/// Asks until it is so; each question is a round trip to the broker. That it becomes so is asserted by the test's time limit.
+/// Polls until the depth is reached, with a round trip to the broker each time. The test's time limit asserts that it is.
 pub(crate) async fn eventually_depth(queue: &Queue, name: &str, depth: u64) {
     while queue.depth(name).await.unwrap() != depth {
         tokio::task::yield_now().await;
@@ -96,7 +96,7 @@ pub(crate) async fn eventually_dead(queue: &Queue, count: u64) {
     }
 }
 
-/// No test hangs. The limit is generous: a start of a broker may be in it, on a machine that does much else.
+/// Limits the time of a test, generously, because it may include starting a broker on a busy machine.
 pub(crate) async fn within<T>(test: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(240), test).await.expect("the test ended in time")
 }

@@ -1,11 +1,11 @@
-//! How a contest goes.
+//! Courses of contests.
 
 use regatta_deciding::simulation::{Form, Population, play};
 use regatta_deciding::{Contest, Question, Relation, Scores, State, UnitScore, rounds};
 
 use crate::contest;
 
-/// Scores of the first `units` units: each contestant right in as many of ten as it says.
+/// Scores of the first `units` units, where each contestant is right in `of_ten` of ten.
 fn right(of_ten: &[usize], units: usize) -> Scores {
     let of = |right: &usize| {
         vec![(0..units).map(|unit| UnitScore::exact(f64::from(u8::from(unit % 10 < *right)))).collect()]
@@ -44,7 +44,7 @@ fn the_same_scores_give_the_same_next_round_whatever_came_before() {
     let look = contest.rounds()[4];
     let bought: Scores = all.iter().map(|of| vec![of[0][..look.units].to_vec()]).collect();
     assert_eq!(contest.replay(&bought), contest.replay(&bought.clone()));
-    // Units beyond a round that is not bought whole change nothing.
+    // Units beyond the last complete round change nothing.
     let mut more = bought.clone();
     more[0][0].push(all[0][0][look.units]);
     assert_eq!(contest.replay(&bought).state, contest.replay(&more).state);

@@ -31,7 +31,7 @@ fn capital_is_that_of_the_published_implementation() {
                     );
                     compared += 1;
                 }
-                // A mean that what is left cannot have: above it everything is left for the other bound to exclude.
+                // This mean is impossible for the units that are left; the other bound has to exclude everything above it.
                 None => {
                     let left = population.unwrap().units as f64 * m - units.iter().map(|unit| unit.low).sum::<f64>();
                     assert!(ours == f64::INFINITY || left > 0.0, "{}, {m}: {ours}", case["name"]);

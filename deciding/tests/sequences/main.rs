@@ -1,4 +1,4 @@
-//! Sequences against another implementation and against what they promise; contests and audits.
+//! Sequences against another implementation and against their guarantees; contests and audits.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod audits;
@@ -9,12 +9,12 @@ mod promises;
 
 use regatta_deciding::{Contest, Over, Question, Unit};
 
-/// A whole score.
+/// A unit with an exactly known score and weight 1.
 fn unit(value: f64) -> Unit {
     Unit { low: value, high: value, weight: 1.0 }
 }
 
-/// A contest of so many contestants over units of these sizes.
+/// A contest of `contestants` contestants over units of these sizes.
 fn contest(contestants: usize, sizes: Vec<u32>, question: Question) -> Contest {
     Contest {
         sizes,

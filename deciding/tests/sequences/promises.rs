@@ -1,4 +1,4 @@
-//! What sequences and decisions promise, over simulated sweeps with a look at every round. The long form is a bench.
+//! Guarantees of sequences and decisions, over simulated sweeps with a look at every round. The long form is a bench.
 
 use regatta_deciding::simulation::{Form, Population, play};
 use regatta_deciding::{Contest, Estimand, Over, Question, Relation, State};
@@ -13,7 +13,7 @@ fn population(means: &[f64], form: Form) -> Population {
     Population { means: means.to_vec(), form, of_cluster: 0.2, of_item: 0.3, of_contestant: 0.1, missing: 0.0 }
 }
 
-/// Sweeps in which any sequence misses its true value in any round.
+/// Number of sweeps in which any sequence misses its true value in any round.
 fn misses(contest: &Contest, population: &Population) -> usize {
     let is_missed = |seed: &u64| {
         let grid = population.grid(contest, *seed);
@@ -23,7 +23,7 @@ fn misses(contest: &Contest, population: &Population) -> usize {
                 Estimand::Mean(one) => population.means[one],
                 Estimand::Difference(one, other) => population.means[one] - population.means[other],
             };
-            // The running intersection holds it at the end if it did at every look.
+            // The running intersection contains the value at the end if it did at every look.
             !track.interval.contains(true_value)
         })
     };

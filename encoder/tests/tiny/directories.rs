@@ -1,4 +1,4 @@
-//! What a directory may look like, and what is said about one that cannot be used.
+//! Directories that can be used, and the messages about those that cannot.
 
 use crate::models::{self, Kind, tokenizer, write_json};
 use regatta_encoder::{SentenceEncoder, cosine_micro};
@@ -12,7 +12,7 @@ fn tiny(kind: Kind) -> TempDir {
     directory
 }
 
-/// The message for a directory, with its path and what differs between systems taken out.
+/// The error message for a directory, without its path and the parts that differ between systems.
 fn refusal(directory: &Path) -> String {
     let error = SentenceEncoder::open(directory).unwrap_err().to_string();
     error.replace(directory.to_str().unwrap(), "DIR")

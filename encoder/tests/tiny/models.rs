@@ -20,7 +20,7 @@ pub(crate) const VOCABULARY: [&str; 16] = [
     ",",
 ];
 
-/// Matrices and vectors by their name in the file, without prefix.
+/// Matrices and vectors by their name in the file, without the prefix.
 pub(crate) type Weights = BTreeMap<String, Matrix>;
 
 /// Rows and columns; a vector has one row.

@@ -1,4 +1,4 @@
-//! The forward pass as the definitions say it, in f64, one number after the other.
+//! The forward pass as it is defined, in f64, one number at a time.
 
 use crate::models::{EPSILON, HEADS, HIDDEN, Kind, LAYERS, Matrix, VOCABULARY, Weights, layer_names};
 
@@ -35,7 +35,7 @@ pub(crate) fn encode(kind: Kind, weights: &Weights, ids: &[usize]) -> Vec<f64> {
     mean.into_iter().map(|value| value / length).collect()
 }
 
-/// BERT counts from 0. MPNet counts from 2, over tokens other than padding (id 1), which is at 1.
+/// Position of the token at `index`. BERT counts from 0. MPNet counts from 2, over tokens other than padding (id 1), which is at 1.
 fn position(kind: Kind, ids: &[usize], index: usize) -> usize {
     match kind {
         Kind::Bert => index,
@@ -92,7 +92,7 @@ fn bucket(query: usize, key: usize) -> usize {
     side + 8 + (1..8).filter(|steps| distance * distance >= 64 << steps).count()
 }
 
-/// Share of a standard normal distribution below x, by Simpson's rule from 0.
+/// Cumulative distribution function of the standard normal distribution, by Simpson's rule from 0.
 fn share_below(x: f64) -> f64 {
     let steps = 400;
     let step = x / f64::from(steps);

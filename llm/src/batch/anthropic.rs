@@ -1,4 +1,4 @@
-//! Anthropic's message batches, pure: one request makes a batch of many, and its results come down as lines.
+//! Anthropic's message batches, pure: one request creates a batch of many, and the results are downloaded as lines.
 //!
 //! Facts from Anthropic's API reference, "Message Batches".
 
@@ -11,16 +11,16 @@ use super::shapes::{Batch, Ending, Envelope, LineResult, Page, Stage};
 
 pub(super) const BATCHES: &str = "/messages/batches";
 
-/// Most bytes of the request that makes a batch.
+/// Most bytes of the request that creates a batch.
 pub(super) const REQUEST_BYTES_MAX: usize = 256_000_000;
 
-/// Batches a page.
+/// Batches on a page of the list.
 const PAGE: u32 = 100;
 
 /// Writes one request of the batch.
 ///
 /// # Errors
-/// Never, in fact: a text is always JSON.
+/// Never, because a text can always be written as JSON.
 pub(super) fn write_line(
     out: &mut Vec<u8>,
     is_first: bool,
@@ -38,7 +38,7 @@ pub(super) fn write_line(
     Ok(())
 }
 
-/// What goes around the requests.
+/// The JSON around the requests.
 pub(super) fn envelope() -> Envelope {
     Envelope {
         content_type: "application/json".to_owned(),
@@ -47,12 +47,12 @@ pub(super) fn envelope() -> Envelope {
     }
 }
 
-/// The path of the page of the list that begins after `after`.
+/// The path of the page of the list that follows the batch `after`.
 pub(super) fn page(after: Option<&str>) -> String {
     after.map_or_else(|| format!("{BATCHES}?limit={PAGE}"), |after| format!("{BATCHES}?limit={PAGE}&after_id={after}"))
 }
 
-/// The path of the results of a batch. It also stands in the batch, as an address; ours cannot lead elsewhere.
+/// The path of the results of a batch. The batch also has an address for them, but that could lead elsewhere.
 pub(super) fn results(batch: &str) -> String {
     format!("{BATCHES}/{batch}/results")
 }
@@ -82,7 +82,7 @@ struct Counts {
 /// A batch.
 ///
 /// # Errors
-/// When the answer does not describe one.
+/// When the answer does not describe a batch.
 pub(super) fn read_batch(body: &[u8]) -> Result<Batch, serde_json::Error> {
     serde_json::from_slice(body).map(WireBatch::understood)
 }
@@ -99,7 +99,7 @@ struct WirePage {
 /// A page of the list of batches.
 ///
 /// # Errors
-/// When the answer is none.
+/// When the answer is no page of the list.
 pub(super) fn read_page(body: &[u8]) -> Result<Page, serde_json::Error> {
     let page: WirePage = serde_json::from_slice(body)?;
     let next = page.last_id.or_else(|| page.data.last().map(|last| last.id.clone())).filter(|_| page.has_more);
@@ -112,7 +112,7 @@ impl WireBatch {
         let done = [errored, canceled, expired].into_iter().fold(succeeded, u64::saturating_add);
         Batch {
             id: self.id,
-            // Each line says itself whether it expired or was cancelled.
+            // Each line tells whether it expired or was cancelled.
             stage: if self.processing_status == "ended" { Stage::Ended } else { Stage::Running },
             done,
             total: done.saturating_add(processing),
@@ -144,7 +144,7 @@ struct WireEnding<'a> {
 /// One line of the results.
 ///
 /// # Errors
-/// When it is not one.
+/// When the line is not a result.
 pub(super) fn read_result(line: &[u8]) -> Result<LineResult, serde_json::Error> {
     let WireResult { custom_id, result } = serde_json::from_slice(line)?;
     let answered = |status: u16, body: Option<&RawValue>| Ending::Answered {
@@ -161,7 +161,7 @@ pub(super) fn read_result(line: &[u8]) -> Result<LineResult, serde_json::Error> 
     Ok(LineResult { custom_id, ending })
 }
 
-/// The status with which a live call would have got this error.
+/// The status that a live call would have had with this error.
 fn status_of(error: &str) -> u16 {
     #[derive(Deserialize)]
     struct Typed {

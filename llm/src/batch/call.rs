@@ -5,28 +5,28 @@ use regatta_proto::{BATCH, CacheMode, Call, ChatRequest, FailedCall, Money, Pric
 
 use crate::{SessionTag, worst_case};
 
-/// One call of a batch. Its place in the list of calls is what names its line, so the list must be the same whenever the batch is
-/// prepared or collected.
+/// One call of a batch. A line is named by its position in the list of calls, so the list must be the same whenever the batch is prepared
+/// or collected.
 #[derive(Debug, Clone, Copy)]
 pub struct BatchCall<'a> {
-    /// The provider's own model name; the same for all calls of a batch, which OpenAI asks for.
+    /// The provider's own model name. OpenAI requires the same model for all calls of a batch.
     pub model: &'a str,
-    /// On whose part the model speaks.
+    /// The role that the model speaks in.
     pub role: Role,
-    /// The attempt that pays.
+    /// Number of the attempt that the call belongs to.
     pub attempt: u32,
-    /// What is asked.
+    /// The request.
     pub request: &'a ChatRequest,
-    /// What tokens cost; `None` leaves the cost unknown.
+    /// The price of tokens; `None` leaves the cost unknown.
     pub price: Option<&'a Price>,
-    /// Whether answers are kept and used again.
+    /// The use of the response cache.
     pub cache: CacheMode,
-    /// The session, for endpoints that are told.
+    /// The session, for endpoints that are told it.
     pub session: SessionTag<'a>,
 }
 
 impl BatchCall<'_> {
-    /// What the call can cost at most; `None` when the price is unknown.
+    /// Upper bound of the cost; `None` if the price is unknown.
     #[must_use]
     pub fn at_most(&self) -> Option<Money> {
         let price = self.price?;
@@ -35,13 +35,13 @@ impl BatchCall<'_> {
     }
 }
 
-/// Everything that came of a batch.
+/// The results of a batch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Collected {
-    /// What came of each call, in the order of the calls.
+    /// The results of the calls, in their order.
     pub calls: Vec<Result<Call, FailedCall>>,
-    /// When the provider took the batch in, as far as it says.
+    /// Time at which the provider accepted the batch; `None` if unknown.
     pub began_at: Option<Timestamp>,
-    /// When it was over, as far as the provider says.
+    /// Time at which the batch ended; `None` if unknown.
     pub ended_at: Option<Timestamp>,
 }

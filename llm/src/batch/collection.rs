@@ -1,4 +1,4 @@
-//! From the results of a batch to calls: each line read as its answer would have been live, priced as a batch.
+//! Turns the results of a batch into calls: each line is read like the answer to a live call, and priced as a batch.
 
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
@@ -13,15 +13,15 @@ use crate::transport::Answer;
 use crate::wire::Completion;
 use crate::withheld::usable;
 
-/// Where the wire formats look for the provider's id of a request.
+/// The header in which wire formats look for the provider's id of a request.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 impl BatchClient {
-    /// Collects the results of the batch `id`, which must be over. `calls` are those that it was prepared from. Results are read line by
-    /// line; only what is kept of each is held.
+    /// Collects the results of the batch `id`, which must have ended. `calls` are those that it was prepared from. Results are read line by
+    /// line, so only one line is in memory besides what is kept of the others.
     ///
     /// # Errors
-    /// When the batch or its results cannot be had, or it is not over. Lines that failed are part of what is [`Collected`].
+    /// When the batch or its results cannot be fetched, or it has not ended. Failed lines are no error, but part of the [`Collected`].
     pub fn collect<'a>(
         &'a self,
         id: &'a str,
@@ -62,7 +62,7 @@ impl BatchClient {
         })
     }
 
-    /// Addresses of the files of results.
+    /// Addresses of the result files.
     pub(super) fn results(&self, batch: &Batch) -> Result<Vec<String>, Failure> {
         match self.api {
             Api::OpenAi => {
@@ -79,7 +79,7 @@ impl BatchClient {
         }
     }
 
-    /// What one line says. `headers` are those of the whole file: a simulated endpoint says in them that it is one.
+    /// Reads one line. `headers` are those of the whole file; a simulated endpoint identifies itself in them.
     fn read_line(
         &self,
         call: &BatchCall<'_>,
@@ -133,7 +133,7 @@ impl BatchClient {
         let mut one = tried(failure);
         let circumstances = Circumstances { variant: Some(BATCH), at: batch.created_at };
         one.cost = billed.and_then(|usage| call.price?.cost(&usage, &circumstances));
-        // What was told to be billed is not doubtful.
+        // A cost that the provider has reported is not in doubt.
         one.at_most = at_most.filter(|_| billed.is_none());
         let tries = vec![one];
         let request = kept_request(&tries, call.request);
@@ -147,7 +147,7 @@ impl BatchClient {
         }
     }
 
-    /// The line of `call` has no result: it was never sent, the batch ended before its turn, or its result was lost.
+    /// The failure of a `call` without a result: its line was never sent, the batch ended before its turn, or the result was lost.
     fn missing(&self, call: &BatchCall<'_>, batch: &Batch) -> FailedCall {
         let failure = match (self.body(call), &batch.stage) {
             (Err(refused), _) => refused,
@@ -170,7 +170,7 @@ impl BatchClient {
 }
 
 const EXPIRED: &str = "the batch expired before this line's turn came";
-/// Whoever cancelled it at the provider does not want to see it again.
+/// Failure of a line in a batch that was cancelled at the provider. Not retried, because a person has decided so.
 const CANCELLED: &str = "the batch was cancelled at the provider";
 
 fn of_line(headers: &HeaderMap, request_id: Option<String>) -> HeaderMap {
@@ -182,7 +182,7 @@ fn of_line(headers: &HeaderMap, request_id: Option<String>) -> HeaderMap {
     headers
 }
 
-/// From the batch's beginning to its end, in microseconds: how long one had to wait for the answer. 0 when that was not told.
+/// Duration of the batch in microseconds, which is the latency of its answers. 0 if unknown.
 fn duration_us(began: Option<Timestamp>, ended: Option<Timestamp>) -> u64 {
     let lasted = began.zip(ended).map_or(SignedDuration::ZERO, |(began, ended)| ended.duration_since(began));
     u64::try_from(lasted.as_micros()).unwrap_or(0)

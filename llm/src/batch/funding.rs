@@ -1,9 +1,9 @@
-//! Money of batches under a budget: the most that a batch can cost is reserved before it is handed in, and its real cost told when it is
+//! Budgets of batches: the most that a batch can cost is reserved before it is submitted, and its real cost is settled when it is
 //! collected.
 //!
-//! A batch has no purse of a process, because it outlives processes. It is a holder of its own at the store of permits, by its own name:
-//! whoever takes it a step further speaks for it, and says the same whoever it is. What a holder has reserved stays counted when nobody
-//! speaks for it for a while, so that no batch can cost what others were promised.
+//! A batch takes no lease of a process, because it outlives processes. It is a holder of its own at the store of permits, under its own
+//! name. Every process that advances the batch reports in that name, with the same totals. A holder's reservation stays counted while no
+//! process reports, so a batch cannot cost money that others were promised.
 
 use futures::future::BoxFuture;
 use regatta_proto::{AccountId, AccountReply, AccountRequest, Money, WorkerId};
@@ -11,35 +11,35 @@ use regatta_proto::{AccountId, AccountReply, AccountRequest, Money, WorkerId};
 use super::BatchClient;
 use crate::permits::store::StoreError;
 
-/// Whether there is money for a batch.
+/// Result of a request for a batch's money.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Funds {
-    /// It is reserved.
+    /// The money is reserved.
     Reserved,
-    /// There is not enough, and nothing is reserved.
+    /// The money does not suffice, and nothing is reserved.
     Short {
-        /// Which account lacks it.
+        /// The account that lacks it.
         account: AccountId,
-        /// What it has left.
+        /// Unreserved money of the account.
         left: Money,
-        /// What it may have left at most, once others have said what they really spent.
+        /// Most money that the account can have once all reservations are settled.
         may_come: Money,
     },
 }
 
-/// What a batch tells the accounts that pay for it.
+/// Costs of a batch, as reported to the accounts that pay for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Spending {
-    /// What it cost, as far as told.
+    /// Cost of the lines that were billed, as far as known.
     pub spent: Money,
-    /// On top, what it may have cost at most without that being told.
+    /// Upper bound of further costs that the provider may have billed without reporting them.
     pub maybe_spent: Money,
-    /// What is reserved for what of it is still at the provider.
+    /// Money reserved for the lines that are still at the provider.
     pub in_flight: Money,
 }
 
 impl BatchClient {
-    /// Reserves `at_most` for the batch `id` from each of `accounts`. Repeating it changes nothing.
+    /// Reserves `at_most` for the batch `id` from each of `accounts`. Idempotent.
     ///
     /// # Errors
     /// When the store does not answer; then parts may be reserved.
@@ -50,7 +50,7 @@ impl BatchClient {
         at_most: Money,
     ) -> BoxFuture<'a, Result<Funds, StoreError>> {
         Box::pin(async move {
-            // A single model's account goes first: it is the one that is more likely to lack the money.
+            // The account of a single model goes first, because it is the one that is more likely to lack the money.
             for of_one_model in [true, false] {
                 for account in accounts.iter().filter(|account| account.model.is_some() == of_one_model) {
                     let AccountReply { reserved, left, may_come, .. } =
@@ -65,11 +65,11 @@ impl BatchClient {
         })
     }
 
-    /// Tells each of `accounts` how the batch `id` stands. Repeating it changes nothing; with nothing spent and nothing in flight, what was
-    /// reserved is free again.
+    /// Reports the costs of the batch `id` to each of `accounts`. Idempotent. With nothing spent and nothing in flight, the reservation is
+    /// released.
     ///
     /// # Errors
-    /// When the store does not answer. What was reserved stays so.
+    /// When the store does not answer. The reservation stays.
     pub fn tell<'a>(
         &'a self,
         id: &'a str,
@@ -99,7 +99,7 @@ impl BatchClient {
             spent,
             maybe_spent,
             in_flight,
-            // Whoever follows the batch next finds it handed in, or not: all of it may be.
+            // The next process may find the batch submitted or not, so all of it counts as sent.
             sent: in_flight,
             to_send: wanted,
             wanted,

@@ -1,4 +1,4 @@
-//! Which session a line belongs to, said in its body: the lines of a batch have no headers.
+//! Names the session of a line in its body, because the lines of a batch have no headers.
 
 use regatta_proto::{MemberName, SessionSeed};
 use serde_json::value::RawValue;
@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 use super::Api;
 use crate::SessionTag;
 
-/// `body` with the session, and the member of its team that speaks, in its `metadata`: as texts, or, where the API has a single field for
-/// it, as JSON in that one.
+/// Adds the session, and the member of its team that speaks, to the `metadata` of `body`: as texts or, where the API has a single field for
+/// it, as JSON in that field.
 ///
 /// # Errors
 /// When `body` is not a JSON object.

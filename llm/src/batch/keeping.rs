@@ -1,4 +1,4 @@
-//! Answers of batches in the cache, under the keys of live calls: what was answered once is not asked again, whichever the lane.
+//! Response cache of batches, under the keys of live calls, so that a request answered in one delivery mode is not sent again in the other.
 
 use futures::StreamExt;
 use futures::future::BoxFuture;
@@ -8,12 +8,12 @@ use regatta_proto::{CacheMode, Call, FailedCall, Lane, Money};
 use super::{BatchCall, BatchClient};
 use crate::cache::{Found, KeptAnswer};
 
-/// Answers that are stored at once.
+/// Answers that are stored concurrently.
 const STORED_AT_ONCE: usize = 16;
 
 impl BatchClient {
-    /// The answer to `call` that is kept, if the call may use it. It is charged to nobody. In the mode that only replays, a call that is
-    /// not kept must not become part of a batch.
+    /// The cached answer to `call`, if the call may use the cache. It costs nothing. In the replay-only mode, a call without a cached
+    /// answer must not become part of a batch.
     pub fn kept<'a>(&'a self, call: &'a BatchCall<'a>) -> BoxFuture<'a, Option<Call>> {
         Box::pin(async move {
             if call.cache == CacheMode::Off {
@@ -42,11 +42,11 @@ impl BatchClient {
         })
     }
 
-    /// Keeps the answers of a batch, for calls that want it.
+    /// Caches the answers of those calls whose mode writes to the cache.
     pub(super) async fn keep(&self, calls: &[BatchCall<'_>], results: &[Result<Call, FailedCall>]) {
         let wanted = calls.iter().zip(results).filter(|(call, _)| call.cache == CacheMode::ReadWrite);
         let answered: Vec<_> = wanted.filter_map(|(call, result)| Some((call, result.as_ref().ok()?))).collect();
-        // Collected first: a stream that still held the closure could not move between threads.
+        // Collected first, because a stream that still held the closure could not move between threads.
         let storing: Vec<_> = answered.into_iter().map(|(call, answered)| self.keep_one(call, answered)).collect();
         stream::iter(storing).buffer_unordered(STORED_AT_ONCE).for_each(|()| async {}).await;
     }

@@ -1,15 +1,15 @@
-//! Batch APIs: many calls handed in at once, answered within a day, for less money.
+//! Batch APIs: many calls are submitted at once and answered within a day, at a lower price.
 //!
-//! [`BatchClient`] is the door to them, as [`crate::Endpoint`] is to live calls; requests and answers of single lines are those of the
-//! endpoint's wire format. What the two APIs look like is in `openai` and `anthropic` (pure), what both have in common in `shapes`.
+//! [`BatchClient`] is the interface to them, as [`crate::Endpoint`] is to live calls. Requests and answers of single lines have the
+//! endpoint's wire format. The modules `openai` and `anthropic` translate the two APIs (pure), `shapes` has the types that both share.
 //!
-//! **No batch is handed in twice on suspicion.** Handing one in is the only step here that costs money, so it is the only one that is never
-//! repeated blindly: [`SubmitError`] says whether the provider may have the batch all the same, and [`BatchClient::find`] looks for it.
-//! OpenAI's batches carry our name, so the look is exact. Anthropic's carry nothing of ours before they are over; what is found there by
-//! the number of requests and the time are candidates, and [`BatchClient::holds`] tells by the results whether one of them is it. That
-//! time is bounded on both sides because nobody hands a batch in later than [`SUBMIT_WITHIN`] after its intent was written.
+//! **A batch is never submitted again because the first submission is in doubt.** Submitting is the only step that costs money, so it is
+//! the only one that is not simply repeated: [`SubmitError`] tells whether the provider may have the batch all the same, and
+//! [`BatchClient::find`] looks for it. OpenAI's batches carry our name, so the search is exact. Anthropic's carry no name of ours before
+//! they have ended; the search finds candidates by number of requests and time, and [`BatchClient::holds`] compares their results. The time
+//! is bounded on both sides because no batch is submitted later than [`SUBMIT_WITHIN`] after its intent was recorded.
 //!
-//! Everything else may be repeated, and is, with the endpoint's own retries; dropping such a call half way does no harm.
+//! All other steps may be repeated, and are, with the endpoint's retries; cancelling such a call half way does no harm.
 
 mod anthropic;
 mod call;
@@ -47,13 +47,13 @@ use crate::open::address;
 use crate::wire::anthropic::VERSION;
 use crate::{OpenContext, OpenError, PermitStore};
 
-/// A batch is handed in at most this long after its intent was written, or not under that intent.
+/// Time after the recording of an intent within which the batch is submitted, or not under that intent.
 pub const SUBMIT_WITHIN: Duration = Duration::from_secs(60);
 
-/// Longest id of a provider that is put into an address.
+/// Longest provider id, in characters, that is put into a URL.
 const ID_LENGTH_MAX: usize = 200;
 
-/// Which batch API.
+/// The provider whose batch API is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Api {
     OpenAi,
@@ -71,25 +71,25 @@ pub struct BatchClient {
     permits: Arc<dyn PermitStore>,
 }
 
-/// How far a batch is.
+/// Progress of a batch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BatchProgress {
-    /// What can be done with it.
+    /// The state, which determines the next step.
     pub state: BatchState,
-    /// Requests that are over.
+    /// Requests that have ended.
     pub done: u64,
-    /// Requests in all; 0 while the provider still counts them.
+    /// All requests of the batch; 0 while the provider still counts them.
     pub total: u64,
 }
 
-/// What can be done with a batch.
+/// State of a batch.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BatchState {
-    /// Wait.
+    /// In progress: poll again later.
     Running,
-    /// Collect its results: it is done, or expired, or cancelled, with what it got done till then.
+    /// Complete, expired or cancelled: its results, as far as there are any, can be collected.
     Ended,
-    /// Nothing: the provider refused it as a whole, and nothing of it was worked on.
+    /// The provider refused the batch as a whole, and answered no line of it.
     Failed(Try),
 }
 
@@ -97,11 +97,11 @@ impl BatchClient {
     /// Opens the batch API of `spec`, an endpoint of OpenAI's or Anthropic's kind or a simulated one. Nothing is sent.
     ///
     /// # Errors
-    /// When the key's variable is not set or the address is none; names the endpoint.
+    /// When the key's variable is not set or the address is invalid; names the endpoint.
     pub fn open(name: &EndpointName, spec: &EndpointSpec, context: &OpenContext<'_>) -> Result<Self, OpenError> {
         let http = HttpClient::open(name, spec, context)?;
         let (api, prefix, headers) = match spec.kind {
-            // As for live calls, the address may end in the version or not.
+            // The address may end in the version or not, as for live calls.
             EndpointKind::Anthropic => {
                 let prefix = if http.base().ends_with("/v1") { "" } else { "/v1" };
                 (Api::Anthropic, prefix, HeaderMap::from_iter([VERSION]))
@@ -128,10 +128,10 @@ impl BatchClient {
         })
     }
 
-    /// Looks at a batch.
+    /// Fetches the progress of a batch.
     ///
     /// # Errors
-    /// When it cannot be had.
+    /// When the provider does not return it.
     pub fn poll<'a>(&'a self, provider_id: &'a str) -> BoxFuture<'a, Result<BatchProgress, Try>> {
         Box::pin(async move {
             let batch = self.batch(provider_id).await.map_err(tried)?;
@@ -144,10 +144,10 @@ impl BatchClient {
         })
     }
 
-    /// Asks for a batch to be cancelled. What of it is under way may still be done, and billed.
+    /// Requests cancellation of a batch. Lines in progress may still complete and be billed.
     ///
     /// # Errors
-    /// When the provider does not take the request.
+    /// When the provider does not accept the request.
     pub fn cancel<'a>(&'a self, provider_id: &'a str) -> BoxFuture<'a, Result<(), Try>> {
         Box::pin(async move {
             let id = self.checked_id(provider_id.to_owned()).map_err(tried)?;
@@ -164,7 +164,7 @@ impl BatchClient {
             Api::Anthropic => anthropic::read_batch,
         };
         let batch = self.sending.get(&path, "the description of a batch", read).await?;
-        // Ours, and not what the answer calls itself, goes into further addresses.
+        // Further URLs use our id, not the one in the answer.
         Ok(Batch { id, ..batch })
     }
 
@@ -175,7 +175,7 @@ impl BatchClient {
         }
     }
 
-    /// An id that may stand in an address.
+    /// Checks that an id can be part of a URL.
     fn checked_id(&self, id: String) -> Result<String, Failure> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if !id.is_empty() && id.len() <= ID_LENGTH_MAX && id.chars().all(is_plain) && id.chars().any(|c| c != '.') {
@@ -191,17 +191,17 @@ impl fmt::Debug for BatchClient {
     }
 }
 
-/// What a line is called: unique for ever, so that it is also the id of the attempt that it is.
+/// The name of a line, which is globally unique, because it also serves as the id of its attempt.
 fn custom_id(id: &str, position: usize) -> String {
     format!("{id}-{position}")
 }
 
-/// The position that a line's name tells, if it is a line of `id`.
+/// The position in a line's name; `None` if it is no line of the batch `id`.
 fn position(id: &str, custom_id: &str) -> Option<usize> {
     custom_id.strip_prefix(id)?.strip_prefix('-')?.parse().ok()
 }
 
-/// A failure as it is written down. How long it took says nothing about a batch.
+/// A failure as an entry of the transcript. Latency is not meaningful for a batch.
 fn tried(failure: Failure) -> Try {
     failure.into_try(Duration::ZERO)
 }

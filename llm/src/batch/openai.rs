@@ -1,6 +1,7 @@
-//! OpenAI's batch API, pure: a file of lines goes up, a batch of it is made and named, and its results come down as one or two files.
+//! OpenAI's batch API, pure: a file of lines is uploaded, a batch is created from it under our name, and the results are downloaded as one
+//! or two files.
 //!
-//! Facts from OpenAI's API reference, "Files" and "Batch". Simulated endpoints speak it too.
+//! Facts from OpenAI's API reference, "Files" and "Batch". Simulated endpoints have the same API.
 
 use std::collections::BTreeMap;
 
@@ -18,13 +19,13 @@ pub(super) const BATCHES: &str = "/batches";
 /// Most bytes of a file of lines.
 pub(super) const FILE_BYTES_MAX: usize = 200_000_000;
 
-/// What each line calls, whatever the base address is.
+/// The path that each line calls, independent of the base address.
 const CHAT: &str = "/v1/chat/completions";
-/// The one window there is.
+/// The only completion window that the API accepts.
 const WINDOW: &str = "24h";
-/// Key of the batch's metadata under which we put our name of it.
+/// Metadata key that holds our name of the batch.
 const NAME: &str = "regatta_batch";
-/// Batches a page.
+/// Batches on a page of the list.
 const PAGE: u32 = 100;
 
 #[derive(Serialize)]
@@ -38,7 +39,7 @@ struct Line<'a> {
 /// Writes one line of the file.
 ///
 /// # Errors
-/// Never, in fact: all of it is JSON already.
+/// Never, because all of it is JSON already.
 pub(super) fn write_line(out: &mut Vec<u8>, custom_id: &str, body: &RawValue) -> Result<(), serde_json::Error> {
     serde_json::to_writer(&mut *out, &Line { custom_id, method: "POST", url: CHAT, body })?;
     out.push(b'\n');
@@ -67,7 +68,7 @@ struct File {
 /// The id of an uploaded file.
 ///
 /// # Errors
-/// When the answer does not describe one.
+/// When the answer does not describe a file.
 pub(super) fn read_file(body: &[u8]) -> Result<String, serde_json::Error> {
     serde_json::from_slice::<File>(body).map(|file| file.id)
 }
@@ -80,16 +81,16 @@ struct Creation<'a> {
     metadata: BTreeMap<&'a str, &'a str>,
 }
 
-/// The request that makes a batch of a file, under our name.
+/// The request that creates a batch from a file, under our name.
 ///
 /// # Errors
-/// Never, in fact: texts are always JSON.
+/// Never, because a text can always be written as JSON.
 pub(super) fn creation(file: &str, name: &str) -> Result<Vec<u8>, serde_json::Error> {
     let metadata = BTreeMap::from([(NAME, name)]);
     serde_json::to_vec(&Creation { input_file_id: file, endpoint: CHAT, completion_window: WINDOW, metadata })
 }
 
-/// The path of the page of the list that begins after `after`.
+/// The path of the page of the list that follows the batch `after`.
 pub(super) fn page(after: Option<&str>) -> String {
     after.map_or_else(|| format!("{BATCHES}?limit={PAGE}"), |after| format!("{BATCHES}?limit={PAGE}&after={after}"))
 }
@@ -154,7 +155,7 @@ struct Trouble {
 /// A batch.
 ///
 /// # Errors
-/// When the answer does not describe one.
+/// When the answer does not describe a batch.
 pub(super) fn read_batch(body: &[u8]) -> Result<Batch, serde_json::Error> {
     serde_json::from_slice(body).map(WireBatch::understood)
 }
@@ -169,7 +170,7 @@ struct WirePage {
 /// A page of the list of batches.
 ///
 /// # Errors
-/// When the answer is none.
+/// When the answer is no page of the list.
 pub(super) fn read_page(body: &[u8]) -> Result<Page, serde_json::Error> {
     let page: WirePage = serde_json::from_slice(body)?;
     let next = page.data.last().filter(|_| page.has_more).map(|last| last.id.clone());
@@ -183,7 +184,7 @@ impl WireBatch {
             "expired" => Stage::Expired,
             "cancelled" => Stage::Cancelled,
             "failed" => failed(self.errors),
-            // `validating`, `in_progress`, `finalizing`, `cancelling`, and whatever comes to be between the beginning and the end.
+            // `validating`, `in_progress`, `finalizing`, `cancelling`, and any state that is added between creation and end.
             _ => Stage::Running,
         };
         let ended = self.completed_at.or(self.failed_at).or(self.expired_at).or(self.cancelled_at);
@@ -206,8 +207,7 @@ fn second(second: i64) -> Option<Timestamp> {
     Timestamp::from_second(second).ok()
 }
 
-/// A batch that did not pass the provider's check. Most of what it can say is about the lines; that too much is waiting already, or
-/// that the account is out of money, is not.
+/// A batch that the provider's validation rejected. Most errors are about the lines; a full queue and an account without credit are not.
 fn failed(errors: Option<Errors>) -> Stage {
     let first = errors.and_then(|errors| errors.data.into_iter().next()).unwrap_or_default();
     let class = match first.code.as_deref() {
@@ -242,7 +242,7 @@ struct WireResponse<'a> {
 /// One line of a file of results.
 ///
 /// # Errors
-/// When it is not one.
+/// When the line is not a result.
 pub(super) fn read_result(line: &[u8]) -> Result<LineResult, serde_json::Error> {
     let WireResult { custom_id, response, error } = serde_json::from_slice(line)?;
     let ending = match (response, error) {
@@ -261,7 +261,7 @@ fn without_response(error: Option<&RawValue>) -> Ending {
     match code.as_deref() {
         Some("batch_expired") => Ending::Expired,
         Some("batch_cancelled") => Ending::Cancelled,
-        // Not sent, or not answered: as good as a server's error, in the server's words.
+        // The line was not sent, or not answered; it counts as a server error with the provider's message.
         _ => {
             let error = error.map_or("null", RawValue::get);
             Ending::Answered { status: 500, request_id: None, body: format!("{{\"error\":{error}}}").into() }

@@ -1,4 +1,4 @@
-//! Looking for a batch that may have been handed in.
+//! Searches for a batch whose submission is in doubt.
 
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
@@ -9,27 +9,27 @@ use super::shapes::{Page, Stage};
 use super::{Api, BatchClient, anthropic, openai, position, tried};
 use crate::errors::Failure;
 
-/// How far the clocks of a provider and a worker may be apart.
+/// Largest difference between the clocks of a provider and a worker.
 const CLOCKS_APART: SignedDuration = SignedDuration::from_mins(5);
-/// Pages of the list of batches that are looked through, newest first: two thousand batches.
+/// Pages of the list that are searched, newest first: two thousand batches.
 const PAGES_MAX: usize = 20;
 
-/// What a look for a batch has found.
+/// Result of a search for a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
-    /// It is not there.
+    /// The provider does not have the batch.
     Nothing,
-    /// This is it.
+    /// The provider has it under this id.
     Exactly(String),
-    /// It may be one of these; see [`BatchClient::holds`].
+    /// Batches that may be it; see [`BatchClient::holds`].
     Perhaps(Vec<String>),
 }
 
 impl BatchClient {
-    /// Looks for the batch `id` of `lines` lines, which was or was not handed in after `intended_at`.
+    /// Searches for the batch `id` of `lines` lines, whose submission after `intended_at` is in doubt.
     ///
     /// # Errors
-    /// When the list of batches cannot be had.
+    /// When the list of batches cannot be fetched.
     pub fn find<'a>(&'a self, id: &'a str, intended_at: Timestamp, lines: usize) -> BoxFuture<'a, Result<Found, Try>> {
         Box::pin(async move {
             let from = intended_at - CLOCKS_APART;
@@ -37,12 +37,12 @@ impl BatchClient {
             let (mut after, mut perhaps) = (None, Vec::new());
             for _ in 0..PAGES_MAX {
                 let page = self.page(after.as_deref()).await.map_err(tried)?;
-                // Newest first, so that what comes after a page of older ones is older still.
+                // Pages are ordered by age, newest first, so all pages after one of older batches are older still.
                 let is_last = page.batches.iter().all(|batch| batch.created_at.is_some_and(|created| created < from));
                 for batch in page.batches {
                     let is_of_that_time = batch.created_at.is_none_or(|created| from <= created && created <= to);
                     match self.api {
-                        // One that was refused is as good as none.
+                        // A batch that was refused counts as not submitted.
                         Api::OpenAi
                             if batch.name.as_deref() == Some(id) && !matches!(batch.stage, Stage::Failed { .. }) =>
                         {
@@ -59,10 +59,10 @@ impl BatchClient {
         })
     }
 
-    /// Whether the provider's batch, which must be over, is our batch `id`.
+    /// `true` if the provider's batch, which must have ended, is our batch `id`.
     ///
     /// # Errors
-    /// When its results cannot be had.
+    /// When its results cannot be fetched.
     pub fn holds<'a>(&'a self, provider_id: &'a str, id: &'a str) -> BoxFuture<'a, Result<bool, Try>> {
         Box::pin(async move {
             let batch = self.batch(provider_id).await.map_err(tried)?;

@@ -1,4 +1,4 @@
-//! HTTP to a batch API: every exchange bounded, every trouble classified, and what is harmless to repeat repeated.
+//! HTTP client of a batch API: every exchange is bounded, every error classified, and every request retried that is harmless to repeat.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,28 +23,28 @@ use crate::transport::Answer;
 const ANSWER_BYTES_MAX: usize = 4 << 20;
 /// Longest line of results, in bytes: one answer of a model.
 const LINE_BYTES_MAX: usize = 64 << 20;
-/// Longest file of results, in bytes: ten times what may go up.
+/// Longest file of results, in bytes: ten times the size of the largest upload.
 const RESULTS_BYTES_MAX: u64 = 2 << 30;
-/// Least time for sending a batch's lines, or for reading its results: files of hundreds of megabytes. Short enough that whoever has to
-/// let a batch go after twenty minutes has let it go before a broker takes it away after thirty.
+/// Least time for uploading a batch's lines, or downloading its results: files of hundreds of megabytes. Short enough that a worker which
+/// has to release a batch within twenty minutes does so before the broker takes it away after thirty.
 const TRANSFER: Duration = Duration::from_secs(8 * 60);
 
-/// One batch API.
+/// HTTP client of one batch API.
 pub(super) struct Sending {
     /// The endpoint, as live calls use it.
     pub(super) http: HttpClient,
-    /// What lies between its address and the paths of the batch API.
+    /// Part of the path between the base address and the routes of the batch API.
     pub(super) prefix: &'static str,
     /// Headers of every request, besides those of live calls.
     pub(super) headers: HeaderMap,
     pub(super) timeouts: Timeouts,
     pub(super) retries: Retries,
-    /// Of the jitter between tries.
+    /// Seed of the jitter between tries.
     pub(super) seed: u64,
     pub(super) calls: AtomicU64,
 }
 
-/// What is sent by `POST`: a body in pieces, so that hundreds of megabytes are not copied together first.
+/// Body of a `POST`, in pieces, so that hundreds of megabytes are not copied into one buffer.
 #[derive(Debug, Clone)]
 pub(super) struct Payload {
     pub(super) content_type: String,
@@ -55,7 +55,7 @@ pub(super) struct Payload {
 #[derive(Debug)]
 pub(super) struct Trouble {
     pub(super) failure: Failure,
-    /// The endpoint may have done all the same what it was asked to.
+    /// The endpoint may have carried out the request all the same.
     pub(super) may_be_done: bool,
 }
 
@@ -70,12 +70,12 @@ impl Payload {
 }
 
 impl Sending {
-    /// A classified sentence about an answer that does not say what it should.
+    /// The failure for an answer that lacks what it should have.
     pub(super) fn unreadable(&self, what: &str, error: &serde_json::Error) -> Failure {
         self.failure(ErrorClass::BadResponse, &format!("{what} cannot be read: {error}"))
     }
 
-    /// Gets `path`, more than once if need be, and reads the answer.
+    /// Sends `GET` for `path`, with retries, and parses the answer.
     pub(super) async fn get<T>(
         &self,
         path: &str,
@@ -89,13 +89,13 @@ impl Sending {
         self.repeated(&CancellationToken::new(), once).await.map_err(|trouble| trouble.failure)
     }
 
-    /// Posts to `path`, once.
+    /// Sends `POST` to `path`, without retries.
     pub(super) async fn post(&self, path: &str, payload: &Payload) -> Result<Bytes, Trouble> {
         self.exchange(Method::POST, path, Some(payload)).await
     }
 
-    /// Runs `once` until it succeeds, as often as the retries of the endpoint allow. Not for what must not happen twice. When
-    /// `hurry` fires, there are no pauses any more.
+    /// Runs `once` until it succeeds, within the endpoint's retry limits. Only for idempotent requests. Once `hurry` fires, retries follow
+    /// without pauses.
     pub(super) async fn repeated<T, Fut>(&self, hurry: &CancellationToken, once: impl Fn() -> Fut) -> Result<T, Trouble>
     where
         Fut: Future<Output = Result<T, Trouble>>,
@@ -120,8 +120,8 @@ impl Sending {
         }
     }
 
-    /// Gets the file at `path` and gives each of its lines to `on_line`, in order, holding no more than one of them; `on_line` says
-    /// whether it wants another. When the file breaks off it is read again from its beginning.
+    /// Downloads the file at `path` and passes each of its lines to `on_line`, in order, with one line in memory at a time. `on_line`
+    /// returns `false` to stop. If the download breaks off, it starts again at the beginning.
     pub(super) async fn lines(
         &self,
         path: &str,
@@ -155,7 +155,7 @@ impl Sending {
                 Ok(Err(_)) | Err(_) => return Err(self.failure(ErrorClass::Timeout, "results did not come in time")),
             };
             read += chunk.len() as u64;
-            // What is held already holds no line feed.
+            // The rest of the last chunk has no line feed.
             let mut seen = rest.len();
             rest.extend_from_slice(&chunk);
             while let Some(end) = rest[seen..].iter().position(|byte| *byte == b'\n') {
@@ -175,7 +175,7 @@ impl Sending {
         Ok(())
     }
 
-    /// One request and its whole answer, if that is a success.
+    /// Sends one request and returns the whole answer of a success.
     async fn exchange(&self, method: Method, path: &str, payload: Option<&Payload>) -> Result<Bytes, Trouble> {
         let transfers = payload.is_some_and(|payload| payload.bytes() > ANSWER_BYTES_MAX);
         let total = Duration::from_millis(self.timeouts.total_ms);
@@ -205,7 +205,7 @@ impl Sending {
             if let Ok(value) = HeaderValue::try_from(&payload.content_type) {
                 request.headers_mut().insert(CONTENT_TYPE, value);
             }
-            // Told, because not every server takes a body whose length it does not know.
+            // Set explicitly, because some servers refuse a body of unknown length.
             request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(payload.bytes()));
             let pieces: Vec<Result<Bytes, Infallible>> = payload.pieces.iter().cloned().map(Ok).collect();
             *request.body_mut() = Some(Body::wrap_stream(stream::iter(pieces)));
@@ -213,7 +213,7 @@ impl Sending {
         Ok(request)
     }
 
-    /// Sends a request and waits for an answer that is a success to begin.
+    /// Sends a request and returns as soon as the answer of a success begins.
     async fn begin(&self, request: Request, end: Instant) -> Result<Response, Trouble> {
         let may_be_done = request.method() == Method::POST;
         let response = match timeout_at(end, self.http.transport().client().execute(request)).await {
@@ -235,18 +235,18 @@ impl Sending {
             return Ok(response);
         }
         let headers = response.headers().clone();
-        // The status says enough when the body cannot be had.
+        // If the body cannot be read, the status alone determines the class.
         let body = timeout_at(end, self.body(response)).await.ok().and_then(Result::ok).unwrap_or_default();
         let answer = Answer { status: status.as_u16(), headers, body };
         let failure = self.http.format().answer(&answer, &self.http.context()).err().unwrap_or_else(|| {
             self.failure(ErrorClass::BadResponse, &format!("an answer of status {status} that reads like a success"))
         });
-        // A gateway that gives up says nothing about what is behind it.
+        // A gateway's time-out tells nothing about the server behind it.
         let is_clear = status.is_client_error() && !matches!(status.as_u16(), 408 | 409);
         Err(Trouble { failure, may_be_done: may_be_done && !is_clear })
     }
 
-    /// A whole body, or a sentence about what is wrong with it.
+    /// Reads the whole body, or returns a sentence about its problem.
     async fn body(&self, mut response: Response) -> Result<Bytes, String> {
         let mut body = BytesMut::new();
         loop {
@@ -261,11 +261,11 @@ impl Sending {
         }
     }
 
-    /// How long after its intent a batch may come to be, if its handing in began in time.
+    /// Longest time after its intent at which a batch can be created, if its submission began in time.
     pub(super) fn longest_post(&self) -> SignedDuration {
         let tries = Duration::from_millis(self.retries.deadline_ms.saturating_add(self.retries.max_delay_ms));
         let longest = SUBMIT_WITHIN.saturating_add(tries).saturating_add(self.transfer());
-        // A spec may name any number; beyond a year nothing is in doubt.
+        // A spec may give any number; more than a year is cut to a year.
         SignedDuration::try_from(longest).unwrap_or(SignedDuration::MAX).min(SignedDuration::from_hours(365 * 24))
     }
 
@@ -273,7 +273,7 @@ impl Sending {
         Duration::from_millis(self.timeouts.total_ms).max(TRANSFER)
     }
 
-    /// A failure of an exchange, which bills nothing itself.
+    /// A failure of an exchange, which costs nothing itself.
     pub(super) fn failure(&self, class: ErrorClass, detail: &str) -> Failure {
         Failure { maybe_billed: false, ..Failure::unanswered(class, self.http.context().secret.detail(detail)) }
     }

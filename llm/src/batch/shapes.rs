@@ -1,4 +1,4 @@
-//! What both batch APIs say, in one vocabulary.
+//! The common types of both batch APIs.
 
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -9,38 +9,38 @@ use regatta_proto::ErrorClass;
 pub(super) struct Batch {
     /// The provider's id.
     pub(super) id: String,
-    /// How far it is.
+    /// State of the batch.
     pub(super) stage: Stage,
-    /// Requests that are over, well or badly.
+    /// Requests that have ended, successfully or not.
     pub(super) done: u64,
-    /// Requests in all; 0 while the provider still counts.
+    /// All requests of the batch; 0 while the provider still counts.
     pub(super) total: u64,
-    /// When it was taken in.
+    /// Time at which the provider accepted the batch.
     pub(super) created_at: Option<Timestamp>,
-    /// When it was over.
+    /// Time at which it ended.
     pub(super) ended_at: Option<Timestamp>,
-    /// The name we gave it, where the provider keeps one.
+    /// Our name of the batch, where the provider stores one.
     pub(super) name: Option<String>,
-    /// Ids of the files that hold its results, where they are files.
+    /// Ids of its result files; empty if results are not files.
     pub(super) files: Vec<String>,
 }
 
-/// How far a batch is.
+/// State of a batch at its provider.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Stage {
-    /// Being checked, worked on or wound up.
+    /// In validation, in progress or finishing.
     Running,
-    /// Over: every line has a result.
+    /// Ended: every line has a result.
     Ended,
-    /// Over: lines that were not reached in time have none, or one that says so.
+    /// Ended: lines that were not reached in time have no result, or one that says so.
     Expired,
-    /// Over: cancelled. Lines that were not reached have no result, or one that says so.
+    /// Ended by cancellation: lines that were not reached have no result, or one that says so.
     Cancelled,
-    /// The provider did not take it: no line was worked on.
+    /// Rejected by the provider before any line was processed.
     Failed {
-        /// What that means for each line.
+        /// Error class of each line.
         class: ErrorClass,
-        /// What the provider says.
+        /// The provider's message.
         message: String,
     },
 }
@@ -49,7 +49,7 @@ pub(super) enum Stage {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Page {
     pub(super) batches: Vec<Batch>,
-    /// Where the next page begins, if there is one.
+    /// Cursor of the next page; `None` on the last page.
     pub(super) next: Option<String>,
 }
 
@@ -60,18 +60,18 @@ pub(super) struct LineResult {
     pub(super) ending: Ending,
 }
 
-/// How one line ended.
+/// End of one line.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Ending {
-    /// With an answer of any status, as a live call would have got it.
+    /// An answer with any status, as a live call would have got it.
     Answered { status: u16, request_id: Option<String>, body: Bytes },
-    /// The batch was not done in time.
+    /// The batch expired before the line was processed.
     Expired,
-    /// The batch was cancelled first.
+    /// The batch was cancelled before the line was processed.
     Cancelled,
 }
 
-/// What goes around the lines of a batch when they are sent.
+/// The bytes around the lines of a batch in the request.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Envelope {
     pub(super) content_type: String,

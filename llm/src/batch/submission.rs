@@ -1,4 +1,4 @@
-//! Handing a batch in: its lines are written, sent, and made a batch of, once.
+//! Submits a batch: its lines are written and uploaded, and the batch is created, exactly once.
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -12,41 +12,41 @@ use super::{Api, BatchCall, BatchClient, anthropic, custom_id, identity, openai,
 use crate::call::Told;
 use crate::errors::Failure;
 
-/// Lines are sent in pieces of about this size, in bytes.
+/// Approximate size, in bytes, of the pieces that lines are sent in.
 const PIECE_BYTES: usize = 1 << 20;
-/// Lines written without giving others a turn.
+/// Lines that are written before the task yields.
 const LINES_A_TURN: usize = 64;
 
-/// The lines of a batch, written and ready to be sent.
+/// The lines of a batch, ready to be sent.
 #[derive(Debug)]
 pub struct Prepared {
     envelope: Envelope,
     pieces: Vec<Bytes>,
-    /// Lines in it.
+    /// Number of lines.
     pub lines: usize,
-    /// Bytes of them.
+    /// Size of the lines in bytes.
     pub bytes: usize,
-    /// Whether the provider takes no batch of that size.
+    /// The batch is larger than the provider accepts.
     pub is_too_large: bool,
 }
 
-/// A batch was not handed in.
+/// A batch that was not submitted, or may not have been.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SubmitError {
-    /// The provider does not have it.
+    /// The provider does not have the batch.
     #[error("the batch was not taken: {}", .0.detail)]
     NotTaken(Try),
-    /// Nobody knows whether the provider has it: look for it.
+    /// The provider may have the batch; [`BatchClient::find`] searches for it.
     #[error("nobody knows whether the batch was taken: {}", .0.detail)]
     Unclear(Try),
-    /// Interrupted before it was handed in.
+    /// Interrupted before the batch was submitted.
     #[error("interrupted before the batch was handed in")]
     Interrupted,
 }
 
 impl BatchClient {
-    /// Writes the lines of the batch `id`: one for each call that can be said in the endpoint's format. Those that cannot are left out;
-    /// [`Self::collect`] says why.
+    /// Writes the lines of the batch `id`: one for each call that the endpoint's format can express. Other calls are left out;
+    /// [`Self::collect`] returns the reasons.
     pub fn prepare<'a>(&'a self, id: &'a str, calls: &'a [BatchCall<'a>]) -> BoxFuture<'a, Prepared> {
         Box::pin(async move {
             let (mut pieces, mut piece) = (Vec::new(), Vec::new());
@@ -77,11 +77,11 @@ impl BatchClient {
         })
     }
 
-    /// Hands the batch `id` in; returns the provider's id of it. `interrupt` keeps it from being handed in, but does not cut off a
-    /// request that may hand it in.
+    /// Submits the batch `id` and returns the provider's id of it. `interrupt` prevents the submission, but does not abort a request that
+    /// may create the batch.
     ///
     /// # Errors
-    /// When it was not handed in, or may not have been.
+    /// When the batch was not submitted, or may not have been.
     pub fn submit<'a>(
         &'a self,
         id: &'a str,
@@ -97,7 +97,7 @@ impl BatchClient {
             let (path, payload) = match self.api {
                 Api::Anthropic => (anthropic::BATCHES, lines),
                 Api::OpenAi => {
-                    // A file costs nothing, so this may be repeated, and broken off.
+                    // Uploading costs nothing, so it may be retried and aborted.
                     let uploading = self.sending.repeated(interrupt, || async {
                         let answer = self.sending.post(openai::FILES, &lines).await?;
                         openai::read_file(&answer)
@@ -117,7 +117,7 @@ impl BatchClient {
         })
     }
 
-    /// Posts what makes a batch until it is clear whether there is one.
+    /// Posts the request that creates the batch, until it is clear whether the batch exists.
     async fn hand_in(
         &self,
         path: &str,
@@ -131,7 +131,7 @@ impl BatchClient {
             match self.sending.post(path, payload).await {
                 Ok(answer) => {
                     let read = self.read_batch(&answer).map(|batch| batch.id).and_then(|id| self.checked_id(id));
-                    // It was taken, under a name that we did not get to know.
+                    // The batch was created, but its id could not be read.
                     Ok(Some(read.map_err(|failure| SubmitError::Unclear(tried(failure)))))
                 }
                 Err(Trouble { failure, may_be_done: true }) => Ok(Some(Err(SubmitError::Unclear(tried(failure))))),
@@ -145,15 +145,15 @@ impl BatchClient {
         }
     }
 
-    /// Why `call` cannot be a line of a batch; `None` when it can.
+    /// The reason why `call` cannot be a line of a batch; `None` if it can.
     #[must_use]
     pub fn refusal(&self, call: &BatchCall<'_>) -> Option<Try> {
         self.body(call).err().map(tried)
     }
 
-    /// The body of the line of `call`, or why there is none.
+    /// The body of the line of `call`.
     pub(super) fn body(&self, call: &BatchCall<'_>) -> Result<Box<RawValue>, Failure> {
-        // The session goes into the body, where the provider has room for it: a line has no headers.
+        // The session goes into the body where the provider has a field for it, because a line has no headers.
         let prepared = self.sending.http.prepare(call.model, call.request, Some(&Told::Session(call.session)))?;
         let body = if self.identify_sessions {
             identity::identified(self.api, &prepared.body, &call.session, call.request.member.as_ref())

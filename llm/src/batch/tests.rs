@@ -1,4 +1,4 @@
-//! Against a scripted server, which a script answers by method and path.
+//! Tests against a scripted server that answers by method and path.
 
 use prometheus::Registry;
 use regatta_proto::{
@@ -16,7 +16,7 @@ const MADE: &str = r#"{"id":"batch_1","object":"batch","status":"validating"}"#;
 const DONE: &str = r#"{"id":"batch_1","object":"batch","status":"completed","output_file_id":"file-out","created_at":1767225600,"completed_at":1767229200}"#;
 const HELLO: &str = r#"{"id":"chatcmpl-1","model":"served-model","choices":[{"index":0,"message":{"role":"assistant","content":"hello"},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":4}}"#;
 
-/// What the calls of a batch are about.
+/// Names of the session that the calls of a batch belong to.
 struct Session {
     benchmark: BenchmarkName,
     setting: Setting,
@@ -81,7 +81,7 @@ fn line(seen: &Seen) -> String {
     line.trim_end_matches(" http/1.1").to_owned()
 }
 
-/// Answers by what `answers` says of a request line; the number counts requests of that line, from 0.
+/// Answers each request line with `answers`, whose second argument counts the requests of that line from 0.
 async fn server(answers: impl Fn(&str, usize) -> Step + Send + Sync + 'static) -> Server {
     let counts = std::sync::Mutex::new(std::collections::HashMap::<String, usize>::new());
     Server::with(move |_, seen| {

@@ -1,4 +1,4 @@
-//! A whole answer.
+//! Reads a whole answer.
 
 use regatta_proto::{ErrorClass, Finish};
 use reqwest::header::HeaderMap;
@@ -13,10 +13,10 @@ use crate::wire::tool_calls::RawCall;
 use crate::wire::{Completion, ReadContext, hints};
 use crate::withheld::{Withheld, finish_of};
 
-/// Reads what an exchange with a success brought.
+/// Reads the answer of a successful exchange.
 ///
 /// # Errors
-/// A bad response, when it holds no message.
+/// A bad response, if it has no message.
 pub(super) fn read(exchange: &Exchange, context: &ReadContext<'_>) -> Result<Completion, Failure> {
     let unusable = |detail: &str| Failure {
         status: Some(200),
@@ -35,7 +35,7 @@ pub(super) fn read(exchange: &Exchange, context: &ReadContext<'_>) -> Result<Com
     Ok(completion(pieces, &body, &answer.headers, context))
 }
 
-/// A block of a message; `None` for kinds that say nothing to us.
+/// A block of a message; `None` for kinds that have no meaning here.
 fn piece(mut block: Value) -> Option<Piece> {
     if let Some(Value::String(text)) = block.get_mut("text").map(Value::take) {
         return Some(Piece::Text(text));
@@ -52,7 +52,7 @@ fn piece(mut block: Value) -> Option<Piece> {
     block.get("reasoningContent").and_then(reasoning::block).map(Piece::Thought)
 }
 
-/// The answer that `pieces` and the rest of a body make.
+/// Builds the answer from `pieces` and the rest of the body.
 pub(super) fn completion(
     pieces: Vec<Piece>,
     body: &Value,
@@ -63,7 +63,7 @@ pub(super) fn completion(
     let raw_usage = body.get("usage").filter(|usage| !usage.is_null());
     let (tokens, usage_is_known) = raw_usage.map(usage::read).unwrap_or_default();
     let told = Told {
-        // A router of prompts says which model it chose; nobody else says anything.
+        // Only a prompt router names the model that it chose.
         model: text("/trace/promptRouter/invokedModelId"),
         tier: text("/serviceTier/type"),
         ..Told::default()
@@ -82,13 +82,13 @@ pub(super) fn completion(
     }
 }
 
-/// The finish that a `stopReason` means, unless the answer was withheld.
+/// The finish for a `stopReason`, unless the answer was withheld.
 fn finish(reason: Option<&str>) -> Finish {
     match reason {
         Some("end_turn" | "stop_sequence") => Finish::Stop,
         Some("max_tokens" | "model_context_window_exceeded") => Finish::Length,
         Some("tool_use") => Finish::ToolCalls,
-        // A call or an answer that is none (`malformed_tool_use`, `malformed_model_output`), and whatever comes to be.
+        // Invalid calls and answers (`malformed_tool_use`, `malformed_model_output`), and any reason that is added.
         _ => Finish::Other,
     }
 }

@@ -1,4 +1,4 @@
-//! From an endpoint's spec to the SDK's client.
+//! Builds the SDK's client from an endpoint's spec.
 
 use std::time::Duration;
 
@@ -17,20 +17,20 @@ use crate::open::{OpenError, headers};
 use crate::policy::{Origin, OutboundPolicy, Withheld};
 use crate::secret::Secret;
 
-/// Where gateways and services other than AWS ask for none.
+/// Region for gateways and other services that are not AWS, which need none.
 const USUAL_REGION: &str = "us-east-1";
 
-/// The variable that requests are signed with.
+/// The variable with the secret key that signs requests.
 const KEY: &str = "AWS_SECRET_ACCESS_KEY";
 
-/// What the client is made of.
+/// Settings of the SDK's client.
 #[derive(Debug)]
 pub(super) struct Settings {
     address: Option<String>,
     region: Option<String>,
-    /// From the environment; otherwise the SDK looks where AWS's tools look.
+    /// Credentials from the environment; `None` lets the SDK look where AWS's tools look.
     credentials: Option<Credentials>,
-    /// Of every request, besides the SDK's own.
+    /// Headers of every request, besides the SDK's own.
     pub(super) headers: HeaderMap,
     pub(super) timeouts: Timeouts,
     /// The secret key of `credentials`.
@@ -39,7 +39,7 @@ pub(super) struct Settings {
 
 impl Settings {
     /// # Errors
-    /// When the address is none, or a header cannot be sent; names the endpoint.
+    /// When the address is invalid, or a header cannot be sent; names the endpoint.
     pub(super) fn new(
         name: &EndpointName,
         spec: &EndpointSpec,
@@ -58,7 +58,7 @@ impl Settings {
                 .check_url(&parsed)
                 .map_err(|problem| OpenError::Unreachable { endpoint: name.clone(), problem })?;
             let origin = Origin::of(&parsed).ok_or_else(|| bad("it names no host".to_owned()))?;
-            // The secret itself is never sent, but what is signed with it can be handed on to AWS.
+            // The secret itself is never sent, but a signed request can be forwarded to AWS.
             if policy.check_key(KEY, &origin, false) == Err(Withheld::Unbound) {
                 return Err(OpenError::KeyWithheld { endpoint: name.clone(), variable: KEY.to_owned(), origin });
             }
@@ -70,7 +70,7 @@ impl Settings {
         });
         Ok(Self {
             address: spec.base_url.as_ref().map(|url| url.trim_end_matches('/').to_owned()),
-            // Asking AWS's instance service where we are takes seconds elsewhere.
+            // Outside of AWS, the SDK's look-up of the region at the instance service takes seconds.
             region: region.or_else(|| spec.base_url.is_some().then(|| USUAL_REGION.to_owned())),
             credentials,
             headers: headers(name, spec)?,
@@ -79,17 +79,17 @@ impl Settings {
         })
     }
 
-    /// Makes the client. It never tries twice: Regatta does.
+    /// Creates the client, with the SDK's retries off, because Regatta retries.
     ///
     /// # Errors
-    /// When no region is known.
+    /// When the region is unknown.
     pub(super) async fn client(&self) -> Result<Client, String> {
         let millis = Duration::from_millis;
         let tls = Provider::Rustls(CryptoMode::Ring);
         let mut loader = aws_config::defaults(BehaviorVersion::latest())
             .http_client(aws_smithy_http_client::Builder::new().tls_provider(tls).build_https())
             .retry_config(RetryConfig::disabled())
-            // A model may think for long between two words; the time-outs of the spec are what counts.
+            // A model may think for long between two tokens, so only the time-outs of the spec apply.
             .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
             .timeout_config(
                 TimeoutConfig::builder()

@@ -1,4 +1,4 @@
-//! Messages as Converse says them: turns alternate, so neighbours of one role become one.
+//! Messages in Converse's format: turns alternate, so adjacent messages of one role are merged.
 
 use regatta_proto::{ChatMessage, ChatRequest, ChatRole};
 use serde::Serialize;
@@ -8,10 +8,10 @@ use super::reasoning::{content, knows_cache_points};
 use crate::wire::anthropic::blocks::{Returned, give_back};
 use crate::wire::arguments::Arguments;
 
-/// Places in a request that may be marked for the cache.
+/// Most cache points in a request.
 const MARKS_MAX: usize = 4;
 
-/// A block of a turn, or of the instructions.
+/// A block of a turn, or of the system prompt.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Block<'a> {
@@ -55,19 +55,19 @@ pub(super) struct Message<'a> {
 /// A conversation.
 #[derive(Debug)]
 pub(super) struct Conversation<'a> {
-    /// Instructions that come before everything else.
+    /// System messages at the beginning of the conversation.
     pub(super) system: Vec<Block<'a>>,
     pub(super) messages: Vec<Message<'a>>,
 }
 
 impl<'a> Conversation<'a> {
-    /// Instructions within the conversation are said in their place; few models take them there.
+    /// System messages within the conversation stay in their place; few models accept them there.
     ///
     /// # Errors
     /// When the result of a tool does not name its call.
     pub(super) fn new(model: &str, request: &'a ChatRequest) -> Result<Self, String> {
         let marks = request.messages.iter().filter(|message| message.cache_until_here).count();
-        // The last marks count most: they reach furthest.
+        // If there are too many marks, the last ones are kept, because they cover the longest prefixes.
         let mut skipped = if knows_cache_points(model) { marks.saturating_sub(MARKS_MAX) } else { marks };
         let count = request.messages.iter().take_while(|message| message.role == ChatRole::System).count();
         let mut conversation = Self { system: Vec::new(), messages: Vec::new() };
@@ -88,7 +88,7 @@ impl<'a> Conversation<'a> {
         Ok(conversation)
     }
 
-    /// The content of the turn that a message of `role` belongs to. One that is empty belongs to the turn before it, whoever spoke.
+    /// The content of the turn that a message of `role` belongs to. An empty message belongs to the turn before it, whatever its role.
     fn turn(&mut self, role: &'static str, is_empty: bool) -> &mut Vec<Block<'a>> {
         let continues = self.messages.last().is_some_and(|last| last.role == role || is_empty);
         if !continues {
@@ -107,7 +107,7 @@ fn blocks(message: &ChatMessage) -> Result<(&'static str, Vec<Block<'_>>), Strin
         ChatRole::Tool => {
             let call = message.tool_call_id.as_deref().ok_or("the result of a tool does not name its call")?;
             let text = &*message.content;
-            // Blank texts are refused.
+            // Converse refuses blank texts.
             let content = if text.trim().is_empty() { Vec::new() } else { vec![Block::Text(text)] };
             ("user", vec![Block::ToolResult(ToolResult { tool_use_id: call, content })])
         }

@@ -1,4 +1,4 @@
-//! Bodies as they are, past the SDK's types.
+//! Sends and receives raw bodies, past the SDK's types.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,7 +13,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::transport::Answer;
 
-/// Puts a body into a request before it is signed, and keeps the answer. A clone is the same exchange.
+/// Sets the body of a request before it is signed, and stores the answer. Clones share one exchange.
 #[derive(Debug, Clone)]
 pub(super) struct Exchange {
     body: Bytes,
@@ -26,7 +26,7 @@ impl Exchange {
         Self { body, headers, answer: Arc::default() }
     }
 
-    /// What came. Of a streamed answer the body is empty.
+    /// Takes the answer. The body of a streamed answer is empty.
     pub(super) fn answer(&self) -> Option<Answer> {
         self.answer.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

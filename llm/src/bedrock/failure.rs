@@ -1,4 +1,4 @@
-//! From the SDK's errors to a [`Failure`].
+//! Turns the SDK's errors into a [`Failure`].
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ use crate::events::ProviderEvent;
 use crate::retry_after::retry_after;
 use crate::wire::{ReadContext, trouble};
 
-/// Exceptions whose event their status does not tell: AWS uses 400, 424 and 429 for many things.
+/// Events of exceptions whose status is ambiguous: AWS uses 400, 424 and 429 for many things.
 const EVENTS: [(&str, ProviderEvent); 13] = [
     ("ThrottlingException", ProviderEvent::RateLimited),
     ("TooManyRequestsException", ProviderEvent::RateLimited),
@@ -32,7 +32,7 @@ const EVENTS: [(&str, ProviderEvent); 13] = [
     ("ResourceNotFoundException", ProviderEvent::ModelUnknown),
 ];
 
-/// Explains why a request has no answer.
+/// The failure of a request without an answer.
 pub(super) fn explain<E>(error: &SdkError<E, HttpResponse>, context: &ReadContext<'_>) -> Failure
 where
     E: ProvideErrorMetadata + Error + 'static,
@@ -56,7 +56,7 @@ where
         }
         SdkError::TimeoutError(_) => Failure::unanswered(ErrorClass::Timeout, detail()),
         SdkError::DispatchFailure(dispatch) if dispatch.is_timeout() => {
-            // Only then nothing was sent, and the endpoint may be gone.
+            // No connection: nothing was sent, and the endpoint may be down.
             let unreached = chain(error).contains("connect");
             Failure { unreached, maybe_billed: !unreached, ..Failure::unanswered(ErrorClass::Timeout, detail()) }
         }
@@ -71,7 +71,7 @@ where
     }
 }
 
-/// Explains why a stream ended.
+/// The failure of a stream that broke off.
 pub(super) fn explain_in_stream<R>(error: &SdkError<StreamError, R>, context: &ReadContext<'_>) -> Failure
 where
     R: std::fmt::Debug + 'static,
@@ -83,7 +83,7 @@ where
     trouble::in_stream(class, detail)
 }
 
-/// Exceptions in streams do not tell their code.
+/// The code of an exception in a stream, which has no field for it.
 fn name(exception: &StreamError) -> Option<&str> {
     match exception {
         StreamError::InternalServerException(_) => Some("InternalServerException"),
@@ -107,7 +107,7 @@ where
     let message = exception.message().map_or_else(|| chain(exception), str::to_owned);
     let info = ErrorInfo::read(&json!({"type": code, "message": message}));
     let by_code = || EVENTS.iter().find(|(name, _)| Some(*name) == code).map(|(_, event)| *event);
-    // A guardrail may say that it refuses by the exception of missing permissions.
+    // A guardrail may refuse with the exception for missing permissions.
     let event = info.event().or_else(by_code).unwrap_or_else(|| match status {
         Some(status) => event_of_status(status, Some(&info)),
         None if code == Some("ValidationException") => event_of_status(400, Some(&info)),
@@ -118,7 +118,7 @@ where
     (event.class(), context.secret.detail(&detail))
 }
 
-/// An error with all that caused it: the SDK's own text is but "dispatch failure".
+/// An error with its causes, because the SDK's own text is just "dispatch failure".
 fn chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     for cause in std::iter::successors(error.source(), |error| (*error).source()) {

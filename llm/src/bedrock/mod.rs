@@ -1,12 +1,12 @@
-//! AWS Bedrock's Converse, spoken by the AWS SDK's own client: it finds credentials and address, signs, and takes streams apart. Source:
+//! AWS Bedrock's Converse, through the AWS SDK's client, which finds credentials and address, signs requests, and decodes streams. Source:
 //! the Bedrock Runtime API reference and the Bedrock user guide.
 //!
-//! Bodies are written and read here, as for every other format: the SDK keeps JSON objects in maps without an order, so that schemas of
-//! tools would read differently in every process, miss the provider's cache, and come back in another order than the model wrote.
+//! Bodies are written and read here, as for every other format. The SDK keeps JSON objects in unordered maps, so schemas of tools would be
+//! written differently in every process and miss the provider's cache, and arguments would lose the order in which the model wrote them.
 //!
-//! What Converse cannot say: log-probabilities, that no tool may be called, one call at a time, and thinking of models that it has no words
-//! for; all are refused by name. A seed is left out: the provider draws as it likes with or without one. Marks for the cache are sent
-//! to families that know them, and otherwise left out as harmless, as are turns of the assistant that hold nothing.
+//! Requests that Converse cannot express are refused by name: log-probabilities, forbidding tools, one call at a time, and thinking of
+//! models that have no parameter for it. A seed is left out, because the provider samples randomly with or without one. Cache points are
+//! sent to model families that support them and left out otherwise, as are empty assistant turns.
 
 mod answer;
 mod config;
@@ -41,15 +41,15 @@ use exchange::Exchange;
 /// A client of one endpoint.
 pub(crate) struct BedrockClient {
     settings: Settings,
-    /// Made at the first call: credentials and region may have to be asked for.
+    /// Created at the first call, because looking up credentials and region may take time.
     client: OnceCell<Client>,
-    /// Fields of every body.
+    /// Further fields of every body.
     extra: Map<String, Value>,
     stream: bool,
     clock: Arc<dyn Clock>,
 }
 
-/// A request that can be sent, as often as need be.
+/// A request that can be sent repeatedly.
 #[derive(Debug, Clone)]
 pub(crate) struct Prepared {
     model: String,
@@ -57,10 +57,10 @@ pub(crate) struct Prepared {
 }
 
 impl BedrockClient {
-    /// Checks what can be checked without asking AWS. Nothing is sent.
+    /// Checks the settings without asking AWS. Sends nothing.
     ///
     /// # Errors
-    /// When the address is none, or a header cannot be sent; names the endpoint.
+    /// When the address is invalid, or a header cannot be sent; names the endpoint.
     pub(crate) fn open(name: &EndpointName, spec: &EndpointSpec, context: &OpenContext<'_>) -> Result<Self, OpenError> {
         let settings = Settings::new(name, spec, context.env, &context.policy)?;
         Ok(Self::new(settings, spec, Arc::clone(&context.clock)))
@@ -74,17 +74,17 @@ impl BedrockClient {
     /// Writes a chat request.
     ///
     /// # Errors
-    /// A bad request, when Converse has no words for something that was asked for.
+    /// A bad request, when Converse cannot express a part of the request.
     pub(crate) fn prepare(&self, model: &str, request: &ChatRequest) -> Result<Prepared, Failure> {
         let body = request::body(model, request).and_then(|body| extra::merged(&self.extra, body));
         let body = body.map_err(|problem| self.unsendable(&problem))?;
         Ok(Prepared { model: model.to_owned(), body })
     }
 
-    /// One try at a chat request.
+    /// Sends a chat request once.
     ///
     /// # Errors
-    /// Whatever keeps its answer from being used, classified.
+    /// A classified failure, if there is no usable answer.
     pub(crate) async fn once(&self, prepared: &Prepared) -> Result<Completion, Failure> {
         let sent_at = Instant::now();
         let total_ms = self.settings.timeouts.total_ms;
@@ -108,7 +108,7 @@ impl BedrockClient {
         let request = client.converse().model_id(&prepared.model).customize().interceptor(exchange.clone());
         match request.send().await {
             Ok(_) => answer::read(&exchange, context),
-            // What the SDK's types cannot hold, a new kind of block for one, may be an answer all the same.
+            // An answer that the SDK's types cannot hold, such as one with a new kind of block, may still be usable.
             Err(error) if error.raw_response().is_some_and(|response| response.status().is_success()) => {
                 answer::read(&exchange, context).map_err(|unread| Failure {
                     usage: unread.usage,

@@ -1,7 +1,7 @@
-//! Thinking: how models of Bedrock are told, and what they thought.
+//! Thinking: the parameters of Bedrock's models, and the reasoning in answers.
 //!
-//! What was thought is kept in the shape of Anthropic's blocks (`wire::anthropic::blocks`), so that it goes back to its place by the same
-//! rules, and Claude reads it wherever it is asked next.
+//! Reasoning is stored in the format of Anthropic's blocks (`wire::anthropic::blocks`), so the same rules return it to its place, and
+//! Claude can read it at every endpoint.
 
 use regatta_proto::Thinking;
 use serde_json::{Map, Value, json};
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::wire::anthropic::generation::Generation;
 use crate::wire::anthropic::thinking::Plan;
 
-/// What is asked of a model about thinking: fields of its own, and limits that follow.
+/// The thinking parameters of a request: the model's own fields, and the limit that they require.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Asked {
     /// `additionalModelRequestFields`.
@@ -21,7 +21,7 @@ pub(super) struct Asked {
 
 impl Asked {
     /// # Errors
-    /// When the model cannot be told.
+    /// When the model has no parameter for it.
     pub(super) fn new(model: &str, request: &regatta_proto::ChatRequest) -> Result<Self, String> {
         let sampling = &request.sampling;
         let mut asked = Self {
@@ -34,7 +34,7 @@ impl Asked {
             let plan = Plan::new(model, request.thinking, sampling)?;
             (asked.temperature, asked.top_p) = (plan.temperature, plan.top_p);
             if let Some(mode) = plan.mode {
-                // What was thought takes from the limit, so it has to be said.
+                // Reasoning counts towards the limit, so the limit has to be sent.
                 asked.max_tokens = Some(plan.max_tokens);
                 asked.fields.insert("thinking".to_owned(), json!(mode));
             }
@@ -70,12 +70,12 @@ impl Asked {
     }
 }
 
-/// Whether the family knows marks for the cache.
+/// `true` if the model family supports cache points.
 pub(super) fn knows_cache_points(model: &str) -> bool {
     model.contains("nova") || Generation::of(model).caches_on_bedrock()
 }
 
-/// `reasoningContent` of an answer as one of Anthropic's blocks.
+/// Converts `reasoningContent` of an answer to one of Anthropic's blocks.
 pub(super) fn block(content: &Value) -> Option<Value> {
     if let Some(text) = content.pointer("/reasoningText/text").and_then(Value::as_str) {
         return Some(match content.pointer("/reasoningText/signature").and_then(Value::as_str) {
@@ -87,7 +87,7 @@ pub(super) fn block(content: &Value) -> Option<Value> {
     Some(json!({"type": "redacted_thinking", "data": data}))
 }
 
-/// The way back; `None` for a thought without a signature, which models do not take back.
+/// Converts one of Anthropic's blocks to `reasoningContent`; `None` for one without a signature, which models do not accept.
 pub(super) fn content(block: &Value) -> Option<Value> {
     let text = |name: &str| block.get(name).and_then(Value::as_str);
     match (text("thinking"), text("signature"), text("data")) {

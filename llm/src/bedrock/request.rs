@@ -79,7 +79,7 @@ struct InputSchema<'a> {
 /// Writes the body.
 ///
 /// # Errors
-/// When Converse cannot say something that is asked for.
+/// When Converse cannot express a part of the request.
 pub(super) fn body(model: &str, request: &ChatRequest) -> Result<Bytes, String> {
     if request.logprobs.is_some() {
         return Err("Bedrock's Converse has no log-probabilities".to_owned());
@@ -119,7 +119,7 @@ fn tool(tool: &Tool) -> ToolEntry<'_> {
     ToolEntry { tool_spec: ToolSpec { name: &tool.name, description: tool.description.as_deref(), input_schema } }
 }
 
-/// The schema is said as a text.
+/// The output format, whose schema is sent as a text.
 fn format(output: &OutputSchema) -> Value {
     let schema = json!({"name": output.name, "schema": output.schema.to_string()});
     json!({"textFormat": {"type": "json_schema", "structure": {"jsonSchema": schema}}})

@@ -1,4 +1,4 @@
-//! A streamed answer, event by event as the SDK takes it apart.
+//! Reads a streamed answer, event by event as the SDK decodes it.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ const ANSWER_MAX: usize = 64 << 20;
 /// Reads a stream to its end.
 ///
 /// # Errors
-/// When it breaks off, holds an exception, or ends before the answer does.
+/// When it breaks off, has an exception, or ends before the answer does.
 pub(super) async fn read(
     output: ConverseStreamOutput,
     exchange: &Exchange,
@@ -65,13 +65,13 @@ pub(super) async fn read(
     Ok(Completion { first_token, ..completion(pieces, &Value::Object(body), &headers, context) })
 }
 
-/// What has come so far.
+/// The parts received so far.
 #[derive(Debug, Default)]
 struct Gathered {
-    /// By their index.
+    /// Blocks by index.
     blocks: BTreeMap<i32, Open>,
     stop_reason: Option<String>,
-    /// In the shape that whole answers have.
+    /// The metadata, in the form of a whole answer.
     metadata: Map<String, Value>,
     bytes: usize,
 }
@@ -86,12 +86,12 @@ enum Open {
 }
 
 impl Gathered {
-    /// The answer and its meters have come.
+    /// `true` if the answer and its usage have arrived.
     fn is_complete(&self) -> bool {
         self.stop_reason.is_some() && self.metadata.contains_key("usage")
     }
 
-    /// Says whether the event held a part of the answer itself.
+    /// Adds an event. Returns `true` if it has a part of the answer itself.
     fn take(&mut self, event: Event) -> bool {
         match event {
             Event::ContentBlockStart(start) => {
@@ -152,7 +152,7 @@ impl Gathered {
                 if let Open::Thinking { signature, .. } = self.blocks.entry(index).or_insert_with(new) {
                     signature.get_or_insert_default().push_str(&delta);
                 }
-                // It is no part of the answer that anybody reads.
+                // It is no visible part of the answer.
                 false
             }
             ReasoningContentBlockDelta::RedactedContent(delta) => {
@@ -187,7 +187,7 @@ impl Open {
     }
 }
 
-/// What the last event tells, in the shape that whole answers have.
+/// The last event's metadata, in the form of a whole answer.
 fn told(metadata: &ConverseStreamMetadataEvent) -> Map<String, Value> {
     let mut told = Map::new();
     if let Some(usage) = &metadata.usage {

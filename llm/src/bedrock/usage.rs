@@ -1,11 +1,11 @@
-//! Token meters of an answer. As with Anthropic, `inputTokens` leaves out what was read from the cache or written to it.
+//! Token counts of an answer. Like Anthropic's, `inputTokens` does not include tokens read from the cache or written to it.
 
 use regatta_proto::Usage;
 use serde_json::Value;
 
 use crate::wire::openai::usage::tokens;
 
-/// Reads a `usage` object. The second value says whether the meters that cost money were there.
+/// Reads a `usage` object. The second value is `true` if all counts that cost money are present.
 pub(super) fn read(usage: &Value) -> (Usage, bool) {
     let meter = |name: &str| usage.get(name).and_then(tokens);
     let (plain, output) = (meter("inputTokens"), meter("outputTokens"));
@@ -21,7 +21,7 @@ pub(super) fn read(usage: &Value) -> (Usage, bool) {
         cache_write: written - cache_write_1h,
         cache_write_1h,
         output: output.unwrap_or(0),
-        // Converse counts reasoning as output and does not tell how much of it that was.
+        // Converse counts reasoning as output, and does not report it separately.
         reasoning: 0,
     };
     (read, plain.is_some() && output.is_some())

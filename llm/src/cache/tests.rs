@@ -6,7 +6,7 @@ use regatta_proto::{BenchmarkName, ChatMessage, ChatRole, Finish, ItemId, Sampli
 
 use super::*;
 
-/// Answers kept in memory.
+/// An answer store in memory.
 #[derive(Default)]
 pub(crate) struct MemoryStore {
     answers: Mutex<HashMap<Digest, Bytes>>,
@@ -136,7 +136,7 @@ fn everything_that_an_answer_depends_on_is_part_of_its_key() {
         cache.chat_key("m", Role::Agent, &warm, Some(&one.tag(0, 1)), 0),
         cache.chat_key("m", Role::Agent, &hi, Some(&two.tag(0, 1)), 0),
         cache.chat_key("m", Role::Agent, &hi, Some(&one.tag(1, 1)), 0),
-        // A sweep with another seed wants samples of its own.
+        // A sweep with another seed gets other samples.
         cache.chat_key("m", Role::Agent, &hi, Some(&one.tag(0, 2)), 0),
         elsewhere.chat_key("m", Role::Agent, &hi, Some(&one.tag(0, 1)), 0),
         routed.chat_key("m", Role::Agent, &hi, Some(&one.tag(0, 1)), 0),

@@ -9,7 +9,7 @@ fn the_table_has_one_row_for_each_class_in_its_place() {
         assert_eq!(row.class as usize, place, "{:?}", row.class);
         assert_eq!(rule(row.class), row);
     }
-    // The last class there is; a further one without a row would be out of the table's bounds.
+    // The last class; a further one without a row would be out of the table's bounds.
     assert_eq!(ErrorClass::CacheMiss as usize + 1, TABLE.len());
 }
 

@@ -12,7 +12,7 @@ fn the_table_has_one_row_for_each_event_in_its_place() {
         assert_eq!(row.event as usize, place, "{:?}", row.event);
         assert_eq!(row.event.rule(), row);
     }
-    // The last event there is; a further one without a row would be out of the table's bounds.
+    // The last event; a further one without a row would be out of the table's bounds.
     assert_eq!(ProviderEvent::TierUnpriced as usize + 1, EVENTS.len());
 }
 
@@ -55,7 +55,7 @@ fn played() -> String {
     format!("{header}\n| --- | --- | --- | --- | --- | --- | --- |\n{}\n", lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// The document with the tables as they are now.
+/// The document with its tables regenerated.
 fn written_anew(document: &str) -> String {
     let mut text = document.to_owned();
     for (mark, table) in [("<!-- events -->", events()), ("<!-- ways -->", played())] {
@@ -66,7 +66,7 @@ fn written_anew(document: &str) -> String {
     text
 }
 
-/// `REGATTA_UPDATE=1` writes it anew.
+/// With `REGATTA_UPDATE=1` the test rewrites the document.
 #[test]
 fn the_document_tells_what_the_table_says() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/filters-and-limits.md");

@@ -1,13 +1,13 @@
-//! Further fields of bodies, from an endpoint's spec.
+//! Further fields of request bodies, from an endpoint's spec.
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
-/// The body with `extra` in it, where it says nothing itself. Where both hold an object, that of the body gets what it lacks, so that
-/// one setting in it does not push the others out.
+/// Merges `extra` into the body, whose own values win. Objects are merged recursively, so that one setting in the body does not drop the
+/// others.
 ///
 /// # Errors
-/// When the body is no JSON object; no format writes another.
+/// When the body is no JSON object; no format writes anything else.
 pub(crate) fn merged(extra: &Map<String, Value>, body: Bytes) -> Result<Bytes, String> {
     if extra.is_empty() {
         return Ok(body);

@@ -1,4 +1,4 @@
-//! A client of one endpoint that speaks any [`Format`] over HTTP: one request, one try.
+//! A client of one endpoint that uses any [`Format`] over HTTP: one request, one try.
 
 pub(crate) mod extra;
 mod session_headers;
@@ -27,26 +27,26 @@ use crate::wire::{Completion, Format, Outgoing, ReadContext};
 
 use session_headers::session_headers;
 
-/// One endpoint: its address, its format, and what goes with every request.
+/// One endpoint: its address, its format, and the common parts of its requests.
 pub(crate) struct HttpClient {
     base: String,
     format: Box<dyn Format>,
-    /// The format of `/embeddings`, for those that have it.
+    /// The format of `/embeddings`; `None` if the kind has none.
     embeddings: Option<OpenAi>,
     transport: Transport,
     secret: Secret,
-    /// Of every request, besides the key.
+    /// Headers of every request, without the key.
     headers: HeaderMap,
-    /// Fields of every body.
+    /// Further fields of every body.
     extra: Map<String, Value>,
     stream: bool,
     identify_sessions: bool,
-    /// The session's seed goes into each request that has none.
+    /// Adds the session's seed to each request without one.
     sends_seed: bool,
     clock: Arc<dyn Clock>,
 }
 
-/// A request that can be sent, as often as need be; a clone shares the body.
+/// A request that can be sent repeatedly; clones share the body.
 #[derive(Debug, Clone)]
 pub(crate) struct Prepared {
     pub(crate) url: Url,
@@ -55,10 +55,10 @@ pub(crate) struct Prepared {
 }
 
 impl HttpClient {
-    /// Finds address and key of `spec`. Nothing is sent.
+    /// Resolves address and key of `spec`. Sends nothing.
     ///
     /// # Errors
-    /// When the key's variable is not set, the address is none, or a header cannot be sent; names the endpoint.
+    /// When the key's variable is not set, the address is invalid, or a header cannot be sent; names the endpoint.
     pub(crate) fn open(name: &EndpointName, spec: &EndpointSpec, context: &OpenContext<'_>) -> Result<Self, OpenError> {
         let Access { base, url, secret, key_header, headers, egress, is_providers_own } =
             Access::resolve(name, spec, context.env, &context.policy)?;
@@ -82,7 +82,7 @@ impl HttpClient {
             secret,
             headers,
             extra: spec.body.clone().into_iter().collect(),
-            // Lines of a batch are answered whole.
+            // Lines of a batch are answered as a whole.
             stream: spec.stream && spec.lane.is_live(),
             // A simulated endpoint answers by session, so it is always told.
             identify_sessions: spec.identify_sessions || spec.kind == EndpointKind::Simulated,
@@ -94,7 +94,7 @@ impl HttpClient {
     /// Writes a chat request.
     ///
     /// # Errors
-    /// A bad request, when the endpoint's format has no words for something that was asked for.
+    /// A bad request, when the endpoint's format cannot express a part of the request.
     pub(crate) fn prepare(
         &self,
         model: &str,
@@ -115,7 +115,7 @@ impl HttpClient {
         Ok(prepared)
     }
 
-    /// Writes the request for the vectors of `texts`.
+    /// Writes an embeddings request for `texts`.
     ///
     /// # Errors
     /// A bad request, when the endpoint has no embeddings.
@@ -125,10 +125,10 @@ impl HttpClient {
         self.prepared(outgoing.map_err(|problem| self.unsayable(&problem))?)
     }
 
-    /// One try at a chat request.
+    /// Sends a chat request once.
     ///
     /// # Errors
-    /// Whatever keeps its answer from being used, classified; with what it billed, as far as the answer told before it failed.
+    /// A classified failure, if there is no usable answer, with the usage that was reported before it.
     pub(crate) async fn once(&self, prepared: &Prepared) -> Result<Completion, Failure> {
         let incoming = self.transport.send(&prepared.url, &prepared.headers, prepared.body.clone()).await?;
         if self.stream && incoming.status().is_success() && !is_json(incoming.headers()) {
@@ -138,21 +138,21 @@ impl HttpClient {
         }
     }
 
-    /// One try at a request for the vectors of `count` texts.
+    /// Sends an embeddings request for `count` texts once.
     ///
     /// # Errors
-    /// As for [`Self::once`].
+    /// Like those of [`Self::once`].
     pub(crate) async fn embed_once(&self, prepared: &Prepared, count: usize) -> Result<Embedded, Failure> {
         let answer = self.transport.post(&prepared.url, &prepared.headers, prepared.body.clone()).await?;
         embeddings::read(&answer, count, &self.context())
     }
 
-    /// Up to and including the version, without a slash at the end.
+    /// The base address, up to and including the version, without a trailing slash.
     pub(crate) fn base(&self) -> &str {
         &self.base
     }
 
-    /// How this endpoint says things.
+    /// The endpoint's wire format.
     pub(crate) fn format(&self) -> &dyn Format {
         &*self.format
     }
@@ -161,12 +161,12 @@ impl HttpClient {
         &self.transport
     }
 
-    /// Headers of every request, besides those of the transport.
+    /// Headers of every request, without those of the transport.
     pub(crate) const fn headers(&self) -> &HeaderMap {
         &self.headers
     }
 
-    /// What readers of this endpoint's answers need.
+    /// The context that readers of this endpoint's answers need.
     pub(crate) fn context(&self) -> ReadContext<'_> {
         ReadContext { secret: &self.secret, clock: &*self.clock }
     }
@@ -202,7 +202,7 @@ impl HttpClient {
     }
 }
 
-/// Some servers answer whole although they were asked for a stream, and say so.
+/// `true` for a JSON body: some servers answer as a whole although a stream was requested.
 fn is_json(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     kind.trim_start().to_ascii_lowercase().starts_with("application/json")
@@ -214,8 +214,8 @@ impl fmt::Debug for HttpClient {
     }
 }
 
-/// `true` if an endpoint takes a seed when nobody says so. Servers that only resemble a provider's may refuse fields that they do not know, so
-/// they are asked for it by `send_seed: true`. A simulated endpoint is told the session, which says more.
+/// `true` if an endpoint takes a seed by default. Servers that only resemble a provider's may refuse unknown fields, so they get one only
+/// with `send_seed: true`. A simulated endpoint is told the session, which determines more.
 const fn takes_seed(kind: EndpointKind, is_providers_own: bool) -> bool {
     match kind {
         EndpointKind::Azure => true,

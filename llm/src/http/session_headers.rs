@@ -1,4 +1,4 @@
-//! Headers that name the session, for gateways that trace and for simulated endpoints.
+//! Headers that identify the session, for gateways with tracing and for simulated endpoints.
 
 use std::fmt::Write as _;
 
@@ -7,8 +7,8 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::call::Told;
 
-/// The headers of what may be `told`: five of a session, a sixth where another than the agent speaks or where `member` of its team does,
-/// and two of a judgement.
+/// The headers for `told`: five for a session, a sixth if the role is not the agent or if a `member` of its team speaks, and two for a
+/// judgement.
 pub(super) fn session_headers(told: &Told<'_>, member: Option<&MemberName>) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(7);
     let SessionSeed(seed) = told.seed();
@@ -39,7 +39,7 @@ pub(super) fn session_headers(told: &Told<'_>, member: Option<&MemberName>) -> H
     headers
 }
 
-/// Visible ASCII stays as it is, except `%`; every other byte becomes `%XX`.
+/// Percent-encodes a text: visible ASCII except `%` stays, every other byte becomes `%XX`.
 fn percent_encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -1,4 +1,4 @@
-//! One try against a scripted server, whole and streamed, well-behaved and not.
+//! Single tries against a scripted server, whole and streamed, with correct and incorrect answers.
 
 use prometheus::Registry;
 use regatta_proto::{ChatMessage, ChatRole, Finish, Lane, Sampling, Thinking, Timeouts, Usage};
@@ -47,7 +47,7 @@ fn chunk(text: &str) -> String {
     format!("{:x}\r\n{text}\r\n", text.len())
 }
 
-/// A server that streams these events as it should.
+/// A server that streams these events correctly.
 async fn streams(events: &[&str]) -> Server {
     Server::scripted(vec![Step::Chunks(events.iter().map(|event| event.as_bytes().to_vec()).collect())]).await
 }
@@ -223,7 +223,7 @@ async fn lines_of_a_batch_are_not_streamed() {
     assert!(!String::from_utf8_lossy(&body).contains("stream"));
 }
 
-/// The field of the body that a session with seed 7 leads to.
+/// The seed in the body of a request from a session with seed 7.
 fn seed_sent(spec: &EndpointSpec, request: &ChatRequest) -> Value {
     let told = Told::Judgement(SessionSeed(7));
     let body = open(spec).prepare("m", request, Some(&told)).unwrap().body;

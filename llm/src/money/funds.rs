@@ -1,4 +1,5 @@
-//! What a purse holds and who waits for it. Pure but for the channels of those who wait: time is given.
+//! The state of a budget lease: its money and the calls that wait for it. Pure but for the channels of the waiting calls: time is a
+//! parameter.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -9,61 +10,62 @@ use tokio::time::Instant;
 
 use super::reservation::{Paid, Stage};
 
-/// The store is told this often what has changed.
+/// Longest time after which the store is told of changes.
 const TELL_AFTER: Duration = Duration::from_secs(2);
-/// As long as nothing of the account is left, so that others can use what comes free.
+/// The same while the account has no money left, so that others can use money as soon as it is free.
 const TELL_AFTER_SCARCE: Duration = Duration::from_millis(200);
-/// When no call waits or is under way, so that it is soon known what a sweep cost; the store says another time.
+/// The same while no call waits or is in flight, so that a sweep's cost is known soon; the store may set another time.
 const TELL_WHEN_IDLE: Duration = Duration::from_millis(200);
-/// The store is never asked more often than this.
+/// Shortest time between two requests to the store.
 const ASK_GAP: Duration = Duration::from_millis(5);
-/// Pause before money is asked for again that was not there, doubled for each further time.
+/// Pause before money is requested again that was not available; doubled each time.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
 const ASK_AGAIN_MAX: Duration = Duration::from_secs(2);
 /// Longest pause before a store that does not answer is asked again.
 const BACK_OFF_MAX: Duration = Duration::from_secs(5);
 
-/// The answer to a call that waits: its money, or how little may still come.
+/// The answer to a waiting call: its money, or the most that may still come.
 pub(super) type Answer = Result<Money, Money>;
 
 #[derive(Debug, Default)]
 pub(super) struct Funds {
-    /// Everything this process has spent, ever.
+    /// Everything that this process has spent.
     spent: Money,
-    /// On top, everything that may have been billed without being told.
+    /// Everything that may have been billed in addition without a report.
     maybe_spent: Money,
-    /// Reserved for calls that wait for what else they need, or are under way.
+    /// Money reserved for calls that wait for a permit or are in flight.
     in_flight: Money,
-    /// The most of it since the store was told.
+    /// Maximum of `in_flight` since the last report to the store.
     in_flight_most: Money,
-    /// Of it, worst cases of tries that are under way, or about to be.
+    /// The part of `in_flight` that belongs to tries in flight, or about to be sent.
     under_way: Money,
-    /// The most of it since the store was told.
+    /// Maximum of `under_way` since the last report to the store.
     under_way_most: Money,
-    /// What the store had been told as spent, both kinds together, when it said `reserved`: what is spent since is taken from that.
+    /// Spending, both kinds together, that had been reported when the store answered `reserved`; later spending is subtracted from
+    /// `reserved`.
     told: Money,
     reserved: Money,
-    /// Of `reserved`, what may be under way.
+    /// The part of `reserved` that may be in flight.
     may_send: Money,
-    /// When both are void, but for what is in flight or under way.
+    /// Time at which both expire, except for money in flight.
     until: Option<Instant>,
-    /// Nothing was left beyond what somebody had reserved.
+    /// The account has no money beyond the reservations of its holders.
     is_scarce: bool,
-    /// Calls that wait for money.
+    /// Calls that wait for a reservation.
     waiting: VecDeque<Waiter>,
-    /// Calls that have their money, and wait until they may be sent.
+    /// Calls that have a reservation, and wait until they may be sent.
     leaving: VecDeque<Waiter>,
-    /// Times in a row that the money was not there.
+    /// Consecutive answers without enough money.
     short: u32,
     has_changed: bool,
-    /// Requests to the store so far.
+    /// Number of requests to the store.
     asked: u64,
     sent: Option<Instant>,
     valid: Option<Duration>,
     idle: Option<Duration>,
     ask_again: Option<Instant>,
     unanswered: u32,
-    /// When the task that tells the store looks again by itself.
+    /// Next time at which the reporting task checks the state by itself.
     looks_at: Option<Instant>,
 }
 
@@ -71,11 +73,11 @@ pub(super) struct Funds {
 struct Waiter {
     amount: Money,
     sender: oneshot::Sender<Answer>,
-    /// The first request to the store that tells of it.
+    /// Number of the first request to the store that includes it.
     told_by: u64,
 }
 
-/// What is to be done next.
+/// The next step of the reporting task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Due {
     Tell,
@@ -86,7 +88,7 @@ pub(super) enum Due {
 pub(super) type Answers = Vec<(oneshot::Sender<Answer>, Answer, Stage)>;
 
 impl Funds {
-    /// Money that calls may reserve, or send of what they have reserved.
+    /// Money that calls may reserve or, of their reservations, may send.
     fn available(&self, stage: Stage, now: Instant) -> Money {
         if self.until.is_none_or(|until| until <= now) {
             return Money::ZERO;
@@ -106,7 +108,7 @@ impl Funds {
         }
     }
 
-    /// Takes `amount` a stage further when it is there and nobody waits.
+    /// Takes `amount` to a stage if it is available and no call waits.
     pub(super) fn take(&mut self, stage: Stage, amount: Money, now: Instant) -> bool {
         let is_first = self.line(stage).iter().all(|waiter| waiter.sender.is_closed());
         let is_there = is_first && self.available(stage, now) >= amount;
@@ -123,11 +125,11 @@ impl Funds {
         };
         *sum += amount;
         *most = (*most).max(*sum);
-        // Calls that are free are no news.
+        // Calls that cost nothing are no change.
         self.has_changed |= amount > Money::ZERO;
     }
 
-    /// Lets a call wait for `amount`. Returns whether something has become due earlier than the task that tells the store knows.
+    /// Queues a call for `amount`. Returns `true` if the reporting task has to act earlier than planned.
     pub(super) fn wait(&mut self, stage: Stage, amount: Money, sender: oneshot::Sender<Answer>, now: Instant) -> bool {
         let told_by = self.asked + 1;
         self.line(stage).push_back(Waiter { amount, sender, told_by });
@@ -135,8 +137,8 @@ impl Funds {
         self.looks_at.is_none_or(|looks_at| at < looks_at)
     }
 
-    /// A try that had reserved `at_most`, and got as far as `reached`, is over. Returns whether something has become due earlier than is
-    /// known.
+    /// Ends a try that had reserved `at_most` and reached the stage `reached`. Returns `true` if the reporting task has to act earlier than
+    /// planned.
     pub(super) fn settle(&mut self, at_most: Money, reached: Stage, paid: Paid) -> bool {
         self.in_flight = Money(self.in_flight.0.saturating_sub(at_most.0));
         match reached {
@@ -152,13 +154,13 @@ impl Funds {
         self.looks_at.is_none_or(|looks_at| at.is_some_and(|at| at < looks_at))
     }
 
-    /// A call that might have been sent was not: it has its reservation still, or settles it.
+    /// Returns the leave to send of a call that was not sent. The call keeps its reservation, or settles it.
     pub(super) fn give_back(&mut self, amount: Money) {
         self.under_way = Money(self.under_way.0.saturating_sub(amount.0));
         self.has_changed |= amount > Money::ZERO;
     }
 
-    /// Hands what is there to the calls that wait, in order.
+    /// Gives the available money to the waiting calls, in order.
     pub(super) fn hand_on(&mut self, now: Instant) -> Answers {
         let mut answers = Answers::new();
         for stage in [Stage::Send, Stage::Reserve] {
@@ -178,7 +180,7 @@ impl Funds {
         answers
     }
 
-    /// `true` if no call waits for anything or is under way.
+    /// `true` if no call waits or is in flight.
     fn is_idle(&self) -> bool {
         self.in_flight == Money::ZERO && self.waiting.is_empty() && self.leaving.is_empty()
     }
@@ -191,10 +193,10 @@ impl Funds {
         }
     }
 
-    /// How long after the last time the store is told again.
+    /// Time from the last report to the next.
     fn pause(&self) -> Duration {
         let usual = if self.is_scarce && self.has_changed { TELL_AFTER_SCARCE } else { TELL_AFTER };
-        // Well before it is void; where nothing changes, that is early enough.
+        // Well before the lease expires; if nothing changes, that is early enough.
         let renewal = self.valid.map_or(usual, |valid| valid / 3);
         if self.is_idle() && (self.has_changed || self.reserved > Money::ZERO) {
             return self.idle.unwrap_or(TELL_WHEN_IDLE).min(usual);
@@ -202,7 +204,7 @@ impl Funds {
         if self.has_changed || self.reserved > self.in_flight { usual.min(renewal) } else { renewal }
     }
 
-    /// What the task that tells the store has to do.
+    /// The next step of the reporting task.
     pub(super) fn look(&mut self, now: Instant) -> Due {
         let soonest = self.soonest(now);
         self.waiting.retain(|waiter| !waiter.sender.is_closed());
@@ -220,7 +222,7 @@ impl Funds {
         }
     }
 
-    /// What there is to tell. From here on nothing is reserved beyond what is in flight, until the answer is there: the store may take
+    /// The report to the store. Until its answer arrives, nothing is reserved beyond the money in flight, because the store may take
     /// everything else back.
     pub(super) fn tell(
         &mut self,
@@ -232,8 +234,8 @@ impl Funds {
         let spent_since = Money((self.spent + self.maybe_spent).0.saturating_sub(self.told.0));
         let sum = |waiting: &VecDeque<Waiter>| waiting.iter().map(|waiter| waiter.amount).sum::<Money>();
         let (waiting, leaving) = (sum(&self.waiting), sum(&self.leaving));
-        // As much as the calls of the next moments will want: the steady state shall not wait for the store. With the last money, only
-        // what is needed now; and nothing where no call is left.
+        // Requests as much as the calls of the next moments will need, so that the steady state does not wait for the store. When money is
+        // scarce, only the present need; without calls, nothing.
         let spare = |most: Money, now: Money| Money(most.0 - now.0) + Money(spent_since.0.saturating_mul(2));
         let (wanted, to_send) = if is_last || self.is_idle() {
             (self.in_flight, self.under_way)
@@ -265,8 +267,8 @@ impl Funds {
         }
     }
 
-    /// Takes over what the store says. Calls that cannot get their money any more are told so. `jitter` is a number of 0..1: not all
-    /// workers shall ask again in one moment.
+    /// Applies the store's answer. Calls that can no longer get their money are told so. `jitter`, 0 to 1, keeps workers from asking again
+    /// at the same moment.
     pub(super) fn told(&mut self, reply: &AccountReply, now: Instant, jitter: f64) -> Answers {
         let sent = self.sent.unwrap_or(now);
         let valid = Duration::from_millis(reply.valid_ms.max(1));
@@ -278,8 +280,8 @@ impl Funds {
         self.unanswered = 0;
         let mut answers = self.hand_on(now);
         let asked = self.asked;
-        // The store never reserves less than what is in flight, unless it took this process for dead and others got the money meanwhile. What
-        // waits to be sent holds nothing then, and stands in the way of those that could be paid: it has to reserve again.
+        // The store never reserves less than the money in flight, unless it took this process for dead and others got the money meanwhile.
+        // Then the calls that wait to be sent hold nothing and block those that could be paid, so they have to reserve again.
         let is_void = reply.reserved < self.in_flight;
         let is_hopeless = |waiter: &Waiter, stage: Stage| {
             waiter.told_by <= asked && (waiter.amount > reply.may_come || (is_void && stage == Stage::Send))
@@ -293,7 +295,7 @@ impl Funds {
                 }
             }
         }
-        // Whoever stood behind a hopeless call may be helped by what is there.
+        // Calls behind a hopeless one may be served now.
         answers.extend(self.hand_on(now));
         let is_short = self.waiting.iter().chain(&self.leaving).any(|waiter| waiter.told_by <= asked);
         self.short = if is_short { self.short.saturating_add(1) } else { 0 };
@@ -306,8 +308,8 @@ impl Funds {
         answers
     }
 
-    /// The store did not answer, and may or may not have heard: nothing beyond what is in flight is reserved before it does. Returns
-    /// whether it is the first time in a row.
+    /// Records that the store did not answer, though it may have received the report: until it answers, nothing is reserved beyond the
+    /// money in flight. Returns `true` for the first failure in a row.
     pub(super) fn unanswered(&mut self, now: Instant) -> bool {
         self.unanswered = self.unanswered.saturating_add(1);
         self.has_changed = true;
@@ -316,12 +318,12 @@ impl Funds {
         self.unanswered == 1
     }
 
-    /// Whether nothing is under way, waits, or is left to tell.
+    /// `true` if nothing is in flight, waits, or is left to report.
     pub(super) fn is_quiet(&self) -> bool {
         self.is_idle() && !self.has_changed && self.reserved == Money::ZERO
     }
 
-    /// Whether the store was ever asked.
+    /// `true` if the store was asked before.
     pub(super) const fn is_known(&self) -> bool {
         self.asked > 0
     }

@@ -1,4 +1,4 @@
-//! The purse of one account, and the task that talks to the store about it.
+//! The budget lease of one account, and the task that reports to the store.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -15,18 +15,18 @@ use super::reservation::{Paid, Stage};
 use crate::CallMetrics;
 use crate::permits::store::{PermitStore, StoreError};
 
-/// A store that has not answered after this does not answer.
+/// Time-out of a request to the store.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Tries to tell the store the final totals, and the pause between them.
+/// Tries of the final flush, which reports the final totals to the store.
 const FINAL_FLUSH_TRIES: u32 = 5;
 const LAST_WORD_AGAIN: Duration = Duration::from_millis(500);
-/// The metric of an account ends when nobody has drawn on it for this long.
+/// Time without calls after which the metric of an account is removed.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(600);
 
 #[derive(Debug)]
 pub(super) struct Purse {
     funds: Mutex<Funds>,
-    /// Something has become due earlier than the task knows.
+    /// Wakes the reporting task earlier than planned.
     look: Notify,
 }
 
@@ -35,10 +35,10 @@ impl Purse {
         Self { funds: Mutex::default(), look: Notify::new() }
     }
 
-    /// Takes `amount` to `stage`, first come first served; waits while it may still come.
+    /// Takes `amount` to `stage`, in order of arrival; waits while it may still come.
     ///
     /// # Errors
-    /// How much may come at most, when that is less.
+    /// The most that may come, if that is less.
     pub(super) async fn take(&self, stage: Stage, amount: Money) -> Result<(), Money> {
         let (receiver, is_due_earlier) = {
             let now = Instant::now();
@@ -55,12 +55,12 @@ impl Purse {
         let mut waiting = Waiting { purse: self, stage, receiver };
         match (&mut waiting.receiver).await {
             Ok(answer) => answer.map(drop),
-            // The purse lives longer than whoever waits for it; without it nothing would come.
+            // The lease outlives its waiters; without it no money would come.
             Err(_) => Err(Money::ZERO),
         }
     }
 
-    /// A try that had reserved `at_most`, and got as far as `reached`, is over.
+    /// Ends a try that had reserved `at_most` and reached the stage `reached`.
     pub(super) fn settle(&self, at_most: Money, reached: Stage, paid: Paid) {
         if self.locked().settle(at_most, reached, paid) {
             self.look.notify_one();
@@ -73,7 +73,7 @@ impl Purse {
         self.answer(answers);
     }
 
-    /// Tells those who waited. Money that nobody takes any more goes back.
+    /// Sends answers to waiting calls. Money of calls that have left is returned.
     fn answer(&self, answers: Answers) {
         for (sender, answer, stage) in answers {
             if let Err(Ok(amount)) = sender.send(answer) {
@@ -82,7 +82,7 @@ impl Purse {
         }
     }
 
-    /// A call left before it heard that it had got as far as `stage`.
+    /// Returns the money of a call that left before it learned that it had reached `stage`.
     fn not_taken(&self, stage: Stage, amount: Money) {
         match stage {
             Stage::Reserve => self.settle(amount, Stage::Reserve, Paid::Known(Money::ZERO)),
@@ -98,7 +98,7 @@ impl Purse {
     }
 }
 
-/// A call that waits. When it leaves, money that was on its way goes back, and whoever stood behind gets its turn.
+/// A waiting call. When it leaves, money on its way is returned, and the calls behind it get their turn.
 struct Waiting<'a> {
     purse: &'a Purse,
     stage: Stage,
@@ -108,7 +108,7 @@ struct Waiting<'a> {
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.receiver.close();
-        // Empty when the call has its answer.
+        // Empty if the call has its answer.
         match self.receiver.try_recv() {
             Ok(Ok(amount)) => self.purse.not_taken(self.stage, amount),
             _ => self.purse.hand_on(),
@@ -116,7 +116,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// The task that talks to the store about one account.
+/// The task that reports to the store about one account.
 pub(super) struct Settling {
     pub(super) purse: Arc<Purse>,
     pub(super) store: Arc<dyn PermitStore>,
@@ -128,7 +128,7 @@ pub(super) struct Settling {
 }
 
 impl Settling {
-    /// Runs until the purses are closed.
+    /// Runs until the leases are closed.
     pub(super) async fn run(mut self) {
         while !self.closing.is_cancelled() {
             let due = self.purse.locked().look(Instant::now());
@@ -147,7 +147,7 @@ impl Settling {
             match at {
                 Some(at) => sleep_until(at).await,
                 None => {
-                    // Nothing is under way.
+                    // No call is in flight.
                     sleep(FORGOTTEN_AFTER).await;
                     self.metrics.forget_budget(&self.account);
                     std::future::pending().await
@@ -166,7 +166,7 @@ impl Settling {
         let request = self.purse.locked().tell(&self.account, &self.holder, false, Instant::now());
         match self.settle(&request).await {
             Ok(reply) => {
-                // An account that only counts has no end.
+                // An account without a limit has an unlimited rest.
                 if let Ok(left) = i64::try_from(reply.left.0) {
                     self.metrics.budget_left(&self.account).set(left);
                 }

@@ -1,4 +1,4 @@
-//! A reservation: the money of one try, from when it is reserved until it is known what became of it.
+//! A reservation: the money of one try, from its reservation to its settlement.
 
 use std::sync::Arc;
 
@@ -7,24 +7,24 @@ use regatta_proto::{AccountId, Money};
 use super::UsedUp;
 use super::purse::Purse;
 
-/// Where a reservation stands.
+/// State of a reservation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ReservationState {
-    /// The try waits for what else it needs.
+    /// The money is reserved, and the try waits for a permit.
     Reserved,
-    /// A try may be sent with it: the accounts count it as possibly spent if this process dies.
+    /// The try may be sent: the accounts count it as possibly spent if this process dies.
     Cleared,
-    /// A try is under way with it: all of it may have been spent.
+    /// The try is in flight, so all of the money may have been spent.
     Sent,
-    /// The leases it came from know what became of it.
+    /// The leases have recorded the real cost.
     Settled,
 }
 
 impl ReservationState {
-    /// All states, in the order of a life.
+    /// All states, in the order in which they follow each other.
     pub const ALL: &'static [Self] = &[Self::Reserved, Self::Cleared, Self::Sent, Self::Settled];
 
-    /// The word used in documents.
+    /// Name used in documents.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -35,7 +35,7 @@ impl ReservationState {
         }
     }
 
-    /// `true` if `to` may follow; a reservation takes no other step.
+    /// `true` if `to` may follow; a reservation makes no other transition.
     #[must_use]
     pub const fn may_become(self, to: Self) -> bool {
         match self {
@@ -46,7 +46,7 @@ impl ReservationState {
         }
     }
 
-    /// Payment of a reservation that is given up in this state; `None` where it has been paid.
+    /// Payment of a reservation that is dropped in this state; `None` if it has been paid.
     const fn given_up(self) -> Option<Paid> {
         match self {
             Self::Reserved | Self::Cleared => Some(Paid::Known(Money::ZERO)),
@@ -56,26 +56,26 @@ impl ReservationState {
     }
 }
 
-/// The leases of a purse that a call needs one after the other.
+/// The two leases that a call needs from an account, one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Money for its worst case.
+    /// Money for the worst case of the call.
     Reserve,
-    /// Leave to send what has its money.
+    /// Leave to send a call that has its money.
     Send,
 }
 
 /// Payment of a try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Paid {
-    /// This was billed, possibly nothing.
+    /// The amount billed, possibly zero.
     Known(Money),
-    /// Nobody knows.
+    /// Unknown; all of the reservation may have been spent.
     Unknown,
 }
 
-/// Money that is reserved for one try. Dropped before the try was sent, it is free again; dropped afterwards without being settled, all
-/// of it may have been spent.
+/// Money that is reserved for one try. Dropped before the try was sent, it is released; dropped afterwards without being settled, all of it
+/// counts as possibly spent.
 #[derive(Debug)]
 pub(crate) struct Reservation {
     parts: Vec<Part>,
@@ -97,7 +97,7 @@ impl Reservation {
         Self { parts: Vec::new(), at_most, state: ReservationState::Reserved }
     }
 
-    /// Reserves it from `account` too.
+    /// Reserves the amount from `account` too.
     pub(super) async fn reserve(&mut self, account: &AccountId, purse: Arc<Purse>) -> Result<(), UsedUp> {
         let taken = purse.take(Stage::Reserve, self.at_most).await;
         taken.map_err(|may_come| UsedUp { account: account.clone(), at_most: self.at_most, may_come })?;
@@ -105,8 +105,8 @@ impl Reservation {
         Ok(())
     }
 
-    /// Waits until the store of every account counts the try as one that may be under way. Without it no try is sent: should this process
-    /// die, nobody else would know of it.
+    /// Waits until the store of every account counts the try as possibly in flight. No try is sent before, because no other process would
+    /// know of it if this one died.
     ///
     /// # Errors
     /// When the store took this process for dead meanwhile, and the money is gone.
@@ -120,12 +120,12 @@ impl Reservation {
         Ok(())
     }
 
-    /// The try is sent now.
+    /// Marks the try as sent.
     pub(crate) fn sent(&mut self) {
         self.step(ReservationState::Sent);
     }
 
-    /// The try is over.
+    /// Ends the try.
     pub(crate) fn settle(mut self, paid: Paid) {
         self.pay(paid);
     }
@@ -160,7 +160,7 @@ impl Drop for Reservation {
 mod tests {
     use super::*;
 
-    /// A reservation of nothing that stands there.
+    /// A reservation of nothing in this state.
     fn standing(state: ReservationState) -> Reservation {
         Reservation { parts: Vec::new(), at_most: Money::ZERO, state }
     }

@@ -1,4 +1,4 @@
-//! Under paused time, over a store that notes whoever uses what it was not given.
+//! Tests in paused time, with a store that records every use of money that was not leased.
 
 use std::time::Duration;
 
@@ -195,7 +195,7 @@ async fn calls_whose_money_went_to_others_stand_in_line_again_and_all_of_them_en
     store.take_for_dead(&account, "silent");
     call(&other, accounts, 6_000, 5_000).await.unwrap();
     other.close().await;
-    // One of the two can be paid: the other makes room for it.
+    // One of the two can be paid; the other one's money goes to it.
     let [mut first, mut second] = [held.remove(0).unwrap(), held.remove(0).unwrap()];
     let gone = timeout(Duration::from_secs(60), first.clear()).await.unwrap().unwrap_err();
     assert!(gone.may_come_back(), "{gone:?}");
@@ -265,8 +265,7 @@ async fn an_outage_of_the_store_stops_new_calls_and_loses_no_total() {
     store.assert_obeyed();
 }
 
-/// One call of a random world: when it comes, how long it waits at most, its worst case and how much of it is billed, in per cent;
-/// whether that is told.
+/// One call of a random test: time of arrival, longest wait, worst case, billed part in per cent, and whether the bill is reported.
 type Plan = (usize, u64, u64, u64, u64, bool);
 
 fn plan() -> impl Strategy<Value = Plan> {

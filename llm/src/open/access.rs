@@ -1,4 +1,4 @@
-//! Where an endpoint behind HTTP is, and with what credentials: a table of providers, and the way from a spec through it.
+//! Resolves the address and the credentials of an HTTP endpoint, from its spec and a table of providers.
 
 use std::sync::Arc;
 
@@ -11,19 +11,19 @@ use crate::policy::{EgressRules, Origin, OutboundPolicy, Withheld};
 use crate::secret::Secret;
 use crate::transport::KeyHeader;
 
-/// Where the provider of one kind of endpoints is, and how it is told who asks.
+/// Address and authentication of the provider of one kind of endpoints.
 #[derive(Debug)]
 struct Provider {
     /// Variables with the address.
     address_variables: &'static [&'static str],
-    /// The provider's own address; `None` where everybody has one of their own.
+    /// The provider's own address; `None` if every customer has an address of their own.
     address: Option<&'static str>,
-    /// Variables with the key.
+    /// Variables that may hold the key, in order.
     key_variables: &'static [&'static str],
     key_header: KeyHeader,
-    /// Whether the key may be left out at another address than the provider's own: servers of one's own often want none.
+    /// The key may be left out at another address than the provider's own, because self-hosted servers often need none.
     key_is_optional_elsewhere: bool,
-    /// What an address ends in when it names none itself.
+    /// Appended to an address that names no version.
     version: &'static str,
 }
 
@@ -61,7 +61,7 @@ const GEMINI: Provider = Provider {
     key_is_optional_elsewhere: true,
     version: "",
 };
-/// Never told a key of the environment: it is on loopback.
+/// Gets no key of the environment, because it is on loopback.
 const SIMULATED: Provider = Provider {
     address_variables: &[],
     address: None,
@@ -71,7 +71,7 @@ const SIMULATED: Provider = Provider {
     version: "",
 };
 
-/// The provider of a kind; `None` for kinds that are not spoken to over HTTP by this crate.
+/// The provider of a kind; `None` for kinds that this crate does not reach over HTTP.
 const fn provider(kind: EndpointKind) -> Option<&'static Provider> {
     match kind {
         EndpointKind::Openai | EndpointKind::OpenaiResponses => Some(&OPENAI),
@@ -86,20 +86,20 @@ const fn provider(kind: EndpointKind) -> Option<&'static Provider> {
 /// Value of `api_key_env` that sends no key.
 const NO_KEY: &str = "none";
 
-/// Address, key and headers of an endpoint behind HTTP.
+/// Address, key and headers of an HTTP endpoint.
 #[derive(Debug)]
 pub(crate) struct Access {
-    /// Up to and including the version, without a slash at the end; paths of formats are appended.
+    /// The base address up to and including the version, without a trailing slash; paths of formats are appended.
     pub(crate) base: String,
-    /// The same, parsed.
+    /// The base address, parsed.
     pub(crate) url: Url,
     pub(crate) secret: Secret,
     pub(crate) key_header: KeyHeader,
-    /// Those of the spec.
+    /// Headers of the spec.
     pub(crate) headers: HeaderMap,
     /// Addresses that its name may resolve to.
     pub(crate) egress: Arc<EgressRules>,
-    /// The address is the provider's own, whose ways are known, and no server or gateway that may have others.
+    /// The address is the provider's own, whose behaviour is known, and not a server or gateway that may differ.
     pub(crate) is_providers_own: bool,
 }
 
@@ -107,7 +107,7 @@ impl Access {
     /// Resolves the address, the key and the headers of `spec`.
     ///
     /// # Errors
-    /// When one of them is missing or cannot be used; names the endpoint, never the key.
+    /// When one of them is missing or unusable; names the endpoint, never the key.
     pub(crate) fn resolve(
         endpoint: &EndpointName,
         spec: &EndpointSpec,
@@ -139,7 +139,7 @@ impl Access {
         }
         let origin = Origin::of(&url).ok_or_else(|| bad("it names no host".to_owned()))?;
         let origin_of = |address: &str| Origin::of(&Url::parse(address).ok()?);
-        // Who set the variable with the address, set that with the key: what a spec says beside it changes nothing.
+        // The person who set the variable with the address also set the one with the key, so an equal address in the spec changes nothing.
         let of_environment =
             first(provider.address_variables).and_then(|address| origin_of(&address)) == Some(origin.clone());
         let egress = if of_environment { Arc::new(EgressRules::open()) } else { policy.egress.clone() };
@@ -189,18 +189,18 @@ impl Access {
     }
 }
 
-/// The address that the spec or the environment names for an endpoint behind HTTP; `None` where the provider's own is meant.
+/// The address of an HTTP endpoint from the spec or the environment; `None` for the provider's own.
 pub(crate) fn address(spec: &EndpointSpec, env: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     let variables = provider(spec.kind).map_or(&[][..], |provider| provider.address_variables);
     spec.base_url.clone().or_else(|| variables.iter().find_map(|name| variable(env, name)))
 }
 
-/// A variable that is set to more than blanks.
+/// Reads a variable; `None` if it is unset or blank.
 fn variable(env: &dyn Fn(&str) -> Option<String>, name: &str) -> Option<String> {
     env(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
 }
 
-/// The further headers of `spec`.
+/// The additional headers of `spec`.
 pub(crate) fn headers(endpoint: &EndpointName, spec: &EndpointSpec) -> Result<HeaderMap, OpenError> {
     let mut headers = HeaderMap::with_capacity(spec.headers.len());
     for (name, value) in &spec.headers {
@@ -218,12 +218,12 @@ pub(crate) fn headers(endpoint: &EndpointName, spec: &EndpointSpec) -> Result<He
     Ok(headers)
 }
 
-/// Checks that an endpoint behind HTTP has an address and, where it needs one, a key, and that its headers can be sent. Nothing is opened
-/// or sent. Kinds that are not behind HTTP have neither.
+/// Checks that an HTTP endpoint has an address and, if it needs one, a key, and that its headers can be sent. Opens and sends nothing.
+/// Other kinds pass.
 ///
 /// # Errors
-/// When the key's variable is not set or may not go there, the address is none, or a header cannot be sent; names the endpoint and the
-/// variable.
+/// When the key's variable is not set or the policy withholds it, the address is invalid, or a header cannot be sent; names the endpoint
+/// and the variable.
 pub fn check_access(
     endpoint: &EndpointName,
     spec: &EndpointSpec,

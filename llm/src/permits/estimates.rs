@@ -1,21 +1,21 @@
-//! How many tokens a call will take: guessed at first, then learned from the answers of its model.
+//! Estimates of the tokens that a call takes: defaults at first, then learned from the model's answers.
 
 use std::collections::HashMap;
 
 use regatta_proto::Usage;
 
-/// Tokens in a byte of a prompt before any answer has told; English text has fewer, code and other scripts more.
+/// Tokens per byte of a prompt before the first answer; English text has fewer, code and other scripts more.
 const TOKENS_PER_BYTE: f64 = 0.3;
-/// Most tokens of an answer that is expected before any answer has told.
+/// Largest estimate of an answer's tokens before the first answer.
 const OUTPUT_AT_FIRST: u64 = 1024;
-/// Answers before what was learned of their length is believed.
+/// Answers after which the learned length is used.
 const ANSWERS_MIN: u32 = 8;
-/// Weight of an answer among all later ones: what was learned forgets over some dozens of answers.
+/// Least weight of a new answer in the mean, so that old answers are forgotten over some dozens of new ones.
 const WEIGHT_MIN: f64 = 1.0 / 64.0;
-/// Models kept in mind; beyond it everything is learned anew. Only a defect makes so many at one endpoint.
+/// Most models to remember; beyond it all are forgotten. Only a defect would use so many at one endpoint.
 const MODELS_MAX: usize = 256;
 
-/// What a call is expected to take.
+/// The expected tokens of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Estimate {
     /// Prompt tokens.
@@ -30,7 +30,7 @@ impl Estimate {
     }
 }
 
-/// What was learned, by model.
+/// Learned values by model.
 #[derive(Debug, Default)]
 pub(crate) struct Estimates(HashMap<String, Learned>);
 
@@ -43,7 +43,7 @@ struct Learned {
 }
 
 impl Estimates {
-    /// What a prompt of `prompt_bytes` to `model` will take, when it may generate at most `max_output` tokens.
+    /// Estimates a prompt of `prompt_bytes` to `model` that may generate at most `max_output` tokens.
     pub(crate) fn of(&self, model: &str, prompt_bytes: u64, max_output: Option<u64>) -> Estimate {
         let learned = self.0.get(model);
         let per_byte = learned.map_or(TOKENS_PER_BYTE, |learned| learned.tokens_per_byte);
@@ -57,7 +57,7 @@ impl Estimates {
         }
     }
 
-    /// An answer of `model` to a prompt of `prompt_bytes` took `usage`.
+    /// Learns from an answer of `model` to a prompt of `prompt_bytes`.
     pub(crate) fn learn(&mut self, model: &str, prompt_bytes: u64, usage: &Usage) {
         if let Some(learned) = self.0.get_mut(model) {
             return learned.learn(prompt_bytes, usage);

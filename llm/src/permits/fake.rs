@@ -1,4 +1,4 @@
-//! A store of permits for tests: simple, strict, in memory. It keeps what it promises, and notes whoever does not.
+//! A store of permits for tests: simple, strict, in memory. It keeps its guarantees, and records violations by its users.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::path::Path;
@@ -19,21 +19,21 @@ use crate::{CallMetrics, OpenContext, Purses};
 
 pub(crate) const VALID: Duration = Duration::from_millis(1000);
 const MINUTE: Duration = Duration::from_secs(60);
-/// What a refusal leaves of the factor, and for how long others count as the same.
+/// Factor by which a refusal reduces the rate, and time within which further refusals count as the same burst.
 const DECREASE: f64 = 0.7;
 const SAME_BURST: Duration = Duration::from_secs(5);
 
-/// The store; a clone is the same.
+/// The store; clones share its state.
 #[derive(Clone, Default)]
 pub(crate) struct FakeStore(Arc<Mutex<World>>);
 
 #[derive(Default)]
 struct World {
-    /// How long an answer takes.
+    /// Latency of an answer.
     delay: Duration,
     is_away: bool,
     holders: BTreeMap<String, Held>,
-    /// Grants within the last minute and as long as they may be under way: when, what model, requests, tokens.
+    /// Grants of the last minute, and older ones that may still be in flight: time, model, requests, tokens.
     granted: VecDeque<(Instant, String, String, i64, i64)>,
     factor: Option<f64>,
     decreased: Option<Instant>,
@@ -55,9 +55,9 @@ struct Held {
 struct Account {
     budget: Money,
     valid: Duration,
-    /// Last request of each, what it has reserved, and what it may send.
+    /// For each holder, the last request, its reserved money, and its leave to send.
     holders: BTreeMap<String, (AccountRequest, Money, Money)>,
-    /// Holders who believe that they have reserved more than they have.
+    /// Holders that believe to have more reserved than they have.
     overtaken: BTreeSet<String>,
 }
 
@@ -93,12 +93,12 @@ impl FakeStore {
         self.locked().asked_about
     }
 
-    /// Slots held by anybody.
+    /// Slots held by all holders.
     pub(crate) fn slots(&self) -> u32 {
         self.locked().holders.values().flat_map(|held| held.slots.values()).sum()
     }
 
-    /// What the holders of an account have told: spent, maybe spent, reserved.
+    /// Totals over the holders of an account: spent, possibly spent, reserved.
     pub(crate) fn account(&self, account: &AccountId) -> (Money, Money, Money) {
         let world = self.locked();
         let holders = || world.accounts[account].holders.values();
@@ -109,12 +109,12 @@ impl FakeStore {
         )
     }
 
-    /// Money that the holders of an account may have under way.
+    /// Money that the holders of an account may have in flight.
     pub(crate) fn may_send(&self, account: &AccountId) -> Money {
         self.locked().accounts[account].holders.values().map(|(.., may_send)| *may_send).sum()
     }
 
-    /// Takes `holder` for dead: what it had reserved and not sent is free for others.
+    /// Takes `holder` for dead: its reservations that were not sent are released.
     pub(crate) fn take_for_dead(&self, account: &AccountId, holder: &str) {
         let mut world = self.locked();
         let account = world.accounts.get_mut(account).unwrap();
@@ -123,12 +123,12 @@ impl FakeStore {
         account.overtaken.insert(holder.to_owned());
     }
 
-    /// Fails the test if anybody has taken what it was not given.
+    /// Fails the test if any holder has used something that was not granted.
     pub(crate) fn assert_obeyed(&self) {
         assert_eq!(self.locked().violations, Vec::<String>::new());
     }
 
-    /// What an endpoint in a test is opened with: this store, and nothing of the machine.
+    /// Context for opening an endpoint in a test, with this store and nothing of the machine.
     pub(crate) fn context(&self, registry: &Registry, holder: &str) -> OpenContext<'static> {
         let metrics = Arc::new(CallMetrics::register(registry).unwrap());
         let store: Arc<dyn PermitStore> = Arc::new(self.clone());
@@ -187,7 +187,7 @@ impl World {
             if let Some(limit) = limits.concurrency {
                 free = free.min(part(f64::from(limit)) - i64::from(taken_of_model));
             }
-            // No more of anything than there are calls that could be sent with all of it: what is held in vain is lacking elsewhere.
+            // Grants no more of anything than the calls that could be sent with all of it, because unused grants are missing elsewhere.
             let mut calls = free.max(0).min(i64::from(party.waiting));
             let each = i64::try_from(party.waiting_tokens).unwrap() / i64::from(party.waiting.max(1)) + 1;
             let spent = |of: Option<&str>| {
@@ -216,7 +216,7 @@ impl World {
         PoolReply { grants, valid_ms: 1000, retry_ms: 100, factor }
     }
 
-    /// Corrections are of the newest grants of their holder.
+    /// Returns grants, the newest of the holder first.
     fn give_back(&mut self, holder: &str, model: &str, mut requests: i64, mut tokens: i64) {
         let of_holder = self.granted.iter_mut().rev().filter(|(_, whose, what, ..)| whose == holder && what == model);
         for (.., granted, granted_tokens) in of_holder {
@@ -255,7 +255,7 @@ impl World {
         let before = before.map_or(Money::ZERO, |told: AccountRequest| told.spent + told.maybe_spent);
         let spent_since = (request.spent + request.maybe_spent).0.checked_sub(before.0).unwrap();
         let had: Money = had.unwrap_or_default();
-        // It gets all that it believes to have again, or keeps what is left of it.
+        // A holder that believes to have all of it gets it again; others keep what is left.
         let is_overtaken = account.overtaken.contains(&holder) && request.in_flight > had;
         let in_flight = if is_overtaken { had } else { request.in_flight };
         if spent_since + in_flight.0 > had.0 {
@@ -328,7 +328,7 @@ impl FakeStore {
         act: impl FnOnce(&mut World) -> T + Send + 'a,
     ) -> BoxFuture<'a, Result<T, StoreError>> {
         async move {
-            // Half of the time passes on the way there, half on the way back.
+            // Half of the latency passes before the request is handled, half after.
             let half = self.locked().delay / 2;
             if !half.is_zero() {
                 sleep(half).await;

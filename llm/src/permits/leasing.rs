@@ -1,4 +1,4 @@
-//! The task of an endpoint that asks the store of permits: when something is due, and never more often.
+//! The task of an endpoint that asks the store of permits, whenever something is due and never more often.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,15 +13,15 @@ use super::Pool;
 use super::state::Due;
 use super::store::{PermitStore, StoreError};
 
-/// A store that has not answered after this does not answer.
+/// Time-out of a request to the store.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Time for the last word to the store when the endpoint is closed; afterwards its leases end by themselves.
+/// Time-out of the final flush when the endpoint is closed; afterwards its leases expire.
 const LAST_WORD: Duration = Duration::from_secs(3);
 
 pub(super) struct Leasing {
     pub(super) pool: Arc<Pool>,
     pub(super) store: Arc<dyn PermitStore>,
-    /// Written anew for each request but for who asks what pool.
+    /// Rewritten for each request, except for holder and pool.
     pub(super) request: PoolRequest,
     pub(super) rng: ChaCha8Rng,
     pub(super) closing: CancellationToken,
@@ -87,7 +87,7 @@ impl Leasing {
         }
     }
 
-    /// Gives everything back.
+    /// Returns all leases.
     async fn release(mut self) {
         let is_known = {
             let mut state = self.pool.locked();

@@ -1,10 +1,9 @@
-//! What may run at once: permits before calls.
+//! Permits: limits of concurrency and rate that every call waits for.
 //!
 //! Limits hold for the whole fleet: slots, requests and tokens are leased from the fleet's one [`store`], for all calls of this process
-//! that draw on a pool. A [`Governor`] hands them on: to a party's retried calls first, then in the order in which calls came. A slot that
-//! is freed goes to the next call of the same party without asking the store; what is not needed goes back with the next lease. Nothing
-//! is ever used beyond what the store is sure to know: neither what is void by time, nor, while a request to it is under way, what it may
-//! be taking back.
+//! that use a pool. A [`Governor`] distributes them: to a party's retried calls first, then in order of arrival. A slot that becomes free
+//! goes to the next call of the same party without asking the store; unneeded slots return with the next lease. Nothing is used that the
+//! store may not count: neither expired leases nor, while a request to the store is in flight, leases that it may be taking back.
 
 mod estimates;
 mod leasing;
@@ -35,35 +34,35 @@ use state::State;
 pub(crate) struct Governor {
     pool: Arc<Pool>,
     counts_tokens: bool,
-    /// No hold that an endpoint asks for is honoured beyond this.
+    /// Longest hold that an endpoint may ask for.
     hold_max: Duration,
-    /// Ends the task that asks the store; it gives back what is held.
+    /// Ends the task that asks the store, which then returns all leases.
     _closing: DropGuard,
 }
 
 #[derive(Debug)]
 struct Pool {
     state: Mutex<State>,
-    /// Something has become due earlier than the task that asks the store knows.
+    /// Wakes the task that asks the store earlier than planned.
     look: Notify,
     metrics: Arc<EndpointMetrics>,
 }
 
-/// Who asks for a permit, and for what.
+/// A request for a permit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ask<'a> {
     pub(crate) sweep: &'a SweepId,
     pub(crate) share: Share,
     pub(crate) model: &'a str,
-    /// Tokens that the call will take, as estimated.
+    /// Estimated tokens of the call.
     pub(crate) tokens: u64,
     pub(crate) line: Line,
 }
 
 impl Governor {
-    /// The permits of the endpoint of `spec`. Spawns the task that asks the store.
+    /// Opens the permits of the endpoint of `spec`. Spawns the task that asks the store.
     pub(crate) fn open(spec: &EndpointSpec, context: &OpenContext<'_>, metrics: Arc<EndpointMetrics>) -> Self {
-        /// An endpoint that is opened twice in one process is two holders: each tells the store everything that it holds.
+        /// An endpoint that is opened twice in one process is two holders, because each reports everything that it holds.
         static OPENED: AtomicU64 = AtomicU64::new(0);
         let number = OPENED.fetch_add(1, Ordering::Relaxed);
         let holder = WorkerId::new(format!("{}.{number}", context.holder)).unwrap_or_else(|_| context.holder.clone());
@@ -95,7 +94,8 @@ impl Governor {
         }
     }
 
-    /// Waits for leave to send one request, first come first served within a party. Leaving the line early loses nobody's turn.
+    /// Waits for the permit to send one request, in order of arrival within a party. A call that leaves the line early takes no turn from
+    /// others.
     pub(crate) async fn acquire(&self, ask: &Ask<'_>) -> Permit {
         let begun = Instant::now();
         let mut at_front = false;
@@ -108,7 +108,7 @@ impl Governor {
                 Err(waits) => waits,
             };
             let _waiting = self.pool.metrics.wait();
-            // Declared before the receiver, so that it is dropped after it: whoever stood behind gets its turn when this call leaves.
+            // Declared before the receiver so that it is dropped after it, and the call behind gets its turn when this one leaves.
             let _leaving = Leaving { pool: &self.pool, party };
             let receiver = receiver;
             if let Ok(permit) = receiver.await
@@ -117,12 +117,12 @@ impl Governor {
                 self.pool.metrics.waited(begun.elapsed());
                 return permit;
             }
-            // It took too long to come to it, and what was taken is void.
+            // The permit expired before it was received.
             at_front = true;
         }
     }
 
-    /// What a call is expected to take; nothing where nobody counts it.
+    /// Estimates the tokens of a call; zero if the endpoint does not limit tokens.
     pub(crate) fn estimate(&self, model: &str, prompt_bytes: u64, max_output: Option<u64>) -> Estimate {
         if !self.counts_tokens {
             return Estimate::default();
@@ -130,15 +130,15 @@ impl Governor {
         self.pool.locked().estimates.of(model, prompt_bytes, max_output)
     }
 
-    /// An answer took `usage`.
+    /// Learns from the usage of an answer.
     pub(crate) fn learn(&self, model: &str, prompt_bytes: u64, usage: &Usage) {
         if self.counts_tokens {
             self.pool.locked().estimates.learn(model, prompt_bytes, usage);
         }
     }
 
-    /// The endpoint refused a call for being one too many: the fleet is told. Until the guard is dropped, at the call's end, it counts
-    /// towards the refused calls that new ones wait for.
+    /// Reports to the fleet that the endpoint refused a call because of a rate limit. Until the guard is dropped, at the call's end, it
+    /// counts towards the refused calls that new ones wait for.
     pub(crate) fn refused(&self, ask: &Ask<'_>, reason: &str) -> Refused {
         let mut state = self.pool.locked();
         let party = state.party(ask.sweep, ask.model, ask.share);
@@ -149,18 +149,18 @@ impl Governor {
         Refused { pool: Arc::clone(&self.pool), party }
     }
 
-    /// As [`Governor::refused`], for a call that is counted already.
+    /// Like [`Governor::refused`], for a call that is counted already.
     pub(crate) fn refused_again(&self, reason: &str) {
         self.pool.locked().heard.refused(reason);
         self.pool.look.notify_one();
     }
 
-    /// The endpoint turned a call away, not for being one too many, and said when to come again.
+    /// Records that the endpoint turned a call away for another reason than a rate limit, and said when to retry.
     pub(crate) fn turned_away(&self) {
         self.pool.locked().heard.turned_away();
     }
 
-    /// The endpoint told a call to come again after `wait`. When it means all calls, none of the fleet is sent to it for so long.
+    /// Records that the endpoint told a call to retry after `wait`. If that applies to all calls, the fleet sends none for so long.
     pub(crate) fn told_to_wait(&self, wait: Duration, reason: &str) {
         if wait.is_zero() {
             return;
@@ -169,7 +169,7 @@ impl Governor {
         self.pool.look.notify_one();
     }
 
-    /// The endpoint asked to be left alone: no call of the fleet is sent to it for a while.
+    /// Holds all calls of the fleet, because the endpoint asked not to be called for a while.
     pub(crate) fn hold(&self, duration: Duration, reason: &str) {
         if duration.is_zero() {
             return;
@@ -185,7 +185,7 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A permit at once, or a place in the line.
+    /// Returns a permit at once, or a place in the line.
     fn take_or_wait(
         self: &Arc<Self>,
         ask: &Ask<'_>,
@@ -207,12 +207,12 @@ impl Pool {
         Err((receiver, party))
     }
 
-    /// Hands what is at hand to the calls of a party that wait.
+    /// Gives the available permits to the waiting calls of a party.
     fn hand_on(self: &Arc<Self>, party: u64) {
         loop {
             let next = self.locked().next(party, Instant::now());
             let Some((sender, taken)) = next else { return };
-            // Outside of the lock: a permit that nobody receives any more is dropped here, and that locks again.
+            // Sent outside of the lock, because a permit without a receiver is dropped here, which takes the lock again.
             drop(sender.send(Permit { pool: Arc::clone(self), taken: Some(taken), was_sent: false }));
         }
     }
@@ -223,7 +223,7 @@ impl Pool {
     }
 }
 
-/// Leave to send one request. What it holds goes back when it is dropped: all of it before the request was sent, its slot afterwards.
+/// Permission to send one request. Returned when dropped: all of it before the request was sent, only its slot afterwards.
 #[derive(Debug)]
 pub(crate) struct Permit {
     pool: Arc<Pool>,
@@ -236,20 +236,20 @@ impl Permit {
         self.taken.is_some_and(|taken| Instant::now() < taken.until)
     }
 
-    /// The request is sent now: its request and its tokens are used up. `false` if the permit has become void since it was given, as in a
-    /// process that was stopped for a while: then it must not be sent, because others may have got what it held.
+    /// Marks the request as sent, which uses up its request and its tokens. `false` if the permit has expired meanwhile, as in a process
+    /// that was stopped for a while: then it must not be sent, because others may hold the permit.
     #[must_use]
     pub(crate) fn sent(&mut self) -> bool {
         self.was_sent = self.is_valid();
         self.was_sent
     }
 
-    /// The call was answered and took `tokens`.
+    /// Ends an answered call that took `tokens`.
     pub(crate) fn answered(self, tokens: Option<u64>) {
         self.finish(tokens, true);
     }
 
-    /// The call failed and took `tokens`.
+    /// Ends a failed call that took `tokens`.
     pub(crate) fn failed(self, tokens: u64) {
         self.finish(Some(tokens), false);
     }
@@ -280,7 +280,7 @@ impl Drop for Permit {
     }
 }
 
-/// A call that waits; gone from its line when dropped.
+/// A waiting call, which is removed from its line when dropped.
 struct Leaving<'a> {
     pool: &'a Arc<Pool>,
     party: u64,
@@ -292,7 +292,7 @@ impl Drop for Leaving<'_> {
     }
 }
 
-/// A refused call; done when dropped.
+/// A refused call, which counts until dropped.
 #[derive(Debug)]
 pub(crate) struct Refused {
     pool: Arc<Pool>,

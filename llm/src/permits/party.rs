@@ -1,4 +1,4 @@
-//! One party of a pool in this process: a sweep's calls of one model, those in flight and those that wait, in order.
+//! One party of a pool in this process: a sweep's calls of one model, both those in flight and those waiting, in order.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,15 +9,15 @@ use tokio::time::Instant;
 
 use super::Permit;
 
-/// Refused calls that new ones never wait for, however small the endpoint's concurrency: a single refusal must not stop the rest.
+/// Refused calls that new ones never wait for, however small the endpoint's concurrency, so that a single refusal does not stop the rest.
 const REFUSED_MIN: u32 = 16;
 
-/// What limits the calls of a party besides slots.
+/// Limits of a party's calls besides slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Meters {
-    /// Requests are counted, by the minute or along with tokens: by those that were not sent the store knows which tokens were not used.
+    /// Requests are counted if they are limited, or if tokens are: from unsent requests the store learns which tokens were not used.
     pub(super) requests: bool,
-    /// Tokens are counted by the minute: at most so many.
+    /// Most tokens in a minute; `None` if they are not limited.
     pub(super) tokens: Option<u64>,
     /// Refused calls from which new ones wait.
     refused_max: u32,
@@ -30,37 +30,37 @@ impl Meters {
         Self {
             requests: limits.requests_per_minute.or(of_model.requests_per_minute).is_some() || tokens.is_some(),
             tokens,
-            // Half of the concurrency: accidental refusals are fewer.
+            // Half of the concurrency, which is more than the accidental refusals.
             refused_max: (limits.concurrency / 2).max(REFUSED_MIN),
         }
     }
 }
 
-/// A call that waits.
+/// A waiting call.
 #[derive(Debug)]
 pub(super) struct Waiter {
     pub(super) tokens: u64,
-    /// Where its permit goes; closed when the call does not wait any more.
+    /// Receives the permit; closed if the call does not wait any more.
     pub(super) sender: oneshot::Sender<Permit>,
 }
 
-/// In which of its party's two lines a call stands.
+/// The two lines in which calls of a party wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Line {
     /// A call that was tried before.
     Retried,
-    /// A new one.
+    /// A new call.
     New,
 }
 
-/// A slot, a request and tokens that were taken from what a party holds.
+/// A slot, a request and tokens that were taken from a party's lease.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Taken {
     pub(super) party: u64,
     pub(super) tokens: u64,
-    /// The lease they came from.
+    /// Number of the lease that they are from.
     pub(super) lease: u64,
-    /// When they are void.
+    /// Time at which they expire.
     pub(super) until: Instant,
 }
 
@@ -71,23 +71,23 @@ pub(super) struct Party {
     pub(super) model: Arc<str>,
     pub(super) share: Share,
     pub(super) meters: Meters,
-    /// Slots it may fill.
+    /// Slots that the party may fill.
     pub(super) slots: u32,
     pub(super) in_flight: u32,
-    /// Requests and tokens of the last lease that were not taken yet.
+    /// Requests of the last lease that were not taken yet.
     pub(super) requests: u32,
     pub(super) tokens: u64,
-    /// Most tokens that a call can be granted; none where they are not counted.
+    /// Most tokens that a call can be granted; `None` if they are not limited.
     tokens_max: u64,
-    /// Tokens taken in excess of the estimates since the last lease.
+    /// Tokens used beyond the estimates since the last lease.
     pub(super) correction: i64,
-    /// The store knows of it.
+    /// The store knows the party.
     pub(super) was_told: bool,
-    /// Calls tried before, which go before new ones: a new one would take the place of one that has waited.
+    /// Retried calls, which go before new ones: a new one would take the place of one that has waited.
     retried: VecDeque<Waiter>,
     new: VecDeque<Waiter>,
-    /// Calls that were refused and are not done yet, their back-off included. Beyond a bound no new one begins until all of these got
-    /// through: every session of the worker would otherwise come in, be refused, and use its tries up.
+    /// Refused calls that are not done yet, including those in back-off. Beyond a bound, no new call begins until all of these are done:
+    /// otherwise every session of the worker would start, be refused, and use its tries up.
     refused: u32,
     is_closed_to_new: bool,
 }
@@ -114,20 +114,20 @@ impl Party {
         }
     }
 
-    /// What a call of `tokens` has to be granted. An estimate beyond what a minute allows at present would wait for ever; what it takes
-    /// in excess is corrected afterwards.
+    /// Tokens that a call of `tokens` has to be granted. An estimate above a minute's limit would wait for ever, so it is cut; the excess
+    /// is corrected afterwards.
     pub(super) fn needed(&self, tokens: u64) -> u64 {
         tokens.min(self.tokens_max)
     }
 
-    /// Whether what is held lets a call of `tokens` begin.
+    /// `true` if the lease lets a call of `tokens` begin.
     pub(super) fn has_room(&self, tokens: u64, has_units: bool, has_slots: bool) -> bool {
         let has_request = !self.meters.requests || (has_units && self.requests > 0);
         let has_tokens = self.meters.tokens.is_none() || (has_units && self.tokens >= self.needed(tokens));
         has_slots && self.in_flight < self.slots && has_request && has_tokens
     }
 
-    /// Whether a call that comes now would stand in front of its line, and the line is open.
+    /// `true` if a new call would be first in its line, and the line is open.
     pub(super) fn is_first(&self, line: Line) -> bool {
         let nobody = |line: &VecDeque<Waiter>| line.iter().all(|waiter| waiter.sender.is_closed());
         match line {
@@ -144,7 +144,7 @@ impl Party {
         if at_front { queue.push_front(waiter) } else { queue.push_back(waiter) }
     }
 
-    /// The call that is next, if its line is open. Calls that do not wait any more are dropped on the way.
+    /// The next call, if its line is open. Removes calls that do not wait any more.
     pub(super) fn head(&mut self) -> Option<&Waiter> {
         for line in [&mut self.retried, &mut self.new] {
             while line.front().is_some_and(|waiter| waiter.sender.is_closed()) {
@@ -158,13 +158,13 @@ impl Party {
         }
     }
 
-    /// Takes out the call that [`Party::head`] shows.
+    /// Removes the call that [`Party::head`] returns.
     pub(super) fn pop(&mut self) -> Option<Waiter> {
         self.retried.pop_front().or_else(|| self.new.pop_front())
     }
 
-    /// Calls that wait and could begin, and their tokens: so many that what the store grants for one of them, the average, is enough for
-    /// the first. It could wait for ever otherwise, and those behind it with it.
+    /// Number of waiting calls that could begin, and their tokens, such that the store's average grant for one of them is enough for the
+    /// first. Otherwise the first could wait for ever, and those behind it too.
     pub(super) fn waiting(&mut self) -> (u32, u64) {
         self.retried.retain(|waiter| !waiter.sender.is_closed());
         self.new.retain(|waiter| !waiter.sender.is_closed());
@@ -175,7 +175,7 @@ impl Party {
         (count, tokens.max(self.needed(first).saturating_mul(u64::from(count))))
     }
 
-    /// Fills a slot and takes a request and the tokens of a call; returns how many.
+    /// Takes a slot, a request and the tokens of a call; returns the tokens taken.
     pub(super) fn take(&mut self, tokens: u64) -> u64 {
         let tokens = self.needed(tokens);
         self.in_flight += 1;
@@ -184,7 +184,7 @@ impl Party {
         tokens
     }
 
-    /// Takes over what the store grants while it uses `factor` of its limits. Grants of what is not limited are ignored.
+    /// Applies a grant of the store, which uses `factor` of its limits. Grants of what is not limited are ignored.
     pub(super) fn grant(&mut self, grant: &Grant, factor: f64) {
         self.slots = grant.slots;
         self.requests = if self.meters.requests { grant.requests } else { 0 };
@@ -192,7 +192,7 @@ impl Party {
         self.tokens_max = self.meters.tokens.map_or(0, |limit| (limit as f64 * factor.clamp(0.0, 1.0)).max(1.0) as u64);
     }
 
-    /// A call was refused. While the endpoint takes most calls, those refused are no sign that new ones have no chance.
+    /// Counts a refused call. If the endpoint accepts most calls, refusals do not hold back new ones.
     pub(super) fn refuse(&mut self, is_mostly_refused: bool) {
         self.refused += 1;
         self.is_closed_to_new |= is_mostly_refused && self.refused >= self.meters.refused_max;
@@ -203,12 +203,12 @@ impl Party {
         self.is_closed_to_new &= self.refused > 0;
     }
 
-    /// Whether there is anything to tell the store about it.
+    /// `true` if there is nothing to report to the store about it.
     pub(super) fn is_idle(&mut self) -> bool {
         self.in_flight == 0 && self.correction == 0 && self.requests == 0 && self.tokens == 0 && self.head().is_none()
     }
 
-    /// Whether nobody needs it any more.
+    /// `true` if the party can be removed.
     pub(super) fn is_over(&mut self) -> bool {
         self.refused == 0 && self.is_idle() && self.new.is_empty()
     }

@@ -1,28 +1,28 @@
-//! What the endpoint says to this process, for this process and for the fleet.
+//! Signals of the endpoint to this process, which also go to the fleet.
 
 use std::time::Duration;
 
 use regatta_proto::Signals;
 use tokio::time::Instant;
 
-/// The store hears of refusals and holds no more often than this: it takes those of some seconds for one burst.
+/// Shortest time between two reports of refusals or holds; the store counts those of some seconds as one burst.
 const TELL_GAP: Duration = Duration::from_millis(250);
-/// Shorter holds are over before the fleet has heard of them.
+/// Shortest hold that is reported; a shorter one is over before the fleet has heard of it.
 const HOLD_TOLD_MIN: Duration = Duration::from_secs(1);
-/// Longest word of an endpoint that is told to the store, in characters.
+/// Longest reason that is reported to the store, in characters.
 const REASON_MAX: usize = 120;
 
-/// Shortest wait that concerns all calls: an endpoint that asks for it means the window of a limit.
+/// Shortest wait that applies to all calls, because it indicates the window of a limit.
 const LONG_WAIT: Duration = Duration::from_secs(5);
-/// So many of the last calls tell whether an endpoint refuses most of what comes.
+/// Number of recent calls that decide whether an endpoint refuses most of them.
 const RECENT: u32 = 16;
 
-/// Which of the last calls were refused.
+/// The results of recent calls.
 #[derive(Debug, Default)]
 struct Recent {
-    /// The newest is the lowest bit; one means refused.
+    /// One bit for each call, the newest lowest; 1 means refused.
     refused: u16,
-    /// Calls heard of, at most [`RECENT`].
+    /// Number of calls recorded, at most [`RECENT`].
     calls: u32,
 }
 
@@ -39,16 +39,16 @@ impl Recent {
     }
 }
 
-/// What was heard of the endpoint.
+/// Signals received from the endpoint.
 #[derive(Debug, Default)]
 pub(super) struct Heard {
-    /// What the store does not know yet.
+    /// Signals that have not been reported to the store.
     untold: Signals,
-    /// The endpoint asked to be left alone until here, and the store does not know it yet.
+    /// End of a hold that has not been reported to the store.
     hold_untold: Option<Instant>,
-    /// The endpoint asked to be left alone until here.
+    /// End of the hold that the endpoint asked for.
     held_until: Option<Instant>,
-    /// When the store last heard of a refusal or a hold.
+    /// Time of the last report of a refusal or a hold.
     told: Option<Instant>,
     recent: Recent,
 }
@@ -59,32 +59,32 @@ impl Heard {
         self.recent.push(false);
     }
 
-    /// The endpoint turned a call away for a reason that is not its number, and said when to come again.
+    /// Records that the endpoint turned a call away for another reason than a rate limit, and said when to retry.
     pub(super) const fn turned_away(&mut self) {
         self.recent.push(true);
     }
 
-    /// `true` if half of the last calls, or more, were refused or turned away.
+    /// `true` if at least half of the recent calls were refused or turned away.
     pub(super) const fn is_mostly_refused(&self) -> bool {
         self.recent.are_mostly_refused()
     }
 
-    /// The endpoint refused a call for being one too many.
+    /// Records that the endpoint refused a call because of a rate limit.
     pub(super) fn refused(&mut self, reason: &str) {
         self.untold.refused = self.untold.refused.saturating_add(1);
         self.untold.reason = reason.chars().take(REASON_MAX).collect();
         self.recent.push(true);
     }
 
-    /// A call was told to come again after `wait`. A short wait concerns that call alone while the endpoint answers most others: one that
-    /// refuses a call in ten, whatever comes, would otherwise be left alone nearly always.
+    /// Records that a call was told to retry after `wait`. A short wait applies to that call alone while the endpoint answers most others;
+    /// otherwise an endpoint that refuses a tenth of all calls would be held nearly always.
     pub(super) fn told_to_wait(&mut self, wait: Duration, reason: &str, now: Instant) {
         if wait >= LONG_WAIT || self.is_mostly_refused() {
             self.hold(now + wait, reason, now);
         }
     }
 
-    /// The endpoint asked to be left alone until `until`.
+    /// Records that the endpoint asked not to be called until `until`.
     pub(super) fn hold(&mut self, until: Instant, reason: &str, now: Instant) {
         if self.held_until.is_some_and(|held| until <= held) {
             return;
@@ -96,18 +96,18 @@ impl Heard {
         }
     }
 
-    /// Until when no call may begin, if not now.
+    /// End of the hold; `None` if calls may begin now.
     pub(super) fn held_until(&self, now: Instant) -> Option<Instant> {
         self.held_until.filter(|until| now < *until)
     }
 
-    /// When the store should hear of it, which is not to be asked before `soonest`.
+    /// Time at which the store should be told, not before `soonest`.
     pub(super) fn due(&self, soonest: Instant) -> Option<Instant> {
         let is_urgent = self.untold.refused > 0 || self.hold_untold.is_some();
         is_urgent.then(|| self.told.map_or(soonest, |told| soonest.max(told + TELL_GAP)))
     }
 
-    /// Tells the store.
+    /// Takes the signals to report to the store.
     pub(super) fn tell(&mut self, now: Instant) -> Signals {
         let mut signals = std::mem::take(&mut self.untold);
         let hold = self.hold_untold.take().map(|until| until.saturating_duration_since(now));
@@ -118,7 +118,8 @@ impl Heard {
         signals
     }
 
-    /// The store may not have heard what it was told: what slows the fleet down must not get lost.
+    /// Queues signals for another report, because the store may not have received them, and those that slow the fleet down must not get
+    /// lost.
     pub(super) fn tell_again(&mut self, signals: &Signals, told: Instant) {
         self.untold.refused = self.untold.refused.saturating_add(signals.refused);
         if let Some(hold) = signals.hold_ms {

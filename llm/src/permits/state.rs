@@ -1,4 +1,5 @@
-//! What this process holds of a pool, and who waits for it. Pure but for the channels of those who wait: time is given.
+//! The leases that this process holds of a pool, and the calls that wait for them. Pure but for the channels of the waiting calls: time is
+//! a parameter.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,15 +13,15 @@ use super::party::{Line, Meters, Party, Taken, Waiter};
 use super::signals::Heard;
 use tokio::sync::oneshot;
 
-/// The store is never asked more often than this, for calls that come in one moment.
+/// Shortest time between two requests to the store, for calls that arrive at the same moment.
 const ASK_GAP: Duration = Duration::from_millis(5);
-/// The store is asked again after this at the latest, whatever it said: another model may have room.
+/// Longest time between two requests while calls wait, whatever the store said, because another model may have room.
 const ASK_GAP_MAX: Duration = Duration::from_secs(1);
-/// Slots are renewed after this many times the validity of requests and tokens, and void after the second number of times: the store's
-/// word, in [`PoolReply::valid_ms`].
+/// Slots are renewed after this many times the validity of requests and tokens, and expire after `SLOTS_VALID` times it, as
+/// [`PoolReply::valid_ms`] defines.
 const RENEW_AFTER: u32 = 3;
 const SLOTS_VALID: u32 = 10;
-/// Longest wait before a store that does not answer is asked again.
+/// Longest pause before a store that does not answer is asked again.
 const BACK_OFF_MAX: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
@@ -30,34 +31,34 @@ pub(super) struct State {
     pub(super) estimates: Estimates,
     parties: Vec<Party>,
     party_next: u64,
-    /// Number of the last lease; what was taken from an earlier one cannot be given back.
+    /// Number of the last lease; what was taken from an earlier one cannot be returned.
     lease: u64,
-    /// When the last request was sent; none before the first.
+    /// Time of the last request; `None` before the first.
     sent: Option<Instant>,
-    /// Requests and tokens are void from here on.
+    /// Expiry of requests and tokens.
     units_until: Instant,
-    /// Slots are.
+    /// Expiry of slots.
     slots_until: Instant,
     valid: Duration,
-    /// When to ask again for what was not granted.
+    /// Time at which to ask again for permits that were not granted.
     ask_again: Instant,
-    /// Requests in a row that the store did not answer.
+    /// Consecutive requests that the store did not answer.
     unanswered: u32,
     pub(super) heard: Heard,
-    /// When the task that asks the store will look again by itself.
+    /// Next time at which the task that asks the store checks the state by itself.
     looks_at: Option<Instant>,
 }
 
-/// What the task that asks the store has to do next.
+/// The next step of the task that asks the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Due {
     /// Ask the store.
     Ask,
-    /// Look again then, or when told.
+    /// Check again at this time, or when notified.
     Look(Option<Instant>),
 }
 
-/// What a request told, in the order of its parties.
+/// The parties of a request to the store, in its order.
 #[derive(Debug)]
 pub(super) struct Asked {
     parties: Vec<u64>,
@@ -84,8 +85,8 @@ impl State {
         }
     }
 
-    /// The party of a sweep's calls of a model; a new one where there is none. Models without limits of their own are one party: what one
-    /// of them frees, a conversation's next call of another takes at once, without asking the store.
+    /// The party of a sweep's calls of a model, which is created if there is none. Models without limits of their own share one party, so
+    /// that a slot which one of them frees can go to a conversation's next call of another without asking the store.
     pub(super) fn party(&mut self, sweep: &SweepId, model: &str, share: Share) -> u64 {
         let model = if self.model_limits.contains_key(model) { model } else { "" };
         if let Some(party) = self.parties.iter_mut().find(|party| party.sweep == *sweep && *party.model == *model) {
@@ -110,7 +111,7 @@ impl State {
         self.heard.held_until(now).is_some()
     }
 
-    /// A slot, a request and `tokens` for a call that comes now, when it is its turn and they are at hand.
+    /// Takes a slot, a request and `tokens` for a new call, if it is the call's turn and the lease has them.
     pub(super) fn take_at_once(
         &mut self,
         party: u64,
@@ -140,7 +141,7 @@ impl State {
         }
     }
 
-    /// The next call of a party that can begin, with what it takes.
+    /// The next call of a party that can begin, with the permits that it takes.
     pub(super) fn next(&mut self, party: u64, now: Instant) -> Option<(oneshot::Sender<Permit>, Taken)> {
         let (held, has_units, has_slots) = (self.is_held(now), now < self.units_until, now < self.slots_until);
         if held {
@@ -155,7 +156,7 @@ impl State {
         Some((waiter.sender, self.take(party, tokens)?))
     }
 
-    /// A call that was sent is over and took `tokens`.
+    /// Ends a call that was sent and took `tokens`.
     pub(super) fn finish(&mut self, taken: &Taken, tokens: u64) {
         let Some(party) = self.find(taken.party) else { return };
         party.in_flight = party.in_flight.saturating_sub(1);
@@ -164,7 +165,7 @@ impl State {
         }
     }
 
-    /// What was taken was not used.
+    /// Returns permits that were not used.
     pub(super) fn give_back(&mut self, taken: &Taken) {
         let is_of_this_lease = taken.lease == self.lease;
         let Some(party) = self.find(taken.party) else { return };
@@ -173,12 +174,12 @@ impl State {
             party.requests += u32::from(party.meters.requests);
             party.tokens += taken.tokens;
         } else {
-            // The store counts that request as sent; its tokens it lets be corrected.
+            // The store counts the request as sent, but lets its tokens be corrected.
             party.correction = party.correction.saturating_sub(i64::try_from(taken.tokens).unwrap_or(i64::MAX));
         }
     }
 
-    /// A refused call counts towards those that new ones wait for, until it is done.
+    /// Counts a refused call, which new ones wait for until it is done.
     pub(super) fn count_refused(&mut self, party: u64, is_done: bool) {
         let is_mostly_refused = self.heard.is_mostly_refused();
         if let Some(party) = self.find(party) {
@@ -186,7 +187,7 @@ impl State {
         }
     }
 
-    /// What the task that asks the store has to do.
+    /// The next step of the task that asks the store.
     pub(super) fn look(&mut self, now: Instant) -> Due {
         let due = self.due(now);
         self.looks_at = match due {
@@ -196,7 +197,7 @@ impl State {
         due
     }
 
-    /// Whether a call of `party` that came to wait makes something due before the task looks again by itself.
+    /// `true` if a call of `party` that begins to wait makes something due before the task's next check.
     pub(super) fn is_due_earlier(&mut self, party: u64, now: Instant) -> bool {
         if self.is_held(now) {
             return false;
@@ -207,7 +208,7 @@ impl State {
         party.head().is_some() && looks_at.is_none_or(|looks_at| at < looks_at)
     }
 
-    /// When the store may be asked next at the earliest.
+    /// Earliest time of the next request to the store.
     fn soonest(&self, now: Instant) -> Instant {
         match self.sent {
             _ if self.unanswered > 0 => self.ask_again,
@@ -239,8 +240,8 @@ impl State {
         }
     }
 
-    /// Writes what there is to tell into `request`. From here on nothing is used beyond what was told, until the answer is there: the store
-    /// may take everything else back.
+    /// Writes the state into `request`. Until the answer arrives, nothing is used beyond the state that was reported, because the store may
+    /// take everything else back.
     pub(super) fn tell(&mut self, request: &mut PoolRequest, now: Instant) -> Asked {
         self.lease += 1;
         self.sent = Some(now);
@@ -271,8 +272,8 @@ impl State {
         asked
     }
 
-    /// Takes over what the store grants. `jitter` is a number of 0..1: not all workers shall ask again in one moment. Returns whether the
-    /// store had been away.
+    /// Applies the store's grants. `jitter`, 0 to 1, keeps workers from asking again at the same moment. Returns `true` if the store had
+    /// been away.
     pub(super) fn granted(&mut self, asked: &Asked, request: &PoolRequest, reply: &PoolReply, jitter: f64) -> bool {
         let sent = asked.sent;
         let was_away = std::mem::take(&mut self.unanswered) > 0;
@@ -290,7 +291,7 @@ impl State {
         let retry = Duration::from_millis(reply.retry_ms);
         let wait = match (lacks_units, lacks_slots) {
             (true, _) => retry,
-            // Others hold the slots and give them up when they renew, not earlier.
+            // Other holders have the slots, and return them when they renew, not earlier.
             (false, true) => retry.max(self.valid / 2),
             (false, false) => Duration::ZERO,
         };
@@ -298,8 +299,8 @@ impl State {
         was_away
     }
 
-    /// The store did not answer, and may or may not have done what it was asked. So what was given back stays given back, and what
-    /// must not get lost is told again. Returns whether it is the first time in a row.
+    /// Records that the store did not answer, though it may have handled the request. So returned permits stay returned, and signals that
+    /// must not get lost are reported again. Returns `true` for the first failure in a row.
     pub(super) fn unanswered(&mut self, asked: &Asked, request: &PoolRequest, now: Instant, jitter: f64) -> bool {
         self.unanswered = self.unanswered.saturating_add(1);
         let back_off = Duration::from_millis(50 << self.unanswered.min(10)).min(BACK_OFF_MAX);
@@ -313,13 +314,13 @@ impl State {
         self.unanswered == 1
     }
 
-    /// Calls in flight of all parties.
+    /// Calls in flight, of all parties.
     #[cfg(test)]
     pub(super) fn in_flight(&self) -> u32 {
         self.parties.iter().map(|party| party.in_flight).sum()
     }
 
-    /// Whether the store believes that something is held here.
+    /// `true` if the store may count anything as held by this process.
     pub(super) fn is_known(&self) -> bool {
         self.parties.iter().any(|party| party.was_told || party.in_flight > 0)
     }

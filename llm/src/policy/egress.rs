@@ -1,5 +1,5 @@
-//! Which addresses may be reached. They are checked where names become addresses, so a name that resolves to something else the second time
-//! gains nothing.
+//! Rules about addresses that may be reached. They are checked after name resolution, so a name that resolves to another address the second
+//! time cannot bypass them.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -10,7 +10,7 @@ use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use serde::Deserialize;
 
-/// An address with the number of its leading bits that count.
+/// An address with the length of its network prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Network {
@@ -53,21 +53,21 @@ impl Network {
 pub struct EgressRules {
     /// Private networks that may be reached.
     pub private: Vec<Network>,
-    /// Every private address may be reached.
+    /// Allows all private addresses.
     pub allows_private: bool,
 }
 
-/// Addresses at which clouds tell a machine its credentials, besides link-local ones: Alibaba's, and AWS's and Oracle's over IPv6.
+/// Addresses at which clouds serve a machine its credentials, besides link-local ones: Alibaba's, and AWS's and Oracle's over IPv6.
 const METADATA: [&str; 3] = ["100.100.100.200", "fd00:ec2::254", "fd00:c1::a9fe:a9fe"];
 
 impl EgressRules {
-    /// Everything but the addresses that no endpoint ever has.
+    /// Allows all addresses except those that no endpoint has.
     #[must_use]
     pub const fn open() -> Self {
         Self { private: Vec::new(), allows_private: true }
     }
 
-    /// Why `address` is not to be reached, if it is not.
+    /// The reason why `address` must not be reached; `None` if it may be.
     #[must_use]
     pub fn refusal(&self, address: IpAddr) -> Option<&'static str> {
         let address = plain(address);
@@ -87,15 +87,15 @@ impl EgressRules {
         None
     }
 
-    /// Refuses an address that `url` itself names; names are checked when they are resolved.
+    /// Refuses a forbidden address in `url` itself; names are checked when they are resolved.
     ///
     /// # Errors
-    /// With the reason.
+    /// The reason.
     pub fn check_url(&self, url: &Url) -> Result<(), String> {
         let host = url.host_str().ok_or("the address names no host")?.trim_matches(['[', ']']);
         let address = match host.parse::<IpAddr>() {
             Ok(address) => address,
-            // Resolved alike everywhere, and by some libraries without asking anybody.
+            // Resolved to loopback everywhere, by some libraries without a resolver.
             Err(_) if host == "localhost" || host.ends_with(".localhost") => IpAddr::V4(Ipv4Addr::LOCALHOST),
             Err(_) => return Ok(()),
         };
@@ -103,11 +103,11 @@ impl EgressRules {
     }
 }
 
-/// An IPv4 address that is written as one of IPv6, as itself.
+/// Unwraps an IPv4 address that is written as an IPv6 address.
 fn plain(address: IpAddr) -> IpAddr {
     let IpAddr::V6(six) = address.to_canonical() else { return address.to_canonical() };
     let segments = six.segments();
-    // What NAT64 (64:ff9b::/96) and 6to4 (2002::/16) carry inside reaches the IPv4 address.
+    // NAT64 (64:ff9b::/96) and 6to4 (2002::/16) addresses lead to the IPv4 address inside.
     let inside = match segments {
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => Some((high, low)),
         [0x2002, high, low, ..] => Some((high, low)),
@@ -141,7 +141,7 @@ fn is_private(address: IpAddr) -> bool {
     }
 }
 
-/// Resolves names as the machine does, and keeps the addresses that may be reached.
+/// Resolves names like the machine, and keeps the addresses that may be reached.
 #[derive(Debug, Clone)]
 pub(crate) struct AllowedAddresses(pub(crate) Arc<EgressRules>);
 
@@ -158,7 +158,7 @@ impl Resolve for AllowedAddresses {
     }
 }
 
-/// Addresses of `found` that may be reached. One that may not be refuses the name as a whole: an honest one has none of them.
+/// The addresses of `found`, if all of them may be reached. A single forbidden one refuses the name, because no honest name has such.
 fn allowed(rules: &EgressRules, host: &str, found: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, String> {
     match found.iter().find_map(|address| Some((address.ip(), rules.refusal(address.ip())?))) {
         Some((address, why)) => Err(format!("{host} resolves to {address}, {why}")),

@@ -1,4 +1,4 @@
-//! Which origins may see a key.
+//! Rules about the origins that may see a key.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,7 +19,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// The origin of `url`; `None` where it has no host, or a scheme that is neither http nor https.
+    /// The origin of `url`; `None` if it has no host, or a scheme other than http and https.
     pub(crate) fn of(url: &Url) -> Option<Self> {
         let is_web = matches!(url.scheme(), "http" | "https");
         let (host, port) = (url.host_str().filter(|_| is_web)?, url.port_or_known_default()?);
@@ -31,7 +31,7 @@ impl Origin {
     }
 }
 
-/// `true` for this machine's own loopback.
+/// `true` for the loopback interface of this machine.
 pub(crate) fn is_loopback_host(host: &str) -> bool {
     let host = host.trim_matches(['[', ']']);
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback())
@@ -65,28 +65,28 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Where the key of one variable may go.
+/// The origins that the key of one variable may go to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct KeyRule {
-    /// Origins that may see it, besides its provider's own.
+    /// Origins that may see the key, besides its provider's own.
     pub origins: Vec<Origin>,
-    /// It may also be sent without TLS, beyond this machine's loopback.
+    /// The key may also be sent without TLS, beyond loopback.
     pub plain_http: bool,
 }
 
-/// Why a key is not sent.
+/// Reason why a key is not sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Withheld {
-    /// No rule lets this origin see it.
+    /// No rule allows the key at this origin.
     Unbound,
-    /// Everybody on the way could read it.
+    /// The connection is not encrypted.
     InTheClear,
 }
 
 impl OutboundPolicy {
-    /// `true` if the key of `variable` may go to `origin`. `of_environment` says that the address is the one that the environment of the key
-    /// itself names for its provider: who set the one set the other.
+    /// Checks that the key of `variable` may go to `origin`. `of_environment` is `true` if the address comes from the variable that the
+    /// environment of the key names for its provider, because the same person set both.
     pub(crate) fn check_key(&self, variable: &str, origin: &Origin, of_environment: bool) -> Result<(), Withheld> {
         if of_environment {
             return Ok(());
@@ -104,7 +104,7 @@ impl OutboundPolicy {
     }
 }
 
-/// Origins that the usual variables belong to, whatever a policy says.
+/// Origins that the usual variables belong to, whatever the policy says.
 const PROVIDERS: [(&str, &str); 4] = [
     ("OPENAI_API_KEY", "https://api.openai.com"),
     ("ANTHROPIC_API_KEY", "https://api.anthropic.com"),

@@ -1,6 +1,6 @@
-//! What two sources of prices say differently.
+//! Compares two sources of prices.
 //!
-//! Only what both state is compared: a figure that one of them leaves out is counted, not called a disagreement.
+//! Only figures that both sources have are compared: a figure that one of them leaves out is counted, but is no disagreement.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,50 +13,50 @@ use super::import::{Import, in_force};
 use super::sheet::{Figure, Figures, Sheet};
 use super::{DatedPrice, without_snapshot_date};
 
-/// Figures further apart than this part of the larger one disagree.
+/// Largest relative difference, of the larger figure, at which two figures agree.
 const TOLERANCE: f64 = 0.01;
 
-/// One figure that two sources state differently.
+/// A figure for which two sources have different values.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Disagreement {
     /// The model, by the name it has in a table.
     pub model: String,
-    /// Which of its prices: `standard` or a variant, and for which prompts and times when not for all.
+    /// The price that has it: `standard` or a variant, with prompt lengths and times if it does not hold for all.
     pub price: String,
     /// The meter, by the name of its field in a price.
     pub meter: &'static str,
-    /// What LiteLLM says, in dollars per million tokens.
+    /// LiteLLM's value, in dollars per million tokens.
     pub litellm: f64,
-    /// What genai-prices says, in dollars per million tokens.
+    /// The value of genai-prices, in dollars per million tokens.
     pub genai_prices: f64,
-    /// How far they are apart, in per cent of the larger one.
+    /// Difference in per cent of the larger value.
     pub percent: f64,
 }
 
-/// Two imports beside each other, as of one day.
+/// The comparison of two imports, for one day.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CrossCheck {
     /// The day.
     pub on: Date,
-    /// Models that both know.
+    /// Models that both sources have.
     pub compared: usize,
-    /// Figures that both state.
+    /// Figures that both sources have.
     pub figures: usize,
-    /// Models that only LiteLLM knows.
+    /// Models that only LiteLLM has.
     pub only_litellm: Vec<String>,
-    /// Models that only genai-prices knows.
+    /// Models that only genai-prices has.
     pub only_genai_prices: Vec<String>,
-    /// Figures of models known to both that only one of them states, by meter and variant, with the models.
+    /// Figures that only one source has, of models that both have: the models by meter and variant.
     pub stated_by_one: BTreeMap<String, Vec<String>>,
-    /// What they say differently.
+    /// Figures with different values.
     pub disagreements: Vec<Disagreement>,
-    /// What both state and agree on: models whose standard price has no disagreement, with the variants that have none either.
+    /// Prices that both sources agree on: models whose standard price has no disagreement, with the variants that have none either.
     #[serde(skip)]
     agreed: BTreeMap<String, Vec<DatedPrice>>,
 }
 
 impl CrossCheck {
-    /// Compares what two imports say of the day `on`.
+    /// Compares the prices of two imports on the day `on`.
     #[must_use]
     pub fn of(litellm: &Import, genai_prices: &Import, on: Date) -> Self {
         let mut check = Self {
@@ -86,8 +86,8 @@ impl CrossCheck {
         check
     }
 
-    /// The models of a table of what both state and agree on. Prices from a later day are in it even when only one announces them, because
-    /// from that day on nobody can be said to agree on the price of today.
+    /// A table of the models whose prices both sources agree on. It includes prices from a later day even if only one source announces
+    /// them, because from that day on today's price cannot be agreed on any more.
     #[must_use]
     pub const fn agreed(&self) -> &BTreeMap<String, Vec<DatedPrice>> {
         &self.agreed
@@ -123,7 +123,7 @@ impl CrossCheck {
                 sheet.variants.insert(name.clone(), both(one, other));
             }
         }
-        // A figure that one of them alone states is not agreed on, and would cost nothing if it were left out.
+        // A figure of only one source is not agreed on, and leaving it out would make it free.
         let generates = |sheet: &Sheet| sheet.standard.by_meter.contains_key(&Meter::Output);
         let is_complete = generates(one) == generates(other) && one.standard.per_request == other.standard.per_request;
         if let Some(price) = sheet.price().filter(|_| standard_agrees && is_complete) {
@@ -167,7 +167,7 @@ impl CrossCheck {
                     genai_prices,
                     percent: 100.0 * apart / litellm.max(genai_prices),
                 };
-                // The same difference at several times of the week is one.
+                // The same difference at several times of the week counts once.
                 let is_known = |known: &Disagreement| {
                     known.model == model
                         && known.meter == meter.field()
@@ -182,12 +182,12 @@ impl CrossCheck {
     }
 }
 
-/// The sheets of `model`, or of the model that it is a snapshot of.
+/// The sheets of `model`, or of the model without the date of a snapshot.
 fn find<'a>(import: &'a Import, model: &str) -> Option<(&'a String, &'a Vec<Sheet>)> {
     import.sheets.get_key_value(model).or_else(|| import.sheets.get_key_value(without_snapshot_date(model)?))
 }
 
-/// Moments of a week between which nothing changes in either sheet; `None` when nothing changes at all.
+/// Moments of a week between which neither sheet changes; `None` stands for a week without changes.
 fn moments(one: &Sheet, other: &Sheet) -> Vec<Option<DateTime>> {
     let windows = || one.windows.iter().chain(&other.windows).map(|(hours, _)| hours);
     if windows().next().is_none() {
@@ -195,7 +195,7 @@ fn moments(one: &Sheet, other: &Sheet) -> Vec<Option<DateTime>> {
     }
     let midnight = jiff::civil::Time::midnight();
     let times: BTreeSet<_> = windows().flat_map(|hours| [hours.from, hours.to]).chain([midnight]).collect();
-    // Any Monday does.
+    // The date does not matter as long as it is a Monday.
     let monday = jiff::civil::date(2026, 1, 5);
     (0..7)
         .filter_map(|day| monday.checked_add(day.days()).ok())
@@ -203,7 +203,7 @@ fn moments(one: &Sheet, other: &Sheet) -> Vec<Option<DateTime>> {
         .collect()
 }
 
-/// The figures that both state, in the first one's words: they differ by less than the tolerance.
+/// The figures that both have, with the values of the first, which differ by less than the tolerance.
 fn both(one: &Figures, other: &Figures) -> Figures {
     let common = |meter: &Meter, figure: &Figure| other.by_meter.contains_key(meter).then(|| (*meter, figure.clone()));
     Figures {
@@ -212,7 +212,7 @@ fn both(one: &Figures, other: &Figures) -> Figures {
     }
 }
 
-/// The first one's windows. They are only used where the second one says the same at every moment.
+/// The windows of the first sheet. They are used only if the second sheet agrees at every moment.
 fn common_windows(one: &Sheet, other: &Sheet) -> Vec<(PriceWindow, Figures)> {
     let in_both = |figures: &Figures| both(figures, &other.standard);
     one.windows

@@ -1,4 +1,4 @@
-//! A price and the day it holds from, as files have them: one price, or a list of prices with days.
+//! A price with the day from which it holds, in files: one price, or a list of prices with days.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,19 +9,19 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What a model costs from some day on.
+/// The price of a model from some day on.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DatedPrice {
-    /// The first day, UTC; since ever when absent.
+    /// The first day, in UTC; without it, the price has no beginning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Date>,
-    /// What it costs.
+    /// The price from that day on.
     pub price: Price,
 }
 
 /// Prices by model: `MODEL: PRICE`, or `MODEL: [{price: PRICE}, {from: DAY, price: PRICE}]`. A model that is listed twice is an error,
-/// because one of the two would win silently.
+/// because one of the two would silently win.
 pub(super) mod by_model {
     use super::*;
 
@@ -72,7 +72,7 @@ pub(super) mod by_model {
 
     struct Prices(Vec<DatedPrice>);
 
-    // Written by hand because an untagged enum would lose the line of an error inside it.
+    // Written by hand, because an untagged enum would lose the line of an error inside it.
     impl<'de> Deserialize<'de> for Prices {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
             deserializer.deserialize_any(PricesVisitor)

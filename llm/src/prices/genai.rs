@@ -1,5 +1,5 @@
-//! pydantic's genai-prices: a list of providers with their models, figures in dollars per million tokens, some with tiers; prices may be a
-//! list with days and times of day, of which the last one that holds counts, and variants override single figures.
+//! pydantic's genai-prices: a list of providers with their models, with figures in dollars per million tokens, some with tiers. A price may
+//! be a list with days and times of day, of which the last one in force counts, and variants override single figures.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,9 +14,9 @@ use super::provider::{canonical, name_in_table};
 use super::sheet::{Figure, Figures, Sheet};
 
 const SOURCE: &str = "genai-prices";
-/// Dollars per thousand requests to dollars per request.
+/// Power of ten from dollars per thousand requests to dollars per request.
 const PER_REQUEST: i32 = -3;
-/// Providers that sell embeddings only, so that a missing price of generated tokens says nothing.
+/// Providers that sell only embeddings, so that a missing price of generated tokens is no gap.
 const EMBEDDING_PROVIDERS: [&str; 1] = ["voyage"];
 
 pub(super) fn import(json: &[u8]) -> Result<Import, ImportError> {
@@ -53,21 +53,21 @@ pub(super) fn import(json: &[u8]) -> Result<Import, ImportError> {
             import.sheets.insert(name_in_table(provider, name), sheets);
         }
     }
-    // A model's own name goes before what another one may also be called.
+    // A model's own name takes precedence over an alias of another model.
     for (alias, sheets) in aliases {
         import.sheets.entry(alias).or_insert(sheets);
     }
     Ok(import.without_needless_snapshots())
 }
 
-/// The names that a rule says are the model's: `{"equals": …}`, alone or as one of several alternatives.
+/// Names in a matching rule: `{"equals": …}`, alone or as one of several alternatives.
 fn equal_names(rule: &Value) -> Vec<&str> {
     let own = rule.get("equals").and_then(Value::as_str);
     let any = rule.get("or").and_then(Value::as_array).into_iter().flatten();
     own.into_iter().chain(any.filter_map(|rule| rule.get("equals")?.as_str())).collect()
 }
 
-/// When a price holds.
+/// The condition under which a price holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum When {
     Always,
@@ -91,13 +91,13 @@ impl When {
         if let Self::From(day) = self { Some(day) } else { None }
     }
 
-    /// Whether it holds from the day `from` on (since ever for `None`), the time of day left aside.
+    /// `true` if it holds from the day `from` on (`None`: from the beginning), regardless of the time of day.
     fn holds_from(self, from: Option<Date>) -> bool {
         self.day().is_none_or(|day| from.is_some_and(|from| day <= from))
     }
 }
 
-/// A time with an offset, `00:30:00Z` or `08:30:00+08:00`, as one of UTC.
+/// A time with an offset, `00:30:00Z` or `08:30:00+08:00`, in UTC.
 fn utc(text: &str) -> Option<Time> {
     if let Some(time) = text.strip_suffix(['Z', 'z']) {
         return time.parse().ok();
@@ -126,7 +126,7 @@ fn sheets_of(label: &str, provider: &str, model: &str, entry: &Value, report: &m
         let mut sheet = in_force(&prices, from);
         for (name, when, figures) in &variants {
             if when.holds_from(from) {
-                // Of several that hold, the first one counts, figure by figure.
+                // If several are in force, the first one counts, figure by figure.
                 let known = sheet.variants.entry(name.clone()).or_default();
                 *known = std::mem::take(known).or(figures);
             }
@@ -143,8 +143,8 @@ fn sheets_of(label: &str, provider: &str, model: &str, entry: &Value, report: &m
     Some(sheets)
 }
 
-/// What holds from a day on: the last of the prices that hold all day, and the windows that are listed after it, the last one first. The
-/// first price stands in where none holds.
+/// The sheet that holds from a day on: the last of the prices that hold all day, and the windows after it in the list, the last one first.
+/// If no price holds all day, the first one is used.
 fn in_force(prices: &[(When, Figures)], from: Option<Date>) -> Sheet {
     let mut sheet =
         Sheet { standard: prices.first().map(|(_, figures)| figures.clone()).unwrap_or_default(), ..Sheet::default() };
@@ -163,7 +163,7 @@ fn in_force(prices: &[(When, Figures)], from: Option<Date>) -> Sheet {
     sheet
 }
 
-/// The prices with when they hold; a price alone always does.
+/// The prices with their conditions; a single price always holds.
 fn conditional(label: &str, prices: &Value, report: &mut ImportReport) -> Option<Vec<(When, Figures)>> {
     if prices.is_object() {
         return Some(vec![(When::Always, figures(label, "prices", prices, report)?)]);
@@ -197,7 +197,7 @@ fn conditional(label: &str, prices: &Value, report: &mut ImportReport) -> Option
     Some(known)
 }
 
-/// Overrides by the name that Regatta has for the way of being served.
+/// Overrides by Regatta's name of the variant.
 fn variants(label: &str, variants: Option<&Value>, report: &mut ImportReport) -> Vec<(String, When, Figures)> {
     let mut known = Vec::new();
     for (at, variant) in variants.and_then(Value::as_array).into_iter().flatten().enumerate() {
@@ -223,7 +223,7 @@ fn variants(label: &str, variants: Option<&Value>, report: &mut ImportReport) ->
         let Some(figures) = figures(label, &field, variant.get("prices").unwrap_or(&Value::Null), report) else {
             continue;
         };
-        // A variant that overrides nothing costs the standard price anyway.
+        // A variant without overrides costs the standard price anyway.
         if figures != Figures::default() {
             known.push((name, when, figures));
         }
@@ -241,8 +241,8 @@ fn variant_name(when: &Map<String, Value>) -> Option<String> {
     }
 }
 
-/// `{"input_mtok": 2.5, "output_mtok": {"base": 15, "tiers": [{"start": 272000, "price": 22.5}]}, …}`. A figure that cannot be read
-/// makes the price unusable.
+/// `{"input_mtok": 2.5, "output_mtok": {"base": 15, "tiers": [{"start": 272000, "price": 22.5}]}, …}`. A figure that cannot be read makes
+/// the price unusable.
 fn figures(label: &str, place: &str, prices: &Value, report: &mut ImportReport) -> Option<Figures> {
     let Some(prices) = prices.as_object() else {
         report.problem(label, place, format!("{} is no price", brief(prices)));
@@ -253,7 +253,7 @@ fn figures(label: &str, place: &str, prices: &Value, report: &mut ImportReport) 
         let meter = match key.as_str() {
             "input_mtok" => Meter::Input,
             "cache_read_mtok" => Meter::CachedInput,
-            // The price of five minutes goes before that of any time.
+            // The price for five minutes takes precedence over the one without a time.
             "cache_write_mtok" if prices.get("cache_write_5m_mtok").is_some_and(|price| !price.is_null()) => continue,
             "cache_write_mtok" | "cache_write_5m_mtok" => Meter::CacheWrite,
             "cache_write_1h_mtok" => Meter::CacheWrite1h,

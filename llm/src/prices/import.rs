@@ -1,4 +1,4 @@
-//! Tables out of what others publish, with everything said that was not understood.
+//! Imports tables that others publish, and reports everything that was not understood.
 
 use std::collections::BTreeMap;
 
@@ -9,58 +9,58 @@ use serde::Serialize;
 use super::sheet::{Figure, Sheet};
 use super::{DatedPrice, PRICE_FILE_BYTES_MAX, genai, litellm, without_snapshot_date};
 
-/// Why a file cannot be imported at all.
+/// A file that cannot be imported at all.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// Not JSON.
+    /// The file is not JSON.
     #[error("failed to read {source_name}'s prices as JSON: {error}")]
     Json {
-        /// Whose.
+        /// Name of the source.
         source_name: &'static str,
-        /// What is wrong.
+        /// The parser's error.
         error: serde_json::Error,
     },
-    /// Some other JSON.
+    /// The JSON has another structure.
     #[error("failed to read {source_name}'s prices: {problem}")]
     Shape {
-        /// Whose.
+        /// Name of the source.
         source_name: &'static str,
-        /// What is wrong.
+        /// The reason, as a clause.
         problem: &'static str,
     },
-    /// A file that no list of prices is as large as.
+    /// The file is larger than any list of prices.
     #[error("failed to read {source_name}'s prices: the file has more than {PRICE_FILE_BYTES_MAX} bytes")]
     TooLarge {
-        /// Whose.
+        /// Name of the source.
         source_name: &'static str,
     },
 }
 
-/// A figure that could not be taken over.
+/// A figure that could not be imported.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ImportProblem {
-    /// The model, as the source calls it.
+    /// Name of the model in the source.
     pub model: String,
     /// The field.
     pub field: String,
-    /// What is wrong with it, and what was done about it.
+    /// The problem, and its consequence.
     pub problem: String,
 }
 
-/// What an import made of its file.
+/// Report of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct ImportReport {
-    /// Entries of the file.
+    /// Entries in the file.
     pub entries: usize,
     /// Entries that became a price.
     pub imported: usize,
-    /// Entries that did not, by the reason why.
+    /// Entries that did not, by reason.
     pub skipped: BTreeMap<String, Vec<String>>,
-    /// Fields about prices that mean nothing to Regatta and were left out, with the imported models that have them.
+    /// Fields about prices that Regatta does not use, each with the imported models that have it.
     pub left_out: BTreeMap<String, Vec<String>>,
-    /// Assumptions that were made, with the models they were made for.
+    /// Assumptions, each with the models that it was made for.
     pub assumed: BTreeMap<String, Vec<String>>,
-    /// What is wrong in the file.
+    /// Errors in the file.
     pub problems: Vec<ImportProblem>,
 }
 
@@ -81,7 +81,7 @@ impl ImportReport {
         self.problems.push(ImportProblem { model: model.to_owned(), field: field.into(), problem: problem.into() });
     }
 
-    /// Takes over what was noted of one model.
+    /// Adds the report of one model.
     pub(super) fn absorb(&mut self, other: Self) {
         self.entries += other.entries;
         self.imported += other.imported;
@@ -100,18 +100,18 @@ impl ImportReport {
 
 fn note(notes: &mut BTreeMap<String, Vec<String>>, what: impl Into<String>, model: &str) {
     let models = notes.entry(what.into()).or_default();
-    // What a model is noted for comes in one go.
+    // All notes on a model come in a row.
     if models.last().is_none_or(|last| last != model) {
         models.push(model.to_owned());
     }
 }
 
-/// The prices of a file that others publish.
+/// The imported prices of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Import {
-    /// What each model costs, from the oldest day to the newest, by the name it has in a table.
+    /// Prices of each model, from the oldest to the newest, by its name in a table.
     pub(super) sheets: BTreeMap<String, Vec<Sheet>>,
-    /// What was made of the file.
+    /// Report of the import.
     pub report: ImportReport,
 }
 
@@ -119,20 +119,20 @@ impl Import {
     /// Reads LiteLLM's `model_prices_and_context_window.json`.
     ///
     /// # Errors
-    /// When it is not a JSON object. What is wrong with single entries is in the report.
+    /// When it is not a JSON object. Problems of single entries are in the report.
     pub fn litellm(json: &[u8]) -> Result<Self, ImportError> {
         litellm::import(json)
     }
 
-    /// Reads the `data.json` of pydantic's genai-prices: a list of providers, or an object that has one in `providers`.
+    /// Reads the `data.json` of pydantic's genai-prices: a list of providers, or an object with such a list in `providers`.
     ///
     /// # Errors
-    /// When it is neither. What is wrong with single entries is in the report.
+    /// When it is neither. Problems of single entries are in the report.
     pub fn genai_prices(json: &[u8]) -> Result<Self, ImportError> {
         genai::import(json)
     }
 
-    /// Drops snapshots that cost what their model costs: a table finds them by the model's name.
+    /// Removes snapshots with the price of their model, because a table finds them by the model's name.
     pub(super) fn without_needless_snapshots(mut self) -> Self {
         let needless = |(name, sheets): (&String, &Vec<Sheet>)| {
             let model = without_snapshot_date(name)?;
@@ -145,7 +145,7 @@ impl Import {
         self
     }
 
-    /// Leaves only the models that `wanted` says yes to, by the name they have in a table.
+    /// Keeps only the models for which `wanted` returns `true`, by their name in a table.
     pub fn retain(&mut self, wanted: impl Fn(&str) -> bool) {
         self.sheets.retain(|model, _| wanted(model));
     }
@@ -162,7 +162,7 @@ impl Import {
     }
 }
 
-/// What `model` costs on the day `on`: the newest sheet that is not from a later day.
+/// The sheet of a model on the day `on`: the newest that is not from a later day.
 pub(super) fn in_force(sheets: &[Sheet], on: Date) -> Option<&Sheet> {
     sheets.iter().rfind(|sheet| sheet.from.is_none_or(|from| from <= on))
 }
@@ -174,8 +174,8 @@ pub(super) fn parse(source_name: &'static str, json: &[u8]) -> Result<serde_json
     serde_json::from_slice(json).map_err(|error| ImportError::Json { source_name, error })
 }
 
-/// The number, if it can be a price once multiplied by `scale`, a power of ten: by moving the decimal point, so that a price of
-/// `2.8e-8` dollars a token is 0.028 dollars per million and not 0.027999999999999997.
+/// The number, if it can be a price after multiplication with a power of ten. The decimal point is moved in the text, so that a price of
+/// `2.8e-8` dollars per token is 0.028 dollars per million and not 0.027999999999999997.
 pub(super) fn dollars(value: &serde_json::Value, power_of_ten: i32) -> Option<f64> {
     let number = value.as_f64().filter(|number| number.is_finite() && *number >= 0.0)?;
     let shortest = format!("{number:e}");
@@ -185,7 +185,7 @@ pub(super) fn dollars(value: &serde_json::Value, power_of_ten: i32) -> Option<f6
     (shifted < 1e6).then_some(shifted)
 }
 
-/// The figures of a complete price are there, or why it is none.
+/// The reason why a sheet is no complete price; `None` if it is.
 pub(super) fn why_no_price(sheet: &Sheet, sells_embeddings: bool) -> Option<&'static str> {
     let base = |meter| sheet.standard.by_meter.get(&meter).map(|figure: &Figure| figure.base);
     match (base(Meter::Input), base(Meter::Output)) {

@@ -1,8 +1,9 @@
-//! LiteLLM's `model_prices_and_context_window.json`: an object of models, figures in dollars per token, one field for each combination of
-//! meter, length of the prompt, time of keeping and way of being served, as `cache_read_input_token_cost_above_272k_tokens_priority`.
+//! LiteLLM's `model_prices_and_context_window.json`: an object of models, with figures in dollars per token, one field for each combination
+//! of meter, prompt length, cache lifetime and variant, as in `cache_read_input_token_cost_above_272k_tokens_priority`.
 //!
-//! What the fields mean is taken from LiteLLM's own cost calculation (1.109): a tier holds for the whole request once the prompt is longer
-//! than its bound (for xAI: as long); rates that a `tiered_pricing` range leaves out are its input rate; off-peak rates go before tiers.
+//! The meaning of the fields follows LiteLLM's own cost calculation (1.109): a tier holds for the whole request once the prompt is longer
+//! than its bound (for xAI: as long as it); rates that a `tiered_pricing` range leaves out are its input rate; off-peak rates take
+//! precedence over tiers.
 
 use std::collections::BTreeMap;
 
@@ -15,11 +16,11 @@ use super::provider::{canonical, name_in_table};
 use super::sheet::{Figure, Figures, Sheet};
 
 const SOURCE: &str = "LiteLLM";
-/// Kinds of entries that Regatta calls.
+/// Kinds of entries that Regatta can call.
 const MODES: [&str; 4] = ["chat", "responses", "completion", "embedding"];
-/// Dollars per token to dollars per million.
+/// Power of ten from dollars per token to dollars per million.
 const PER_MILLION: i32 = 6;
-/// Its one entry that is no model but describes the fields.
+/// The one entry that is no model, but describes the fields.
 const DESCRIPTION: &str = "sample_spec";
 
 const METERS: [(&str, Meter); 5] = [
@@ -51,7 +52,7 @@ pub(super) fn import(json: &[u8]) -> Result<Import, ImportError> {
         report.entries += 1;
         let mut noted = ImportReport::default();
         let Some((in_table, naming, sheet)) = entry_of(name, entry, &mut noted) else {
-            // What else is odd about an entry that is not wanted does not matter.
+            // Other oddities of an unwanted entry do not matter.
             report.absorb(ImportReport { left_out: BTreeMap::new(), assumed: BTreeMap::new(), ..noted });
             continue;
         };
@@ -74,12 +75,12 @@ pub(super) fn import(json: &[u8]) -> Result<Import, ImportError> {
     Ok(Import { sheets, report }.without_needless_snapshots())
 }
 
-/// How an entry says whose it is. Of several entries of one model the most telling one is taken.
+/// Form of an entry's name. Of several entries for one model, the most specific one is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Naming {
     /// `gpt-5`.
     Bare,
-    /// `azure_ai/gpt-5`, one of several names of the provider.
+    /// `azure_ai/gpt-5`, with one of several names of the provider.
     Alias,
     /// `azure/gpt-5`.
     Provider,
@@ -137,7 +138,7 @@ fn sheet_of(name: &str, provider: &str, entry: &Map<String, Value>, report: &mut
         }
     }
     let mut sheet = stated.sheet(name, report);
-    // OpenAI's tier `fast` is billed as `priority`, says LiteLLM's cost calculation, not its file.
+    // OpenAI's tier `fast` is billed as `priority` by LiteLLM's cost calculation, not by its file.
     if let ("openai" | "azure", Some(priority)) = (provider, sheet.variants.get("priority").cloned()) {
         sheet.variants.entry("fast".to_owned()).or_insert(priority);
     }
@@ -170,7 +171,7 @@ fn sheet_of(name: &str, provider: &str, entry: &Map<String, Value>, report: &mut
     Some(sheet)
 }
 
-/// A zero means that writing costs nothing on top of the prompt; here, the tokens would be free.
+/// A zero means that cache writes cost nothing beyond the prompt; here it would make the tokens free.
 fn drop_free_writes(name: &str, sheet: &mut Sheet, report: &mut ImportReport) {
     let costs = sheet.standard.by_meter.get(&Meter::Input).is_some_and(|input| input.base > 0.0);
     for meter in [Meter::CacheWrite, Meter::CacheWrite1h] {
@@ -181,7 +182,7 @@ fn drop_free_writes(name: &str, sheet: &mut Sheet, report: &mut ImportReport) {
     }
 }
 
-/// Batches are charged their plain price for long prompts where they have none for them, other ways of being served the standard one.
+/// Notes the missing prices for long prompts: batches are charged their short-prompt price, other variants the standard one.
 fn note_long_prompts(name: &str, sheet: &mut Sheet, report: &mut ImportReport) {
     for (variant, figures) in &sheet.variants {
         let lacks = |(meter, figure): (&Meter, &Figure)| {
@@ -202,7 +203,7 @@ fn note_long_prompts(name: &str, sheet: &mut Sheet, report: &mut ImportReport) {
     }
 }
 
-/// What a field says.
+/// The content of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Field {
     Figure {
@@ -211,9 +212,9 @@ enum Field {
         variant: Option<&'static str>,
     },
     PerRequest,
-    /// About prices, but nothing that Regatta knows.
+    /// A price that Regatta does not have.
     Unknown,
-    /// Not about prices, or read elsewhere.
+    /// No price, or read elsewhere.
     NoPrice,
 }
 
@@ -234,7 +235,7 @@ impl Field {
         }
     }
 
-    /// What `rest`, the part of a field after the name of its meter, adds to it.
+    /// Parses `rest`, the part of a field's name after the meter.
     fn figure(mut meter: Meter, mut rest: &str) -> Option<Self> {
         let (mut above, mut variant) = (None, None);
         while !rest.is_empty() {
@@ -264,7 +265,7 @@ impl Field {
     }
 }
 
-/// Figures as they come, field by field in any order.
+/// Figures, collected field by field in any order.
 #[derive(Default)]
 struct Stated {
     base: BTreeMap<(Option<&'static str>, Meter), f64>,
@@ -279,7 +280,7 @@ impl Stated {
                 self.base.insert((variant, meter), figure);
             }
             Field::Figure { meter, above: Some(bound), variant } => {
-                // xAI's long prompts begin at the bound itself.
+                // xAI's long prompts include the bound itself.
                 let bound = if provider == "xai" { bound.saturating_sub(1) } else { bound };
                 self.above.entry((variant, meter)).or_default().insert(bound, figure);
             }
@@ -308,7 +309,7 @@ impl Stated {
     }
 }
 
-/// `[{"range": [0, 256000], "input_cost_per_token": …}, …]`: the range that the prompt's length is in prices the whole request.
+/// `[{"range": [0, 256000], "input_cost_per_token": …}, …]`: the range that contains the prompt's length prices the whole request.
 fn tiers(name: &str, value: &Value, report: &mut ImportReport) -> Result<Figures, String> {
     let ranges = value.as_array().filter(|ranges| !ranges.is_empty()).ok_or("is not a list of ranges")?;
     let mentions = |field: &str| ranges.iter().any(|range| range.get(field).is_some());
@@ -382,7 +383,7 @@ fn off_peak(value: &Value) -> Result<Vec<(PriceWindow, Figures)>, String> {
     if windows.is_empty() { Err("has no hours".to_owned()) } else { Ok(windows) }
 }
 
-/// `"16:30-00:30"`, or a list of such.
+/// `"16:30-00:30"`, or a list of such ranges.
 fn hours_of(value: &Value) -> Result<Vec<(Time, Time)>, String> {
     let texts = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
     texts
@@ -395,7 +396,7 @@ fn hours_of(value: &Value) -> Result<Vec<(Time, Time)>, String> {
         .collect()
 }
 
-/// Days as ISO 8601 counts them, Monday being 1.
+/// Days of the week in ISO 8601, where Monday is 1.
 fn days_of(value: Option<&Value>) -> Result<Vec<Day>, String> {
     let Some(value) = value else { return Ok(Vec::new()) };
     let day =
@@ -404,7 +405,7 @@ fn days_of(value: Option<&Value>) -> Result<Vec<Day>, String> {
     days.filter(|days| !days.is_empty()).ok_or_else(|| format!("has the weekdays {}", brief(value)))
 }
 
-/// A value in an error, cut to a length that can be read.
+/// A value for an error message, cut to a readable length.
 pub(super) fn brief(value: &Value) -> String {
     const CHARACTERS_MAX: usize = 60;
     let text = value.to_string();

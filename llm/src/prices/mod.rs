@@ -1,8 +1,8 @@
-//! What a model costs: the spec's price, else that of a table, else unknown.
+//! Prices of models: from the spec, else from a table, else unknown.
 //!
-//! A table says what models cost, by provider and from which day on ([`PriceTable`]). One ships with Regatta; others are files, written by
-//! people or imported from what LiteLLM and genai-prices publish ([`Import`]). Who serves an endpoint is said in `provider`, what a
-//! table's file looks like in `dated`, and what two sources say differently is found by [`CrossCheck`].
+//! A table has prices by provider and by the day from which they hold ([`PriceTable`]). One ships with Regatta; others are files, written
+//! by people or imported from LiteLLM and genai-prices ([`Import`]). `provider` determines the provider of an endpoint, `dated` the format
+//! of a table's file, and [`CrossCheck`] compares two sources.
 
 mod crosscheck;
 mod dated;
@@ -27,59 +27,59 @@ const SHIPPED: &str = include_str!("../prices.yaml");
 /// Largest file of prices that is read, in bytes; LiteLLM's has 3 MB.
 pub const PRICE_FILE_BYTES_MAX: usize = 64 << 20;
 
-/// List prices as of a day.
+/// List prices on a day.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PriceTable {
     /// The day.
     date: Date,
-    /// Where the figures come from, for people.
+    /// Sources of the figures, for people.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     sources: Vec<String>,
-    /// Prices by `provider/model`, or by the model's name alone where it costs the same whoever serves it.
+    /// Prices by `provider/model`, or by the model's name alone if it costs the same at every provider.
     #[serde(with = "dated::by_model")]
     models: BTreeMap<String, Vec<DatedPrice>>,
 }
 
-/// A price table cannot be read.
+/// A price table that cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum PriceTableError {
-    /// Not a price table.
+    /// The file is not a price table.
     #[error("failed to read the price table: {0}")]
     Malformed(serde_yaml_ng::Error),
-    /// A figure that is no price.
+    /// A figure is not a possible price.
     #[error("failed to read the price table: {field} of {model} must be non-negative dollars, below a million")]
     Insane {
-        /// Whose.
+        /// Name of the model.
         model: String,
         /// Path of the figure.
         field: String,
     },
-    /// A model without any price, or with two from the same day.
+    /// A model has no price, or two from the same day.
     #[error("failed to read the price table: {model} must have one price from each day that it lists")]
     Days {
-        /// Whose.
+        /// Name of the model.
         model: String,
     },
-    /// A file that no price table is as large as.
+    /// The file is larger than any price table.
     #[error("failed to read the price table: it has more than {PRICE_FILE_BYTES_MAX} bytes")]
     TooLarge,
 }
 
-/// A price that a table has for a model.
+/// The price of a model in a table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Listed<'a> {
-    /// Under which name the table has it.
+    /// Name of the model in the table.
     pub name: &'a str,
-    /// The price, and from when it holds.
+    /// The price, with the day from which it holds.
     pub price: &'a DatedPrice,
 }
 
 impl PriceTable {
-    /// A table of `models`, by the names that [`PriceTable::parse`] reads.
+    /// A table of `models`, with the names that [`PriceTable::parse`] reads.
     ///
     /// # Errors
-    /// When a figure is no price, or a model has not exactly one price from each day that it lists.
+    /// When a figure is not a possible price, or a model does not have exactly one price from each day that it lists.
     pub fn new(
         date: Date,
         sources: Vec<String>,
@@ -101,7 +101,7 @@ impl PriceTable {
     /// Reads a table.
     ///
     /// # Errors
-    /// When `yaml` is no table or a figure no price.
+    /// When `yaml` is no table, or a figure not a possible price.
     pub fn parse(yaml: &str) -> Result<Self, PriceTableError> {
         if yaml.len() > PRICE_FILE_BYTES_MAX {
             return Err(PriceTableError::TooLarge);
@@ -114,7 +114,7 @@ impl PriceTable {
     /// The table that ships with Regatta.
     ///
     /// # Errors
-    /// Never, for a build that passed its tests.
+    /// Never for a build that passed its tests.
     pub fn shipped() -> Result<Self, PriceTableError> {
         Self::parse(SHIPPED)
     }
@@ -122,18 +122,18 @@ impl PriceTable {
     /// The table as a file that [`PriceTable::parse`] reads.
     ///
     /// # Errors
-    /// Never, for figures that are prices.
+    /// Never for a table that was read or built.
     pub fn to_yaml(&self) -> Result<String, serde_yaml_ng::Error> {
         serde_yaml_ng::to_string(self)
     }
 
-    /// The day as of which the figures hold.
+    /// The day on which the figures hold.
     #[must_use]
     pub const fn date(&self) -> Date {
         self.date
     }
 
-    /// Where the figures come from, for people.
+    /// Sources of the figures, for people.
     #[must_use]
     pub fn sources(&self) -> &[String] {
         &self.sources
@@ -145,18 +145,18 @@ impl PriceTable {
         &self.models
     }
 
-    /// Digest of the prices, however they are written: of the models by name, each price from the oldest to the newest, as JSON without
-    /// spaces. Date and sources are not part of it.
+    /// Digest of the prices, independent of the way in which they are written: the JSON, without spaces, of the models by name, each with
+    /// its prices from the oldest to the newest. Date and sources are not included.
     #[must_use]
     pub fn digest(&self) -> Digest {
         Digest::of(&json_bytes(&self.models))
     }
 
-    /// The price on the day `on` of `model` at `endpoint`, by the name that the provider knows it by.
+    /// The price on the day `on` of `model` at `endpoint`, by the provider's name of the model.
     ///
-    /// Looked for, in this order: `provider/model` (of Bedrock `bedrock/REGION/model` first), then the model's name alone; then both for
-    /// the name without the date of a snapshot (`-YYYY-MM-DD` or `-YYYYMMDD`). An address that nobody knows is taken for a gateway: it
-    /// has no provider of its own, and a name such as `anthropic/claude-opus-5-5` names it. Of a price's days the newest not after `on`
+    /// Tried in this order: `provider/model` (for Bedrock, `bedrock/REGION/model` first), then the model's name alone; then both for the
+    /// name without the date of a snapshot (`-YYYY-MM-DD` or `-YYYYMMDD`). An unknown address counts as a gateway, which has no provider of
+    /// its own: a name such as `anthropic/claude-opus-5-5` has the provider in it. Of several days, the newest that is not after `on`
     /// counts.
     #[must_use]
     pub fn lookup(&self, endpoint: &EndpointSpec, model: &str, on: Date) -> Option<Listed<'_>> {
@@ -173,14 +173,14 @@ impl PriceTable {
         Some(Listed { name: name.0, price })
     }
 
-    /// The price on the day `on` of what a person calls `name`: as the table does, or as `provider/model`.
+    /// The price on the day `on` for a `name` that a person gives: one of the table, or `provider/model`.
     #[must_use]
     pub fn find(&self, name: &str, on: Date) -> Option<Listed<'_>> {
         self.listed(Provider::UNKNOWN, name, on)
     }
 
-    /// The price that `model` is charged at `endpoint` in a sweep of the day `on`, and where it came from. Encoders in this process and
-    /// recorded verdicts cost nothing, which is said as a zero of this table.
+    /// The price of `model` at `endpoint` in a sweep of the day `on`, and its source. Encoders in this process and recorded verdicts cost
+    /// nothing, which is recorded as a zero of this table.
     #[must_use]
     pub fn resolve(&self, endpoint: &EndpointSpec, model: &ModelSpec, on: Date) -> (Option<Price>, PriceSource) {
         if let Some(price) = &model.price {
@@ -196,14 +196,14 @@ impl PriceTable {
         }
     }
 
-    /// This table as the source of a price.
+    /// This table, as the source of a price.
     #[must_use]
     pub fn source(&self) -> PriceSource {
         PriceSource::Table { date: self.date.to_string(), digest: Some(self.digest()) }
     }
 }
 
-/// The name without the date of a snapshot, if it ends in one.
+/// The name without the date of a snapshot; `None` if it has none.
 fn without_snapshot_date(model: &str) -> Option<&str> {
     let before = |length: usize, format: &str| {
         let (name, suffix) = model.split_at_checked(model.len().checked_sub(length)?)?;

@@ -1,8 +1,8 @@
-//! Who serves an endpoint, as far as prices are concerned, and under which names price tables know its models.
+//! The provider of an endpoint, as far as prices are concerned, and its models' names in price tables.
 
 use regatta_proto::{EndpointKind, EndpointSpec};
 
-/// Providers by the domain that their addresses end in; the first that fits counts.
+/// Providers by the domain at the end of their addresses; the first match counts.
 const DOMAINS: &[(&str, &str)] = &[
     ("api.openai.com", "openai"),
     ("openai.azure.com", "azure"),
@@ -35,7 +35,7 @@ const DOMAINS: &[(&str, &str)] = &[
     ("voyageai.com", "voyage"),
 ];
 
-/// Names that others have for providers, and ours.
+/// Other names of providers, and our own for each.
 const ALIASES: &[(&str, &str)] = &[
     ("aws", "bedrock"),
     ("bedrock_converse", "bedrock"),
@@ -62,8 +62,8 @@ pub(super) fn canonical(name: &str) -> &str {
     ALIASES.iter().find(|(theirs, _)| *theirs == name).map_or(name, |(_, ours)| ours)
 }
 
-/// The name in a table of `model`, which `provider` (as we call it) sells. Models that only their maker licenses out go by their name
-/// alone, so that gateways and resellers in front of the maker find them; open weights cost what whoever serves them asks.
+/// The name in a table of `model`, which `provider` (by our name) sells. Models that only their maker licenses have just their name, so
+/// that gateways and resellers find them; open weights cost what their provider asks.
 pub(super) fn name_in_table(provider: &str, model: &str) -> String {
     let licensed = match provider {
         "openai" => !model.starts_with("gpt-oss"),
@@ -74,10 +74,10 @@ pub(super) fn name_in_table(provider: &str, model: &str) -> String {
     if licensed && !model.contains('/') { model.to_owned() } else { format!("{provider}/{model}") }
 }
 
-/// Who serves an endpoint.
+/// The provider that serves an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Provider<'a> {
-    /// `None`: somebody at an address that nobody knows.
+    /// `None` for an unknown address.
     name: Option<&'a str>,
     region: Option<&'a str>,
 }
@@ -102,15 +102,15 @@ impl<'a> Provider<'a> {
         Self { name, region: None }
     }
 
-    /// Names under which tables may have `model`, the most telling first.
+    /// Names that tables may have for `model`, the most specific first.
     pub(super) fn names(self, model: &str) -> Vec<String> {
         match (self.name, model.split_once('/')) {
-            // What a simulated model costs has nothing to do with the model of that name.
+            // The price of a simulated model has nothing to do with that of the model with its name.
             (Some("simulated"), _) => vec![format!("simulated/{model}")],
             (Some(provider), slash) => {
                 let region = self.region.map(|region| format!("{provider}/{region}/{model}"));
                 let own = format!("{provider}/{model}");
-                // With a slash it would be somebody else's price.
+                // A name with a slash would find the price of another provider.
                 region.into_iter().chain([own]).chain(slash.is_none().then(|| model.to_owned())).collect()
             }
             (None, Some((provider, rest))) => {
@@ -122,7 +122,7 @@ impl<'a> Provider<'a> {
     }
 }
 
-/// The host of an address: without scheme, credentials, port and path.
+/// The host in an address, without scheme, credentials, port and path.
 fn host(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -132,7 +132,7 @@ fn host(url: &str) -> &str {
 
 fn of_host(host: &str) -> Option<&'static str> {
     let host = host.to_ascii_lowercase();
-    // Regions are written before it with a dash, not a dot.
+    // The region before it is separated by a dash, not a dot.
     if host.ends_with("aiplatform.googleapis.com") {
         return Some("vertex");
     }

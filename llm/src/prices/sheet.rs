@@ -1,17 +1,17 @@
-//! What a source says of a model, figure by figure, before it is made a price.
+//! The figures that a source has for a model, before they become a price.
 //!
-//! Sources state figures one by one and leave some out; a [`Price`] has them complete. Two sources are compared by what they state.
+//! A source may leave figures out, but a [`Price`] is complete. Sources are compared by the figures that they have.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::civil::{Date, DateTime};
 use regatta_proto::{Meter, Price, PriceTier, PriceWindow, Rates};
 
-/// One figure, in dollars per million tokens, that may be another one for long prompts.
+/// One figure, in dollars per million tokens, which may differ for long prompts.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Figure {
     pub(super) base: f64,
-    /// By the number of prompt tokens beyond which it holds for the whole request.
+    /// Figures for long prompts, by the number of prompt tokens above which each holds for the whole request.
     pub(super) above: BTreeMap<u64, f64>,
 }
 
@@ -20,22 +20,22 @@ impl Figure {
         Self { base, above: BTreeMap::new() }
     }
 
-    /// The figure of a request whose prompt is longer than `bound` tokens, by one token.
+    /// The figure for a prompt that is one token longer than `bound`.
     pub(super) fn beyond(&self, bound: u64) -> f64 {
         self.above.range(..=bound).next_back().map_or(self.base, |(_, figure)| *figure)
     }
 }
 
-/// The figures that are stated for one way of being served.
+/// The figures of one variant.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Figures {
     pub(super) by_meter: BTreeMap<Meter, Figure>,
-    /// Dollars.
+    /// Dollars per request.
     pub(super) per_request: Option<f64>,
 }
 
 impl Figures {
-    /// These, and from `others` what these leave out.
+    /// These figures, with the missing ones from `others`.
     pub(super) fn or(mut self, others: &Self) -> Self {
         for (meter, figure) in &others.by_meter {
             self.by_meter.entry(*meter).or_insert_with(|| figure.clone());
@@ -44,7 +44,7 @@ impl Figures {
         self
     }
 
-    /// These, and for prompt lengths that their figures say nothing of, what `others` say.
+    /// These figures, with the missing tiers for long prompts from `others`.
     fn with_tiers_of(mut self, others: &Self) -> Self {
         for (meter, figure) in &mut self.by_meter {
             for (bound, other) in others.by_meter.get(meter).into_iter().flat_map(|other| &other.above) {
@@ -54,13 +54,13 @@ impl Figures {
         self
     }
 
-    /// The prompt lengths beyond which some figure changes.
+    /// The prompt lengths above which any figure changes.
     pub(super) fn bounds(&self) -> BTreeSet<u64> {
         self.by_meter.values().flat_map(|figure| figure.above.keys().copied()).collect()
     }
 
-    /// The rates of a request whose prompt is longer than `bound`; of one of any length when it is zero. `None` without a figure for
-    /// prompt tokens. Only embedding models have none for generated tokens, of which they have none either.
+    /// The rates for a prompt longer than `bound`, or of any length if `bound` is zero. `None` if there is no figure for prompt tokens.
+    /// Only embedding models have none for generated tokens, because they generate none.
     fn rates(&self, bound: u64) -> Option<Rates> {
         let figure = |meter| self.by_meter.get(&meter).map(|figure| figure.beyond(bound));
         Some(Rates {
@@ -80,31 +80,31 @@ impl Figures {
     }
 }
 
-/// A window without its figures.
+/// A window, without its figures.
 pub(super) type Hours = PriceWindow;
 
-/// What a source says of a model from one day on.
+/// The figures of a model from one day on.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Sheet {
     pub(super) from: Option<Date>,
     pub(super) standard: Figures,
-    /// Other figures at some times, the first that holds counting; the rates of the window itself mean nothing here.
+    /// Figures for certain times; the first window that holds counts, and its own rates are not used.
     pub(super) windows: Vec<(Hours, Figures)>,
-    /// Other figures by the way of being served.
+    /// Figures by variant.
     pub(super) variants: BTreeMap<String, Figures>,
-    /// Variants that are charged the standard figures for long prompts of which they say nothing.
+    /// Variants that are charged the standard figures for long prompts, for which they have none.
     pub(super) long_as_standard: BTreeSet<String>,
 }
 
 impl Sheet {
-    /// The figures stated for `at`; the standard ones without windows for `None`.
+    /// The figures in force `at` that time; the standard ones, without windows, for `None`.
     pub(super) fn stated(&self, at: Option<DateTime>) -> &Figures {
         let open = at.and_then(|at| self.windows.iter().find(|(hours, _)| hours.holds(at)));
         open.map_or(&self.standard, |(_, figures)| figures)
     }
 
-    /// The complete price: windows and variants take from the standard figures what they leave out. `None` when prompt tokens have no
-    /// figure there either: what nobody states is unknown, not free.
+    /// The complete price: windows and variants inherit missing figures from the standard ones. `None` if these have no figure for prompt
+    /// tokens, because an unknown price is not free.
     pub(super) fn price(&self) -> Option<Price> {
         let in_windows = |figures: &Figures| {
             let window = |(hours, of_window): &(Hours, Figures)| {
@@ -117,7 +117,7 @@ impl Sheet {
             if self.long_as_standard.contains(name) {
                 complete = complete.with_tiers_of(&self.standard);
             }
-            // A variant with figures of its own for everything costs the same at any time.
+            // A variant with all figures of its own costs the same at any time.
             let same_always = complete.by_meter.keys().all(|meter| figures.by_meter.contains_key(meter));
             let windows = if same_always { Vec::new() } else { in_windows(figures)? };
             Some((name.clone(), Price { windows, ..complete.price()? }))

@@ -32,7 +32,7 @@ fn refused(models: &str) -> String {
     PriceTable::parse(&format!("date: 2026-01-01\nmodels:\n{models}")).unwrap_err().to_string()
 }
 
-/// What a prompt of a million tokens costs, in dollars.
+/// Price of a prompt of a million tokens, in dollars.
 fn input_price(listed: Option<Listed<'_>>) -> Option<f64> {
     listed.map(|listed| listed.price.price.input_per_mtok)
 }

@@ -1,4 +1,4 @@
-//! Judgements in words: what a judge replied, in the order of its tries.
+//! Recorded judgements: a judge's replies in the order of its tries.
 
 use std::collections::HashMap;
 
@@ -6,12 +6,12 @@ use regatta_proto::Verdict;
 
 use crate::acceptance::Acceptance;
 
-/// Replies by kind and what they are about, whatever was asked in words.
+/// Replies by kind and subject, independent of the wording of the question.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Judgements(HashMap<(String, Vec<String>), (Vec<String>, usize)>);
 
 impl Judgements {
-    /// Enters what stands in line `number`.
+    /// Adds the record in line `number`.
     pub(super) fn enter(
         &mut self,
         kind: String,
@@ -29,8 +29,8 @@ impl Judgements {
         Err(format!("line {line} holds other replies to the same question"))
     }
 
-    /// The replies up to the first that can be taken. When they run out, the last one is repeated up to the limit, as by a judge that
-    /// does not change its mind.
+    /// The replies up to the first that is accepted. When they run out, the last one is repeated up to the limit, as if the judge did not
+    /// change its mind.
     pub(super) fn verdict(
         &self,
         kind: &str,

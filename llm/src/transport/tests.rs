@@ -147,7 +147,7 @@ fn only_this_machine_is_loopback() {
 async fn a_name_that_resolves_to_a_forbidden_address_is_not_reached() {
     let server = Server::scripted(vec![Step::ok("")]).await;
     let port = Url::parse(&server.base_url).unwrap().port().unwrap();
-    // A name that is no literal: only resolving it shows where it leads.
+    // Not an address literal, so only resolving it reveals the address.
     let host = "ip6-localhost";
     let url = Url::parse(&format!("http://{host}:{port}/")).unwrap();
     let closed = Arc::new(EgressRules::default());

@@ -1,4 +1,4 @@
-//! One call under way: its tries, what each cost, and when the next one is due.
+//! A call in progress: its tries, their costs, and the time of the next one.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -15,20 +15,20 @@ use crate::retry::Schedule;
 
 use super::{Answered, Errand, Ready, Tries};
 
-/// One call under way.
+/// A call in progress.
 pub(super) struct Life<'a> {
     all: &'a Tries,
     errand: Errand<'a>,
     estimate: Estimate,
-    /// What a try can cost at most; `None` when the price is unknown.
+    /// The most that a try can cost; `None` if the price is unknown.
     at_most: Option<Money>,
-    /// Calls answered by the endpoint when this one began.
+    /// Number of calls that the endpoint had answered when this one began.
     answered_before: u64,
     pub(super) tries: Vec<Try>,
     schedule: Option<Schedule>,
-    /// Kept to the end of the call once it was refused, its tries in flight included.
+    /// Held to the end of the call once it was refused, including later tries.
     refused: Option<Refused>,
-    /// Time of tries and back-off. Waiting for our own permits and money is not the endpoint's trouble and does not count.
+    /// Time of tries and back-off. Waiting for our own permits and money does not count, because it is not the endpoint's fault.
     spent: Duration,
 }
 
@@ -73,7 +73,7 @@ impl<'a> Life<'a> {
         price.cost(usage, &Circumstances { variant: tier, at: Some(at) })
     }
 
-    /// One try, from waiting for what it needs to waiting for the next one.
+    /// Makes one try, from the wait for its permissions to the wait for the next try.
     pub(super) async fn step<T, F, Fut>(&mut self, once: F) -> Step<T>
     where
         T: Answered,
@@ -90,13 +90,13 @@ impl<'a> Life<'a> {
             }
             None => return Step::Interrupted,
         };
-        // It may have come to be held while this call stood in line.
+        // The key or model may have been held while this call waited.
         if let Some(held) = self.all.holding.last_refusal(self.errand.model) {
             self.tries.push(held);
             return Step::Failed;
         }
         if !permit.sent() {
-            // This process stood still after it was given.
+            // This process was stopped after it got its permit.
             return Step::Again;
         }
         reservation.sent();
@@ -105,7 +105,7 @@ impl<'a> Life<'a> {
         }
         let in_flight = self.all.metrics.begin();
         let (at, begun) = (self.all.clock.now(), Instant::now());
-        // In flight it is as good as paid: its answer is awaited, and only what would come after it is given up.
+        // A call in flight is as good as paid, so its answer is awaited, and only further tries are given up.
         let result = self.all.silence.watch(once()).await;
         let latency = begun.elapsed();
         drop(in_flight);
@@ -163,7 +163,7 @@ impl<'a> Life<'a> {
         all.holding.failed(self.errand.model, &failure);
         let was_probe = pass.is_probe();
         drop(pass);
-        // Before the slot goes to the next call, which the endpoint may not want to see either.
+        // Done before the slot goes to the next call, which the endpoint may refuse too.
         self.tell_fleet(&failure);
         let (cost, at_most, paid) = self.billed(&failure, at);
         permit.failed(failure.usage.map_or(self.estimate.input, |usage| usage.total()));
@@ -184,7 +184,7 @@ impl<'a> Life<'a> {
         if let Some(meter) = self.errand.meter {
             meter.failed(&failed);
         }
-        // A probe looks after the endpoint and says nothing about its call, which could otherwise make hundreds of them.
+        // A probe tests the endpoint and tells nothing about its call, which might make hundreds of them.
         if !(is_held && was_probe) {
             self.tries.push(failed);
         }
@@ -203,7 +203,7 @@ impl<'a> Life<'a> {
         }
     }
 
-    /// What the endpoint said concerns all calls of the fleet.
+    /// Reports the endpoint's signals to the fleet.
     fn tell_fleet(&mut self, failure: &Failure) {
         let governor = &self.all.governor;
         if failure.class == ErrorClass::RateLimited {
@@ -221,7 +221,7 @@ impl<'a> Life<'a> {
         }
     }
 
-    /// Cost of the failed try as far as told, else the most it may have cost; and the money that an account pays for it.
+    /// Cost of the failed try if reported, else the most it may have cost; and the payment by its accounts.
     fn billed(&self, failure: &Failure, at: Timestamp) -> (Option<Money>, Option<Money>, Paid) {
         let Some(usage) = &failure.usage else {
             return match failure.maybe_billed {
@@ -237,8 +237,8 @@ impl<'a> Life<'a> {
         }
     }
 
-    /// Counts the failure as one that may be the request's own fault, unless the endpoint answered nobody meanwhile: an outage is no
-    /// request's fault.
+    /// Counts the failure as one that may be the request's own fault, unless the endpoint answered no call meanwhile, because an outage is
+    /// no request's fault.
     async fn poison(&mut self, failure: &Failure) -> Option<Try> {
         let has_answered_others = self.all.answered.load(Ordering::Relaxed) > self.answered_before;
         let suspect = self.errand.suspect.as_mut().filter(|_| has_answered_others)?;

@@ -1,4 +1,4 @@
-//! Under paused time: nothing here waits for real.
+//! Tests in paused time; none waits for real.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -20,7 +20,7 @@ const RETRIES: Retries =
 
 static SWEEP: std::sync::LazyLock<SweepId> = std::sync::LazyLock::new(|| "s".parse().unwrap());
 
-/// What the scripted endpoint answers: ten tokens in, so many out.
+/// Answer of the test endpoint: ten tokens of input, and this usage.
 #[derive(Debug, Default)]
 struct Answer(Usage);
 
@@ -74,7 +74,7 @@ fn failure(class: ErrorClass) -> Failure {
     Failure::unanswered(class, "no".into())
 }
 
-/// Fails with `failures` in order, then succeeds.
+/// A call that fails with `failures` in order, and then succeeds.
 async fn run_errand(tries: &Tries, errand: Errand<'_>, failures: &[Failure]) -> Result<Done<Answer>, GivenUp> {
     let number = AtomicU32::new(0);
     let once = || {
@@ -192,7 +192,7 @@ async fn every_wait_ends_when_interrupted() {
         Err(GivenUp::Interrupted(made)) => made.len(),
         other => panic!("not interrupted: {other:?}"),
     };
-    // The first one waits for its retry; the others for the endpoint, for money, or for a permit.
+    // The first one waits for its retry, the others for the endpoint, for money, or for a permit.
     assert_eq!([made(one), made(two), made(three), made(four)], [1, 0, 0, 0]);
 }
 
@@ -283,7 +283,7 @@ async fn a_request_that_keeps_failing_while_others_are_answered_is_quarantined_f
         made.push(join(failing, others).await.0);
     }
     assert_eq!(classes(&made[0]), vec![ErrorClass::Server; 8]);
-    // Three more make it eleven in the fleet.
+    // Three more failures make eleven in the fleet.
     use ErrorClass::{Poison, Server};
     assert_eq!(classes(&made[1]), [Server, Server, Server, Poison]);
     assert_eq!(made[1][3].detail, "the request has failed 11 times, the last time with server: boom");
@@ -321,7 +321,7 @@ fn paid<'a>(account: &'a AccountId, price: &'a Price, interrupt: &'a Cancellatio
     Errand { payer: Payer { accounts: std::slice::from_ref(account), price: Some(price), ..errand.payer }, ..errand }
 }
 
-/// Records what a call told while it was under way.
+/// Records the reports of a call in progress.
 #[derive(Debug, Default)]
 struct Told(std::sync::Mutex<Vec<Moment>>);
 
@@ -404,7 +404,7 @@ async fn every_kind_of_try_is_paid_with_what_it_cost() {
     ];
     let done = run_errand(&tries, paid(&account, &price, &never), &failures).await.unwrap();
     let costs: Vec<_> = done.tries.iter().map(|one| (one.cost, one.at_most)).collect();
-    // A hundred bytes and a hundred tokens at most; five and one told.
+    // The worst case is a hundred bytes and a hundred tokens; one failure reports five and one.
     assert_eq!(costs, [(None, Some(Money(300_000))), (Some(Money(7_000)), None), (None, None)]);
     assert_eq!(done.cost, Some(Money(30_000)));
     sleep(Duration::from_secs(10)).await;
@@ -447,8 +447,8 @@ async fn a_call_beyond_the_budget_is_not_sent() {
     assert_eq!(made[0].detail, "the price of m is unknown, so the budget of sweep s does not allow it");
 }
 
-/// An endpoint that accepts 500 requests a minute, counted by a sliding window or by a bucket of 20 that refills steadily, and never
-/// says when there is room again.
+/// An endpoint that accepts 500 requests a minute, counted by a sliding window or by a bucket of 20 that refills steadily, and never tells
+/// when to retry.
 #[derive(Default)]
 struct Limited {
     starts: VecDeque<Instant>,

@@ -1,11 +1,11 @@
-//! Arguments of a call, for formats that want an object.
+//! Arguments of a call, for formats that require an object.
 
 use regatta_proto::ToolCall;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// What a model wrote, if it is an object, to the letter. What is none is wrapped in one, as Anthropic's guide to fine-grained tool
-/// streaming advises: the model sees what it wrote and why it failed.
+/// The model's arguments, byte for byte if they are an object. Others are wrapped in one, as Anthropic's guide to fine-grained tool
+/// streaming recommends, so that the model sees what it wrote and why it failed.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(crate) enum Arguments<'a> {

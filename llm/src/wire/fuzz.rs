@@ -1,4 +1,4 @@
-//! No answer, however broken, makes a format panic, or say what cannot be.
+//! No answer, however broken, makes a format panic or report impossible values.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -88,7 +88,7 @@ static STREAMS: LazyLock<Vec<Vec<(String, Value)>>> = LazyLock::new(|| {
     own.into_iter().chain([anthropic.to_vec(), gemini.to_vec()]).collect()
 });
 
-/// A value that does not belong where it is put.
+/// A random value, to be put where it does not belong.
 fn stray() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -121,7 +121,7 @@ fn stray() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Puts strays in the places of nodes, or takes nodes away.
+/// Replaces random nodes by other values, or removes them.
 fn disturb(body: &mut Value, strays: Vec<(prop::sample::Index, Option<Value>)>) {
     for (place, stray) in strays {
         let mut remaining = place.index(nodes(body));
@@ -137,7 +137,7 @@ fn nodes(value: &Value) -> usize {
     }
 }
 
-/// Replaces the node that comes after `remaining` others; true when it was found.
+/// Replaces the node after `remaining` others; returns `true` if it was found.
 fn replace(value: &mut Value, remaining: &mut usize, stray: &Option<Value>) -> bool {
     if *remaining == 0 {
         *value = stray.clone().unwrap_or_default();
@@ -184,7 +184,7 @@ fn body() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// What happens to the events of a stream.
+/// A stream with its events disturbed.
 fn stream() -> impl Strategy<Value = Vec<u8>> {
     let order = prop::collection::vec((any::<prop::sample::Index>(), strays()), 0..10);
     let end = prop::sample::select(vec!["\n\n", "\r\n\r\n", "\n", "", "\n\ndata: {\"error\":{\"code\":500}}\n\n"]);

@@ -1,4 +1,4 @@
-//! Answers as providers document them, read by a format the way `http` does it.
+//! Answers as providers document them, read in the way of `http`.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::errors::Failure;
 use crate::secret::Secret;
 use crate::transport::Answer;
 
-/// An answer in a file: lines of headers, an empty line, the body.
+/// Splits an answer in a file: header lines, an empty line, the body.
 pub(crate) fn recorded(text: &str) -> (HeaderMap, &str) {
     let (head, body) = text.split_once("\n\n").expect("an empty line behind the headers");
     let header = |line: &str| {
@@ -23,7 +23,7 @@ pub(crate) fn recorded(text: &str) -> (HeaderMap, &str) {
     (head.lines().map(header).collect(), body)
 }
 
-/// Calls `read` with what readers need.
+/// Calls `read` with the context that readers need.
 pub(crate) fn with_context<T>(read: impl FnOnce(&ReadContext<'_>) -> T) -> T {
     let secret = Secret::new("sk-a-secret-key".to_owned());
     let clock = ManualClock::at("2026-01-01T00:00:00Z".parse().unwrap());
@@ -37,7 +37,7 @@ pub(crate) fn whole(format: &dyn Format, status: u16, text: &str) -> Result<Comp
     with_context(|context| format.answer(&answer, context))
 }
 
-/// Reads a streamed answer that comes in chunks of so many bytes, one each millisecond.
+/// Reads a streamed answer that arrives in chunks of `chunk_bytes`, one each millisecond.
 pub(crate) fn streamed(format: &dyn Format, text: &str, chunk_bytes: usize) -> Result<Completion, Failure> {
     let (headers, body) = recorded(text);
     with_context(|context| {
@@ -53,7 +53,7 @@ pub(crate) fn streamed(format: &dyn Format, text: &str, chunk_bytes: usize) -> R
     })
 }
 
-/// A completion as snapshots show it.
+/// A completion in the form of the snapshots.
 pub(crate) fn shown(completion: &Completion) -> Value {
     json!({
         "reply": completion.reply,

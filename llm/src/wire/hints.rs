@@ -1,7 +1,7 @@
-//! What the headers of any answer say about limits that are used up.
+//! Reads the headers about rate limits that are used up.
 //!
-//! Names from the references of OpenAI (also Azure, Groq, LiteLLM), Anthropic and OpenRouter. When a limit resets is said in every way
-//! there is: as a duration (`6m0s`, `20ms`), in seconds, or as a moment (RFC 3339, seconds or milliseconds since 1970).
+//! Names from the references of OpenAI (also Azure, Groq, LiteLLM), Anthropic and OpenRouter. The reset of a limit comes in every form: as
+//! a duration (`6m0s`, `20ms`), in seconds, or as a moment (RFC 3339, seconds or milliseconds since 1970).
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use reqwest::header::HeaderMap;
 use super::Hints;
 use crate::retry_after::now_of;
 
-/// Headers of what remains, and of when it is whole again.
+/// Headers with the rest of a limit, and with the time of its reset.
 const LIMITS: [(&str, &str); 9] = [
     ("x-ratelimit-remaining-requests", "x-ratelimit-reset-requests"),
     ("x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens"),
@@ -24,11 +24,11 @@ const LIMITS: [(&str, &str); 9] = [
     ("anthropic-ratelimit-output-tokens-remaining", "anthropic-ratelimit-output-tokens-reset"),
     ("x-tokenlimit-remaining", "x-tokenlimit-reset"),
 ];
-/// Longest wait believed: limits count by the minute, the hour or the day.
+/// Longest wait that is believed: limits count by the minute, the hour or the day.
 const WAIT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
-/// A number beyond it is a moment in seconds since 1970 and no duration: it is in 2001, and 31 years long.
+/// Number from which a value is a moment in seconds since 1970 and no duration: as a moment it is in 2001, as a duration 31 years.
 const MOMENTS_FROM: f64 = 1e9;
-/// A number beyond it is a moment in milliseconds.
+/// Number from which a value is a moment in milliseconds.
 const MILLIS_FROM: f64 = 1e11;
 
 /// Reads the headers of an answer.
@@ -54,7 +54,7 @@ fn wait(reset: &str, now: impl Fn() -> Timestamp) -> Option<Duration> {
     duration(reset).or_else(|| reset.parse().ok().map(until))
 }
 
-/// `1h2m3.5s`, `20ms`: numbers with units, as Go writes them.
+/// Parses Go's notation of durations: `1h2m3.5s`, `20ms`.
 fn duration(text: &str) -> Option<Duration> {
     let mut rest = text;
     let mut sum = Duration::ZERO;

@@ -1,4 +1,4 @@
-//! Wire formats: one provider's way to say a chat request and its answer. Pure translation; sending is `http`'s.
+//! Wire formats: each translates chat requests and answers to and from one provider's API. Pure; `http` sends them.
 //!
 //! A new format is a folder here that implements [`Format`], and a line in `http`.
 
@@ -30,108 +30,107 @@ use crate::secret::Secret;
 use crate::transport::Answer;
 use crate::withheld::Withheld;
 
-/// One provider's way to say things.
+/// A provider's wire format.
 pub(crate) trait Format: Send + Sync + std::fmt::Debug {
-    /// A chat request as it is sent. `stream` asks for the answer as server-sent events.
+    /// Writes a chat request. With `stream`, the request asks for server-sent events.
     ///
     /// # Errors
-    /// With a sentence for people when this format cannot say something that was asked for (never silently dropped when it would change
-    /// the answer).
+    /// A sentence for people, when this format cannot express a part of the request that would change the answer.
     fn request(&self, model: &str, request: &ChatRequest, stream: bool) -> Result<Outgoing, String>;
 
     /// Reads a whole answer of any status.
     ///
     /// # Errors
-    /// Whatever keeps it from being used, classified.
+    /// A classified failure, if the answer is not usable.
     fn answer(&self, answer: &Answer, context: &ReadContext<'_>) -> Result<Completion, Failure>;
 
-    /// A reader of one streamed answer.
+    /// Creates a reader of one streamed answer.
     fn stream(&self) -> Box<dyn StreamReader>;
 }
 
-/// A request as it is sent by `POST`.
+/// The `POST` request to send.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Outgoing {
-    /// Appended to the endpoint's base address; begins with `/`, may hold a query.
+    /// Path after the endpoint's base address; begins with `/`, may have a query.
     pub(crate) path: String,
     /// Headers of this request alone.
     pub(crate) headers: HeaderMap,
-    /// JSON.
+    /// The body, as JSON.
     pub(crate) body: Bytes,
 }
 
-/// What readers need besides the answer.
+/// Context that readers need besides the answer.
 #[derive(Clone, Copy)]
 pub(crate) struct ReadContext<'a> {
-    /// Cut out of everything that is kept.
+    /// Redacted from every text that is kept.
     pub(crate) secret: &'a Secret,
     /// For headers that name a date.
     pub(crate) clock: &'a dyn Clock,
 }
 
-/// Reads one streamed answer, event by event. The status was a success; a 200 may still hold an error.
+/// Reads one streamed answer, event by event. The status was a success, but a 200 may still have an error inside.
 pub(crate) trait StreamReader: Send {
-    /// Takes the next event. Says whether it held a part of the answer (text, reasoning or a tool call): the first one stops the clock of
-    /// the time to the first token.
+    /// Reads the next event. Returns [`Part::Answer`] if it has a part of the answer (text, reasoning or a tool call); the first such event
+    /// is the time to first token.
     ///
     /// # Errors
-    /// When the event is an error, or cannot be read.
+    /// When the event is an error, or cannot be parsed.
     fn event(&mut self, event: &ServerEvent<'_>, context: &ReadContext<'_>) -> Result<Part, Failure>;
 
-    /// What was billed so far, as far as told: all that remains known of a stream that breaks off.
+    /// Tokens billed so far, as far as reported; the only record of a stream that breaks off.
     fn usage(&self) -> Option<Usage>;
 
-    /// The service tier of what was billed, as far as told.
+    /// Service tier of the billed tokens, as far as reported.
     fn tier(&self) -> Option<&str>;
 
-    /// The stream is over, regularly or not.
+    /// Ends the stream, regularly or not.
     ///
     /// # Errors
-    /// When it ended before the answer did.
+    /// When the stream ended before the answer was complete.
     fn end(self: Box<Self>, headers: &HeaderMap, context: &ReadContext<'_>) -> Result<Completion, Failure>;
 }
 
 /// One server-sent event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ServerEvent<'a> {
-    /// Its `event:` field; empty when there was none.
+    /// Value of the `event:` field; empty if there is none.
     pub(crate) name: &'a str,
-    /// Its `data:` lines, joined by line feeds.
+    /// The `data:` lines, joined by line feeds.
     pub(crate) data: &'a str,
 }
 
-/// What an event was.
+/// Kind of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     /// A part of the answer itself.
     Answer,
-    /// Something about it.
+    /// Other information.
     Other,
-    /// The last one; what may follow is not read.
+    /// The last event; anything after it is not read.
     End,
 }
 
-/// An answer that can be used.
+/// A usable answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Completion {
     pub(crate) reply: Reply,
-    /// Why the answer was withheld, if it was; what is left of it is not the model's.
+    /// Reason why the answer was withheld, if it was; the rest of such an answer is not the model's.
     pub(crate) withheld: Option<Withheld>,
     pub(crate) usage: Usage,
-    /// Whether the meters that cost money were told.
+    /// `true` if the token counts that cost money were reported.
     pub(crate) usage_is_known: bool,
     pub(crate) raw_usage: Option<Value>,
-    /// The cost that the provider told.
+    /// The cost that the provider reported.
     pub(crate) reported_cost: Option<Money>,
     pub(crate) served: Served,
-    /// From sending the request to the first part of the answer; of streamed answers, set by the transport.
+    /// Time from sending the request to the first part of the answer; for streamed answers, set by the transport.
     pub(crate) first_token: Option<Duration>,
     pub(crate) hints: Hints,
 }
 
-/// What headers of any answer say about the endpoint's limits.
+/// Rate limits in the headers of any answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Hints {
-    /// A limit is used up, and this is how long it takes until it is not: nothing should be sent before.
+    /// A limit is used up: the time until its reset, before which no call should be sent.
     pub(crate) exhausted_for: Option<Duration>,
 }

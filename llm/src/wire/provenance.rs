@@ -1,13 +1,14 @@
-//! What really answered, as the answer's headers and body say; the same for every format.
+//! The provenance of an answer, from its headers and body; the same for every format.
 
 use regatta_proto::Served;
 use reqwest::header::HeaderMap;
 
 use crate::secret::Secret;
 
-/// Set by simulated endpoints on every answer.
+/// Header that simulated endpoints add to every answer.
 const SIMULATED: &str = "x-regatta-simulated";
-/// The ids that providers ask for in support requests, the provider's own before a gateway's; the body's `id` where all are absent.
+/// Headers with the ids that providers ask for in support requests, the provider's own before a gateway's. Without any, the body's `id` is
+/// used.
 const REQUEST_IDS: [&str; 7] = [
     "x-request-id",
     "request-id",
@@ -17,15 +18,15 @@ const REQUEST_IDS: [&str; 7] = [
     "x-generation-id",
     "x-litellm-call-id",
 ];
-/// How gateways name the deployment that answered.
+/// Headers in which gateways name the deployment that answered.
 const PROVIDERS: [&str; 4] = ["llm_provider", "x-litellm-model-api-base", "x-litellm-model-id", "x-inference-provider"];
 
-/// What the body of an answer says about its origin.
+/// Fields of an answer's body about its origin.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Told<'a> {
     pub(crate) model: Option<&'a str>,
     pub(crate) fingerprint: Option<&'a str>,
-    /// The id of the answer, for want of one of the request.
+    /// Id of the answer, if there is none of the request.
     pub(crate) id: Option<&'a str>,
     pub(crate) provider: Option<&'a str>,
     pub(crate) tier: Option<&'a str>,

@@ -1,4 +1,4 @@
-//! One streamed answer, from its bytes to what it says: the part of reading that every format shares.
+//! Reads one streamed answer from its bytes: the part that all formats share.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use super::{Completion, Format, Part, ReadContext, StreamReader};
 use crate::errors::Failure;
 use crate::transport::Answer;
 
-/// An answer whose bytes are coming. The status was a success.
+/// An answer whose bytes are arriving. The status was a success.
 pub(crate) struct Reading<'a> {
     format: &'a dyn Format,
     reader: Box<dyn StreamReader>,
     context: ReadContext<'a>,
     events: Events,
     first_token: Option<Duration>,
-    /// All that came, until the first event: it may still be a whole answer, or an error, that does not say so in its head.
+    /// All bytes before the first event, because they may be a whole answer, or an error, that its headers do not announce.
     eventless: Option<BytesMut>,
 }
 
@@ -33,10 +33,10 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Takes bytes that came `at` this time after the request was sent. True once the stream has said that it is over.
+    /// Reads bytes that arrived at the time `at` after the request was sent. Returns `true` at the end of the stream.
     ///
     /// # Errors
-    /// When they hold an error, or what is no event of the format; with what was billed, as far as told.
+    /// When they contain an error, or no event of the format; with the tokens billed, as far as reported.
     pub(crate) fn take(&mut self, chunk: &[u8], at: Duration) -> Result<bool, Failure> {
         self.events.push(chunk);
         while let Some(event) = self.events.next() {
@@ -54,10 +54,10 @@ impl<'a> Reading<'a> {
         Ok(false)
     }
 
-    /// The stream is over `at` this time after the request was sent: regularly, or because it is `broken`.
+    /// Ends the stream at the time `at` after the request was sent, regularly or because it is `broken`.
     ///
     /// # Errors
-    /// When the answer is not complete; with what was billed, as far as told.
+    /// When the answer is not complete; with the tokens billed, as far as reported.
     pub(crate) fn end(
         mut self,
         status: u16,
@@ -83,7 +83,7 @@ impl<'a> Reading<'a> {
         }
         let (usage, tier) = (self.reader.usage(), self.reader.tier().map(Box::from));
         match (self.reader.end(headers, &self.context), broken) {
-            // Whatever happened to the connection afterwards, the answer is complete.
+            // The answer is complete, whatever happened to the connection afterwards.
             (Ok(completion), _) => Ok(Completion { first_token: self.first_token, ..completion }),
             (Err(failure), None) | (Err(_), Some(failure)) => {
                 let (usage, tier) = (failure.usage.or(usage), failure.tier.or(tier));
@@ -92,7 +92,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// A failure in the middle, with what is known to be billed. Where nothing is known but an answer had begun, that may be.
+    /// Adds to a failure in the middle the tokens known to be billed. If none are known but an answer had begun, it may be billed.
     fn kept(&self, failure: Failure) -> Failure {
         let usage = failure.usage.or_else(|| self.reader.usage());
         let tier = failure.tier.or_else(|| self.reader.tier().map(Box::from));

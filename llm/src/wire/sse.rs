@@ -1,17 +1,17 @@
-//! Server-sent events out of bytes as they come. Source: the HTML standard, "Server-sent events"; beyond it, an event that the end of
-//! the stream cuts off before its empty line is still given out, because some servers leave that line away.
+//! Decodes server-sent events from bytes. Source: the HTML standard, "Server-sent events". Beyond it, an event that the end of the stream
+//! cuts off before its empty line is returned too, because some servers leave out that line.
 
 use super::ServerEvent;
 
-/// Bytes in, events out. Lines end in LF, CR or CRLF, and may be cut anywhere by chunks, within a character too.
+/// Decodes events from bytes. Lines end in LF, CR or CRLF, and chunks may be cut anywhere, even within a character.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
-    /// What has come and is not read yet begins at `read`.
+    /// Bytes received; those before `read` have been decoded.
     bytes: Vec<u8>,
     read: usize,
-    /// Bytes behind `read` that hold no end of a line, so that a long line is not searched again with every chunk.
+    /// Bytes after `read` without a line end, so that a long line is not searched again with every chunk.
     searched: usize,
-    /// The line before ended in CR: an LF that follows belongs to it.
+    /// The previous line ended in CR, so an LF that follows belongs to it.
     after_cr: bool,
     is_begun: bool,
     name: String,
@@ -21,7 +21,7 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    /// Takes what came.
+    /// Adds received bytes.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         if self.read == self.bytes.len() {
             self.bytes.clear();
@@ -32,7 +32,7 @@ impl Events {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The next event that is complete.
+    /// The next complete event.
     pub(crate) fn next(&mut self) -> Option<ServerEvent<'_>> {
         self.begin();
         while let Some((start, end)) = self.line() {
@@ -43,7 +43,7 @@ impl Events {
         None
     }
 
-    /// The event that the end of the stream left incomplete.
+    /// The incomplete event at the end of the stream.
     pub(crate) fn last(&mut self) -> Option<ServerEvent<'_>> {
         self.begin();
         let (start, end) = (self.read, self.bytes.len());
@@ -67,7 +67,7 @@ impl Events {
         Some(ServerEvent { name: &self.name, data: &self.data })
     }
 
-    /// Where the next complete line is.
+    /// Start and end of the next complete line.
     fn line(&mut self) -> Option<(usize, usize)> {
         if self.after_cr && self.read < self.bytes.len() {
             self.after_cr = false;
@@ -88,7 +88,7 @@ impl Events {
         Some((start, end))
     }
 
-    /// Reads a line. True when it is the end of an event.
+    /// Reads a line. Returns `true` at the end of an event.
     fn field(&mut self, start: usize, end: usize) -> bool {
         let mut line = &self.bytes[start..end];
         if !std::mem::replace(&mut self.is_begun, true) {
@@ -112,7 +112,7 @@ impl Events {
                 self.data.push_str(&value);
             }
             b"event" => value.as_ref().clone_into(&mut self.name),
-            // Comments, ids and times to reconnect say nothing about the answer.
+            // Comments, ids and reconnection times have no effect on the answer.
             _ => {}
         }
         false

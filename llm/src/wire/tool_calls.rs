@@ -1,21 +1,21 @@
-//! Tool calls of a reply, with an id each.
+//! Tool calls of a reply, each with an id.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use regatta_proto::ToolCall;
 
-/// A call as an answer holds it.
+/// A call, as the answer has it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct RawCall {
-    /// Empty where there is none.
+    /// Empty if the answer has none.
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) arguments: String,
 }
 
-/// The calls of a reply. An id that is missing, or that an earlier call has already, is replaced by `call_N`, N being the position:
-/// results of tools could otherwise not be told apart.
+/// The calls of a reply. A missing or repeated id is replaced by `call_N`, where N is the position, so that results of tools can be told
+/// apart.
 pub(crate) fn with_ids(calls: Vec<RawCall>) -> Vec<ToolCall> {
     let given: HashSet<String> = calls.iter().map(|call| call.id.clone()).collect();
     let mut taken: HashSet<String> = HashSet::with_capacity(calls.len());

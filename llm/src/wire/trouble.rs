@@ -1,5 +1,4 @@
-//! From an answer that is not what was asked for to a [`Failure`]; the same for every format. The slow path: it may parse a body a
-//! second time.
+//! Turns an unusable answer into a [`Failure`]; the same for every format. This is the slow path, which may parse a body a second time.
 
 use regatta_proto::{ErrorClass, Usage};
 use serde_json::Value;
@@ -9,20 +8,20 @@ use crate::errors::{ErrorInfo, Failure, event_of_error_in_200, event_of_status};
 use crate::retry_after::retry_after;
 use crate::transport::Answer;
 
-/// Finds in a whole body or event of one format what was billed.
+/// Finds the usage and the tier in a whole body or an event of one format.
 #[derive(Clone, Copy)]
 pub(crate) struct Bill {
-    /// The tokens, when the meters that cost money are there.
+    /// The tokens; `None` unless the counts that cost money are present.
     pub(crate) usage: fn(&Value) -> Option<Usage>,
     /// The service tier, which may have a price of its own.
     pub(crate) tier: fn(&Value) -> Option<&str>,
 }
 
-/// Explains an answer with an error status.
+/// The failure of an answer with an error status.
 pub(crate) fn of_status(answer: &Answer, bill: Bill, context: &ReadContext<'_>) -> Failure {
     let secret = context.secret;
     let body = serde_json::from_slice::<Value>(&answer.body).ok();
-    // Gemini's streams hold their error in a list.
+    // Gemini's streams put an error into a list.
     let body = body.map(|body| match body {
         Value::Array(mut events) if !events.is_empty() => events.swap_remove(0),
         other => other,
@@ -38,7 +37,7 @@ pub(crate) fn of_status(answer: &Answer, bill: Bill, context: &ReadContext<'_>) 
     failure(answer, event.class(), detail, body.as_ref(), bill, context)
 }
 
-/// Explains a 200 that holds no usable answer: `problem` is what the fast path missed.
+/// The failure of a 200 without a usable answer; `problem` is the finding of the fast path.
 pub(crate) fn of_success(answer: &Answer, problem: &str, bill: Bill, context: &ReadContext<'_>) -> Failure {
     let secret = context.secret;
     match serde_json::from_slice::<Value>(&answer.body) {
@@ -57,7 +56,7 @@ pub(crate) fn of_success(answer: &Answer, problem: &str, bill: Bill, context: &R
     }
 }
 
-/// Explains an event of a stream that is an error: `is_named_so` when the event's own name says it is.
+/// The failure in an event of a stream; `is_named_so` if the event's name says that it is an error. `None` if it is none.
 pub(crate) fn of_event(event: &Value, is_named_so: bool, bill: Bill, context: &ReadContext<'_>) -> Option<Failure> {
     let info = ErrorInfo::find(&with_upstream(event.clone()), is_named_so);
     let (class, message) = match (&info, is_named_so) {
@@ -72,12 +71,12 @@ pub(crate) fn of_event(event: &Value, is_named_so: bool, bill: Bill, context: &R
     Some(Failure { usage: (bill.usage)(event), tier, ..in_stream(class, context.secret.detail(&message)) })
 }
 
-/// A stream that cannot be used, for a reason of our own words.
+/// The failure of an unusable stream, with a message of our own.
 pub(crate) fn in_stream(class: ErrorClass, detail: String) -> Failure {
     Failure { status: Some(200), unreached: false, ..Failure::unanswered(class, detail) }
 }
 
-/// OpenRouter says in its own words only that a provider failed, and puts what that one said beside it: class and detail need both.
+/// Merges the upstream provider's error, which OpenRouter attaches to its own, because class and detail need both.
 fn with_upstream(mut body: Value) -> Value {
     let raw =
         body.pointer("/error/metadata/raw").map(|raw| raw.as_str().map_or_else(|| raw.to_string(), str::to_owned));

@@ -1,4 +1,4 @@
-//! What tokens of each kind cost.
+//! Rates: prices by kind of token.
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
@@ -13,23 +13,23 @@ use crate::Usage;
 pub struct Rates {
     /// Prompt tokens.
     pub input_per_mtok: f64,
-    /// Prompt tokens read from the provider's cache; the input price when absent.
+    /// Prompt tokens read from the provider's cache; the input price if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_input_per_mtok: Option<f64>,
-    /// Prompt tokens written to the provider's cache for five minutes; the input price when absent.
+    /// Prompt tokens written to the provider's cache for five minutes; the input price if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write_per_mtok: Option<f64>,
-    /// Prompt tokens written to the provider's cache for an hour; the price of five minutes when absent.
+    /// Prompt tokens written to the provider's cache for an hour; the price for five minutes if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write_1h_per_mtok: Option<f64>,
     /// Generated tokens.
     pub output_per_mtok: f64,
-    /// Generated tokens that were reasoning; the output price when absent.
+    /// Generated tokens that were reasoning; the output price if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning_per_mtok: Option<f64>,
 }
 
-/// A kind of token that is charged by itself. Every token of a call is of exactly one.
+/// A kind of token with a price of its own. Every token of a call is of exactly one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Meter {
@@ -48,11 +48,11 @@ pub enum Meter {
 }
 
 impl Meter {
-    /// All of them.
+    /// All meters.
     pub const ALL: [Self; 6] =
         [Self::Input, Self::CachedInput, Self::CacheWrite, Self::CacheWrite1h, Self::Output, Self::Reasoning];
 
-    /// Name of its field in [`Rates`].
+    /// Name of the meter's field in [`Rates`].
     #[must_use]
     pub const fn field(self) -> &'static str {
         match self {
@@ -65,8 +65,8 @@ impl Meter {
         }
     }
 
-    /// Tokens of this kind in one call's `usage`. A provider that reports more tokens of a part than of the whole is charged no more than
-    /// the whole.
+    /// Number of tokens of this kind in one call's `usage`. If a provider reports more tokens of a part than of the whole, only the whole
+    /// is charged.
     #[must_use]
     pub fn tokens(self, usage: &Usage) -> u64 {
         let cached = usage.cached_input.min(usage.input);
@@ -85,7 +85,7 @@ impl Meter {
 }
 
 impl Rates {
-    /// The figure that is written for `meter`, in dollars per million tokens.
+    /// The explicit figure for `meter`, in dollars per million tokens; `None` if it is left out.
     #[must_use]
     pub const fn stated(&self, meter: Meter) -> Option<f64> {
         match meter {
@@ -108,17 +108,17 @@ impl Rates {
         })
     }
 
-    /// What the tokens of one meter cost, in 10⁻¹⁵ dollars.
+    /// Cost of the tokens of one meter, in 10⁻¹⁵ dollars.
     pub(super) fn femto_of(&self, meter: Meter, usage: &Usage) -> u128 {
         u128::from(meter.tokens(usage)).saturating_mul(femto_a_token(self.charged(meter)))
     }
 
-    /// What `usage` costs, in 10⁻¹⁵ dollars: every token is charged once.
+    /// Cost of `usage`, in 10⁻¹⁵ dollars; every token is charged once.
     pub(super) fn femto(&self, usage: &Usage) -> u128 {
         Meter::ALL.into_iter().fold(0, |sum, meter| sum.saturating_add(self.femto_of(meter, usage)))
     }
 
-    /// What a prompt of at most `input` and an answer of at most `output` tokens costs at most, in 10⁻¹⁵ dollars.
+    /// Most that a prompt of `input` and an answer of `output` tokens can cost, in 10⁻¹⁵ dollars.
     pub(super) fn femto_at_most(&self, input: u64, output: u64) -> u128 {
         let dearest =
             |meters: &[Meter]| meters.iter().map(|meter| femto_a_token(self.charged(*meter))).max().unwrap_or(0);
@@ -127,19 +127,19 @@ impl Rates {
         prompt.saturating_add(u128::from(output).saturating_mul(dearest(answer)))
     }
 
-    /// The first field that is no price.
+    /// The first field that is no possible price.
     pub(super) fn first_fault(&self) -> Option<&'static str> {
         let insane = Meter::ALL.into_iter().find(|meter| !self.stated(*meter).is_none_or(is_sane_figure))?;
         Some(insane.field())
     }
 }
 
-/// Whether `figure` can be dollars per million tokens, or per request.
+/// `true` if `figure` can be dollars per million tokens, or per request.
 pub(super) fn is_sane_figure(figure: f64) -> bool {
     (0.0..1e6).contains(&figure)
 }
 
-/// Dollars per million tokens as 10⁻¹⁵ dollars a token: exact for prices of up to nine decimals.
+/// Converts dollars per million tokens to 10⁻¹⁵ dollars per token; exact for prices of up to nine decimals.
 pub(super) fn femto_a_token(per_mtok: f64) -> u128 {
     (per_mtok * 1e9).round() as u128
 }

@@ -2,7 +2,7 @@ use super::*;
 
 mod laws;
 
-/// Nano-dollars in a millionth of a dollar: what one token costs at one dollar per million.
+/// Nano-dollars in a millionth of a dollar, which is the cost of one token at one dollar per million.
 const MICRO: u64 = 1_000;
 
 fn cost(price: &Price, usage: Usage) -> Money {
@@ -84,7 +84,7 @@ fn what_has_no_price_of_its_own_is_charged_as_what_it_is_a_part_of() {
 
 #[test]
 fn reasoning_is_part_of_the_output_and_charged_once_at_its_own_price() {
-    // {"output_cost_per_token": 1.2e-06, "output_cost_per_reasoning_token": 4e-06} of a model that bills thinking apart.
+    // {"output_cost_per_token": 1.2e-06, "output_cost_per_reasoning_token": 4e-06}, for a model that bills reasoning separately.
     let price = Price { reasoning_per_mtok: Some(4.0), ..Price::per_mtok(0.4, 1.2) };
     let usage = Usage { output: 1_000, reasoning: 900, ..Usage::default() };
     assert_eq!(cost(&price, usage), Money((100 * 12 / 10 + 900 * 4) * MICRO));
@@ -196,7 +196,7 @@ fn a_fraction_of_a_nano_dollar_is_rounded_half_up_once() {
     let tiny = Price::per_mtok(0.0005, 0.0);
     let cost = |input| cost(&tiny, prompt(input));
     assert_eq!((cost(0), cost(1), cost(2), cost(3)), (Money(0), Money(1), Money(1), Money(2)));
-    // Three meters of 0.4 nano-dollars are 1.2 together, not three times nothing.
+    // Three meters of 0.4 nano-dollars cost 1.2 together, not three times nothing.
     let price = Price {
         cached_input_per_mtok: Some(0.0004),
         cache_write_per_mtok: Some(0.0004),

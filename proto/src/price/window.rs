@@ -1,4 +1,4 @@
-//! Prices that hold at some times only, as off-peak discounts do.
+//! Prices that apply at certain times only, such as off-peak discounts.
 
 use jiff::civil::{DateTime, Time, Weekday};
 #[cfg(feature = "schema")]
@@ -29,7 +29,7 @@ pub enum Day {
 }
 
 impl Day {
-    /// The whole week, from Monday, as ISO 8601 counts.
+    /// The whole week, beginning with Monday as in ISO 8601.
     pub const WEEK: [Self; 7] = [Self::Mon, Self::Tue, Self::Wed, Self::Thu, Self::Fri, Self::Sat, Self::Sun];
 }
 
@@ -47,26 +47,26 @@ impl From<Weekday> for Day {
     }
 }
 
-/// Prices of a part of the day, every day or on some days of the week.
+/// Rates for a part of the day, every day or on some days of the week.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PriceWindow {
-    /// From this time of day, UTC, as `16:30:00`.
+    /// Start of the window, a time of day in UTC, as in `16:30:00`.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub from: Time,
-    /// To this time of day, UTC, exclusive; earlier than `from` when the window spans midnight, equal to it for the whole day.
+    /// End of the window, a time of day in UTC, exclusive; earlier than `from` if the window spans midnight, equal to it for the whole day.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub to: Time,
-    /// Days it holds on, by the day on which the request begins, UTC; every day when empty.
+    /// Days, in UTC, on which the request begins; every day if empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub days: Vec<Day>,
-    /// What requests that begin within it cost.
+    /// Rates of requests that begin within the window.
     pub rates: Rates,
 }
 
 impl PriceWindow {
-    /// Whether it holds at `at`, UTC.
+    /// `true` if the window contains `at`, in UTC.
     #[must_use]
     pub fn holds(&self, at: DateTime) -> bool {
         let time = at.time();

@@ -7,20 +7,20 @@ use super::{IMPLIED, SpecError};
 use crate::secret_names::is_secret_name;
 use crate::{AgentName, BenchmarkSpec, ExternalAgent, Setting, SweepSpec};
 
-/// Longest deadline, in seconds. A session must end well before it would be handed over to another worker.
+/// Longest deadline in seconds. A session must end well before it would be handed over to another worker.
 const DEADLINE_MAX_S: u32 = 900;
-/// Least output that can be kept, in bytes.
+/// Smallest allowed limit of the output, in bytes.
 const OUTPUT_MIN: u32 = 1 << 10;
-/// Most output that can be kept, in bytes.
+/// Largest allowed limit of the output, in bytes.
 const OUTPUT_MAX: u32 = 16 << 20;
-/// Most calls of a session.
+/// Largest allowed limit of a session's calls.
 const CALLS_MAX: u32 = 100_000;
-/// Most agents of one name that a worker runs at once.
+/// Largest allowed number of instances per worker.
 const CONCURRENCY_MAX: u32 = 100_000;
-/// Longest name of a cast.
+/// Longest name of a cast, in characters.
 const CAST_NAME_MAX: usize = 64;
 
-/// Variables that say where a session's models and tools are.
+/// Variables that Regatta sets to the addresses of a session's models and tools.
 const OURS: [&str; 7] = [
     "OPENAI_BASE_URL",
     "OPENAI_API_BASE",
@@ -31,7 +31,7 @@ const OURS: [&str; 7] = [
     "REGATTA_MODEL",
 ];
 
-/// Variables that hold keys where no endpoint says otherwise; those of providers that need no `endpoints` entry beside.
+/// Variables of keys that are used by default; in addition to those of providers that need no `endpoints` entry.
 const USUAL_KEYS: [&str; 6] = [
     "OPENAI_API_KEY",
     "ANTHROPIC_API_KEY",
@@ -41,17 +41,17 @@ const USUAL_KEYS: [&str; 6] = [
     "AWS_SECRET_ACCESS_KEY",
 ];
 
-/// Further secrets of a worker.
+/// Other variables with secrets of a worker.
 const SECRETS: [&str; 4] = ["AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK", "DATABASE_URL", "AMQP_URL"];
 
-/// What the worker's own variables begin with.
+/// Prefix of the worker's own variables.
 const OF_WORKER: &str = "REGATTA_";
 
 fn field<T>(field: String, problem: impl Into<String>) -> Result<T, SpecError> {
     Err(SpecError::Field { field, problem: problem.into() })
 }
 
-/// Every agent can be run as it is described.
+/// Checks that every agent can be run with its settings.
 pub(super) fn check_agents(spec: &SweepSpec) -> Result<(), SpecError> {
     let named = spec.endpoints.values().filter_map(|endpoint| endpoint.api_key_env.as_deref());
     let implied = IMPLIED.iter().filter_map(|(_, _, elsewhere)| elsewhere.map(|(_, key)| key));
@@ -169,7 +169,7 @@ fn check_variable(place: &str, name: &str, keys: &BTreeSet<&str>) -> Result<(), 
     Ok(())
 }
 
-/// The models of casts can take part in conversations, and settings name casts that there are.
+/// Checks that the models of casts can chat, and that settings name existing casts.
 pub(super) fn check_casts(place: &str, benchmark: &BenchmarkSpec, spec: &SweepSpec) -> Result<(), SpecError> {
     for (name, members) in &benchmark.casts {
         let place = format!("{place}.casts.{name}");

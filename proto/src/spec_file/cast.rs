@@ -1,4 +1,4 @@
-//! Checks of who plays what: the roles beside the agent's, and the judges.
+//! Checks of roles and judges.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ fn field<T>(field: String, problem: impl Into<String>) -> Result<T, SpecError> {
     Err(SpecError::Field { field, problem: problem.into() })
 }
 
-/// The models of roles can chat at once, and have the fields that make sense for them.
+/// Checks that the models of roles can be called live, and have only fields that apply to them.
 pub(super) fn check_roles(place: &str, roles: &RoleModels, endpoints: &Endpoints) -> Result<(), SpecError> {
     for (role, model) in roles.iter() {
         check_player(&format!("{place}.{role}"), model, endpoints)?;
@@ -26,7 +26,7 @@ pub(super) fn check_roles(place: &str, roles: &RoleModels, endpoints: &Endpoints
     Ok(())
 }
 
-/// A model beside the one under test can chat at once, and has the fields that make sense for it.
+/// Checks that a model other than the one under test can be called live, and has only fields that apply to it.
 pub(super) fn check_player(place: &str, model: &ModelSpec, endpoints: &Endpoints) -> Result<(), SpecError> {
     let Some(endpoint) = endpoints.get(&model.id.endpoint) else { return Ok(()) };
     if !endpoint.kind.chats() {
@@ -47,7 +47,7 @@ pub(super) fn check_player(place: &str, model: &ModelSpec, endpoints: &Endpoints
     check_supporting(place, model)
 }
 
-/// What only makes sense for models under test.
+/// Refuses fields that apply only to models under test.
 fn check_supporting(place: &str, model: &ModelSpec) -> Result<(), SpecError> {
     if model.budget_usd.is_some() {
         return field(
@@ -61,7 +61,7 @@ fn check_supporting(place: &str, model: &ModelSpec) -> Result<(), SpecError> {
     check_parameters(place, model)
 }
 
-/// A judge is one model with one price, or a panel that is more than that.
+/// Checks that a judge is one model with one price, or a panel of more than one answer.
 pub(super) fn check_judge(place: &str, benchmark: &BenchmarkSpec, endpoints: &Endpoints) -> Result<(), SpecError> {
     let judge_place = format!("{place}.judge");
     match &benchmark.judge {
@@ -113,7 +113,7 @@ pub(super) fn check_judge(place: &str, benchmark: &BenchmarkSpec, endpoints: &En
     }
 }
 
-/// Verdicts are kept by judge, so a judge is the same one wherever it is named.
+/// Checks that a judge has the same settings wherever it is named, because verdicts are stored by judge.
 pub(super) fn check_agreement(spec: &SweepSpec) -> Result<(), SpecError> {
     let mut judges: BTreeMap<ModelRef, (ModelSpec, &str)> = BTreeMap::new();
     for (name, benchmark) in &spec.benchmarks {

@@ -4,7 +4,7 @@ use super::{SpecError, TRIALS_MAX};
 use crate::decide::ROUNDS_MAX;
 use crate::{Decide, DecideOver, DecideQuestion, SweepSpec, did_you_mean};
 
-/// Largest confidence: sequences of more certainty than this tell nothing within any budget.
+/// Largest confidence: sequences at a higher one find nothing within any budget.
 const CONFIDENCE_MAX: f64 = 0.999_999;
 
 /// Checks `decide` against the rest of `spec`.

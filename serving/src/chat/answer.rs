@@ -53,10 +53,10 @@ struct Message<'a> {
     tool_calls: Vec<Call<'a>>,
 }
 
-/// A call of a tool, or a piece of one.
+/// A tool call, or a piece of one.
 #[derive(Serialize)]
 struct Call<'a> {
-    /// In pieces only.
+    /// Present in pieces only.
     #[serde(skip_serializing_if = "Option::is_none")]
     index: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -105,7 +105,7 @@ struct Chunk<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     system_fingerprint: Option<&'a str>,
     choices: &'a [PartialChoice<'a>],
-    /// Absent unless asked for, and then null in all chunks but the last.
+    /// Absent unless the client asks for it; then null in all chunks but the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<Option<&'a WireUsage>>,
 }
@@ -140,7 +140,7 @@ impl<'a> Call<'a> {
         Self { index: None, id: Some(&call.id), kind: Some("function"), function }
     }
 
-    /// What tells that the call at `index` begins.
+    /// The delta with which the call at `index` begins.
     fn beginning(index: usize, call: &'a ToolCall) -> Self {
         let function = Function { name: Some(&call.name), arguments: "" };
         Self { index: Some(index), function, ..Self::whole(call) }
@@ -189,7 +189,7 @@ fn details(reasoning: &Reasoning) -> Option<Value> {
     reasoning.opaque.as_deref().map(thoughts::details)
 }
 
-/// The answer in pieces.
+/// The SSE encoder of chat completions.
 pub(crate) struct Chunks {
     id: String,
     created: i64,
@@ -197,9 +197,9 @@ pub(crate) struct Chunks {
     fingerprint: Option<&'static str>,
     finish_reason: &'static str,
     has_text: bool,
-    /// Of the whole answer; told with its first piece.
+    /// Log-probabilities of the whole answer, sent with its first piece.
     logprobs: Option<Value>,
-    /// `None` when it is not asked for.
+    /// `None` if the client does not ask for it.
     usage: Option<WireUsage>,
 }
 
@@ -286,7 +286,7 @@ impl Narrator for Chunks {
 }
 
 impl WireUsage {
-    /// Without any cached tokens their count is left out, as by providers that have no cache; likewise those of reasoning.
+    /// Leaves out a count of cached tokens that is 0, as providers without a cache do; likewise the count of reasoning tokens.
     fn new(answer: &Answer<'_>) -> Self {
         let usage = answer.usage;
         let (cached_tokens, reasoning_tokens) = (usage.cached_input, usage.reasoning);

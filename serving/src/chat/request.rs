@@ -15,7 +15,7 @@ use crate::fields::{Fields, Reader, Text, parse as read};
 use crate::thinking::effort;
 use crate::tools::{expect_kind, function, offered};
 
-/// Fields that say nothing about the answer.
+/// Fields that do not affect the answer.
 const BY_THE_WAY: &[&str] =
     &["user", "store", "safety_identifier", "prompt_cache_key", "prompt_cache_retention", "prompt_cache_options"];
 
@@ -61,7 +61,7 @@ pub(crate) fn parse<'a>(body: &'a [u8], reader: &mut Reader) -> Result<ChatCall<
     Ok(ChatCall { model, request, streaming, tools, metadata, left_out: Vec::new() })
 }
 
-/// Reads everything that only a whole reading reads.
+/// Reads the fields that only a whole reading needs.
 fn fill(
     request: &mut ChatRequest,
     fields: &mut Fields<'_>,
@@ -113,7 +113,7 @@ fn message(mut fields: Fields<'_>, reader: &mut Reader) -> Result<ChatMessage, A
         message.cache_until_here = content.cache_until_here | fields.raw("cache_control").is_some();
         if role == ChatRole::Assistant {
             message.reasoning = thoughts::take(&mut fields)?;
-            // Clients give an answer back as they got it.
+            // Clients send an answer back as they got it.
             fields.pass_over(&["annotations"]);
         } else if !message.tool_calls.is_empty() {
             return Err(fields.refuse("tool_calls", "belongs to the assistant's messages alone"));
@@ -127,7 +127,7 @@ fn message(mut fields: Fields<'_>, reader: &mut Reader) -> Result<ChatMessage, A
     Ok(message)
 }
 
-/// There is no field for the name of a message. It is said before the text where it tells anything.
+/// `ChatMessage` has no field for the name of its author, so a name that differs from the role is put before the text.
 fn say_the_name(message: &mut ChatMessage, fields: &mut Fields<'_>, reader: &mut Reader) -> Result<(), ApiError> {
     let Some(name) = fields.text("name")? else { return Ok(()) };
     let role = match message.role {
@@ -218,7 +218,7 @@ fn output(fields: &mut Fields<'_>, reader: &mut Reader) -> Result<Option<OutputS
     Ok(output)
 }
 
-/// A schema of the answer, with its name. Whether the provider is to hold the model to it (`strict`) is not asked: it always is.
+/// A schema of the answer, with its name. `strict` is ignored, because the schema is always enforced.
 pub(crate) fn output_schema(mut fields: Fields<'_>, reader: &mut Reader) -> Result<OutputSchema, ApiError> {
     let (name, schema): (Arc<str>, Value) = (fields.need("name")?, fields.need("schema")?);
     if fields.text("description")?.is_some() {

@@ -1,5 +1,5 @@
-//! What a model thought, in fields that OpenAI's format lacks: `reasoning_content` (DeepSeek, SGLang, vLLM) or `reasoning` (OpenRouter) for
-//! the text, and OpenRouter's `reasoning_details` for what only the provider can read.
+//! The model's reasoning, in fields that OpenAI's format lacks: `reasoning_content` (DeepSeek, SGLang, vLLM) or `reasoning` (OpenRouter)
+//! for the text, and OpenRouter's `reasoning_details` for the part that only the provider can read.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::error::ApiError;
 use crate::fields::Fields;
 
-/// Names the details that are one of our opaque texts.
+/// The `format` of details that hold an opaque text of ours.
 const OURS: &str = "regatta";
 
 /// Details that hold `opaque`.
@@ -25,7 +25,7 @@ struct Detail {
     data: Option<Arc<str>>,
 }
 
-/// Takes what an assistant thought out of its message. Details that are not ours are kept as they are.
+/// Takes the reasoning out of an assistant's message. Details in another format than ours are kept as they are.
 pub(super) fn take(message: &mut Fields<'_>) -> Result<Option<Reasoning>, ApiError> {
     let (one, other) = (message.text("reasoning_content")?, message.text("reasoning")?);
     let text = one.or(other);

@@ -1,10 +1,11 @@
 //! Anthropic's messages.
 //!
 //! An answer has `id`, `type`, `role`, `model`, `content` (blocks of type `text`, and `tool_use` with `id`, `name` and `input`),
-//! `stop_reason` (`end_turn`, `max_tokens`, `tool_use` or `refusal`), `stop_sequence` and `usage`, whose `input_tokens` leave out `cache_read_input_tokens` and `cache_creation_input_tokens`. A stream is
-//! of named events: `message_start` (the message without content, its usage with the prompt's tokens and hardly any generated ones),
-//! `content_block_start`, `ping`, `content_block_delta` of type `text_delta` or `input_json_delta`, `content_block_stop`, `message_delta` (the stop reason, and
-//! the tokens generated in all) and `message_stop`. An error within a stream is an event `error`.
+//! `stop_reason` (`end_turn`, `max_tokens`, `tool_use` or `refusal`), `stop_sequence` and `usage`, whose `input_tokens` leave out
+//! `cache_read_input_tokens` and `cache_creation_input_tokens`. A stream is of named events: `message_start` (the message without content,
+//! its usage with the prompt's tokens and hardly any generated ones), `content_block_start`, `ping`, `content_block_delta` of type
+//! `text_delta` or `input_json_delta`, `content_block_stop`, `message_delta` (the stop reason, and the tokens generated in all) and
+//! `message_stop`. An error within a stream is an event `error`.
 
 use bytes::Bytes;
 use regatta_proto::{Finish, Reasoning, Reply, ToolCall};
@@ -26,7 +27,7 @@ pub(crate) fn message(answer: &Answer<'_>) -> Bytes {
     json_bytes(&envelope(answer, &blocks, &stop_reason(reply.finish).into(), &usage(answer, answer.stamp.cost)))
 }
 
-/// What was thought. The signature is whatever has to come back with it; in a stream it comes last.
+/// The reasoning. The signature is the opaque text that has to be sent back with it; in a stream it comes last.
 fn thinking(reasoning: &Reasoning, text: &str, is_signed: bool) -> Value {
     let signature = reasoning.opaque.as_deref().filter(|_| is_signed).unwrap_or_default();
     json!({"type": "thinking", "thinking": text, "signature": signature})
@@ -36,7 +37,7 @@ fn tool_use(call: &ToolCall, input: Value) -> Value {
     json!({"type": "tool_use", "id": &*call.id, "name": &*call.name, "input": input})
 }
 
-/// The same, with arguments that are objects.
+/// The reply with arguments that are JSON objects.
 pub(crate) fn with_objects(reply: &Reply) -> Reply {
     let mut reply = reply.clone();
     for call in &mut reply.tool_calls {
@@ -55,18 +56,18 @@ fn input(arguments: &str) -> Value {
     }
 }
 
-/// The answer in pieces.
+/// The SSE encoder of Anthropic's messages.
 pub(crate) struct Events {
     start: Value,
     stop: Value,
-    /// Of the block that is told.
+    /// Index of the current block.
     index: usize,
 }
 
 impl Events {
     pub(crate) fn new(answer: &Answer<'_>) -> Self {
         let mut usage_at_start = usage(answer, None);
-        // What the first token of every answer is counted as.
+        // Token count of the first token of every answer.
         usage_at_start["output_tokens"] = 1.into();
         let mut usage_at_end = json!({"output_tokens": answer.usage.output});
         if let Some(cost) = answer.stamp.cost {

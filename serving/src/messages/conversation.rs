@@ -1,4 +1,4 @@
-//! Instructions and messages of Anthropic's format, as messages of ours.
+//! Instructions and messages of Anthropic's format, as [`ChatMessage`]s.
 
 use std::sync::Arc;
 
@@ -66,18 +66,18 @@ fn text_block(mut block: Fields<'_>, reader: &Reader) -> Result<Content, ApiErro
     Ok(content)
 }
 
-/// What the blocks of a message hold until it is written down.
+/// The contents of a message's blocks, until they are appended as a message.
 #[derive(Default)]
 struct Said {
     text: String,
     calls: Vec<ToolCall>,
     reasoning: Option<Reasoning>,
     cache_until_here: bool,
-    /// Something was said, though it be nothing.
+    /// A text block was there, even if empty.
     is_there: bool,
 }
 
-/// One message of theirs is several of ours when it holds the results of tools.
+/// Appends one message of this format, which becomes several of ours if it holds results of tools.
 fn append(
     messages: &mut Vec<ChatMessage>,
     role: ChatRole,
@@ -99,7 +99,7 @@ fn append(
             said.is_there = true;
         }
     }
-    // A message of results alone is none of the user's.
+    // A message that has only results is not a message of the user.
     if said.is_there || messages.len() == before {
         write_down(&mut said, messages, role, reader);
     }
@@ -156,7 +156,7 @@ fn add(
     block.finish(reader)
 }
 
-/// Arguments to the letter, or what a model wrote that was no object.
+/// The arguments byte for byte; or, for the wrapper around a model's invalid JSON, the text inside it.
 fn arguments(input: Option<&RawValue>) -> Arc<str> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -171,7 +171,7 @@ fn arguments(input: Option<&RawValue>) -> Arc<str> {
     }
 }
 
-/// That a tool failed (`is_error`) is left out, and told: there is no field for it, and its text says so.
+/// A tool's result. `is_error` is left out, and reported, because there is no field for it and the text describes the failure.
 fn result(block: &mut Fields<'_>, is_cached: bool, reader: &mut Reader) -> Result<ChatMessage, ApiError> {
     let path = block.path_of("content");
     let content = Content::read(block.raw("content"), &path, PLAIN, reader)?;
@@ -185,7 +185,7 @@ fn result(block: &mut Fields<'_>, is_cached: bool, reader: &mut Reader) -> Resul
     })
 }
 
-/// A thought as an answer told it: a text, and a signature that is whatever has to come back with it.
+/// Reads a reasoning as an answer has it: a text, and a signature that has to be sent back with it.
 fn think(said: &mut Said, block: &mut Fields<'_>, reader: &Reader) -> Result<(), ApiError> {
     if !reader.is_whole() {
         return Ok(());

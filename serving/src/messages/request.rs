@@ -14,7 +14,7 @@ use crate::error::ApiError;
 use crate::fields::{Fields, Reader};
 use crate::tools::{expect_kind, function, offered};
 
-/// What an output's schema is called, which has no name in this format.
+/// Name given to an output's schema, which has none in this format.
 const OUTPUT: &str = "output";
 
 #[derive(Deserialize)]
@@ -51,14 +51,14 @@ pub(crate) fn parse<'a>(body: &'a [u8], reader: &mut Reader) -> Result<ChatCall<
     Ok(ChatCall { model, request, streaming, tools, metadata, left_out: Vec::new() })
 }
 
-/// Reads everything that only a whole reading reads.
+/// Reads the fields that only a whole reading needs.
 fn fill(
     request: &mut ChatRequest,
     fields: &mut Fields<'_>,
     tools: Option<&RawValue>,
     reader: &mut Reader,
 ) -> Result<(), ApiError> {
-    // Prices change by it, and nothing else.
+    // It changes the price, and nothing else.
     fields.pass_over(&["cache_control"]);
     fields.only("service_tier", &["\"auto\"", "\"standard_only\""], reader)?;
     for (index, tool) in list(tools, "tools")?.into_iter().enumerate() {
@@ -88,7 +88,7 @@ fn tool_choice(fields: &mut Fields<'_>, reader: &Reader) -> Result<(ToolChoice, 
     Ok((tool_choice, is_single.then_some(false)))
 }
 
-/// The effort and the form of the output. A form may also stand by itself, as it did in the beginning.
+/// The effort and the format of the output. In the first version of the API, `output_format` was a field of its own.
 fn output_config(
     fields: &mut Fields<'_>,
     reader: &Reader,
@@ -117,7 +117,7 @@ fn output_config(
     Ok((effort, Some(OutputSchema { name: OUTPUT.into(), schema: Arc::new(schema) })))
 }
 
-/// How much to think: a budget, or an effort beside `adaptive` (which is high where none is named).
+/// The amount of thinking: a budget, or an effort beside `adaptive` (high if none is named).
 fn thinking(fields: &mut Fields<'_>, effort: Option<Thinking>, reader: &Reader) -> Result<Option<Thinking>, ApiError> {
     let Some(mut mode) = fields.object("thinking")? else {
         return match effort {
@@ -134,7 +134,7 @@ fn thinking(fields: &mut Fields<'_>, effort: Option<Thinking>, reader: &Reader) 
     if matches!(asked, Thinking::Tokens(_) | Thinking::Off) && effort.is_some() {
         return Err(fields.refuse("output_config.effort", "is carried only with `thinking` of type adaptive"));
     }
-    // How much of it is shown.
+    // `display` limits the thinking that is shown.
     mode.pass_over(&["display"]);
     mode.finish(reader)?;
     Ok(Some(asked))

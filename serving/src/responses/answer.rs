@@ -1,13 +1,14 @@
 //! OpenAI's responses.
 //!
-//! An answer has `id`, `object`, `created_at`, `status` (`completed`; `incomplete` with `incomplete_details.reason`
-//! `max_output_tokens`), `error`, `model`, `output` (an item of type `message` whose content is a part of type `output_text`, and
-//! one of type `function_call` with `call_id`, `name` and `arguments` for each call) and `usage` (`input_tokens`, `input_tokens_details.cached_tokens`, which are part of them, `output_tokens`,
-//! `output_tokens_details.reasoning_tokens`, `total_tokens`, and OpenRouter's `cost`). A stream is of named events, each with its name as
-//! `type` and a `sequence_number`: `response.created`, `response.in_progress`, `response.output_item.added`,
+//! An answer has `id`, `object`, `created_at`, `status` (`completed`; `incomplete` with `incomplete_details.reason` `max_output_tokens`),
+//! `error`, `model`, `output` (an item of type `message` whose content is a part of type `output_text`, and one of type `function_call`
+//! with `call_id`, `name` and `arguments` for each call) and `usage` (`input_tokens`, `input_tokens_details.cached_tokens`, which are part
+//! of them, `output_tokens`, `output_tokens_details.reasoning_tokens`, `total_tokens`, and OpenRouter's `cost`). A stream is of named
+//! events, each with its name as `type` and a `sequence_number`: `response.created`, `response.in_progress`, `response.output_item.added`,
 //! `response.content_part.added`, `response.output_text.delta`, `response.output_text.done`, `response.content_part.done`,
-//! `response.output_item.done`, for calls `response.function_call_arguments.delta` and `.done` instead of those of the part, and `response.completed` or `response.incomplete`. A generation that fails ends in `response.failed`, whose
-//! response has an `error` of `code` and `message`.
+//! `response.output_item.done`, for calls `response.function_call_arguments.delta` and `.done` instead of those of the part, and
+//! `response.completed` or `response.incomplete`. A generation that fails ends in `response.failed`, whose response has an `error` of
+//! `code` and `message`.
 
 use bytes::Bytes;
 use regatta_proto::{Finish, Reply, ToolCall};
@@ -25,25 +26,25 @@ pub(crate) fn response(answer: &Answer<'_>) -> Bytes {
     json_bytes(&events.response(&End::of(answer.reply.finish), events.output(answer.reply)))
 }
 
-/// The answer in pieces.
+/// The SSE encoder of responses.
 pub(crate) struct Events {
     id: String,
-    /// What the ids of its items have in common.
+    /// The common part of its items' ids.
     stamp: String,
     created: i64,
     model: String,
     has_text: bool,
     usage: Value,
     sequence_number: u64,
-    /// Of the item that is told.
+    /// Index of the current item.
     output_index: usize,
 }
 
-/// How far a response is.
+/// State of a response.
 enum End<'a> {
     InProgress,
     Completed,
-    /// Why.
+    /// Incomplete, for this reason.
     Incomplete(&'static str),
     Failed(&'a ApiError),
 }
@@ -115,12 +116,12 @@ impl Events {
         })
     }
 
-    /// All items.
+    /// All items of the output.
     fn output(&self, reply: &Reply) -> Vec<Value> {
         parts(reply).map(|part| self.item(part, reply)).collect()
     }
 
-    /// The item that is `told`, whole. An answer that was cut was cut in its last one.
+    /// The item of the part `told`, whole. If the answer was cut off, its last item is incomplete.
     fn item(&self, told: Part, reply: &Reply) -> Value {
         let is_last = parts(reply).last() == Some(told);
         let status = if is_last { End::of(reply.finish) } else { End::Completed }.status();
@@ -171,7 +172,7 @@ impl Events {
         write_named(out, name, &data);
     }
 
-    /// An event that tells `value` of what is told of `part`.
+    /// Writes an event about `part` that has `value` in `field`.
     fn write_of(&mut self, out: &mut Vec<u8>, part: Part, name: &str, field: &str, value: Value) {
         let mut fields = json!({"item_id": self.item_id(part), "output_index": self.output_index});
         match part {

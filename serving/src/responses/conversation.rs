@@ -1,4 +1,4 @@
-//! The items of a conversation in OpenAI's responses, as messages of ours.
+//! The items of a conversation in OpenAI's responses, as [`ChatMessage`]s.
 
 use std::sync::Arc;
 
@@ -34,14 +34,14 @@ pub(super) fn conversation(
     }
 }
 
-/// Calls are items of their own here, and part of the assistant's message with us; so is what was thought before.
+/// Appends an item. Calls and reasoning are items of their own here, and parts of the assistant's message with us.
 fn append(
     messages: &mut Vec<ChatMessage>,
     thought: &mut Option<Reasoning>,
     mut item: Fields<'_>,
     reader: &Reader,
 ) -> Result<(), ApiError> {
-    // Clients give an answer back as they got it.
+    // Clients send an answer back as they got it.
     item.pass_over(&["id", "status", "phase"]);
     let kind = item.text("type")?.unwrap_or("message".into());
     match kind.as_ref() {
@@ -89,7 +89,7 @@ fn append(
     item.finish(reader)
 }
 
-/// A thought as an answer told it: a summary, and an encrypted content that is whatever has to come back with it.
+/// Reads a reasoning as an answer has it: a summary, and an encrypted content that has to be sent back with it.
 fn think(thought: &mut Option<Reasoning>, item: &mut Fields<'_>, reader: &Reader) -> Result<(), ApiError> {
     let mut texts = Vec::new();
     for field in ["summary", "content"] {

@@ -11,7 +11,7 @@ use crate::fields::{Fields, Reader, Text, parse as read};
 use crate::thinking::effort;
 use crate::tools::{expect_kind, function, offered};
 
-/// Fields that say nothing about the answer. Nothing is stored, whatever `store` says.
+/// Fields that do not affect the answer. Nothing is stored, whatever `store` says.
 const BY_THE_WAY: &[&str] = &[
     "user",
     "store",
@@ -21,7 +21,7 @@ const BY_THE_WAY: &[&str] = &[
     "prompt_cache_options",
     "stream_options",
 ];
-/// What an answer may be asked to include.
+/// Values of `include` that are supported.
 const LOGPROBS: &str = "message.output_text.logprobs";
 const THOUGHTS: &str = "reasoning.encrypted_content";
 
@@ -53,7 +53,7 @@ pub(crate) fn parse<'a>(body: &'a [u8], reader: &mut Reader) -> Result<ChatCall<
     Ok(ChatCall { model, request, streaming, tools, metadata, left_out: Vec::new() })
 }
 
-/// Reads everything that only a whole reading reads.
+/// Reads the fields that only a whole reading needs.
 fn fill(
     request: &mut ChatRequest,
     fields: &mut Fields<'_>,

@@ -9,8 +9,8 @@
 //!
 //! A batch has `id`, `type`, `processing_status` (`in_progress`, `canceling`, `ended`), `request_counts` (`processing`, `succeeded`,
 //! `errored`, `canceled`, `expired`; all in `processing` until the end), `created_at`, `expires_at`, `ended_at`, `cancel_initiated_at`,
-//! `archived_at` and `results_url`. A line of results has `custom_id` and a `result` of `type` `succeeded` (with `message`), `errored` (with
-//! `error`, an error object as of a message), `canceled` or `expired` ("Message Batches" in Anthropic's API reference).
+//! `archived_at` and `results_url`. A line of results has `custom_id` and a `result` of `type` `succeeded` (with `message`), `errored`
+//! (with `error`, an error object as of a message), `canceled` or `expired` ("Message Batches" in Anthropic's API reference).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -36,9 +36,9 @@ use crate::routes::Endpoint;
 const WINDOW: SignedDuration = SignedDuration::from_hours(24);
 /// Most requests of a batch.
 const MAX_LINES: usize = 100_000;
-/// Longest name of a request.
+/// Longest name of a request, in characters.
 const MAX_NAME: usize = 64;
-/// Most batches of a page.
+/// Most batches on a page.
 const MAX_PAGE: usize = 1_000;
 
 #[derive(Deserialize)]
@@ -122,7 +122,7 @@ impl Endpoint {
     }
 }
 
-/// The lines that `ends` make up.
+/// Writes the result lines of a batch.
 pub(super) fn results(ends: &[(String, LineEnd)]) -> Results {
     let mut out = Vec::new();
     for (custom_id, end) in ends {
@@ -138,14 +138,14 @@ pub(super) fn results(ends: &[(String, LineEnd)]) -> Results {
     Results::Lines(out.into())
 }
 
-/// The `limit` entries just before the one of `before`, and whether more are before them.
+/// The `limit` entries directly before the one with the id `before`, and `true` if there are earlier ones.
 fn page_before(batches: Vec<Batch>, limit: usize, before: &str) -> (Vec<Batch>, bool) {
     let end = batches.iter().position(|batch| batch.id == before).unwrap_or(0);
     let begin = end.saturating_sub(limit);
     (batches.into_iter().take(end).skip(begin).collect(), begin > 0)
 }
 
-/// The requests of a batch. Anthropic refuses a batch with names that cannot be, but leaves wrong params to the results.
+/// Reads the requests of a batch. Like Anthropic, refuses a batch with invalid names, but reports invalid params in the results.
 fn read(body: &Bytes) -> Result<Vec<Line>, ApiError> {
     let Creation { requests } = serde_json::from_slice(body)
         .map_err(|error| ApiError::bad_request(None, format!("failed to read the batch: {error}")))?;
@@ -170,7 +170,7 @@ fn read(body: &Bytes) -> Result<Vec<Line>, ApiError> {
     Ok(requests.into_iter().map(line).collect())
 }
 
-/// What is told about a batch to whoever asked with `head`.
+/// The JSON of a batch, for a client that asked with `head`.
 fn wire(batch: &Batch, head: &Parts) -> Value {
     let counts = batch.end.as_ref().map(|end| end.counts).unwrap_or_default();
     let status = match (&batch.end, batch.cancelling) {

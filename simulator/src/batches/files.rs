@@ -1,7 +1,7 @@
-//! OpenAI's files, as far as batches need them.
+//! OpenAI's files, as far as batches use them.
 //!
-//! `POST /v1/files` takes a form with `purpose` (`batch`) and `file`. A file has `id`, `object`, `bytes`, `created_at`, `filename`, `purpose`
-//! (`batch`, or `batch_output` for results) and `status` ("Files" in OpenAI's API reference).
+//! `POST /v1/files` takes a form with `purpose` (`batch`) and `file`. A file has `id`, `object`, `bytes`, `created_at`, `filename`,
+//! `purpose` (`batch`, or `batch_output` for results) and `status` ("Files" in OpenAI's API reference).
 
 use bytes::Bytes;
 use hyper::header::CONTENT_TYPE;
@@ -13,11 +13,11 @@ use super::store::File;
 use crate::api_error::ApiError;
 use crate::routes::Endpoint;
 
-/// What uploaded files are for.
+/// The only supported purpose of uploaded files.
 const PURPOSE: &str = "batch";
 
 impl Endpoint {
-    /// Keeps the file of an upload.
+    /// Stores an uploaded file.
     pub(super) fn upload(&self, head: &Parts, body: &Bytes) -> Result<Value, ApiError> {
         let content_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let parts = multipart::parse(content_type, body)
@@ -43,7 +43,7 @@ impl Endpoint {
 }
 
 impl File {
-    /// What is told about it.
+    /// The JSON of a file.
     pub(super) fn wire(&self) -> Value {
         json!({
             "id": self.id,

@@ -1,4 +1,4 @@
-//! The requests of a batch and how they end.
+//! The requests of a batch, and their ends.
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
@@ -9,26 +9,26 @@ use crate::formats::Format;
 /// One request of a batch.
 #[derive(Debug, Clone)]
 pub(super) struct Line {
-    /// The client's name of it.
+    /// The client's name of the request.
     pub(super) custom_id: String,
-    /// JSON.
+    /// The request as JSON.
     pub(super) body: Bytes,
 }
 
-/// How one request ended.
+/// The end of one request.
 #[derive(Debug)]
 pub(super) enum LineEnd {
-    /// With an answer of `body`.
+    /// The request was answered with `body`.
     Answered { id: String, body: Box<RawValue> },
-    /// With an error of `body`, in the format's own shape.
+    /// The request failed with `body`, an error in the format's own form.
     Failed { id: String, status: u16, body: Box<RawValue> },
-    /// It was not reached in time.
+    /// The batch expired before the request was processed.
     Expired,
-    /// The batch was cancelled before.
+    /// The batch was cancelled before the request was processed.
     Cancelled,
 }
 
-/// How many requests of a batch ended how.
+/// Number of a batch's requests by their end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct LineCounts {
     pub(crate) answered: u64,
@@ -48,7 +48,7 @@ impl LineCounts {
     }
 }
 
-/// All requests of a batch, in one format.
+/// All requests of a batch, with their format.
 #[derive(Debug)]
 pub(super) struct Work {
     pub(super) format: Format,
@@ -61,7 +61,7 @@ impl Work {
     }
 }
 
-/// JSON that we wrote ourselves.
+/// Wraps JSON that was written here.
 pub(super) fn raw(json: &[u8]) -> Box<RawValue> {
     serde_json::from_slice(json).unwrap_or_else(|error| {
         tracing::error!(%error, "an answer of the simulated endpoint is not JSON");

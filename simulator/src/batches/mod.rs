@@ -1,10 +1,10 @@
-//! Batches: many requests handed in at once and answered later, for less money.
+//! Batches: many requests are submitted at once and answered later, at a lower price.
 //!
-//! Both providers' ways are served, in memory: [`openai`] with its files, and [`anthropic`]. A batch is worked off when `batch.delay_ms`
-//! have passed; each of its requests is then answered as a request of its own would be, except that `batch.failed` of them fail and
-//! `batch.expired` of them expire, that limits and other faults do not apply, and that the price is that of the variant `batch`, if the
-//! model has one. Who a request says it is stands in its metadata ([`crate::identity`]). Results come in the reverse order of the
-//! requests, because neither provider promises any.
+//! Both providers' APIs are served, in memory: [`openai`] with its files, and [`anthropic`]. A batch is processed after `batch.delay_ms`.
+//! Each of its requests is then answered like a single request, except that a part `batch.failed` of them fails and `batch.expired` of them
+//! expire, that limits and other faults do not apply, and that the price is that of the variant `batch`, if the model has one. The metadata
+//! of a request identifies its session ([`crate::identity`]). Results are in the reverse order of the requests, because neither provider
+//! guarantees an order.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,27 +35,27 @@ mod work;
 pub(crate) use lines::LineCounts;
 use store::Store;
 
-/// Longest upload, in bytes: what Anthropic takes at most, and more than OpenAI does.
+/// Longest upload in bytes: Anthropic's limit, which is above OpenAI's.
 const MAX_UPLOAD_BYTES: usize = 256 << 20;
 
 /// The batches of an endpoint.
 #[derive(Debug)]
 pub(crate) struct Batches {
     store: Store,
-    /// Of the work on batches.
+    /// Tracks the tasks that process batches.
     tasks: TaskTracker,
-    /// Ends all of it.
+    /// Aborts all of these tasks.
     stopping: CancellationToken,
 }
 
 impl Batches {
-    /// No batches yet. Work on them is tracked by `tasks`, and given up at `stopping`.
+    /// No batches. Their tasks are tracked by `tasks`, and aborted when `stopping` fires.
     pub(crate) fn new(tasks: TaskTracker, stopping: CancellationToken) -> Self {
         Self { store: Store::default(), tasks, stopping }
     }
 }
 
-/// Whether `path` belongs to batches, and to whose.
+/// The provider whose batch API `path` belongs to; `None` for other paths.
 pub(crate) fn dialect_of(path: &str) -> Option<Dialect> {
     match segments(path).as_slice() {
         ["files" | "batches", ..] => Some(Dialect::Openai),
@@ -64,13 +64,13 @@ pub(crate) fn dialect_of(path: &str) -> Option<Dialect> {
     }
 }
 
-/// The parts of a path after the version, which may be missing.
+/// The segments of a path after the version, which is optional.
 fn segments(path: &str) -> Vec<&str> {
     path.strip_prefix("/v1").unwrap_or(path).trim_matches('/').split('/').collect()
 }
 
 impl Endpoint {
-    /// Answers one request about batches in `dialect`.
+    /// Answers a request about batches in `dialect`.
     pub(crate) async fn serve_batches<B>(
         self: &Arc<Self>,
         dialect: Dialect,

@@ -1,4 +1,4 @@
-//! Forms with files (`multipart/form-data`, RFC 7578), as far as uploads need them.
+//! Forms with files (`multipart/form-data`, RFC 7578), as far as uploads use them.
 
 use bytes::Bytes;
 
@@ -10,10 +10,10 @@ pub(super) struct Part {
     pub(super) content: Bytes,
 }
 
-/// The parts of a form of `content_type`.
+/// Parses a form of `content_type`.
 ///
 /// # Errors
-/// With what is wrong with it.
+/// The problem, as a clause.
 pub(super) fn parse(content_type: &str, body: &Bytes) -> Result<Vec<Part>, String> {
     let boundary = content_type
         .strip_prefix("multipart/form-data")
@@ -31,7 +31,7 @@ pub(super) fn parse(content_type: &str, body: &Bytes) -> Result<Vec<Part>, Strin
     Ok(parts)
 }
 
-/// What stands between two boundaries.
+/// Parses the bytes between two boundaries.
 fn part(bytes: &Bytes) -> Result<Part, String> {
     let head_end = find(bytes, b"\r\n\r\n").ok_or("a part without an end of its headers")?;
     let head = std::str::from_utf8(&bytes[..head_end]).map_err(|_| "a part whose headers are not UTF-8")?;
@@ -46,17 +46,17 @@ fn part(bytes: &Bytes) -> Result<Part, String> {
     Ok(Part { name, file_name, content: bytes.slice(head_end + 4..) })
 }
 
-/// A parameter of a header's value, quoted or not.
+/// A parameter in a header's value, quoted or not.
 fn parameter(parameters: &str, name: &str) -> Option<String> {
     parameters.split(';').filter_map(|parameter| parameter.split_once('=')).find_map(|(key, value)| {
         key.trim().eq_ignore_ascii_case(name).then(|| value.trim().trim_matches('"').to_owned())
     })
 }
 
-/// Where `needle`, which is not empty, first occurs in `hay`.
+/// Position of the first occurrence in `hay` of `needle`, which is not empty.
 fn find(hay: &[u8], needle: &[u8]) -> Option<usize> {
     let mut begin = 0;
-    // Files hold few bytes like the first of a boundary, so the search hardly ever compares more than one.
+    // Few bytes of a file equal the first byte of a boundary, so hardly more than one byte is ever compared.
     while let Some(at) = hay[begin..].iter().position(|byte| *byte == needle[0]) {
         let at = begin + at;
         if hay[at..].starts_with(needle) {

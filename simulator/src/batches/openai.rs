@@ -34,16 +34,16 @@ use crate::api_error::{ApiError, Dialect, json_bytes};
 use crate::formats::Format;
 use crate::routes::Endpoint;
 
-/// The one window there is.
+/// The only completion window that the API accepts.
 const WINDOW: &str = "24h";
 const WINDOW_LENGTH: SignedDuration = SignedDuration::from_hours(24);
 /// Most requests of a batch.
 const MAX_LINES: usize = 50_000;
-/// Most batches of a page.
+/// Most batches on a page.
 const MAX_PAGE: usize = 100;
-/// Most mistakes told about a file.
+/// Most errors reported about a file.
 const MAX_MISTAKES: usize = 50;
-/// Bounds of a batch's metadata: pairs, and characters of keys and values.
+/// Limits of a batch's metadata: number of pairs, and characters of keys and of values.
 const MAX_METADATA: [usize; 3] = [16, 64, 512];
 
 #[derive(Deserialize)]
@@ -153,7 +153,7 @@ impl Endpoint {
         Ok(wire(&batch))
     }
 
-    /// Files of what `ends` say, named by the batch's `id`.
+    /// Stores the result files of the batch `id`.
     pub(super) fn keep_openai_results(&self, id: &str, ends: &[(String, LineEnd)], at: Timestamp) -> Results {
         let (mut output, mut errors) = (Vec::new(), Vec::new());
         for (position, (custom_id, end)) in ends.iter().enumerate() {
@@ -205,7 +205,7 @@ fn is_within_bounds(metadata: &BTreeMap<String, String>) -> bool {
     metadata.len() <= pairs && metadata.iter().all(|(key, value)| fits(key, key_length) && fits(value, value_length))
 }
 
-/// The requests of a file.
+/// Reads the requests of a file.
 fn read(content: &Bytes, format: Format) -> Result<Vec<Line>, Vec<Mistake>> {
     let (mut lines, mut mistakes, mut names) = (Vec::new(), Vec::new(), HashSet::new());
     let numbered = content.split(|byte| *byte == b'\n').enumerate();
@@ -231,7 +231,7 @@ fn read(content: &Bytes, format: Format) -> Result<Vec<Line>, Vec<Mistake>> {
     }
 }
 
-/// One request of the file `content`; `names` are those of the requests before it.
+/// Reads one request of the file `content`; `names` are those of the requests before it.
 fn read_line(content: &Bytes, line: &[u8], format: Format, names: &mut HashSet<String>) -> Result<Line, Mistake> {
     let InputLine { custom_id, method, url, body } = serde_json::from_slice(line)
         .map_err(|error| mistake("invalid_json_line", None, format!("failed to read the request: {error}")))?;
@@ -253,7 +253,7 @@ const fn mistake(code: &'static str, param: Option<&'static str>, message: Strin
     Mistake { code, message, line: None, param }
 }
 
-/// What is told about a batch.
+/// The JSON of a batch.
 fn wire(batch: &Batch) -> Value {
     let seconds = |at: Option<Timestamp>| at.map(Timestamp::as_second);
     let (input_file, format, metadata) = match &batch.origin {

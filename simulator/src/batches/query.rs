@@ -4,16 +4,16 @@ use hyper::Uri;
 
 use crate::api_error::ApiError;
 
-/// Entries of a page unless the client says otherwise: of both providers.
+/// Default number of entries on a page, of both providers.
 const LIMIT: usize = 20;
 
-/// Values of a query, which are ids and numbers and need no decoding.
+/// A value of a query; ids and numbers need no decoding.
 pub(super) fn value<'u>(uri: &'u Uri, name: &str) -> Option<&'u str> {
     let pairs = uri.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
     pairs.filter(|(key, _)| *key == name).map(|(_, value)| value).next()
 }
 
-/// How many entries a page may have, at most `most`.
+/// The requested number of entries on a page, at most `most`.
 pub(super) fn limit(uri: &Uri, most: usize) -> Result<usize, ApiError> {
     let Some(text) = value(uri, "limit") else {
         return Ok(LIMIT);
@@ -24,7 +24,7 @@ pub(super) fn limit(uri: &Uri, most: usize) -> Result<usize, ApiError> {
     }
 }
 
-/// The first `limit` entries that follow the one of `after`, and whether more do. Unknown ids have nothing after them.
+/// The first `limit` entries after the one with the id `after`, and `true` if there are more. Nothing follows an unknown id.
 pub(super) fn page<T>(entries: Vec<T>, limit: usize, after: Option<&str>, id: impl Fn(&T) -> &str) -> (Vec<T>, bool) {
     let begin = after.map_or(Some(0), |after| entries.iter().position(|entry| id(entry) == after).map(|at| at + 1));
     let mut rest: Vec<T> = entries.into_iter().skip(begin.unwrap_or(usize::MAX)).collect();

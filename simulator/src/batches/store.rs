@@ -1,4 +1,4 @@
-//! What is kept of files and batches.
+//! The store of files and batches.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,12 +12,12 @@ use super::lines::LineCounts;
 use crate::api_error::{ApiError, Dialect};
 use crate::formats::Format;
 
-/// Most bytes of uploaded files at once. Nothing is ever deleted, so this is what an endpoint can take in its life.
+/// Most bytes of uploaded files. Nothing is ever deleted, so this is the limit of an endpoint's lifetime.
 const MAX_STORED_BYTES: usize = 1 << 30;
 /// Most batches of an endpoint.
 const MAX_BATCHES: usize = 10_000;
 
-/// A file, uploaded or made of results.
+/// A file, uploaded or with results.
 #[derive(Debug, Clone)]
 pub(super) struct File {
     pub(super) id: String,
@@ -32,24 +32,24 @@ pub(super) struct File {
 pub(super) struct Batch {
     pub(super) id: String,
     pub(super) origin: Origin,
-    /// Requests.
+    /// Number of requests.
     pub(super) total: u64,
     pub(super) created: Timestamp,
-    /// When its client asked for its end.
+    /// Time at which its client requested cancellation.
     pub(super) cancelling: Option<Timestamp>,
-    /// Tells the work on it to end.
+    /// Cancels the processing of the batch.
     pub(super) cancel: CancellationToken,
     pub(super) end: Option<End>,
 }
 
-/// Who handed a batch in, and what is told about it besides.
+/// The provider's API by which a batch was submitted, and the batch's further properties there.
 #[derive(Debug, Clone)]
 pub(super) enum Origin {
     Openai { input_file: String, format: Format, metadata: Option<BTreeMap<String, String>> },
     Anthropic,
 }
 
-/// How a batch ended.
+/// The end of a batch.
 #[derive(Debug, Clone)]
 pub(super) struct End {
     pub(super) at: Timestamp,
@@ -57,23 +57,23 @@ pub(super) struct End {
     pub(super) results: Results,
 }
 
-/// What a batch left behind.
+/// Results of a batch.
 #[derive(Debug, Clone)]
 pub(super) enum Results {
-    /// Ids of the files of answers and of errors, where there are any.
+    /// Ids of the files with answers and with errors; `None` if there are none.
     Files { output: Option<String>, errors: Option<String> },
     /// Lines of JSON.
     Lines(Bytes),
-    /// Nothing: the file handed in was not one of requests.
+    /// None, because the submitted file was rejected.
     Rejected(Vec<Mistake>),
 }
 
-/// What is wrong with a file of requests.
+/// An error in a file of requests.
 #[derive(Debug, Clone)]
 pub(super) struct Mistake {
     pub(super) code: &'static str,
     pub(super) message: String,
-    /// Of the file, from 1.
+    /// Line of the file, from 1.
     pub(super) line: Option<usize>,
     pub(super) param: Option<&'static str>,
 }
@@ -95,13 +95,13 @@ pub(super) struct Store(Mutex<Kept>);
 struct Kept {
     files: HashMap<String, File>,
     uploaded_bytes: usize,
-    /// In the order of their creation.
+    /// Batches in the order of their creation.
     batches: Vec<Batch>,
     ids: u64,
 }
 
 impl Store {
-    /// An id that no other file or batch of the endpoint has; the same in every run that does the same in the same order.
+    /// Returns an id that is unique at the endpoint, and the same in every run with the same sequence of requests.
     pub(super) fn new_id(&self, prefix: &str) -> String {
         let mut kept = self.kept();
         kept.ids += 1;
@@ -110,7 +110,7 @@ impl Store {
         format!("{prefix}{}", &digest.to_string()[..24])
     }
 
-    /// Keeps an uploaded file, while there is room.
+    /// Stores an uploaded file, if there is space.
     pub(super) fn upload(&self, file: File) -> Result<(), ApiError> {
         let mut kept = self.kept();
         let bytes = kept.uploaded_bytes + file.content.len();
@@ -123,7 +123,7 @@ impl Store {
         Ok(())
     }
 
-    /// Keeps a file of results.
+    /// Stores a file of results.
     pub(super) fn keep(&self, file: File) {
         self.kept().files.insert(file.id.clone(), file);
     }
@@ -132,7 +132,7 @@ impl Store {
         self.kept().files.get(id).cloned()
     }
 
-    /// Keeps a new batch, while there is room.
+    /// Stores a new batch, if there is space.
     pub(super) fn create(&self, batch: Batch) -> Result<(), ApiError> {
         let mut kept = self.kept();
         if kept.batches.len() == MAX_BATCHES {
@@ -147,12 +147,12 @@ impl Store {
         self.kept().batches.iter().find(|batch| batch.id == id && batch.origin.dialect() == dialect).cloned()
     }
 
-    /// Every batch of `dialect`, newest first.
+    /// All batches of `dialect`, newest first.
     pub(super) fn batches(&self, dialect: Dialect) -> Vec<Batch> {
         self.kept().batches.iter().rev().filter(|batch| batch.origin.dialect() == dialect).cloned().collect()
     }
 
-    /// Asks for the end of a batch that has not ended, and returns it; a batch that has ended is returned as it is.
+    /// Requests the cancellation of a batch, and returns the batch; one that has ended is returned unchanged.
     pub(super) fn cancel(&self, dialect: Dialect, id: &str, now: Timestamp) -> Option<Batch> {
         let mut kept = self.kept();
         let batch = kept.batches.iter_mut().find(|batch| batch.id == id && batch.origin.dialect() == dialect)?;
@@ -163,7 +163,7 @@ impl Store {
         Some(batch.clone())
     }
 
-    /// A batch has ended.
+    /// Ends a batch.
     pub(super) fn end(&self, id: &str, end: End) {
         if let Some(batch) = self.kept().batches.iter_mut().find(|batch| batch.id == id) {
             batch.end = Some(end);

@@ -1,4 +1,4 @@
-//! Working batches off.
+//! Processing of batches.
 
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ use crate::formats::Format;
 use crate::identity::request_digest;
 use crate::routes::Endpoint;
 
-/// Requests answered before others get their turn on the thread.
+/// Requests answered before the task yields.
 const LINES_A_TURN: usize = 32;
 
 impl Endpoint {
-    /// Takes a batch in and works it off when its time has come.
+    /// Creates a batch, and processes it after its delay.
     pub(super) fn start_batch(self: &Arc<Self>, prefix: &str, origin: Origin, work: Work) -> Result<Batch, ApiError> {
         let batch = self.new_batch(prefix, origin, work.lines.len() as u64);
         self.batches.store.create(batch.clone())?;
@@ -33,7 +33,7 @@ impl Endpoint {
         Ok(batch)
     }
 
-    /// Takes a batch in that is over at once, because its file is not one of requests.
+    /// Creates a batch that has failed already, because its file was rejected.
     pub(super) fn reject_batch(&self, prefix: &str, origin: Origin, mistakes: Vec<Mistake>) -> Result<Batch, ApiError> {
         let mut batch = self.new_batch(prefix, origin, 0);
         let (counts, results) = (LineCounts::default(), Results::Rejected(mistakes));
@@ -78,7 +78,7 @@ impl Endpoint {
         self.batches.store.end(id, End { at, counts, results });
     }
 
-    /// Answers one request as it would be answered by itself, at the price of a batch that was created at `created`.
+    /// Answers one request like a single one, at the price of a batch that was created at `created`.
     fn answer_line(&self, format: Format, line: &Line, created: Timestamp) -> LineEnd {
         let sending = Digest::of_parts([format.route().as_bytes(), line.custom_id.as_bytes(), &line.body]);
         let occurrence = self.seen.count(sending);

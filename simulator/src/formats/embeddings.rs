@@ -17,7 +17,7 @@ use crate::lexical::{LEXICAL_DIMENSIONS, embed};
 use crate::model::check_embedding_model;
 use crate::tokens::count_tokens;
 
-/// OpenAI's own limit.
+/// Most texts in a request, as at OpenAI.
 const MAX_TEXTS: usize = 2048;
 
 #[derive(Deserialize)]
@@ -30,18 +30,18 @@ struct WireCall<'a> {
     dimensions: Option<usize>,
 }
 
-/// How vectors are written.
+/// Encoding of vectors.
 #[derive(Debug, Deserialize, Default, Clone, Copy)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Encoding {
-    /// As numbers.
+    /// A list of numbers.
     #[default]
     Float,
-    /// As base64 of their little-endian bytes.
+    /// Base64 of the little-endian bytes.
     Base64,
 }
 
-/// One text or several.
+/// One text, or several.
 struct Texts(Vec<String>);
 
 #[derive(Serialize)]
@@ -74,7 +74,7 @@ struct WireUsage {
     cost: Option<f64>,
 }
 
-/// What is answered to the request `body`.
+/// Drafts the answer to the request `body`.
 pub(crate) fn draft(body: &[u8]) -> Result<Draft, ApiError> {
     let WireCall { model, input: Texts(texts), encoding_format: encoding, .. } = WireCall::parse(body)?;
     let input = texts.iter().map(|text| count_tokens(text)).sum();

@@ -1,8 +1,8 @@
-//! The wire formats that an endpoint speaks, all at one address: those of chats ([`regatta_serving`]) and OpenAI's embeddings
-//! (`/v1/embeddings`; field names from OpenAI's API reference, "Embeddings").
+//! The wire formats of an endpoint, all at one address: those of chats ([`regatta_serving`]) and OpenAI's embeddings (`/v1/embeddings`;
+//! field names from OpenAI's API reference, "Embeddings").
 //!
-//! Every route is also served without the version, for clients whose base address has or lacks it. Requests may hold tools, calls of
-//! tools and their results; answers hold text and calls. Other fields are ignored, since no simulated model looks at them.
+//! Every route is also served without the version, for clients whose base address has it already. Requests may have tools, tool calls and
+//! their results; answers have text and calls. Other fields are ignored, because no simulated model uses them.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ use crate::tokens::count_tokens;
 
 pub(crate) mod embeddings;
 
-/// What a request and its answer look like.
+/// The wire format of a request and its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     /// One of the formats of chats.
@@ -25,21 +25,21 @@ pub(crate) enum Format {
     Embeddings,
 }
 
-/// A request to a chat model, in whatever format it came.
+/// A request to a chat model, in any of the formats.
 #[derive(Debug)]
 pub(crate) struct ChatCall<'a> {
     pub(crate) model: Cow<'a, str>,
     pub(crate) request: ChatRequest,
-    /// Tokens of the tools, of which `request` has the names alone.
+    /// Tokens of the tools, because `request` has only their names.
     pub(crate) tool_tokens: u64,
-    /// How to stream the answer, if at all.
+    /// Options of the stream; `None` for a whole answer.
     pub(crate) streaming: Option<Streaming>,
-    /// What the body says about the session.
+    /// The session, as far as the body names it.
     pub(crate) metadata: Metadata,
 }
 
 impl Format {
-    /// Where it is served.
+    /// Path at which the format is served.
     pub(crate) const fn route(self) -> &'static str {
         match self {
             Self::Chat(format) => format.route(),
@@ -47,7 +47,7 @@ impl Format {
         }
     }
 
-    /// The format served at `path`, which may lack the version.
+    /// The format served at `path`, with or without the version.
     pub(crate) fn at(path: &str) -> Option<Self> {
         match path {
             "/v1/embeddings" | "/embeddings" => Some(Self::Embeddings),
@@ -55,7 +55,7 @@ impl Format {
         }
     }
 
-    /// Whose manners its errors and headers have.
+    /// The provider whose errors and headers the format has.
     pub(crate) const fn dialect(self) -> Dialect {
         match self {
             Self::Chat(format) => format.dialect(),
@@ -77,7 +77,7 @@ impl<'a> ChatCall<'a> {
         })
     }
 
-    /// Tokens of everything that the model reads.
+    /// Tokens of the whole prompt.
     pub(crate) fn prompt_tokens(&self) -> u64 {
         let messages = self.request.messages.iter().map(|message| {
             let calls = message.tool_calls.iter().map(|call| count_tokens(&call.name) + count_tokens(&call.arguments));

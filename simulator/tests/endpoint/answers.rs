@@ -77,7 +77,7 @@ async fn tools_their_calls_and_their_results_may_be_part_of_a_chat() {
     });
     let answer = read(harness.post("/chat/completions", &body)).await;
     assert_eq!(answer.content(), gold(PLAIN));
-    // The model reads the tools too: 79 characters of JSON, beside 5, 4, 2, 5 and 10 of messages and the call.
+    // The prompt includes the tools: 79 characters of JSON, beside 5, 4, 2, 5 and 10 of messages and the call.
     assert_eq!(answer.json()["usage"]["prompt_tokens"], 20 + 2 + 1 + 1 + 2 + 3);
 }
 

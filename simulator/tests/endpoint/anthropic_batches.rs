@@ -93,7 +93,7 @@ async fn lines_fail_and_expire_in_the_shape_of_anthropic() {
     let kind = |line: &Value| line["result"]["error"]["error"]["type"].as_str().unwrap_or_default().to_owned();
     assert_eq!(kind(&lines[0]), "not_found_error");
     assert_eq!(lines[1..].iter().filter(|line| kind(line) == "api_error").count(), errored - 1);
-    // Only what was answered is billed, at the plain price where there is none for batches.
+    // Only answered requests are billed, at the plain price, because there is none for batches.
     assert_eq!(harness.endpoint.counters().total_billed().delivered.0, 5_000 * succeeded as u64);
 }
 

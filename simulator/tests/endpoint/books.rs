@@ -1,4 +1,4 @@
-//! The endpoint's own counting against what a client saw.
+//! The endpoint's counters against those of a client.
 
 use regatta_proto::{Faults, ItemId, Simulation, Usage};
 use serde_json::{Value, json};
@@ -69,7 +69,7 @@ async fn under_faults_every_request_is_counted_once_and_the_books_still_agree() 
     let counters = harness.endpoint.counters();
     assert_eq!(counters.total_answered(), answers);
     assert_eq!(counters.delivered, seen);
-    // A client that finds its pooled connection closed may send a request again by itself, so no exact number is claimed.
+    // A client whose pooled connection was closed may send a request again by itself, so no exact number is asserted.
     assert_eq!(counters.total_requests(), answers + counters.faults.values().sum::<u64>());
     assert!(counters.total_requests() >= 200);
     assert!(counters.lost.output > 0);

@@ -149,7 +149,7 @@ async fn a_client_that_gives_up_is_billed_for_what_it_did_not_read() {
     let harness = Harness::start(faulty(Faults { slow: 1.0, slow_ms: 3_600_000, ..Faults::default() })).await;
     let request = harness.ask("oracle", PLAIN).timeout(Duration::from_millis(50));
     assert!(request.send().await.unwrap_err().is_timeout());
-    // The server hears of it when its socket does.
+    // The server notices when its socket is closed.
     while harness.endpoint.counters().abandoned == 0 {
         tokio::task::yield_now().await;
     }
@@ -181,7 +181,7 @@ async fn two_endpoints_with_the_same_seed_give_the_same_faults_and_the_same_byte
         Harness::start(simulating(three_faults_in_four())).await,
         Harness::start(simulating(three_faults_in_four())).await,
     );
-    // The order in which other requests come in between does not matter.
+    // The order of other requests in between does not matter.
     for seed in 0..5 {
         read(two.ask_by_header("oracle", PLAIN, seed)).await;
     }

@@ -1,4 +1,4 @@
-//! An endpoint with three items, and a client that speaks of sessions.
+//! An endpoint with three items, and a client for its sessions.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use crate::three_items::{ThreeItems, prompt};
 
-/// The moment that every answer of [`config`] carries.
+/// The `created` time of every answer of [`config`].
 pub(crate) const STARTED: i64 = 1_754_000_000;
 
-/// A flawless endpoint that serves [`ThreeItems`] under the name of a real benchmark.
+/// An endpoint without faults that serves [`ThreeItems`] under the name of a real benchmark.
 pub(crate) fn config() -> Config {
     let suite = SimulatedSuite {
         benchmark: "worfbench".parse().unwrap(),
@@ -62,7 +62,7 @@ impl Format {
     }
 }
 
-/// What a client reads of one answer.
+/// The parts of an answer that tests look at.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Read {
     pub(crate) status: StatusCode,
@@ -92,7 +92,7 @@ impl Read {
 
 impl Harness {
     pub(crate) async fn start(config: Config) -> Self {
-        // Fails when another test of this process was first, which is as good.
+        // Fails if another test of this process was first, which does no harm.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder().no_proxy().pool_idle_timeout(None).build().unwrap();
         Self { endpoint: SimulatedEndpoint::start(config).await.unwrap(), client }

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::harness::{Harness, config, read, simulating};
 use crate::three_items::{LONG, ODD, PLAIN, gold, prompt};
 
-/// Value of a header, or nothing.
+/// Value of a header, or an empty text.
 fn header<'a>(answer: &'a Response, name: &str) -> &'a str {
     answer.headers().get(name).map_or("", |value| value.to_str().unwrap())
 }
@@ -45,7 +45,7 @@ async fn tokens_are_counted_with_the_answer_when_the_request_arrives() {
     let error = refused.json::<serde_json::Value>().await.unwrap();
     assert_eq!((&error["error"]["type"], &error["error"]["code"]), (&json!("tokens"), &json!("rate_limit_exceeded")));
 
-    // No minute has room for 140 generated tokens, so nothing is said about when to come back.
+    // No minute has room for 140 generated tokens, so there is no advice to retry.
     let hopeless = harness.ask("oracle", LONG).send().await.unwrap();
     assert_eq!((hopeless.status(), header(&hopeless, "retry-after")), (StatusCode::TOO_MANY_REQUESTS, ""));
 
@@ -113,7 +113,7 @@ async fn the_endpoint_remembers_when_requests_came_and_for_which_model() {
     assert_eq!(list(&counters.arrivals), json!([[0, 1, 6], [10, 3, 18], [70, 1, 6]]));
     assert_eq!(list(&counters.arrivals_by_model["noisy-0"]), json!([[10, 1, 6]]));
     assert_eq!(list(&counters.arrivals_by_model["oracle"]), json!([[0, 1, 6], [10, 2, 12], [70, 1, 6]]));
-    // The fourth request was over the limit, but came before the limit could be known.
+    // The fourth request exceeded the limit, but within the first minute, when clients cannot know the limit yet.
     assert_eq!((counters.busiest_minute.requests, counters.busiest_minute.tokens), (4, 24));
     assert_eq!((counters.faults["requests_per_minute"], counters.over_limit_after_first_minute), (1, 0));
 

@@ -1,4 +1,4 @@
-//! A simulated endpoint as its clients see it, over loopback.
+//! A simulated endpoint from its clients' view, over loopback.
 
 mod answers;
 #[cfg(test)]

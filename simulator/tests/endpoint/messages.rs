@@ -128,7 +128,7 @@ async fn what_is_left_of_the_limits_is_told_in_anthropics_headers() {
     let told =
         ["requests-limit", "requests-remaining", "tokens-limit", "tokens-remaining"].map(|name| value(&answer, name));
     assert_eq!(told, ["2", "1", "1000", "994"]);
-    // The clock of the endpoint stands still at its start.
+    // The endpoint's clock stands still at its start.
     assert_eq!(value(&answer, "requests-reset"), "2025-07-31T22:14:20Z");
     assert!(!answer.headers().contains_key("x-ratelimit-limit-requests"));
 }

@@ -57,7 +57,7 @@ impl Harness {
         }
     }
 
-    /// The lines of a file of results; none when there is no file.
+    /// The lines of a result file; empty if there is no file.
     async fn results(&self, file: &Value) -> Vec<Value> {
         let Some(file) = file.as_str() else { return Vec::new() };
         let content = self.get(&format!("/files/{file}/content")).await.text;

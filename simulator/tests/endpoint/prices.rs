@@ -1,4 +1,4 @@
-//! What the endpoint bills, against what it tells and what prices say.
+//! The endpoint's bills, against the costs that it reports and its prices.
 
 use regatta_proto::{Circumstances, Faults, Money, Price, Simulation, Usage};
 use regatta_simulator::BilledNanodollars;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::harness::{Harness, read, simulating};
 use crate::three_items::{LONG, ODD, PLAIN};
 
-/// Prices with decimals that do not fit into nano-dollars a token, so that rounding shows.
+/// A price with decimals that do not fit into nano-dollars per token, so that rounding matters.
 fn price() -> Price {
     Price { cached_input_per_mtok: Some(0.0777), ..Price::per_mtok(0.3333, 1.7777) }
 }
@@ -80,7 +80,7 @@ async fn what_did_not_arrive_is_billed_apart() {
     let (answered, truncated) = (counters.total_answered(), counters.faults["truncated"]);
     assert!(answered > 0 && truncated > 0 && counters.faults["server_error"] > 0);
     assert_eq!(delivered, told);
-    // All answers are alike, so the money is shared out as the answers are.
+    // All answers are equal, so money is proportional to their number.
     assert_eq!(lost.0 * answered, delivered.0 * truncated);
 }
 

@@ -6,7 +6,7 @@ use regatta_simulator::answer_seed;
 use crate::harness::{Harness, config, read};
 use crate::three_items::{PLAIN, gold};
 
-/// The seed that a session's seed becomes for one model.
+/// The seed of one model's answers in a session.
 fn seed_of(model: &str, session: u64) -> u64 {
     answer_seed(SessionSeed(session), &config().simulation, model).0
 }
@@ -52,7 +52,7 @@ async fn a_judge_that_is_asked_again_draws_anew_also_where_nobody_names_a_seed()
     let first = judged(&harness, "oracle", "Judge: tea", &[]).await;
     let second = judged(&harness, "oracle", "Judge: tea", &[]).await;
     assert_ne!(first, second);
-    // The same order of the same questions gives the same answers.
+    // The same questions in the same order get the same answers.
     let again = Harness::start(config()).await;
     assert_eq!(judged(&again, "oracle", "Judge: tea", &[]).await, first);
     assert_eq!(judged(&again, "oracle", "Judge: tea", &[]).await, second);

@@ -1,4 +1,4 @@
-//! What goes wrong with streams.
+//! Faults of streams.
 
 use regatta_proto::{Faults, Simulation};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::three_items::{LONG, PLAIN};
 
 const HALF_OF_LONG: usize = 280;
 
-/// Characters of the answer that a stream told before it ended.
+/// Characters of the answer that a stream sent before it ended.
 fn told(text: &str) -> usize {
     let data = text.lines().filter_map(|line| serde_json::from_str::<Value>(line.strip_prefix("data: ")?).ok());
     let piece = |data: Value| {

@@ -1,4 +1,4 @@
-//! Answers told piece by piece.
+//! Streamed answers.
 
 use std::time::Duration;
 
@@ -88,7 +88,7 @@ async fn a_long_answer_has_no_more_than_512_pieces() {
     assert_eq!(pieces.count(), 500);
 }
 
-/// Milliseconds after which the stream began and ended, rounded down to 50.
+/// Times in milliseconds to the beginning and the end of the stream, rounded down to 50.
 async fn pace(latency: Latency) -> (u128, u128) {
     let harness = Harness::start(simulating(Simulation { latency, ..Simulation::default() })).await;
     let start = Instant::now();
@@ -130,7 +130,7 @@ async fn a_client_that_leaves_in_the_middle_is_billed_for_all_of_it() {
     let mut answer = harness.ask_as(Format::Chat, "oracle", PLAIN, &json!({"stream": true})).send().await.unwrap();
     assert!(answer.chunk().await.unwrap().is_some());
     drop(answer);
-    // The server hears of it when its socket does.
+    // The server notices when its socket is closed.
     while harness.endpoint.counters().abandoned == 0 {
         tokio::task::yield_now().await;
     }

@@ -1,4 +1,4 @@
-//! The smallest benchmark there is.
+//! A minimal benchmark.
 
 use regatta_benchmarks::{DataError, Item, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table, Verdicts};
 use regatta_proto::{ChatRequest, Evaluator, ItemIndex, Reply, Role, SessionSeed, Setting, ToolCall, Transcript, rng};

@@ -1,4 +1,4 @@
-//! Answers that call tools, in every format.
+//! Answers with tool calls, in every format.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ async fn ask(format: Format, setting: &str, fields: &Value) -> crate::harness::R
     read(harness.ask_as(format, "oracle", PLAIN, fields).header("x-regatta-setting", setting)).await
 }
 
-/// An answer with its ids, which are as long as they are arbitrary, shortened.
+/// An answer with its ids shortened, which are long and arbitrary.
 fn shown(answer: &Value) -> String {
     let text = serde_json::to_string_pretty(answer).unwrap();
     text.lines()

@@ -1,5 +1,5 @@
-//! Simulated tool servers: the apps of AppBench's phone ([`SimulatedApps`]) and the servers of Auto-SLURP ([`SimulatedTools`]), over plain HTTP
-//! and, in builds with the feature `mcp`, over MCP.
+//! Simulated tool servers: the apps of AppBench's phone ([`SimulatedApps`]) and the servers of Auto-SLURP ([`SimulatedTools`]), over plain
+//! HTTP and, in builds with the feature `mcp`, over MCP.
 
 mod apps;
 mod tools;
@@ -7,6 +7,6 @@ mod tools;
 pub use apps::SimulatedApps;
 pub use tools::{SimulatedTools, ToolPort, ToolsConfig};
 
-/// Answer of a build without MCP at its routes.
+/// Response at the routes of MCP in a build without MCP.
 #[cfg(not(feature = "mcp"))]
 const NO_MCP: &str = "this build has no MCP; build it with `cargo build --release --features mcp`, or use plain HTTP";

@@ -1,4 +1,4 @@
-//! Two models, or a model in two runs: on which items one is better, and on which the other.
+//! Two models, or one model in two runs, with the items on which one is better and those on which the other is.
 
 use std::collections::BTreeMap;
 
@@ -15,9 +15,9 @@ use crate::problem::Problem;
 use crate::source::{Run, cells_of};
 use crate::{Viewer, address, numbers};
 
-/// Items of either way that are shown, those with the largest difference.
+/// Most items shown for either side, those with the largest differences first.
 const FLIPS_MAX: usize = 100;
-/// Differences below this are none.
+/// Smallest difference that counts.
 const LEAST: f64 = 1e-9;
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -26,11 +26,11 @@ pub(crate) struct Wanted {
     benchmark: String,
     setting: String,
     value: String,
-    /// Model of this run.
+    /// Model on the left, of this run.
     a: String,
-    /// Model of the other.
+    /// Model on the right, of the other run.
     b: String,
-    /// The other run; this one when empty.
+    /// Name of the other run; this run if empty.
     with: String,
 }
 
@@ -175,7 +175,7 @@ fn flips(a: &Side, b: &Side, value: &ScoreValue) -> Markup {
     }
 }
 
-/// What tells a side from the other: model, run, or both.
+/// The name that distinguishes a side from the other: model, run, or both.
 fn label(side: &Side, other: &Side) -> String {
     match (side.model == other.model, side.run.name == other.run.name) {
         (true, false) => side.run.name.clone(),

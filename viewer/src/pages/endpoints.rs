@@ -1,4 +1,4 @@
-//! Endpoints of a run: how fast they answer, what fails, and how much of their limits the fleet uses.
+//! Endpoints of a run: latencies, failures, and the part of the limits that the fleet uses.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::page::{self, Page, Tab, scrolled};
 use crate::problem::Problem;
 use crate::{Viewer, address, numbers};
 
-/// Changes of limits that are shown of each endpoint, the latest ones.
+/// Most limit changes shown for each endpoint, the latest ones.
 const CHANGES_MAX: usize = 20;
 
 pub(crate) async fn show(State(viewer): State<Viewer>, Path(name): Path<String>) -> Result<Response, Problem> {

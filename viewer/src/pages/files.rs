@@ -1,4 +1,4 @@
-//! Files of a run as they are: the report, a transcript, a picture.
+//! Files of a run, unchanged: the report, a transcript, a picture.
 
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, header};
@@ -8,10 +8,10 @@ use super::session;
 use crate::problem::Problem;
 use crate::{Viewer, page};
 
-/// The report brings its style with it, and runs nothing.
+/// Content security policy of the report, which has its style inside and runs no script.
 const POLICY_OF_REPORT: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; \
                                 form-action 'none'; frame-ancestors 'none'";
-/// So do pictures, which are nothing but pictures.
+/// Content security policy of pictures, which have their style inside and run no script.
 const POLICY_OF_PICTURE: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
 
 fn response(media_type: &'static str, policy: Option<&'static str>, content: Vec<u8>) -> Response {
@@ -24,7 +24,7 @@ fn response(media_type: &'static str, policy: Option<&'static str>, content: Vec
     response
 }
 
-/// `report.html` as the sweep has left it behind.
+/// `report.html` as the sweep has written it.
 pub(crate) async fn report(State(viewer): State<Viewer>, Path(name): Path<String>) -> Result<Response, Problem> {
     let run = viewer.source.run(&name).await?;
     let key = format!("sweeps/{}/report.html", run.row.id);
@@ -33,7 +33,7 @@ pub(crate) async fn report(State(viewer): State<Viewer>, Path(name): Path<String
     Ok(response("text/html; charset=utf-8", Some(POLICY_OF_REPORT), content.to_vec()))
 }
 
-/// The transcript of a session, as JSON to be read by people.
+/// The transcript of a session, as indented JSON.
 pub(crate) async fn transcript(
     State(viewer): State<Viewer>,
     Path((name, cell, item)): Path<(String, u32, u32)>,
@@ -45,7 +45,7 @@ pub(crate) async fn transcript(
     Ok(response("text/plain; charset=utf-8", None, text))
 }
 
-/// A picture that the benchmark draws of a session.
+/// A picture of a session, drawn by its benchmark.
 pub(crate) async fn picture(
     State(viewer): State<Viewer>,
     Path((name, cell, item, number)): Path<(String, u32, u32, usize)>,

@@ -1,4 +1,4 @@
-//! A benchmark in a setting: what items and models are compared within, and by which value.
+//! A benchmark in a setting: the cells that can be compared, and the values to compare them by.
 
 use maud::{Markup, html};
 use regatta_backends::ScoreValue;
@@ -27,7 +27,7 @@ pub(crate) fn all(sweep: &Sweep) -> Vec<Group<'_>> {
     groups
 }
 
-/// The group that an address names; the first of its benchmark where that has no such setting, as when another benchmark was chosen.
+/// The group that an address names, or the first of its benchmark if that has no such setting, as after another benchmark was chosen.
 pub(crate) fn chosen<'s>(sweep: &'s Sweep, benchmark: &str, setting: &str) -> Result<Group<'s>, Problem> {
     let mut groups: Vec<Group<'s>> = all(sweep);
     groups.retain(|group| benchmark.is_empty() || group.benchmark.as_str() == benchmark);
@@ -59,7 +59,7 @@ impl Group<'_> {
         self.cells.first().and_then(|cell| sweep.benchmark(cell)).map_or(&[], |locked| &locked.evaluators)
     }
 
-    /// Values that sessions have, by evaluator: the one that leaderboards show first.
+    /// Values that sessions have, by evaluator; the one that leaderboards show comes first.
     pub(crate) fn values(&self, sweep: &Sweep) -> Vec<ScoreValue> {
         let Some(suite) = self.suite(sweep) else { return Vec::new() };
         let mut values: Vec<ScoreValue> = Vec::new();
@@ -88,17 +88,17 @@ impl Group<'_> {
     }
 }
 
-/// As an address names it: `official.f1_chain`.
+/// Name of a value in addresses, as in `official.f1_chain`.
 pub(crate) fn name_of(value: &ScoreValue) -> String {
     format!("{}.{}", value.evaluator, value.name)
 }
 
-/// The value that an address names; the first where there is none of that name here, as when another benchmark was chosen.
+/// The value that an address names, or the first one if there is none of that name, as after another benchmark was chosen.
 pub(crate) fn value_of(values: &[ScoreValue], name: &str) -> Option<ScoreValue> {
     values.iter().find(|value| name_of(value) == name).or(values.first()).cloned()
 }
 
-/// One of several in a form.
+/// A drop-down list of a form.
 pub(crate) fn select(name: &str, label: &str, chosen: &str, options: &[(String, String)]) -> Markup {
     html! {
         label {
@@ -112,7 +112,7 @@ pub(crate) fn select(name: &str, label: &str, chosen: &str, options: &[(String, 
     }
 }
 
-/// Benchmark and setting in a form, as one choice each.
+/// Drop-down lists of benchmark and setting.
 pub(crate) fn selects(sweep: &Sweep, group: &Group<'_>) -> Markup {
     let same = |text: &str| (text.to_owned(), text.to_owned());
     let benchmarks: Vec<_> = sweep.lock.benchmarks.keys().map(|name| same(name.as_str())).collect();

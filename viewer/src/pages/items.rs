@@ -17,12 +17,12 @@ use crate::problem::Problem;
 use crate::source::Run;
 use crate::{Viewer, address, numbers, progress};
 
-/// Items of a page.
+/// Items on a page.
 const ITEMS: u32 = 50;
-/// Longest text that is looked for, in bytes.
+/// Longest text to search for, in bytes.
 const TEXT_BYTES_MAX: usize = 200;
 
-/// What an address asks for; everything is optional.
+/// The query of the page's address; every field is optional.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Wanted {
@@ -59,7 +59,7 @@ pub(crate) async fn show(
     let value = group::value_of(&values, &wanted.value);
     let query = ItemQuery { value: value.clone(), ..wanted.query(&group)? };
     let page = match wanted.is_plain() {
-        // All items in their order: the data set has them, and the store need not look at every session.
+        // Without filters, the data set has all items in order, and the store need not look at every session.
         true => every_item(&group, &sweep, &query),
         false => found(&viewer, &run, &query).await?,
     };
@@ -94,7 +94,7 @@ pub(crate) async fn show(
     Ok(page::respond(page))
 }
 
-/// A page of the items that the store finds. It has to look at all of them to know their order, which is kept.
+/// A page of the items that the store finds. Their order needs all of them, so the result is cached.
 async fn found(viewer: &Viewer, run: &Run, query: &ItemQuery) -> Result<ItemPage, Problem> {
     let ledger = &run.store.ledger;
     let fingerprint = progress::Totals::of(&ledger.cell_progress(&run.row.id).await?);
@@ -110,7 +110,7 @@ async fn found(viewer: &Viewer, run: &Run, query: &ItemQuery) -> Result<ItemPage
     Ok(ItemPage { total: items.len() as u64, items: of_page })
 }
 
-/// Items by their id and task alone, those that were not run yet among them.
+/// Items by id and task, including those that have not been run yet.
 fn every_item(group: &Group<'_>, sweep: &Sweep, query: &ItemQuery) -> ItemPage {
     let Some(cell) = group.cells.first() else { return ItemPage::default() };
     let text = query.text.to_lowercase();
@@ -177,7 +177,7 @@ impl Wanted {
         })
     }
 
-    /// The same on another page.
+    /// The same query for another page.
     fn on_page(&self, page: u64) -> String {
         let page = if page == 0 { String::new() } else { page.to_string() };
         address::query(&[
@@ -229,7 +229,7 @@ fn form(
     }
 }
 
-/// Causes that a person may look for.
+/// Causes that the filter offers.
 const CAUSES: [Cause; 19] = [
     Cause::ContextLength,
     Cause::ContentFilter,
@@ -317,7 +317,7 @@ fn mark(run: &Run, session: Option<&ListedSession>, trial: u16) -> Markup {
     }
 }
 
-/// Shade of a value in 0..=1; none for others, whose scale is not known here.
+/// Shade of a value in 0..=1; none for other values, whose scale is unknown.
 fn shade(score: f64) -> &'static str {
     match score {
         s if !(0.0..=1.0).contains(&s) => "",

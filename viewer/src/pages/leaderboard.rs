@@ -1,4 +1,4 @@
-//! The leaderboard: as the sweep's summary has it when it has ended, and means so far while it goes on.
+//! The leaderboard: the summary of a sweep that has ended, or the means so far.
 
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
@@ -21,7 +21,8 @@ use crate::{Viewer, address, numbers};
 pub(crate) struct Wanted {
     benchmark: String,
     setting: String,
-    /// As `official.f1_chain`; those of parts of the data set (a domain, a language, a category) have names of their own.
+    /// Name of the metric, as in `official.f1_chain`. Metrics of parts of the data set (a domain, a language, a category) have names of
+    /// their own.
     pub(crate) metric: String,
     sort: String,
 }
@@ -47,7 +48,7 @@ pub(crate) async fn show(
     Ok(page::respond(page))
 }
 
-/// The summary of a sweep that has ended. One that was resumed since has none that holds.
+/// The summary of a sweep that has ended. `None` for one that was resumed since, whose summary is out of date.
 async fn summary(run: &Run) -> Result<Option<Summary>, Problem> {
     if !run.row.state.is_end() {
         return Ok(None);
@@ -189,7 +190,7 @@ fn interval(metric: Option<&SummaryMetric>) -> String {
     }
 }
 
-/// A value beside the highest one.
+/// A value with a bar relative to the highest one.
 pub(crate) fn bar(value: f64, best: f64) -> Markup {
     let part = if best > 0.0 { (value / best).clamp(0.0, 1.0) } else { 0.0 };
     html! { meter min="0" max="1" value=(format!("{part:.3}")) { (format!("{:.0} %", part * 100.0)) } }

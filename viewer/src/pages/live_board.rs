@@ -1,4 +1,4 @@
-//! Means so far of a sweep that goes on: no intervals and no ranks, which only its end has.
+//! Means so far of a sweep that is running; intervals and ranks come with its end.
 
 use maud::{Markup, html};
 use regatta_backends::CellMean;

@@ -1,4 +1,4 @@
-//! Money: of all runs, and of one by model and by day.
+//! Costs: of all runs, and of one run by model and by day.
 
 use std::collections::BTreeMap;
 
@@ -14,9 +14,9 @@ use crate::problem::Problem;
 use crate::progress::{self, Totals};
 use crate::{Viewer, address, numbers};
 
-/// Runs whose money is shown.
+/// Most runs shown.
 const RUNS_MAX: usize = 200;
-/// Days that are shown, the latest ones.
+/// Most days shown, the latest ones.
 const DAYS_MAX: usize = 60;
 
 pub(crate) async fn of_all(State(viewer): State<Viewer>) -> Result<Response, Problem> {

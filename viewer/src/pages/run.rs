@@ -1,4 +1,4 @@
-//! A run: its numbers, its cells as a heat map, why sessions failed, and what it waits for.
+//! A run: its numbers, its cells as a heat map, the causes of failed sessions, and its queues.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::progress::{self, Progress};
 use crate::source::Run;
 use crate::{Viewer, address, numbers};
 
-/// Rows of causes that are shown.
+/// Most rows of causes shown.
 const CAUSES_MAX: usize = 50;
 
 pub(crate) async fn show(State(viewer): State<Viewer>, Path(name): Path<String>) -> Result<Response, Problem> {
@@ -100,7 +100,7 @@ fn facts(viewer: &Viewer, run: &Run, progress: &Progress) -> Markup {
     }
 }
 
-/// Step of a shade, 0 ..= 10; the last one only for the whole.
+/// Step of a shade, 0 to 10; 10 only for the whole.
 fn shade(part: u64, whole: u64) -> u64 {
     (part.min(whole) * 10).checked_div(whole).unwrap_or(0)
 }
@@ -152,7 +152,7 @@ fn heat_map(run: &Run, group: &Group<'_>, progress: &[CellProgress]) -> Markup {
     )
 }
 
-/// Counts by benchmark, setting, model and ending; the commonest first.
+/// Counts by benchmark, setting, model and outcome; the most frequent first.
 fn causes(run: &Run, sweep: &Sweep, endings: &[EndingCount]) -> Markup {
     if endings.is_empty() {
         return html! { p { "None so far." } };
@@ -193,7 +193,7 @@ fn causes(run: &Run, sweep: &Sweep, endings: &[EndingCount]) -> Markup {
     }
 }
 
-/// Sessions by flag.
+/// Number of sessions with each flag.
 fn flagged(run: &Run, sweep: &Sweep, counts: &[FlagCount]) -> Markup {
     let mut flags: BTreeMap<(Flag, String, String), u64> = BTreeMap::new();
     for count in counts {

@@ -1,4 +1,4 @@
-//! All runs: how far, how fast, for how much, until when.
+//! All runs with progress, speed, cost and estimated end.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -11,7 +11,7 @@ use crate::progress::{self, Progress};
 use crate::source::Run;
 use crate::{Viewer, address, numbers};
 
-/// Runs that are shown; a deployment keeps its sweeps for long.
+/// Most runs shown; a deployment keeps its sweeps for a long time.
 const RUNS_MAX: usize = 200;
 
 pub(crate) async fn show(State(viewer): State<Viewer>) -> Result<Response, Problem> {
@@ -80,7 +80,7 @@ fn row(viewer: &Viewer, run: &Run, progress: &Progress) -> Markup {
     }
 }
 
-/// The state in the words of the ledger, as a tag.
+/// The state under its name in the ledger, as a tag.
 pub(crate) fn state(state: SweepState) -> Markup {
     let class = match state {
         SweepState::Running | SweepState::Tabulating => "tag going",
@@ -90,7 +90,7 @@ pub(crate) fn state(state: SweepState) -> Markup {
     html! { span class=(class) { (state.as_str().replace('_', " ")) } }
 }
 
-/// Part of a whole.
+/// A progress bar for a part of a whole.
 pub(crate) fn bar(part: u64, whole: u64) -> Markup {
     html! {
         progress max=(whole.max(1)) value=(part.min(whole)) { }

@@ -9,9 +9,9 @@ use crate::page::{self, Page, said, scrolled};
 use crate::problem::Problem;
 use crate::{Viewer, address, numbers};
 
-/// Ticks that are shown of each schedule.
+/// Most ticks shown for each schedule.
 const TICKS: u32 = 30;
-/// Schedules that are shown.
+/// Most schedules shown.
 const SCHEDULES_MAX: usize = 50;
 
 pub(crate) async fn show(State(viewer): State<Viewer>) -> Result<Response, Problem> {

@@ -1,4 +1,5 @@
-//! A session: what was said, with tools, times, tokens and money; what is right beside it; what judges said; its attempts; its neighbours.
+//! A session: the conversation with tools, times, tokens and costs, the right answers beside it, verdicts, attempts, and the same item
+//! elsewhere.
 
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -17,13 +18,13 @@ use crate::problem::Problem;
 use crate::source::Run;
 use crate::{Viewer, address, differences, drawing, numbers};
 
-/// Parts of a conversation that are shown; the transcript has all.
+/// Most parts of a conversation shown; the transcript has all.
 const PARTS_MAX: usize = 400;
 
-/// Longest message that stands open, in bytes: the last one before an answer is what it answers.
+/// Longest message, in bytes, that is shown unfolded as the last one before an answer.
 const OPEN_BYTES_MAX: usize = 4_000;
 
-/// A session and everything that is known of it.
+/// A session and everything known about it.
 pub(crate) struct Found {
     pub(crate) run: Run,
     pub(crate) sweep: std::sync::Arc<Sweep>,
@@ -57,7 +58,7 @@ pub(crate) async fn find(viewer: &Viewer, name: &str, cell: u32, item: u32) -> R
     Ok(Found { run, sweep, cell, item, view, attempts, transcript })
 }
 
-/// The transcript at `place`; `None` where retention has removed it.
+/// The transcript at `place`; `None` if retention has removed it.
 async fn read(run: &Run, place: &TranscriptRef) -> Result<Option<Transcript>, Problem> {
     match read_transcript(run.store.catalog.blobs(), &run.row.id, place).await {
         Ok(stored) => Ok(Some(stored.transcript)),
@@ -149,7 +150,7 @@ fn facts(found: &Found) -> Markup {
     }
 }
 
-/// The same item elsewhere in the grid.
+/// Links to the same item elsewhere in the grid.
 fn others(found: &Found) -> Markup {
     let Found { run, sweep, cell, item, .. } = found;
     let is_other =
@@ -213,7 +214,7 @@ fn graphs(found: &Found, transcript: &Transcript, asked: &[AskedOfSession]) -> M
     }
 }
 
-/// What the benchmark itself draws. As pictures, in which nothing runs and which bring their own style.
+/// The benchmark's own drawings, embedded as images, in which no script runs and which bring their own style.
 fn pictures(found: &Found, transcript: &Transcript) -> Markup {
     let Some(suite) = found.sweep.suite(&found.cell) else { return html! {} };
     let pictures = suite.pictures(found.item, &found.cell.setting, transcript);
@@ -282,7 +283,7 @@ fn contribution(found: &Found, number: usize, part: &Part, event: &Event) -> Mar
     }
 }
 
-/// When a call was sent, and how soon it began to be answered.
+/// Time at which a call was sent, and the time to its first token.
 fn when(call: &Call) -> Markup {
     html! {
         @if let Some(first) = call.first_token_us { ", first token after " (numbers::micros(first)) }
@@ -291,7 +292,7 @@ fn when(call: &Call) -> Markup {
     }
 }
 
-/// A right answer to what the agent was asked, as it would be read in the conversation.
+/// A right answer to the agent's call, in the form that the agent would write.
 fn right_of(found: &Found, call: &Call) -> Option<String> {
     let suite = found.sweep.suite(&found.cell)?;
     let reply = suite.right_reply(found.item, &found.cell.setting, &call.request)?;
@@ -358,7 +359,7 @@ fn tries(attempts: &[AttemptRow]) -> Markup {
     }
 }
 
-/// A line on the scoring of what is shown, where it is no score.
+/// A line that explains why the session shown has no score; `None` if it has one.
 pub(crate) fn unscored(scoring: &Scoring) -> Option<String> {
     match scoring {
         Scoring::Scored(_) => None,

@@ -1,4 +1,4 @@
-//! What judges were asked about a session, and their words.
+//! Questions to judges about a session, and their verdicts.
 
 use maud::{Markup, html};
 use regatta_benchmarks::{Scoring, Verdicts};
@@ -8,12 +8,12 @@ use regatta_scorer::AskedOfSession;
 use super::session::unscored;
 use crate::page::{said, scrolled};
 
-/// Questions that are shown.
+/// Most questions shown.
 const QUESTIONS_MAX: usize = 100;
-/// Rows and columns of a table of similarities that are shown.
+/// Most rows and columns shown of a table of similarities.
 const TEXTS_MAX: usize = 24;
 
-/// Verdicts of one judge, to be asked again. Of panels only similarities are here, which one member gives.
+/// Verdicts of one judge, for scoring again. Of panels it has only similarities, which a single member gives.
 pub(crate) struct Given<'a>(&'a [AskedOfSession]);
 
 impl<'a> Given<'a> {

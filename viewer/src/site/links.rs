@@ -1,6 +1,6 @@
-//! Links of a page as links between files.
+//! Rewrites a page's links to links between files.
 //!
-//! Pages are our own, and whatever others wrote is escaped in them: what looks like a tag or the end of an attribute is one.
+//! Pages are rendered here, and texts of others are escaped in them, so a simple search finds exactly the tags and attributes.
 
 use regatta_proto::Digest;
 
@@ -10,7 +10,7 @@ pub(super) struct Links {
     pub(super) found: Vec<String>,
 }
 
-/// The file of `address`, relative to the site; `None` where it is no page of the run below `root`.
+/// Path of the file for `address`, relative to the site; `None` if it is no page of the run below `root`.
 pub(super) fn file_of(root: &str, address: &str) -> Option<String> {
     if let Some(asset) = address.strip_prefix("/ui/assets/") {
         return Some(format!("assets/{asset}"));
@@ -29,7 +29,7 @@ pub(super) fn file_of(root: &str, address: &str) -> Option<String> {
         }
         _ => return None,
     };
-    // A query is too long, and has characters that names of files cannot have.
+    // A query can be too long for a file name, and has characters that file names cannot have.
     Some(match query {
         None => format!("{name}.html"),
         Some(query) => format!("{name}.{}.html", digest(query)),
@@ -42,7 +42,7 @@ fn digest(query: &str) -> String {
     digits
 }
 
-/// `page`, which becomes the file `file` of the site of the run at `root`.
+/// Rewrites `page`, which becomes the file `file` of the site of the run at `root`.
 pub(super) fn between_files(root: &str, file: &str, page: &str) -> Links {
     let page = without(page, "<form", "</form>", "");
     let page = without(&page, "<script", "</script>", "");
@@ -56,7 +56,7 @@ pub(super) fn between_files(root: &str, file: &str, page: &str) -> Links {
         let (address, fragment) = split_fragment(value);
         let address = address.replace("&amp;", "&");
         if attribute == "data-events" {
-            // Nothing changes any more.
+            // The page never changes, so it has no stream of events.
         } else if let Some(target) = file_of(root, &address) {
             out.push_str(&format!(" {attribute}=\"{up}{target}{fragment}\""));
             found.push(address);
@@ -67,7 +67,7 @@ pub(super) fn between_files(root: &str, file: &str, page: &str) -> Links {
     Links { page: out, found }
 }
 
-/// The next attribute that is an address of ours: what stands before it, its name, its value, and what stands after it.
+/// The next attribute that holds an address: the text before it, its name, its value, and the text after it.
 fn next_address(text: &str) -> Option<(&str, &str, &str, &str)> {
     let attributes = ["href", "src", "data-events"];
     let found = attributes.iter().filter_map(|name| {
@@ -85,7 +85,7 @@ fn split_fragment(value: &str) -> (&str, &str) {
     value.find('#').map_or((value, ""), |at| value.split_at(at))
 }
 
-/// `page` with `instead` in place of everything from `begin` to the next `end`.
+/// `page` with `instead` in place of each section from `begin` to the next `end`.
 fn without(page: &str, begin: &str, end: &str, instead: &str) -> String {
     let mut out = String::with_capacity(page.len());
     let mut rest = page;

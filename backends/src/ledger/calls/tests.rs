@@ -169,7 +169,7 @@ fn what_is_written_is_read_again_and_looks_the_same() {
 fn any_call() -> impl Strategy<Value = Call> {
     let class = prop_oneof![Just(ErrorClass::Server), Just(ErrorClass::Timeout)];
     let money = || proptest::option::of((0..9_u64).prop_map(Money));
-    // More names than are kept.
+    // More names than are stored.
     (
         0..200_u32,
         0..9_000_000_u64,

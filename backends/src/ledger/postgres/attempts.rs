@@ -19,7 +19,7 @@ use crate::ledger::columns::{Place, key, large, money, outcome, parsed, small, s
 use crate::ledger::counters::{AttemptWrite, Before, Spent, hands_over};
 use crate::ledger::{AttemptRow, AttemptState, TranscriptRef};
 
-/// What is stored about attempts.
+/// Stored state of attempts, by session and id.
 pub(super) type Befores<'a> = HashMap<(Place, &'a AttemptId), Before>;
 
 pub(super) async fn befores<'a>(
@@ -63,7 +63,7 @@ pub(super) async fn befores<'a>(
     Ok(befores)
 }
 
-/// Tokens and money, from the column `at` on.
+/// Reads tokens and money from the columns beginning at `at`.
 pub(super) fn spent(row: &Row, at: usize) -> Result<Spent, tokio_postgres::Error> {
     Ok(Spent {
         input: row.try_get(at)?,
@@ -77,7 +77,7 @@ pub(super) fn spent(row: &Row, at: usize) -> Result<Spent, tokio_postgres::Error
     })
 }
 
-/// Inserts or replaces attempts, no two of them the same.
+/// Inserts or replaces attempts, which must be distinct.
 pub(super) async fn put(tx: &Transaction<'_>, rows: &[AttemptWrite<'_>]) -> Result<(), Fault> {
     if rows.is_empty() {
         return Ok(());
@@ -166,7 +166,7 @@ pub(super) async fn record_progress(tx: &Transaction<'_>, reports: &[(OpenAttemp
     see(tx, reports).await
 }
 
-/// Sweeps that run and have an attempt that was given up for lost.
+/// Running sweeps that have a lost attempt among `befores`.
 async fn running_sweeps(tx: &Transaction<'_>, befores: &Befores<'_>) -> Result<BTreeSet<i64>, Fault> {
     let lost = befores.iter().filter(|(_, before)| before.state == AttemptState::Lost);
     let sweeps: BTreeSet<i64> = lost.map(|((place, _), _)| place.sweep).collect();
@@ -178,7 +178,7 @@ async fn running_sweeps(tx: &Transaction<'_>, befores: &Befores<'_>) -> Result<B
     tx.query(&select, &[&sweeps]).await?.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }
 
-/// Notes that the attempts are running now.
+/// Records that the attempts are running now.
 async fn see(tx: &Transaction<'_>, reports: &[(OpenAttempt, WorkerId)]) -> Result<(), Fault> {
     let update = tx
         .prepare_cached(
@@ -249,7 +249,7 @@ pub(super) async fn close_open(tx: &Transaction<'_>, sweep: &SweepId, at: Timest
     let closed = tx.query(&update, &[&number, &stored_time(at, "ended_at")?]).await?;
     let mut deltas = Deltas::new();
     for row in &closed {
-        // The money is in the cell already; what changes is that it bought nothing, and that nobody waits for the call in flight.
+        // The money is in the cell already, but counts as wasted from now on, and the call in flight as possibly spent.
         let delta = deltas.entry((number, row.try_get(0)?)).or_default();
         delta.wasted_known += row.try_get::<_, i64>(1)?;
         delta.wasted_unknown_calls += row.try_get::<_, i64>(2)?;

@@ -1,4 +1,4 @@
-//! What calls were like.
+//! Sums over calls.
 
 use deadpool_postgres::{Object, Transaction};
 use regatta_proto::{CellIndex, SweepId};
@@ -10,7 +10,7 @@ use crate::ledger::CallSums;
 use crate::ledger::calls::NewCalls;
 use crate::ledger::columns::{Place, json, small, stored_json};
 
-/// Adds what records bring to the sums of their cells, which are locked.
+/// Adds the calls of records to the sums of their cells, which are locked.
 pub(super) async fn add(tx: &Transaction<'_>, mut new: NewCalls<'_>) -> Result<(), Fault> {
     for (place, attempt) in not_counted(tx, &new.handed_on()).await? {
         new.count(place, attempt);
@@ -46,7 +46,7 @@ pub(super) async fn add(tx: &Transaction<'_>, mut new: NewCalls<'_>) -> Result<(
     all_changed("add to what calls were like", cells.len(), found)
 }
 
-/// Those of the attempts whose calls have not been counted before; they count as counted from now on.
+/// Returns the attempts whose calls have not been counted before, and marks them as counted.
 async fn not_counted(tx: &Transaction<'_>, handed_on: &[(Place, u32)]) -> Result<Vec<(Place, u32)>, Fault> {
     if handed_on.is_empty() {
         return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! The cells' locks and counters.
+//! Locks and counters of cells.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -23,8 +23,8 @@ impl Locked {
     }
 }
 
-/// Locks the cells of some sessions in their order. Until the end of the transaction nobody else changes their sessions and
-/// attempts, so what is read about these afterwards stays true.
+/// Locks the cells of some sessions, in their order. Until the end of the transaction no other transaction changes their sessions and
+/// attempts, so reads of these stay valid.
 pub(super) async fn lock<'k>(
     tx: &Transaction<'_>,
     keys: impl Iterator<Item = &'k SessionKey>,
@@ -57,7 +57,7 @@ pub(super) async fn lock<'k>(
                 locked.insert(sweep.clone(), *number);
             }
             _ => {
-                // Say whether it is the sweep or only the cell.
+                // Distinguishes an unknown sweep from an unknown cell.
                 super::planning::number(tx, sweep).await?;
                 return Err(LedgerError::UnknownCell { sweep: sweep.clone(), cell }.into());
             }
@@ -76,7 +76,7 @@ pub(super) async fn lock_sweep(tx: &Transaction<'_>, sweep: i64) -> Result<(), F
 /// Counter changes of a transaction, by sweep and cell.
 pub(super) type Deltas = BTreeMap<(i64, i64), Delta>;
 
-/// Adds everything to the cells, which are locked.
+/// Adds all deltas to the cells, which are locked.
 pub(super) async fn add(tx: &Transaction<'_>, deltas: &Deltas) -> Result<(), Fault> {
     let rows: Vec<_> = deltas.iter().filter(|(_, delta)| **delta != Delta::default()).collect();
     if rows.is_empty() {

@@ -129,7 +129,7 @@ async fn owners(client: &Object) -> Result<Vec<OwnerRow>, Fault> {
         .collect()
 }
 
-/// From the columns of money and sessions, the first of them at `first`.
+/// Reads a quota from two columns, money and sessions, beginning at `first`.
 fn quota(row: &Row, first: usize) -> Result<Quota, Fault> {
     let sessions: Option<i64> = row.try_get(first + 1)?;
     Ok(Quota {
@@ -138,7 +138,7 @@ fn quota(row: &Row, first: usize) -> Result<Quota, Fault> {
     })
 }
 
-/// Counts what a sweep is granted against its owner's quota, or fails. The owner's row stays locked to the end of the transaction.
+/// Charges a sweep's grant to its owner's quota, or fails. The owner's row stays locked until the end of the transaction.
 pub(super) async fn charge(
     tx: &Transaction<'_>,
     owner: &OwnerName,
@@ -148,7 +148,8 @@ pub(super) async fn charge(
     tx.execute("INSERT INTO owners (owner) VALUES ($1) ON CONFLICT DO NOTHING", &[&owner.as_str()]).await?;
     let update = tx
         .prepare_cached(
-            // What was granted stays at the most that can be written: an owner who has reached it is granted no less than before.
+            // The sum saturates at the largest number that can be stored, so that an owner who has reached it is granted no less than
+            // before.
             "UPDATE owners SET granted = granted + least($2, 9223372036854775807 - granted),
                 granted_sessions = granted_sessions + least($3, 9223372036854775807 - granted_sessions) WHERE owner = $1
              RETURNING granted, granted_sessions, budget, sessions",
@@ -161,7 +162,7 @@ pub(super) async fn charge(
 }
 
 async fn grant(tx: &Transaction<'_>, sweep: &SweepId, wanted: Money, quota: Quota) -> Result<(), Fault> {
-    // Locked, so that of two at once the second sees what the first was granted.
+    // Locked, so that the second of two concurrent calls sees the grant of the first.
     let select = "SELECT owner, charged FROM sweeps WHERE id = $1 FOR UPDATE";
     let row = tx.query_opt(select, &[&sweep.as_str()]).await?;
     let row = row.ok_or_else(|| LedgerError::UnknownSweep { sweep: sweep.clone() })?;

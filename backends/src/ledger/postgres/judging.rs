@@ -39,7 +39,7 @@ pub(super) async fn save(tx: &Transaction<'_>, judged: &[Judged]) -> Result<(), 
             numbers.insert(&outcome.sweep, number(tx, &outcome.sweep).await?);
         }
     }
-    // All rows in one order, whoever writes them, so that two scorers with the same news wait for each other once at most.
+    // All writers use the same order of rows, so that two scorers with the same reports wait for each other at most once.
     let mut attempts: BTreeMap<(i64, &str), &JudgeOutcome> = BTreeMap::new();
     for Judged { outcome, .. } in judged {
         attempts.entry((numbers[&outcome.sweep], outcome.attempt.as_str())).or_insert(outcome);
@@ -47,7 +47,7 @@ pub(super) async fn save(tx: &Transaction<'_>, judged: &[Judged]) -> Result<(), 
     let new = save_attempts(tx, &attempts).await?;
     let mut verdicts: BTreeMap<(Answerer, Digest), &Verdict> = BTreeMap::new();
     let mut asked: Vec<(i64, String, Digest)> = Vec::new();
-    // In the order given, which decides between two answers.
+    // In the given order, which decides between two answers.
     for Judged { answerer, outcome } in judged {
         let place = (numbers[&outcome.sweep], outcome.attempt.as_str());
         let is_new = new.contains(&(place.0, place.1.to_owned()));
@@ -66,7 +66,7 @@ pub(super) async fn save(tx: &Transaction<'_>, judged: &[Judged]) -> Result<(), 
     forget_asked(tx, &asked).await
 }
 
-/// Inserts the attempts that are new, and returns these.
+/// Inserts the attempts that are new, and returns them.
 async fn save_attempts(
     tx: &Transaction<'_>,
     attempts: &BTreeMap<(i64, &str), &JudgeOutcome>,
@@ -131,7 +131,7 @@ async fn save_verdicts(tx: &Transaction<'_>, verdicts: &BTreeMap<(Answerer, Dige
     Ok(())
 }
 
-/// Lets questions be asked again.
+/// Deletes the claims of questions, so that they may be claimed again.
 async fn forget_asked(tx: &Transaction<'_>, asked: &[(i64, String, Digest)]) -> Result<(), Fault> {
     let delete = tx
         .prepare_cached(

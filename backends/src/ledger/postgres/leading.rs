@@ -1,4 +1,4 @@
-//! Who leads, by the server's clock.
+//! Leadership, by the server's clock.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub(super) async fn lead(tx: &Transaction<'_>, holder: &WorkerId, lease: Duratio
     row.map(|row| Ok(Term(large(row.try_get(0)?, "leadership.term")?))).transpose()
 }
 
-/// Whether `term` is the present one; it stays so until the end of the transaction.
+/// `true` if `term` is the present one, which stays so until the end of the transaction.
 pub(super) async fn is_leading(tx: &Transaction<'_>, term: Term) -> Result<bool, Fault> {
     let find = tx.prepare_cached("SELECT 1 FROM leadership WHERE term = $1 FOR SHARE").await?;
     Ok(tx.query_opt(&find, &[&stored(term.0, "leadership.term")?]).await?.is_some())

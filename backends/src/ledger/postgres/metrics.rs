@@ -1,4 +1,4 @@
-//! The numbers of the tables.
+//! Metrics of cells.
 
 use deadpool_postgres::{Object, Transaction};
 use regatta_proto::{CellIndex, SweepId};

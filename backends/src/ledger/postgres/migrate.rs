@@ -1,25 +1,25 @@
-//! Brings a schema to this build's version, or checks that it is.
+//! Migrates a schema to this build's version, or checks that it has it.
 
 use deadpool_postgres::Object;
 
 use crate::ledger::{LedgerError, StoreError};
 
-/// Conduct of a process that finds a schema that is older than its build.
+/// Behaviour of a process that finds a schema older than its build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Schema {
-    /// It migrates; any number of processes may at once.
+    /// Migrates it; any number of processes may do so concurrently.
     Migrated,
-    /// It leaves it alone, and says so.
+    /// Leaves it unchanged and fails.
     AsItIs,
 }
 
 /// The versions of a schema.
 pub(crate) struct Migrations {
-    /// Table with the versions that a database has had.
+    /// Name of the table with the versions that were applied.
     pub(crate) table: &'static str,
-    /// In order; a released one is never edited, a new one is added.
+    /// Versions in order, each with its SQL; a released one is never edited.
     pub(crate) steps: &'static [(i64, &'static str)],
-    /// Name of the advisory lock under which one process at a time migrates; nothing else in the database may use this number.
+    /// Number of the advisory lock that lets one process at a time migrate; nothing else in the database may use it.
     pub(crate) lock: i64,
 }
 
@@ -45,7 +45,7 @@ pub(super) const LEDGER: Migrations = Migrations {
 };
 
 impl Migrations {
-    /// Leaves the database with the schema of this build, or fails.
+    /// Makes the database have the schema of this build, or fails.
     pub(crate) async fn bring(&self, client: &mut Object, location: &str, schema: Schema) -> Result<(), LedgerError> {
         let done = match schema {
             Schema::Migrated => self.apply(client).await,
@@ -65,7 +65,8 @@ impl Migrations {
         Ok(())
     }
 
-    /// Migrates in one transaction, alone. The version found; when it is newer than this build's, nothing was changed.
+    /// Migrates in one transaction, under the advisory lock. Returns the version found; if it is newer than this build's, nothing was
+    /// changed.
     async fn apply(&self, client: &mut Object) -> Result<i64, tokio_postgres::Error> {
         let table = self.table;
         let transaction = client.transaction().await?;
@@ -81,7 +82,7 @@ impl Migrations {
         Ok(found)
     }
 
-    /// The version found, 0 where there is none.
+    /// The version found; 0 if there is no schema.
     async fn find(&self, client: &Object) -> Result<i64, tokio_postgres::Error> {
         let row = client.query_one("SELECT to_regclass($1) IS NOT NULL", &[&self.table]).await?;
         if !row.try_get::<_, bool>(0)? {

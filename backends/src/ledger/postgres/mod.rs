@@ -35,17 +35,17 @@ use super::{
     Reopened, ScoreValue, SessionRecord, SessionRow, SessionView, Settlement, ShardRow, SweepRow, Term, TranscriptRef,
 };
 
-/// The ledger in a PostgreSQL database: a pool of connections, a few statements a call however many rows it has. See
-/// [`Ledger`](super::Ledger) for what the calls do.
+/// The ledger in a PostgreSQL database: a pool of connections, and a few statements for each call, independent of its number of rows.
+/// [`Ledger`](super::Ledger) describes the calls.
 #[derive(Debug, Clone)]
 pub struct PostgresLedger(Connections);
 
-/// One column of rows that are sent as arrays.
+/// One column of rows, for statements that take arrays.
 fn column<'r, R, T>(rows: &'r [R], value: impl Fn(&'r R) -> T) -> Vec<T> {
     rows.iter().map(value).collect()
 }
 
-/// Fails unless a statement changed exactly the rows it was meant to.
+/// Fails unless a statement changed exactly the expected number of rows.
 fn all_changed(action: &'static str, expected: usize, found: u64) -> Result<(), Fault> {
     if found == expected as u64 {
         return Ok(());
@@ -317,7 +317,7 @@ impl PostgresLedger {
     }
 }
 
-/// Looking.
+/// Reads for viewers.
 impl PostgresLedger {
     pub(super) async fn endings(&self, sweep: &SweepId) -> Result<Vec<EndingCount>, LedgerError> {
         read!(self.0, "count how sessions ended", client => views::endings(client, sweep))

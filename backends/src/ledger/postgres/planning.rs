@@ -25,7 +25,7 @@ pub(super) async fn number(client: &impl GenericClient, sweep: &SweepId) -> Resu
 }
 
 pub(super) async fn create(tx: &Transaction<'_>, sweep: &NewSweep) -> Result<Created, Fault> {
-    // Of several transactions at once, all but one wait here and then find the sweep there.
+    // Of several concurrent transactions, all but one wait here and then find the sweep.
     let insert = tx
         .prepare_cached(
             "INSERT INTO sweeps (id, name, lock, state, budget, created_at_ns, owner, charged)
@@ -232,7 +232,7 @@ pub(super) async fn claim_shard(
         return Ok(false);
     }
     let number = number(tx, sweep).await?;
-    // Locked, so that a resume of the same moment is over or not yet begun.
+    // Locked, so that a concurrent resume either is over or begins afterwards.
     let find = tx.prepare_cached("SELECT 1 FROM sweeps WHERE number = $1 AND generation = $2 FOR SHARE").await?;
     let is_of_this_generation = tx.query_opt(&find, &[&number, &i64::from(generation)]).await?.is_some();
     let update = tx
@@ -257,7 +257,7 @@ pub(super) async fn confirm_shard(
     }
     let number = number(tx, sweep).await?;
     let shard_number = i64::from(shard.0);
-    // The cell first: every writer begins with its lock.
+    // The cell comes first, because every writer begins with its lock.
     let add = tx
         .prepare_cached(
             "UPDATE cells SET dispatched = dispatched + $3
@@ -274,7 +274,7 @@ pub(super) async fn confirm_shard(
     Ok(true)
 }
 
-/// Fails when the sweep has no such shard.
+/// Fails if the sweep has no such shard.
 async fn known(tx: &Transaction<'_>, sweep: &SweepId, number: i64, shard: ShardIndex) -> Result<(), Fault> {
     let find = tx.prepare_cached("SELECT 1 FROM shards WHERE sweep = $1 AND shard = $2").await?;
     match tx.query_opt(&find, &[&number, &i64::from(shard.0)]).await? {
@@ -301,7 +301,7 @@ pub(super) async fn quiet(tx: &Transaction<'_>, sweep: &SweepId, life: &str, ane
         )
         .await?;
     let seconds: f64 = tx.query_one(&update, &[&number, &life, &anew]).await?.try_get(0)?;
-    // The server's clock may have been set back.
+    // The difference is negative if the server's clock was set back.
     Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::ZERO))
 }
 
@@ -343,7 +343,7 @@ pub(super) async fn release(
         return Ok(false);
     }
     let number = number(tx, sweep).await?;
-    // Locked, so that an end or a resume of the same moment is over or not yet begun.
+    // Locked, so that a concurrent end or resume either is over or begins afterwards.
     let find = tx
         .prepare_cached("SELECT 1 FROM sweeps WHERE number = $1 AND generation = $2 AND state = 'running' FOR SHARE")
         .await?;
@@ -352,7 +352,7 @@ pub(super) async fn release(
     }
     let update =
         tx.prepare_cached("UPDATE cells SET items = greatest(items, $3) WHERE sweep = $1 AND cell = $2").await?;
-    // In the order in which every writer locks cells.
+    // The order in which all writers lock cells.
     let mut cells = cells.to_vec();
     cells.sort();
     for (cell, items) in cells {

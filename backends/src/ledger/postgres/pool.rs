@@ -1,4 +1,4 @@
-//! Connections, transactions, and which errors are worth another try.
+//! Connections, transactions, and the errors after which a transaction is repeated.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -16,38 +16,38 @@ use crate::tls::{CertificateFiles, taken_from};
 /// Options of a URL that name authorities, a certificate to show, and its key, as libpq calls them.
 const CERTIFICATES: [&str; 3] = ["sslrootcert", "sslcert", "sslkey"];
 
-/// Transactions that the server aborted in favour of another one are tried this often in all.
+/// Most tries of a transaction that the server aborted in favour of another one.
 const TRIES: u32 = 5;
 
-/// How long a call waits for a free connection before it fails.
+/// Longest wait for a free connection.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long connecting may take, per host and with TLS and log-in.
+/// Time-out of connecting, per host, with TLS and log-in.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Nothing in a transaction waits for anything outside the database, so longer waits mean that a process hangs: its locks are
-/// taken away, and who waits for them is told.
+/// Nothing in a transaction waits for anything outside the database, so a longer wait means that a process hangs: its locks are released,
+/// and calls that wait for them fail.
 const SESSION_SETTINGS: &str = "SET idle_in_transaction_session_timeout = '60s'; SET lock_timeout = '90s'";
 
-/// How to reach the database.
+/// Connection settings.
 #[derive(Clone)]
 pub struct PostgresConfig {
-    /// `postgres://user:password@host:port/database`. Beyond this machine the connection is encrypted, and the server's certificate and name
-    /// are checked, unless `?sslmode=disable` says otherwise; on this machine only with `?sslmode=require` (`verify-ca` and `verify-full` mean
-    /// the same). `sslrootcert=FILE` names authorities (PEM) in place of the system's, `sslcert=FILE&sslkey=FILE` a certificate to show.
+    /// `postgres://user:password@host:port/database`. Connections to other machines are encrypted, and the server's certificate and name
+    /// are checked, unless `?sslmode=disable` is set; on the same machine only with `?sslmode=require` (`verify-ca` and `verify-full` mean
+    /// the same). `sslrootcert=FILE` names authorities (PEM) in place of the system's, `sslcert=FILE&sslkey=FILE` a client certificate.
     pub url: String,
     /// Most connections of this process.
     pub pool_size: usize,
 }
 
 impl fmt::Debug for PostgresConfig {
-    /// Without the URL, which may hold a password.
+    /// Leaves out the URL, which may have a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PostgresConfig").field("pool_size", &self.pool_size).finish_non_exhaustive()
     }
 }
 
-/// Why a call failed.
+/// A failure of a call.
 #[derive(Debug)]
 pub(crate) enum Fault {
     Postgres(tokio_postgres::Error),
@@ -72,14 +72,14 @@ impl Fault {
         }
     }
 
-    /// Whether the statement failed only because an earlier one of the transaction had.
+    /// `true` if the statement failed only because an earlier one of the transaction had failed.
     fn is_consequence(&self) -> bool {
         let Self::Postgres(error) = self else { return false };
         error.code() == Some(&SqlState::IN_FAILED_SQL_TRANSACTION)
     }
 
-    /// Whether the server undid everything because of somebody else's transaction, so that the same may succeed at once, and
-    /// that has not happened too often.
+    /// `true` if the server rolled the transaction back because of another one, so that it may succeed at once, and there have not been too
+    /// many tries.
     pub(crate) fn is_worth_another(&self, action: &'static str, tried: u32) -> bool {
         let Self::Postgres(error) = self else { return false };
         let collided =
@@ -91,8 +91,8 @@ impl Fault {
     }
 }
 
-/// The results of two statements that were sent together, or the reason why the transaction failed: which of the two the
-/// driver reports first is left to chance.
+/// Combines the results of two statements that were sent together. Which of two errors the driver reports first is random, so an error that
+/// is only a consequence of the other is ignored.
 pub(super) fn both<A, B>(one: Result<A, Fault>, other: Result<B, Fault>) -> Result<(A, B), Fault> {
     match (one, other) {
         (Ok(one), Ok(other)) => Ok((one, other)),
@@ -136,9 +136,9 @@ impl Connections {
     }
 }
 
-/// Runs a call outside of a transaction: each statement sees what is committed.
+/// Runs a call outside of a transaction; each statement sees the committed state.
 ///
-/// This and [`write!`] are macros because a future that holds an async closure is not known to be `Send`.
+/// This and [`write!`] are macros, because a future that holds an async closure is not known to be `Send`.
 macro_rules! read {
     ($connections:expr, $action:literal, $client:ident => $call:expr) => {{
         let client = $connections.one($action).await?;
@@ -148,7 +148,7 @@ macro_rules! read {
 }
 pub(crate) use read;
 
-/// Runs a call in a transaction, again when it collided with another one. All of it is kept, or nothing.
+/// Runs a call in a transaction, and repeats it after a conflict with another one. It takes effect as a whole or not at all.
 macro_rules! write {
     ($connections:expr, $action:literal, $tx:ident => $call:expr) => {{
         let mut tried = 1;
@@ -184,7 +184,7 @@ fn is_on_this_machine(settings: &Config) -> bool {
     hosts.iter().all(is_here) && settings.get_hostaddrs().iter().all(IpAddr::is_loopback)
 }
 
-/// The driver's settings, and with which certificates to encrypt, if at all.
+/// The driver's settings, and the certificates to encrypt with; `None` if the connection is not encrypted.
 fn parse(url: &str) -> Result<(Config, Option<CertificateFiles>), LedgerError> {
     let (url, files) = taken_from(url, CERTIFICATES);
     let is_said = url.contains("sslmode=") && !url.contains("sslmode=prefer");
@@ -194,7 +194,7 @@ fn parse(url: &str) -> Result<(Config, Option<CertificateFiles>), LedgerError> {
         location: "of the Postgres URL".to_owned(),
         source: StoreError::Postgres { source: error },
     })?;
-    // Preferring encryption would let whoever is on the way decide.
+    // The mode `prefer` would let an attacker on the network decide.
     let encrypted = if is_said { settings.get_ssl_mode() == SslMode::Require } else { !is_on_this_machine(&settings) };
     settings.ssl_mode(if encrypted { SslMode::Require } else { SslMode::Disable });
     if settings.get_application_name().is_none() {

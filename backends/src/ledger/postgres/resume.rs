@@ -1,4 +1,4 @@
-//! What a resume undoes.
+//! Changes by a resume.
 
 use deadpool_postgres::Transaction;
 use regatta_proto::{Cause, SweepId};
@@ -19,7 +19,7 @@ pub(super) async fn reopen(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Reop
     remove_unmeasured(tx, number, &mut deltas).await?;
     cells::add(tx, &deltas).await?;
     tx.execute("UPDATE sweeps SET generation = generation + 1 WHERE number = $1", &[&number]).await?;
-    // Jobs of before are void, so no question is on its way.
+    // Jobs of the previous generation are void, so no question is in progress.
     tx.execute("DELETE FROM asked WHERE sweep = $1", &[&number]).await?;
     let to_judge = tx
         .query_one(
@@ -42,7 +42,7 @@ pub(super) async fn reset(tx: &Transaction<'_>, sweep: &SweepId, term: Term) -> 
     plan_again(tx, number).await.map(Some)
 }
 
-/// Sessions whose judge was unavailable, and whose transcript is kept, wait again.
+/// Makes sessions wait again whose judge was unavailable and whose transcript is stored.
 async fn await_again(tx: &Transaction<'_>, sweep: i64, deltas: &mut Deltas) -> Result<(), Fault> {
     let rows = tx
         .query(
@@ -64,8 +64,8 @@ async fn await_again(tx: &Transaction<'_>, sweep: i64, deltas: &mut Deltas) -> R
     Ok(())
 }
 
-/// Attempts that the budget ended will be gone on from, when they have an answer to keep: their own, or one that was handed to them. Their
-/// calls are counted, and come back in the transcripts of those who go on.
+/// Hands over the attempts that the budget ended, if they have an answer to keep: their own, or one that was handed over to them. Their
+/// calls are counted, and are contained in the transcripts of the attempts that continue.
 async fn hand_over_budgeted(tx: &Transaction<'_>, sweep: i64) -> Result<(), Fault> {
     tx.execute(
         "WITH kept AS (
@@ -83,7 +83,7 @@ async fn hand_over_budgeted(tx: &Transaction<'_>, sweep: i64) -> Result<(), Faul
     Ok(())
 }
 
-/// The unmeasured sessions lose their row, and what was paid for them is wasted unless the attempt that counted is handed over.
+/// Deletes the rows of unmeasured sessions. Their cost is wasted, unless the attempt that counted is handed over.
 async fn remove_unmeasured(tx: &Transaction<'_>, sweep: i64, deltas: &mut Deltas) -> Result<(), Fault> {
     let rows = tx
         .query(
@@ -115,8 +115,8 @@ async fn remove_unmeasured(tx: &Transaction<'_>, sweep: i64, deltas: &mut Deltas
     Ok(())
 }
 
-/// Plans all shards of every cell that lacks sessions, and counts these. Which shards lack them only the selection knows;
-/// dispatching a whole one again costs a look at what is recorded.
+/// Plans all shards again of every cell with missing sessions, and counts these. The ledger does not know which shards lack them, because
+/// that depends on the selection; dispatching a complete shard again costs only a check of the recorded items.
 async fn plan_again(tx: &Transaction<'_>, sweep: i64) -> Result<u64, Fault> {
     tx.execute(
         "UPDATE shards SET state = 'planned' WHERE sweep = $1

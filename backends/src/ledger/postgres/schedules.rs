@@ -194,7 +194,7 @@ async fn pause(tx: &Transaction<'_>, name: &ScheduleName, paused: bool, at: Time
 }
 
 async fn delete(tx: &Transaction<'_>, name: &ScheduleName) -> Result<bool, Fault> {
-    // Locked first, so that no tick or notice comes in between.
+    // Locked first, so that no tick or notice is added meanwhile.
     let lock = tx.prepare_cached("SELECT 1 FROM schedules WHERE name = $1 FOR UPDATE").await?;
     tx.query_opt(&lock, &[&name.as_str()]).await?;
     let mut deleted = 0;
@@ -216,7 +216,7 @@ async fn add_by_hand(tx: &Transaction<'_>, name: &ScheduleName, at: Timestamp) -
     add(tx, name, at, true).await.map(Some)
 }
 
-/// Adds a due tick; one that is there stays as it is.
+/// Adds a due tick; an existing one is left unchanged.
 async fn add(tx: &Transaction<'_>, name: &ScheduleName, at: Timestamp, by_hand: bool) -> Result<bool, Fault> {
     let insert = tx
         .prepare_cached(

@@ -1,4 +1,4 @@
-//! Sessions: recorded and read.
+//! Recording and reading of sessions.
 
 use std::collections::HashSet;
 
@@ -69,7 +69,7 @@ pub(super) async fn record(tx: &Transaction<'_>, records: &[SessionRecord]) -> R
     Ok(results)
 }
 
-/// Which of the places have a session.
+/// The places that have a session.
 async fn there<T>(tx: &Transaction<'_>, places: &[(Place, T)]) -> Result<HashSet<Place>, Fault> {
     let select = tx
         .prepare_cached(
@@ -147,7 +147,7 @@ async fn insert(tx: &Transaction<'_>, firsts: &[(Place, &SessionRecord)]) -> Res
     all_changed("insert sessions", firsts.len(), found)
 }
 
-/// Keeps what sessions wait for.
+/// Stores the questions that sessions wait for.
 async fn wait(tx: &Transaction<'_>, firsts: &[(Place, &SessionRecord)]) -> Result<(), Fault> {
     let mut places = Vec::new();
     let mut judges = Vec::new();
@@ -189,7 +189,7 @@ async fn wait(tx: &Transaction<'_>, firsts: &[(Place, &SessionRecord)]) -> Resul
     index(tx, &asked).await
 }
 
-/// Makes waiting sessions be found by what they wait for.
+/// Adds waiting sessions to the index by question.
 pub(super) async fn index(tx: &Transaction<'_>, asked: &[(Place, &Digest)]) -> Result<(), Fault> {
     let index = tx
         .prepare_cached(
@@ -244,7 +244,7 @@ pub(super) async fn of_cell(client: &Object, sweep: &SweepId, cell: CellIndex) -
     rows.iter().map(session).collect()
 }
 
-/// The session of `item`, settled or not, in the sweep of this number.
+/// The session of `item`, settled or not, in the sweep with this number.
 pub(super) async fn one(
     client: &Object,
     number: i64,

@@ -1,4 +1,4 @@
-//! Sessions whose verdicts came, or did not.
+//! Settlement of sessions that waited for verdicts.
 
 use std::collections::HashSet;
 
@@ -64,7 +64,7 @@ pub(super) async fn settle(tx: &Transaction<'_>, settlements: &[Settlement]) -> 
     Ok(settled.len() as u64)
 }
 
-/// Those of the sessions that wait: position (from 1), outcome, cause, questions.
+/// Returns the sessions that wait, each with position (from 1), outcome, cause and questions.
 async fn waiting<T>(tx: &Transaction<'_>, wanted: &[(Place, T)]) -> Result<Vec<Row>, Fault> {
     let select = tx
         .prepare_cached(
@@ -115,7 +115,7 @@ async fn update(tx: &Transaction<'_>, settled: &[Settled]) -> Result<(), Fault> 
     all_changed("settle sessions", settled.len(), found)
 }
 
-/// Replaces what sessions wait for by more.
+/// Replaces the questions that sessions wait for.
 async fn wait_for(tx: &Transaction<'_>, waits: &[(Place, &[Digest])]) -> Result<(), Fault> {
     if waits.is_empty() {
         return Ok(());
@@ -144,7 +144,7 @@ async fn wait_for(tx: &Transaction<'_>, waits: &[(Place, &[Digest])]) -> Result<
     index(tx, &questions).await
 }
 
-/// Removes what settled sessions waited for.
+/// Deletes the questions that settled sessions waited for.
 async fn forget(tx: &Transaction<'_>, answered: &[(Place, Vec<u8>)]) -> Result<(), Fault> {
     if answered.is_empty() {
         return Ok(());

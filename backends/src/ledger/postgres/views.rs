@@ -1,4 +1,4 @@
-//! Reads for people who look at sweeps.
+//! Reads for viewers of sweeps.
 
 use deadpool_postgres::Object;
 use regatta_proto::{CellIndex, Flag, ItemIndex, SweepId};
@@ -20,7 +20,7 @@ fn numbers(cells: &[CellIndex]) -> Vec<i64> {
     column(cells, |cell| i64::from(cell.0))
 }
 
-/// The path of a value in stored scores.
+/// The JSON path of a value in stored scores.
 fn path(value: Option<&ScoreValue>) -> Option<Vec<&str>> {
     value.map(|value| vec![value.evaluator.as_str(), "values", value.name.as_str()])
 }

@@ -1,4 +1,4 @@
-//! Attempts, and the counters they move.
+//! Attempts, and their changes of counters.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::ledger::columns::{Place, key, large, money, outcome, parsed, small, s
 use crate::ledger::counters::{AttemptWrite, Before, Delta, Spent, hands_over};
 use crate::ledger::{AttemptRow, AttemptState, LedgerError, TranscriptRef};
 
-/// What follows `INSERT`, in the order in which [`write_row`] binds.
+/// The rest of an `INSERT`, with columns in the order in which [`write_row`] binds them.
 macro_rules! attempt_columns {
     () => {
         " INTO attempts
@@ -37,7 +37,7 @@ macro_rules! select_attempts {
     };
 }
 
-/// Counter changes of a call, written once a cell at its end.
+/// Counter changes of a call, written at its end, once for each cell.
 #[derive(Debug, Default)]
 pub(super) struct Deltas {
     cells: BTreeMap<(i64, i64), Delta>,
@@ -50,7 +50,7 @@ impl Deltas {
         Self { cells: BTreeMap::new(), sweeps: vec![(sweep.clone(), number)] }
     }
 
-    /// The place of a session.
+    /// The place of a session in the tables.
     pub(super) fn place(&mut self, tx: &Transaction<'_>, key: &SessionKey) -> Result<Place, Fault> {
         if let Some((_, number)) = self.sweeps.iter().find(|(sweep, _)| *sweep == key.sweep) {
             return Ok(Place::of(*number, key));
@@ -65,7 +65,7 @@ impl Deltas {
         self.cells.entry((sweep, cell)).or_default()
     }
 
-    /// Adds everything to the cells; fails when there is no such cell.
+    /// Adds all changes to the cells; fails if a cell does not exist.
     pub(super) fn write(self, tx: &Transaction<'_>) -> Result<(), Fault> {
         let mut update = tx.prepare_cached(
             "UPDATE cells SET
@@ -113,7 +113,7 @@ fn unknown_cell(sweeps: &[(SweepId, i64)], sweep: i64, cell: i64) -> Result<Ledg
     Ok(LedgerError::UnknownCell { sweep: sweep.clone(), cell })
 }
 
-/// What is stored about an attempt.
+/// The stored state of an attempt.
 pub(super) fn before(tx: &Transaction<'_>, place: Place, id: &AttemptId) -> Result<Option<Before>, Fault> {
     let mut select = tx.prepare_cached(
         "SELECT state, outcome IS NOT NULL, input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls,
@@ -132,7 +132,7 @@ pub(super) fn before(tx: &Transaction<'_>, place: Place, id: &AttemptId) -> Resu
     }))
 }
 
-/// Tokens and money, from the column `at` on.
+/// Reads tokens and money from the columns beginning at `at`.
 pub(super) fn spent(row: &Row<'_>, at: usize) -> rusqlite::Result<Spent> {
     Ok(Spent {
         input: row.get(at)?,
@@ -146,13 +146,13 @@ pub(super) fn spent(row: &Row<'_>, at: usize) -> rusqlite::Result<Spent> {
     })
 }
 
-/// Inserts an attempt unless it is there, and says whether it did.
+/// Inserts an attempt if it does not exist; returns `true` if it did.
 pub(super) fn insert(tx: &Transaction<'_>, row: &AttemptWrite<'_>) -> Result<bool, Fault> {
     let statement = concat!("INSERT OR IGNORE", attempt_columns!());
     Ok(write_row(tx.prepare_cached(statement)?, row)? == 1)
 }
 
-/// Inserts or updates an attempt. (What replaces a row would be no transition of it.)
+/// Inserts or updates an attempt. (`REPLACE` would bypass the checks of transitions.)
 pub(super) fn put(tx: &Transaction<'_>, row: &AttemptWrite<'_>) -> Result<(), Fault> {
     let statement = concat!(
         "INSERT",
@@ -241,7 +241,7 @@ pub(super) fn record_handover(
 
 pub(super) fn close_open(tx: &Transaction<'_>, sweep: &SweepId, at: Timestamp) -> Result<u64, Fault> {
     let number = number(tx, sweep)?;
-    // The money is in the cells already; what changes is that it bought nothing, and that nobody waits for the call in flight.
+    // The money is in the cells already, but counts as wasted from now on, and the call in flight as possibly spent.
     tx.execute(
         "UPDATE cells SET wasted_known = wasted_known + lost.known,
                           wasted_unknown_calls = wasted_unknown_calls + lost.unknown_calls,

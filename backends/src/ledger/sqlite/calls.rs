@@ -1,4 +1,4 @@
-//! What calls were like.
+//! Sums over calls.
 
 use regatta_proto::{CellIndex, SweepId};
 use rusqlite::{OptionalExtension, Transaction, params};
@@ -9,7 +9,7 @@ use crate::ledger::CallSums;
 use crate::ledger::calls::NewCalls;
 use crate::ledger::columns::{json, small, stored_json};
 
-/// Adds what records bring to the sums of their cells.
+/// Adds the calls of records to the sums of their cells.
 pub(super) fn add(tx: &Transaction<'_>, mut new: NewCalls<'_>) -> Result<(), Fault> {
     let mut counted =
         tx.prepare_cached("INSERT OR IGNORE INTO counted_calls (sweep, cell, item, attempt) VALUES (?1, ?2, ?3, ?4)")?;

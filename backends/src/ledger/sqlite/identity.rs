@@ -135,7 +135,7 @@ fn owners(tx: &Transaction<'_>) -> Result<Vec<OwnerRow>, Fault> {
     Ok(owners)
 }
 
-/// From the columns of money and sessions, the first of them at `first`.
+/// Reads a quota from two columns, money and sessions, beginning at `first`.
 fn quota(row: &Row<'_>, first: usize) -> Result<Quota, Fault> {
     let sessions: Option<i64> = row.get(first + 1)?;
     Ok(Quota {
@@ -144,7 +144,7 @@ fn quota(row: &Row<'_>, first: usize) -> Result<Quota, Fault> {
     })
 }
 
-/// Counts what a sweep is granted against its owner's quota, or fails.
+/// Charges a sweep's grant to its owner's quota, or fails.
 pub(super) fn charge(
     tx: &Transaction<'_>,
     owner: &OwnerName,
@@ -154,7 +154,7 @@ pub(super) fn charge(
     tx.execute("INSERT INTO owners (owner) VALUES (?1) ON CONFLICT DO NOTHING", [owner.as_str()])?;
     let money = wanted.0.unwrap_or(Money::ZERO);
     let (granted, kept) = tx.query_row(
-        // What was granted stays at the most that can be written: an owner who has reached it is granted no less than before.
+        // The sum saturates at the largest number that can be stored, so that an owner who has reached it is granted no less than before.
         "UPDATE owners SET granted = granted + min(?2, 9223372036854775807 - granted),
             granted_sessions = granted_sessions + min(?3, 9223372036854775807 - granted_sessions) WHERE owner = ?1
          RETURNING granted, granted_sessions, budget, sessions",

@@ -1,4 +1,4 @@
-//! The numbers of the tables.
+//! Metrics of cells.
 
 use std::collections::BTreeSet;
 

@@ -8,7 +8,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, TransactionBehavior, pa
 
 use crate::ledger::{LedgerError, StoreError};
 
-/// In order; a released one is never edited, a new one is added.
+/// Versions in order, each with its SQL; a released one is never edited.
 const MIGRATIONS: &[(i64, &str)] = &[
     (1, include_str!("../../../migrations/sqlite/0001_ledger.sql")),
     (2, include_str!("../../../migrations/sqlite/0002_calls.sql")),
@@ -25,24 +25,24 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (13, include_str!("../../../migrations/sqlite/0013_alive_again.sql")),
 ];
 
-/// How long a call waits for another process that writes to the same file.
+/// Longest wait for another process that writes to the same file.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// More than there are different statements, so that each is prepared once.
+/// More than the number of different statements, so that each is prepared once.
 const CACHED_STATEMENTS: usize = 128;
 
-/// Pages are kept in memory up to this many KiB (negative by SQLite's convention).
+/// Size of the page cache in KiB (negative by SQLite's convention).
 const CACHE_KIB: i64 = -32 * 1024;
 
-/// Pages that the write-ahead log gathers before they are copied to the database (16 MiB): pages written again and again, as
-/// those of the counters, are then copied once.
+/// Pages in the write-ahead log after which they are copied to the database (16 MiB), so that pages which are written repeatedly, like
+/// those of the counters, are copied once.
 const CHECKPOINT_PAGES: i64 = 4096;
 
 /// Opens or creates the ledger in the file `path`.
 pub(super) fn open(path: &Path) -> Result<Connection, LedgerError> {
     let failed = |source: StoreError| LedgerError::Open { location: path.display().to_string(), source };
-    // SQLite refuses the switch to WAL, without waiting, while somebody else switches. The folder is locked rather than the
-    // file, because closing a second handle to the file would drop SQLite's own locks on it.
+    // SQLite refuses the switch to WAL, without waiting, while another process switches. The folder is locked rather than the file, because
+    // closing a second handle to the file would release SQLite's own locks on it.
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     let _alone = lock(folder).map_err(|error| failed(error.into()))?;
     let mut connection = connect(path).map_err(|error| failed(opening(error)))?;
@@ -53,13 +53,13 @@ pub(super) fn open(path: &Path) -> Result<Connection, LedgerError> {
     }
 }
 
-/// Refuses a file that is damaged: what is read from it would be some of the truth.
+/// Refuses a damaged file, because reads from it would be incomplete.
 fn check(connection: &Connection) -> Result<(), StoreError> {
     let found: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(opening)?;
     if found == "ok" { Ok(()) } else { Err(damaged(&found)) }
 }
 
-/// What is wrong with a file that cannot be opened.
+/// The reason why a file cannot be opened.
 fn opening(error: rusqlite::Error) -> StoreError {
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => damaged(&error.to_string()),
@@ -93,7 +93,7 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open(path)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
-    // A crash of the process loses nothing; a crash of the machine may lose the last moments, never consistency.
+    // A crash of the process loses nothing; a crash of the machine may lose the last transactions, but not consistency.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "cache_size", CACHE_KIB)?;
@@ -102,7 +102,7 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// The version found when it is newer than this build's, in which case nothing was changed.
+/// Returns the version if it is newer than this build's; then nothing was changed.
 fn migrate(connection: &mut Connection) -> rusqlite::Result<Option<i64>> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     transaction.execute_batch("CREATE TABLE IF NOT EXISTS ledger_version (version INTEGER PRIMARY KEY) STRICT")?;

@@ -36,8 +36,7 @@ use super::{
     Reopened, ScoreValue, SessionRecord, SessionRow, SessionView, Settlement, ShardRow, SweepRow, Term, TranscriptRef,
 };
 
-/// The ledger in an SQLite file: one thread owns it, every call is one transaction there. See [`Ledger`](super::Ledger) for
-/// what the calls do.
+/// The ledger in an SQLite file: one thread owns it, and every call is a transaction there. [`Ledger`](super::Ledger) describes the calls.
 #[derive(Debug, Clone)]
 pub struct SqliteLedger(Thread, Presence);
 
@@ -46,7 +45,7 @@ impl SqliteLedger {
         Ok(Self(Thread::start(path.to_owned()).await?, Presence::default()))
     }
 
-    /// A ledger in memory, whose calls are made by whoever makes them.
+    /// A ledger in memory, whose calls run on their callers' threads.
     #[cfg(feature = "faults")]
     pub(super) fn in_memory() -> Result<Self, LedgerError> {
         Ok(Self(Thread::of_callers()?, Presence::default()))
@@ -56,17 +55,17 @@ impl SqliteLedger {
         self.0.checkpoint().await
     }
 
-    /// Takes over from the file `damaged`, a ledger that cannot be used as it is, what of `sweep` no transcript knows: verdicts and the costs
-    /// of judges, costs of attempts that left none, the budget. Only tables are read whose pages are whole. Repeating it changes nothing.
+    /// Copies from the damaged ledger `damaged` the data of `sweep` that no transcript has: verdicts and costs of judges, costs of attempts
+    /// without a transcript, and the budget. Only undamaged tables are read. Idempotent.
     ///
     /// # Errors
-    /// When this ledger cannot be written; of the other one, what cannot be read is left out.
+    /// When this ledger cannot be written. Unreadable parts of the other one are left out.
     pub async fn salvage(&self, sweep: &SweepId, damaged: &Path) -> Result<Salvaged, LedgerError> {
         let (sweep, damaged) = (sweep.clone(), damaged.to_owned());
         self.0.write("take over what is left of a ledger", move |tx| repair::salvage(tx, &sweep, &damaged)).await
     }
 
-    /// Counts the rows of `sweep` again, and returns the number of cells whose counters were wrong.
+    /// Recomputes the counters of `sweep` from its rows, and returns the number of cells whose counters were wrong.
     ///
     /// # Errors
     /// When the store fails.
@@ -75,8 +74,8 @@ impl SqliteLedger {
         self.0.write("count a sweep again", move |tx| repair::recount(tx, &sweep)).await
     }
 
-    /// Takes note that the transcripts in `segments` are gone. Sessions that were to go on from one begin anew; those that have a result keep
-    /// it, unless `with_results`: then they are planned again, and their attempts are waste.
+    /// Records that the transcripts in `segments` are gone. Sessions that were to continue from one start again. Those with a result keep
+    /// it, unless `with_results` is set: then they are planned again, and their attempts are waste.
     ///
     /// # Errors
     /// When the store fails.
@@ -90,7 +89,7 @@ impl SqliteLedger {
         self.0.write("plan sessions again", move |tx| repair::put_back(tx, &sweep, &segments, with_results)).await
     }
 
-    /// Corrects when `sweep` was planned.
+    /// Corrects the time at which `sweep` was planned.
     ///
     /// # Errors
     /// When the store fails.
@@ -99,7 +98,7 @@ impl SqliteLedger {
         self.0.write("correct when a sweep was planned", move |tx| repair::correct_beginning(tx, &sweep, at)).await
     }
 
-    /// Damage of the file `path`, every page of which is read; `None` where there is none.
+    /// The damage of the file `path`, all pages of which are read; `None` if there is none.
     pub async fn damage(path: &Path) -> Option<String> {
         let path = path.to_owned();
         match tokio::task::spawn_blocking(move || repair::damage(&path)).await {
@@ -423,7 +422,7 @@ impl SqliteLedger {
     }
 }
 
-/// Looking.
+/// Reads for viewers.
 impl SqliteLedger {
     pub(super) async fn endings(&self, sweep: &SweepId) -> Result<Vec<EndingCount>, LedgerError> {
         let sweep = sweep.clone();

@@ -1,5 +1,5 @@
-//! Who is there: the leader among coordinators, the attempts that workers have told of lately, and since when sweeps have not moved. It is not
-//! stored, because a ledger in a file is that of one process, and what lives there dies with it, jobs included. Time is tokio's.
+//! Transient state: the leader among coordinators, the attempts that workers have reported recently, and the time since each sweep has last
+//! changed. It is not stored, because a ledger file belongs to one process, and its jobs and attempts end with it. Time is tokio's.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::ledger::Term;
 
-/// Attempts that nobody has told of for this long are forgotten.
+/// Time without a report after which an attempt is forgotten.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(3600);
 
 #[derive(Debug, Clone, Default)]
@@ -20,9 +20,9 @@ pub(super) struct Presence(Arc<Mutex<State>>);
 struct State {
     leader: Option<Leader>,
     seen: HashMap<AttemptId, Instant>,
-    /// Attempts when the old ones were last forgotten; doing so each time they have doubled costs little.
+    /// Number of attempts after the last clean-up; cleaning up each time that the number has doubled costs little.
     kept: usize,
-    /// What was last seen of each sweep, and since when.
+    /// State of each sweep when last asked, and the time since when it has been the same.
     quiet: BTreeMap<SweepId, (String, Instant)>,
 }
 

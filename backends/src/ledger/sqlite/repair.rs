@@ -1,4 +1,4 @@
-//! A ledger's file after damage: what of it can be read, counters that are counted again, and sessions whose transcripts are gone.
+//! Repair of a damaged ledger file: salvaging readable rows, recomputing counters, and handling sessions whose transcripts are gone.
 
 use std::path::Path;
 
@@ -12,21 +12,21 @@ use super::resume::plan_again;
 use super::thread::Fault;
 use crate::ledger::columns::{large, stored_time};
 
-/// Rows that were taken over from a damaged ledger.
+/// Number of rows that were copied from a damaged ledger.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Salvaged {
-    /// Answers of judges.
+    /// Verdicts of judges.
     pub verdicts: u64,
-    /// Reports of what judges cost.
+    /// Cost reports of judges.
     pub judge_attempts: u64,
-    /// Attempts that have a cost and no transcript.
+    /// Attempts with a cost and without a transcript.
     pub attempts: u64,
 }
 
 /// Sessions whose transcripts are gone.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PutBack {
-    /// Sessions that were to go on from a transcript and begin anew.
+    /// Sessions that were to continue from a transcript, and start again.
     pub continuations: u64,
     /// Sessions with a result that are planned again.
     pub results: u64,
@@ -34,7 +34,7 @@ pub struct PutBack {
     pub kept: u64,
 }
 
-/// Problem with the file at `path`, the first that is found.
+/// The first problem found in the file at `path`.
 pub(super) fn damage(path: &Path) -> Option<String> {
     let look = || -> rusqlite::Result<String> {
         Connection::open(path)?.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))
@@ -46,12 +46,12 @@ pub(super) fn damage(path: &Path) -> Option<String> {
     }
 }
 
-/// A table, the columns that are copied as they are, and which of its rows.
+/// A table to copy, with its columns and a condition on its rows.
 struct Taken {
     table: &'static str,
     columns: &'static str,
     rows: &'static str,
-    /// `true` if its first column is the sweep's number, which is not among `columns`.
+    /// `true` if the first column is the sweep's number, which is not among `columns`.
     is_of_sweep: bool,
 }
 
@@ -65,7 +65,7 @@ const JUDGE_ATTEMPTS: Taken = Taken {
     is_of_sweep: true,
 };
 
-/// Only those without a result: the others are in transcripts.
+/// Attempts without a result; those with one are in transcripts.
 const ATTEMPTS: Taken = Taken {
     table: "attempts",
     columns: "cell, item, id, number, worker, state, started_at_ns, ended_at_ns, input, cached_input, cache_write, cache_write_1h, \
@@ -105,14 +105,14 @@ fn sweep_in(old: &Connection, sweep: &SweepId) -> rusqlite::Result<Option<Was>> 
     old.query_row(query, [sweep.as_str()], read).optional()
 }
 
-/// `true` if all pages of `table` and of its indexes are what they should be.
+/// `true` if all pages of `table` and of its indexes are intact.
 fn is_whole(old: &Connection, table: &str) -> bool {
     let check = format!("PRAGMA integrity_check('{table}')");
     old.query_row(&check, [], |row| row.get::<_, String>(0)).is_ok_and(|found| found == "ok")
 }
 
-/// Copies rows that are not there yet; none of a table that is damaged, because then no row of it can be trusted. `numbers` of the sweep
-/// here and there.
+/// Copies missing rows, but none of a damaged table, because no row of it can be trusted. `numbers` are those of the sweep in this ledger
+/// and in the other one.
 fn take(tx: &Transaction<'_>, old: &Connection, taken: &Taken, numbers: Option<(i64, i64)>) -> Result<u64, Fault> {
     let Taken { table, columns, rows, is_of_sweep } = taken;
     if !is_whole(old, table) {
@@ -121,7 +121,7 @@ fn take(tx: &Transaction<'_>, old: &Connection, taken: &Taken, numbers: Option<(
     let count = columns.split(',').count();
     let (sweep, filter) = if *is_of_sweep { ("sweep, ", " AND sweep = ?1") } else { ("", "") };
     let Ok(mut select) = old.prepare(&format!("SELECT {columns} FROM {table} WHERE {rows}{filter}")) else {
-        // Of an older schema, which had no such column.
+        // An older schema has no such column.
         return Ok(0);
     };
     let there = numbers.map(|(_, there)| there);

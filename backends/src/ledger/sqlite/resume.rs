@@ -1,4 +1,4 @@
-//! What a resume undoes.
+//! Changes by a resume.
 
 use regatta_proto::{Cause, SweepId};
 use rusqlite::{Transaction, params};
@@ -17,7 +17,7 @@ pub(super) fn reopen(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Reopened, 
     remove_unmeasured(tx, number, &mut deltas)?;
     deltas.write(tx)?;
     tx.execute("UPDATE sweeps SET generation = generation + 1 WHERE number = ?1", [number])?;
-    // Jobs of before are void, so no question is on its way.
+    // Jobs of the previous generation are void, so no question is in progress.
     tx.execute("DELETE FROM asked WHERE sweep = ?1", [number])?;
     let to_judge: i64 = tx.query_row(
         "SELECT count(*) FROM awaiting a JOIN sessions s ON s.sweep = a.sweep AND s.cell = a.cell AND s.item = a.item
@@ -34,7 +34,7 @@ pub(super) fn reset(tx: &Transaction<'_>, sweep: &SweepId) -> Result<u64, Fault>
     plan_again(tx, number)
 }
 
-/// Sessions whose judge was unavailable, and whose transcript is kept, wait again.
+/// Makes sessions wait again whose judge was unavailable and whose transcript is stored.
 fn await_again(tx: &Transaction<'_>, sweep: i64, deltas: &mut Deltas) -> Result<(), Fault> {
     let mut update = tx.prepare_cached(
         "UPDATE sessions SET state = 'awaiting', outcome = a.outcome, cause = a.cause
@@ -54,8 +54,8 @@ fn await_again(tx: &Transaction<'_>, sweep: i64, deltas: &mut Deltas) -> Result<
     Ok(())
 }
 
-/// Attempts that the budget ended will be gone on from, when they have an answer to keep: their own, or one that was handed to them. Their
-/// calls are counted, and come back in the transcripts of those who go on.
+/// Hands over the attempts that the budget ended, if they have an answer to keep: their own, or one that was handed over to them. Their
+/// calls are counted, and are contained in the transcripts of the attempts that continue.
 fn hand_over_budgeted(tx: &Transaction<'_>, sweep: i64) -> Result<(), Fault> {
     let mut update = tx.prepare_cached(
         "UPDATE attempts SET state = 'handed_over' FROM sessions s
@@ -76,7 +76,7 @@ fn hand_over_budgeted(tx: &Transaction<'_>, sweep: i64) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The unmeasured sessions lose their row, and what was paid for them is wasted unless the attempt that counted is handed over.
+/// Deletes the rows of unmeasured sessions. Their cost is wasted, unless the attempt that counted is handed over.
 fn remove_unmeasured(tx: &Transaction<'_>, sweep: i64, deltas: &mut Deltas) -> Result<(), Fault> {
     let mut update = tx.prepare_cached(
         "UPDATE attempts SET state = 'waste' FROM sessions s, attempts c
@@ -105,8 +105,8 @@ fn remove_unmeasured(tx: &Transaction<'_>, sweep: i64, deltas: &mut Deltas) -> R
     Ok(())
 }
 
-/// Plans all shards of every cell that lacks sessions, and counts these. Which shards lack them only the selection knows;
-/// dispatching a whole one again costs a look at what is recorded.
+/// Plans all shards again of every cell with missing sessions, and counts these. The ledger does not know which shards lack them, because
+/// that depends on the selection; dispatching a complete shard again costs only a check of the recorded items.
 pub(super) fn plan_again(tx: &Transaction<'_>, sweep: i64) -> Result<u64, Fault> {
     tx.execute(
         "UPDATE shards SET state = 'planned' WHERE sweep = ?1

@@ -268,7 +268,7 @@ fn all(tx: &Transaction<'_>, only: Option<&ScheduleName>) -> Result<Vec<Schedule
     Ok(schedules)
 }
 
-/// Adds a due tick; one that is there stays as it is.
+/// Adds a due tick; an existing one is left unchanged.
 fn add(tx: &Transaction<'_>, name: &ScheduleName, at: Timestamp, by_hand: bool) -> Result<bool, Fault> {
     let added = tx.execute(
         "INSERT OR IGNORE INTO schedule_ticks (schedule, at_ns, state, by_hand, since_ns) VALUES (?1, ?2, 'due', ?3, ?2)",

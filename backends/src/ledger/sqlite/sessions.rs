@@ -1,4 +1,4 @@
-//! Sessions: recorded and read.
+//! Recording and reading of sessions.
 
 use regatta_proto::{Cause, CellIndex, ItemIndex, SweepId};
 use rusqlite::{Row, Transaction, params};
@@ -44,7 +44,7 @@ fn record_one(
         let state = if result == Recorded::First { AttemptState::Recorded } else { AttemptState::Waste };
         AttemptWrite::reported(place, state, record)
     };
-    // Nearly all attempts are new; looking for what is stored about them first would cost as much as storing them.
+    // Nearly all attempts are new, and looking each up first would cost as much as inserting it.
     let mut before = None;
     let mut result = classify(before, is_there);
     let mut written = row(result)?;
@@ -151,7 +151,7 @@ pub(super) fn of_cell(tx: &Transaction<'_>, sweep: &SweepId, cell: CellIndex) ->
     Ok(sessions)
 }
 
-/// The session of `item`, settled or not, in the sweep of this number.
+/// The session of `item`, settled or not, in the sweep with this number.
 pub(super) fn one(
     tx: &Transaction<'_>,
     number: i64,

@@ -1,4 +1,4 @@
-//! Sessions whose verdicts came, or did not.
+//! Settlement of sessions that waited for verdicts.
 
 use regatta_proto::{Cause, Digest, Outcome};
 use rusqlite::{Transaction, params};
@@ -54,7 +54,7 @@ struct Waiting {
     questions: Vec<u8>,
 }
 
-/// Read before it is changed, because `RETURNING` would open a table of its own for each row.
+/// Read before it is changed, because `RETURNING` would open a temporary table for each row.
 fn waiting(tx: &Transaction<'_>, place: Place) -> Result<Option<Waiting>, Fault> {
     let mut select = tx.prepare_cached(
         "SELECT s.outcome, s.cause, w.questions FROM sessions s
@@ -68,14 +68,14 @@ fn waiting(tx: &Transaction<'_>, place: Place) -> Result<Option<Waiting>, Fault>
     Ok(Some(Waiting { outcome: outcome(kind, cause)?, questions: row.get::<_, Option<_>>(2)?.unwrap_or_default() }))
 }
 
-/// Replaces what a session waits for by more.
+/// Replaces the questions that a session waits for.
 fn wait_for(tx: &Transaction<'_>, place: Place, questions: &[Digest]) -> Result<(), Fault> {
     tx.prepare_cached("UPDATE awaiting SET questions = ?4 WHERE sweep = ?1 AND cell = ?2 AND item = ?3")?
         .execute(params![place.sweep, place.cell, place.item, stored_digests(questions)])?;
     index(tx, place, questions)
 }
 
-/// Makes a waiting session be found by what it waits for.
+/// Adds a waiting session to the index by question.
 pub(super) fn index(tx: &Transaction<'_>, place: Place, questions: &[Digest]) -> Result<(), Fault> {
     let mut add = tx.prepare_cached(
         "INSERT OR IGNORE INTO awaiting_questions (sweep, question, cell, item) VALUES (?1, ?2, ?3, ?4)",
@@ -86,7 +86,7 @@ pub(super) fn index(tx: &Transaction<'_>, place: Place, questions: &[Digest]) ->
     Ok(())
 }
 
-/// Removes what a settled session waited for.
+/// Deletes the questions that a settled session waited for.
 fn forget(tx: &Transaction<'_>, place: Place, questions: &[u8]) -> Result<(), Fault> {
     tx.prepare_cached("DELETE FROM awaiting WHERE sweep = ?1 AND cell = ?2 AND item = ?3")?.execute(params![
         place.sweep,

@@ -1,4 +1,4 @@
-//! The one thread that owns the database file, and the channel that feeds it.
+//! The thread that owns the database file, and its channel of calls.
 
 use std::path::{Path, PathBuf};
 #[cfg(feature = "faults")]
@@ -12,12 +12,12 @@ use super::migrate::open;
 use super::migrate::open_in_memory;
 use crate::ledger::LedgerError;
 
-/// Calls that may wait for the thread; more callers wait for a place.
+/// Most calls that wait for the thread; further callers wait to queue theirs.
 const WAITING_CALLS: usize = 64;
 
 type Call = Box<dyn FnOnce(&mut Connection) + Send>;
 
-/// Why a call inside the thread failed.
+/// A failure of a call on the thread.
 #[derive(Debug)]
 pub(super) enum Fault {
     Sqlite(rusqlite::Error),
@@ -43,12 +43,12 @@ impl Fault {
     }
 }
 
-/// A handle to the thread. It ends with the last handle, after the calls that wait.
+/// A handle to the thread, which ends with the last handle, after the waiting calls.
 #[derive(Debug, Clone)]
 pub(super) enum Thread {
-    /// One of its own.
+    /// A thread of its own.
     Own(mpsc::Sender<Call>),
-    /// Whichever calls: a database in memory that a simulation shares among its processes, which must take turns in the same order each time.
+    /// The callers' threads: a database in memory that simulated processes share, whose calls must run in the same order each time.
     #[cfg(feature = "faults")]
     Callers(Arc<Mutex<Connection>>),
 }
@@ -62,7 +62,7 @@ impl Thread {
             .name("ledger".to_owned())
             .spawn(move || match open(&path) {
                 Ok(connection) => {
-                    // When nobody waits for the answer, nobody holds the channel either, and serving ends at once.
+                    // If the receiver is gone, so is the channel, and serving ends at once.
                     let _ = report.send(Ok(()));
                     serve(connection, waiting, &path);
                 }
@@ -80,7 +80,7 @@ impl Thread {
         open_in_memory().map(|connection| Self::Callers(Arc::new(Mutex::new(connection))))
     }
 
-    /// Runs `body` in a transaction that may write. All of it is kept, or nothing.
+    /// Runs `body` in a transaction that may write. It takes effect as a whole or not at all.
     pub(super) async fn write<T: Send + 'static>(
         &self,
         action: &'static str,
@@ -89,7 +89,7 @@ impl Thread {
         self.call(action, TransactionBehavior::Immediate, body).await
     }
 
-    /// Runs `body` on one unchanging state of the database.
+    /// Runs `body` on a snapshot of the database.
     pub(super) async fn read<T: Send + 'static>(
         &self,
         action: &'static str,
@@ -98,7 +98,7 @@ impl Thread {
         self.call(action, TransactionBehavior::Deferred, body).await
     }
 
-    /// Empties the write-ahead log into the file.
+    /// Copies the write-ahead log into the file and truncates it.
     pub(super) async fn checkpoint(&self) -> Result<(), LedgerError> {
         let action = "empty the ledger's log";
         let truncate = |connection: &mut Connection| -> Result<(), Fault> {
@@ -114,7 +114,7 @@ impl Thread {
         };
         let (report, result) = oneshot::channel();
         let call: Call = Box::new(move |connection| {
-            // A caller that went away does not want to know.
+            // The caller may have gone away.
             let _ = report.send(truncate(connection).map_err(|fault| fault.during(action)));
         });
         calls.send(call).await.map_err(|_| LedgerError::Closed { action })?;
@@ -137,7 +137,7 @@ impl Thread {
         };
         let (report, result) = oneshot::channel();
         let call: Call = Box::new(move |connection| {
-            // A caller that went away does not want its result; what was committed stays.
+            // The caller may have gone away; a committed transaction stays.
             let _ = report.send(transact(connection, behavior, body).map_err(|fault| fault.during(action)));
         });
         calls.send(call).await.map_err(|_| LedgerError::Closed { action })?;

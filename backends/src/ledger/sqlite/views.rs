@@ -1,4 +1,4 @@
-//! Reads for people who look at sweeps.
+//! Reads for viewers of sweeps.
 
 use regatta_proto::{CellIndex, Evaluator, Flag, ItemIndex, SweepId};
 use rusqlite::{OptionalExtension, Row, Transaction, named_params, params};
@@ -14,7 +14,7 @@ use crate::ledger::{
     ScoreValue, SessionView, Standing,
 };
 
-/// The path of a value in stored scores. A name with a quote in it is none that a benchmark has.
+/// The JSON path of a value in stored scores. No benchmark has a name with a quote in it.
 fn path(value: Option<&ScoreValue>) -> Option<String> {
     let ScoreValue { evaluator, name } = value?;
     let of = |evaluator: &Evaluator| evaluator.as_str();
@@ -100,10 +100,11 @@ pub(super) fn find_items(tx: &Transaction<'_>, sweep: &SweepId, query: &ItemQuer
     })?)
 }
 
-/// Items in the order of the data set: nothing is asked of their sessions together, so that each is looked at no further than it fits.
+/// Items in the order of the data set. The query has no condition over several sessions of an item, so each session is read only until a
+/// condition fails.
 fn in_their_order(tx: &Transaction<'_>, number: i64, query: &ItemQuery) -> Result<ItemPage, Fault> {
     let mut conditions = String::new();
-    // Written out, so that what is not asked for is not computed, and indexes of what is rare are used.
+    // Conditions are added only if asked for, so that nothing else is computed and indexes of rare values are used.
     let mut also = |is_asked: bool, condition: &str| {
         if is_asked {
             conditions += &format!(" AND {condition}");
@@ -186,7 +187,7 @@ pub(super) fn listed_sessions(
     let path = path(value);
     let mut sessions = Vec::new();
     for cell in cells {
-        // One look for each item: the key of a session is the primary key.
+        // One look-up for each item: the primary key of a session includes the item.
         let looks: Vec<Option<u32>> = match items {
             Some(items) => items.iter().map(|item| Some(item.0)).collect(),
             None => vec![None],

@@ -167,7 +167,7 @@ fn workers_are_remembered_however_many_there_are_while_they_are_heard_of() {
     assert_eq!(account.read(START).spent, Money(10 * HOLDERS_MAX as u64));
 }
 
-/// What really happens in a worker.
+/// The actual state of a worker.
 #[derive(Debug, Clone, Copy, Default)]
 struct Worker {
     spent: u64,

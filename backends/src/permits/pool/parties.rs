@@ -1,4 +1,4 @@
-//! What workers hold and want.
+//! Permits that workers hold, and their demand.
 
 use regatta_proto::{Grant, Party};
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ pub(super) struct Holder {
 }
 
 impl Holder {
-    /// Whether it was heard of so lately that what it wants is believed.
+    /// `true` if the worker has reported recently enough for its demand to count.
     pub(super) const fn is_fresh(&self, now_ms: u64) -> bool {
         now_ms < self.seen_ms + DEMAND_VALID_MS
     }

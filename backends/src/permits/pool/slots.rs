@@ -1,4 +1,4 @@
-//! Slots: who may have how many calls in flight.
+//! Slots: the distribution of concurrent calls.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ const TURN_MS: u64 = 4_000;
 /// Multiples of the golden ratio's fraction are spread over 0..1 as evenly as possible, however many there are.
 const GOLDEN: f64 = 0.618_033_988_749_895;
 
-/// A party and what it wants.
+/// A party with its demand.
 struct Wish<'a> {
     line: &'a Line,
     number: u32,
@@ -64,7 +64,7 @@ impl Pool {
         free.min(limit.saturating_sub(of_model))
     }
 
-    /// What each party of the worker that asks should have in all: weighted max-min fair between sweeps, then fair between a sweep's
+    /// The total number of slots for each party of the worker that asks: weighted max-min fair between sweeps, then fair between a sweep's
     /// models, then between workers.
     fn targets(&self, now: u64, request: &PoolRequest) -> Vec<(usize, u32)> {
         let wishes = self.wishes(now, request);

@@ -1,4 +1,4 @@
-//! What one sweep spent on one model within the last minute, by the time of its grant.
+//! Spending of one sweep on one model within the last minute, by the time of the grants.
 
 use std::collections::VecDeque;
 
@@ -9,8 +9,8 @@ use super::{MARGIN_MS, Unit, VALID_MS};
 /// Grants of so many milliseconds are kept as one: short, because a grant counts until the end of its bucket has grown old.
 pub(super) const BUCKET_MS: u64 = 250;
 
-/// How many buckets a grant counts, its own included. It may be sent until `VALID_MS` later and arrive `MARGIN_MS` after that; so it
-/// shares a minute of the endpoint with every grant made less than this many buckets later.
+/// Number of buckets during which a grant counts, its own included. A request may be sent until `VALID_MS` later and arrive `MARGIN_MS`
+/// after that, so it shares a minute of the endpoint with every grant made less than this many buckets later.
 const COUNTED: u64 = 1 + (60_000 + VALID_MS + MARGIN_MS).div_ceil(BUCKET_MS);
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub(super) const fn bucket(now_ms: u64) -> u64 {
 }
 
 impl Spent {
-    /// What still counts.
+    /// Total of the grants that still count.
     pub(super) const fn total(&self, unit: Unit) -> u64 {
         match unit {
             Unit::Requests => self.requests,
@@ -43,7 +43,7 @@ impl Spent {
         }
     }
 
-    /// What was granted in the bucket `from` and later.
+    /// Total of the grants in the bucket `from` and later.
     pub(super) fn since(&self, from: u64, unit: Unit) -> u64 {
         let newest = self.buckets.iter().rev().take_while(|bucket| bucket.number >= from);
         newest.map(|bucket| if unit == Unit::Requests { bucket.requests } else { bucket.tokens }).sum()

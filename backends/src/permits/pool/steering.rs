@@ -1,5 +1,5 @@
-//! How much of its limits a pool uses: additive increase and multiplicative decrease (Chiu and Jain, "Analysis of the Increase and
-//! Decrease Algorithms for Congestion Avoidance", 1989), by what the endpoint says to the whole fleet.
+//! Rate adaptation of a pool's share of its limits: additive increase and multiplicative decrease (Chiu and Jain, "Analysis of the Increase
+//! and Decrease Algorithms for Congestion Avoidance", 1989), driven by the endpoint's signals to the whole fleet.
 //!
 //! Refusals that load does not cause (an endpoint that refuses one call in ten whatever comes) are no reason to send less, so each decrease
 //! is a trial: when afterwards the same share is refused and fewer calls are answered, it is taken back, and that share is taken for what
@@ -131,7 +131,7 @@ impl Steering {
         self.factor
     }
 
-    /// How long no request may be granted, in milliseconds.
+    /// Remaining time without grants, in milliseconds.
     pub(super) const fn held_for_ms(&self, now_ms: u64) -> u64 {
         self.hold_until_ms.saturating_sub(now_ms)
     }

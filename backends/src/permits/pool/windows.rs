@@ -1,4 +1,4 @@
-//! Requests and tokens: who may have how many of what a minute allows.
+//! Requests and tokens: the distribution of a minute's limits.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use super::parties::{Held, Lacking, Units};
 use super::spent::bucket;
 use super::{Line, Pool, Unit, VALID_MS};
 
-/// Who waits for this long for more than is there, while others of its sweep get what they want, is waited for: what it needs is left
-/// for it. A worker with big calls would never have its turn otherwise.
+/// Wait after which a party has priority, if it waits for more than is available while others of its sweep are served: its need is left
+/// over for it. Otherwise a worker with large calls would never get its turn.
 const PATIENCE_MS: u64 = 2 * VALID_MS;
 /// The same between sweeps, which have their shares: for calls that are larger than their sweep's share.
 const PATIENCE_BETWEEN_SWEEPS_MS: u64 = 60_000;
 
-/// What some sweeps are due and do not use is lent to others little by little: at once, a sweep with few slots would find nothing left when
-/// it comes to its next calls. The pace is measured over this time.
+/// Unused shares of some sweeps are lent to others gradually; lent at once, a sweep with few slots would find nothing left for its next
+/// calls. The pace is measured over this time.
 const LENDING_MS: u64 = 5_000;
 /// Multiple of the pace at which a window is used up in its minute; above 1, because what was lent has to be lent again a minute later,
 /// after the pause that a burst makes.
@@ -34,7 +34,7 @@ pub(super) struct Window<'a> {
     capacity: u64,
 }
 
-/// How many calls a window lets a party send, and when it is worth asking again for more.
+/// Number of calls that a window lets a party send, and the time after which it is worth asking for more.
 struct Bound {
     calls: u64,
     retry_ms: u64,
@@ -147,7 +147,7 @@ impl Pool {
         retry_ms
     }
 
-    /// What one window says about one party of a worker.
+    /// The bound of one window for one party of a worker.
     fn bound(
         &self,
         now: u64,
@@ -183,7 +183,7 @@ impl Pool {
         Bound { calls: calls as u64, retry_ms: VALID_MS / 4, is_short: false }
     }
 
-    /// What a party has of the units that its sweep may have now: all it needs, or in proportion to what others of the sweep need.
+    /// A party's part of the units that its sweep may have now: all it needs, or in proportion to the needs of the sweep's other parties.
     fn part(&self, now: u64, worker: &WorkerId, window: &Window<'_>, held: &Held, line: &Line, of_sweep: f64) -> f64 {
         let is_rival = |other: &Held| {
             let its = self.lines.get(&other.line);
@@ -203,7 +203,7 @@ impl Pool {
         if wanted > of_sweep { (of_sweep * mine / wanted).max(cost) } else { of_sweep }
     }
 
-    /// How much of a window may be lent now, for a call that takes `cost`.
+    /// Part of a window that may be lent now, for a call that takes `cost`.
     fn may_be_lent(&self, now: u64, window: &Window<'_>, cost: u64) -> f64 {
         let from = bucket(now.saturating_sub(LENDING_MS));
         let covered = self.lines.values().filter(|line| window.covers(line));
@@ -212,8 +212,8 @@ impl Pool {
         if lately < NOTHING { pace.max(cost as f64) } else { pace - lately }
     }
 
-    /// How much of a window the sweep of `line` may still have, by weighted max-min fairness over what all sweeps have spent in it and
-    /// want, of each party as many calls as `wants` says.
+    /// Part of a window that the sweep of `line` may still have, by weighted max-min fairness over the spending and demand of all sweeps,
+    /// where each party demands as many calls as `wants` returns.
     fn due(
         &self,
         now: u64,
@@ -251,7 +251,7 @@ impl Pool {
         mine.map_or(0.0, |((_, (_, spent)), share)| share - *spent as f64)
     }
 
-    /// What parties that have waited longer than `held` need of a window for their next call.
+    /// Units of a window that parties which have waited longer than `held` need for their next call.
     fn left_for_others(&self, now: u64, window: &Window<'_>, held: &Held, line: &Line) -> u64 {
         let since = held.lacking.map_or(now, |lacking| lacking.since_ms);
         let is_waited_for = |other: &&Held| {

@@ -20,7 +20,7 @@ const PERMITS: Migrations = Migrations {
     lock: 0x7265_6761_7474_6102,
 };
 
-/// Permits in a PostgreSQL database. See [`Permits`](super::Permits) for what the calls do.
+/// Permits in a PostgreSQL database. [`Permits`](super::Permits) describes the calls.
 #[derive(Debug, Clone)]
 pub struct PostgresPermits(Connections);
 

@@ -1,4 +1,4 @@
-//! A consumer of a queue in memory, and the receipts of what it took.
+//! A consumer of a queue in memory, and its receipts.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::lane::{Lane, Settle, Taken};
 use crate::queue::{Delivery, Receipt};
 
-/// One place at a queue.
+/// A consumer of one queue.
 pub(in crate::queue) struct MemoryConsumer<T> {
     lane: Arc<Lane<T>>,
     seat: u64,
@@ -39,7 +39,7 @@ impl<T> MemoryConsumer<T> {
     }
 }
 
-/// A consumer's place, for those who take it away.
+/// A handle to a consumer, with which a simulation cuts its connection.
 #[cfg(feature = "faults")]
 pub(in crate::queue) struct MemoryConnection<T> {
     lane: Arc<Lane<T>>,

@@ -1,8 +1,8 @@
-//! One queue in memory: who waits, who holds what. Every step costs O(1), or O(log prefetch) where a holder's messages are kept
-//! in order.
+//! One queue in memory: its messages, consumers and unsettled deliveries. Every step costs O(1), or O(log prefetch) where a consumer's
+//! messages are kept in order.
 //!
-//! Messages are assigned to consumers as they come, as a broker with prefetch does: that keeps a consumer's turn fair, and the
-//! meaning of `depth` the same.
+//! Messages are assigned to consumers as they arrive, like by a broker with prefetch, so that turns are fair and `depth` has the same
+//! meaning.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,7 +22,7 @@ pub(super) struct Lane<T> {
 struct State<T> {
     ready: VecDeque<Held<T>>,
     seats: HashMap<u64, Seat<T>>,
-    /// Seats with credit, in turn; a seat is here once or not at all. Seats that stopped are passed over.
+    /// Seats with credit, in turn; each is here at most once. Seats that have stopped are skipped.
     turns: VecDeque<u64>,
     last_seat: u64,
     last_tag: u64,
@@ -33,32 +33,32 @@ struct Held<T> {
     redeliveries: u32,
 }
 
-/// A consumer's place.
+/// State of a consumer.
 struct Seat<T> {
     credit: u32,
     stopped: bool,
-    /// Assigned, by tag, and not settled.
+    /// Messages assigned and not settled, by tag.
     held: BTreeMap<u64, Held<T>>,
-    /// Tags of those not yet taken.
+    /// Tags of the messages that the consumer has not taken yet.
     untaken: VecDeque<u64>,
     arrived: Arc<Notify>,
-    /// Fires when what it holds is delivered again.
+    /// Fires when its messages are delivered again.
     voided: CancellationToken,
 }
 
-/// What a consumer finds when it looks.
+/// Result of taking a message.
 pub(super) enum Taken<T> {
     /// A message.
     Message { message: Arc<T>, redeliveries: u32, tag: u64, voided: CancellationToken },
-    /// Nothing yet.
+    /// No message has arrived yet.
     Nothing,
-    /// Nothing, and nothing will come.
+    /// No message is left, and none will arrive.
     Stopped,
 }
 
-/// How a receipt settles without knowing the type of its message.
+/// Settles a message without knowing its type.
 pub(super) trait Settle: Send + Sync {
-    /// Forgets the message.
+    /// Removes the message.
     fn ack(&self, seat: u64, tag: u64);
     /// Queues the message again.
     fn hand_back(&self, seat: u64, tag: u64);
@@ -85,7 +85,7 @@ impl<T> Lane<T> {
         self.lock().seats.values().filter(|seat| !seat.stopped).count() as u64
     }
 
-    /// A new consumer: its number, and what tells it that something arrived.
+    /// Subscribes a new consumer. Returns its number, and the notification of arrivals.
     pub(super) fn sit_down(&self, prefetch: u32) -> (u64, Arc<Notify>) {
         let mut state = self.lock();
         state.last_seat += 1;
@@ -120,7 +120,7 @@ impl<T> Lane<T> {
         }
     }
 
-    /// Assigns no more to this consumer, and gives back what it has not taken.
+    /// Assigns no more messages to this consumer, and returns those that it has not taken.
     pub(super) fn stop(&self, seat: u64) {
         let mut state = self.lock();
         let Some(place) = state.seats.get_mut(&seat) else { return };
@@ -131,7 +131,7 @@ impl<T> Lane<T> {
         self.put_back(&mut state, returned);
     }
 
-    /// Gives back all that this consumer holds, taken or not; it stays.
+    /// Returns all messages of this consumer, taken or not; it stays subscribed.
     #[cfg(feature = "faults")]
     pub(super) fn reset(&self, seat: u64) {
         let mut state = self.lock();
@@ -147,7 +147,7 @@ impl<T> Lane<T> {
         self.put_back(&mut state, returned);
     }
 
-    /// Forgets this consumer, and gives back all it holds. Whoever waits for its messages hears of it.
+    /// Unsubscribes this consumer, and returns all its messages. A caller that waits for its messages sees the end.
     pub(super) fn stand_up(&self, seat: u64) {
         let mut state = self.lock();
         let Some(place) = state.seats.remove(&seat) else { return };
@@ -156,7 +156,7 @@ impl<T> Lane<T> {
         self.put_back(&mut state, place.held.into_values().collect());
     }
 
-    /// `returned` in the order of assignment; they go to the front again in that order.
+    /// Puts messages back to the front of the queue, in the order of their assignment.
     fn put_back(&self, state: &mut State<T>, returned: Vec<Held<T>>) {
         for mut held in returned.into_iter().rev() {
             if held.redeliveries >= self.delivery_limit {
@@ -171,13 +171,13 @@ impl<T> Lane<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
-        // No code of others runs under the lock, so a poisoned state is a whole one.
+        // The lock is never held while foreign code runs, so a poisoned state is consistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<T> State<T> {
-    /// Hands what is ready to those whose turn it is.
+    /// Assigns ready messages to the consumers in turn.
     fn assign(&mut self) {
         while !self.ready.is_empty() {
             let Some(seat) = self.turns.pop_front() else { return };
@@ -194,7 +194,7 @@ impl<T> State<T> {
         }
     }
 
-    /// Takes a message from its holder, who may take another one then.
+    /// Removes a message from its consumer, which then has credit for another one.
     fn release(&mut self, seat: u64, tag: u64) -> Option<Held<T>> {
         let place = self.seats.get_mut(&seat)?;
         let held = place.held.remove(&tag)?;

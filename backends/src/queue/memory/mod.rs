@@ -22,7 +22,7 @@ use super::{Controls, QueueError};
 #[derive(Clone)]
 pub struct MemoryQueue {
     shared: Arc<Shared>,
-    /// Consumers hold `shared`, but not this: with the last handle they see the end.
+    /// Consumers have `shared`, but not this, so that they see the end when the last handle is dropped.
     _closes: Arc<DropGuard>,
 }
 
@@ -40,7 +40,7 @@ struct Shared {
 #[derive(Default)]
 struct Broadcasts {
     last: Option<Arc<Control>>,
-    /// Each hears of the next broadcast, in the order in which they came.
+    /// Senders to the listeners, in the order in which they subscribed.
     listeners: Vec<watch::Sender<Option<Arc<Control>>>>,
 }
 
@@ -51,8 +51,8 @@ impl fmt::Debug for MemoryQueue {
 }
 
 impl MemoryQueue {
-    /// Queues in which a message that was redelivered `delivery_limit` times and is handed back once more becomes a dead letter, and a report
-    /// that is set aside comes back after `set_aside_for`.
+    /// Queues in which a message that is handed back after `delivery_limit` redeliveries becomes a dead letter, and a report that is set
+    /// aside returns after `set_aside_for`.
     #[must_use]
     pub fn new(delivery_limit: u32, set_aside_for: Duration) -> Self {
         let closed = CancellationToken::new();

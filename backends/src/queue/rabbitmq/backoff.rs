@@ -1,4 +1,4 @@
-//! How long to wait before trying to reach the broker again.
+//! Delays between tries to reach the broker.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use regatta_proto::Digest;
 const FIRST: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// Delays that double up to a limit, each shortened by up to half at random, so that a fleet does not come back in step.
+/// Delays that double up to a limit, each shortened by up to half at random, so that a fleet does not reconnect at the same moment.
 #[derive(Debug, Clone)]
 pub(super) struct Backoff {
     seed: u64,
     purpose: String,
     attempt: u32,
-    /// Counts all delays ever given, so that the jitter never repeats after a reset.
+    /// Number of all delays returned, so that the jitter does not repeat after a reset.
     drawn: u64,
 }
 
@@ -32,7 +32,7 @@ impl Backoff {
         full - full.mul_f64(f64::from(random) / 512.0)
     }
 
-    /// It works again: the next delay is a short one.
+    /// Resets the delay after a success.
     pub(super) fn reset(&mut self) {
         self.attempt = 0;
     }

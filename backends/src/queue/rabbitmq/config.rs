@@ -1,4 +1,4 @@
-//! How to reach and use a broker.
+//! Connection and settings of a broker.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,27 +13,27 @@ pub struct RabbitMqConfig {
     /// own URLs, `cacertfile=FILE` names authorities (PEM) in place of the system's, `certfile=FILE&keyfile=FILE` a certificate to show, and
     /// `auth_mechanism=external` logs in with it.
     pub url: String,
-    /// Begins the name of every queue and exchange, so that deployments can share a broker.
+    /// Prefix of the names of all queues and exchanges, so that deployments can share a broker.
     pub prefix: String,
-    /// Redeliveries a message may have before it becomes a dead letter.
+    /// Redeliveries after which a message becomes a dead letter.
     pub delivery_limit: u32,
-    /// Time after which a report that was set aside comes back.
+    /// Time after which a report that was set aside returns.
     pub set_aside_for: Duration,
-    /// After how long the broker takes an unsettled delivery back; `None` leaves the broker's own setting (30 minutes, as a rule).
-    /// Brokers before 3.12 know only their own setting.
+    /// Time after which the broker takes an unsettled delivery back; `None` leaves the broker's own setting (usually 30 minutes). Brokers
+    /// before 3.12 have only their own setting.
     pub ack_timeout: Option<Duration>,
-    /// How long a publish may take until all is confirmed, reconnects included.
+    /// Time-out of a publish until all is confirmed, including reconnects.
     pub confirm_timeout: Duration,
-    /// How long to try at the start before giving up. Later on, reconnecting is tried for ever.
+    /// Time-out of the first connection. Later, reconnecting is tried for ever.
     pub connect_timeout: Duration,
-    /// Largest message after compression, in bytes. RabbitMQ 4 refuses more than 16 MiB unless told otherwise.
+    /// Largest message after compression, in bytes. RabbitMQ 4 refuses more than 16 MiB by default.
     pub message_bytes_max: usize,
-    /// Seed of the jitter in reconnecting; should differ between processes.
+    /// Seed of the jitter of reconnects; should differ between processes.
     pub seed: u64,
 }
 
 impl RabbitMqConfig {
-    /// Usual settings.
+    /// Default settings.
     #[must_use]
     pub fn new(url: impl Into<String>, prefix: impl Into<String>) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! A consumer of a queue on the broker: a task fetches and decodes, so that a reconnect does not depend on being asked for.
+//! A consumer of a queue on the broker: a task fetches and decodes, so that it reconnects even while no message is asked for.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -20,12 +20,12 @@ use super::link::in_time;
 use super::patience::Patience;
 use crate::queue::{Delivery, QueueError, Receipt};
 
-/// The reader's end.
+/// The receiving end of a consumer.
 pub(in crate::queue) struct RabbitMqConsumer<T> {
-    /// Tells the task to close the channel, which returns all that is unsettled. First, so that it is dropped first.
+    /// Makes the task close the channel, which returns all unsettled messages. The first field, so that it is dropped first.
     _dropped: DropGuard,
     arrivals: mpsc::Receiver<Arrival<T>>,
-    /// Takes what arrived and was not taken; none once stopped.
+    /// Passes the messages back that arrived and were not taken; `None` once stopped.
     stop: Option<oneshot::Sender<mpsc::Receiver<Arrival<T>>>>,
     closed: CancellationToken,
 }
@@ -46,7 +46,7 @@ impl<T> RabbitMqConsumer<T> {
     pub(in crate::queue) async fn next(&mut self) -> Option<Delivery<T>> {
         loop {
             let arrival = self.closed.run_until_cancelled(self.arrivals.recv()).await??;
-            // What came over a connection that is gone comes again; taking both would do the work twice.
+            // Messages of a lost connection are delivered again; taking both would do the work twice.
             if !arrival.receipt.is_void() {
                 let Arrival { message, redeliveries, receipt } = arrival;
                 return Some(Delivery { message, redeliveries, receipt: Receipt::rabbitmq(receipt) });
@@ -58,7 +58,7 @@ impl<T> RabbitMqConsumer<T> {
         let (_, nothing) = mpsc::channel(1);
         let untaken = std::mem::replace(&mut self.arrivals, nothing);
         if let Some(stop) = self.stop.take() {
-            // Handed back by the task, after it has unsubscribed; or else they might come to us again. Without a task, the
+            // The task hands them back after it has unsubscribed, because otherwise they might be delivered here again. Without a task, the
             // channel is closed.
             let _ = stop.send(untaken);
         }
@@ -66,7 +66,7 @@ impl<T> RabbitMqConsumer<T> {
 }
 
 impl<T: DeserializeOwned + Send + 'static> RabbitMqConsumer<T> {
-    /// Subscribes, then keeps subscribed.
+    /// Subscribes, and stays subscribed.
     pub(super) async fn start(shared: Arc<Shared>, queue: ShortString, prefetch: u32) -> Result<Self, QueueError> {
         let prefetch = u16::try_from(prefetch.max(1)).unwrap_or(u16::MAX);
         let dropped = CancellationToken::new();
@@ -124,7 +124,7 @@ impl Subscriber {
     ) {
         let mut backoff = Backoff::new(self.shared.seed, self.queue.as_str());
         let mut subscription = Some(first);
-        // With what was not taken, if the consumer was stopped; without, if it was dropped or the queue closed.
+        // With the messages that were not taken if the consumer was stopped; without, if it was dropped or the queue closed.
         let ended = async { self.shared.closed.run_until_cancelled(stopped).await.and_then(Result::ok) };
         let mut ended = std::pin::pin!(ended);
         loop {
@@ -154,14 +154,14 @@ impl Subscriber {
         }
     }
 
-    /// Fetches no more, hands back what nobody took, and closes the channel when the consumer is dropped.
+    /// Stops fetching, hands back the messages that were not taken, and closes the channel when the consumer is dropped.
     async fn finish<T>(
         &self,
         lane: &Arc<Lane>,
         mut consumer: lapin::Consumer,
         untaken: Option<mpsc::Receiver<Arrival<T>>>,
     ) {
-        // Where the channel is broken, all is returned already, so errors mean nothing here.
+        // A broken channel has returned everything already, so errors are ignored.
         let _ = lane.channel().basic_cancel(consumer.tag(), BasicCancelOptions::default()).await;
         drop(untaken);
         while let Some(Ok(unseen)) = consumer.next().await {
@@ -195,7 +195,7 @@ async fn pass_on<T: DeserializeOwned>(
     let receipt = lane.receipt(raw.delivery_tag);
     let redeliveries = redeliveries(&raw);
     match wire::decode(&raw.data) {
-        // A reader that is gone leaves the receipt to be dropped, which hands the message back.
+        // If the receiver is gone, the receipt is dropped, which hands the message back.
         Ok(message) => match sender.send(Arrival { message, redeliveries, receipt }).await {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
@@ -214,9 +214,9 @@ async fn pass_on<T: DeserializeOwned>(
     }
 }
 
-/// How often a message was delivered before.
+/// Number of earlier deliveries of a message.
 ///
-/// Up to RabbitMQ 4.2 one header counts all returns; from 4.3 on it counts failures, and another one counts all.
+/// Up to RabbitMQ 4.2 one header counts all returns; from 4.3 on it counts failures, and another header counts all.
 fn redeliveries(raw: &RawDelivery) -> u32 {
     let headers = raw.properties.headers().as_ref();
     let count = |name: &str| headers.and_then(|headers| headers.inner().get(name)).and_then(as_count).unwrap_or(0);

@@ -1,8 +1,8 @@
-//! The deliveries of one channel, and how they are settled.
+//! Deliveries on one channel, and their settlement.
 //!
-//! An acknowledgement of many ("all up to this one") must never cover a delivery that is still being worked on, nor one whose
-//! own frame is on its way: the broker would close the channel over a delivery settled twice. So the set of unsettled tags and
-//! the order of frames change together, under one lock.
+//! An acknowledgement of several deliveries ("all up to this one") must not cover one that is still being worked on, nor one whose own
+//! frame is on its way, because the broker closes the channel if a delivery is settled twice. So the set of unsettled tags and the order of
+//! frames change together, under one lock.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -13,12 +13,12 @@ use lapin::Channel;
 use lapin::options::{BasicAckOptions, BasicNackOptions, BasicRejectOptions};
 use tokio_util::sync::CancellationToken;
 
-/// A channel with a consumer, and what it has not settled yet.
+/// A channel with a consumer and its unsettled deliveries.
 pub(super) struct Lane {
     channel: Channel,
     unsettled: Mutex<BTreeSet<u64>>,
-    /// Says that the consumer was dropped: the channel is about to be closed, which returns everything. To settle something
-    /// meanwhile would only have it delivered once more to nobody.
+    /// Fires when the consumer was dropped: the channel is about to be closed, which returns everything. Handing a message back meanwhile
+    /// would only deliver it once more to the dropped consumer.
     dropped: CancellationToken,
     /// Fires when the channel was lost, or its consumer dropped.
     lost: CancellationToken,
@@ -34,7 +34,7 @@ impl Lane {
         self.dropped.is_cancelled() || !self.channel.status().connected()
     }
 
-    /// Notes that the channel was lost, and with it the right to settle.
+    /// Marks the channel as lost, after which nothing can be settled.
     pub(super) fn lose(&self) {
         self.lost.cancel();
     }
@@ -43,7 +43,7 @@ impl Lane {
         &self.channel
     }
 
-    /// Notes a delivery; to be called in the order of the tags.
+    /// Registers a delivery and returns its receipt; to be called in the order of the tags.
     pub(super) fn receipt(self: &Arc<Self>, tag: u64) -> RabbitMqReceipt {
         self.lock().insert(tag);
         RabbitMqReceipt { lane: Arc::clone(self), tag, settled: false }
@@ -53,8 +53,8 @@ impl Lane {
         self.unsettled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Queues the frames that `send` makes, in the same step in which `tags` stop being unsettled; then waits until they are
-    /// written. A channel that is gone has returned all its deliveries, so its errors mean nothing.
+    /// Queues the frames of `send` in the same step in which `tags` are removed from the unsettled ones; then waits until they are written.
+    /// A lost channel has returned all its deliveries, so its errors are ignored.
     async fn settle(&self, tags: &[u64], send: impl Future<Output = lapin::Result<()>> + Send) {
         if self.is_void() {
             return;
@@ -65,7 +65,7 @@ impl Lane {
             for tag in tags {
                 unsettled.remove(tag);
             }
-            // The client queues a frame when its future is first polled, and later polls only wait.
+            // The client queues a frame when its future is first polled; later polls only wait.
             send.as_mut().now_or_never()
         };
         if sent.is_none() {
@@ -89,7 +89,7 @@ impl Lane {
             let unsettled = self.lock();
             leading(&tags, &unsettled)
         };
-        // What joins `unsettled` meanwhile has higher tags, and what leaves it does no harm.
+        // Deliveries that arrive meanwhile have higher tags, and settled ones do no harm.
         let (together, apart) = tags.split_at(together);
         if let [.., last] = together {
             self.settle(together, self.channel.basic_ack(*last, BasicAckOptions { multiple: true })).await;
@@ -100,7 +100,7 @@ impl Lane {
     }
 }
 
-/// How many of `tags` (sorted) come before every other unsettled one.
+/// Number of `tags` (sorted) that precede every other unsettled tag.
 fn leading(tags: &[u64], unsettled: &BTreeSet<u64>) -> usize {
     tags.iter().zip(unsettled).take_while(|(tag, unsettled)| tag == unsettled).count()
 }
@@ -119,7 +119,7 @@ impl fmt::Debug for RabbitMqReceipt {
 }
 
 impl RabbitMqReceipt {
-    /// Whether its channel is gone, and the broker delivers the message again.
+    /// `true` if the channel is gone, and the broker delivers the message again.
     pub(super) fn is_void(&self) -> bool {
         self.lane.is_void()
     }
@@ -140,7 +140,7 @@ impl RabbitMqReceipt {
         self.lane.settle(&[self.tag], self.lane.channel.basic_nack(self.tag, options)).await;
     }
 
-    /// Sets the message aside as a dead letter.
+    /// Makes the message a dead letter.
     pub(super) async fn reject(mut self) {
         self.settled = true;
         let options = BasicRejectOptions { requeue: false };

@@ -1,4 +1,4 @@
-//! A connection that is made anew when it is needed and broken.
+//! A connection that is opened when it is needed, and again after it broke.
 
 use std::io;
 use std::time::Duration;
@@ -9,19 +9,19 @@ use tokio::sync::Mutex;
 use super::dial::Dial;
 use crate::queue::QueueError;
 
-/// A broker that does not answer within this time is as good as gone.
+/// Time-out of connecting.
 const DIAL_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// What is asked of a broker may have to wait for an election, but not longer than this.
+/// Time-out of a request to the broker, which may have to wait for an election.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// AMQP reply codes of a broker that is shutting down, short of resources or in trouble: worth another try.
 const PASSING: [u16; 3] = [320, 506, 541];
 
-/// One connection, shared by the channels that are opened on it.
+/// One connection, shared by its channels.
 ///
-/// The client's own recovery is not used: it would keep one channel over several connections, and a delivery tag of the old
-/// one could then settle a delivery of the new one.
+/// The client's own recovery is not used: it would keep a channel over several connections, and a delivery tag of the old one could then
+/// settle a delivery of the new one.
 pub(super) struct Link {
     dial: Dial,
     name: String,
@@ -39,7 +39,7 @@ impl Link {
         self.dial.address()
     }
 
-    /// A new channel; connects first if need be. One try.
+    /// Opens a channel, and connects before if necessary, with a single try.
     pub(super) async fn channel(&self) -> lapin::Result<Channel> {
         match tokio::time::timeout(DIAL_TIMEOUT, self.try_channel()).await {
             Ok(result) => result,
@@ -63,16 +63,16 @@ impl Link {
         channel
     }
 
-    /// Closes the connection in order, if there is one.
+    /// Closes the connection, if there is one.
     pub(super) async fn close(&self) {
         if let Some(connection) = self.connection.lock().await.take() {
-            // A connection that is broken already needs no closing.
+            // Closing a broken connection fails, which does not matter.
             let _ = connection.close(200, "OK".into()).await;
         }
     }
 }
 
-/// Bounds what a broker may take to answer: it keeps one waiting for as long as a queue has no leader.
+/// Adds a time-out to a request, because a broker keeps clients waiting while a queue has no leader.
 pub(super) async fn in_time<T>(
     action: &str,
     work: impl Future<Output = Result<T, QueueError>>,
@@ -86,7 +86,7 @@ pub(super) async fn in_time<T>(
     }
 }
 
-/// Whether another try may succeed. What the broker says in so many words stays so: wrong password, no such vhost.
+/// `true` if another try may succeed. Explicit refusals of the broker are final: wrong password, no such vhost.
 pub(in crate::queue) fn is_passing(error: &lapin::Error) -> bool {
     match error.kind() {
         ErrorKind::ProtocolError(error) => PASSING.contains(&error.get_id()),
@@ -95,12 +95,12 @@ pub(in crate::queue) fn is_passing(error: &lapin::Error) -> bool {
     }
 }
 
-/// Whether the broker said that a queue or exchange does not exist.
+/// `true` if the broker said that a queue or exchange does not exist.
 pub(super) fn is_missing(error: &lapin::Error) -> bool {
     matches!(error.kind(), ErrorKind::ProtocolError(error) if error.get_id() == 404)
 }
 
-/// Whether the broker said that a queue or exchange exists with other settings.
+/// `true` if the broker said that a queue or exchange exists with other settings.
 pub(super) fn is_conflict(error: &lapin::Error) -> bool {
     matches!(error.kind(), ErrorKind::ProtocolError(error) if error.get_id() == 406)
 }

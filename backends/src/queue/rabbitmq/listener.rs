@@ -1,4 +1,4 @@
-//! Broadcasts from the broker: each listener binds a queue of its own, which goes with its connection.
+//! Broadcasts from the broker: each listener binds a queue of its own, which is deleted with its connection.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use super::link::in_time;
 use super::patience::Patience;
 use crate::queue::{Controls, QueueError};
 
-/// Broadcasts kept for a listener that does not read; each supersedes those before.
+/// Most broadcasts that wait for a slow listener; each supersedes the ones before.
 const KEPT_BROADCASTS: i32 = 16;
 
-/// Subscribes, then keeps subscribed.
+/// Subscribes, and stays subscribed.
 pub(super) async fn listen(shared: Arc<Shared>) -> Result<Controls, QueueError> {
     let first = first_subscription(&shared).await?;
     let (newest, receiver) = watch::channel(None);
@@ -83,7 +83,7 @@ async fn feed(shared: &Shared, first: Subscription, newest: &watch::Sender<Optio
                 backoff.reset();
                 match wire::decode(&raw.data) {
                     Ok(control) => drop(newest.send_replace(Some(Arc::new(control)))),
-                    // Broadcasts are repeated, and none is kept: there is nothing to set aside.
+                    // Broadcasts are repeated and not stored, so an unreadable one is dropped.
                     Err(error) => tracing::error!(
                         error = &error as &dyn std::error::Error,
                         "passed over a broadcast that cannot be read"

@@ -42,12 +42,12 @@ use super::{Controls, QueueError};
 pub struct RabbitMqQueue {
     shared: Arc<Shared>,
     publisher: Publisher,
-    /// Consumers hold `shared`, but not this: with the last handle they see the end.
+    /// Consumers have `shared`, but not this, so that they see the end when the last handle is dropped.
     _closes: Arc<DropGuard>,
 }
 
 struct Shared {
-    /// A broker that runs short blocks connections that publish; those that consume must go on then.
+    /// A separate connection, because a broker that runs short of memory blocks publishing connections, while consuming must go on.
     consuming: Link,
     topology: Topology,
     message_bytes_max: usize,
@@ -75,7 +75,7 @@ impl RabbitMqQueue {
             connect_timeout: config.connect_timeout,
             closed: closed.clone(),
         });
-        // Whoever leaves early, by error or by being cancelled, closes what was opened.
+        // Closes everything that was opened if this call fails or is cancelled.
         let closes = Arc::new(closed.drop_guard());
         shared.first_contact().await?;
 
@@ -118,7 +118,7 @@ impl RabbitMqQueue {
         key: ShortString,
         messages: &[T],
     ) -> Result<(), QueueError> {
-        // A broadcast may find nobody listening.
+        // A broadcast may have no listeners.
         let mandatory = exchange.as_str().is_empty();
         let name = if mandatory { key.as_str() } else { exchange.as_str() };
         let bodies = self.shared.encode(name, messages)?;
@@ -165,9 +165,9 @@ impl RabbitMqQueue {
     }
 }
 
-/// State of a queue, as the broker tells it to anybody.
+/// State of a queue, as the broker reports it.
 struct Look {
-    /// Messages that no consumer has.
+    /// Messages that no consumer holds.
     ready: u64,
     consumers: u64,
 }
@@ -177,7 +177,7 @@ impl Shared {
         if self.closed.is_cancelled() { Err(QueueError::Closed) } else { Ok(()) }
     }
 
-    /// Declares what all share.
+    /// Declares the shared queues and exchanges.
     async fn first_contact(&self) -> Result<(), QueueError> {
         const PURPOSE: &str = "declare what all share";
         let mut patience = Patience::new(self, PURPOSE);
@@ -198,7 +198,7 @@ impl Shared {
         self.topology.declare_all(&channel).await
     }
 
-    /// Publishes over one connection after another.
+    /// Publishes, reconnecting whenever the connection breaks.
     async fn keep_publishing(&self, link: &Link, mut outbox: Outbox) {
         let mut backoff = Backoff::new(self.seed, "publish");
         while !outbox.is_finished() {
@@ -229,7 +229,7 @@ impl Shared {
         Ok(channel)
     }
 
-    /// A channel for one request, since a refused request closes its channel.
+    /// Opens a channel for one request, because a refused request closes its channel.
     async fn channel(&self, action: &str) -> Result<lapin::Channel, QueueError> {
         self.open()?;
         self.consuming.channel().await.map_err(QueueError::broker(action))

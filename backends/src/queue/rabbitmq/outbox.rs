@@ -1,5 +1,5 @@
-//! One task publishes for everyone: it keeps many messages on their way at once, and publishes those again whose fate a broken
-//! connection left unknown.
+//! The confirming publisher: one task publishes for all callers, keeps many messages in flight, and publishes again those whose
+//! confirmation was lost with a connection.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::io;
@@ -18,23 +18,23 @@ use tokio::time::Instant;
 use super::publisher::{Request, Route};
 use crate::queue::QueueError;
 
-/// Messages on their way to the broker, unconfirmed.
+/// Most messages in flight, which are not confirmed yet.
 const WINDOW_MESSAGES: usize = 4096;
-/// Their bytes; one message may exceed it alone.
+/// Most bytes in flight; a single larger message is allowed.
 const WINDOW_BYTES: usize = 64 << 20;
 
-/// AMQP's delivery mode of messages that survive the broker.
+/// AMQP delivery mode of durable messages.
 const PERSISTENT: u8 = 2;
 
-/// All that was taken from callers and not confirmed; it outlives connections.
+/// All messages that callers have handed over and that are not confirmed; it outlives connections.
 pub(super) struct Outbox {
     incoming: mpsc::Receiver<Request>,
-    /// Callers that wait, by number.
+    /// Waiting callers by number.
     callers: HashMap<u64, Caller>,
     callers_seen: u64,
-    /// To be sent, in order.
+    /// Messages to send, in order.
     backlog: VecDeque<(u64, Message)>,
-    /// Sent and not confirmed, by position in the order of all messages ever.
+    /// Messages in flight, by position in the order of all messages.
     sent: BTreeMap<u64, Message>,
     sent_bytes: usize,
     messages_seen: u64,
@@ -51,7 +51,7 @@ struct Message {
     caller: u64,
     route: Arc<Route>,
     body: Bytes,
-    /// When it was sent last.
+    /// Time at which it was last sent.
     sent_at: Option<Instant>,
 }
 
@@ -71,10 +71,11 @@ impl Outbox {
         }
     }
 
-    /// Publishes on this channel, which confirms, until it breaks; then says how. Ends well when there are no callers any more.
+    /// Publishes on this channel, which is in confirm mode, until the channel breaks, and returns its error. Returns `Ok` when there are no
+    /// callers any more.
     pub(super) async fn publish_on(&mut self, channel: &Channel) -> Result<(), lapin::Error> {
         let result = self.try_publish_on(channel).await;
-        // Whether the broker has those is unknown, so they go again, before all others and in their order.
+        // The broker may or may not have them, so they are sent again, before all others and in their order.
         for unconfirmed in std::mem::take(&mut self.sent).into_iter().rev() {
             self.backlog.push_front(unconfirmed);
         }
@@ -88,13 +89,13 @@ impl Outbox {
             while let Some((position, message)) = self.next_to_send() {
                 fates.push(send(channel, position, message));
             }
-            // Also what sends the new ones: a future does nothing before it is polled.
+            // Also drives the new ones, because a future does nothing before it is polled.
             self.settle(known(&mut fates))?;
             if !self.backlog.is_empty() && self.has_room() {
                 continue;
             }
-            // A queue without a leader confirms nothing. Its messages must not fill the window for ever: a new channel, on which
-            // those that nobody waits for any more are not sent again, sets the others going.
+            // A queue without a leader confirms nothing, and its messages must not fill the window for ever. On a new channel, messages
+            // without a waiting caller are not sent again, and the others can proceed.
             let oldest = self.sent.first_key_value().and_then(|(_, message)| message.sent_at);
             let overdue = tokio::time::sleep_until(oldest.unwrap_or_else(Instant::now) + self.timeout);
             tokio::select! {
@@ -115,7 +116,7 @@ impl Outbox {
         }
     }
 
-    /// Whether nobody can call any more, and nothing is left to do.
+    /// `true` if there are no callers, and no message is left.
     pub(super) fn is_finished(&self) -> bool {
         self.incoming.is_closed() && self.incoming.is_empty() && self.backlog.is_empty()
     }
@@ -135,7 +136,7 @@ impl Outbox {
         self.sent.len() < WINDOW_MESSAGES && self.sent_bytes < WINDOW_BYTES
     }
 
-    /// Moves one message from the backlog to those on their way. What nobody waits for any more is not sent.
+    /// Moves one message from the backlog to those in flight. Messages without a waiting caller are dropped.
     fn next_to_send(&mut self) -> Option<(u64, Message)> {
         while self.has_room() {
             let (position, mut message) = self.backlog.pop_front()?;
@@ -153,10 +154,10 @@ impl Outbox {
         None
     }
 
-    /// Takes note of what became of some messages; fails when the channel is broken.
+    /// Handles the confirmations of some messages; fails if the channel is broken.
     ///
-    /// The client attaches a message that the broker returned to whichever confirmation it completes next, which may be that of
-    /// another message. So a return is taken to concern all messages to the same queue, and is looked at before confirmations.
+    /// The client attaches a returned message to the next confirmation that it completes, which may be that of another message. So a return
+    /// is applied to all messages to the same queue, before confirmations are handled.
     fn settle(&mut self, fates: Vec<Fate>) -> Result<(), lapin::Error> {
         let mut confirmed = Vec::with_capacity(fates.len());
         let mut broken = None;
@@ -191,7 +192,7 @@ impl Outbox {
         if caller.unconfirmed == 0
             && let Some(caller) = self.callers.remove(&message.caller)
         {
-            // A caller that gave up does not listen.
+            // The caller may have gone away.
             let _ = caller.done.send(Ok(()));
         }
     }
@@ -216,7 +217,7 @@ impl Outbox {
     }
 }
 
-/// All fates that are known by now, without waiting.
+/// All confirmations that have arrived, without waiting.
 fn known<F: Future<Output = Fate>>(fates: &mut FuturesUnordered<F>) -> Vec<Fate> {
     std::iter::from_fn(|| fates.next().now_or_never().flatten()).collect()
 }

@@ -1,4 +1,4 @@
-//! How long a first contact is tried.
+//! Retries of the first connection.
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -8,10 +8,10 @@ use super::backoff::Backoff;
 use super::link::is_passing;
 use crate::queue::QueueError;
 
-/// Waits between the tries of a first contact, until the time for it is over.
+/// Waits between the tries of the first connection, until its time-out.
 ///
-/// A broker that is starting or electing refuses what it does a moment later, and who gives up then leaves a deployment without this
-/// process.
+/// A broker that is starting or electing a leader refuses requests that it accepts a moment later; a process that gave up would be missing
+/// from its deployment.
 pub(super) struct Patience<'a> {
     deadline: Instant,
     backoff: Backoff,
@@ -20,16 +20,16 @@ pub(super) struct Patience<'a> {
 }
 
 impl<'a> Patience<'a> {
-    /// Patience from now on for `purpose`, which completes the sentence "failed to".
+    /// Starts the time-out for `purpose`, which completes the sentence "failed to".
     pub(super) fn new(shared: &'a Shared, purpose: &'a str) -> Self {
         let backoff = Backoff::new(shared.seed, purpose);
         Self { deadline: Instant::now() + shared.connect_timeout, backoff, purpose, closed: &shared.closed }
     }
 
-    /// Returns when it is time for the next try.
+    /// Returns when the next try is due.
     ///
     /// # Errors
-    /// The given error, when another try would not help or come too late; [`QueueError::Closed`] when the queue was closed meanwhile.
+    /// The given error, if another try cannot succeed or would be too late; [`QueueError::Closed`] if the queue was closed meanwhile.
     pub(super) async fn after(&mut self, error: QueueError) -> Result<(), QueueError> {
         let next_try = Instant::now() + self.backoff.next();
         if next_try >= self.deadline || !may_pass(&error) {
@@ -41,7 +41,7 @@ impl<'a> Patience<'a> {
     }
 }
 
-/// Whether trying again may help.
+/// `true` if another try may succeed.
 fn may_pass(error: &QueueError) -> bool {
     match error {
         QueueError::Connect { source, .. } | QueueError::Broker { source, .. } => is_passing(source),

@@ -1,4 +1,4 @@
-//! The callers' end of publishing: hand over, then wait until all is confirmed.
+//! The callers' end of publishing: hands messages over, and waits until all are confirmed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,16 +10,16 @@ use tokio::sync::{mpsc, oneshot};
 use super::outbox::Outbox;
 use crate::queue::QueueError;
 
-/// Callers whose messages were handed over but not looked at yet; further ones wait.
+/// Most requests that wait for the publishing task; further callers wait to queue theirs.
 const WAITING_REQUESTS: usize = 64;
 
-/// Where a message goes.
+/// Destination of a message.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Route {
-    /// Empty for the exchange that leads to the queue named by `key`.
+    /// Name of the exchange; empty for the default one, which leads to the queue named by `key`.
     pub(super) exchange: ShortString,
     pub(super) key: ShortString,
-    /// Whether it must reach a queue.
+    /// The message must reach a queue.
     pub(super) mandatory: bool,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Request {
 }
 
 impl Publisher {
-    /// A publisher and the task's end of it.
+    /// A publisher, and the state of its task.
     pub(super) fn new(timeout: Duration) -> (Self, Outbox) {
         let (requests, incoming) = mpsc::channel(WAITING_REQUESTS);
         (Self { requests, timeout }, Outbox::new(incoming, timeout))

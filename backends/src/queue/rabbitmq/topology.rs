@@ -1,4 +1,4 @@
-//! What exists on the broker, and with which settings:
+//! Queues and exchanges on the broker, and their settings:
 //!
 //! | name | kind |
 //! |---|---|
@@ -21,17 +21,17 @@ use super::link::is_conflict;
 use crate::queue::QueueError;
 use crate::queue::name::check_name;
 
-/// A job queue that nobody consumes or declares goes after a week, in milliseconds.
+/// Time, in milliseconds, after which an unused job queue is deleted: a week.
 const UNUSED_MS_MAX: i64 = 7 * 24 * 3600 * 1000;
 
-/// Names and settings, and which job queues this process declared.
+/// Names and settings, and the job queues that this process has declared.
 #[derive(Debug)]
 pub(super) struct Topology {
     prefix: String,
     delivery_limit: u32,
     set_aside_for: Duration,
     ack_timeout: Option<Duration>,
-    /// Declared again after every reconnect: a broker may come back without its disk.
+    /// Declared again after every reconnect, because a broker may return without its disk.
     declared: Mutex<BTreeSet<String>>,
 }
 
@@ -75,7 +75,7 @@ impl Topology {
             .map_err(|_| QueueError::BadName { name, reason: "with its prefix it is longer than 255 bytes" })
     }
 
-    /// Declares what all share, and the job queues of this process.
+    /// Declares the shared queues and exchanges, and the job queues of this process.
     pub(super) async fn declare_all(&self, channel: &Channel) -> Result<(), QueueError> {
         declare(channel, self.dead()?, quorum()).await?;
         self.declare_control(channel).await?;
@@ -109,8 +109,8 @@ impl Topology {
         done.map_err(refused(name.as_str()))
     }
 
-    /// A sweep's queue, which nobody needs once the sweep is over. Should a deployment be away for longer, the coordinator finds the
-    /// jobs lost and dispatches them again.
+    /// Settings of a sweep's queue, which is not needed after the sweep. If a deployment is stopped for longer, the coordinator notices
+    /// that the jobs are lost, and dispatches them again.
     fn of_job_queue(&self) -> Result<FieldTable, QueueError> {
         let mut arguments = self.of_work_queue()?;
         arguments.insert("x-expires".into(), AMQPValue::LongLongInt(UNUSED_MS_MAX));
@@ -127,7 +127,7 @@ impl Topology {
         Ok(arguments)
     }
 
-    /// Nobody consumes it: its messages leave it for the reports when their time is over.
+    /// Settings of the queue without consumers, whose messages return to the reports after a fixed time.
     fn of_set_aside(&self) -> Result<FieldTable, QueueError> {
         let mut arguments = quorum_before(&self.reports()?);
         let time_ms = i64::try_from(self.set_aside_for.as_millis()).unwrap_or(i64::MAX);
@@ -141,7 +141,7 @@ fn quorum_before(next: &ShortString) -> FieldTable {
     let mut arguments = quorum();
     arguments.insert("x-dead-letter-exchange".into(), AMQPValue::LongString("".into()));
     arguments.insert("x-dead-letter-routing-key".into(), AMQPValue::LongString(next.as_str().into()));
-    // Moved only when the next queue has confirmed; RabbitMQ grants that only to queues that reject what overflows.
+    // A message is moved only after the next queue has confirmed it; RabbitMQ supports that only for queues that reject overflow.
     arguments.insert("x-dead-letter-strategy".into(), AMQPValue::LongString("at-least-once".into()));
     arguments.insert("x-overflow".into(), AMQPValue::LongString("reject-publish".into()));
     arguments

@@ -1,4 +1,4 @@
-//! Against a local server, with shapes of the Bedrock Runtime API reference and values of our own.
+//! Tests against a local server, with the formats of the Bedrock Runtime API reference and made-up values.
 
 mod answers;
 mod failures;
@@ -44,7 +44,7 @@ async fn ask(client: &BedrockClient, request: &ChatRequest) -> Result<Completion
     client.once(&client.prepare(MODEL, request)?).await
 }
 
-/// What a server that does `step` makes of a plain request.
+/// The result of a plain request to a server that does `step`, and the requests that it got.
 async fn ask_one(step: Step) -> (Result<Completion, Failure>, Vec<Seen>) {
     let server = Server::scripted(vec![step]).await;
     let result = ask(&open(&spec(&server)), &hi()).await;

@@ -1,4 +1,4 @@
-//! What is sent.
+//! Requests as they are sent.
 
 use regatta_proto::{OutputSchema, Reasoning, Thinking, Tool, ToolCall, ToolChoice};
 use serde_json::{Value, json};

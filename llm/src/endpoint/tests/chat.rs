@@ -1,4 +1,4 @@
-//! What a chat call sends and brings back.
+//! Requests and results of chat calls.
 
 use futures::future::join_all;
 use regatta_proto::{Finish, Money, SessionSeed, Trial, Usage};

@@ -1,4 +1,4 @@
-//! The error table, as seen from outside: what the endpoint does → class, tries, detail.
+//! The error table as seen from outside: behaviour of the endpoint → class, tries, detail.
 
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ use regatta_proto::ErrorClass::{self, *};
 async fn tries_of(step: Step) -> Vec<Try> {
     let server = Server::scripted(vec![step]).await;
     let tries = open(&spec(&server)).tries().await;
-    // A connection that fails on reuse is sent again by no one but us.
+    // Only Regatta retries, not the HTTP client, even if a reused connection fails.
     assert_eq!(server.seen().len(), tries.len());
     tries
 }
@@ -171,7 +171,7 @@ async fn what_a_broken_answer_billed_is_kept() {
 
 #[tokio::test]
 async fn a_retry_after_in_either_form_is_waited_for_up_to_the_longest_delay() {
-    // The scripted clock stands at the beginning of 2026, so the date asks for an hour; the longest delay here is 400 ms.
+    // The test clock stands at the beginning of 2026, so the date asks for an hour; the longest delay here is 400 ms.
     for headers in
         ["retry-after: 3600\r\n", "retry-after: Thu, 01 Jan 2026 01:00:00 GMT\r\n", "retry-after-ms: 400\r\n"]
     {

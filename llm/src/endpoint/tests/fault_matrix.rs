@@ -1,5 +1,5 @@
-//! The fault matrix: what an endpoint does, and for it the class, the number of tries, whether it may have been billed, and the outcome of
-//! the session. Every row of the error table is in it.
+//! The fault matrix: for each behaviour of an endpoint, the class, the number of tries, whether it may have been billed, and the outcome of
+//! the session. It covers every row of the error table.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use crate::scripted::Step;
 
 const HEAD_OF_A_STREAM: &str = "HTTP/1.1 200 X\r\ncontent-type: text/event-stream\r\n";
 
-/// What the endpoint does, each time it is asked.
+/// Behaviours of the endpoint, the same for every request.
 fn faults() -> Vec<(&'static str, Step)> {
     let error = |status, fields: &str| Step::status(status, &format!(r#"{{"error": {{"message": "m", {fields}}}}}"#));
     let stream = |events: &str| Step::Raw(format!("{HEAD_OF_A_STREAM}connection: close\r\n\r\n{events}").into_bytes());
@@ -86,7 +86,7 @@ async fn every_fault_has_its_class_its_tries_and_its_outcome() {
         enter(fault, &tries, server.seen().len());
     }
 
-    // What is not sent at all.
+    // Requests that are never sent.
     let server = Server::scripted(vec![Step::ok(HELLO)]).await;
     let store = FakeStore::default();
     let bench = open_with(&spec(&server), &store);
@@ -105,7 +105,7 @@ async fn every_fault_has_its_class_its_tries_and_its_outcome() {
     let tries = bench.tries_of(bench.call(&asked)).await;
     enter("(the request had failed too often)", &tries, server.seen().len());
 
-    // Nobody listens there any more.
+    // Nothing listens on this port any more.
     let gone = spec(&server);
     drop(server);
     enter("refuses the connection", &open(&gone).tries().await, 0);

@@ -7,12 +7,12 @@ use super::*;
 use crate::errors::{Fault, rule};
 use crate::events::{EVENTS, ProviderEvent};
 
-/// Outcome of a call, as far as wires must agree on it.
+/// Outcome of a call, as far as all wire formats must agree on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Came {
-    /// `None`: it was answered.
+    /// `None` if it was answered.
     class: Option<ErrorClass>,
-    /// The cost is known, possibly nothing.
+    /// The cost is known, possibly zero.
     cost_is_known: bool,
 }
 
@@ -26,7 +26,7 @@ impl Came {
     }
 }
 
-/// The table's row of an event that is played.
+/// The rows of the table for an event of the hostile endpoint.
 fn rows(event: Event) -> &'static [ProviderEvent] {
     match event {
         Event::PromptFiltered => &[ProviderEvent::PromptFiltered],
@@ -90,7 +90,7 @@ async fn came(wire: Wire, base_url: String, stream: bool) -> Came {
     }
 }
 
-/// Every way on every wire, whole and streamed.
+/// Outcomes of every variant on every wire format, whole and streamed.
 fn everything(event: Event) -> Vec<(Wire, usize, bool, String)> {
     let mut all = Vec::new();
     for wire in Wire::ALL {
@@ -180,7 +180,7 @@ async fn a_withheld_answer_costs_what_it_billed() {
     }
 }
 
-/// Ten calls one after another of a model each, as far as `models` go round: requests that came, and the last word of each call.
+/// Makes ten calls one after another, cycling through `models`. Returns the number of requests received, and the last class of each call.
 async fn ten_calls(hostile: &Hostile, event: Event, number: usize, models: &[&str]) -> (usize, Vec<ErrorClass>) {
     let bench = open_wire(Wire::OpenAi, hostile.base_url(event, number, Wire::OpenAi), false);
     let request = request();

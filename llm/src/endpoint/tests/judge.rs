@@ -32,7 +32,7 @@ fn input(body: &str) -> Vec<String> {
     serde_json::from_value(serde_json::from_str::<Value>(body).unwrap()["input"].clone()).unwrap()
 }
 
-/// Embeds a text as its numbers of `a` and `b`; refuses a request with an empty text.
+/// A server that embeds a text by its numbers of `a` and `b`, and refuses a request with an empty text.
 async fn counting_server() -> Server {
     Server::with(|_, seen| {
         let texts = input(&seen.body);
@@ -43,7 +43,7 @@ async fn counting_server() -> Server {
             let count = |letter| text.matches(letter).count();
             json!({"object": "embedding", "index": index, "embedding": [count('a'), count('b')]})
         };
-        // In reverse: the index counts, not the position.
+        // In reverse order, because `index` counts, not the position.
         let data: Vec<Value> = texts.iter().enumerate().rev().map(row).collect();
         let usage = json!({"prompt_tokens": texts.len(), "total_tokens": texts.len()});
         Step::ok(json!({"data": data, "model": "embedder-1", "usage": usage}).to_string())
@@ -145,7 +145,7 @@ async fn a_simulated_embedder_says_so() {
 #[tokio::test]
 async fn answering_ends_when_cancelled() {
     let server = Server::scripted(vec![Step::Gated(vec![])]).await;
-    // What is in flight is awaited, but not for ever.
+    // Requests in flight are awaited, but not for ever.
     let timeouts = Timeouts { first_byte_ms: 200, ..Timeouts::default() };
     let bench = Arc::new(open(&EndpointSpec { timeouts, ..spec(&server) }));
     let answering = tokio::spawn({
@@ -203,7 +203,7 @@ fn files_that_cannot_be_used_are_named_with_their_endpoint() {
     );
 }
 
-/// The small encoder, where it can be had.
+/// The small encoder, if its files are available.
 fn minilm() -> Option<PathBuf> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/minilm.sh");
     let output = Command::new("sh").arg(script).output().ok()?;
@@ -216,7 +216,7 @@ fn minilm() -> Option<PathBuf> {
 
 #[tokio::test]
 async fn calls_can_move_between_threads() {
-    // Whether this compiles is the test.
+    // A compile-time check: the futures must be `Send`.
     fn movable<T: Send>(_: T) {}
     let bench = open(&spec(&counting_server().await));
     let judge = judge("m");

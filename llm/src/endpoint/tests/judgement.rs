@@ -1,4 +1,4 @@
-//! Answers to judgements in words.
+//! Answers to judgements.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -37,7 +37,7 @@ fn says(text: &str) -> Step {
     Step::ok(json!({"id": "1", "model": "judge-1-2026", "choices": choices, "usage": usage}).to_string())
 }
 
-/// Gives its lines one after the other, whatever it is asked, and the last one for ever.
+/// A server that returns its lines one after the other, for any request, and then the last one for ever.
 async fn talking(lines: &'static [&'static str]) -> Server {
     let given = Arc::new(AtomicUsize::new(0));
     Server::with(move |_, _| says(lines[given.fetch_add(1, Ordering::Relaxed).min(lines.len() - 1)])).await
@@ -51,7 +51,7 @@ fn replies(answers: &Answers) -> Vec<Vec<String>> {
     answers.verdicts.iter().map(said).collect()
 }
 
-/// A dollar for a million tokens of either kind.
+/// A dollar per million tokens, of input and of output.
 fn price() -> Price {
     Price::per_mtok(1.0, 1.0)
 }

@@ -1,4 +1,4 @@
-//! Through the public door, against a scripted server.
+//! Tests through the public interface, against a scripted server.
 
 mod chat;
 mod error_table;
@@ -21,7 +21,7 @@ use crate::scripted::Server;
 
 const KEY: &str = "sk-a-secret-key-of-40-characters-12345678";
 
-/// Answers everything a client wants.
+/// An answer with every field that a client may need.
 const HELLO: &str = r#"{"id":"chatcmpl-1","object":"chat.completion","created":1,"model":"served-model","system_fingerprint":"fp_1",
 "choices":[{"index":0,"message":{"role":"assistant","content":"hello \"you\"","refusal":null},"logprobs":null,"finish_reason":"stop"}],
 "usage":{"prompt_tokens":10,"completion_tokens":4,"total_tokens":14,"prompt_tokens_details":{"cached_tokens":6},

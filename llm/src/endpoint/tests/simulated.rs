@@ -1,4 +1,4 @@
-//! Tool calls there and back: what a simulated model wants to be called is what arrives, in every format.
+//! Round trips of tool calls: a simulated model's calls arrive unchanged, in every format.
 
 use regatta_proto::{Finish, Lane, Reply, SessionSeed, ToolCall, Trial};
 use regatta_simulator::{Config, Script, SimulatedEndpoint};
@@ -27,7 +27,7 @@ fn call(id: &str, name: &str, arguments: &str) -> ToolCall {
     ToolCall { id: id.into(), name: name.into(), arguments: arguments.into() }
 }
 
-/// What the script says; where a format has objects for arguments only (`in_objects`), what is none is wrapped.
+/// The reply that the script gives; where a format allows only objects as arguments (`in_objects`), others are wrapped.
 fn expected(asked: &str, in_objects: bool) -> Reply {
     match asked {
         "calls" => {
@@ -78,10 +78,10 @@ async fn what_a_model_wants_to_be_called_arrives_in_every_format_whole_and_strea
         for asked in ASKED {
             let request = asking(asked);
             let called = bench.endpoint.chat(ChatCall { model: "scripted", ..bench.call(&request) }).await.unwrap();
-            // Streamed, arguments are a text that anything can be written into.
+            // In a stream, arguments are a text without restrictions.
             let mut wanted = expected(asked, kind == EndpointKind::Anthropic && !stream);
             if kind == EndpointKind::Anthropic && stream {
-                // Nothing written is told as no object at all.
+                // An empty text is no JSON object.
                 for call in &mut wanted.tool_calls {
                     if call.arguments.is_empty() {
                         call.arguments = "{}".into();
@@ -119,7 +119,7 @@ async fn calls_and_their_results_go_back_to_the_model_as_they_were() {
             request.messages.push(ChatMessage { tool_call_id: Some(call.id.clone()), ..result });
         }
         let second = bench.endpoint.chat(ChatCall { model: "scripted", ..bench.call(&request) }).await.unwrap().reply;
-        // Numbered after the two that it has seen in the conversation.
+        // The number follows the two calls that the conversation has already.
         assert_eq!(second, Reply::calling(None, vec![call("call_2", "take", "{}")]), "{kind:?}");
     }
     simulator.shutdown().await;

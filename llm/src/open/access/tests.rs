@@ -5,7 +5,7 @@ fn resolve(spec: &EndpointSpec, variables: &[(&str, &str)]) -> Result<Access, Op
     Access::resolve(&"main".parse().unwrap(), spec, &env, &OutboundPolicy::trusting())
 }
 
-/// As a deployed worker resolves it whose policy holds `rules`.
+/// Resolves the key as a deployed worker does whose policy holds `rules`.
 fn deployed(rules: &str, spec: &EndpointSpec, variables: &[(&str, &str)]) -> Result<Option<String>, String> {
     let env = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
     let policy = OutboundPolicy::closed().with(serde_yaml_ng::from_str(rules).unwrap());
@@ -86,7 +86,7 @@ fn keys_come_from_the_named_variable_or_the_usual_one() {
     let variables = [("OPENAI_API_KEY", "usual\n"), ("OWN_KEY", "own")];
     assert_eq!(key(&openai(None, None), &variables).as_deref(), Some("usual"));
     assert_eq!(key(&openai(None, Some("OWN_KEY")), &variables).as_deref(), Some("own"));
-    // Servers of one's own are not the provider: what its key may do is none of theirs.
+    // A self-hosted server is not the provider, so it does not get the provider's key.
     assert_eq!(key(&openai(Some("http://own/v1"), None), &variables), None);
     assert_eq!(key(&openai(Some("http://own/v1"), None), &[]), None);
     assert_eq!(key(&openai(None, Some("none")), &variables), None);

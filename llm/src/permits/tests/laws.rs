@@ -1,8 +1,8 @@
-//! Whatever happens, the limits hold.
+//! Limits hold in random scenarios.
 
 use super::*;
 
-/// One call of a random world.
+/// One call of a random test.
 #[derive(Debug, Clone)]
 struct Plan {
     worker: usize,
@@ -85,7 +85,7 @@ proptest! {
                     }
                 }
             });
-            // Nobody waits for ever: the longest wait there can be is that for the minutes and the slots all others need.
+            // No call waits for ever: the longest possible wait is for the minutes and slots that all others need.
             timeout(Duration::from_secs(4 * 3600), join_all(calls)).await.unwrap();
             store.assert_obeyed();
             let log = log.into_inner().unwrap();

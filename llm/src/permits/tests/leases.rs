@@ -1,11 +1,11 @@
-//! What is held, what the store is told, and what happens while it is away.
+//! Leases, reports to the store, and behaviour while the store is away.
 
 use super::*;
 
 #[tokio::test(start_paused = true)]
 async fn nothing_is_sent_on_what_is_void() {
     let store = FakeStore::default();
-    // An answer takes so long that what it grants is void when it comes.
+    // The answer takes so long that its grants have expired when it arrives.
     store.answers_after(VALID + Duration::from_millis(1));
     let limits = Limits { requests_per_minute: Some(10), ..slots(5) };
     let governor = governor(&store, &spec(limits));
@@ -17,7 +17,7 @@ async fn nothing_is_sent_on_what_is_void() {
     drop(timeout(Duration::from_secs(5), waiting).await.unwrap());
 }
 
-/// As in a process that is stopped after a call was given leave and before it is sent.
+/// The process is stopped after a call got its permit and before it is sent.
 #[tokio::test(start_paused = true)]
 async fn a_permit_that_is_older_than_its_lease_sends_nothing_and_gives_its_slot_back() {
     let store = FakeStore::default();

@@ -1,4 +1,4 @@
-//! Who is next: the lines of calls that wait.
+//! The order of waiting calls.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Requests and tokens of any sliding minute.
+//! Limits of requests and tokens per sliding minute.
 
 use super::*;
 
@@ -22,7 +22,7 @@ async fn any_sliding_minute_of_the_fleet_holds_at_most_the_allowed_tokens() {
     let limits = Limits { tokens_per_minute: Some(10_000), ..slots(50) };
     let workers: Vec<_> = (0..3).map(|_| governor(&store, &spec(limits))).collect();
     let begun = Instant::now();
-    // Estimates are too high, as they should be: on average half of what they say is needed.
+    // Estimates are too high, as intended: calls take half of them on average.
     let log = traffic(&workers, 400, |number| (200, 50 + (number as u64 * 37) % 100)).await;
     assert!(busiest_minute(&log, |tokens| tokens) <= 10_000);
     let all: u64 = log.iter().map(|(_, tokens)| tokens).sum();

@@ -1,4 +1,4 @@
-//! Under paused time: nothing here waits for real.
+//! Tests in paused time; none waits for real.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -49,7 +49,7 @@ async fn sent(governor: &Governor, ask: &Ask<'_>) -> Permit {
     permit
 }
 
-/// Sends calls over `workers` for a while and returns when each was sent, with its tokens.
+/// Sends calls over `workers` for a while. Returns the time and the tokens of each.
 async fn traffic(workers: &[Arc<Governor>], calls: usize, tokens: impl Fn(usize) -> (u64, u64)) -> Vec<(Instant, u64)> {
     let (log, sweep) = (Mutex::new(Vec::new()), sweep("s"));
     let calls = (0..calls).map(|number| {
@@ -68,7 +68,7 @@ async fn traffic(workers: &[Arc<Governor>], calls: usize, tokens: impl Fn(usize)
     log
 }
 
-/// The most of any sliding minute.
+/// The maximum over all sliding minutes.
 fn busiest_minute(log: &[(Instant, u64)], of: impl Fn(u64) -> u64) -> u64 {
     let minute = |at: Instant| log.iter().filter(move |(other, _)| at <= *other && *other < at + MINUTE);
     log.iter().map(|(at, _)| minute(*at).map(|(_, tokens)| of(*tokens)).sum()).max().unwrap()

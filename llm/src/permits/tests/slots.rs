@@ -1,4 +1,4 @@
-//! Slots: how many calls run at once, and how fast one follows another.
+//! Limits of concurrency: the number of calls in flight, and the delay between one call and the next.
 
 use super::*;
 

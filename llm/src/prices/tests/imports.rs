@@ -1,4 +1,4 @@
-//! Tables out of what LiteLLM and genai-prices publish. The fixtures have their forms, some real figures and some broken ones.
+//! Imports of the tables of LiteLLM and genai-prices. The fixtures have their format, with some real and some broken figures.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ fn price(import: &Import, name: &str, on: &str) -> Price {
     table(import).find(name, day(on)).unwrap_or_else(|| panic!("no {name}")).price.price.clone()
 }
 
-/// Rates of a prompt of `input` tokens, by the way of being served and the moment.
+/// Rates of a prompt of `input` tokens, for a variant and a moment.
 fn rates(price: &Price, input: u64, variant: Option<&str>, at: Option<&str>) -> Rates {
     price.rates_for(input, &Circumstances { variant, at: at.map(|at| at.parse().unwrap()) }).unwrap()
 }
@@ -52,12 +52,12 @@ fn litellms_tiers_and_variants_are_taken_over() {
     assert_eq!(rates(&price, 272_000, None, None), plain(2.5, Some(0.25), 15.0));
     assert_eq!(rates(&price, 272_001, None, None), plain(5.0, Some(0.5), 22.5));
     assert_eq!(rates(&price, 272_000, Some("batch"), None), plain(1.25, Some(0.13), 7.5));
-    // Its output and cached input have no price for long prompts in batches: the flat one stays.
+    // Output and cached input have no batch price for long prompts, so the flat one stays.
     assert_eq!(rates(&price, 272_001, Some("batch"), None), plain(2.5, Some(0.13), 7.5));
-    // What `priority` leaves out is the standard price, tier by tier; `fast` is another word for it at OpenAI.
+    // Figures that `priority` leaves out are standard, tier by tier; `fast` is OpenAI's other name for it.
     assert_eq!(rates(&price, 1, Some("priority"), None), plain(5.0, Some(0.25), 30.0));
     assert_eq!(rates(&price, 272_000, Some("fast"), None), plain(5.0, Some(0.25), 30.0));
-    // For long prompts, of which it says nothing, the standard price holds.
+    // It has no figures for long prompts, so the standard price holds.
     assert_eq!(rates(&price, 272_001, Some("fast"), None), plain(5.0, Some(0.5), 22.5));
 }
 
@@ -202,7 +202,7 @@ fn of_genai_prices_days_and_hours_the_last_that_holds_counts() {
     };
     assert_eq!([input("2026-08-16", "12:00:00"), input("2026-08-16", "02:00:00")], [0.435, 1.32]);
     assert_eq!([input("2026-08-17", "12:00:00"), input("2026-08-17", "02:00:00")], [0.66, 1.32]);
-    // The price from December is listed after the hours, so that they no longer count.
+    // The price from December follows the windows in the list, so these no longer count.
     assert_eq!([input("2026-12-01", "12:00:00"), input("2026-12-01", "02:00:00")], [1.0, 1.0]);
 }
 
@@ -287,7 +287,7 @@ fn what_both_agree_on_leaves_out_what_they_do_not() {
     assert_eq!(price.rates().stated(Meter::CachedInput), Some(0.25));
 }
 
-/// JSON with the fields that the importers look at, and nonsense in them.
+/// Random JSON with the fields that the importers read.
 fn nonsense() -> impl Strategy<Value = serde_json::Value> {
     let word = prop::sample::select(
         [
@@ -391,12 +391,12 @@ fn children(value: &mut serde_json::Value) -> Vec<&mut serde_json::Value> {
     }
 }
 
-/// Values in `value`, itself included.
+/// Number of values in `value`, including itself.
 fn count(value: &serde_json::Value) -> usize {
     1 + children(&mut value.clone()).into_iter().map(|child| count(child)).sum::<usize>()
 }
 
-/// Puts `other` in the place of the value that is the `nth`, counted as [`count`] does; tells how many are left to count.
+/// Replaces the `nth` value, in the order of [`count`], with `other`. Returns the number left to count; `None` once it is replaced.
 fn replace(value: &mut serde_json::Value, nth: usize, other: &serde_json::Value) -> Option<usize> {
     let Some(mut left) = nth.checked_sub(1) else {
         *value = other.clone();

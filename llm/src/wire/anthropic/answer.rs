@@ -1,4 +1,4 @@
-//! A whole answer.
+//! Reads a whole answer.
 
 use reqwest::header::HeaderMap;
 use serde_json::Value;
@@ -14,7 +14,7 @@ use crate::withheld::{Withheld, finish_of};
 /// Reads an answer of any status.
 ///
 /// # Errors
-/// Whatever keeps it from being used, classified.
+/// A classified failure, if the answer is not usable.
 pub(super) fn read(answer: &Answer, context: &ReadContext<'_>) -> Result<Completion, Failure> {
     if !(200..300).contains(&answer.status) {
         return Err(trouble::of_status(answer, usage::BILL, context));
@@ -31,7 +31,7 @@ pub(super) fn read(answer: &Answer, context: &ReadContext<'_>) -> Result<Complet
     Ok(completion(&body, content.into_iter().filter_map(Piece::read).collect(), &answer.headers, context))
 }
 
-/// The answer that `pieces` and the rest of a `message` make.
+/// Builds the answer from `pieces` and the rest of a `message`.
 pub(super) fn completion(
     message: &Value,
     pieces: Vec<Piece>,

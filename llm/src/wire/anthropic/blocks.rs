@@ -1,7 +1,7 @@
-//! The content of an answer, and the way back: what a model thought must be given back block by block, unchanged and in its place.
+//! The content of an answer, and its way back: reasoning must be returned block by block, unchanged and in its place.
 //!
-//! `Reasoning::opaque` holds these blocks as a JSON list. Where all of them came before the rest of the answer, as they mostly do, it
-//! holds nothing else; otherwise the rest is there too as placeholders, `{"type":"text","bytes":N}` and `{"type":"tool_use"}`.
+//! `Reasoning::opaque` is a JSON list of these blocks. If all of them precede the rest of the answer, as they mostly do, it has nothing
+//! else; otherwise the rest is included as placeholders, `{"type":"text","bytes":N}` and `{"type":"tool_use"}`.
 
 use regatta_proto::{ChatMessage, Finish, Reasoning, Reply, ToolCall};
 use serde_json::{Value, json};
@@ -12,13 +12,13 @@ use crate::wire::tool_calls::{RawCall, with_ids};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Piece {
     Text(String),
-    /// `thinking` or `redacted_thinking`, as it came.
+    /// `thinking` or `redacted_thinking`, unchanged.
     Thought(Value),
     ToolUse(RawCall),
 }
 
 impl Piece {
-    /// A block of a whole answer; `None` for kinds that say nothing to us, as those of the provider's own tools.
+    /// Reads a block of a whole answer; `None` for kinds without a meaning here, such as those of the provider's own tools.
     pub(crate) fn read(mut block: Value) -> Option<Self> {
         let text = |block: &Value, name: &str| block.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         match block.get("type")?.as_str()? {
@@ -35,7 +35,7 @@ impl Piece {
     }
 }
 
-/// The finish that a `stop_reason` means, unless the answer was withheld.
+/// The finish for a `stop_reason`, unless the answer was withheld.
 pub(crate) fn finish(stop_reason: Option<&str>) -> Finish {
     match stop_reason {
         Some("end_turn" | "stop_sequence") => Finish::Stop,
@@ -45,7 +45,7 @@ pub(crate) fn finish(stop_reason: Option<&str>) -> Finish {
     }
 }
 
-/// The reply that is made of `pieces`.
+/// Builds the reply from `pieces`.
 pub(crate) fn reply(pieces: Vec<Piece>, finish: Finish) -> Reply {
     let reasoning = reasoning(&pieces);
     let (mut text, mut calls) = (None::<String>, Vec::new());
@@ -81,7 +81,7 @@ fn reasoning(pieces: &[Piece]) -> Option<Reasoning> {
     Some(Reasoning { text: text.into(), opaque: Some(opaque.into()) })
 }
 
-/// A block of an assistant's message on its way back.
+/// A block of an assistant's message in a request.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Returned<'a> {
     Text(&'a str),
@@ -89,7 +89,7 @@ pub(crate) enum Returned<'a> {
     ToolUse(&'a ToolCall),
 }
 
-/// The blocks of an assistant's message. Thoughts of other providers, which Anthropic's could not read, are left out.
+/// The blocks of an assistant's message. Reasoning of other providers, which Anthropic cannot read, is left out.
 pub(crate) fn give_back(message: &ChatMessage) -> Vec<Returned<'_>> {
     let opaque = message.reasoning.as_ref().and_then(|reasoning| reasoning.opaque.as_deref());
     let (mut text, mut calls) = (&*message.content, message.tool_calls.iter());
@@ -98,7 +98,7 @@ pub(crate) fn give_back(message: &ChatMessage) -> Vec<Returned<'_>> {
         match block.get("type").and_then(Value::as_str) {
             Some("text") => {
                 let bytes = block.get("bytes").and_then(Value::as_u64).and_then(|bytes| usize::try_from(bytes).ok());
-                // A text that was changed since is given back whole, behind the thoughts.
+                // A text that was changed since is sent whole, after the reasoning.
                 if let Some((part, rest)) = bytes.and_then(|bytes| text.split_at_checked(bytes)) {
                     blocks.extend(said(part));
                     text = rest;
@@ -113,12 +113,12 @@ pub(crate) fn give_back(message: &ChatMessage) -> Vec<Returned<'_>> {
     blocks
 }
 
-/// Texts without a visible character are refused by the API.
+/// The API refuses texts without a visible character.
 fn said(text: &str) -> Option<Returned<'_>> {
     (!text.trim().is_empty()).then_some(Returned::Text(text))
 }
 
-/// The blocks of an `opaque` that is ours; `None` when another format wrote it.
+/// The blocks in an `opaque` text; `None` if another format wrote it.
 fn thoughts(opaque: &str) -> Option<Vec<Value>> {
     let blocks: Vec<Value> = serde_json::from_str(opaque).ok()?;
     let ours = ["thinking", "redacted_thinking", "text", "tool_use"];
@@ -187,7 +187,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever became of the text since.
+        /// Holds however the text was changed since.
         #[test]
         fn nothing_of_a_message_is_lost_or_doubled_on_its_way_back(
             kinds in prop::collection::vec((0..3u8, "[a-zé]{1,4}"), 0..8),

@@ -1,4 +1,4 @@
-//! Messages as Anthropic's format says them: instructions apart, results of tools inside the user's turns.
+//! Messages in Anthropic's format: system messages apart, and tool results inside the user's turns.
 
 use regatta_proto::{ChatMessage, ChatRequest, ChatRole};
 use serde::{Serialize, Serializer};
@@ -7,10 +7,10 @@ use serde_json::Value;
 use super::blocks::{Returned, give_back};
 use crate::wire::arguments::Arguments;
 
-/// Places in a request that may be marked for the cache.
+/// Most cache breakpoints in a request.
 const MARKS_MAX: usize = 4;
 
-/// A place up to which the provider should cache.
+/// A cache breakpoint.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct CacheControl {
     #[serde(rename = "type")]
@@ -55,7 +55,7 @@ impl<'a> Block<'a> {
             Self::Text { cache_control, .. }
             | Self::ToolUse { cache_control, .. }
             | Self::ToolResult { cache_control, .. } => *cache_control = Some(EPHEMERAL),
-            // What was thought cannot be marked.
+            // Reasoning cannot carry a breakpoint.
             Self::Thought(_) => {}
         }
     }
@@ -69,7 +69,7 @@ pub(super) struct Message<'a> {
     content: Vec<Block<'a>>,
 }
 
-/// A text alone is said as a text.
+/// Writes a single text as a string.
 fn content<S: Serializer>(blocks: &[Block<'_>], serializer: S) -> Result<S::Ok, S::Error> {
     match blocks {
         [Block::Text { text, cache_control: None }] => serializer.serialize_str(text),
@@ -80,13 +80,13 @@ fn content<S: Serializer>(blocks: &[Block<'_>], serializer: S) -> Result<S::Ok, 
 /// A conversation.
 #[derive(Debug)]
 pub(super) struct Conversation<'a> {
-    /// Instructions that come before everything else.
+    /// System messages at the beginning of the conversation.
     pub(super) system: Vec<Block<'a>>,
     pub(super) messages: Vec<Message<'a>>,
 }
 
 impl<'a> Conversation<'a> {
-    /// Instructions within the conversation are said in their place; models before Opus 4.8 refuse them.
+    /// System messages within the conversation stay in their place; models before Opus 4.8 refuse them.
     ///
     /// # Errors
     /// When the result of a tool does not name its call.

@@ -1,7 +1,7 @@
-//! Which generation of Claude a model is, as far as that changes what may be said to it. Source: Anthropic's guides to adaptive thinking
-//! and its migration guides of Opus 4.7, Opus 5 and Opus 5.5.
+//! The generation of a Claude model, which determines the parameters that it accepts. Source: Anthropic's guides to adaptive thinking and
+//! its migration guides of Opus 4.7, Opus 5 and Opus 5.5.
 
-/// A generation. Models whose name says none, other providers' among them, count as old: they take what always was there.
+/// A generation. Models whose name has none, including other providers', count as old and get only parameters that all models accept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Generation {
     /// Major and minor number.
@@ -10,7 +10,7 @@ pub(crate) struct Generation {
 }
 
 impl Generation {
-    /// The generation of a model by its name, whatever a cloud or gateway puts around it: `claude-opus-4-8`,
+    /// The generation of a model by its name, with anything that a cloud or gateway puts around it: `claude-opus-4-8`,
     /// `us.anthropic.claude-3-7-sonnet-20250219-v1:0`, `anthropic/claude-sonnet-4.5`.
     pub(crate) fn of(model: &str) -> Self {
         let model = model.to_ascii_lowercase();
@@ -21,51 +21,51 @@ impl Generation {
         let mut parts = name.split(|c: char| !c.is_ascii_alphanumeric()).skip_while(|part| number(part).is_none());
         let major = parts.next().and_then(number);
         let minor = parts.next().and_then(number).unwrap_or(0);
-        // The preview of Mythos came with the rules of the fifth generation, and without a number.
+        // The preview of Mythos has the rules of the fifth generation, but no number.
         let version = major.map_or(if name.contains("mythos") { (5, 0) } else { (0, 0) }, |major| (major, minor));
         let is = |family: &str| name.contains(family);
         let always_thinks = is("mythos") || is("fable") || (version >= (5, 5) && (is("opus") || is("sonnet")));
         Self { version, always_thinks }
     }
 
-    /// Thinking is asked for as `adaptive`, and how much of it as an effort.
+    /// `true` if thinking is requested as `adaptive`, with an effort.
     pub(crate) fn takes_effort(self) -> bool {
         self.version >= (4, 6)
     }
 
-    /// Thinking is asked for with a budget of tokens.
+    /// `true` if thinking is requested with a budget of tokens.
     pub(crate) fn takes_budget(self) -> bool {
         self.version < (4, 7)
     }
 
-    /// What it thought is shown only when asked for.
+    /// `true` if reasoning is returned only on request.
     pub(crate) fn hides_thoughts(self) -> bool {
         self.version >= (4, 7)
     }
 
-    /// It thinks when nothing is said about it.
+    /// `true` if the model thinks by default.
     pub(crate) fn thinks_unasked(self) -> bool {
         self.version >= (5, 0)
     }
 
-    /// It cannot be told not to think.
+    /// `true` if thinking cannot be turned off.
     pub(crate) fn always_thinks(self) -> bool {
         self.always_thinks
     }
 
-    /// It knows marks for the cache on Bedrock.
+    /// `true` if the model accepts cache points on Bedrock.
     #[cfg(feature = "bedrock")]
     pub(crate) fn caches_on_bedrock(self) -> bool {
         self.version >= (3, 5)
     }
 
-    /// Temperature and nucleus sampling cannot be set.
+    /// `true` if temperature and nucleus sampling cannot be set.
     pub(crate) fn samples_its_own_way(self) -> bool {
         self.version >= (4, 7)
     }
 }
 
-/// A part of a version; dates have more digits.
+/// A part of a version number; dates have more digits.
 fn number(part: &str) -> Option<u8> {
     Some(part).filter(|part| part.len() <= 2).and_then(|part| part.parse().ok())
 }

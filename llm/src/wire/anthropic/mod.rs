@@ -1,10 +1,10 @@
 //! Anthropic's messages. Source: Anthropic's API reference and its guides to extended and adaptive thinking, prompt caching, structured
 //! outputs and streaming; `anthropic-version` 2023-06-01.
 //!
-//! What this format cannot say: log-probabilities, and sampling beside thinking other than Anthropic's own; both are refused by name. A
-//! seed is left out: the provider draws as it likes with or without one. `parallel_tool_calls: true` is its default and goes unsaid. An
-//! assistant's turn without any text or call is left out, because empty turns are refused. The last system block is marked for the
-//! cache always: all sessions of a benchmark share it.
+//! Requests that this format cannot express are refused by name: log-probabilities, and sampling beside thinking other than Anthropic's
+//! defaults. A seed is left out, because the provider samples randomly with or without one. `parallel_tool_calls: true` is the default and
+//! is left out. Assistant turns without text or call are left out, because empty turns are refused. The last system block always has a
+//! cache breakpoint, because all sessions of a benchmark share it.
 
 mod answer;
 pub(crate) mod blocks;
@@ -22,11 +22,11 @@ use super::{Completion, Format, Outgoing, ReadContext, StreamReader};
 use crate::errors::Failure;
 use crate::transport::Answer;
 
-/// The version of the API that is spoken.
+/// The API version that requests name.
 pub(crate) const VERSION: (HeaderName, HeaderValue) =
     (HeaderName::from_static("anthropic-version"), HeaderValue::from_static("2023-06-01"));
 
-/// Anthropic's way to say things.
+/// Anthropic's wire format.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Anthropic;
 

@@ -71,7 +71,7 @@ struct OutputFormat<'a> {
 /// Writes the body.
 ///
 /// # Errors
-/// When the format cannot say something that is asked for.
+/// When the format cannot express a part of the request.
 pub(super) fn body(model: &str, request: &ChatRequest, stream: bool) -> Result<Bytes, String> {
     if request.logprobs.is_some() {
         return Err("Anthropic's format has no log-probabilities".to_owned());
@@ -105,7 +105,7 @@ fn tool(tool: &Tool) -> ToolParam<'_> {
     ToolParam { name: &tool.name, description: tool.description.as_deref(), input_schema: &tool.parameters }
 }
 
-/// What is default goes unsaid, and there is nothing to say without tools.
+/// The tool choice; `None` for the default, and without tools.
 fn choice(request: &ChatRequest) -> Option<Choice<'_>> {
     let (kind, name) = match &request.tool_choice {
         ToolChoice::Auto => ("auto", None),

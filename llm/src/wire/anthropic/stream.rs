@@ -1,4 +1,4 @@
-//! A streamed answer: blocks that begin, grow and end. Source: Anthropic's guide to streaming messages.
+//! Reads a streamed answer: blocks that begin, grow and end. Source: Anthropic's guide to streaming messages.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +13,14 @@ use crate::errors::Failure;
 use crate::wire::tool_calls::RawCall;
 use crate::wire::{Completion, Part, ReadContext, ServerEvent, StreamReader, trouble};
 
-/// What has come so far.
+/// The parts received so far.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     /// The message without its content.
     message: Option<Map<String, Value>>,
-    /// By their index.
+    /// Blocks by index.
     blocks: BTreeMap<u64, Open>,
-    /// The meters of the end have come. Before, those of the beginning know the prompt alone.
+    /// The final token counts have arrived. Those at the beginning cover the prompt alone.
     is_metered: bool,
 }
 
@@ -38,7 +38,7 @@ enum Open {
         input: Value,
         json: String,
     },
-    /// `redacted_thinking`, which comes whole, or a kind that says nothing to us.
+    /// `redacted_thinking`, which is sent in one piece, or a kind without a meaning here.
     Whole(Value),
 }
 
@@ -51,7 +51,7 @@ impl StreamReader for Reader {
         })?;
         let kind = data.get("type").and_then(Value::as_str).unwrap_or(event.name).to_owned();
         if let Some(failure) = trouble::of_event(&data, kind == "error", usage::BILL, context) {
-            // What came before it was generated, and may be billed.
+            // The output before the error was generated, and may be billed.
             return Err(Failure { maybe_billed: self.message.is_some(), ..failure });
         }
         Ok(match kind.as_str() {
@@ -129,7 +129,7 @@ impl Reader {
         let (grown, delta) = match block {
             Open::Text(all) => (all, text("/delta/text")),
             Open::Thinking { thinking, signature } => match text("/delta/signature") {
-                // It is no part of the answer that anybody reads.
+                // It is no visible part of the answer.
                 Some(delta) => {
                     signature.push_str(delta);
                     return Part::Other;
@@ -144,7 +144,7 @@ impl Reader {
         if delta.is_empty() { Part::Other } else { Part::Answer }
     }
 
-    /// Meters of later events are cumulative: they replace those before, except where they say nothing.
+    /// Later counts are cumulative: they replace earlier ones, except where they are absent.
     fn message_delta(&mut self, mut data: Value) {
         let Some(message) = &mut self.message else { return };
         if let Some(Value::Object(delta)) = data.get_mut("delta").map(Value::take) {
@@ -178,7 +178,7 @@ impl Open {
             Self::ToolUse { id, name, input, json } if json.is_empty() => {
                 Piece::read(json!({"type": "tool_use", "id": id, "name": name, "input": input}))
             }
-            // Cut off by the limit of tokens, it is no JSON; the harness sees what the model wrote.
+            // Arguments cut off by the token limit are no JSON; the harness gets what the model wrote.
             Self::ToolUse { id, name, json, .. } => Some(Piece::ToolUse(RawCall { id, name, arguments: json })),
             Self::Whole(block) => Piece::read(block),
         }

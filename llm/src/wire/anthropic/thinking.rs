@@ -1,4 +1,4 @@
-//! How much to think, as Anthropic's format says it.
+//! Thinking parameters of Anthropic's format.
 
 use regatta_proto::{Sampling, Thinking};
 use serde::Serialize;
@@ -6,13 +6,13 @@ use serde::Serialize;
 use super::generation::Generation;
 use crate::money::OUTPUT_TOKENS_MAX;
 
-/// The least budget that the API takes, in tokens.
+/// The smallest budget that the API accepts, in tokens.
 const BUDGET_MIN: u32 = 1_024;
-/// Most tokens of an answer when nobody said how many; the format wants a number.
+/// Limit of an answer's tokens if the request has none; the format requires a number.
 const ANSWER_TOKENS: u32 = 4_096;
 
-/// Tokens to think with for low, medium and high. Anthropic names no figures; these are those that Google documents for the same three
-/// words, and the lowest is the least that Anthropic takes.
+/// Thinking budgets in tokens for low, medium and high. Anthropic documents no figures; these are Google's for the same three words, and
+/// the lowest equals Anthropic's minimum.
 pub(crate) const fn budget(thinking: Thinking) -> u32 {
     match thinking {
         Thinking::Off => 0,
@@ -37,12 +37,12 @@ pub(crate) enum Mode {
     Disabled,
 }
 
-/// What is said about thinking, and what follows from it.
+/// The thinking parameter, and the limits that follow from it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Plan {
     pub(crate) mode: Option<Mode>,
     pub(crate) effort: Option<&'static str>,
-    /// Thinking counts as a part of it.
+    /// Limit of all tokens, including thinking.
     pub(crate) max_tokens: u32,
     pub(crate) temperature: Option<f64>,
     pub(crate) top_p: Option<f64>,
@@ -50,7 +50,7 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// # Errors
-    /// When what is asked for cannot be had together, or not from this model.
+    /// When the parameters contradict each other, or the model does not support them.
     pub(crate) fn new(model: &str, thinking: Option<Thinking>, sampling: &Sampling) -> Result<Self, String> {
         let generation = Generation::of(model);
         let (mode, effort, max_tokens) = match thinking {
@@ -80,7 +80,7 @@ impl Plan {
     }
 }
 
-/// Older models think only when asked. Some newer ones cannot stop: they think as little as they can be told.
+/// Thinking turned off. Older models think only on request; newer ones that always think get the lowest effort.
 fn off(generation: Generation) -> (Option<Mode>, Option<&'static str>) {
     if generation.always_thinks() {
         (Some(adaptive(generation)), Some("low"))
@@ -104,8 +104,8 @@ const fn effort(thinking: Thinking) -> Option<&'static str> {
     }
 }
 
-/// The budget and the limit of all tokens. A budget in words shrinks to three quarters of the limit; one in numbers must fit. Without a
-/// limit, words stay below what money is reserved for.
+/// The thinking budget and the limit of all tokens. A budget in words shrinks to three quarters of the limit; one in numbers must fit.
+/// Without a limit, the budget stays below the reserved worst case.
 fn within(asked: Thinking, limit: Option<u32>) -> Result<(u32, u32), String> {
     let wanted = budget(asked);
     let room = wanted.saturating_add(ANSWER_TOKENS);
@@ -127,7 +127,7 @@ fn within(asked: Thinking, limit: Option<u32>) -> Result<(u32, u32), String> {
     Ok((budget, limit))
 }
 
-/// Temperature and nucleus sampling, as far as they may be said. One is the API's default for both, so it can always be left out.
+/// Temperature and nucleus sampling, if the model accepts them. One is the API's default for both, so it can always be left out.
 fn sample(sampling: &Sampling, thinks: bool, generation: Generation) -> Result<(Option<f64>, Option<f64>), String> {
     let Sampling { temperature, top_p, .. } = *sampling;
     if thinks {

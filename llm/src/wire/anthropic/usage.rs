@@ -1,4 +1,4 @@
-//! Token meters of an answer. Anthropic's `input_tokens` leaves out what was read from the cache or written to it; the sum of the three
+//! Token counts of an answer. Anthropic's `input_tokens` does not include tokens read from the cache or written to it; the sum of the three
 //! is the prompt.
 
 use regatta_proto::Usage;
@@ -7,14 +7,14 @@ use serde_json::Value;
 use crate::wire::openai::usage::tokens;
 use crate::wire::trouble::Bill;
 
-/// Reads a `usage` object. The second value says whether the meters that cost money were there.
+/// Reads a `usage` object. The second value is `true` if all counts that cost money are present.
 pub(super) fn read(usage: &Value) -> (Usage, bool) {
     let meter = |path: &str| usage.pointer(path).and_then(tokens);
     let (plain, output) = (meter("/input_tokens"), meter("/output_tokens"));
     let cached_input = meter("/cache_read_input_tokens").unwrap_or(0);
     let hour = meter("/cache_creation/ephemeral_1h_input_tokens").unwrap_or(0);
     let minutes = meter("/cache_creation/ephemeral_5m_input_tokens").unwrap_or(0);
-    // The sum is what is billed; the parts only say at which price.
+    // The sum is billed; the parts only determine the price.
     let written = meter("/cache_creation_input_tokens").unwrap_or(minutes + hour);
     let cache_write_1h = hour.min(written);
     let read = Usage {
@@ -28,20 +28,20 @@ pub(super) fn read(usage: &Value) -> (Usage, bool) {
     (read, plain.is_some() && output.is_some())
 }
 
-/// Bill in a body or event.
+/// Usage and tier of a body or event.
 pub(super) const BILL: Bill = Bill { usage: |body| billed(metered(body)?), tier: |body| tier(metered(body)?) };
 
 fn metered(body: &Value) -> Option<&Value> {
     body.get("usage").or_else(|| body.pointer("/message/usage"))
 }
 
-/// Tokens in the `usage` object of an answer that cannot be used; `None` where a meter that costs money is missing.
+/// Tokens in the `usage` object of an unusable answer; `None` if a count that costs money is missing.
 pub(super) fn billed(usage: &Value) -> Option<Usage> {
     let (usage, is_known) = read(usage);
     (is_known && usage.input > 0).then_some(usage)
 }
 
-/// The way of being served that has a price of its own, of the two that a `usage` object tells: the speed, unless that is everybody's.
+/// The variant with a price of its own, of the two in a `usage` object: the speed, unless it is the standard one, or the tier.
 pub(super) fn tier(usage: &Value) -> Option<&str> {
     let text = |name: &str| usage.get(name).and_then(Value::as_str);
     text("speed").filter(|speed| *speed != "standard").or_else(|| text("service_tier"))

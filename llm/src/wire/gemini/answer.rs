@@ -1,4 +1,4 @@
-//! A whole answer, or the parts of one as they come: each chunk of a stream has the shape of a whole answer.
+//! Reads a whole answer, or the chunks of a stream, each of which has the format of a whole answer.
 
 use regatta_proto::{Finish, Reply, TokenLogprob, Usage};
 use reqwest::header::HeaderMap;
@@ -16,7 +16,7 @@ use crate::withheld::{Withheld, finish_of};
 /// Reads an answer of any status.
 ///
 /// # Errors
-/// Whatever keeps it from being used, classified.
+/// A classified failure, if the answer is not usable.
 pub(super) fn read(answer: &Answer, context: &ReadContext<'_>) -> Result<Completion, Failure> {
     if !(200..300).contains(&answer.status) {
         return Err(trouble::of_status(answer, context));
@@ -35,11 +35,11 @@ pub(super) fn read(answer: &Answer, context: &ReadContext<'_>) -> Result<Complet
     Ok(gathered.completion(&answer.headers, context))
 }
 
-/// What has come of an answer.
+/// The parts received so far.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
     has_candidate: bool,
-    /// Why the prompt was refused.
+    /// Reason why the prompt was refused.
     block_reason: Option<String>,
     text: Option<String>,
     thought: String,
@@ -53,7 +53,7 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    /// Takes a whole answer or a chunk of one. Says whether it held a part of the answer itself.
+    /// Adds a whole answer, or a chunk of one. Returns `true` if it has a part of the answer itself.
     pub(super) fn take(&mut self, mut body: Value) -> bool {
         let text = |body: &Value, name: &str| body.get(name).and_then(Value::as_str).map(str::to_owned);
         self.model = text(&body, "modelVersion").or_else(|| self.model.take());
@@ -61,7 +61,7 @@ impl Gathered {
         let reason = body.pointer("/promptFeedback/blockReason").filter(|reason| !reason.is_null());
         let reason = reason.map(|reason| reason.as_str().map_or_else(|| reason.to_string(), str::to_owned));
         self.block_reason = reason.or_else(|| self.block_reason.take());
-        // Meters are cumulative: later ones replace those before.
+        // Counts are cumulative, so later ones replace earlier ones.
         if let Some(Value::Object(meters)) = body.get_mut("usageMetadata").map(Value::take) {
             self.usage.extend(meters);
         }
@@ -97,7 +97,7 @@ impl Gathered {
             self.calls.push(RawCall { id, name, arguments });
             return true;
         }
-        // At a thought, too, it stands for what was thought before the text.
+        // At a thought, it also stands for the reasoning before the text.
         self.signatures.text = signature.or_else(|| self.signatures.text.take());
         let Some(text) = part.get("text").and_then(Value::as_str) else {
             return false;
@@ -110,12 +110,12 @@ impl Gathered {
         !text.is_empty()
     }
 
-    /// Whether the answer has come to its end.
+    /// `true` if the answer is complete.
     pub(super) fn is_complete(&self) -> bool {
         self.finish.is_some() || self.block_reason.is_some()
     }
 
-    /// What was billed, once all of it is told: meters before the end count what had come by then.
+    /// The tokens billed, once the answer is complete; earlier counts are partial.
     pub(super) fn billed(&self) -> Option<Usage> {
         if !self.is_complete() {
             return None;
@@ -123,7 +123,7 @@ impl Gathered {
         usage::billed(&Value::Object(self.usage.clone()))
     }
 
-    /// The service tier, as far as told.
+    /// The service tier, if reported.
     pub(super) fn tier(&self) -> Option<&str> {
         self.usage.get("serviceTier").and_then(Value::as_str)
     }
@@ -161,17 +161,17 @@ impl Gathered {
     }
 }
 
-/// The finish that a `finishReason` means, unless the answer was withheld.
+/// The finish for a `finishReason`, unless the answer was withheld.
 fn finish(reason: Option<&str>) -> Finish {
     match reason {
         Some("STOP") => Finish::Stop,
         Some("MAX_TOKENS") => Finish::Length,
-        // A call that is none (`MALFORMED_FUNCTION_CALL`), and whatever comes to be.
+        // Invalid calls (`MALFORMED_FUNCTION_CALL`), and any reason that is added.
         _ => Finish::Other,
     }
 }
 
-/// A `logprobsResult`: what was chosen, and what else there was, in two lists.
+/// Reads a `logprobsResult`, which has chosen tokens and candidates in two lists.
 fn logprobs(result: &Value) -> Vec<TokenLogprob> {
     let list = |value: &Value, name: &str| value.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
     let candidate = |value: &Value| {

@@ -1,4 +1,4 @@
-//! Messages as Gemini's format says them.
+//! Messages in Gemini's format.
 
 use regatta_proto::{ChatMessage, ChatRequest, ChatRole};
 use serde::Serialize;
@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::signatures::Signatures;
 use crate::wire::arguments::Arguments;
 
-/// A turn, or the instructions.
+/// A turn, or the system instruction.
 #[derive(Debug, Serialize)]
 pub(super) struct Content<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,7 +47,7 @@ struct FunctionResponse<'a> {
     response: Response<'a>,
 }
 
-/// The field that the reference names for what a function gave, whatever it is.
+/// A function's result, in the field that the reference names for any value.
 #[derive(Debug, Serialize)]
 struct Response<'a> {
     output: &'a str,
@@ -56,14 +56,14 @@ struct Response<'a> {
 /// A conversation.
 #[derive(Debug)]
 pub(super) struct Conversation<'a> {
-    /// Instructions that come before everything else.
+    /// System messages at the beginning of the conversation.
     pub(super) system: Option<Content<'a>>,
     pub(super) contents: Vec<Content<'a>>,
 }
 
 impl<'a> Conversation<'a> {
     /// # Errors
-    /// When instructions come later, or the result of a tool belongs to no call.
+    /// When a system message comes later, or a tool's result has no call.
     pub(super) fn new(request: &'a ChatRequest) -> Result<Self, String> {
         let count = request.messages.iter().take_while(|message| message.role == ChatRole::System).count();
         let (system, rest) = request.messages.split_at(count);
@@ -81,7 +81,7 @@ impl<'a> Conversation<'a> {
                 ChatRole::Tool => ("user", vec![result(message, &rest[..index])?]),
             };
             match contents.last_mut() {
-                // Results of calls made at once are given at once.
+                // Results of parallel calls share a turn.
                 Some(last) if message.role == ChatRole::Tool && last.holds_results() => last.parts.extend(parts),
                 _ if parts.is_empty() => {}
                 _ => contents.push(Content { role: Some(role), parts }),
@@ -115,7 +115,7 @@ fn answered(message: &ChatMessage) -> Vec<Part<'_>> {
     parts
 }
 
-/// The format names the function again; the newest call of that id before it is meant.
+/// A tool's result. The format repeats the function's name, which is that of the newest earlier call with this id.
 fn result<'a>(message: &'a ChatMessage, before: &'a [ChatMessage]) -> Result<Part<'a>, String> {
     let id = message.tool_call_id.as_deref().ok_or("the result of a tool does not name its call")?;
     let call = before.iter().rev().flat_map(|message| &message.tool_calls).find(|call| *call.id == *id);
@@ -125,7 +125,7 @@ fn result<'a>(message: &'a ChatMessage, before: &'a [ChatMessage]) -> Result<Par
     Ok(Part { said, thought_signature: None })
 }
 
-/// An id that Gemini gave; most of its models give none, and `call_N` was made up.
+/// An id that Gemini gave; most of its models give none, and Regatta then uses `call_N`.
 fn given(id: &str) -> Option<&str> {
     let is_made_up = id.strip_prefix("call_").is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()));
     (!is_made_up).then_some(id)

@@ -1,9 +1,9 @@
 //! Google Gemini's `generateContent`. Source: the Gemini API's reference and its guides to thinking, thought signatures, function calling
 //! and structured output.
 //!
-//! What this format cannot say: instructions in the middle of a conversation, and that tools are to be called one at a time; both are
-//! refused by name. Left out as harmless: marks for the cache (it caches unasked), and turns of the assistant that hold nothing. Seeds
-//! have 31 bits: of a longer one the lowest are sent, which are as good.
+//! Requests that this format cannot express are refused by name: system messages within a conversation, and calling tools one at a time.
+//! Left out as harmless are cache marks (Gemini caches by itself) and empty assistant turns. Seeds have 31 bits; of a longer one, the
+//! lowest are sent.
 
 mod answer;
 mod contents;
@@ -21,7 +21,7 @@ use super::{Completion, Format, Outgoing, ReadContext, StreamReader};
 use crate::errors::Failure;
 use crate::transport::Answer;
 
-/// Gemini's way to say things.
+/// Gemini's wire format.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Gemini;
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::contents::{Content, Conversation};
 use super::thinking::ThinkingConfig;
 
-/// Seeds are signed numbers of 32 bits.
+/// The bits of a seed, which is a signed number of 32 bits and must not be negative.
 const SEED_BITS: u64 = 0x7fff_ffff;
 
 #[derive(Serialize)]
@@ -111,7 +111,7 @@ impl<'a> GenerationConfig<'a> {
     }
 }
 
-/// The path of a request. A model is named alone, or with what it is, as `tunedModels/m`.
+/// The path of a request. A model name may include its collection, as in `tunedModels/m`.
 pub(super) fn path(model: &str, stream: bool) -> String {
     let mut path = String::from(if model.contains('/') { "/" } else { "/models/" });
     for byte in model.bytes() {
@@ -128,7 +128,7 @@ pub(super) fn path(model: &str, stream: bool) -> String {
 /// Writes the body.
 ///
 /// # Errors
-/// When the format cannot say something that is asked for.
+/// When the format cannot express a part of the request.
 pub(super) fn body(model: &str, request: &ChatRequest) -> Result<Bytes, String> {
     if request.parallel_tool_calls == Some(false) && !request.tools.is_empty() {
         return Err("Gemini's format cannot ask for one call of a tool at a time".to_owned());
@@ -153,7 +153,7 @@ fn function(tool: &Tool) -> Function<'_> {
     Function { name: &tool.name, description: tool.description.as_deref(), parameters_json_schema: &tool.parameters }
 }
 
-/// What is default goes unsaid.
+/// The tool configuration; `None` for the default.
 fn choice(choice: &ToolChoice) -> Option<ToolConfig<'_>> {
     let (mode, allowed_function_names) = match choice {
         ToolChoice::Auto => return None,

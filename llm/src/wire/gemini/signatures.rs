@@ -1,6 +1,6 @@
-//! Signatures of thoughts: Gemini puts them at parts of its answer, and refuses a conversation whose calls come back without theirs.
+//! Signatures of reasoning: Gemini attaches them to parts of its answer, and refuses a conversation whose calls come back without them.
 //!
-//! `Reasoning::opaque` holds them as a JSON object: `{"text": "…", "calls": {"0": "…"}}`, that of the text and those of the calls by their
+//! `Reasoning::opaque` stores them as a JSON object, `{"text": "…", "calls": {"0": "…"}}`, with that of the text and those of the calls by
 //! position.
 
 use std::collections::BTreeMap;
@@ -19,13 +19,13 @@ pub(super) struct Signatures {
 }
 
 impl Signatures {
-    /// Those of a message; none when another format wrote what is there.
+    /// The signatures of a message; empty if another format wrote `opaque`.
     pub(super) fn of(reasoning: Option<&Reasoning>) -> Self {
         let opaque = reasoning.and_then(|reasoning| reasoning.opaque.as_deref());
         opaque.and_then(|opaque| serde_json::from_str(opaque).ok()).unwrap_or_default()
     }
 
-    /// With what was shown of the thoughts; `None` when there is neither.
+    /// The reasoning with these signatures and the `shown` text; `None` if both are empty.
     pub(super) fn with(self, shown: String) -> Option<Reasoning> {
         let is_empty = self == Self::default();
         if is_empty && shown.is_empty() {

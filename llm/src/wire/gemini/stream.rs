@@ -1,4 +1,4 @@
-//! A streamed answer. Nothing marks its end but the end of the connection; the last chunks tell why it stopped, and the meters.
+//! Reads a streamed answer. Only the end of the connection marks its end; the last chunks have the stop reason and the token counts.
 
 use regatta_proto::{ErrorClass, Usage};
 use reqwest::header::HeaderMap;
@@ -9,7 +9,7 @@ use super::trouble::of_event;
 use crate::errors::Failure;
 use crate::wire::{Completion, Part, ReadContext, ServerEvent, StreamReader, trouble};
 
-/// What has come so far.
+/// The parts received so far.
 #[derive(Debug, Default)]
 pub(super) struct Reader(Gathered);
 

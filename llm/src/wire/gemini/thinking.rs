@@ -1,9 +1,9 @@
-//! How much to think, as Gemini's format says it: models up to 2.5 take a budget, later ones a level.
+//! Thinking parameters of Gemini's format: models up to 2.5 take a budget, later ones a level.
 
 use regatta_proto::Thinking;
 use serde::Serialize;
 
-/// Least budget of those models of 2.5 that always think, in tokens.
+/// Smallest budget of the 2.5 models that always think, in tokens.
 const PRO_BUDGET_MIN: u32 = 128;
 
 /// The field `thinkingConfig`.
@@ -19,18 +19,18 @@ pub(super) struct ThinkingConfig {
 }
 
 impl ThinkingConfig {
-    /// What to say to `model`; `None` when there is nothing to say. Models that cannot stop thinking think as little as they can be told.
+    /// The thinking parameters for `model`; `None` if there are none to send. Models that always think get the lowest level.
     pub(super) fn new(model: &str, thinking: Option<Thinking>) -> Option<Self> {
         let generation = Generation::of(model);
         if thinking? == Thinking::Off {
             return generation.off(model);
         }
-        // The budgets in words are those that Google documents for them, in its layer that speaks OpenAI's format.
+        // The budgets for words are those that Google documents for its OpenAI-compatible API.
         let (word, tokens) = match thinking? {
             Thinking::Off | Thinking::Low => ("low", 1_024),
             Thinking::Medium => ("medium", 8_192),
             Thinking::High => ("high", 24_576),
-            // Later models take a budget too, for old callers' sake.
+            // Later models still accept a budget.
             Thinking::Tokens(tokens) => {
                 return Some(Self { thinking_budget: Some(tokens), include_thoughts: tokens > 0, ..Self::default() });
             }
@@ -41,17 +41,17 @@ impl ThinkingConfig {
     }
 }
 
-/// What a model is told about thinking.
+/// The kind of thinking parameter that a model takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Generation {
-    /// Nothing: it does not think.
+    /// None, because the model does not think.
     Unthinking,
     Budget,
     Level,
 }
 
 impl Generation {
-    /// By the number in the name; `gemini-flash-latest` and its like are the newest there are.
+    /// Determined by the number in the name; `gemini-flash-latest` and similar names count as the newest.
     fn of(model: &str) -> Self {
         let Some(name) = model.find("gemini-").and_then(|start| model.get(start + "gemini-".len()..)) else {
             return Self::Unthinking;

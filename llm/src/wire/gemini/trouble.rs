@@ -1,4 +1,4 @@
-//! Errors say in their details how long to wait.
+//! Errors with the time to wait in their details.
 
 use std::time::Duration;
 
@@ -9,17 +9,17 @@ use crate::errors::Failure;
 use crate::transport::Answer;
 use crate::wire::{ReadContext, trouble};
 
-/// Explains an answer with an error status.
+/// The failure of an answer with an error status.
 pub(super) fn of_status(answer: &Answer, context: &ReadContext<'_>) -> Failure {
     waiting(trouble::of_status(answer, BILL, context), || serde_json::from_slice(&answer.body).ok())
 }
 
-/// Explains a 200 that holds no usable answer.
+/// The failure of a 200 without a usable answer.
 pub(super) fn of_success(answer: &Answer, problem: &str, context: &ReadContext<'_>) -> Failure {
     waiting(trouble::of_success(answer, problem, BILL, context), || serde_json::from_slice(&answer.body).ok())
 }
 
-/// Explains an event of a stream that is an error.
+/// The failure in an event of a stream; `None` if the event is no error.
 pub(super) fn of_event(event: &Value, context: &ReadContext<'_>) -> Option<Failure> {
     let failure = trouble::of_event(event, false, BILL, context)?;
     Some(waiting(failure, || Some(event.clone())))
@@ -30,7 +30,7 @@ fn waiting(failure: Failure, body: impl FnOnce() -> Option<Value>) -> Failure {
     Failure { retry_after, ..failure }
 }
 
-/// `google.rpc.RetryInfo`, as `"34.07s"`. Errors of streams come in a list.
+/// The delay in `google.rpc.RetryInfo`, as in `"34.07s"`. Errors of streams come in a list.
 fn retry_delay(body: &Value) -> Option<Duration> {
     let body = body.get(0).unwrap_or(body);
     let details = body.pointer("/error/details")?.as_array()?;

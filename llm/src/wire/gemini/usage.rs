@@ -1,5 +1,5 @@
-//! Token meters of an answer. `promptTokenCount` holds what was read from the cache; thoughts and the prompts of the provider's own tools
-//! are counted beside prompt and candidates. Meters of zero are left out.
+//! Token counts of an answer. `promptTokenCount` includes tokens read from the cache; reasoning, and the prompts of the provider's own
+//! tools, are counted separately. Counts of zero are left out.
 
 use regatta_proto::Usage;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::wire::openai::usage::tokens;
 use crate::wire::trouble::Bill;
 
-/// Reads a `usageMetadata` object. The second value says whether the meters that cost money were there.
+/// Reads a `usageMetadata` object. The second value is `true` if all counts that cost money are present.
 pub(super) fn read(usage: &Value) -> (Usage, bool) {
     let meter = |name: &str| usage.get(name).and_then(tokens);
     let prompt = meter("promptTokenCount");
@@ -23,17 +23,17 @@ pub(super) fn read(usage: &Value) -> (Usage, bool) {
     (read, prompt.is_some())
 }
 
-/// Bill in a body or event.
+/// Usage and tier of a body or event.
 pub(super) const BILL: Bill =
     Bill { usage: |body| billed(body.get("usageMetadata")?), tier: |body| tier(body.get("usageMetadata")?) };
 
-/// Tokens in the `usageMetadata` object of an answer that cannot be used; `None` where no prompt was counted.
+/// Tokens in the `usageMetadata` object of an unusable answer; `None` if the prompt was not counted.
 pub(super) fn billed(usage: &Value) -> Option<Usage> {
     let (usage, is_known) = read(usage);
     (is_known && usage.input > 0).then_some(usage)
 }
 
-/// The service tier, in capitals; prices name it in any case.
+/// The service tier, in capitals; prices ignore the case.
 pub(super) fn tier(usage: &Value) -> Option<&str> {
     usage.get("serviceTier").and_then(Value::as_str)
 }

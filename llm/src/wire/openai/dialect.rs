@@ -1,21 +1,21 @@
-//! Words that servers of the same format use differently.
+//! Fields that servers of the same format use differently.
 
 use regatta_proto::Thinking;
 use serde_json::{Value, json};
 
-/// Whose words.
+/// The dialect of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
-    /// OpenAI's.
+    /// OpenAI's fields.
     Plain,
     OpenRouter,
     DeepSeek,
-    /// OpenAI's at servers that refuse what they do not know: Groq, Cerebras.
+    /// OpenAI's fields at servers that refuse unknown fields: Groq, Cerebras.
     Strict,
 }
 
 impl Dialect {
-    /// The dialect spoken at an address.
+    /// The dialect of the server at an address.
     pub(crate) fn of(base: &str) -> Self {
         let host = reqwest::Url::parse(base).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default();
         let is_of = |domain: &str| host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
@@ -30,8 +30,8 @@ impl Dialect {
         }
     }
 
-    /// What thoughts are called in messages that are given back. Most servers ignore a name that they do not know, and are told by both,
-    /// since vLLM has changed from the one to the other.
+    /// Field names of reasoning in messages that are sent back. Most servers ignore unknown fields and get both, because vLLM has changed
+    /// from one to the other.
     pub(crate) const fn thoughts(self) -> &'static [&'static str] {
         match self {
             Self::Plain => &["reasoning_content", "reasoning"],
@@ -40,10 +40,10 @@ impl Dialect {
         }
     }
 
-    /// The fields of the body that say how much to think.
+    /// The thinking parameters of a request.
     ///
     /// # Errors
-    /// With a sentence when there is no word for it.
+    /// A sentence, when the dialect has no parameter for it.
     pub(crate) fn thinking(self, model: &str, thinking: Thinking) -> Result<Vec<(&'static str, Value)>, String> {
         match self {
             Self::Plain | Self::Strict => {
@@ -62,8 +62,8 @@ impl Dialect {
     }
 }
 
-/// Families that cannot be told not to think, with the least they can be told. The longest name that fits counts. A model of no family
-/// here is told `none`, and refuses it where it does not know the word.
+/// Model families that always think, with their lowest effort. The longest matching name counts. Other models get `none`, and refuse it if
+/// they do not support it.
 const LEAST: [(&str, Option<&str>); 9] = [
     ("gpt-5", Some("minimal")),
     ("gpt-5-codex", Some("low")),
@@ -71,16 +71,16 @@ const LEAST: [(&str, Option<&str>); 9] = [
     ("o1", Some("low")),
     ("o3", Some("low")),
     ("o4", Some("low")),
-    // They never think, and refuse the field.
+    // These never think, and refuse the field.
     ("gpt-5-chat", None),
     ("gpt-4", None),
     ("gpt-3.5", None),
 ];
 
-/// The word for `reasoning_effort`, if one is needed.
+/// The value of `reasoning_effort`, if one is needed.
 ///
 /// # Errors
-/// With a sentence when there is none.
+/// A sentence, when the model has no such effort.
 pub(crate) fn effort(model: &str, thinking: Thinking) -> Result<Option<&'static str>, String> {
     if thinking != Thinking::Off {
         return level(thinking).map(Some);

@@ -19,7 +19,7 @@ use super::usage;
 pub(crate) struct Embedded {
     pub(crate) vectors: Vec<Embedding<f32>>,
     pub(crate) usage: Usage,
-    /// Whether the tokens of the input were told; there is no other meter.
+    /// `true` if the tokens of the input, which is the only count, were reported.
     pub(crate) usage_is_known: bool,
     pub(crate) served: Served,
 }
@@ -27,7 +27,7 @@ pub(crate) struct Embedded {
 /// Writes the request for `texts`.
 ///
 /// # Errors
-/// Never, in fact: texts are always JSON.
+/// Never, because a text can always be written as JSON.
 pub(crate) fn body(model: &str, texts: &[&str]) -> Result<Bytes, serde_json::Error> {
     #[derive(Serialize)]
     struct Body<'a> {
@@ -55,8 +55,8 @@ struct Row {
 /// Reads the vectors of `count` texts.
 ///
 /// # Errors
-/// Whatever keeps them from being used, classified: a vector that is missing, given twice, without a direction or of another length
-/// than its neighbours is a bad response.
+/// A classified failure, if the vectors are not usable: a vector that is missing, given twice, zero, or of another length than the others
+/// is a bad response.
 pub(crate) fn read(answer: &Answer, count: usize, context: &ReadContext<'_>) -> Result<Embedded, Failure> {
     if !(200..300).contains(&answer.status) {
         return Err(trouble::of_status(answer, usage::BILL, context));

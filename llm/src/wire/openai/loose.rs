@@ -1,4 +1,4 @@
-//! Fields that servers fill loosely: read with borrowed text, and never a reason to refuse an answer that can be scored.
+//! Deserialises fields that servers fill inconsistently, with borrowed text, so that they never make a scorable answer unusable.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{self, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// A text, or anything else, which then is as good as absent: a field nobody scores must not spoil an answer.
+/// A text; any other value counts as absent, because a field that is not scored must not spoil an answer.
 #[derive(Default)]
 pub(crate) struct Text<'a>(pub(crate) Option<Cow<'a, str>>);
 
@@ -23,7 +23,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     }
 }
 
-/// `content`: a text, null, or parts whose texts are joined.
+/// Deserialises `content`: a text, null, or parts whose texts are joined.
 pub(crate) fn content<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Cow<'a, str>>, D::Error> {
     match deserializer.deserialize_any(Loose)? {
         Found::Other => Err(de::Error::custom("`content` is neither text, null nor a list of parts")),
@@ -49,7 +49,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// One part of a content list; parts that are not text (an image, say) count as empty.
+/// One part of a content list; parts other than text, such as images, count as empty.
 struct Part<'a>(Cow<'a, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Part<'a> {

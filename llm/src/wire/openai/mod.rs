@@ -1,7 +1,7 @@
-//! OpenAI's chat completions and embeddings, and everything compatible: vLLM, SGLang, LiteLLM, OpenRouter, Together, DeepSeek, Azure.
+//! OpenAI's chat completions and embeddings, and every compatible server: vLLM, SGLang, LiteLLM, OpenRouter, Together, DeepSeek, Azure.
 //!
-//! Facts from the providers' API references. What differs between them is data: the address and key in `open`, words of requests in
-//! `dialect`, places of figures in `usage`.
+//! Facts from the providers' API references. Differences between servers are data: address and key in `open`, fields of requests in
+//! `dialect`, fields of usage in `usage`.
 
 pub(crate) mod dialect;
 pub(crate) mod embeddings;
@@ -22,33 +22,33 @@ use crate::wire::{Completion, Format, Outgoing, ReadContext, StreamReader};
 
 use dialect::Dialect;
 
-/// The newest version of Azure's deployments that is no preview.
+/// The newest stable version of Azure's deployment API.
 const AZURE_API_VERSION: &str = "2024-10-21";
 
-/// The format, as one address speaks it.
+/// The wire format for one address.
 #[derive(Debug, Clone)]
 pub(crate) struct OpenAi {
     place: Place,
     dialect: Dialect,
 }
 
-/// Where the model's name goes.
+/// Position of the model's name in a request.
 #[derive(Debug, Clone)]
 enum Place {
     /// Into the body alone.
     Body,
-    /// Into the path, with a query: Azure's deployments.
+    /// Into the path, with the version as a query, for Azure's deployments.
     Path { api_version: String },
 }
 
 impl OpenAi {
-    /// The format at the address `base`.
+    /// The format for the address `base`.
     pub(crate) fn new(base: &str) -> Self {
         Self { place: Place::Body, dialect: Dialect::of(base) }
     }
 
-    /// The format as Azure speaks it at the address `base`: by deployments, in the version of `spec`; or, where the address ends in
-    /// `/openai/v1`, like everybody else.
+    /// The format of Azure at the address `base`: deployments, with the version of `spec`; or plain OpenAI, if the address ends in
+    /// `/openai/v1`.
     pub(crate) fn azure(base: &str, spec: &EndpointSpec) -> Self {
         if base.ends_with("/openai/v1") {
             return Self { place: Place::Body, dialect: Dialect::Plain };
@@ -57,10 +57,10 @@ impl OpenAi {
         Self { place: Place::Path { api_version }, dialect: Dialect::Plain }
     }
 
-    /// The request for the vectors of `texts`.
+    /// The embeddings request for `texts`.
     ///
     /// # Errors
-    /// Never, in fact: texts are always JSON.
+    /// Never, because a text can always be written as JSON.
     pub(crate) fn embeddings(&self, model: &str, texts: &[&str]) -> Result<Outgoing, String> {
         let body = embeddings::body(model, texts).map_err(|error| unwritable(&error))?;
         Ok(self.outgoing(model, "embeddings", body))
@@ -92,12 +92,12 @@ impl Format for OpenAi {
     }
 }
 
-/// A request that JSON cannot hold.
+/// The message for a request that cannot be written as JSON.
 pub(crate) fn unwritable(error: &serde_json::Error) -> String {
     format!("the request cannot be written as JSON: {error}")
 }
 
-/// A segment of a path, or a value in a query: everything but letters, digits, `-`, `.`, `_` and `~` is encoded.
+/// Percent-encodes a segment of a path or a value of a query: everything but letters, digits, `-`, `.`, `_` and `~`.
 fn segment(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {

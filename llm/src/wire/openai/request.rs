@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::dialect::Dialect;
 use super::unwritable;
 
-/// Families that refuse `max_tokens` and want `max_completion_tokens`, which older and other servers do not know.
+/// Model families that refuse `max_tokens` and require `max_completion_tokens`, which older models and other servers do not know.
 const COMPLETION_TOKEN_FAMILIES: [&str; 4] = ["gpt-5", "o1", "o3", "o4"];
 
 #[derive(Serialize)]
@@ -48,7 +48,7 @@ struct Body<'a> {
     stream_options: Option<StreamOptions>,
 }
 
-/// Fields that one dialect has and others do not.
+/// Fields of a single dialect.
 struct Fields(Vec<(&'static str, Value)>);
 
 impl Serialize for Fields {
@@ -84,12 +84,12 @@ struct Function<'a> {
 /// Writes the body.
 ///
 /// # Errors
-/// With a sentence when a number is not finite, or the format has no words for something that would change the answer.
+/// A sentence, when a number is not finite, or the format cannot express a part of the request that would change the answer.
 pub(crate) fn body(model: &str, request: &ChatRequest, stream: bool, dialect: Dialect) -> Result<Bytes, String> {
     let sampling = &request.sampling;
     let (max_tokens, max_completion_tokens) =
         if wants_completion_tokens(model) { (None, sampling.max_tokens) } else { (sampling.max_tokens, None) };
-    // Behind this format, Claude alone caches only what is marked; others refuse the mark or need none.
+    // Among the models behind this format, only Claude needs cache breakpoints; others refuse them or cache by themselves.
     let marks_cache = model.contains("claude");
     let messages =
         request.messages.iter().map(|message| Message::of(message, marks_cache, dialect)).collect::<Result<_, _>>()?;
@@ -121,7 +121,7 @@ pub(crate) fn body(model: &str, request: &ChatRequest, stream: bool, dialect: Di
     Ok(bytes.into())
 }
 
-/// JSON would silently say `null`.
+/// Refuses a number that is not finite, which JSON would silently write as `null`.
 pub(crate) fn finite(name: &str, number: Option<f64>) -> Result<Option<f64>, String> {
     match number {
         Some(number) if !number.is_finite() => Err(format!("{name} is {number}, which is no number that can be sent")),
@@ -129,7 +129,7 @@ pub(crate) fn finite(name: &str, number: Option<f64>) -> Result<Option<f64>, Str
     }
 }
 
-/// A request that demands a call without a tool.
+/// Refuses a request that requires a call but has no tool.
 pub(crate) fn must_call_something(request: &ChatRequest) -> Result<(), String> {
     let must = matches!(request.tool_choice, ToolChoice::Required | ToolChoice::Named(_));
     if must && request.tools.is_empty() {
@@ -185,7 +185,7 @@ impl Serialize for Message<'_> {
         if !message.tool_calls.is_empty() {
             let calls: Vec<Call<'_>> = message.tool_calls.iter().map(Call::of).collect();
             map.serialize_entry("tool_calls", &calls)?;
-            // Thoughts before a call are wanted back (DeepSeek refuses the conversation without them); other thoughts are not.
+            // Reasoning before a call must be sent back (DeepSeek refuses the conversation without it), but no other reasoning.
             if let Some(reasoning) = &message.reasoning {
                 match reasoning.opaque.as_deref().and_then(|opaque| serde_json::from_str::<Vec<Value>>(opaque).ok()) {
                     Some(details) => map.serialize_entry("reasoning_details", &details)?,

@@ -1,4 +1,4 @@
-//! A whole chat answer, read with borrowed fields.
+//! Reads a whole chat answer, with borrowed fields.
 
 use std::borrow::Cow;
 
@@ -52,10 +52,10 @@ struct Message<'a> {
     content: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     refusal: Text<'a>,
-    /// DeepSeek, SGLang, vLLM.
+    /// The field of DeepSeek, SGLang and vLLM.
     #[serde(borrow, default)]
     reasoning_content: Text<'a>,
-    /// OpenRouter, Together, newer vLLM.
+    /// The field of OpenRouter, Together and newer versions of vLLM.
     #[serde(borrow, default)]
     reasoning: Text<'a>,
     reasoning_details: Option<Value>,
@@ -66,7 +66,7 @@ struct Message<'a> {
 /// Reads an answer of any status.
 ///
 /// # Errors
-/// Whatever keeps it from being used, classified.
+/// A classified failure, if the answer is not usable.
 pub(crate) fn read(answer: &Answer, context: &ReadContext<'_>) -> Result<Completion, Failure> {
     if !(200..300).contains(&answer.status) {
         return Err(trouble::of_status(answer, usage::BILL, context));
@@ -106,14 +106,14 @@ pub(crate) fn read(answer: &Answer, context: &ReadContext<'_>) -> Result<Complet
     Ok(Completion { reported_cost: read.reported_cost.or_else(|| usage::cost_in(&answer.headers)), ..read })
 }
 
-/// The parts of an answer, from a whole body or put together from a stream.
+/// The parts of an answer, from a whole body or from a stream.
 #[derive(Debug, Default)]
 pub(crate) struct Parts<'a> {
     pub(crate) text: Option<Cow<'a, str>>,
-    /// Words in which the answer was declined.
+    /// Text of the refusal, if the model refused.
     pub(crate) refusal: Option<Cow<'a, str>>,
     pub(crate) thought: &'a str,
-    /// OpenRouter's form of the thoughts, which it wants back as it is.
+    /// OpenRouter's form of the reasoning, which must be sent back unchanged.
     pub(crate) thought_details: Option<&'a Value>,
     pub(crate) calls: Vec<RawCall>,
     pub(crate) finish: Option<&'a str>,
@@ -121,26 +121,26 @@ pub(crate) struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// Why the answer was withheld.
+    /// The reason why the answer was withheld, if it was.
     pub(crate) fn withheld(&self) -> Option<Withheld> {
         Withheld::refused(self.refusal.as_deref()).or_else(|| Withheld::by_word(self.finish))
     }
 
-    /// The reply.
+    /// Builds the reply.
     ///
     /// # Errors
-    /// When the reason to stop is trouble of the endpoint.
+    /// When generation stopped because of a failure of the endpoint.
     pub(crate) fn reply(self) -> Result<Reply, Failure> {
         let finish = match self.finish {
             _ if self.withheld().is_some() => Finish::ContentFilter,
-            // DeepSeek and OpenRouter; SGLang and vLLM when a request is thrown out.
+            // DeepSeek and OpenRouter; SGLang and vLLM for a request that was aborted.
             Some(reason @ ("insufficient_system_resource" | "error" | "abort")) => {
                 let detail = format!("the endpoint stopped generating: {reason}");
                 return Err(trouble::in_stream(ErrorClass::Server, detail));
             }
             Some("length" | "model_length" | "max_tokens") => Finish::Length,
             Some("tool_calls" | "function_call") => Finish::ToolCalls,
-            // A named tool, and some servers always, say `stop`.
+            // With a named tool choice, and from some servers always, the reason is `stop`.
             _ if !self.calls.is_empty() => Finish::ToolCalls,
             Some("stop" | "eos" | "eos_token" | "stop_sequence" | "end_turn") => Finish::Stop,
             _ => Finish::Other,
@@ -150,7 +150,7 @@ impl Parts<'_> {
             text: self.thought.into(),
             opaque: details.map(|details| details.to_string().into()),
         });
-        // Beside calls, some servers say nothing as an empty text.
+        // Some servers send an empty text beside calls.
         let text = self.text.filter(|text| !text.is_empty() || self.calls.is_empty());
         Ok(Reply {
             text: text.map(|text| text.as_ref().into()),
@@ -162,7 +162,7 @@ impl Parts<'_> {
     }
 }
 
-/// The answer with everything around it.
+/// Builds the completion.
 pub(crate) fn completion(
     (reply, withheld): (Reply, Option<Withheld>),
     told: Told<'_>,
@@ -184,7 +184,7 @@ pub(crate) fn completion(
     }
 }
 
-/// Tool calls of a message; the older `function_call` is one.
+/// Tool calls of a message, including the older `function_call`.
 fn calls(tool_calls: Option<&Value>, function_call: Option<&Value>) -> Vec<RawCall> {
     let listed = tool_calls.and_then(Value::as_array).into_iter().flatten().filter(|call| call.is_object());
     let mut calls: Vec<RawCall> = listed.map(call).collect();
@@ -200,7 +200,7 @@ fn calls(tool_calls: Option<&Value>, function_call: Option<&Value>) -> Vec<RawCa
     calls
 }
 
-/// One call, also of a tool that takes plain text (`custom`).
+/// Reads one call, which may be of a tool with plain text (`custom`).
 fn call(call: &Value) -> RawCall {
     let (function, arguments) = match call.get("custom") {
         Some(custom) => (Some(custom), "input"),
@@ -210,7 +210,7 @@ fn call(call: &Value) -> RawCall {
     RawCall { id: text(call.get("id")), name: field("name"), arguments: field(arguments) }
 }
 
-/// Some servers send arguments as JSON instead of as text.
+/// Reads a text; some servers send arguments as JSON instead.
 pub(crate) fn text(value: Option<&Value>) -> String {
     match value {
         None | Some(Value::Null) => String::new(),

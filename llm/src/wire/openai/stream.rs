@@ -1,4 +1,4 @@
-//! A chat answer that comes in pieces.
+//! Reads a chat answer that is streamed.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ use super::loose::{Text, content};
 use super::response::{Parts, completion, text};
 use super::{logprobs, usage};
 
-/// What ends a stream.
+/// Data of the last event of a stream.
 const DONE: &str = "[DONE]";
 
 #[derive(Deserialize)]
@@ -36,7 +36,7 @@ struct Chunk<'a> {
     #[serde(borrow)]
     choices: Option<Vec<Choice<'a>>>,
     usage: Option<Value>,
-    /// Groq's place for the usage.
+    /// Groq's position of the usage.
     x_groq: Option<Value>,
     error: Option<IgnoredAny>,
 }
@@ -48,7 +48,7 @@ struct Choice<'a> {
     #[serde(borrow, default)]
     finish_reason: Text<'a>,
     logprobs: Option<Value>,
-    /// Moonshot's place for it.
+    /// Moonshot's position of the usage.
     usage: Option<Value>,
     error: Option<IgnoredAny>,
 }
@@ -68,7 +68,7 @@ struct Delta<'a> {
     function_call: Option<Value>,
 }
 
-/// What has come of an answer.
+/// The parts received so far.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     origin: Origin,
@@ -77,7 +77,7 @@ pub(crate) struct Reader {
     thought: String,
     thought_details: Vec<Value>,
     calls: Vec<RawCall>,
-    /// Where the call of an index is among them, the last one of it.
+    /// Position of the last call with an index.
     positions: HashMap<u64, usize>,
     finish: Option<String>,
     logprobs: Option<Vec<TokenLogprob>>,
@@ -110,7 +110,7 @@ impl StreamReader for Reader {
             Ok(chunk) if !is_named_error && chunk.is_sound() => Ok(self.take(chunk)),
             Ok(_) => {
                 let failure = self.failure(data, is_named_error, context);
-                // Neither a part of the answer nor an error: something that is new.
+                // Neither a part of the answer nor an error: an event of a new kind.
                 failure.map_or(Ok(Part::Other), Err)
             }
             Err(error) => Err(self.failure(data, is_named_error, context).unwrap_or_else(|| {
@@ -163,7 +163,7 @@ impl StreamReader for Reader {
 }
 
 impl Chunk<'_> {
-    /// Whether it is a part of the answer or about it, and no error.
+    /// `true` if it is a part of the answer or information about it, and no error.
     fn is_sound(&self) -> bool {
         let choices = self.choices.iter().flatten();
         let has_error = self.error.is_some() || choices.clone().any(|choice| choice.error.is_some());
@@ -214,7 +214,7 @@ impl Reader {
         part
     }
 
-    /// Takes a piece of the message; true when there was anything in it.
+    /// Adds a piece of the message; returns `true` if it had any content.
     fn grow(&mut self, delta: Delta<'_>) -> bool {
         let mut grew = false;
         if let Some(piece) = delta.content {
@@ -253,7 +253,7 @@ impl Reader {
             Some(index) => self.positions.get(&index).copied(),
             None => self.calls.len().checked_sub(1),
         };
-        // A new id is a new call, also from servers that count every call as the first.
+        // A new id begins a new call, also at servers that send the index 0 for every call.
         let goes_on = |call: &RawCall| id.is_empty() || call.id.is_empty() || call.id == id;
         let position =
             position.filter(|position| self.calls.get(*position).is_some_and(goes_on)).unwrap_or_else(|| {
@@ -273,14 +273,14 @@ impl Reader {
         };
         let field = |name: &str| text(function.and_then(|function| function.get(name)));
         let name = field("name");
-        // Sent once, in pieces, or whole with every piece of the arguments.
+        // The name is sent once, in pieces, or whole with every piece of the arguments.
         if call.name != name {
             call.name.push_str(&name);
         }
         call.arguments.push_str(&field(arguments));
     }
 
-    /// OpenRouter sends thoughts in entries of its own, which grow by their index and want to be given back as if they had come whole.
+    /// OpenRouter streams reasoning in entries that grow by index, and must be sent back as if they had been whole.
     fn grow_details(&mut self, detail: Value) {
         let Value::Object(detail) = detail else { return };
         let place = |entry: &Map<String, Value>| (entry.get("index").cloned(), entry.get("type").cloned());

@@ -1,4 +1,4 @@
-//! Token meters and costs of an answer, wherever servers of this format put them.
+//! Token counts and costs of an answer, wherever servers of this format report them.
 
 use regatta_proto::{Money, Usage};
 use reqwest::header::HeaderMap;
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::wire::trouble::Bill;
 
-/// No call bills more; a figure beyond it is a defect of the endpoint and would spoil every sum.
+/// Largest believable count; a larger one is a defect of the endpoint and would spoil every sum.
 const TOKENS_MAX: u64 = 1 << 40;
 
 /// Prompt tokens read from a cache: OpenAI and most others, DeepSeek, LiteLLM, Together.
@@ -18,7 +18,7 @@ const WRITTEN: [&str; 3] = [
     "/cache_creation_input_tokens",
     "/prompt_tokens_details/cache_creation_tokens",
 ];
-/// Those of them that stay for an hour: LiteLLM.
+/// Those prompt tokens written to a cache that stay for an hour: LiteLLM.
 const WRITTEN_1H: [&str; 2] = [
     "/prompt_tokens_details/cache_creation_token_details/ephemeral_1h_input_tokens",
     "/cache_creation/ephemeral_1h_input_tokens",
@@ -26,19 +26,19 @@ const WRITTEN_1H: [&str; 2] = [
 /// Generated tokens that were reasoning: OpenAI and most others, SGLang.
 const REASONING: [&str; 2] = ["/completion_tokens_details/reasoning_tokens", "/reasoning_tokens"];
 
-/// Reads a `usage` object. The second value says whether the meters that cost money were there: where they were not, the cost of the
-/// call is unknown, not zero.
+/// Reads a `usage` object. The second value is `true` if all counts that cost money are present; otherwise the cost of the call is unknown,
+/// not zero.
 pub(crate) fn read(usage: &Value) -> (Usage, bool) {
     let meter = |path: &str| usage.pointer(path).and_then(tokens);
     let first = |paths: &[&str]| paths.iter().find_map(|path| meter(path)).unwrap_or(0);
     let (prompt, completion) = (meter("/prompt_tokens"), meter("/completion_tokens"));
     let (input, mut output) = (prompt.unwrap_or(0), completion.unwrap_or(0));
     let reasoning = first(&REASONING);
-    // Some (xAI) leave reasoning out of the generated tokens; their total tells.
+    // Some servers (xAI) do not include reasoning in the generated tokens, which the total reveals.
     if reasoning > 0 && meter("/total_tokens") == Some(input + output + reasoning) {
         output += reasoning;
     }
-    // Parts are parts, whatever a server says: costs would not add up otherwise.
+    // Parts are limited to the whole, whatever a server reports, so that costs add up.
     let cached_input = first(&CACHED).min(input);
     let written = first(&WRITTEN).min(input - cached_input);
     let cache_write_1h = first(&WRITTEN_1H).min(written);
@@ -53,20 +53,20 @@ pub(crate) fn read(usage: &Value) -> (Usage, bool) {
     (read, prompt.is_some() && completion.is_some())
 }
 
-/// Bill in a whole body, or in an event of a stream.
+/// Usage and tier of a whole body, or of an event of a stream.
 pub(crate) const BILL: Bill = Bill {
     usage: |body| body.get("usage").and_then(billed),
     tier: |body| body.get("service_tier").and_then(Value::as_str),
 };
 
-/// Tokens in the `usage` object of an answer that cannot be used; `None` where a meter that costs money is missing or no prompt was counted.
+/// Tokens in the `usage` object of an unusable answer; `None` if a count that costs money is missing, or the prompt was not counted.
 pub(super) fn billed(usage: &Value) -> Option<Usage> {
     let (usage, is_known) = read(usage);
     (is_known && usage.input > 0).then_some(usage)
 }
 
-/// The cost that OpenRouter and gateways like it tell in dollars. With the caller's own key at the provider behind, `cost` is the
-/// gateway's fee alone, and the provider's part is told apart or not at all.
+/// The cost in dollars that OpenRouter and similar gateways report. With the caller's own key at the provider, `cost` is the gateway's fee
+/// alone, and the provider's part is reported separately or not at all.
 pub(crate) fn cost(usage: &Value) -> Option<Money> {
     let dollars = |path: &str| usage.pointer(path).and_then(Value::as_f64).and_then(Money::from_dollars);
     let cost = dollars("/cost")?;
@@ -76,13 +76,13 @@ pub(crate) fn cost(usage: &Value) -> Option<Money> {
     dollars("/cost_details/upstream_inference_cost").map(|upstream| cost + upstream)
 }
 
-/// The cost that LiteLLM tells in dollars in a header of whole answers; of a streamed one it does not know it yet.
+/// The cost in dollars that LiteLLM reports in a header of whole answers, but not of streamed ones.
 pub(crate) fn cost_in(headers: &HeaderMap) -> Option<Money> {
     let dollars: f64 = headers.get("x-litellm-response-cost")?.to_str().ok()?.trim().parse().ok()?;
     Money::from_dollars(dollars)
 }
 
-/// Gateways in dynamic languages send whole floats now and then.
+/// Reads a count; gateways in dynamic languages sometimes send floats.
 pub(crate) fn tokens(value: &Value) -> Option<u64> {
     let whole =
         |number: f64| (number >= 0.0 && number.fract() == 0.0 && number < TOKENS_MAX as f64).then_some(number as u64);

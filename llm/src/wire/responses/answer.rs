@@ -1,4 +1,4 @@
-//! A whole response.
+//! Reads a whole response.
 
 use regatta_proto::{ErrorClass, Finish, Money, Reasoning, Reply, Usage};
 use reqwest::header::HeaderMap;
@@ -17,7 +17,7 @@ use crate::withheld::{Withheld, finish_of};
 /// Reads an answer of any status.
 ///
 /// # Errors
-/// Whatever keeps it from being used, classified.
+/// A classified failure, if the answer is not usable.
 pub(super) fn read(answer: &Answer, context: &ReadContext<'_>) -> Result<Completion, Failure> {
     if !(200..300).contains(&answer.status) {
         return Err(trouble::of_status(answer, BILL, context));
@@ -35,7 +35,7 @@ pub(super) fn read(answer: &Answer, context: &ReadContext<'_>) -> Result<Complet
 /// Reads a response object without an error.
 ///
 /// # Errors
-/// When it is over without an answer, or not over.
+/// When the response ended without an answer, or has not ended.
 pub(super) fn completion(
     mut body: Value,
     headers: &HeaderMap,
@@ -90,7 +90,7 @@ pub(super) fn completion(
     })
 }
 
-/// Bill in a response object, or in an event that holds one.
+/// Usage and tier of a response object, or of an event that has one.
 pub(super) const BILL: Bill = Bill {
     usage: |body| {
         let (usage, is_known) = meters(body.get("usage").or_else(|| body.pointer("/response/usage"))?);
@@ -99,7 +99,7 @@ pub(super) const BILL: Bill = Bill {
     tier: |body| body.get("service_tier").or_else(|| body.pointer("/response/service_tier"))?.as_str(),
 };
 
-/// The meters; the second value says whether those that cost money were there.
+/// Reads the token counts; the second value is `true` if those that cost money are present.
 fn meters(usage: &Value) -> (Usage, bool) {
     let meter = |path: &str| usage.pointer(path).and_then(tokens);
     let (input, output) = (meter("/input_tokens"), meter("/output_tokens"));
@@ -118,7 +118,7 @@ fn meters(usage: &Value) -> (Usage, bool) {
     (read, input.is_some() && output.is_some())
 }
 
-/// What the items of the output say together.
+/// The merged items of the output.
 #[derive(Debug, Default)]
 struct Parts {
     text: Option<String>,
@@ -148,7 +148,7 @@ impl Parts {
             Some("custom_tool_call") => {
                 self.calls.push(RawCall { id: field("call_id"), name: field("name"), arguments: field("input") });
             }
-            // Tools that run at the provider are part of how it came to its answer.
+            // Tools that run at the provider are part of its way to the answer.
             _ => {}
         }
     }
@@ -191,7 +191,7 @@ impl Parts {
     }
 }
 
-/// A thought as it is given back: without its status, which the provider refuses to be told.
+/// A reasoning item in the form in which it is sent back: without its status, which the provider refuses.
 fn wanted_back(item: &Value) -> Value {
     let mut item = item.clone();
     if let Some(fields) = item.as_object_mut() {

@@ -1,8 +1,8 @@
 //! OpenAI's responses. Facts from OpenAI's API reference.
 //!
-//! Nothing is stored at the provider (`store: false`): a conversation is sent whole, with the encrypted thoughts of earlier turns. What
-//! this format cannot say: texts that end the answer, which are refused by name. A seed is left out: the provider has none, and draws as it
-//! likes.
+//! Nothing is stored at the provider (`store: false`): a conversation is sent whole, with the encrypted reasoning of earlier turns. Stop
+//! sequences cannot be expressed in this format and are refused by name. A seed is left out, because the provider has none and samples
+//! randomly.
 
 mod answer;
 mod request;
@@ -15,7 +15,7 @@ use crate::errors::Failure;
 use crate::transport::Answer;
 use crate::wire::{Completion, Format, Outgoing, ReadContext, StreamReader};
 
-/// The format.
+/// The wire format of OpenAI's responses.
 #[derive(Debug)]
 pub(crate) struct Responses;
 

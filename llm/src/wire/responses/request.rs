@@ -47,7 +47,7 @@ struct Function<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<&'a str>,
     parameters: &'a Value,
-    /// Said, because here it is the default, and would refuse schemas that chat completions take.
+    /// Sent explicitly, because the default here is `true`, which would refuse schemas that chat completions accept.
     strict: bool,
 }
 
@@ -72,7 +72,7 @@ struct Effort {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Item<'a> {
-    /// Its type is optional at OpenAI; llama.cpp refuses an assistant's message without.
+    /// The type is optional at OpenAI, but llama.cpp refuses an assistant's message without it.
     Message {
         r#type: &'static str,
         role: ChatRole,
@@ -89,14 +89,14 @@ enum Item<'a> {
         call_id: &'a str,
         output: &'a str,
     },
-    /// A thought as the provider gave it.
+    /// A reasoning item, unchanged.
     Thought(Value),
 }
 
 /// Writes the body.
 ///
 /// # Errors
-/// With a sentence when a number is not finite, or the format has no words for something that would change the answer.
+/// A sentence, when a number is not finite, or the format cannot express a part of the request that would change the answer.
 pub(super) fn body(model: &str, request: &ChatRequest, stream: bool) -> Result<Bytes, String> {
     if !request.stop.is_empty() {
         return Err("OpenAI's responses know no texts that end an answer; use chat completions".to_owned());
@@ -142,7 +142,7 @@ pub(super) fn body(model: &str, request: &ChatRequest, stream: bool) -> Result<B
     serde_json::to_vec(&body).map(Bytes::from).map_err(|error| unwritable(&error))
 }
 
-/// Whether the model has thoughts to give back; others refuse to be asked for them.
+/// `true` if the model returns reasoning; other models refuse a request for it.
 fn thinks(model: &str, thinking: Option<Thinking>) -> bool {
     let name = model.rsplit('/').next().unwrap_or(model);
     let never = name.starts_with("gpt-5-chat");
@@ -169,7 +169,7 @@ fn tool_choice(request: &ChatRequest) -> Result<Option<Value>, String> {
     })
 }
 
-/// The items of a message: thoughts, then what was said, then calls, as they came.
+/// The items of a message: reasoning, text, calls, in the order in which they were received.
 fn items<'a>(message: &'a ChatMessage, input: &mut Vec<Item<'a>>) -> Result<(), String> {
     if message.role == ChatRole::Tool {
         let id = message.tool_call_id.as_deref();

@@ -1,4 +1,4 @@
-//! A response that comes in pieces. The last event holds it whole, so the pieces only tell when it began.
+//! Reads a streamed response. The last event has it whole, so the pieces only determine the time to first token.
 
 use regatta_proto::{ErrorClass, Usage};
 use reqwest::header::HeaderMap;
@@ -9,11 +9,11 @@ use crate::wire::{Completion, Part, ReadContext, ServerEvent, StreamReader, trou
 
 use super::answer::{BILL, completion};
 
-/// What has come of a response.
+/// The parts received so far.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
     whole: Option<Value>,
-    /// Items that are done: some servers leave them out of the whole.
+    /// Completed items, because some servers leave them out of the whole response.
     items: Vec<Value>,
     usage: Option<Usage>,
     tier: Option<Box<str>>,

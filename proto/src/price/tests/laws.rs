@@ -1,4 +1,4 @@
-//! What holds for every price and every usage.
+//! Laws of all prices and usages.
 
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::super::*;
 
-/// Figures as price lists have them (multiples of a billionth) and others that are still sane.
+/// Figures as in price lists (multiples of a billionth), and others that are valid.
 fn figure() -> impl Strategy<Value = f64> {
     prop_oneof![
         4 => (0u64..200_000_000_000).prop_map(|nano| nano as f64 / 1e9),
@@ -51,7 +51,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    /// Also such that no provider should send: parts larger than their whole.
+    /// Includes usages that no provider should report, with parts larger than the whole.
     fn usage()(
         (input, cached_input, cache_write, cache_write_1h) in (0u64..600_000, 0u64..600_000, 0u64..600_000, 0u64..600_000),
         (output, reasoning) in (0u64..200_000, 0u64..200_000),
@@ -104,7 +104,7 @@ proptest! {
     fn a_token_more_never_costs_less(price in price(), usage in usage(), variant in served(), at in moment(), prompt: bool) {
         let circumstances = Circumstances { variant, at };
         let more = if prompt { Usage { input: usage.input + 1, ..usage } } else { Usage { output: usage.output + 1, ..usage } };
-        // A longer prompt may reach a tier that is cheaper; within one tier it may not.
+        // A longer prompt may reach a cheaper tier; within one tier it costs no less.
         prop_assume!(price.rates_for(more.input, &circumstances) == price.rates_for(usage.input, &circumstances));
         prop_assert!(price.cost(&more, &circumstances) >= price.cost(&usage, &circumstances));
     }

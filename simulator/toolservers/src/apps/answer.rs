@@ -1,4 +1,4 @@
-//! What callers are told: outputs of a call, or why there are none.
+//! Answers to callers: outputs of a call, or an error.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use axum::response::{IntoResponse, Response};
 use regatta_appbench::{Refusal as CallRefusal, Warning as CallWarning};
 use serde_json::{Map, Value, json};
 
-/// What a call returned.
+/// The result of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Answer {
-    /// Each described output, in described order.
+    /// Each described output, in the order of the description.
     pub(super) outputs: Vec<(Arc<str>, Arc<str>)>,
-    /// What was against the description.
+    /// Deviations of the call from the description.
     pub(super) warnings: Vec<CallWarning>,
 }
 
@@ -32,13 +32,13 @@ pub(super) fn warnings_json(warnings: &[CallWarning]) -> Value {
     warnings.iter().map(|warning| json!({"kind": warning.kind(), "argument": warning.argument()})).collect()
 }
 
-/// Why a request gets nothing.
+/// An error response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refused {
     pub(super) status: StatusCode,
-    /// For programs.
+    /// Error code, for programs.
     pub(super) code: &'static str,
-    /// For people: what is wrong and what to do.
+    /// The problem and its solution, for people.
     pub(super) message: String,
 }
 
@@ -47,7 +47,7 @@ impl Refused {
         Self { status, code, message: message.into() }
     }
 
-    /// A call that was refused.
+    /// The error for a call that was refused.
     pub(super) fn call(refusal: CallRefusal, app: &str, api: &str) -> Self {
         let status = match refusal {
             CallRefusal::Permission => StatusCode::FORBIDDEN,

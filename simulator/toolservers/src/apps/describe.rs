@@ -1,4 +1,4 @@
-//! The apps as JSON.
+//! Descriptions of the apps as JSON.
 
 use regatta_appbench::{Api as AppApi, App, Slot as AppSlot};
 use serde_json::{Map, Value, json};
@@ -9,7 +9,7 @@ pub(super) fn app(app: &App) -> Value {
     json!({"name": app.name, "description": app.desc, "apis": apis})
 }
 
-/// An API: its arguments as a JSON Schema, and what it returns.
+/// The description of an API: its arguments as a JSON Schema, and its outputs.
 pub(super) fn api(api: &AppApi) -> Value {
     let returns: Map<String, Value> = api.returns.iter().map(|slot| (slot.name.to_string(), property(slot))).collect();
     json!({
@@ -21,7 +21,7 @@ pub(super) fn api(api: &AppApi) -> Value {
     })
 }
 
-/// The schema of the arguments of an API. Others are accepted too, with a warning, as gold plans have them.
+/// The schema of the arguments of an API. Other arguments are accepted with a warning, because gold plans have some.
 pub(super) fn arguments(api: &AppApi) -> Map<String, Value> {
     let properties: Map<String, Value> = api.arguments().map(|slot| (slot.name.to_string(), property(slot))).collect();
     let required: Vec<Value> = api.required.iter().map(|slot| (*slot.name).into()).collect();
@@ -37,7 +37,7 @@ fn property(slot: &AppSlot) -> Value {
         Some("int") => "integer",
         Some("float") => "number",
         Some("bool") => "boolean",
-        // Dates and times are texts, and so is what is not said.
+        // Dates and times are texts, and so are arguments without a type.
         _ => "string",
     };
     json!({"type": kind, "description": slot.desc})

@@ -19,21 +19,21 @@ use super::sessions::{SessionKey, Sessions, unknown_item};
 use super::tools::Tools;
 use super::{describe, mcp};
 
-/// Longest request, in bytes: a call has a handful of short arguments.
+/// Longest request in bytes: a call has a handful of short arguments.
 pub(super) const BODY_BYTES_MAX: usize = 64 << 10;
 /// The header that names the item.
 const ITEM: &str = "x-regatta-item";
 /// The header that names the session within the item.
 const SESSION: &str = "x-regatta-session";
 
-/// Everything that requests share.
+/// State that all requests share.
 pub(super) struct Shared {
     pub(super) sessions: Sessions,
     #[cfg(feature = "mcp")]
     pub(super) tools: Tools,
     #[cfg(feature = "mcp")]
     pub(super) stopping: CancellationToken,
-    /// Whether only this machine can connect.
+    /// Only this machine can connect.
     #[cfg(feature = "mcp")]
     pub(super) is_local: bool,
 }
@@ -119,7 +119,7 @@ async fn call(
     Ok(Json(shared.sessions.call(&key, &app, &api, &arguments(&body)?)?.json()))
 }
 
-/// A call without arguments may have an empty body.
+/// Reads the arguments; the body may be empty if there are none.
 fn arguments(body: &[u8]) -> Result<Map<String, Value>, Refused> {
     if body.trim_ascii().is_empty() {
         return Ok(Map::new());

@@ -1,4 +1,4 @@
-//! The apps over MCP's Streamable HTTP. No state is kept per connection: the path says which session a request belongs to.
+//! The apps over MCP's Streamable HTTP. Connections have no state: the path identifies the session of a request.
 
 use std::sync::Arc;
 
@@ -83,7 +83,7 @@ async fn serve(shared: Arc<Shared>, item: &str, session: Option<&str>, request: 
         .with_json_response(true)
         .with_max_request_body_bytes(super::http::BODY_BYTES_MAX)
         .with_cancellation_token(shared.stopping.clone());
-    // Browsers are kept out by the check of hosts, which only makes sense where nobody else can connect.
+    // The check of hosts keeps browsers out, but only makes sense if no other machine can connect.
     let config = if shared.is_local { config } else { config.disable_allowed_hosts() };
     let factory = move || Ok(SessionApps { shared: Arc::clone(&shared), key: key.clone() });
     let service = StreamableHttpService::new(factory, Arc::new(LocalSessionManager::default()), config);

@@ -8,8 +8,8 @@
 //! | `GET /sessions`, `GET` or `DELETE /sessions/ITEM/SESSION` | log, side effects and score of a session; forgets it |
 //! | `POST /mcp/ITEM`, `POST /mcp/ITEM/SESSION` | MCP: each API is a tool `App.api` |
 //!
-//! A session begins with its first call, and knows nothing of other sessions. The headers are `x-regatta-item` and
-//! `x-regatta-session` (`default` when it is not there).
+//! A session begins with its first call, and is independent of other sessions. The headers are `x-regatta-item` and `x-regatta-session`
+//! (default: `default`).
 
 mod answer;
 mod describe;

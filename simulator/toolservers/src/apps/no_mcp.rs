@@ -1,4 +1,4 @@
-//! The routes of MCP in a build without it.
+//! The routes of MCP in a build without MCP.
 
 use axum::http::StatusCode;
 

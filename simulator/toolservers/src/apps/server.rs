@@ -1,4 +1,4 @@
-//! Listening and stopping.
+//! The HTTP server: listening and shutdown.
 
 use futures::future::BoxFuture;
 use std::fmt;
@@ -18,7 +18,7 @@ use super::sessions::Sessions;
 #[cfg(feature = "mcp")]
 use super::tools::Tools;
 
-/// Time that requests get to finish once the server is shut down.
+/// Longest time for requests to end after the shutdown begins.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
 /// A running server of simulated apps. Dropping it stops listening; [`Self::shutdown`] also waits for requests to finish.
@@ -68,7 +68,7 @@ impl SimulatedApps {
         format!("http://{address}")
     }
 
-    /// Where it listens.
+    /// Address that it listens on.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address

@@ -1,4 +1,4 @@
-//! Sessions: each has a world of its own, and a log of what was called in it.
+//! Sessions, each with a world of its own and a log of its calls.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,12 +9,12 @@ use serde_json::{Map, Value, json};
 
 use super::answer::{Answer, Refused, outputs_json, warnings_json};
 
-/// Sessions that are kept; a caller that wants more has to forget some. Each is bounded by the budget of its world.
+/// Most sessions; a caller that needs more has to delete some. Each is bounded by the budget of its world.
 pub(super) const SESSIONS_MAX: usize = 1024;
 /// Longest name of a session, in bytes.
 const NAME_BYTES_MAX: usize = 128;
 
-/// Which session: an item, and a name within it.
+/// Identifies a session: an item, and a name within it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SessionKey {
     pub(super) item: String,
@@ -22,7 +22,7 @@ pub(super) struct SessionKey {
 }
 
 impl SessionKey {
-    /// The session of this name, or the one that needs none.
+    /// The session with this name, or the default one.
     pub(super) fn new(item: &str, name: Option<&str>) -> Result<Self, Refused> {
         let name = name.unwrap_or("default");
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
@@ -44,11 +44,11 @@ pub(super) struct Sessions {
 struct Session {
     world: AppWorld,
     log: Vec<Logged>,
-    /// Whether some call was refused, logged or not.
+    /// A call was refused, logged or not.
     refused: bool,
 }
 
-/// A call and what came of it.
+/// A call with its result.
 enum Logged {
     Executed(ExecutedCall, Answer),
     Refused { app: String, api: String, refusal: CallRefusal },
@@ -63,7 +63,7 @@ impl Sessions {
         &self.apps
     }
 
-    /// Calls an API in a session, which begins with that if there is none.
+    /// Calls an API in a session, which is created if it does not exist.
     pub(super) fn call(
         &self,
         key: &SessionKey,
@@ -108,19 +108,19 @@ impl Sessions {
         }))
     }
 
-    /// The sessions there are, with the number of calls of each.
+    /// All sessions, each with its number of calls.
     pub(super) fn list(&self) -> Value {
         let line = |(key, session): (&SessionKey, &Session)| json!({"item": key.item, "session": key.name, "calls": session.log.len()});
         self.lock().iter().map(line).collect()
     }
 
-    /// Forgets a session.
+    /// Deletes a session.
     pub(super) fn forget(&self, key: &SessionKey) -> Result<(), Refused> {
         self.lock().remove(key).map(|_| ()).ok_or_else(|| no_session(key))
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionKey, Session>> {
-        // Nothing in here panics half-way through a change.
+        // No code panics in the middle of a change while the lock is held.
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -173,7 +173,7 @@ fn call_json(call: &ExecutedCall) -> Value {
     json!({"app": call.app, "api": call.api, "arguments": call.inputs})
 }
 
-/// There is no such item.
+/// The error for an unknown item.
 pub(super) fn unknown_item(item: &str) -> Refused {
     Refused::new(StatusCode::NOT_FOUND, "unknown_item", format!("there is no item {item:?}; GET /items lists them"))
 }

@@ -1,4 +1,4 @@
-//! The APIs as tools of MCP.
+//! The APIs as MCP tools.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,18 +8,18 @@ use rmcp::model::{Tool, ToolAnnotations};
 
 use super::describe;
 
-/// The most characters of a tool's name ("Tools" in the specification of MCP).
+/// Longest name of a tool, in characters ("Tools" in the specification of MCP).
 const NAME_MAX: usize = 128;
 
-/// All tools, in phone order, and the APIs that their names mean.
+/// All tools, in the order of the phone, and the API of each name.
 pub(super) struct Tools {
     list: Vec<Tool>,
     apis: HashMap<String, (Arc<str>, Arc<str>)>,
 }
 
 impl Tools {
-    /// The tools of a phone. Names are `App.api`; characters that names of tools may not have become underscores, and a name that is
-    /// taken or too long gets its number.
+    /// The tools of a phone. Names are `App.api`; characters that are not allowed in names become underscores, and a number is added to a
+    /// name that is taken or too long.
     pub(super) fn of(phone: &Phone) -> Self {
         let mut tools = Self { list: Vec::new(), apis: HashMap::new() };
         for app in phone.apps() {
@@ -39,13 +39,13 @@ impl Tools {
         tools
     }
 
-    /// The tools, to be listed.
+    /// All tools.
     pub(super) fn list(&self) -> &[Tool] {
         &self.list
     }
 
-    /// App and API that the name of a tool means. What is no tool may still be written like one, so that a call into an app that does
-    /// not own the API is answered as such.
+    /// App and API of a tool's name. A name that is no tool is split in the same way, so that a call of an app that does not have the API
+    /// gets that error.
     pub(super) fn find<'t>(&'t self, name: &'t str) -> Option<(&'t str, &'t str)> {
         let known = self.apis.get(name).map(|(app, api)| (&**app, &**api));
         known.or_else(|| name.split_once('.'))

@@ -1,4 +1,4 @@
-//! From the answer of a server to what the client gets: latency and faults.
+//! Delivers a server's answer to the client, with latency and faults.
 
 use std::time::Duration;
 
@@ -8,30 +8,30 @@ use regatta_simulator::{Fate, Fault};
 
 use super::sessions::Admitted;
 
-/// What a client gets.
+/// The delivery of an answer.
 #[derive(Debug)]
 pub(super) struct Delivery {
-    /// How long it takes.
+    /// Time until the outcome.
     pub(super) delay: Duration,
-    /// What comes then.
+    /// The outcome after this time.
     pub(super) outcome: Outcome,
 }
 
-/// What comes of a request.
+/// Outcome of a request.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// An answer, with a header `Retry-After` in seconds where there is one.
+    /// The whole answer, with a header `Retry-After` in seconds if there is one.
     Whole(ToolAnswer, Option<u32>),
-    /// The first half of an answer, and the end of the connection.
+    /// The first half of an answer; then the connection is closed.
     Truncated(ToolAnswer),
-    /// The end of the connection.
+    /// The connection is closed.
     Dropped,
-    /// Nothing, until the client gives up.
+    /// No answer until the client gives up.
     Never,
 }
 
 impl Delivery {
-    /// Draws what happens to a request that `answer` belongs to.
+    /// Draws the delivery of `answer` to a request.
     pub(super) fn draw(simulation: &Simulation, admitted: &Admitted, answer: ToolAnswer) -> Self {
         let Fate { fault, latency, .. } = Fate::draw(simulation, &admitted.session, admitted.number);
         let failed = |status, text: &str| {
@@ -39,7 +39,7 @@ impl Delivery {
             Outcome::Whole(ToolAnswer { status, content_type: "text/plain; charset=utf-8", allow: None, body }, None)
         };
         let (delay, outcome) = match fault {
-            // Being turned away is quick; failing takes as long as answering.
+            // A refusal is quick; a failure takes as long as an answer.
             Some(Fault::RateLimited) => (Duration::ZERO, failed(429, "too many requests")),
             Some(Fault::RateLimitedWithRetryAfter) => {
                 let Outcome::Whole(answer, _) = failed(429, "too many requests") else {
@@ -65,7 +65,7 @@ impl Delivery {
             Some(Fault::Slow) => {
                 (latency + Duration::from_millis(simulation.faults.slow_ms), Outcome::Whole(answer, None))
             }
-            // Nothing is streamed here.
+            // Answers are not streamed here.
             Some(Fault::StreamError | Fault::StreamCut) | None => (latency, Outcome::Whole(answer, None)),
         };
         Self { delay, outcome }
@@ -73,7 +73,7 @@ impl Delivery {
 }
 
 impl Outcome {
-    /// What is logged of it: the status is 0 where the client got no answer.
+    /// The entry in the log; the status is 0 if the client got no answer.
     pub(super) fn exchange(&self, method: &str, url: &str, body: Option<&[u8]>) -> Exchange {
         let (status, response) = match self {
             Self::Whole(answer, _) => (answer.status, String::from_utf8_lossy(&answer.body).into()),

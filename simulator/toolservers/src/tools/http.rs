@@ -19,7 +19,7 @@ use super::delivery::{Delivery, Outcome};
 use super::mcp;
 use super::sessions::{SessionName, Sessions};
 
-/// Everything that requests share.
+/// State that all requests share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) tools: ServedTools,
@@ -29,27 +29,27 @@ pub(super) struct Shared {
     /// The port that serves everything.
     #[cfg(feature = "mcp")]
     pub(super) port: u16,
-    /// Whether only this machine can connect.
+    /// Only this machine can connect.
     #[cfg(feature = "mcp")]
     pub(super) is_local: bool,
 }
 
-/// Where a request came in.
+/// The port at which a request arrived.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Door {
     /// The port that serves everything.
     All,
-    /// A port of the server that has this official one.
+    /// A port of the server whose official port is this one.
     Of(u16),
 }
 
-/// Why a request gets nothing.
+/// An error response.
 #[derive(Debug)]
 pub(super) struct Refused {
     status: StatusCode,
-    /// For programs.
+    /// Error code, for programs.
     code: &'static str,
-    /// For people: what is wrong and what to do.
+    /// The problem and its solution, for people.
     message: String,
 }
 
@@ -68,7 +68,7 @@ impl Refused {
     }
 }
 
-/// Answers one request.
+/// Answers a request.
 pub(super) async fn serve(
     shared: Arc<Shared>,
     door: Door,
@@ -113,7 +113,7 @@ async fn route(
     }
 }
 
-/// A request to a tool server, whose path is `path` once the session is taken off.
+/// Answers a request to a tool server; `path` is without the session.
 async fn ask(
     shared: &Shared,
     door: Door,
@@ -140,7 +140,7 @@ async fn ask(
 }
 
 impl Shared {
-    /// Has a request answered and logged, and lets the time pass that it takes. `seen` is its URL as the client knows it.
+    /// Answers a request, logs it, and waits for its latency. `seen` is the URL as the client knows it.
     pub(super) async fn play(
         &self,
         session: Option<&SessionName>,
@@ -157,11 +157,11 @@ impl Shared {
     }
 }
 
-/// The URL that is asked of the simulation, and the one that the client knows.
+/// The URL for the simulation, and the one that the client knows.
 fn urls(door: Door, path: &str, head: &Parts) -> (String, String) {
     let query = head.uri.query().map(|query| format!("?{query}")).unwrap_or_default();
     if let (Some(scheme), Some(authority)) = (head.uri.scheme_str(), head.uri.authority()) {
-        // A proxy is asked for whole URLs.
+        // A proxy gets whole URLs.
         let url = format!("{scheme}://{authority}{path}{query}");
         return (url.clone(), url);
     }
@@ -184,7 +184,7 @@ async fn respond_with(shared: &Shared, outcome: Outcome) -> Result<Response<Body
         Outcome::Truncated(answer) => (answer, None, false),
         Outcome::Dropped => return Err(Dropped),
         Outcome::Never => {
-            // A client that goes away drops this future with its connection.
+            // If the client disconnects, this future is dropped with its connection.
             shared.stopping.cancelled().await;
             return Err(Dropped);
         }

@@ -1,4 +1,4 @@
-//! The servers over MCP's Streamable HTTP: one tool that makes requests, one that says the date. No state is kept per connection.
+//! The servers over MCP's Streamable HTTP: one tool that makes requests, one that returns the date. Connections have no state.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use super::sessions::SessionName;
 
 const REQUEST: &str = "request";
 const GET_DATE: &str = "get_date";
-/// How much longer than a body a message may be: escapes, and the rest of it.
+/// Factor by which a message may be longer than a body, because of escapes and the other fields.
 const ESCAPED: usize = 3;
 
 /// The tools of one session.
@@ -90,7 +90,7 @@ fn failed(why: &str) -> CallToolResult {
     CallToolResult::structured_error(json!({"error": {"code": "no_answer", "message": why}}))
 }
 
-/// The request that the arguments of a call describe.
+/// Reads the request from the arguments of a call.
 fn read(arguments: &Map<String, Value>) -> Result<ToolRequest, String> {
     let method = match arguments.get("method") {
         None | Some(Value::Null) => "GET".to_owned(),
@@ -101,7 +101,7 @@ fn read(arguments: &Map<String, Value>) -> Result<ToolRequest, String> {
     let body = match arguments.get("body") {
         None | Some(Value::Null) => None,
         Some(Value::String(body)) => Some(body.clone().into_bytes()),
-        // Models give the object itself where its text is meant.
+        // Models write the object itself where its text is expected.
         Some(value) => Some(value.to_string().into_bytes()),
     };
     Ok(ToolRequest { method, url: url.clone(), body })
@@ -140,7 +140,7 @@ pub(super) async fn serve(
         .with_json_response(true)
         .with_max_request_body_bytes(ServedTools::BODY_BYTES_MAX * ESCAPED)
         .with_cancellation_token(shared.stopping.clone());
-    // Browsers are kept out by the check of hosts, which only makes sense where nobody else can connect.
+    // The check of hosts keeps browsers out, but only makes sense if no other machine can connect.
     let config = if shared.is_local { config } else { config.disable_allowed_hosts() };
     let factory = move || Ok(SessionTools { shared: Arc::clone(&shared), session: session.clone() });
     let service = StreamableHttpService::new(factory, Arc::new(LocalSessionManager::default()), config);

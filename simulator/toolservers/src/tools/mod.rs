@@ -1,4 +1,4 @@
-//! Auto-SLURP's simulated servers and stand-ins, for agents that ask them themselves: over HTTP, or over MCP.
+//! Auto-SLURP's simulated servers and stand-ins, for agents that call them directly: over HTTP, or over MCP.
 //!
 //! | request | answer |
 //! |---|---|
@@ -10,8 +10,8 @@
 //! | `DELETE /sessions/ID` | forgets a session |
 //! | `/mcp`, `/sessions/ID/mcp` | MCP, with the tools `request` and `get_date` |
 //!
-//! Requests outside of sessions are not logged. What goes wrong is drawn from the seed of the simulation, the session, and the number of
-//! the request in it. It is an HTTP proxy too, for the hosts that are simulated: a client that is told so needs no other URLs.
+//! Requests outside of sessions are not logged. Faults are drawn from the seed of the simulation, the session, and the number of the
+//! request in it. The server is also an HTTP proxy for the simulated hosts, so a client that uses the proxy needs no other URLs.
 
 mod delivery;
 mod http;

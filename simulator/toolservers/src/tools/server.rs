@@ -1,4 +1,4 @@
-//! Listening and stopping.
+//! The HTTP server: listening and shutdown.
 
 use futures::future::BoxFuture;
 use std::fmt;
@@ -22,38 +22,38 @@ use tokio_util::task::TaskTracker;
 use super::http::{Door, Shared, serve};
 use super::sessions::Sessions;
 
-/// Connections served at once on each port; more wait to be accepted.
+/// Most connections at once on each port; further ones wait to be accepted.
 const CONNECTIONS_MAX: usize = 1024;
-/// Time that requests get to finish once the server is shut down.
+/// Longest time for requests to end after the shutdown begins.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
-/// Pause after a failed accept, which is mostly a lack of file descriptors.
+/// Pause after a failed accept, which is mostly caused by a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// What simulated tools serve, and where.
+/// Configuration of simulated tools.
 #[derive(Debug, Clone)]
 pub struct ToolsConfig {
-    /// Where everything is served; port 0 picks a free one.
+    /// Address of the port that serves everything; port 0 picks a free one.
     pub listen: SocketAddr,
-    /// Servers that get a port of their own too, on the same address.
+    /// Servers with a further port of their own, on the same address.
     pub ports: Vec<ToolPort>,
     /// The tools.
     pub tools: ServedTools,
-    /// Latency and faults; what else it can say must be left out. A fault of the kind `slow_loris` keeps the client waiting for ever;
-    /// those of streams do nothing.
+    /// Latency and faults; other settings must be left out. The fault `slow_loris` keeps the client waiting for ever; faults of streams
+    /// have no effect.
     pub simulation: Simulation,
 }
 
 /// A port of one server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolPort {
-    /// The server's name, as `alarm`.
+    /// Name of the server, such as `alarm`.
     pub server: String,
-    /// The port; 0 picks a free one.
+    /// Port number; 0 picks a free one.
     pub port: u16,
 }
 
 impl ToolsConfig {
-    /// Flawless tools on a free port of the loopback interface.
+    /// Tools without faults on a free port of the loopback interface.
     #[must_use]
     pub fn on_loopback(tools: ServedTools) -> Self {
         let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
@@ -74,9 +74,9 @@ pub struct SimulatedTools {
     address: SocketAddr,
     ports: Vec<(String, SocketAddr)>,
     tasks: TaskTracker,
-    /// No new connections, no new requests.
+    /// Fires when no new connections and no new requests are accepted.
     stopping: CancellationToken,
-    /// No connections at all.
+    /// Closes all connections when dropped.
     stopped: DropGuard,
 }
 
@@ -84,8 +84,7 @@ impl SimulatedTools {
     /// Starts serving on the current runtime.
     ///
     /// # Errors
-    /// When an address cannot be listened on, the simulation is impossible or says what has no meaning for tools, or there is no server of
-    /// a name.
+    /// When an address cannot be listened on, a setting of the simulation is invalid or has no effect on tools, or a server is unknown.
     pub fn start(config: ToolsConfig) -> BoxFuture<'static, Result<Self, StartError>> {
         Box::pin(async move {
             let ToolsConfig { listen, ports, tools, simulation } = config;
@@ -127,7 +126,7 @@ impl SimulatedTools {
         reachable(self.address)
     }
 
-    /// Servers with ports of their own, and their base addresses.
+    /// Servers with ports of their own, and the base address of each.
     pub fn ports(&self) -> impl Iterator<Item = (&str, String)> {
         self.ports.iter().map(|(server, address)| (server.as_str(), reachable(*address)))
     }
@@ -151,7 +150,7 @@ impl fmt::Debug for SimulatedTools {
     }
 }
 
-/// Only latency and faults mean something here; what would be ignored is refused.
+/// Only latency and faults have an effect here; other settings are refused.
 fn check(simulation: &Simulation) -> Result<(), StartError> {
     simulation.check().map_err(|(field, problem)| StartError::Simulation { field, problem })?;
     let Simulation { seed, latency, faults, .. } = simulation.clone();
@@ -214,7 +213,7 @@ async fn accept(
     }
 }
 
-/// Serves one connection until either side has had enough.
+/// Serves one connection until either side closes it.
 async fn converse(stream: TcpStream, door: Door, shared: Arc<Shared>, stopped: CancellationToken) {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "failed to turn off Nagle's algorithm");

@@ -1,4 +1,4 @@
-//! Sessions: what was asked in each, and what was answered.
+//! Sessions, with the requests and answers of each.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 
 use super::http::Refused;
 
-/// Sessions that are kept; a caller that wants more has to forget some.
+/// Most sessions; a caller that needs more has to delete some.
 pub(super) const SESSIONS_MAX: usize = 1024;
-/// Requests of one session.
+/// Most requests of one session.
 pub(super) const REQUESTS_MAX: usize = 1000;
-/// What the logs of all sessions hold together, in bytes.
+/// Most bytes in the logs of all sessions together.
 const LOGGED_BYTES_MAX: usize = 256 << 20;
-/// How much of a URL, a body or an answer is logged, in bytes.
+/// Most bytes logged of a URL, a body or an answer.
 const TEXT_BYTES_MAX: usize = 64 << 10;
 /// Longest name of a session, in bytes.
 const NAME_BYTES_MAX: usize = 128;
@@ -25,7 +25,7 @@ const NAME_BYTES_MAX: usize = 128;
 pub(super) struct SessionName(String);
 
 impl SessionName {
-    /// The name, if it can be one.
+    /// The name, if it is valid.
     pub(super) fn new(name: &str) -> Result<Self, Refused> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.chars().all(is_plain) {
@@ -37,12 +37,12 @@ impl SessionName {
     }
 }
 
-/// A request that was let in.
+/// A request that was admitted.
 #[derive(Debug)]
 pub(super) struct Admitted {
-    /// Its session; all requests without one are together.
+    /// Digest of its session; all requests without a session share one.
     pub(super) session: Digest,
-    /// Its number there, from 0.
+    /// Number of the request in its session, from 0.
     pub(super) number: u32,
 }
 
@@ -53,20 +53,20 @@ pub(super) struct Sessions(Mutex<Open>);
 #[derive(Debug, Default)]
 struct Open {
     sessions: BTreeMap<SessionName, Session>,
-    /// Requests without a session.
+    /// Number of requests without a session.
     others: u32,
     logged_bytes: usize,
 }
 
 #[derive(Debug, Default)]
 struct Session {
-    /// Entries are empty until the request has its answer.
+    /// Exchanges by number of the request; `None` until it is answered.
     log: Vec<Option<Exchange>>,
     bytes: usize,
 }
 
 impl Sessions {
-    /// Counts a request, and begins its session if it is the first.
+    /// Counts a request, and creates its session if it is the first.
     pub(super) fn admit(&self, name: Option<&SessionName>) -> Result<Admitted, Refused> {
         let mut open = self.lock();
         let Some(name) = name else {
@@ -94,7 +94,7 @@ impl Sessions {
         Ok(Admitted { session: Digest::of(name.0.as_bytes()), number })
     }
 
-    /// Logs what came of a request. A session that has been forgotten meanwhile stays forgotten.
+    /// Logs an exchange. A session that was deleted meanwhile is not created again.
     pub(super) fn log(&self, name: Option<&SessionName>, admitted: &Admitted, exchange: Exchange) {
         let Some(name) = name else { return };
         let exchange = Exchange {
@@ -113,7 +113,7 @@ impl Sessions {
         }
     }
 
-    /// The log of a session, a line for each request that has its answer.
+    /// The log of a session, one line for each answered request.
     pub(super) fn report(&self, name: &SessionName) -> Result<String, Refused> {
         let open = self.lock();
         let session = open.sessions.get(name).ok_or_else(|| no_session(name))?;
@@ -125,14 +125,14 @@ impl Sessions {
         Ok(lines)
     }
 
-    /// The sessions there are, with the number of requests of each.
+    /// All sessions, each with its number of requests.
     pub(super) fn list(&self) -> Value {
         let line =
             |(name, session): (&SessionName, &Session)| json!({"session": name.0, "requests": session.log.len()});
         json!({"sessions": self.lock().sessions.iter().map(line).collect::<Vec<_>>()})
     }
 
-    /// Forgets a session.
+    /// Deletes a session.
     pub(super) fn forget(&self, name: &SessionName) -> Result<(), Refused> {
         let mut open = self.lock();
         let session = open.sessions.remove(name).ok_or_else(|| no_session(name))?;
@@ -141,7 +141,7 @@ impl Sessions {
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
-        // Nothing in here panics half-way through a change.
+        // No code panics in the middle of a change while the lock is held.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -49,7 +49,7 @@ impl Harness {
     }
 }
 
-/// Status and JSON of an answer; its text where that is no JSON.
+/// Status and JSON of an answer, or its text if that is no JSON.
 pub(crate) async fn answer(request: RequestBuilder) -> (u16, Value) {
     let response = request.send().await.unwrap();
     let status = response.status().as_u16();

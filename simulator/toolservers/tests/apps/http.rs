@@ -1,4 +1,4 @@
-//! Plain HTTP.
+//! The apps over plain HTTP.
 
 use serde_json::{Value, json};
 
@@ -58,7 +58,7 @@ async fn sessions_know_nothing_of_each_other() {
     assert_eq!(forgotten.0, 204);
     assert_eq!(phone.get("/sessions/ss-000/a").await.0, 404);
     assert_eq!(ledger("/sessions/ss-000/b").await, Some(1));
-    // What one item's plan needs is not there in another one.
+    // Data that one item's plan needs does not exist in another item.
     let found = async |item: &str| {
         phone.call(item, "x", "Garden/findbed", json!({"plant": "Tomatoes"})).await.1["outputs"]["bed"].clone()
     };

@@ -1,4 +1,4 @@
-//! Bodies, sessions and what a session may move.
+//! Limits of bodies, sessions and a session's budget.
 
 use serde_json::json;
 

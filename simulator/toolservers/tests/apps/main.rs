@@ -1,4 +1,4 @@
-//! The simulated apps as their clients see them, over loopback.
+//! The simulated apps from their clients' view, over loopback.
 
 #[cfg(test)]
 mod harness;

@@ -1,4 +1,4 @@
-//! MCP, message by message. A client that others wrote is used in the end-to-end tests.
+//! MCP, message by message. The end-to-end tests use a third-party client.
 
 use serde_json::{Value, json};
 

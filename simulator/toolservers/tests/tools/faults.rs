@@ -1,4 +1,4 @@
-//! What goes wrong, one thing at a time.
+//! Faults, one at a time.
 
 use std::time::{Duration, Instant};
 

@@ -17,7 +17,7 @@ fn golden() -> Option<PathBuf> {
     None
 }
 
-/// The recorded requests of a server. Their parsed answers are left out, since Python's JSON may hold `NaN`.
+/// The recorded requests of a server. Their parsed answers are left out, because Python's JSON may have `NaN`.
 fn cases(folder: &Path, server: &str) -> Vec<Value> {
     let lines = std::fs::read_to_string(folder.join(format!("{server}.jsonl"))).unwrap();
     let read = |line: &str| {

@@ -1,4 +1,4 @@
-//! Simulated tools, and two clients of them: one that others wrote, and one that sends what it is told byte by byte.
+//! Simulated tools, and two clients of them: a third-party one, and one that sends given bytes.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ pub(crate) struct Harness {
     pub(crate) client: Client,
 }
 
-/// Flawless tools on the day of the recorded answers.
+/// Tools without faults, on the day of the recorded answers.
 pub(crate) fn config() -> ToolsConfig {
     ToolsConfig::on_loopback(ServedTools::on(date(2025, 5, 28)))
 }
@@ -28,13 +28,13 @@ impl Harness {
         Self { server, client: Client::builder().no_proxy().build().unwrap() }
     }
 
-    /// Every server on a free port of its own too.
+    /// Starts every server on a free port of its own too.
     pub(crate) async fn with_ports() -> Self {
         let ports = ServedTools::servers().map(|(server, _)| ToolPort { server: server.to_owned(), port: 0 }).collect();
         Self::start(ToolsConfig { ports, ..config() }).await
     }
 
-    /// Tools with which this goes wrong.
+    /// Starts tools with these faults.
     pub(crate) async fn with_faults(seed: u64, faults: Faults) -> Self {
         Self::start(ToolsConfig { simulation: Simulation { seed, faults, ..Simulation::default() }, ..config() }).await
     }
@@ -61,7 +61,7 @@ impl Harness {
     }
 }
 
-/// Status and JSON of an answer; its text where that is no JSON.
+/// Status and JSON of an answer, or its text if that is no JSON.
 pub(crate) async fn answer(request: RequestBuilder) -> (u16, Value) {
     let response = request.send().await.unwrap();
     let status = response.status().as_u16();
@@ -69,16 +69,16 @@ pub(crate) async fn answer(request: RequestBuilder) -> (u16, Value) {
     (status, serde_json::from_str(&text).unwrap_or(Value::String(text)))
 }
 
-/// A connection that sends requests as they are written.
+/// A connection that sends requests byte for byte.
 pub(crate) struct Wire {
     stream: BufReader<TcpStream>,
     host: String,
 }
 
-/// What came back.
+/// A received answer.
 pub(crate) struct Received {
     pub(crate) status: u16,
-    /// By name in lower case.
+    /// Headers by name in lower case.
     pub(crate) headers: BTreeMap<String, String>,
     pub(crate) body: Vec<u8>,
 }

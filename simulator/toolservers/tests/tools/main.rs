@@ -1,4 +1,4 @@
-//! Auto-SLURP's simulated servers as their clients see them, over loopback.
+//! Auto-SLURP's simulated servers from their clients' view, over loopback.
 
 #[cfg(test)]
 mod faults;

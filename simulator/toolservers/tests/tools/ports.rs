@@ -1,4 +1,4 @@
-//! Which port serves what, and the stand-ins.
+//! The servers of each port, and the stand-ins.
 
 use regatta_toolservers::{SimulatedTools, ToolPort, ToolsConfig};
 use reqwest::{Client, Proxy};

@@ -15,7 +15,7 @@ const BACK_OFF_MS: u64 = 1_000;
 const REFUSAL_MS: u64 = 20;
 const RUN_MS: u64 = 300_000;
 
-/// Why an endpoint refuses.
+/// The rule by which an endpoint refuses calls.
 #[derive(Debug, Clone, Copy)]
 enum Refuses {
     /// Each call with this probability.

@@ -23,7 +23,7 @@ pub(super) struct Work {
     pub(super) tokens: u64,
     /// Of single calls, in per cent of that. Calls are sent in order: the next one waits until its own tokens are there.
     pub(super) sizes_percent: (u64, u64),
-    /// What calls really take: this part of the estimate, in per cent, from and to.
+    /// Range of the tokens that calls really take, in per cent of the estimate.
     pub(super) taken_percent: (u64, u64),
     pub(super) latency_ms: (u64, u64),
 }
@@ -81,7 +81,7 @@ impl Scene {
     }
 }
 
-/// What arrived.
+/// A request that arrived.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arrival {
     pub(super) at: u64,
@@ -304,7 +304,7 @@ impl Fleet {
         let Some(request) = self.workers[worker].request.take() else { return };
         self.outcome.leases += 1;
         if self.outcome.leases.is_multiple_of(64) {
-            // What Postgres does with it between any two leases.
+            // PostgreSQL stores the state between any two leases.
             let stored = serde_json::to_string(&self.pool).unwrap();
             self.outcome.state_bytes = self.outcome.state_bytes.max(stored.len());
             let restored: Pool = serde_json::from_str(&stored).unwrap();
@@ -392,7 +392,7 @@ impl Outcome {
         most
     }
 
-    /// What arrived from `from` to before `to`.
+    /// Sum of the requests that arrived from `from` until before `to`.
     pub(super) fn between(&self, from: u64, to: u64, amount: impl Fn(&Arrival) -> u64) -> u64 {
         self.arrivals.iter().filter(|arrival| (from..to).contains(&arrival.at)).map(amount).sum()
     }

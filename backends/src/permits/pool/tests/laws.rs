@@ -160,7 +160,7 @@ fn percent(part: u64, whole: u64) -> f64 {
     part as f64 * 100.0 / whole.max(1) as f64
 }
 
-/// What each sweep got of what arrived from `from` to before `to`, in per cent.
+/// Share of each sweep, in per cent, in the requests that arrived from `from` until before `to`.
 fn parts(scene: &Scene, outcome: &Outcome, (from, to): (u64, u64), amount: fn(&Arrival) -> u64) -> Vec<f64> {
     let all = outcome.between(from, to, amount);
     let of =
@@ -204,7 +204,7 @@ proptest! {
     ) {
         let scene = Scene { seed, ..Scene::of(workers, limits(500, None, limit), backlogged(&weights)) };
         let outcome = run(scene.clone());
-        // Those whose calls take few tokens may have to lend what they have not the slots to use.
+        // Sweeps whose calls take few tokens may have to lend the part that they lack slots to use.
         let able = |tokens: u64| tokens * 500 > limit / 20;
         prop_assume!(weights.iter().all(|(_, tokens)| able(*tokens)));
         for minute in 0..3 {

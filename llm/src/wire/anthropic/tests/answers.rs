@@ -1,4 +1,4 @@
-//! What is made of whole answers.
+//! Reading whole answers.
 
 use proptest::prelude::*;
 use regatta_proto::{ErrorClass, Finish, Usage};

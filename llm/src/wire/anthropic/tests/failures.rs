@@ -1,4 +1,4 @@
-//! What is made of errors.
+//! Classification of errors.
 
 use std::time::Duration;
 

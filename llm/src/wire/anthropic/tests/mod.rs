@@ -1,4 +1,4 @@
-//! Golden tests over shapes of Anthropic's documentation, with values of our own.
+//! Golden tests with the formats of Anthropic's documentation and made-up values.
 
 mod answers;
 mod failures;
@@ -17,7 +17,7 @@ fn headers(headers: &[(&'static str, &'static str)]) -> HeaderMap {
     headers.iter().map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value))).collect()
 }
 
-/// Calls `read` with what readers need.
+/// Calls `read` with the context that readers need.
 fn with_context<T>(read: impl FnOnce(&ReadContext<'_>) -> T) -> T {
     let secret = Secret::new("sk-ant-secret".to_owned());
     let clock = ManualClock::at("2026-01-01T00:00:00Z".parse().unwrap());
@@ -33,7 +33,7 @@ fn answer(status: u16, body: &str) -> Result<Completion, Failure> {
     answer_with(status, HeaderMap::new(), body)
 }
 
-/// Reads a stream, with what each of its events was.
+/// Reads a stream. Also returns the kind of each event.
 fn stream(text: &str) -> (Vec<crate::wire::Part>, Result<Completion, Failure>) {
     let mut events = Events::default();
     events.push(text.as_bytes());

@@ -1,4 +1,4 @@
-//! What is sent.
+//! Requests as they are sent.
 
 use std::sync::Arc;
 

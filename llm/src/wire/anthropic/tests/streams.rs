@@ -5,7 +5,7 @@ use regatta_proto::{ErrorClass, Finish, Usage};
 use super::*;
 use crate::wire::Part;
 
-/// Text, a thought and a call, as the guide to streaming shows them.
+/// Text, reasoning and a call, as in the guide to streaming.
 const TRACE: &str = r#"event: message_start
 data: {"type":"message_start","message":{"id":"msg_9","type":"message","role":"assistant","content":[],"model":"claude-sonnet-4-5","stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":25,"cache_creation_input_tokens":8,"cache_read_input_tokens":100,"cache_creation":{"ephemeral_5m_input_tokens":0,"ephemeral_1h_input_tokens":8},"output_tokens":1,"service_tier":"standard"}}}
 

@@ -1,4 +1,4 @@
-//! Golden tests over shapes of the Gemini API's documentation, with values of our own.
+//! Golden tests with the formats of the Gemini API's documentation and made-up values.
 
 mod answers;
 mod failures;
@@ -13,7 +13,7 @@ use crate::secret::Secret;
 use crate::wire::Part;
 use crate::wire::sse::Events;
 
-/// Calls `read` with what readers need.
+/// Calls `read` with the context that readers need.
 fn with_context<T>(read: impl FnOnce(&ReadContext<'_>) -> T) -> T {
     let secret = Secret::new("AIza-secret".to_owned());
     let clock = ManualClock::at("2026-01-01T00:00:00Z".parse().unwrap());
@@ -25,7 +25,7 @@ fn answer(status: u16, body: &str) -> Result<Completion, Failure> {
     with_context(|context| Gemini.answer(&answer, context))
 }
 
-/// Reads a stream, with what each of its events was.
+/// Reads a stream. Also returns the kind of each event.
 fn stream(chunks: &[&str]) -> (Vec<Part>, Result<Completion, Failure>) {
     let mut events = Events::default();
     for chunk in chunks {

@@ -3,7 +3,7 @@ use regatta_proto::Finish;
 use super::plain;
 use crate::wire::golden::{shown, whole};
 
-/// Reads each shape and compares with its snapshot.
+/// Reads each fixture and compares the result with its snapshot.
 macro_rules! shapes {
     ($($name:ident),* $(,)?) => {$(
         #[test]

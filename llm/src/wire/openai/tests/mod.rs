@@ -1,4 +1,4 @@
-//! Golden tests over shapes that providers document, with values of our own.
+//! Golden tests with the formats that providers document and made-up values.
 
 mod answers;
 mod failures;
@@ -7,7 +7,7 @@ mod streams;
 
 use super::OpenAi;
 
-/// The format at an address that has no dialect of its own.
+/// The format for an address without a dialect of its own.
 fn plain() -> OpenAi {
     OpenAi::new("http://localhost:8000/v1")
 }

@@ -3,7 +3,7 @@ use std::time::Duration;
 use super::plain;
 use crate::wire::golden::{shown, streamed};
 
-/// Reads each shape in chunks of every kind and compares with its snapshot.
+/// Reads each fixture in chunks of several sizes and compares the result with its snapshot.
 macro_rules! shapes {
     ($($name:ident),* $(,)?) => {$(
         #[test]
@@ -41,7 +41,7 @@ fn the_first_token_is_the_first_piece_of_text_thought_or_call() {
         let answer = format!(r#"data: {{"choices":[{{"index":0,"delta":{{{piece}}},"finish_reason":"stop"}}]}}"#);
         let text = stream(&[": ping", role, &answer, "data: [DONE]"]);
         let completion = streamed(&plain(), &text, 1).unwrap();
-        // One byte each millisecond: the piece is there with the end of its event.
+        // One byte each millisecond, so a piece is complete at the end of its event.
         let (_, body) = text.split_once("\n\n").unwrap();
         let event_end = body.find("data: [DONE]").unwrap();
         assert_eq!(completion.first_token, Some(Duration::from_millis(event_end as u64)), "{piece}");
@@ -90,7 +90,7 @@ fn calls_are_told_apart_by_index_or_id() {
         r#"{"index":1,"function":{"arguments":"]"}}"#,
     ];
     assert_eq!(calls(&interleaved), ["a f({})", "b g([])"]);
-    // Every call is the first, by its index.
+    // All calls have the index 0.
     let miscounted = [
         r#"{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}"#,
         r#"{"index":0,"id":"b","function":{"name":"g","arguments":"{}"}}"#,
@@ -102,7 +102,7 @@ fn calls_are_told_apart_by_index_or_id() {
         r#"{"id":"b","function":{"name":"g","arguments":"{}"}}"#,
     ];
     assert_eq!(calls(&uncounted), ["a f({})", "b g({})"]);
-    // Id and name come again with every piece.
+    // Id and name are repeated with every piece.
     let repeated = [
         r#"{"index":0,"id":"a","function":{"name":"f","arguments":"{"}}"#,
         r#"{"index":0,"id":"a","function":{"name":"f","arguments":"}"}}"#,

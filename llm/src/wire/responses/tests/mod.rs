@@ -1,4 +1,4 @@
-//! Golden tests over shapes of OpenAI's documentation, with values of our own.
+//! Golden tests with the formats of OpenAI's documentation and made-up values.
 
 mod requests;
 
