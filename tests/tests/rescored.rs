@@ -44,7 +44,7 @@ fn said(output: &Output, code: i32) -> (String, String) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_coordinators_sweep_is_rescored_repriced_and_exported_like_a_run_of_this_machine() {
-    let deployment = Deployment::with_logins().await.unwrap();
+    let deployment = Deployment::new().await.unwrap();
     let folder = deployment.folder.path();
     let data = workspace().join("examples/data/worfbench");
     let mut simulate = regatta().unwrap();
