@@ -64,7 +64,6 @@ fn told(error: &(dyn Error + 'static)) -> String {
 fn assert_told(what: &str, result: Result<(), String>, reason: &str) {
     let problem = result.err().unwrap_or_else(|| "it went well".to_owned());
     assert!(problem.to_lowercase().contains(&reason.to_lowercase()), "{what}: expected {reason:?} in: {problem}");
-    println!("{what}: {problem}");
 }
 
 const UNKNOWN: &str = "UnknownIssuer";

@@ -7,7 +7,9 @@ use anyhow::Context;
 use bytes::Bytes;
 #[cfg(feature = "cluster")]
 use regatta_backends::Blobs;
-use regatta_proto::{AttemptId, BenchmarkName, ItemId, ModelRef, Money, Setting, SweepId, SweepLock, Usage};
+#[cfg(feature = "cluster")]
+use regatta_proto::SweepId;
+use regatta_proto::{AttemptId, BenchmarkName, ItemId, ModelRef, Money, Setting, SweepLock, Usage};
 use regatta_scorer::{LeaderboardRow, Measures, Summary};
 use serde::Deserialize;
 

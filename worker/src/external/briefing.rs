@@ -92,6 +92,6 @@ mod tests {
         let briefing = Briefing::new(json!({"query": "q"}), &addresses(), Some(&known));
         assert!(briefing.line.ends_with("\"authorities\":\"PEM\"}\n"), "{}", briefing.line);
         let handed = |name: &&str| briefing.variables.contains(&(*name, "/known.pem".to_owned()));
-        assert!(AUTHORITIES.iter().all(|name| handed(&name)));
+        assert!(AUTHORITIES.iter().all(handed));
     }
 }
