@@ -6,7 +6,7 @@ use regatta_proto::{BenchmarkName, Evaluator, FileSet};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::place::Place;
+use crate::source_location::SourceLocation;
 use crate::{DataError, RecordedVerdicts, Suite, score_predictions};
 
 const CASE_FILE: &str = "case.json";
@@ -75,7 +75,7 @@ pub fn score_predictions_case(
     let mut scored = BTreeMap::new();
     for evaluator in case.evaluators() {
         let result = score_predictions(suite, None, evaluator, &predictions, &verdicts)
-            .map_err(|error| Place::file(files.origin(), VERDICTS_FILE).problem(error))?;
+            .map_err(|error| SourceLocation::file(files.origin(), VERDICTS_FILE).problem(error))?;
         let value = serde_json::json!({
             "evaluator": result.evaluator,
             "aggregate": result.aggregate,
@@ -99,8 +99,8 @@ pub fn verdicts(files: &FileSet) -> Result<RecordedVerdicts, DataError> {
 }
 
 /// Returns the location `case.json`, for errors.
-pub fn case_place(files: &FileSet) -> Place<'_> {
-    Place::file(files.origin(), CASE_FILE)
+pub fn case_place(files: &FileSet) -> SourceLocation<'_> {
+    SourceLocation::file(files.origin(), CASE_FILE)
 }
 
 fn required<'f>(files: &'f FileSet, path: &str, hint: &str) -> Result<&'f [u8], DataError> {

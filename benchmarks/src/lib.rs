@@ -10,11 +10,11 @@ mod markup;
 mod metric;
 mod paper_table;
 mod pearson;
-pub mod place;
 mod predictions;
 mod recorded;
 mod registry;
 mod sampling;
+pub mod source_location;
 mod suite;
 
 pub use drawing::{Drawing, DrawnEdge, DrawnNode, Presence};
@@ -27,6 +27,6 @@ pub use recorded::{MissingVerdict, NULL_CONTENT, RecordedVerdicts};
 pub use registry::{Registry, default_setting};
 pub use sampling::select_items;
 pub use suite::{
-    Benchmark, DataError, Errand, Item, Persona, Picture, SampledBy, Score, Scores, Scoring, SelectError, Step, Suite,
-    Table, ToolAnswer, ToolRequest, Verdicts, flat_value,
+    Benchmark, DataError, DelegatedTask, Item, Persona, Picture, SampledBy, Score, Scores, Scoring, SelectError, Step,
+    Suite, Table, ToolAnswer, ToolRequest, Verdicts, flat_value,
 };

@@ -12,7 +12,7 @@ use self::judgements::Judgements;
 use self::orchestration::ArgumentJudgements;
 pub use self::orchestration::NULL_CONTENT;
 use crate::cosine::{SAME_MICRO, cosine, to_micro};
-use crate::place::{Place, kind_of, lines};
+use crate::source_location::{SourceLocation, kind_of, lines};
 use crate::{DataError, Verdicts};
 
 /// Origin of verdict files in error messages.
@@ -63,7 +63,7 @@ impl RecordedVerdicts {
     /// With the line of what is malformed, or contradicts an earlier line.
     pub fn read(file: &str, bytes: &[u8]) -> Result<Self, DataError> {
         let mut verdicts = Self::default();
-        for line in lines(&Place::file(ORIGIN, file), bytes) {
+        for line in lines(&SourceLocation::file(ORIGIN, file), bytes) {
             let (place, line) = line?;
             if ArgumentJudgements::is_theirs(&line) {
                 verdicts.arguments.add(&place, &line)?;
@@ -123,7 +123,7 @@ impl RecordedVerdicts {
         number
     }
 
-    fn add_similarities(&mut self, place: &Place<'_>, line: &Value) -> Result<(), DataError> {
+    fn add_similarities(&mut self, place: &SourceLocation<'_>, line: &Value) -> Result<(), DataError> {
         let left = self.numbers_of(place, line, "pred_texts")?;
         let right = self.numbers_of(place, line, "gold_texts")?;
         let rows = place.array(line, "sim")?;
@@ -153,7 +153,7 @@ impl RecordedVerdicts {
         Ok(())
     }
 
-    fn numbers_of(&mut self, place: &Place<'_>, line: &Value, field: &str) -> Result<Vec<u32>, DataError> {
+    fn numbers_of(&mut self, place: &SourceLocation<'_>, line: &Value, field: &str) -> Result<Vec<u32>, DataError> {
         let mut numbers = Vec::new();
         for (at, value) in place.array(line, field)?.iter().enumerate() {
             let text = place.text_at(Some(value), &format!("{field}[{at}]"))?;
@@ -162,7 +162,7 @@ impl RecordedVerdicts {
         Ok(numbers)
     }
 
-    fn add_embedding(&mut self, place: &Place<'_>, line: &Value) -> Result<(), DataError> {
+    fn add_embedding(&mut self, place: &SourceLocation<'_>, line: &Value) -> Result<(), DataError> {
         let text = place.text(line, "text")?;
         let mut vector = Vec::new();
         for (at, value) in place.array(line, "embedding")?.iter().enumerate() {

@@ -276,7 +276,7 @@ pub enum Step {
     /// Send this request to the model of this role.
     Ask(Role, ChatRequest),
     /// Give the whole task to an external agent, and call [`Suite::next`] again when it has ended.
-    Delegate(Errand),
+    Delegate(DelegatedTask),
     /// The session is over.
     Done,
     /// The transcript does not fit this session, because another version began it or because it is damaged; the text
@@ -296,7 +296,7 @@ impl Step {
 
 /// A task that is delegated to an external agent.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Errand {
+pub struct DelegatedTask {
     /// Name of the agent in the spec.
     pub agent: AgentName,
     /// Input of the agent, a JSON object; addresses and the model's name are added to it.

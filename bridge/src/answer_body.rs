@@ -77,7 +77,7 @@ impl Body for AnswerBody {
             if peer.is_gone() {
                 return Poll::Ready(Some(Err(Gone)));
             }
-            opened.flights.claimed(number);
+            opened.shared_calls.claimed(number);
         }
         let bytes = std::mem::take(&mut self.bytes);
         Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))))

@@ -15,8 +15,8 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use crate::answer_body::AnswerBody;
 use crate::answers::{error_of, refuse, refuse_call, respond};
 use crate::connection::Peer;
-use crate::flights::{Boarding, IN_FLIGHT_MAX, Pilot, Seat, Ticket};
 use crate::open::{Opened, Outcome};
+use crate::single_flight::{CallLeader, IN_FLIGHT_MAX, Join, RequestKey, Waiter};
 use crate::telling::Telling;
 
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
@@ -46,7 +46,7 @@ impl Asked<'_> {
     /// before it is over, and with what says nothing until then: spaces before a JSON document, comments among events. What goes wrong after
     /// that can only be told in the body, which then is an error of the format's.
     pub(crate) async fn answer(self) -> Response<AnswerBody> {
-        let ticket = self.ticket();
+        let key = self.key();
         let Self { opened, member, format, body, peer, created, place, .. } = self;
         let dialect = format.dialect();
         let (model, mut request, streaming, left_out) = match ChatCall::parse(format, &body, Reading::Whole) {
@@ -63,33 +63,33 @@ impl Asked<'_> {
         // It may be long, and the wait as well.
         drop(body);
         request.member = member;
-        let Seat { number, outcome } = match opened.flights.board(ticket, peer.clone()) {
-            Boarding::Joined(seat) => seat,
-            Boarding::New(pilot, seat) => {
-                fly(Arc::clone(opened), pilot, request, model.clone());
-                seat
+        let Waiter { number, outcome } = match opened.shared_calls.join(key, peer.clone()) {
+            Join::Wait(waiter) => waiter,
+            Join::Lead(leader, waiter) => {
+                lead(Arc::clone(opened), leader, request, model.clone());
+                waiter
             }
-            Boarding::Full => {
+            Join::Full => {
                 let message = format!("{IN_FLIGHT_MAX} calls of this session are in flight; wait for one to end");
                 return refuse(&ApiError::rate_limited(Some(1), message), dialect);
             }
-            Boarding::Closed => return refuse(&closed(), dialect),
+            Join::Closed => return refuse(&closed(), dialect),
         };
         let telling =
             Telling { opened: Arc::clone(opened), peer: peer.clone(), number, model, format, streaming, created };
         let (id, content_type) = (telling.id(), telling.content_type());
-        let mut landing = landing(Arc::clone(opened), outcome).boxed();
-        let body = match tokio::time::timeout(SILENCE_MAX, &mut landing).await {
+        let mut pending = outcome_of(Arc::clone(opened), outcome).boxed();
+        let body = match tokio::time::timeout(SILENCE_MAX, &mut pending).await {
             Ok(Err(error)) => return refuse(&error, dialect),
-            Ok(Ok(landed)) => match &*landed {
+            Ok(Ok(finished)) => match &*finished {
                 Ok(answered) => telling.answered(answered),
                 Err(refused) => return refuse_call(refused, dialect),
             },
             Err(_) => {
                 let meanwhile = telling.meanwhile();
                 let end = async move {
-                    let body = match landing.await {
-                        Ok(landed) => match &*landed {
+                    let body = match pending.await {
+                        Ok(finished) => match &*finished {
                             Ok(answered) => telling.answered(answered),
                             Err(refused) => telling.failed(&error_of(refused)),
                         },
@@ -112,10 +112,10 @@ impl Asked<'_> {
         response
     }
 
-    fn ticket(&self) -> Ticket {
+    fn key(&self) -> RequestKey {
         let key = self.headers.get(IDEMPOTENCY_KEY).and_then(|key| key.to_str().ok());
         let member = self.member.as_ref().map_or("", MemberName::as_str);
-        Ticket {
+        RequestKey {
             request: Digest::of_parts([self.format.route().as_bytes(), member.as_bytes(), &self.body]),
             idempotency_key: key.map(str::to_owned),
         }
@@ -123,41 +123,41 @@ impl Asked<'_> {
 }
 
 /// What comes of a call, or why that will not be told.
-async fn landing(opened: Arc<Opened>, mut outcome: watch::Receiver<Option<Outcome>>) -> Result<Outcome, ApiError> {
+async fn outcome_of(opened: Arc<Opened>, mut outcome: watch::Receiver<Option<Outcome>>) -> Result<Outcome, ApiError> {
     let broke_off = || ApiError::server_error(StatusCode::INTERNAL_SERVER_ERROR, "the call broke off");
     tokio::select! {
         biased;
-        landed = outcome.wait_for(Option::is_some) => {
-            landed.ok().and_then(|landed| landed.clone()).ok_or_else(broke_off)
+        finished = outcome.wait_for(Option::is_some) => {
+            finished.ok().and_then(|finished| finished.clone()).ok_or_else(broke_off)
         }
         () = opened.closed.cancelled() => Err(closed()),
     }
 }
 
 /// Makes the call in a task of its own, so that it ends whether or not anybody waits.
-fn fly(opened: Arc<Opened>, pilot: Pilot<Outcome>, request: regatta_proto::ChatRequest, model: String) {
+fn lead(opened: Arc<Opened>, leader: CallLeader<Outcome>, request: regatta_proto::ChatRequest, model: String) {
     tokio::spawn(async move {
-        let Pilot { number, outcome: told, running } = pilot;
+        let CallLeader { number, outcome: told, running } = leader;
         // A call that panics has failed.
-        let mut landing = Landing { opened: &opened, number, is_answered: false };
+        let mut pending = FinishOnDrop { opened: &opened, number, is_answered: false };
         let outcome = opened.session.call(request, &model).await;
-        landing.is_answered = outcome.is_ok();
-        drop(landing);
+        pending.is_answered = outcome.is_ok();
+        drop(pending);
         told.send_replace(Some(Arc::new(outcome)));
         drop(running);
     });
 }
 
 /// Tells that a call is over, however it ends.
-struct Landing<'a> {
+struct FinishOnDrop<'a> {
     opened: &'a Opened,
     number: u64,
     is_answered: bool,
 }
 
-impl Drop for Landing<'_> {
+impl Drop for FinishOnDrop<'_> {
     fn drop(&mut self) {
-        self.opened.flights.landed(self.number, self.is_answered);
+        self.opened.shared_calls.finished(self.number, self.is_answered);
     }
 }
 

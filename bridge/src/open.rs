@@ -11,9 +11,9 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::connection::Peer;
-use crate::flights::Flights;
 use crate::routes::REQUESTS_MAX;
 use crate::session::{Answered, BridgedSession, Refused};
+use crate::single_flight::SingleFlight;
 use crate::token::Tokens;
 
 /// The sessions of one bridge.
@@ -28,7 +28,7 @@ pub(crate) struct Opened {
     pub(crate) session: Arc<dyn BridgedSession>,
     pub(crate) closed: CancellationToken,
     /// Its calls, which outlive the connections that asked for them.
-    pub(crate) flights: Flights<Outcome, Peer>,
+    pub(crate) shared_calls: SingleFlight<Outcome, Peer>,
     /// Places for requests.
     pub(crate) requests: Arc<Semaphore>,
 }
@@ -57,7 +57,7 @@ impl Sessions {
         let opened = Arc::new(Opened {
             session,
             closed: CancellationToken::new(),
-            flights: Flights::new(),
+            shared_calls: SingleFlight::new(),
             requests: Arc::new(Semaphore::new(REQUESTS_MAX)),
         });
         let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
@@ -78,7 +78,7 @@ impl Sessions {
     fn close(&self, token: &str) {
         let closed = self.open.write().unwrap_or_else(PoisonError::into_inner).remove(token);
         if let Some(opened) = closed {
-            opened.flights.close();
+            opened.shared_calls.close();
             opened.closed.cancel();
         }
     }
@@ -104,7 +104,7 @@ impl OpenSession {
     /// Closes it, and waits until every call that was begun has ended.
     pub fn close(self) -> BoxFuture<'static, ()> {
         Box::pin(async move {
-            let running = self.opened.flights.running();
+            let running = self.opened.shared_calls.running();
             drop(self);
             running.wait().await;
         })

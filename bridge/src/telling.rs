@@ -61,10 +61,10 @@ impl Telling {
             Some(streaming) => {
                 let (nothing, usage, stamp) = (Reply::of_text(None, Finish::Stop), Usage::default(), self.stamp());
                 let answer = Answer { model: &self.model, reply: &nothing, usage: &usage, stamp: &stamp };
-                let mut narrator = answer.narrator(self.format, streaming);
+                let mut encoder = answer.sse_encoder(self.format, streaming);
                 let mut out = Vec::new();
-                narrator.opening(&mut out);
-                narrator.error(error, "", &mut out);
+                encoder.opening(&mut out);
+                encoder.error(error, "", &mut out);
                 out.into()
             }
         };

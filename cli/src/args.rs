@@ -284,7 +284,7 @@ pub(crate) struct RunArgs {
     /// Only say what would be run, and what calls, tokens and money it would take
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Directory of kept answers, for specs that say `cache:`; default: regatta/answers in the user's cache directory
+    /// Directory of the response cache, for specs that say `cache:`; default: regatta/answers in the user's cache directory
     #[arg(long, value_name = "DIR", env = "REGATTA_CACHE")]
     pub(crate) cache_dir: Option<PathBuf>,
     /// Seconds to wait for a disk that cannot be written before the run ends (4); nothing is paid for meanwhile

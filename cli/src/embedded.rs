@@ -24,7 +24,9 @@ use regatta_llm::CallMetrics;
 use regatta_proto::{Clock, Report, SessionOutcome, SweepId, SweepState, SystemClock};
 use regatta_scorer::{Past, Scorer, ScorerConfig, ScorerMetrics};
 use regatta_simulator::SimulatedSuite;
-use regatta_worker::{Environment, KeptAnswers, Lifecycle, Policy, SharedPermits, Worker, WorkerConfig, WorkerMetrics};
+use regatta_worker::{
+    CachedResponses, Environment, Lifecycle, Policy, SharedPermits, Worker, WorkerConfig, WorkerMetrics,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::bars::Bars;
@@ -74,7 +76,7 @@ pub(crate) struct Embedded {
 impl Embedded {
     /// Opens (or creates) the stores of the run in `directory`.
     ///
-    /// `cache` is the directory of kept answers, which runs share; default: in the user's cache directory.
+    /// `cache` is the directory of the response cache, which runs share; default: in the user's cache directory.
     pub(crate) async fn open(directory: &Path, cache: Option<&Path>, prices: Option<&Path>) -> anyhow::Result<Self> {
         Self::open_with(directory, cache, prices, BENCHMARKS).await
     }
@@ -380,8 +382,8 @@ impl Embedded {
             clock: clock(),
             variables: crate::process::variables(),
             permits: Arc::new(WhileRecording { permits: SharedPermits(self.permits.clone()), recording }),
-            answers: Arc::new(KeptAnswers(Blobs::directory(&self.answers).with_context(|| {
-                format!("failed to open the directory of kept answers {}", self.answers.display())
+            answers: Arc::new(CachedResponses(Blobs::directory(&self.answers).with_context(|| {
+                format!("failed to open the directory of the response cache {}", self.answers.display())
             })?)),
             policy: self.policy.clone(),
             network: None,

@@ -20,7 +20,7 @@ use crate::SessionTag;
 use crate::permits::store::StoreError;
 
 /// The store of the response cache, shared by all workers.
-pub trait AnswerStore: Send + Sync + 'static {
+pub trait ResponseStore: Send + Sync + 'static {
     /// The answer with this key; `None` if there is none.
     fn get<'a>(&'a self, key: &'a Digest) -> BoxFuture<'a, Result<Option<Bytes>, StoreError>>;
 
@@ -30,7 +30,7 @@ pub trait AnswerStore: Send + Sync + 'static {
 
 /// A cached answer to a chat call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct KeptAnswer {
+pub(crate) struct CachedResponse {
     pub(crate) reply: Reply,
     pub(crate) usage: Usage,
     pub(crate) raw_usage: Option<serde_json::Value>,
@@ -42,7 +42,7 @@ pub(crate) struct KeptAnswer {
     pub(crate) cost: Option<Money>,
 }
 
-impl KeptAnswer {
+impl CachedResponse {
     pub(crate) fn of(call: &Call) -> Self {
         Self {
             reply: call.reply.clone(),
@@ -70,14 +70,14 @@ pub(crate) enum Found<T> {
 
 /// The response cache of one endpoint.
 #[derive(Clone)]
-pub(crate) struct AnswerCache {
-    store: Arc<dyn AnswerStore>,
+pub(crate) struct ResponseCache {
+    store: Arc<dyn ResponseStore>,
     provider: Vec<u8>,
 }
 
-impl AnswerCache {
+impl ResponseCache {
     /// The cache of the endpoint of `spec` at `address`; `None` for the provider's own address.
-    pub(crate) fn new(store: Arc<dyn AnswerStore>, spec: &EndpointSpec, address: Option<&str>) -> Self {
+    pub(crate) fn new(store: Arc<dyn ResponseStore>, spec: &EndpointSpec, address: Option<&str>) -> Self {
         // A simulated endpoint has a new address at every start, and its answers depend on its settings alone.
         let address = address.filter(|_| spec.kind != EndpointKind::Simulated);
         let identity = (
@@ -130,7 +130,7 @@ impl AnswerCache {
     }
 
     /// Looks up the chat answer with `key`.
-    pub(crate) async fn find_answer(&self, mode: CacheMode, key: &Digest) -> Found<KeptAnswer> {
+    pub(crate) async fn find_response(&self, mode: CacheMode, key: &Digest) -> Found<CachedResponse> {
         self.find(mode, key).await
     }
 
@@ -160,7 +160,7 @@ impl AnswerCache {
             }
             (_, None) => Found::Ask,
             (_, Some(problem)) => {
-                tracing::warn!(%key, problem, "failed to read a kept answer; asking again");
+                tracing::warn!(%key, problem, "failed to read a cached response; asking again");
                 Found::Ask
             }
         }

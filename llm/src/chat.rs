@@ -8,14 +8,14 @@ use regatta_proto::{
 };
 
 use crate::acceptance::Expressions;
-use crate::cache::{AnswerCache, Found, KeptAnswer};
+use crate::cache::{CachedResponse, Found, ResponseCache};
 use crate::call::{CallError, ChatCall, Told};
 use crate::client::Client;
 use crate::errors::{Failure, rule};
 use crate::open::{OpenContext, OpenError, address};
 use crate::quarantine::Suspect;
 use crate::similarity::VectorCache;
-use crate::tries::{Answered, Errand, GivenUp, Tries};
+use crate::tries::{Answered, GivenUp, Tries, TryContext};
 use crate::wire::Completion;
 
 /// An endpoint's client with its cache, permits, accounts and retries.
@@ -24,7 +24,7 @@ pub(crate) struct Caller {
     pub(crate) client: Client,
     pub(crate) tries: Tries,
     pub(crate) vectors: VectorCache,
-    pub(crate) cache: AnswerCache,
+    pub(crate) cache: ResponseCache,
     pub(crate) expressions: Expressions,
 }
 
@@ -35,7 +35,7 @@ impl Caller {
             client: Client::open(name, spec, context)?,
             tries: Tries::open(name, spec, context),
             vectors: VectorCache::new(),
-            cache: AnswerCache::new(context.answers.clone(), spec, address(spec, context.env).as_deref()),
+            cache: ResponseCache::new(context.answers.clone(), spec, address(spec, context.env).as_deref()),
             expressions: Expressions::new(),
         })
     }
@@ -61,7 +61,7 @@ impl Caller {
         if mode == CacheMode::Off {
             return self.ask(call, told).await;
         }
-        match self.cache.find_answer(mode, key).await {
+        match self.cache.find_response(mode, key).await {
             // Cached by a version in which such answers were no failures.
             Found::Kept(kept) if kept.reply.finish == Finish::ContentFilter => {
                 let filtered =
@@ -75,14 +75,14 @@ impl Caller {
             }
             Found::Ask => {
                 let answered = self.ask(call, told).await?;
-                self.cache.keep(mode, key, &KeptAnswer::of(&answered)).await;
+                self.cache.keep(mode, key, &CachedResponse::of(&answered)).await;
                 Ok(answered)
             }
         }
     }
 
     /// The entry of a call whose answer is cached. It costs nothing.
-    fn replayed(&self, call: &ChatCall<'_>, kept: KeptAnswer) -> Call {
+    fn replayed(&self, call: &ChatCall<'_>, kept: CachedResponse) -> Call {
         Call {
             role: call.role,
             attempt: call.attempt,
@@ -121,7 +121,7 @@ impl Caller {
             .client
             .prepare(call.model, call.request, told.as_ref())
             .map_err(|failure| CallError::Failed(failed(vec![failure.into_try(Duration::ZERO)])))?;
-        let errand = Errand {
+        let context = TryContext {
             model: call.model,
             payer: call.payer,
             attempt: call.attempt,
@@ -132,7 +132,7 @@ impl Caller {
             interrupt: call.interrupt,
             meter: call.meter,
         };
-        let done = match self.tries.run(errand, || self.client.once(prepared)).await {
+        let done = match self.tries.run(context, || self.client.once(prepared)).await {
             Ok(done) => done,
             Err(GivenUp::Failed(tries)) => return Err(CallError::Failed(failed(tries))),
             Err(GivenUp::Interrupted(tries)) => return Err(CallError::Interrupted(failed(tries))),

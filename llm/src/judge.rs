@@ -12,7 +12,7 @@ use crate::answer::{Answers, Trouble};
 use crate::call::{Interrupted, Payer};
 use crate::chat::Caller;
 use crate::similarity::{Known, answers};
-use crate::tries::{Answered, Errand, GivenUp};
+use crate::tries::{Answered, GivenUp, TryContext};
 use crate::wire::openai::embeddings::Embedded;
 
 /// Most texts in one embeddings request; a fraction of the providers' limits.
@@ -72,7 +72,7 @@ impl Caller {
                 }
             };
             let (prepared, count) = (&prepared, texts.len());
-            let errand = Errand {
+            let context = TryContext {
                 model,
                 payer,
                 attempt: 1,
@@ -83,7 +83,7 @@ impl Caller {
                 interrupt,
                 meter: None,
             };
-            let (tries, embedded) = match self.tries.run(errand, || self.client.embed_once(prepared, count)).await {
+            let (tries, embedded) = match self.tries.run(context, || self.client.embed_once(prepared, count)).await {
                 Ok(done) => (done.tries, Some((done.value, done.cost))),
                 Err(GivenUp::Failed(tries)) => (tries, None),
                 Err(GivenUp::Interrupted(tries)) => {

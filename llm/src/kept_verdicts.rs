@@ -34,7 +34,7 @@ impl Caller {
             }
         }
         let fresh = match unknown.is_empty() {
-            true => Answers { served: format!("{model} (kept answers)"), ..Answers::default() },
+            true => Answers { served: format!("{model} (cached responses)"), ..Answers::default() },
             false => self.answer(model, &unknown, payer, interrupt).await?,
         };
         for asked in &unknown {

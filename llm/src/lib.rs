@@ -50,17 +50,17 @@ mod withheld;
 
 pub use answer::{Answers, Unanswered};
 pub use batch::{
-    BatchCall, BatchClient, BatchProgress, BatchState, Collected, Found, Funds, Prepared, SUBMIT_WITHIN, Spending,
+    BatchCall, BatchClient, BatchProgress, BatchState, Collected, Found, Funding, Prepared, SUBMIT_WITHIN, Spending,
     SubmitError,
 };
-pub use cache::AnswerStore;
+pub use cache::ResponseStore;
 pub use call::{CallError, ChatCall, Interrupted, Payer, SessionTag};
 pub use endpoint::Endpoint;
 pub use errors::{Fault, Rule, TABLE as ERROR_TABLE, rule};
 pub use events::{EVENTS, EventRule, ProviderEvent};
 pub use meter::Meter;
 pub use metrics::CallMetrics;
-pub use money::{OUTPUT_TOKENS_MAX, Purses, ReservationState, worst_case};
+pub use money::{BudgetLeases, OUTPUT_TOKENS_MAX, ReservationState, worst_case};
 pub use open::{Build, OpenContext, OpenError, check_access};
 pub use permits::store::{PermitStore, StoreError};
 pub use policy::{EgressRules, EgressSection, KeyRule, Origin, OutboundPolicy, OutboundRules, PrivateNetwork};

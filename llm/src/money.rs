@@ -2,14 +2,14 @@
 //! Every sweep with known prices has an account, with or without a limit, because the cost of calls in flight in a process that died is
 //! recorded nowhere else.
 //!
-//! The fleet's store of permits keeps the accounts. Each process has one budget lease (purse) for each account that it draws on, and
+//! The fleet's store of permits keeps the accounts. Each process has one budget lease for each account that it draws on, and
 //! reports totals to the store: spent, possibly billed without a report, reserved for calls, and the part of that in flight. So no worker
 //! can spend money that another has reserved, a budget is never exceeded, and no more can have been billed than the store knows of,
 //! whichever process dies when. Money that a lease does not need returns to the store within moments, so that others can use the last of
 //! it.
 
-mod funds;
-mod purse;
+mod budget_lease;
+mod lease_state;
 mod reservation;
 
 use futures::future::BoxFuture;
@@ -24,7 +24,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::CallMetrics;
 use crate::permits::store::PermitStore;
-use purse::Purse;
+use budget_lease::BudgetLease;
 pub use reservation::ReservationState;
 pub(crate) use reservation::{Paid, Reservation};
 
@@ -38,17 +38,17 @@ pub fn worst_case(request: &ChatRequest, price: &Price) -> Money {
 }
 
 /// The budget leases of a process: one for each account that its calls draw on, shared by all its endpoints.
-pub struct Purses {
+pub struct BudgetLeases {
     store: Arc<dyn PermitStore>,
     holder: WorkerId,
     metrics: Arc<CallMetrics>,
-    purses: Mutex<BTreeMap<AccountId, Arc<Purse>>>,
+    budget_leases: Mutex<BTreeMap<AccountId, Arc<BudgetLease>>>,
     /// Ends the tasks that report to the store.
     closing: CancellationToken,
     tasks: TaskTracker,
 }
 
-impl Purses {
+impl BudgetLeases {
     /// Leases that are taken from `store` in the name of `holder`.
     #[must_use]
     pub fn new(store: Arc<dyn PermitStore>, holder: WorkerId, metrics: Arc<CallMetrics>) -> Arc<Self> {
@@ -56,7 +56,7 @@ impl Purses {
             store,
             holder,
             metrics,
-            purses: Mutex::default(),
+            budget_leases: Mutex::default(),
             closing: CancellationToken::new(),
             tasks: TaskTracker::new(),
         })
@@ -81,20 +81,20 @@ impl Purses {
         // The account of a single model goes first, so that calls waiting for it do not hold the money of the whole sweep.
         for of_one_model in [true, false] {
             for account in accounts.iter().filter(|account| account.model.is_some() == of_one_model) {
-                reservation.reserve(account, self.purse(account)).await?;
+                reservation.reserve(account, self.lease(account)).await?;
             }
         }
         Ok(reservation)
     }
 
-    fn purse(&self, account: &AccountId) -> Arc<Purse> {
-        let mut purses = self.purses.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(purse) = purses.get(account) {
-            return Arc::clone(purse);
+    fn lease(&self, account: &AccountId) -> Arc<BudgetLease> {
+        let mut budget_leases = self.budget_leases.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(lease) = budget_leases.get(account) {
+            return Arc::clone(lease);
         }
-        let purse = Arc::new(Purse::new());
-        let settling = purse::Settling {
-            purse: Arc::clone(&purse),
+        let lease = Arc::new(BudgetLease::new());
+        let settling = budget_lease::Settling {
+            lease: Arc::clone(&lease),
             store: Arc::clone(&self.store),
             account: account.clone(),
             holder: self.holder.clone(),
@@ -104,12 +104,12 @@ impl Purses {
         };
         self.tasks.spawn(settling.run());
         // Never removed, because its totals are those of everything that this process has spent.
-        purses.insert(account.clone(), Arc::clone(&purse));
-        purse
+        budget_leases.insert(account.clone(), Arc::clone(&lease));
+        lease
     }
 }
 
-impl Purses {
+impl BudgetLeases {
     /// A random stream for each worker and account.
     fn rng(&self, account: &AccountId) -> ChaCha8Rng {
         let name = Digest::of_parts([self.holder.as_str().as_bytes(), whose(account).as_bytes()]);
@@ -119,15 +119,15 @@ impl Purses {
     }
 }
 
-impl Drop for Purses {
+impl Drop for BudgetLeases {
     fn drop(&mut self) {
         self.closing.cancel();
     }
 }
 
-impl fmt::Debug for Purses {
+impl fmt::Debug for BudgetLeases {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Purses({})", self.holder)
+        write!(f, "BudgetLeases({})", self.holder)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::encoding::Encoding;
 use crate::policy::Origin;
 use crate::recorded::{RecordedError, RecordedVerdicts};
 use crate::transport::TransportError;
-use crate::{AnswerStore, CallMetrics, Network, OutboundPolicy, PermitStore, Purses};
+use crate::{BudgetLeases, CallMetrics, Network, OutboundPolicy, PermitStore, ResponseStore};
 
 pub use access::check_access;
 #[cfg(feature = "bedrock")]
@@ -40,9 +40,9 @@ pub struct OpenContext<'a> {
     /// The pool of permits that calls draw on: [`EndpointSpec::pool`].
     pub pool: String,
     /// The budget leases of this process.
-    pub purses: Arc<Purses>,
+    pub budget_leases: Arc<BudgetLeases>,
     /// The response cache, shared by the fleet.
-    pub answers: Arc<dyn AnswerStore>,
+    pub answers: Arc<dyn ResponseStore>,
     /// Rules about keys and about addresses that may be reached.
     pub policy: Arc<OutboundPolicy>,
     /// The HTTP network of calls; `None` is the machine's.

@@ -14,7 +14,7 @@ use crate::breaker::{Breaker, Pass};
 use crate::errors::Failure;
 use crate::holding::Holding;
 use crate::metrics::EndpointMetrics;
-use crate::money::{self, Purses, Reservation, UsedUp};
+use crate::money::{self, BudgetLeases, Reservation, UsedUp};
 use crate::permits::{Ask, Governor, Permit};
 use crate::quarantine::{Quarantine, Suspect};
 use crate::silence::Silence;
@@ -26,7 +26,7 @@ use life::{Life, Step};
 pub(crate) struct Tries {
     retries: Retries,
     governor: Governor,
-    purses: Arc<Purses>,
+    budget_leases: Arc<BudgetLeases>,
     breaker: Breaker,
     quarantine: Quarantine,
     holding: Holding,
@@ -43,7 +43,7 @@ pub(crate) struct Tries {
 
 /// The try context: the call to try, and the sweep that it is for.
 #[derive(Debug)]
-pub(crate) struct Errand<'a> {
+pub(crate) struct TryContext<'a> {
     pub(crate) model: &'a str,
     pub(crate) payer: Payer<'a>,
     /// Number of the attempt at the session. A later attempt is not sent at all if its request has failed too often.
@@ -112,7 +112,7 @@ impl Tries {
         Self {
             retries,
             governor: Governor::open(spec, context, Arc::clone(&metrics)),
-            purses: Arc::clone(&context.purses),
+            budget_leases: Arc::clone(&context.budget_leases),
             breaker: Breaker::new(name.clone(), Duration::from_millis(retries.deadline_ms), metrics.breaker_open()),
             quarantine: Quarantine::new(store, context.pool.clone(), retries.quarantine_after),
             holding: Holding::new(name.clone()),
@@ -131,16 +131,16 @@ impl Tries {
     }
 
     /// Calls `once` until it succeeds. While it waits for a retry, a call holds neither permit nor money.
-    pub(crate) async fn run<T, F, Fut>(&self, mut errand: Errand<'_>, once: F) -> Result<Done<T>, GivenUp>
+    pub(crate) async fn run<T, F, Fut>(&self, mut context: TryContext<'_>, once: F) -> Result<Done<T>, GivenUp>
     where
         T: Answered,
         F: Fn() -> Fut,
         Fut: Future<Output = Result<T, Failure>>,
     {
-        if let Some(refusal) = self.refusal(&mut errand).await {
+        if let Some(refusal) = self.refusal(&mut context).await {
             return Err(GivenUp::Failed(vec![refusal]));
         }
-        let mut life = Life::begin(self, errand);
+        let mut life = Life::begin(self, context);
         loop {
             match life.step(&once).await {
                 Step::Again => {}
@@ -154,14 +154,14 @@ impl Tries {
     }
 
     /// The reason why the call is not sent at all; `None` if it is.
-    async fn refusal(&self, errand: &mut Errand<'_>) -> Option<Try> {
-        if let (Some(account), None) = (errand.payer.accounts.first(), errand.payer.price) {
-            return Some(money::unpriced(account, errand.model));
+    async fn refusal(&self, context: &mut TryContext<'_>) -> Option<Try> {
+        if let (Some(account), None) = (context.payer.accounts.first(), context.payer.price) {
+            return Some(money::unpriced(account, context.model));
         }
-        if let Some(held) = self.holding.refusal(errand.model) {
+        if let Some(held) = self.holding.refusal(context.model) {
             return Some(held);
         }
-        let suspect = errand.suspect.as_mut().filter(|_| errand.attempt > 1)?;
+        let suspect = context.suspect.as_mut().filter(|_| context.attempt > 1)?;
         let refusal = self.quarantine.look(suspect).await;
         if refusal.is_some() {
             self.metrics.quarantined();
@@ -172,7 +172,7 @@ impl Tries {
     /// Waits for everything that a try needs: an endpoint that is up, a reservation, and a permit.
     async fn make_ready(
         &self,
-        errand: &Errand<'_>,
+        context: &TryContext<'_>,
         at_most: Option<Money>,
         ask: &Ask<'_>,
     ) -> Result<Ready<'_>, UsedUp> {
@@ -180,7 +180,7 @@ impl Tries {
             let pass = self.breaker.pass().await;
             // The cost is unknown only if no account pays, which `refusal` has checked.
             let at_most = at_most.unwrap_or(Money::ZERO);
-            let mut reservation = self.purses.reserve(errand.payer.accounts, at_most).await?;
+            let mut reservation = self.budget_leases.reserve(context.payer.accounts, at_most).await?;
             let permit = self.governor.acquire(ask).await;
             // Done last, so that a waiting call does not count as possibly spent.
             match reservation.clear().await {

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn kept_answers_take_no_time_so_that_nothing_is_said_of_it() {
+    fn cached_responses_take_no_time_so_that_nothing_is_said_of_it() {
         let sums = [(CellIndex(0), CallSums { calls: 2, from_cache: 1, ..CallSums::default() })];
         let attempts = [attempt(0, AttemptState::Recorded, 0, 2)];
         assert_eq!(Durations::new(&attempts, &sums).of_sessions(&[CellIndex(0)]), None);

@@ -5,7 +5,7 @@ use regatta_proto::{Reply, Usage};
 
 use crate::call::Streaming;
 use crate::format::Format;
-use crate::narrator::{Narrator, at_once};
+use crate::sse_encoder::{SseEncoder, at_once};
 use crate::{chat, messages, responses};
 
 /// An answer to a chat request.
@@ -52,15 +52,15 @@ impl Answer<'_> {
         match format {
             Format::Messages => {
                 let reply = messages::answer::with_objects(self.reply);
-                at_once(Answer { reply: &reply, ..*self }.narrator(format, streaming), &reply)
+                at_once(Answer { reply: &reply, ..*self }.sse_encoder(format, streaming), &reply)
             }
-            Format::Chat | Format::Responses => at_once(self.narrator(format, streaming), self.reply),
+            Format::Chat | Format::Responses => at_once(self.sse_encoder(format, streaming), self.reply),
         }
     }
 
     /// The SSE encoder that writes the answer piece by piece.
     #[must_use]
-    pub fn narrator(&self, format: Format, streaming: Streaming) -> Box<dyn Narrator> {
+    pub fn sse_encoder(&self, format: Format, streaming: Streaming) -> Box<dyn SseEncoder> {
         match format {
             Format::Chat => Box::new(chat::answer::Chunks::new(self, streaming.include_usage)),
             Format::Messages => Box::new(messages::answer::Events::new(self)),

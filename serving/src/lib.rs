@@ -32,12 +32,12 @@ mod fields;
 mod format;
 mod logprobs;
 mod messages;
-mod narrator;
 mod parts;
 #[cfg(test)]
 mod properties;
 mod request_body;
 mod responses;
+mod sse_encoder;
 mod thinking;
 mod tools;
 
@@ -45,6 +45,6 @@ pub use answer::{Answer, Stamp};
 pub use call::{ChatCall, Reading, Streaming};
 pub use error::{ApiError, Dialect, json_bytes};
 pub use format::Format;
-pub use narrator::{Narrator, at_once};
 pub use parts::{Part, part, parts};
 pub use request_body::{NoBody, read_body};
+pub use sse_encoder::{SseEncoder, at_once};

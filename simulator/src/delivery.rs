@@ -111,7 +111,7 @@ impl Endpoint {
             _ => delay,
         };
         let latency = &self.simulation.latency;
-        let Some((narrator, reply)) = draft.narrated(&stamp) else {
+        let Some((encoder, reply)) = draft.narrated(&stamp) else {
             let body = draft.whole(&stamp);
             wait(delay + generation_time(latency, draft.usage.output)).await;
             return whole(account, fault, body);
@@ -128,10 +128,10 @@ impl Endpoint {
             account.lost();
         }
         *response.body_mut() = match fault {
-            Some(Fault::SlowLoris) => AnswerBody::Trickle(Box::new(Trickle::new(&at_once(narrator, reply), account))),
+            Some(Fault::SlowLoris) => AnswerBody::Trickle(Box::new(Trickle::new(&at_once(encoder, reply), account))),
             _ => {
                 let pause = generation_time(latency, 1);
-                AnswerBody::Stream(Box::new(EventStream::new(narrator, account, reply.clone(), ending, pause)))
+                AnswerBody::Stream(Box::new(EventStream::new(encoder, account, reply.clone(), ending, pause)))
             }
         };
         response

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use regatta_proto::{Reply, Usage};
-use regatta_serving::{Answer, Format as ChatFormat, Narrator, Stamp, Streaming};
+use regatta_serving::{Answer, Format as ChatFormat, SseEncoder, Stamp, Streaming};
 
 use crate::counters::AnsweredItem;
 use crate::formats::embeddings::Encoding;
@@ -39,11 +39,11 @@ impl Draft {
     }
 
     /// The SSE encoder and the reply that it writes; `None` if the answer is to be sent whole.
-    pub(crate) fn narrated(&self, stamp: &Stamp) -> Option<(Box<dyn Narrator>, &Reply)> {
+    pub(crate) fn narrated(&self, stamp: &Stamp) -> Option<(Box<dyn SseEncoder>, &Reply)> {
         let (Some(streaming), Content::Said { format, reply }) = (self.streaming, &self.content) else {
             return None;
         };
-        Some((self.answer(reply, stamp).narrator(*format, streaming), reply))
+        Some((self.answer(reply, stamp).sse_encoder(*format, streaming), reply))
     }
 
     fn answer<'a>(&'a self, reply: &'a Reply, stamp: &'a Stamp) -> Answer<'a> {

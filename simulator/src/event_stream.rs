@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use regatta_proto::Reply;
-use regatta_serving::{Narrator, Part, part, parts};
+use regatta_serving::{Part, SseEncoder, part, parts};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::account::Account;
@@ -45,7 +45,7 @@ pub(crate) enum Next {
 
 /// The events of one answer. The first token is due at once, because the caller has waited for it.
 pub(crate) struct EventStream {
-    narrator: Box<dyn Narrator>,
+    encoder: Box<dyn SseEncoder>,
     /// The request's account; `None` after the end of the stream.
     account: Option<Account>,
     reply: Reply,
@@ -76,9 +76,9 @@ enum Move {
 }
 
 impl EventStream {
-    /// Streams `reply` through `narrator`, with `pause` between tokens.
+    /// Streams `reply` through `encoder`, with `pause` between tokens.
     pub(crate) fn new(
-        narrator: Box<dyn Narrator>,
+        encoder: Box<dyn SseEncoder>,
         account: Account,
         reply: Reply,
         ending: Ending,
@@ -94,7 +94,7 @@ impl EventStream {
         };
         let moves = moves(&reply, CHARACTERS_PER_TOKEN * tokens as usize, told);
         Self {
-            narrator,
+            encoder,
             account: Some(account),
             reply,
             ending,
@@ -113,7 +113,7 @@ impl EventStream {
         match self.stage {
             Stage::Opening => {
                 self.stage = Stage::Telling;
-                self.narrator.opening(&mut out);
+                self.encoder.opening(&mut out);
                 self.tell(None, &mut out);
             }
             Stage::Telling if !self.moves.is_empty() => {
@@ -133,12 +133,12 @@ impl EventStream {
     fn tell(&mut self, now: Option<Instant>, out: &mut Vec<u8>) {
         while let Some(next) = self.moves.front() {
             match next {
-                Move::Begin(told) => self.narrator.begin(*told, &self.reply, out),
-                Move::End(told) => self.narrator.end(*told, &self.reply, out),
+                Move::Begin(told) => self.encoder.begin(*told, &self.reply, out),
+                Move::End(told) => self.encoder.end(*told, &self.reply, out),
                 Move::Piece(..) if now.is_none_or(|now| self.due > now) => return,
                 Move::Piece(told, place) => {
                     let piece = part(&self.reply, *told).get(place.clone()).unwrap_or_default();
-                    self.narrator.piece(*told, piece, out);
+                    self.encoder.piece(*told, piece, out);
                     if *told == Part::Text {
                         self.told = place.end;
                     }
@@ -158,11 +158,11 @@ impl EventStream {
                 if let Some(mut account) = account {
                     account.delivered();
                 }
-                self.narrator.closing(&self.reply, &mut out);
+                self.encoder.closing(&self.reply, &mut out);
             }
             Ending::Error => {
                 let text = part(&self.reply, Part::Text).get(..self.told).unwrap_or_default();
-                self.narrator.error(&server_error(), text, &mut out);
+                self.encoder.error(&server_error(), text, &mut out);
             }
             Ending::Cut => return Next::End,
             Ending::Broken => return Next::Break,

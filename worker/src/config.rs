@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use regatta_bridge::BridgePlace;
-use regatta_llm::{AnswerStore, Network, PermitStore};
+use regatta_llm::{Network, PermitStore, ResponseStore};
 use regatta_proto::{Clock, EndpointName, WorkerId};
 
 use crate::Policy;
@@ -73,7 +73,7 @@ pub struct Environment {
     /// Permits and money, shared by the fleet.
     pub permits: Arc<dyn PermitStore>,
     /// Kept answers, shared by the fleet.
-    pub answers: Arc<dyn AnswerStore>,
+    pub answers: Arc<dyn ResponseStore>,
     /// Permissions of specs that others wrote.
     pub policy: Arc<Policy>,
     /// Takes the calls to endpoints over HTTP; `None` is the machine's network.

@@ -1,4 +1,4 @@
-//! One endpoint's queue: takes what can be started now, runs it, leaves the results in the outbox.
+//! One endpoint's queue: takes what can be started now, runs it, leaves the results in the publisher.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use tokio_util::task::TaskTracker;
 use crate::batch::{self, BatchLane};
 use crate::cast::Cast;
 use crate::judging::{answer, unanswered};
-use crate::outbox::{Held, Origin, Outbox, Parcel};
+use crate::publisher::{ConfirmingPublisher, Held, Origin, Publication};
 use crate::running::RunningSession;
 use crate::session::{Ended, Session};
 use crate::worker::{Shared, Unreadable};
@@ -43,7 +43,7 @@ impl Route {
         beside: BTreeMap<EndpointName, Endpoint>,
         queue: &Queue,
         shared: Arc<Shared>,
-        outbox: Outbox,
+        publisher: ConfirmingPublisher,
         sessions: TaskTracker,
     ) -> Result<Self, QueueError> {
         queue.declare_jobs(&spec.queue).await?;
@@ -51,8 +51,8 @@ impl Route {
         let prefetch = batch::prefetch(&spec.endpoint).unwrap_or(taken);
         let consumer = queue.consume_jobs(&spec.queue, prefetch).await?;
         let stop = CancellationToken::new();
-        let batches = BatchLane::start(&spec, &endpoint, queue, &shared, &outbox, &stop, &sessions);
-        let line = Arc::new(Line { queue: spec.queue.clone(), endpoint, beside, shared, outbox, batches });
+        let batches = BatchLane::start(&spec, &endpoint, queue, &shared, &publisher, &stop, &sessions);
+        let line = Arc::new(Line { queue: spec.queue.clone(), endpoint, beside, shared, publisher, batches });
         sessions.spawn(consume(consumer, line, stop.clone(), sessions.clone()));
         Ok(Self { spec, stop })
     }
@@ -71,7 +71,7 @@ struct Line {
     /// Endpoints of the same sweep that models of other roles are asked at.
     beside: BTreeMap<EndpointName, Endpoint>,
     shared: Arc<Shared>,
-    outbox: Outbox,
+    publisher: ConfirmingPublisher,
     /// Where sessions and batches go, at endpoints of the batch lane.
     batches: Option<BatchLane>,
 }
@@ -92,7 +92,7 @@ async fn consume(mut consumer: Consumer<Job>, line: Arc<Line>, stop: Cancellatio
         sessions.spawn(async move { line.handle(message, redeliveries, held).await });
     }
     consumer.stop();
-    // The outbox ends when nobody can leave anything in it.
+    // The publisher ends when nobody can leave anything in it.
     drop(line);
     unsettled.close();
     unsettled.wait().await;
@@ -141,7 +141,7 @@ impl Line {
         let Some(running) = shared.running.begin(&job.key, receipt) else { return };
         match self.run_alone(job, redeliveries, &running).await {
             Some((reports, jobs)) => {
-                self.outbox.leave(Parcel { reports, jobs, origin: Origin::Session(running) }).await;
+                self.publisher.leave(Publication { reports, jobs, origin: Origin::Session(running) }).await;
             }
             None => {
                 for delivery in running.end() {
@@ -262,9 +262,12 @@ impl Line {
         };
         match outcome {
             Some(outcome) => {
-                let parcel =
-                    Parcel { reports: vec![Report::Judge(outcome)], jobs: Vec::new(), origin: Origin::Job(receipt) };
-                self.outbox.leave(parcel).await;
+                let publication = Publication {
+                    reports: vec![Report::Judge(outcome)],
+                    jobs: Vec::new(),
+                    origin: Origin::Job(receipt),
+                };
+                self.publisher.leave(publication).await;
             }
             None => receipt.hand_back().await,
         }

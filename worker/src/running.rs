@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use regatta_proto::SessionKey;
 
-use crate::outbox::Held;
+use crate::publisher::Held;
 
 /// The sessions, each with the deliveries that came while it ran; clones share them.
 #[derive(Clone, Default)]

@@ -73,7 +73,7 @@ impl Session<'_> {
                     transcript.events.push(Event::BenchmarkFailed(failed));
                     return Ended::Over(Outcome::NotMeasured { cause: Cause::BenchmarkFailed });
                 }
-                Step::Delegate(errand) => match self.delegate(&errand, transcript).await {
+                Step::Delegate(task) => match self.delegate(&task, transcript).await {
                     Some(ended) => return ended,
                     None => continue,
                 },
@@ -82,7 +82,7 @@ impl Session<'_> {
             if self.interrupt.is_cancelled() {
                 return Ended::Interrupted;
             }
-            let Some(player) = self.dress(role, &mut request) else {
+            let Some(player) = self.resolve(role, &mut request) else {
                 return Ended::Over(Outcome::NotMeasured { cause: Cause::Internal });
             };
             let meter = Arc::new(self.attempt.call());
@@ -114,7 +114,7 @@ impl Session<'_> {
     }
 
     /// Who answers `request` to `role`, which gets the parameters that it is to be asked with.
-    pub(crate) fn dress(&self, role: Role, request: &mut ChatRequest) -> Option<&Player> {
+    pub(crate) fn resolve(&self, role: Role, request: &mut ChatRequest) -> Option<&Player> {
         let Some(player) = self.cast.player(role, request.member.as_ref()) else {
             // The plan and the broadcasts see to it that everybody is there.
             let member = request.member.as_ref().map(|member| member.as_str());

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use regatta_backends::{Blobs, Permits};
-use regatta_llm::{AnswerStore, PermitStore, StoreError};
+use regatta_llm::{PermitStore, ResponseStore, StoreError};
 use regatta_proto::{AccountReply, AccountRequest, Digest, Failing, PoolReply, PoolRequest};
 
 /// Permits and money from the fleet's store.
@@ -31,9 +31,9 @@ impl PermitStore for SharedPermits {
 
 /// Kept answers as blobs.
 #[derive(Debug, Clone)]
-pub struct KeptAnswers(pub Blobs);
+pub struct CachedResponses(pub Blobs);
 
-impl KeptAnswers {
+impl CachedResponses {
     /// Spread over folders, because some file systems are slow with many files in one.
     fn key(digest: &Digest) -> String {
         let text = digest.to_string();
@@ -41,7 +41,7 @@ impl KeptAnswers {
     }
 }
 
-impl AnswerStore for KeptAnswers {
+impl ResponseStore for CachedResponses {
     fn get<'a>(&'a self, key: &'a Digest) -> BoxFuture<'a, Result<Option<Bytes>, StoreError>> {
         async move { self.0.get(&Self::key(key)).await.map_err(unanswered) }.boxed()
     }
@@ -53,9 +53,9 @@ impl AnswerStore for KeptAnswers {
 
 /// Keeps nothing and has nothing, for calls whose cache is off.
 #[derive(Debug, Clone, Copy)]
-pub struct NoAnswers;
+pub struct NoResponses;
 
-impl AnswerStore for NoAnswers {
+impl ResponseStore for NoResponses {
     fn get<'a>(&'a self, _: &'a Digest) -> BoxFuture<'a, Result<Option<Bytes>, StoreError>> {
         async { Ok(None) }.boxed()
     }

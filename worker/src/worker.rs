@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use regatta_backends::{Queue, QueueError};
 use regatta_catalog::{Catalog, Sweep};
-use regatta_llm::{CallMetrics, Endpoint, OpenContext, Purses};
+use regatta_llm::{BudgetLeases, CallMetrics, Endpoint, OpenContext};
 use regatta_proto::{
     Clock, Control, Digest, EndpointKind, EndpointName, EndpointRoute, Job, Report, SweepId, WorkerId,
 };
@@ -18,7 +18,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::attempts::Attempts;
 use crate::external::External;
-use crate::outbox::{Origin, Outbox, Parcel};
+use crate::publisher::{ConfirmingPublisher, Origin, Publication};
 use crate::route::Route;
 use crate::running::Running;
 use crate::{Environment, WorkerConfig, WorkerMetrics};
@@ -27,7 +27,7 @@ use crate::{Environment, WorkerConfig, WorkerMetrics};
 const CATALOG_RETRY_MAX: Duration = Duration::from_secs(30);
 /// Looks into a blob store that does not answer, before the session is given up as not measured.
 const CATALOG_TRIES: u32 = 12;
-/// Time that interrupted sessions get to finish the call that is in flight, and the outbox to be confirmed.
+/// Time that interrupted sessions get to finish the call that is in flight, and the publisher to be confirmed.
 const INTERRUPT_GRACE: Duration = Duration::from_secs(20);
 
 /// When to leave.
@@ -74,7 +74,7 @@ pub(crate) struct Shared {
     pub(crate) metrics: WorkerMetrics,
     pub(crate) hand_over_after: Duration,
     /// Money of this process's calls.
-    pub(crate) purses: Arc<Purses>,
+    pub(crate) budget_leases: Arc<BudgetLeases>,
     /// Fires when no session may begin another call.
     pub(crate) interrupt: CancellationToken,
     pub(crate) external: External,
@@ -156,13 +156,13 @@ impl Worker {
     pub fn run(self, lifecycle: Lifecycle) -> BoxFuture<'static, Result<(), WorkerError>> {
         Box::pin(async move {
             let mut controls = self.queue.listen().await?;
-            let (outbox, publisher) = Outbox::start(self.queue.clone(), self.metrics.clone());
+            let (publisher, publishing) = ConfirmingPublisher::start(self.queue.clone(), self.metrics.clone());
             let shared = Arc::new(Shared {
                 attempts: Attempts::of(self.config.id.clone()),
                 clock: self.environment.clock.clone(),
                 metrics: self.metrics.clone(),
                 hand_over_after: self.config.hand_over_after,
-                purses: Purses::new(
+                budget_leases: BudgetLeases::new(
                     self.environment.permits.clone(),
                     self.config.id.clone(),
                     self.call_metrics.clone(),
@@ -186,22 +186,22 @@ impl Worker {
                     biased;
                     () = lifecycle.drain.cancelled() => break,
                     control = controls.next() => match control {
-                        Some(control) => self.follow(control, &mut routes, &shared, &outbox, &sessions).await,
+                        Some(control) => self.follow(control, &mut routes, &shared, &publisher, &sessions).await,
                         None => break,
                     },
-                    _ = progress.tick() => report_progress(&shared, &outbox).await,
+                    _ = progress.tick() => report_progress(&shared, &publisher).await,
                 }
             }
             drop(routes);
             sessions.close();
-            self.leave(&lifecycle, &shared, &outbox, &sessions, &mut progress).await;
-            let purses = shared.purses.clone();
-            drop((outbox, shared));
-            if tokio::time::timeout(INTERRUPT_GRACE, purses.close()).await.is_err() {
+            self.leave(&lifecycle, &shared, &publisher, &sessions, &mut progress).await;
+            let budget_leases = shared.budget_leases.clone();
+            drop((publisher, shared));
+            if tokio::time::timeout(INTERRUPT_GRACE, budget_leases.close()).await.is_err() {
                 tracing::warn!("left before the store of permits had heard what was spent; it keeps what was reserved");
             }
-            // Sessions abandoned at the very end still hold the outbox; their jobs are delivered again.
-            if tokio::time::timeout(INTERRUPT_GRACE, publisher).await.is_err() {
+            // Sessions abandoned at the very end still hold the publisher; their jobs are delivered again.
+            if tokio::time::timeout(INTERRUPT_GRACE, publishing).await.is_err() {
                 tracing::warn!("left before every report was confirmed; the jobs concerned will be delivered again");
             }
             Ok(())
@@ -213,7 +213,7 @@ impl Worker {
         control: Control,
         routes: &mut Routes,
         shared: &Arc<Shared>,
-        outbox: &Outbox,
+        publisher: &ConfirmingPublisher,
         sessions: &TaskTracker,
     ) {
         shared.tell_again_after_a_resume(&control.generations);
@@ -239,7 +239,7 @@ impl Worker {
             let same = routes.opened.values().find(|(other, _)| is_same_endpoint(other, route));
             let endpoint = match same.map(|(_, endpoint)| endpoint.clone()) {
                 Some(endpoint) => endpoint,
-                None => match self.open(route, &shared.purses).await {
+                None => match self.open(route, &shared.budget_leases).await {
                     Ok(endpoint) => endpoint,
                     Err(error) => {
                         let error = format!("{error:#}");
@@ -261,8 +261,16 @@ impl Worker {
                 continue;
             };
             let endpoint = endpoint.clone();
-            match Route::start(route, endpoint, beside, &self.queue, shared.clone(), outbox.clone(), sessions.clone())
-                .await
+            match Route::start(
+                route,
+                endpoint,
+                beside,
+                &self.queue,
+                shared.clone(),
+                publisher.clone(),
+                sessions.clone(),
+            )
+            .await
             {
                 Ok(route) => {
                     tracing::info!(queue, "consuming");
@@ -273,7 +281,7 @@ impl Worker {
         }
     }
 
-    async fn open(&self, route: &EndpointRoute, purses: &Arc<Purses>) -> anyhow::Result<Endpoint> {
+    async fn open(&self, route: &EndpointRoute, budget_leases: &Arc<BudgetLeases>) -> anyhow::Result<Endpoint> {
         let recorded = match (route.endpoint.kind, &route.endpoint.content) {
             (EndpointKind::Recorded, Some(digest)) => Some(self.catalog.blobs().get_content(digest).await?),
             _ => None,
@@ -282,7 +290,7 @@ impl Worker {
         let Environment { clock, variables, permits, answers, policy, network } = self.environment.clone();
         // Each opened endpoint holds leases of its own, also where two draw on one pool.
         let opened = self.opened.fetch_add(1, Ordering::Relaxed);
-        let (holder, purses) = (WorkerId::new(format!("{}.{opened}", self.config.id))?, purses.clone());
+        let (holder, budget_leases) = (WorkerId::new(format!("{}.{opened}", self.config.id))?, budget_leases.clone());
         let (metrics, seed) = (self.call_metrics.clone(), self.config.seed);
         let reads_weights = spec.kind == EndpointKind::Encoder;
         let open = move || {
@@ -296,7 +304,7 @@ impl Worker {
                 permits,
                 holder,
                 pool,
-                purses,
+                budget_leases,
                 answers,
                 policy: policy.outbound().clone(),
                 network,
@@ -312,7 +320,7 @@ impl Worker {
         &self,
         lifecycle: &Lifecycle,
         shared: &Arc<Shared>,
-        outbox: &Outbox,
+        publisher: &ConfirmingPublisher,
         sessions: &TaskTracker,
         progress: &mut tokio::time::Interval,
     ) {
@@ -324,7 +332,7 @@ impl Worker {
                 () = sessions.wait() => return,
                 () = lifecycle.stop.cancelled() => break,
                 () = &mut deadline => break,
-                _ = progress.tick() => report_progress(shared, outbox).await,
+                _ = progress.tick() => report_progress(shared, publisher).await,
             }
         }
         shared.interrupt.cancel();
@@ -361,10 +369,10 @@ fn is_same_endpoint(one: &EndpointRoute, other: &EndpointRoute) -> bool {
     one.pool == other.pool && one.name == other.name && one.endpoint == other.endpoint
 }
 
-async fn report_progress(shared: &Shared, outbox: &Outbox) {
+async fn report_progress(shared: &Shared, publisher: &ConfirmingPublisher) {
     if let Some(progress) = shared.attempts.progress() {
-        outbox
-            .leave(Parcel { reports: vec![Report::Progress(progress)], jobs: Vec::new(), origin: Origin::Nobody })
+        publisher
+            .leave(Publication { reports: vec![Report::Progress(progress)], jobs: Vec::new(), origin: Origin::Nobody })
             .await;
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use regatta_benchmarks::DataError;
 use regatta_benchmarks::case::{Case, case_place, predictions};
-use regatta_benchmarks::place::{Place, lines};
+use regatta_benchmarks::source_location::{SourceLocation, lines};
 use regatta_proto::{FileSet, ItemIndex, Transcript};
 use serde_json::Value;
 
@@ -69,7 +69,7 @@ pub(crate) fn read_predictions(
     file: &str,
     content: &[u8],
 ) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
-    let file = Place::file("predictions", file);
+    let file = SourceLocation::file("predictions", file);
     let mut read = Vec::new();
     for line in lines(&file, content) {
         let (place, line) = line?;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use regatta_benchmarks::DataError;
-use regatta_benchmarks::place::Place;
+use regatta_benchmarks::source_location::SourceLocation;
 use regatta_proto::FileSet;
 
 use super::setting::Dataset;
@@ -74,7 +74,7 @@ pub(crate) fn load(files: &FileSet) -> Result<Data, DataError> {
     let mut data = Data::default();
     for dataset in Dataset::ALL {
         if let Some(content) = files.get(dataset.path()) {
-            let place = Place::file(files.origin(), dataset.path());
+            let place = SourceLocation::file(files.origin(), dataset.path());
             data.datasets.insert(dataset, read(&place, content)?);
         }
     }
@@ -88,7 +88,7 @@ pub(crate) fn load(files: &FileSet) -> Result<Data, DataError> {
     Ok(data)
 }
 
-fn read(file: &Place<'_>, content: &[u8]) -> Result<Vec<Utterance>, DataError> {
+fn read(file: &SourceLocation<'_>, content: &[u8]) -> Result<Vec<Utterance>, DataError> {
     let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(content);
     let mut records = reader.byte_records();
     let header = records.next().ok_or_else(|| file.problem("is empty; its first line names the columns"))?;

@@ -1,6 +1,6 @@
 //! What a session does next.
 
-use regatta_benchmarks::{Errand, Step};
+use regatta_benchmarks::{DelegatedTask, Step};
 use regatta_proto::{Reply, Role, Transcript};
 use serde_json::{Map, Value, json};
 
@@ -41,7 +41,7 @@ pub(crate) fn next(mode: &Mode, item: &str, utterance: &Utterance, transcript: &
             Progress::Unfit(why) => Step::Unfit(why),
         },
         Route::External(_) if delegated::has_ended(transcript) => Step::Done,
-        Route::External(agent) => Step::Delegate(Errand {
+        Route::External(agent) => Step::Delegate(DelegatedTask {
             agent: agent.clone(),
             // docs/benchmarks/autoslurp.md §3.7.
             input: json!({

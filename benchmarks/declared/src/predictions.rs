@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use regatta_benchmarks::place::{Place, lines};
+use regatta_benchmarks::source_location::{SourceLocation, lines};
 use regatta_benchmarks::{DataError, Item};
 use regatta_proto::{ItemIndex, Transcript};
 
@@ -17,7 +17,7 @@ pub(crate) fn read(items: &[Item], file: &str, content: &[u8]) -> Result<Vec<(It
     let by_id: HashMap<&str, ItemIndex> = items.iter().map(|item| item.id.as_str()).zip((0..).map(ItemIndex)).collect();
     let mut seen: HashMap<ItemIndex, String> = HashMap::new();
     let mut predictions = Vec::new();
-    for line in lines(&Place::file(ORIGIN, file), content) {
+    for line in lines(&SourceLocation::file(ORIGIN, file), content) {
         let (place, line) = line?;
         let id = place.text(&line, "item")?;
         let item = by_id.get(id).copied();
@@ -31,7 +31,7 @@ pub(crate) fn read(items: &[Item], file: &str, content: &[u8]) -> Result<Vec<(It
         predictions.push((item, Transcript::of_recorded(output.as_str())));
     }
     if predictions.is_empty() {
-        return Err(Place::file(ORIGIN, file).problem("holds no predictions"));
+        return Err(SourceLocation::file(ORIGIN, file).problem("holds no predictions"));
     }
     Ok(predictions)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use regatta_benchmarks::MissingVerdict;
 use regatta_benchmarks::case::{Case, PREDICTIONS_FILE, case_place, predictions, verdicts};
-use regatta_benchmarks::place::Place;
+use regatta_benchmarks::source_location::SourceLocation;
 use regatta_benchmarks::{DataError, RecordedVerdicts, Score, Scoring};
 use regatta_proto::{Evaluator, FileSet};
 use serde_json::{Map, Value, json};
@@ -30,7 +30,7 @@ pub(crate) fn score(case: &Case, files: &FileSet, data: &Data) -> Result<BTreeMa
 }
 
 fn output_of(case: &Case, evaluator: Evaluator, files: &FileSet, data: &Data) -> Result<Value, DataError> {
-    let place = Place::file(files.origin(), PREDICTIONS_FILE);
+    let place = SourceLocation::file(files.origin(), PREDICTIONS_FILE);
     let content = predictions(files)?;
     let mut output = json!({ "evaluator": evaluator });
     match case.kind.as_str() {
@@ -77,9 +77,9 @@ fn output_of(case: &Case, evaluator: Evaluator, files: &FileSet, data: &Data) ->
 
 /// Makes one entry for each line, by its key.
 fn each(
-    file: &Place<'_>,
+    file: &SourceLocation<'_>,
     content: &[u8],
-    entry: impl Fn(&Place<'_>, &Value) -> Result<Value, DataError>,
+    entry: impl Fn(&SourceLocation<'_>, &Value) -> Result<Value, DataError>,
 ) -> Result<Map<String, Value>, DataError> {
     let mut items = Map::new();
     for (number, text) in content.split(|byte| *byte == b'\n').enumerate() {
@@ -94,7 +94,7 @@ fn each(
 }
 
 fn folder_item(
-    place: &Place<'_>,
+    place: &SourceLocation<'_>,
     line: &Value,
     files: &FileSet,
     evaluator: Evaluator,
@@ -128,7 +128,7 @@ struct Scored<'p> {
 fn score_all<'p>(
     kind: &str,
     evaluator: Evaluator,
-    file: &Place<'_>,
+    file: &SourceLocation<'_>,
     predictions: &'p [Prediction<'p>],
     verdicts: &RecordedVerdicts,
 ) -> Result<Scored<'p>, DataError> {
@@ -152,7 +152,11 @@ fn score_all<'p>(
     Ok(Scored { scores })
 }
 
-fn not_recorded(place: &Place<'_>, questions: &[regatta_proto::Question], verdicts: &RecordedVerdicts) -> DataError {
+fn not_recorded(
+    place: &SourceLocation<'_>,
+    questions: &[regatta_proto::Question],
+    verdicts: &RecordedVerdicts,
+) -> DataError {
     let missing = questions.iter().find_map(|question| verdicts.missing(question));
     place.problem(match missing {
         Some(MissingVerdict::Judgement { kind, about }) => {

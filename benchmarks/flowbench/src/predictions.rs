@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use regatta_benchmarks::DataError;
-use regatta_benchmarks::place::Place;
+use regatta_benchmarks::source_location::SourceLocation;
 use regatta_proto::{ItemIndex, Reply, Transcript};
 use serde_json::Value;
 
@@ -36,7 +36,7 @@ pub(crate) struct Prediction<'d> {
 /// With the line that cannot be parsed or names an unknown item.
 pub(crate) fn read_lines<'d>(
     data: &'d Data,
-    file: &Place<'_>,
+    file: &SourceLocation<'_>,
     content: &[u8],
 ) -> Result<Vec<Prediction<'d>>, DataError> {
     let mut predictions = Vec::new();
@@ -64,7 +64,7 @@ pub(crate) fn read_lines<'d>(
 /// # Errors
 /// With the line that cannot be parsed, names an unknown item, or repeats one.
 pub(crate) fn read(data: &Data, file: &str, content: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
-    let file = Place::file("predictions", file);
+    let file = SourceLocation::file("predictions", file);
     let mut first: HashMap<ItemIndex, usize> = HashMap::new();
     let mut transcripts = Vec::new();
     for prediction in read_lines(data, &file, content)? {
@@ -82,7 +82,7 @@ pub(crate) fn read(data: &Data, file: &str, content: &[u8]) -> Result<Vec<(ItemI
 }
 
 /// Returns the output of a turn; `None` when it is null.
-pub(crate) fn output<'v>(place: &Place<'_>, record: &'v Value) -> Result<Option<&'v str>, DataError> {
+pub(crate) fn output<'v>(place: &SourceLocation<'_>, record: &'v Value) -> Result<Option<&'v str>, DataError> {
     match record.get("output") {
         Some(Value::Null) => Ok(None),
         value => place.text_at(value, "output").map(Some),
@@ -94,7 +94,7 @@ pub(crate) fn output<'v>(place: &Place<'_>, record: &'v Value) -> Result<Option<
 /// # Errors
 /// If the reply contains anything else.
 pub(crate) fn messages_of(reply: &Reply) -> Result<Vec<Message>, DataError> {
-    let place = Place::file("predictions", "predictions");
+    let place = SourceLocation::file("predictions", "predictions");
     let Some(text) = reply.text.as_deref() else { return Ok(Vec::new()) };
     let messages: Value = serde_json::from_str(text).map_err(|error| place.json(&error))?;
     read_messages(&place, &serde_json::json!({ "messages": messages }), "messages")

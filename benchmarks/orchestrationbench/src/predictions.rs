@@ -1,7 +1,7 @@
 //! Predictions of other systems as transcripts (docs/benchmarks/orchestrationbench.md §11).
 
 use regatta_benchmarks::DataError;
-use regatta_benchmarks::place::Place as Spot;
+use regatta_benchmarks::source_location::SourceLocation;
 use regatta_proto::{ItemIndex, Transcript};
 
 use super::case::read_predictions;
@@ -20,7 +20,7 @@ pub(crate) fn transcripts(
     content: &[u8],
 ) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
     const ORIGIN: &str = "predictions";
-    let spot = Spot::file(ORIGIN, file);
+    let spot = SourceLocation::file(ORIGIN, file);
     let predictions = read_predictions(data, ORIGIN, file, content)?;
     let first_run = predictions.first().map(|prediction| prediction.run);
     let mut transcripts = Vec::with_capacity(predictions.len());

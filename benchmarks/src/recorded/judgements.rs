@@ -7,7 +7,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use crate::DataError;
-use crate::place::Place;
+use crate::source_location::SourceLocation;
 
 /// Kinds of judgements, with the fields of a line that identify the subject.
 const KINDS: [(&str, &[&str]); 4] = [
@@ -25,7 +25,7 @@ pub(super) struct Judgements {
 
 impl Judgements {
     /// Adds a line `{"kind", …, "responses"}`, where `responses` holds what the judge replied to each try.
-    pub(super) fn add(&mut self, place: &Place<'_>, line: &Value) -> Result<(), DataError> {
+    pub(super) fn add(&mut self, place: &SourceLocation<'_>, line: &Value) -> Result<(), DataError> {
         let kind = place.text(line, "kind")?;
         let Some((_, fields)) = KINDS.iter().find(|(known, _)| *known == kind) else {
             let known = KINDS.map(|(known, _)| known).join(", ");

@@ -7,7 +7,7 @@ use regatta_proto::{PanelRule, Verdict};
 use serde_json::{Map, Value, json};
 
 use crate::DataError;
-use crate::place::{Place, kind_of};
+use crate::source_location::{SourceLocation, kind_of};
 
 /// Kind of the questions about arguments.
 const KIND: &str = "arguments";
@@ -35,7 +35,7 @@ impl ArgumentJudgements {
     }
 
     /// Adds a line.
-    pub(super) fn add(&mut self, place: &Place<'_>, line: &Value) -> Result<(), DataError> {
+    pub(super) fn add(&mut self, place: &SourceLocation<'_>, line: &Value) -> Result<(), DataError> {
         let item = place.text(line, "item")?.to_owned();
         if let [language, scenario, _, step] = item.split('/').collect::<Vec<&str>>()[..] {
             let known = self.of_single_runs.entry(format!("{language}/{scenario}/{step}"));
@@ -47,7 +47,7 @@ impl ArgumentJudgements {
         if line.get("judge").is_some() { self.add_counts(place, line, item) } else { self.add_reply(place, line, item) }
     }
 
-    fn add_reply(&mut self, place: &Place<'_>, line: &Value, item: String) -> Result<(), DataError> {
+    fn add_reply(&mut self, place: &SourceLocation<'_>, line: &Value, item: String) -> Result<(), DataError> {
         let failed = match line.get("error") {
             None | Some(Value::Bool(false) | Value::Null) => false,
             Some(Value::Bool(true)) => true,
@@ -66,7 +66,7 @@ impl ArgumentJudgements {
         }
     }
 
-    fn add_counts(&mut self, place: &Place<'_>, line: &Value, item: String) -> Result<(), DataError> {
+    fn add_counts(&mut self, place: &SourceLocation<'_>, line: &Value, item: String) -> Result<(), DataError> {
         let (judge, key) = (place.text(line, "judge")?.to_owned(), place.text(line, "key")?.to_owned());
         let mut counts = Map::new();
         for (field, name) in [("tp", "tp_count"), ("fp", "fp_count"), ("fn", "fn_count")] {
@@ -132,7 +132,7 @@ mod tests {
         let mut judgements = ArgumentJudgements::default();
         for item in items {
             let line = json!({ "item": item, "response": "{}" });
-            judgements.add(&Place::file("case", "judge.jsonl"), &line).unwrap();
+            judgements.add(&SourceLocation::file("case", "judge.jsonl"), &line).unwrap();
         }
         judgements
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, hash_map::Entry};
 use std::sync::Arc;
 
 use regatta_benchmarks::DataError;
-use regatta_benchmarks::place::{Place, kind_of};
+use regatta_benchmarks::source_location::{SourceLocation, kind_of};
 use regatta_proto::{ChatMessage, ChatRole, FileSet, ItemId, ItemIndex};
 use serde_json::Value;
 
@@ -91,11 +91,11 @@ pub(crate) fn load(files: &FileSet) -> Result<Data, DataError> {
                 hint: format!("the folder {GOLD_FOLDER}/{folder} is there; add the file or remove the folder"),
             });
         };
-        read_task(&Place::file(files.origin(), &path), content, task, &mut systems, &mut data)?;
+        read_task(&SourceLocation::file(files.origin(), &path), content, task, &mut systems, &mut data)?;
     }
     for (path, content) in files.iter() {
         if let Some(name) = path.strip_prefix(SHOTS_FOLDER).and_then(|rest| rest.strip_prefix('/')) {
-            let place = Place::file(files.origin(), path);
+            let place = SourceLocation::file(files.origin(), path);
             let task = shot_task(&place, name.trim_end_matches(".json"))?;
             data.shots.insert(task, read_shots(&place, content)?);
         }
@@ -110,7 +110,7 @@ fn task_folders(files: &FileSet) -> Result<BTreeMap<&str, Task>, DataError> {
         let (Some(GOLD_FOLDER), Some(folder), Some(_)) = (parts.next(), parts.next(), parts.next()) else { continue };
         let task = Task::named(folder).ok_or_else(|| {
             let problem = format!("{folder:?} is no task; known: {}", names(Task::ALL));
-            Place::file(files.origin(), path).error("folder", problem)
+            SourceLocation::file(files.origin(), path).error("folder", problem)
         })?;
         folders.insert(folder, task);
     }
@@ -125,7 +125,7 @@ fn task_folders(files: &FileSet) -> Result<BTreeMap<&str, Task>, DataError> {
 }
 
 fn read_task(
-    file: &Place<'_>,
+    file: &SourceLocation<'_>,
     content: &[u8],
     task: Task,
     systems: &mut HashMap<String, Arc<str>>,
@@ -151,7 +151,7 @@ fn read_task(
 }
 
 fn read_record(
-    file: &Place<'_>,
+    file: &SourceLocation<'_>,
     position: usize,
     value: &Value,
     task: Task,
@@ -171,7 +171,7 @@ fn read_record(
     Ok(Record { id, task, system: Arc::clone(shared), prompt: format!("{TURN}{user}").into(), gold: gold.into() })
 }
 
-fn shot_task(file: &Place<'_>, name: &str) -> Result<Task, DataError> {
+fn shot_task(file: &SourceLocation<'_>, name: &str) -> Result<Task, DataError> {
     match Task::named(name) {
         Some(task) if task.has_examples() => Ok(task),
         Some(_) => Err(file.problem(format!("{name} is held out and always runs without examples; remove the file"))),
@@ -182,13 +182,13 @@ fn shot_task(file: &Place<'_>, name: &str) -> Result<Task, DataError> {
     }
 }
 
-fn read_shots(file: &Place<'_>, content: &[u8]) -> Result<Vec<ChatMessage>, DataError> {
+fn read_shots(file: &SourceLocation<'_>, content: &[u8]) -> Result<Vec<ChatMessage>, DataError> {
     let list = array(file, content)?;
     let texts = messages(file, "messages", &list, SHOT_ROLES)?;
     Ok(SHOT_ROLES.into_iter().zip(texts).map(|(role, text)| ChatMessage::new(role, text)).collect())
 }
 
-fn array(file: &Place<'_>, content: &[u8]) -> Result<Vec<Value>, DataError> {
+fn array(file: &SourceLocation<'_>, content: &[u8]) -> Result<Vec<Value>, DataError> {
     match serde_json::from_slice(content).map_err(|error| file.json(&error))? {
         Value::Array(values) => Ok(values),
         other => Err(file.problem(format!("must be a JSON array, is {}", kind_of(&other)))),
@@ -197,7 +197,7 @@ fn array(file: &Place<'_>, content: &[u8]) -> Result<Vec<Value>, DataError> {
 
 /// The contents of messages that must have exactly these roles.
 fn messages<'v, const N: usize>(
-    place: &Place<'_>,
+    place: &SourceLocation<'_>,
     field: &str,
     list: &'v [Value],
     roles: [ChatRole; N],

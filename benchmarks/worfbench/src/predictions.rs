@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use regatta_benchmarks::DataError;
-use regatta_benchmarks::place::{Place, kind_of, lines};
+use regatta_benchmarks::source_location::{SourceLocation, kind_of, lines};
 use regatta_proto::{ItemIndex, Transcript};
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ const ORIGIN: &str = "predictions";
 /// # Errors
 /// With the place of what is malformed, names no item, or names one twice.
 pub(crate) fn read(data: &Data, file: &str, content: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
-    let place = Place::file(ORIGIN, file);
+    let place = SourceLocation::file(ORIGIN, file);
     if content.trim_ascii_start().first() == Some(&b'[') {
         return read_array(data, &place, content);
     }
@@ -50,12 +50,18 @@ impl<'d> Collected<'d> {
         Self { data, seen: HashMap::new(), predictions: Vec::new() }
     }
 
-    fn item(&self, place: &Place<'_>, field: &str, id: &str) -> Result<ItemIndex, DataError> {
+    fn item(&self, place: &SourceLocation<'_>, field: &str, id: &str) -> Result<ItemIndex, DataError> {
         let known = regatta_proto::ItemId::new(id).ok().and_then(|id| self.data.by_id.get(&id).copied());
         known.ok_or_else(|| place.error(field, format!("{id:?} is no item of the data set; is it the right --data?")))
     }
 
-    fn add(&mut self, place: &Place<'_>, field: &str, item: ItemIndex, reply: Option<&str>) -> Result<(), DataError> {
+    fn add(
+        &mut self,
+        place: &SourceLocation<'_>,
+        field: &str,
+        item: ItemIndex,
+        reply: Option<&str>,
+    ) -> Result<(), DataError> {
         if let Some(earlier) = self.seen.insert(item, place.name()) {
             return Err(
                 place.error(field, format!("the item was predicted before, in {earlier}; keep one prediction an item"))
@@ -66,7 +72,11 @@ impl<'d> Collected<'d> {
     }
 }
 
-fn read_array(data: &Data, file: &Place<'_>, content: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
+fn read_array(
+    data: &Data,
+    file: &SourceLocation<'_>,
+    content: &[u8],
+) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
     let records: Vec<Value> = serde_json::from_slice(content).map_err(|error| file.json(&error))?;
     let mut collected = Collected::new(data);
     for (position, record) in records.iter().enumerate() {
@@ -79,7 +89,7 @@ fn read_array(data: &Data, file: &Place<'_>, content: &[u8]) -> Result<Vec<(Item
     Ok(collected.predictions)
 }
 
-fn read_named(data: &Data, lines: &[(Place<'_>, Value)]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
+fn read_named(data: &Data, lines: &[(SourceLocation<'_>, Value)]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
     let mut collected = Collected::new(data);
     for (place, line) in lines {
         let item = collected.item(place, "item", place.text(line, "item")?)?;
@@ -96,8 +106,8 @@ fn read_named(data: &Data, lines: &[(Place<'_>, Value)]) -> Result<Vec<(ItemInde
 
 fn read_by_position(
     data: &Data,
-    file: &Place<'_>,
-    lines: &[(Place<'_>, Value)],
+    file: &SourceLocation<'_>,
+    lines: &[(SourceLocation<'_>, Value)],
 ) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
     let items = items_of_as_many(data, file, lines.len())?;
     let mut collected = Collected::new(data);
@@ -118,7 +128,7 @@ fn read_by_position(
 }
 
 /// The items that a file of `count` lines without ids is about: those of the one task, or of all tasks, that has as many.
-fn items_of_as_many(data: &Data, file: &Place<'_>, count: usize) -> Result<Vec<ItemIndex>, DataError> {
+fn items_of_as_many(data: &Data, file: &SourceLocation<'_>, count: usize) -> Result<Vec<ItemIndex>, DataError> {
     let of_task = |task: Task| data.indexed().filter(move |(_, record)| record.task == task).map(|(item, _)| item);
     if count == data.records.len() {
         return Ok(data.indexed().map(|(item, _)| item).collect());

@@ -94,7 +94,7 @@ pub(crate) struct ResumeArgs {
     /// Raise the budget, to so many dollars or by so many: 80 or +50
     #[arg(long, value_name = "DOLLARS")]
     pub(crate) budget: Option<BudgetChange>,
-    /// Directory of kept answers (embedded run)
+    /// Directory of the response cache (embedded run)
     #[arg(long, value_name = "DIR", env = "REGATTA_CACHE")]
     pub(crate) cache_dir: Option<PathBuf>,
     #[command(flatten)]

@@ -9,12 +9,12 @@ use std::time::Duration;
 use anyhow::Context;
 use prometheus::Registry;
 use regatta_backends::Permits;
-use regatta_llm::{CallError, CallMetrics, ChatCall, Endpoint, OpenContext, Payer, Purses};
+use regatta_llm::{BudgetLeases, CallError, CallMetrics, ChatCall, Endpoint, OpenContext, Payer};
 use regatta_proto::{
     CacheMode, Call, EndpointKind, EndpointSpec, Event, FailedCall, Lane, ModelRef, Share, SweepLock, SystemClock,
     Transcript, Try, WorkerId,
 };
-use regatta_worker::{NoAnswers, SharedPermits};
+use regatta_worker::{NoResponses, SharedPermits};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::ReplayArgs;
@@ -116,7 +116,7 @@ async fn send(lock: &SweepLock, failed: &FailedCall, args: &ReplayArgs) -> anyho
     let permits = Arc::new(SharedPermits(Permits::memory()));
     let metrics = Arc::new(CallMetrics::register(&Registry::new())?);
     let holder = WorkerId::new("replay")?;
-    let purses = Purses::new(permits.clone(), holder.clone(), metrics.clone());
+    let budget_leases = BudgetLeases::new(permits.clone(), holder.clone(), metrics.clone());
     let context = OpenContext {
         env: &|name| std::env::var(name).ok(),
         base_dir: Path::new("."),
@@ -127,8 +127,8 @@ async fn send(lock: &SweepLock, failed: &FailedCall, args: &ReplayArgs) -> anyho
         permits,
         holder,
         pool: spec.pool(),
-        purses,
-        answers: Arc::new(NoAnswers),
+        budget_leases,
+        answers: Arc::new(NoResponses),
         policy: of_person(args.policy.file.as_deref())?.outbound().clone(),
         network: None,
     };

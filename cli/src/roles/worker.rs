@@ -9,7 +9,9 @@ use prometheus::Registry;
 use regatta_catalog::Catalog;
 use regatta_llm::CallMetrics;
 use regatta_proto::{Digest, SystemClock};
-use regatta_worker::{Environment, KeptAnswers, Lifecycle, Policy, SharedPermits, Worker, WorkerConfig, WorkerMetrics};
+use regatta_worker::{
+    CachedResponses, Environment, Lifecycle, Policy, SharedPermits, Worker, WorkerConfig, WorkerMetrics,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{Readiness, bridge, services};
@@ -67,7 +69,7 @@ pub(crate) async fn run(args: WorkerArgs) -> anyhow::Result<ExitCode> {
             clock: Arc::new(SystemClock),
             variables: crate::process::variables(),
             permits: Arc::new(SharedPermits(permits)),
-            answers: Arc::new(KeptAnswers(blobs)),
+            answers: Arc::new(CachedResponses(blobs)),
             policy: Arc::new(policy),
             network: None,
         },

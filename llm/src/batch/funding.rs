@@ -13,7 +13,7 @@ use crate::permits::store::StoreError;
 
 /// Result of a request for a batch's money.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Funds {
+pub enum Funding {
     /// The money is reserved.
     Reserved,
     /// The money does not suffice, and nothing is reserved.
@@ -48,7 +48,7 @@ impl BatchClient {
         id: &'a str,
         accounts: &'a [AccountId],
         at_most: Money,
-    ) -> BoxFuture<'a, Result<Funds, StoreError>> {
+    ) -> BoxFuture<'a, Result<Funding, StoreError>> {
         Box::pin(async move {
             // The account of a single model goes first, because it is the one that is more likely to lack the money.
             for of_one_model in [true, false] {
@@ -57,11 +57,11 @@ impl BatchClient {
                         self.ask(id, account, &Spending::default(), at_most).await?;
                     if reserved < at_most {
                         self.tell(id, accounts, &Spending::default()).await?;
-                        return Ok(Funds::Short { account: account.clone(), left: left + reserved, may_come });
+                        return Ok(Funding::Short { account: account.clone(), left: left + reserved, may_come });
                     }
                 }
             }
-            Ok(Funds::Reserved)
+            Ok(Funding::Reserved)
         })
     }
 

@@ -6,7 +6,7 @@ use futures::stream;
 use regatta_proto::{CacheMode, Call, FailedCall, Lane, Money};
 
 use super::{BatchCall, BatchClient};
-use crate::cache::{Found, KeptAnswer};
+use crate::cache::{CachedResponse, Found};
 
 /// Answers that are stored concurrently.
 const STORED_AT_ONCE: usize = 16;
@@ -20,7 +20,7 @@ impl BatchClient {
                 return None;
             }
             let key = self.cache.chat_key(call.model, call.role, call.request, Some(&call.session), 0);
-            let Found::Kept(kept) = self.cache.find_answer(call.cache, &key).await else { return None };
+            let Found::Kept(kept) = self.cache.find_response(call.cache, &key).await else { return None };
             Some(Call {
                 role: call.role,
                 attempt: call.attempt,
@@ -53,6 +53,6 @@ impl BatchClient {
 
     async fn keep_one(&self, call: &BatchCall<'_>, answered: &Call) {
         let key = self.cache.chat_key(call.model, call.role, call.request, Some(&call.session), 0);
-        self.cache.keep(call.cache, &key, &KeptAnswer::of(answered)).await;
+        self.cache.keep(call.cache, &key, &CachedResponse::of(answered)).await;
     }
 }

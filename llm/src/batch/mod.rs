@@ -33,13 +33,13 @@ use regatta_proto::{EndpointKind, EndpointName, EndpointSpec, ErrorClass, Try};
 use reqwest::header::HeaderMap;
 
 pub use call::{BatchCall, Collected};
-pub use funding::{Funds, Spending};
+pub use funding::{Funding, Spending};
 pub use search::Found;
 use sending::{Payload, Sending};
 use shapes::{Batch, Stage};
 pub use submission::{Prepared, SubmitError};
 
-use crate::cache::AnswerCache;
+use crate::cache::ResponseCache;
 use crate::errors::Failure;
 use crate::http::HttpClient;
 use crate::metrics::EndpointMetrics;
@@ -67,7 +67,7 @@ pub struct BatchClient {
     sending: Sending,
     identify_sessions: bool,
     metrics: EndpointMetrics,
-    cache: AnswerCache,
+    cache: ResponseCache,
     permits: Arc<dyn PermitStore>,
 }
 
@@ -123,7 +123,7 @@ impl BatchClient {
             // A simulated endpoint answers by session, so it is always told.
             identify_sessions: spec.identify_sessions || spec.kind == EndpointKind::Simulated,
             metrics: EndpointMetrics::new(Arc::clone(&context.metrics), name),
-            cache: AnswerCache::new(Arc::clone(&context.answers), spec, address(spec, context.env).as_deref()),
+            cache: ResponseCache::new(Arc::clone(&context.answers), spec, address(spec, context.env).as_deref()),
             permits: Arc::clone(&context.permits),
         })
     }

@@ -13,7 +13,7 @@ pub(crate) struct MemoryStore {
     is_away: bool,
 }
 
-impl AnswerStore for MemoryStore {
+impl ResponseStore for MemoryStore {
     fn get<'a>(&'a self, key: &'a Digest) -> BoxFuture<'a, Result<Option<Bytes>, StoreError>> {
         let found = if self.is_away {
             Err(StoreError("away".into()))
@@ -29,16 +29,16 @@ impl AnswerStore for MemoryStore {
     }
 }
 
-fn cache(store: MemoryStore) -> AnswerCache {
-    AnswerCache::new(Arc::new(store), &EndpointSpec::of_kind(EndpointKind::Openai), None)
+fn cache(store: MemoryStore) -> ResponseCache {
+    ResponseCache::new(Arc::new(store), &EndpointSpec::of_kind(EndpointKind::Openai), None)
 }
 
 fn request(text: &str) -> ChatRequest {
     ChatRequest::new(vec![ChatMessage::new(ChatRole::User, text)], Sampling::default())
 }
 
-fn answer(text: &str) -> KeptAnswer {
-    KeptAnswer {
+fn answer(text: &str) -> CachedResponse {
+    CachedResponse {
         reply: Reply::of_text(Some(text), Finish::Stop),
         usage: Usage { input: 3, output: 2, ..Usage::default() },
         raw_usage: None,
@@ -79,9 +79,9 @@ async fn what_was_kept_is_found_in_every_mode_but_off() {
     let key = cache.chat_key("m", Role::Agent, &request("hi"), None, 0);
     cache.keep(CacheMode::ReadWrite, &key, &answer("there")).await;
     for mode in [CacheMode::ReadWrite, CacheMode::ReadOnly, CacheMode::Replay] {
-        assert_eq!(cache.find_answer(mode, &key).await, Found::Kept(answer("there")), "{mode:?}");
+        assert_eq!(cache.find_response(mode, &key).await, Found::Kept(answer("there")), "{mode:?}");
     }
-    assert_eq!(cache.find_answer(CacheMode::Off, &key).await, Found::Ask);
+    assert_eq!(cache.find_response(CacheMode::Off, &key).await, Found::Ask);
 }
 
 #[tokio::test]
@@ -91,15 +91,15 @@ async fn only_read_write_keeps() {
     for mode in [CacheMode::Off, CacheMode::ReadOnly, CacheMode::Replay] {
         cache.keep(mode, &key, &answer("there")).await;
     }
-    assert_eq!(cache.find_answer(CacheMode::ReadWrite, &key).await, Found::Ask);
+    assert_eq!(cache.find_response(CacheMode::ReadWrite, &key).await, Found::Ask);
 }
 
 #[tokio::test]
 async fn a_miss_is_asked_for_unless_replaying() {
     let cache = cache(MemoryStore::default());
     let key = cache.chat_key("m", Role::Agent, &request("hi"), None, 0);
-    assert_eq!(cache.find_answer(CacheMode::ReadOnly, &key).await, Found::Ask);
-    let Found::Missing(reason) = cache.find_answer(CacheMode::Replay, &key).await else { panic!("it is not there") };
+    assert_eq!(cache.find_response(CacheMode::ReadOnly, &key).await, Found::Ask);
+    let Found::Missing(reason) = cache.find_response(CacheMode::Replay, &key).await else { panic!("it is not there") };
     assert!(reason.contains(&key.to_string()), "{reason}");
 }
 
@@ -107,20 +107,20 @@ async fn a_miss_is_asked_for_unless_replaying() {
 async fn a_store_that_is_away_or_damaged_costs_a_call_but_never_an_answer() {
     let away = cache(MemoryStore { is_away: true, ..MemoryStore::default() });
     let key = away.chat_key("m", Role::Agent, &request("hi"), None, 0);
-    assert_eq!(away.find_answer(CacheMode::ReadWrite, &key).await, Found::Ask);
-    assert!(matches!(away.find_answer(CacheMode::Replay, &key).await, Found::Missing(_)));
+    assert_eq!(away.find_response(CacheMode::ReadWrite, &key).await, Found::Ask);
+    assert!(matches!(away.find_response(CacheMode::Replay, &key).await, Found::Missing(_)));
     let damaged = MemoryStore::default();
     damaged.answers.lock().unwrap().insert(key, Bytes::from_static(b"not an answer"));
     let damaged = cache(damaged);
-    assert_eq!(damaged.find_answer(CacheMode::ReadWrite, &key).await, Found::Ask);
-    assert!(matches!(damaged.find_answer(CacheMode::Replay, &key).await, Found::Missing(_)));
+    assert_eq!(damaged.find_response(CacheMode::ReadWrite, &key).await, Found::Ask);
+    assert!(matches!(damaged.find_response(CacheMode::Replay, &key).await, Found::Missing(_)));
 }
 
 #[test]
 fn everything_that_an_answer_depends_on_is_part_of_its_key() {
     let cache = cache(MemoryStore::default());
     let openai = || EndpointSpec::of_kind(EndpointKind::Openai);
-    let of = |spec: &EndpointSpec, address| AnswerCache::new(Arc::new(MemoryStore::default()), spec, address);
+    let of = |spec: &EndpointSpec, address| ResponseCache::new(Arc::new(MemoryStore::default()), spec, address);
     let elsewhere = of(&openai(), Some("http://other/v1"));
     let routed = of(&EndpointSpec { headers: [("x-route".into(), "b".into())].into(), ..openai() }, None);
     let dated = of(&EndpointSpec { api_version: Some("2024-10-21".into()), ..openai() }, None);
@@ -150,7 +150,7 @@ fn everything_that_an_answer_depends_on_is_part_of_its_key() {
 fn a_simulated_endpoint_is_known_by_its_settings_and_not_by_its_port() {
     let at = |url: &str, kind| {
         let spec = EndpointSpec::of_kind(kind);
-        AnswerCache::new(Arc::new(MemoryStore::default()), &spec, Some(url)).chat_key(
+        ResponseCache::new(Arc::new(MemoryStore::default()), &spec, Some(url)).chat_key(
             "m",
             Role::Agent,
             &request("hi"),

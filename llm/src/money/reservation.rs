@@ -5,7 +5,7 @@ use std::sync::Arc;
 use regatta_proto::{AccountId, Money};
 
 use super::UsedUp;
-use super::purse::Purse;
+use super::budget_lease::BudgetLease;
 
 /// State of a reservation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -87,7 +87,7 @@ pub(crate) struct Reservation {
 #[derive(Debug)]
 struct Part {
     account: AccountId,
-    purse: Arc<Purse>,
+    lease: Arc<BudgetLease>,
     reached: Stage,
 }
 
@@ -98,10 +98,10 @@ impl Reservation {
     }
 
     /// Reserves the amount from `account` too.
-    pub(super) async fn reserve(&mut self, account: &AccountId, purse: Arc<Purse>) -> Result<(), UsedUp> {
-        let taken = purse.take(Stage::Reserve, self.at_most).await;
+    pub(super) async fn reserve(&mut self, account: &AccountId, lease: Arc<BudgetLease>) -> Result<(), UsedUp> {
+        let taken = lease.take(Stage::Reserve, self.at_most).await;
         taken.map_err(|may_come| UsedUp { account: account.clone(), at_most: self.at_most, may_come })?;
-        self.parts.push(Part { account: account.clone(), purse, reached: Stage::Reserve });
+        self.parts.push(Part { account: account.clone(), lease, reached: Stage::Reserve });
         Ok(())
     }
 
@@ -112,7 +112,7 @@ impl Reservation {
     /// When the store took this process for dead meanwhile, and the money is gone.
     pub(crate) async fn clear(&mut self) -> Result<(), UsedUp> {
         for part in &mut self.parts {
-            let taken = part.purse.take(Stage::Send, self.at_most).await;
+            let taken = part.lease.take(Stage::Send, self.at_most).await;
             taken.map_err(|may_come| UsedUp { account: part.account.clone(), at_most: self.at_most, may_come })?;
             part.reached = Stage::Send;
         }
@@ -143,7 +143,7 @@ impl Reservation {
     fn pay(&mut self, paid: Paid) {
         self.step(ReservationState::Settled);
         for part in self.parts.drain(..) {
-            part.purse.settle(self.at_most, part.reached, paid);
+            part.lease.settle(self.at_most, part.reached, paid);
         }
     }
 }

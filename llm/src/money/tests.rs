@@ -15,14 +15,14 @@ fn account(model: Option<&str>) -> AccountId {
     AccountId { sweep: "s".parse().unwrap(), model: model.map(|model| model.parse().unwrap()) }
 }
 
-fn purses(store: &FakeStore, holder: &str) -> Arc<Purses> {
-    store.context(&Registry::new(), holder).purses
+fn budget_leases(store: &FakeStore, holder: &str) -> Arc<BudgetLeases> {
+    store.context(&Registry::new(), holder).budget_leases
 }
 
 /// Reserves, sends, and settles after a while.
-async fn call(purses: &Purses, accounts: &[AccountId], at_most: u64, cost: u64) -> Result<(), UsedUp> {
+async fn call(budget_leases: &BudgetLeases, accounts: &[AccountId], at_most: u64, cost: u64) -> Result<(), UsedUp> {
     let mut reservation = loop {
-        let mut reservation = purses.reserve(accounts, Money(at_most)).await?;
+        let mut reservation = budget_leases.reserve(accounts, Money(at_most)).await?;
         match reservation.clear().await {
             Ok(()) => break reservation,
             Err(used_up) if used_up.may_come_back() => {}
@@ -38,7 +38,7 @@ async fn call(purses: &Purses, accounts: &[AccountId], at_most: u64, cost: u64) 
 #[tokio::test(start_paused = true)]
 async fn without_an_account_nothing_is_asked_of_the_store() {
     let store = FakeStore::default();
-    call(&purses(&store, "w"), &[], 1_000, 10).await.unwrap();
+    call(&budget_leases(&store, "w"), &[], 1_000, 10).await.unwrap();
     assert_eq!(store.settlements(), 0);
 }
 
@@ -47,7 +47,7 @@ async fn a_call_that_lacks_money_is_asked_for_at_once() {
     let (store, account) = (FakeStore::default(), account(None));
     store.budget(&account, Money(1_000));
     let begun = Instant::now();
-    let reservation = purses(&store, "w").reserve(&[account], Money(1_000)).await.unwrap();
+    let reservation = budget_leases(&store, "w").reserve(&[account], Money(1_000)).await.unwrap();
     assert_eq!((begun.elapsed(), reservation.at_most), (Duration::ZERO, Money(1_000)));
 }
 
@@ -55,17 +55,17 @@ async fn a_call_that_lacks_money_is_asked_for_at_once() {
 async fn a_steady_stream_of_calls_hardly_asks_the_store() {
     let (store, account) = (FakeStore::default(), account(None));
     store.budget(&account, Money(u64::MAX / 4));
-    let purses = purses(&store, "w");
+    let budget_leases = budget_leases(&store, "w");
     let begun = Instant::now();
     let workers = (0..50).map(|_| async {
         for _ in 0..200 {
-            call(&purses, std::slice::from_ref(&account), 1_000, 400).await.unwrap();
+            call(&budget_leases, std::slice::from_ref(&account), 1_000, 400).await.unwrap();
         }
     });
     join_all(workers).await;
     assert!(begun.elapsed() < Duration::from_millis(21_000), "{:?}; 20 s at best", begun.elapsed());
     assert!(store.settlements() < 60, "{}", store.settlements());
-    purses.close().await;
+    budget_leases.close().await;
     assert_eq!(store.account(&account), (Money(50 * 200 * 400), Money::ZERO, Money::ZERO));
     store.assert_obeyed();
 }
@@ -75,19 +75,19 @@ async fn the_last_money_is_used_by_whoever_needs_it_and_never_overrun() {
     let (store, account) = (FakeStore::default(), account(None));
     store.budget(&account, Money(100_000));
     store.answers_after(Duration::from_millis(5));
-    let workers: Vec<_> = (0..4).map(|number| purses(&store, &format!("w{number}"))).collect();
+    let workers: Vec<_> = (0..4).map(|number| budget_leases(&store, &format!("w{number}"))).collect();
     let sessions = (0..200).map(|number| {
-        let (purses, accounts) = (&workers[number % 4], std::slice::from_ref(&account));
+        let (budget_leases, accounts) = (&workers[number % 4], std::slice::from_ref(&account));
         async move {
             let mut calls = 0;
-            while call(purses, accounts, 1_000, 100).await.is_ok() {
+            while call(budget_leases, accounts, 1_000, 100).await.is_ok() {
                 calls += 1;
             }
             calls
         }
     });
     let calls: u64 = timeout(Duration::from_secs(600), join_all(sessions)).await.unwrap().into_iter().sum();
-    join_all(workers.iter().map(|purses| purses.close())).await;
+    join_all(workers.iter().map(|budget_leases| budget_leases.close())).await;
     let (spent, maybe_spent, reserved) = store.account(&account);
     assert_eq!((spent, maybe_spent, reserved), (Money(calls * 100), Money::ZERO, Money::ZERO));
     assert!(spent > Money(99_000), "all but less than one call's worst case: {spent:?}");
@@ -98,9 +98,10 @@ async fn the_last_money_is_used_by_whoever_needs_it_and_never_overrun() {
 async fn a_call_that_can_never_be_paid_is_refused_and_those_behind_it_go_on() {
     let (store, account) = (FakeStore::default(), account(None));
     store.budget(&account, Money(1_000));
-    let purses = purses(&store, "w");
+    let budget_leases = budget_leases(&store, "w");
     let accounts = std::slice::from_ref(&account);
-    let (large, small) = tokio::join!(call(&purses, accounts, 1_001, 0), call(&purses, accounts, 1_000, 10));
+    let (large, small) =
+        tokio::join!(call(&budget_leases, accounts, 1_001, 0), call(&budget_leases, accounts, 1_000, 10));
     let refused = large.unwrap_err().into_try();
     assert_eq!(refused.class, ErrorClass::Budget);
     insta::assert_snapshot!(refused.detail, @"the budget of sweep s is used up: the call may cost $0.000001001, and $0.000001000 is left at most");
@@ -111,7 +112,7 @@ async fn a_call_that_can_never_be_paid_is_refused_and_those_behind_it_go_on() {
 async fn a_call_waits_for_money_that_others_may_give_back() {
     let (store, account) = (FakeStore::default(), account(None));
     store.budget(&account, Money(1_000));
-    let [one, two] = ["w1", "w2"].map(|holder| purses(&store, holder));
+    let [one, two] = ["w1", "w2"].map(|holder| budget_leases(&store, holder));
     let accounts = std::slice::from_ref(&account);
     let held = one.reserve(accounts, Money(900)).await.unwrap();
     let mut waiting = Box::pin(two.reserve(accounts, Money(900)));
@@ -126,13 +127,13 @@ async fn of_several_accounts_all_have_to_allow_it() {
     let (store, whole, of_model) = (FakeStore::default(), account(None), account(Some("sim/m")));
     store.budget(&whole, Money(10_000));
     store.budget(&of_model, Money(500));
-    let purses = purses(&store, "w");
+    let budget_leases = budget_leases(&store, "w");
     let both = [whole.clone(), of_model.clone()];
-    call(&purses, &both, 400, 200).await.unwrap();
-    let refused = call(&purses, &both, 400, 200).await.unwrap_err().into_try();
+    call(&budget_leases, &both, 400, 200).await.unwrap();
+    let refused = call(&budget_leases, &both, 400, 200).await.unwrap_err().into_try();
     insta::assert_snapshot!(refused.detail, @"the budget of sim/m in sweep s is used up: the call may cost $0.000000400, and $0.000000300 is left at most");
-    call(&purses, &both[..1], 400, 200).await.unwrap();
-    purses.close().await;
+    call(&budget_leases, &both[..1], 400, 200).await.unwrap();
+    budget_leases.close().await;
     assert_eq!(store.account(&whole).0, Money(400));
     assert_eq!(store.account(&of_model).0, Money(200));
 }
@@ -141,14 +142,14 @@ async fn of_several_accounts_all_have_to_allow_it() {
 async fn a_try_that_nobody_settled_may_have_been_paid_and_one_that_was_not_sent_was_not() {
     let (store, account) = (FakeStore::default(), account(None));
     store.budget(&account, Money(10_000));
-    let purses = purses(&store, "w");
+    let budget_leases = budget_leases(&store, "w");
     let accounts = std::slice::from_ref(&account);
-    drop(purses.reserve(accounts, Money(1_000)).await.unwrap());
-    let mut lost = purses.reserve(accounts, Money(300)).await.unwrap();
+    drop(budget_leases.reserve(accounts, Money(1_000)).await.unwrap());
+    let mut lost = budget_leases.reserve(accounts, Money(300)).await.unwrap();
     lost.clear().await.unwrap();
     lost.sent();
     drop(lost);
-    purses.close().await;
+    budget_leases.close().await;
     assert_eq!(store.account(&account), (Money::ZERO, Money(300), Money::ZERO));
 }
 
@@ -156,9 +157,9 @@ async fn a_try_that_nobody_settled_may_have_been_paid_and_one_that_was_not_sent_
 async fn what_waits_for_a_permit_is_reserved_and_not_counted_as_possibly_spent() {
     let (store, account) = (FakeStore::default(), account(None));
     store.budget(&account, Money(1_000_000));
-    let purses = purses(&store, "w");
+    let budget_leases = budget_leases(&store, "w");
     let accounts = std::slice::from_ref(&account);
-    let waiting = join_all((0..100).map(|_| purses.reserve(accounts, Money(1_000)))).await;
+    let waiting = join_all((0..100).map(|_| budget_leases.reserve(accounts, Money(1_000)))).await;
     let mut sent: Vec<_> = waiting.into_iter().map(Result::unwrap).collect();
     let _waiting = sent.split_off(3);
     for reservation in &mut sent {
@@ -174,8 +175,8 @@ async fn what_waits_for_a_permit_is_reserved_and_not_counted_as_possibly_spent()
 async fn nothing_is_sent_before_the_store_counts_it() {
     let (store, account) = (FakeStore::default(), account(None));
     store.budget(&account, Money(1_000_000));
-    let purses = purses(&store, "w");
-    let mut first = purses.reserve(std::slice::from_ref(&account), Money(1_000)).await.unwrap();
+    let budget_leases = budget_leases(&store, "w");
+    let mut first = budget_leases.reserve(std::slice::from_ref(&account), Money(1_000)).await.unwrap();
     store.is_away(true);
     assert!(timeout(Duration::from_secs(60), first.clear()).await.is_err());
     drop(first);
@@ -189,7 +190,7 @@ async fn nothing_is_sent_before_the_store_counts_it() {
 async fn calls_whose_money_went_to_others_stand_in_line_again_and_all_of_them_end() {
     let (store, account) = (FakeStore::default(), account(None));
     store.budget(&account, Money(10_000));
-    let [silent, other] = ["silent", "other"].map(|holder| purses(&store, holder));
+    let [silent, other] = ["silent", "other"].map(|holder| budget_leases(&store, holder));
     let accounts = std::slice::from_ref(&account);
     let mut held = join_all((0..2).map(|_| silent.reserve(accounts, Money(4_000)))).await;
     store.take_for_dead(&account, "silent");
@@ -214,8 +215,8 @@ async fn calls_whose_money_went_to_others_stand_in_line_again_and_all_of_them_en
 async fn a_worker_without_calls_gives_everything_back_at_once() {
     let (store, account) = (FakeStore::default(), account(None));
     store.budget(&account, Money(1_000_000));
-    let purses = purses(&store, "w");
-    join_all((0..50).map(|_| call(&purses, std::slice::from_ref(&account), 1_000, 400))).await;
+    let budget_leases = budget_leases(&store, "w");
+    join_all((0..50).map(|_| call(&budget_leases, std::slice::from_ref(&account), 1_000, 400))).await;
     sleep(Duration::from_millis(200)).await;
     assert_eq!(store.account(&account), (Money(20_000), Money::ZERO, Money::ZERO));
 }
@@ -224,7 +225,7 @@ async fn a_worker_without_calls_gives_everything_back_at_once() {
 async fn calls_that_are_free_ask_the_store_for_nothing() {
     let (store, account) = (FakeStore::default(), account(None));
     store.budget(&account, Money(1_000));
-    call(&purses(&store, "w"), std::slice::from_ref(&account), 0, 0).await.unwrap();
+    call(&budget_leases(&store, "w"), std::slice::from_ref(&account), 0, 0).await.unwrap();
     sleep(Duration::from_secs(10)).await;
     assert_eq!(store.settlements(), 0);
 }
@@ -233,9 +234,9 @@ async fn calls_that_are_free_ask_the_store_for_nothing() {
 async fn what_is_not_needed_goes_back_and_then_the_store_is_left_alone() {
     let (store, account) = (FakeStore::default(), account(None));
     store.budget(&account, Money(1_000_000));
-    let purses = purses(&store, "w");
+    let budget_leases = budget_leases(&store, "w");
     for _ in 0..100 {
-        call(&purses, std::slice::from_ref(&account), 1_000, 500).await.unwrap();
+        call(&budget_leases, std::slice::from_ref(&account), 1_000, 500).await.unwrap();
     }
     sleep(Duration::from_secs(5)).await;
     assert_eq!(store.account(&account), (Money(50_000), Money::ZERO, Money::ZERO));
@@ -248,19 +249,19 @@ async fn what_is_not_needed_goes_back_and_then_the_store_is_left_alone() {
 async fn an_outage_of_the_store_stops_new_calls_and_loses_no_total() {
     let (store, account) = (FakeStore::default(), account(None));
     store.budget(&account, Money(1_000_000));
-    let purses = purses(&store, "w");
+    let budget_leases = budget_leases(&store, "w");
     let accounts = std::slice::from_ref(&account);
-    let mut held = purses.reserve(accounts, Money(1_000)).await.unwrap();
+    let mut held = budget_leases.reserve(accounts, Money(1_000)).await.unwrap();
     held.clear().await.unwrap();
     held.sent();
     store.is_away(true);
     sleep(Duration::from_secs(60)).await;
-    assert!(purses.reserve(accounts, Money(1_000)).now_or_never().is_none());
+    assert!(budget_leases.reserve(accounts, Money(1_000)).now_or_never().is_none());
     held.settle(Paid::Known(Money(700)));
     sleep(Duration::from_secs(60)).await;
     store.is_away(false);
-    timeout(Duration::from_secs(6), call(&purses, accounts, 1_000, 1)).await.unwrap().unwrap();
-    purses.close().await;
+    timeout(Duration::from_secs(6), call(&budget_leases, accounts, 1_000, 1)).await.unwrap().unwrap();
+    budget_leases.close().await;
     assert_eq!(store.account(&account), (Money(701), Money::ZERO, Money::ZERO));
     store.assert_obeyed();
 }
@@ -287,13 +288,13 @@ proptest! {
             let (store, account) = (FakeStore::default(), account(None));
             store.budget(&account, Money(budget));
             store.answers_after(Duration::from_millis(delay_ms));
-            let workers: Vec<_> = (0..3).map(|number| purses(&store, &format!("w{number}"))).collect();
+            let workers: Vec<_> = (0..3).map(|number| budget_leases(&store, &format!("w{number}"))).collect();
             let calls = plans.iter().map(|(worker, comes_ms, patience_ms, at_most, per_cent, is_told)| {
-                let (purses, accounts) = (&workers[*worker], std::slice::from_ref(&account));
+                let (budget_leases, accounts) = (&workers[*worker], std::slice::from_ref(&account));
                 async move {
                     sleep(Duration::from_millis(*comes_ms)).await;
                     let patience = Duration::from_millis((*patience_ms).min(3_600_000));
-                    let reserved = timeout(patience, purses.reserve(accounts, Money(*at_most))).await;
+                    let reserved = timeout(patience, budget_leases.reserve(accounts, Money(*at_most))).await;
                     let Ok(Ok(mut reservation)) = reserved else { return (0, 0) };
                     if reservation.clear().await.is_err() {
                         return (0, 0);
@@ -318,7 +319,7 @@ proptest! {
                 store.is_away(false);
             };
             let (paid, ()) = timeout(Duration::from_secs(1800), async { tokio::join!(join_all(calls), weather) }).await.unwrap();
-            join_all(workers.iter().map(|purses| purses.close())).await;
+            join_all(workers.iter().map(|budget_leases| budget_leases.close())).await;
             let sum = paid.iter().fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
             assert!(sum.0 + sum.1 <= budget);
             let touched = plans.iter().any(|plan| plan.2 > 0) && store.settlements() > 0;

@@ -15,7 +15,7 @@ use regatta_proto::{
 use tokio::time::{Instant, sleep};
 
 use super::store::{PermitStore, StoreError};
-use crate::{CallMetrics, OpenContext, Purses};
+use crate::{BudgetLeases, CallMetrics, OpenContext};
 
 pub(crate) const VALID: Duration = Duration::from_millis(1000);
 const MINUTE: Duration = Duration::from_secs(60);
@@ -137,7 +137,7 @@ impl FakeStore {
             env: &|_| None,
             base_dir: Path::new("/nowhere"),
             recorded: None,
-            purses: Purses::new(Arc::clone(&store), holder.clone(), Arc::clone(&metrics)),
+            budget_leases: BudgetLeases::new(Arc::clone(&store), holder.clone(), Arc::clone(&metrics)),
             metrics,
             clock: Arc::new(ManualClock::at("2026-01-01T00:00:00Z".parse().unwrap())),
             seed: 1,

@@ -16,7 +16,7 @@ use super::store::{PermitStore, StoreError};
 /// Time-out of a request to the store.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Time-out of the final flush when the endpoint is closed; afterwards its leases expire.
-const LAST_WORD: Duration = Duration::from_secs(3);
+const FINAL_FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
 
 pub(super) struct Leasing {
     pub(super) pool: Arc<Pool>,
@@ -96,7 +96,7 @@ impl Leasing {
             is_known
         };
         self.request.parties.retain(|party| party.in_flight > 0);
-        if is_known && let Err(error) = self.lease(LAST_WORD).await {
+        if is_known && let Err(error) = self.lease(FINAL_FLUSH_TIMEOUT).await {
             tracing::debug!(%error, pool = self.request.pool, "leases are left to end by themselves");
         }
     }

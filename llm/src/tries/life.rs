@@ -13,12 +13,12 @@ use crate::money::{OUTPUT_TOKENS_MAX, Paid, Reservation};
 use crate::permits::{Ask, Estimate, Line, Permit, Refused};
 use crate::retry::Schedule;
 
-use super::{Answered, Errand, Ready, Tries};
+use super::{Answered, Ready, Tries, TryContext};
 
 /// A call in progress.
 pub(super) struct Life<'a> {
     all: &'a Tries,
-    errand: Errand<'a>,
+    context: TryContext<'a>,
     estimate: Estimate,
     /// The most that a try can cost; `None` if the price is unknown.
     at_most: Option<Money>,
@@ -40,17 +40,17 @@ pub(super) enum Step<T> {
 }
 
 impl<'a> Life<'a> {
-    pub(super) fn begin(all: &'a Tries, errand: Errand<'a>) -> Self {
-        let most = errand.max_output.unwrap_or(u64::from(OUTPUT_TOKENS_MAX));
+    pub(super) fn begin(all: &'a Tries, context: TryContext<'a>) -> Self {
+        let most = context.max_output.unwrap_or(u64::from(OUTPUT_TOKENS_MAX));
         Self {
-            estimate: all.governor.estimate(errand.model, errand.prompt_bytes, errand.max_output),
-            at_most: errand.payer.price.map(|price| match &all.tier {
-                Some(tier) => price.at_most_as(tier, errand.prompt_bytes, most),
-                None => price.at_most(errand.prompt_bytes, most),
+            estimate: all.governor.estimate(context.model, context.prompt_bytes, context.max_output),
+            at_most: context.payer.price.map(|price| match &all.tier {
+                Some(tier) => price.at_most_as(tier, context.prompt_bytes, most),
+                None => price.at_most(context.prompt_bytes, most),
             }),
             answered_before: all.answered.load(Ordering::Relaxed),
             all,
-            errand,
+            context,
             tries: Vec::new(),
             schedule: None,
             refused: None,
@@ -60,16 +60,16 @@ impl<'a> Life<'a> {
 
     fn ask(&self) -> Ask<'a> {
         Ask {
-            sweep: self.errand.payer.sweep,
-            share: self.errand.payer.share,
-            model: self.errand.model,
+            sweep: self.context.payer.sweep,
+            share: self.context.payer.share,
+            model: self.context.model,
             tokens: self.estimate.total(),
             line: if self.tries.is_empty() { Line::New } else { Line::Retried },
         }
     }
 
     fn cost(&self, usage: &Usage, tier: Option<&str>, at: Timestamp) -> Option<Money> {
-        let price = self.errand.payer.price?;
+        let price = self.context.payer.price?;
         price.cost(usage, &Circumstances { variant: tier, at: Some(at) })
     }
 
@@ -81,8 +81,9 @@ impl<'a> Life<'a> {
         Fut: Future<Output = Result<T, Failure>>,
     {
         let ask = self.ask();
-        let ready = self.all.make_ready(&self.errand, self.at_most, &ask);
-        let Ready { pass, mut reservation, mut permit } = match self.errand.interrupt.run_until_cancelled(ready).await {
+        let ready = self.all.make_ready(&self.context, self.at_most, &ask);
+        let Ready { pass, mut reservation, mut permit } = match self.context.interrupt.run_until_cancelled(ready).await
+        {
             Some(Ok(ready)) => ready,
             Some(Err(used_up)) => {
                 self.tries.push(used_up.into_try());
@@ -91,7 +92,7 @@ impl<'a> Life<'a> {
             None => return Step::Interrupted,
         };
         // The key or model may have been held while this call waited.
-        if let Some(held) = self.all.holding.last_refusal(self.errand.model) {
+        if let Some(held) = self.all.holding.last_refusal(self.context.model) {
             self.tries.push(held);
             return Step::Failed;
         }
@@ -100,7 +101,7 @@ impl<'a> Life<'a> {
             return Step::Again;
         }
         reservation.sent();
-        if let Some(meter) = self.errand.meter {
+        if let Some(meter) = self.context.meter {
             meter.sent(self.at_most);
         }
         let in_flight = self.all.metrics.begin();
@@ -128,7 +129,7 @@ impl<'a> Life<'a> {
     ) -> Option<Money> {
         let all = self.all;
         all.breaker.reached();
-        all.holding.answered(self.errand.model);
+        all.holding.answered(self.context.model);
         all.answered.fetch_add(1, Ordering::Relaxed);
         let usage = Some(value.usage()).filter(|_| value.usage_is_known());
         let cost = usage.and_then(|usage| self.cost(usage, value.tier(), at));
@@ -136,7 +137,7 @@ impl<'a> Life<'a> {
             all.governor.hold(wait, "a limit of the endpoint is used up");
         }
         if let Some(usage) = usage {
-            all.governor.learn(self.errand.model, self.errand.prompt_bytes, usage);
+            all.governor.learn(self.context.model, self.context.prompt_bytes, usage);
         }
         permit.answered(usage.map(Usage::total));
         reservation.settle(cost.map_or(Paid::Unknown, Paid::Known));
@@ -160,7 +161,7 @@ impl<'a> Life<'a> {
         } else {
             all.breaker.reached()
         }
-        all.holding.failed(self.errand.model, &failure);
+        all.holding.failed(self.context.model, &failure);
         let was_probe = pass.is_probe();
         drop(pass);
         // Done before the slot goes to the next call, which the endpoint may refuse too.
@@ -175,13 +176,13 @@ impl<'a> Life<'a> {
         let delay = if poison.is_some() || is_held || !rule.retried || (unreached && all.breaker.is_given_up()) {
             None
         } else {
-            let (retries, seed) = (all.retries, self.errand.seed.unwrap_or_else(|| all.next_seed()));
+            let (retries, seed) = (all.retries, self.context.seed.unwrap_or_else(|| all.next_seed()));
             let schedule = self.schedule.get_or_insert_with(|| Schedule::new(retries, seed));
             schedule.next_delay(self.spent, failure.class == ErrorClass::RateLimited, failure.retry_after)
         };
         all.metrics.failed(&failure, delay.is_some() || is_held);
         let failed = Try { cost, at_most, ..failure.into_try(latency) };
-        if let Some(meter) = self.errand.meter {
+        if let Some(meter) = self.context.meter {
             meter.failed(&failed);
         }
         // A probe tests the endpoint and tells nothing about its call, which might make hundreds of them.
@@ -197,7 +198,7 @@ impl<'a> Life<'a> {
         self.tries.extend(poison);
         let Some(delay) = delay else { return Step::Failed };
         self.spent += delay;
-        match self.errand.interrupt.run_until_cancelled(sleep(delay)).await {
+        match self.context.interrupt.run_until_cancelled(sleep(delay)).await {
             Some(()) => Step::Again,
             None => Step::Interrupted,
         }
@@ -241,7 +242,7 @@ impl<'a> Life<'a> {
     /// no request's fault.
     async fn poison(&mut self, failure: &Failure) -> Option<Try> {
         let has_answered_others = self.all.answered.load(Ordering::Relaxed) > self.answered_before;
-        let suspect = self.errand.suspect.as_mut().filter(|_| has_answered_others)?;
+        let suspect = self.context.suspect.as_mut().filter(|_| has_answered_others)?;
         self.all.quarantine.count(suspect, failure).await
     }
 }

@@ -56,8 +56,8 @@ fn tries_at(store: &FakeStore, concurrency: u32, requests_per_minute: Option<u32
     Tries::open(&"main".parse().unwrap(), &spec, &store.context(&Registry::new(), "w"))
 }
 
-fn errand(seed: u64, interrupt: &CancellationToken) -> Errand<'_> {
-    Errand {
+fn context(seed: u64, interrupt: &CancellationToken) -> TryContext<'_> {
+    TryContext {
         model: "m",
         payer: Payer { sweep: &SWEEP, share: Share::default(), accounts: &[], price: None, cache: CacheMode::Off },
         attempt: 1,
@@ -75,17 +75,17 @@ fn failure(class: ErrorClass) -> Failure {
 }
 
 /// A call that fails with `failures` in order, and then succeeds.
-async fn run_errand(tries: &Tries, errand: Errand<'_>, failures: &[Failure]) -> Result<Done<Answer>, GivenUp> {
+async fn run_tries(tries: &Tries, context: TryContext<'_>, failures: &[Failure]) -> Result<Done<Answer>, GivenUp> {
     let number = AtomicU32::new(0);
     let once = || {
         let number = number.fetch_add(1, Ordering::SeqCst) as usize;
         async move { failures.get(number).map_or_else(answer, |failure| Err(failure.clone())) }
     };
-    tries.run(errand, once).await
+    tries.run(context, once).await
 }
 
 async fn run(tries: &Tries, failures: &[Failure]) -> Result<Done<Answer>, GivenUp> {
-    run_errand(tries, errand(7, &CancellationToken::new()), failures).await
+    run_tries(tries, context(7, &CancellationToken::new()), failures).await
 }
 
 async fn tries_made(tries: &Tries, class: ErrorClass) -> usize {
@@ -170,16 +170,16 @@ async fn every_wait_ends_when_interrupted() {
         || async move { Err::<Answer, _>(Failure { retry_after: forever, ..failure(ErrorClass::RateLimited) }) };
     let price = Price::per_mtok(0.0, 6_000.0);
     // Either of two calls takes more than half of the money.
-    let payer = Payer { accounts: std::slice::from_ref(&account), price: Some(&price), ..errand(1, &interrupt).payer };
-    let paying = || Errand { payer, ..errand(1, &interrupt) };
+    let payer = Payer { accounts: std::slice::from_ref(&account), price: Some(&price), ..context(1, &interrupt).payer };
+    let paying = || TryContext { payer, ..context(1, &interrupt) };
     let in_flight = CancellationToken::new();
     let slow = || async {
         in_flight.cancelled().await;
         answer()
     };
     let (one, two, (), three, four) = tokio::join!(
-        tries.run(errand(1, &interrupt), refused),
-        tries.run(errand(2, &interrupt), refused),
+        tries.run(context(1, &interrupt), refused),
+        tries.run(context(2, &interrupt), refused),
         async {
             sleep(Duration::from_secs(1)).await;
             interrupt.cancel();
@@ -205,7 +205,7 @@ async fn a_request_in_flight_is_awaited_when_interrupted_and_no_further_one_begi
         answer()
     };
     let (in_flight, waiting, ()) =
-        tokio::join!(tries.run(errand(1, &interrupt), slow), tries.run(errand(1, &interrupt), slow), async {
+        tokio::join!(tries.run(context(1, &interrupt), slow), tries.run(context(1, &interrupt), slow), async {
             sleep(Duration::from_secs(1)).await;
             interrupt.cancel();
         });
@@ -241,7 +241,7 @@ async fn an_endpoint_that_is_down_for_minutes_costs_a_few_tries_and_no_sessions(
     let back_at = begun + Duration::from_secs(400);
     let calls = (0..1_000).map(|seed| {
         let sent = &sent;
-        tries.run(errand(seed, &never), move || async move {
+        tries.run(context(seed, &never), move || async move {
             sent.fetch_add(1, Ordering::SeqCst);
             if Instant::now() < back_at { Err(failure(ErrorClass::Connection)) } else { answer() }
         })
@@ -262,13 +262,13 @@ async fn a_request_that_keeps_failing_while_others_are_answered_is_quarantined_f
     let store = FakeStore::default();
     let workers = [0, 1].map(|_| tries_at(&store, 10, None, Retries { quarantine_after: 11, ..RETRIES }));
     let (bad, good, never) = (request("bad"), request("good"), CancellationToken::new());
-    let of = |request, attempt| Errand { suspect: Some(Suspect::new("m", request)), attempt, ..errand(1, &never) };
+    let of = |request, attempt| TryContext { suspect: Some(Suspect::new("m", request)), attempt, ..context(1, &never) };
     let failing = vec![Failure { detail: "boom".into(), ..failure(ErrorClass::Server) }; 100];
     let mut made = Vec::new();
     for (attempt, worker) in (1..).zip([&workers[0], &workers[1], &workers[0]]) {
         let others = async {
             sleep(Duration::from_micros(1)).await;
-            run_errand(worker, of(&good, 1), &[]).await.unwrap();
+            run_tries(worker, of(&good, 1), &[]).await.unwrap();
         };
         let failing = async {
             let slowly = || async {
@@ -309,16 +309,19 @@ async fn an_outage_is_no_requests_fault() {
     let tries = tries_at(&store, 10, None, Retries { quarantine_after: 2, ..RETRIES });
     let (bad, never) = (request("bad"), CancellationToken::new());
     run(&tries, &[]).await.unwrap();
-    let errand = Errand { suspect: Some(Suspect::new("m", &bad)), ..errand(1, &never) };
-    let Err(GivenUp::Failed(made)) = run_errand(&tries, errand, &vec![failure(ErrorClass::Server); 100]).await else {
+    let context = TryContext { suspect: Some(Suspect::new("m", &bad)), ..context(1, &never) };
+    let Err(GivenUp::Failed(made)) = run_tries(&tries, context, &vec![failure(ErrorClass::Server); 100]).await else {
         panic!("it never succeeds");
     };
     assert_eq!(classes(&made), vec![ErrorClass::Server; 8]);
 }
 
-fn paid<'a>(account: &'a AccountId, price: &'a Price, interrupt: &'a CancellationToken) -> Errand<'a> {
-    let errand = errand(1, interrupt);
-    Errand { payer: Payer { accounts: std::slice::from_ref(account), price: Some(price), ..errand.payer }, ..errand }
+fn paid<'a>(account: &'a AccountId, price: &'a Price, interrupt: &'a CancellationToken) -> TryContext<'a> {
+    let context = context(1, interrupt);
+    TryContext {
+        payer: Payer { accounts: std::slice::from_ref(account), price: Some(price), ..context.payer },
+        ..context
+    }
 }
 
 /// Records the reports of a call in progress.
@@ -354,10 +357,10 @@ async fn what_a_try_may_cost_is_told_when_it_is_sent_and_what_it_did_cost_when_i
     store.budget(&account, Money(10_000_000));
     let tries = tries_at(&store, 10, None, RETRIES);
     let (price, never, told) = (Price::per_mtok(1.0, 2.0), CancellationToken::new(), Told::default());
-    let paid = Errand { meter: Some(&told), ..paid(&account, &price, &never) };
-    run_errand(&tries, paid, &[failure(ErrorClass::Timeout), failure(ErrorClass::Server)]).await.unwrap();
-    let unpriced = Errand { meter: Some(&told), ..errand(1, &never) };
-    run_errand(&tries, unpriced, &[]).await.unwrap();
+    let paid = TryContext { meter: Some(&told), ..paid(&account, &price, &never) };
+    run_tries(&tries, paid, &[failure(ErrorClass::Timeout), failure(ErrorClass::Server)]).await.unwrap();
+    let unpriced = TryContext { meter: Some(&told), ..context(1, &never) };
+    run_tries(&tries, unpriced, &[]).await.unwrap();
     let worst = Some(Money(300_000));
     let moments = [
         Moment::Sent(worst),
@@ -374,11 +377,11 @@ async fn what_a_try_may_cost_is_told_when_it_is_sent_and_what_it_did_cost_when_i
 async fn a_call_that_waits_for_its_permit_tells_of_no_cost() {
     let tries = tries(1, None, RETRIES);
     let (never, told, hold) = (CancellationToken::new(), Told::default(), tokio::sync::Notify::new());
-    let holds = tries.run(errand(1, &never), || async {
+    let holds = tries.run(context(1, &never), || async {
         hold.notified().await;
         answer()
     });
-    let waits = run_errand(&tries, Errand { meter: Some(&told), ..errand(2, &never) }, &[]);
+    let waits = run_tries(&tries, TryContext { meter: Some(&told), ..context(2, &never) }, &[]);
     let looks = async {
         sleep(Duration::from_secs(5)).await;
         assert!(told.0.lock().unwrap().is_empty());
@@ -402,7 +405,7 @@ async fn every_kind_of_try_is_paid_with_what_it_cost() {
         Failure { usage: Some(told), ..failure(ErrorClass::BadResponse) },
         failure(ErrorClass::Server),
     ];
-    let done = run_errand(&tries, paid(&account, &price, &never), &failures).await.unwrap();
+    let done = run_tries(&tries, paid(&account, &price, &never), &failures).await.unwrap();
     let costs: Vec<_> = done.tries.iter().map(|one| (one.cost, one.at_most)).collect();
     // The worst case is a hundred bytes and a hundred tokens; one failure reports five and one.
     assert_eq!(costs, [(None, Some(Money(300_000))), (Some(Money(7_000)), None), (None, None)]);
@@ -421,7 +424,7 @@ async fn a_broken_answer_of_a_tier_without_a_price_has_an_unknown_cost_and_an_ac
     let (price, never) = (Price::per_mtok(1.0, 2.0), CancellationToken::new());
     let told = Usage { input: 5, output: 1, ..Usage::default() };
     let failure = Failure { usage: Some(told), tier: Some("priority".into()), ..failure(ErrorClass::BadResponse) };
-    let done = run_errand(&tries, paid(&account, &price, &never), &[failure]).await.unwrap();
+    let done = run_tries(&tries, paid(&account, &price, &never), &[failure]).await.unwrap();
     assert_eq!((done.tries[0].cost, done.tries[0].at_most), (None, Some(Money(300_000))));
     sleep(Duration::from_secs(10)).await;
     assert_eq!(store.account(&account), (Money(30_000), Money(300_000), Money::ZERO));
@@ -434,15 +437,15 @@ async fn a_call_beyond_the_budget_is_not_sent() {
     store.budget(&account, Money(250_000));
     let tries = tries_at(&store, 10, None, RETRIES);
     let (price, never) = (Price::per_mtok(1.0, 2.0), CancellationToken::new());
-    let Err(GivenUp::Failed(made)) = run_errand(&tries, paid(&account, &price, &never), &[]).await else {
+    let Err(GivenUp::Failed(made)) = run_tries(&tries, paid(&account, &price, &never), &[]).await else {
         panic!("it was sent");
     };
     assert_eq!(classes(&made), [ErrorClass::Budget]);
     let detail = "the budget of sweep s is used up: the call may cost $0.0003000, and $0.0002500 is left at most";
     assert_eq!(made[0].detail, detail);
-    let errand = paid(&account, &price, &never);
-    let errand = Errand { payer: Payer { price: None, ..errand.payer }, ..errand };
-    let Err(GivenUp::Failed(made)) = run_errand(&tries, errand, &[]).await else { panic!("it was sent") };
+    let context = paid(&account, &price, &never);
+    let context = TryContext { payer: Payer { price: None, ..context.payer }, ..context };
+    let Err(GivenUp::Failed(made)) = run_tries(&tries, context, &[]).await else { panic!("it was sent") };
     assert_eq!(classes(&made), [ErrorClass::Budget]);
     assert_eq!(made[0].detail, "the price of m is unknown, so the budget of sweep s does not allow it");
 }
@@ -487,7 +490,7 @@ async fn an_endpoint_over_its_limit_loses_no_sessions() {
         let begun = Instant::now();
         let calls = (0..3_000).map(|seed| {
             let limited = &limited;
-            tries.run(errand(seed, &never), move || async move {
+            tries.run(context(seed, &never), move || async move {
                 sleep(Duration::from_millis(200)).await;
                 if accept(&mut limited.lock().unwrap()) { answer() } else { Err(failure(ErrorClass::RateLimited)) }
             })

@@ -17,8 +17,8 @@ use super::thoughts;
 use crate::answer::{Answer, Stamp};
 use crate::error::{ApiError, Dialect, json_bytes};
 use crate::logprobs::tokens;
-use crate::narrator::{Narrator, write_unnamed};
 use crate::parts::Part;
+use crate::sse_encoder::{SseEncoder, write_unnamed};
 
 #[derive(Serialize)]
 struct Completion<'a> {
@@ -239,7 +239,7 @@ impl Chunks {
     }
 }
 
-impl Narrator for Chunks {
+impl SseEncoder for Chunks {
     fn opening(&mut self, out: &mut Vec<u8>) {
         let content = Some(self.has_text.then_some(""));
         self.write_delta(out, Delta { role: Some("assistant"), content, ..Delta::default() }, None);

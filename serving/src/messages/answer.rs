@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use super::NO_OBJECT;
 use crate::answer::{Answer, Stamp};
 use crate::error::{ApiError, Dialect, json_bytes};
-use crate::narrator::{Narrator, write_named};
 use crate::parts::{Part, position};
+use crate::sse_encoder::{SseEncoder, write_named};
 
 /// The whole answer.
 pub(crate) fn message(answer: &Answer<'_>) -> Bytes {
@@ -93,7 +93,7 @@ impl Events {
     }
 }
 
-impl Narrator for Events {
+impl SseEncoder for Events {
     fn opening(&mut self, out: &mut Vec<u8>) {
         write_named(out, "message_start", &self.start);
     }

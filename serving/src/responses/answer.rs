@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 use crate::answer::Answer;
 use crate::error::{ApiError, json_bytes};
 use crate::logprobs::tokens;
-use crate::narrator::{Narrator, write_named};
 use crate::parts::{Part, part, parts, position};
+use crate::sse_encoder::{SseEncoder, write_named};
 
 /// The whole answer.
 pub(crate) fn response(answer: &Answer<'_>) -> Bytes {
@@ -185,7 +185,7 @@ impl Events {
     }
 }
 
-impl Narrator for Events {
+impl SseEncoder for Events {
     fn opening(&mut self, out: &mut Vec<u8>) {
         let response = self.response(&End::InProgress, Vec::new());
         self.write(out, "response.created", json!({"response": response}));

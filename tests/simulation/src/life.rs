@@ -12,7 +12,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use regatta_backends::Permits;
 use regatta_backends::faults::{Connection, Fate, Trouble};
-use regatta_llm::{AnswerStore, PermitStore, StoreError};
+use regatta_llm::{PermitStore, ResponseStore, StoreError};
 use regatta_proto::{AccountReply, AccountRequest, Clock, Digest, Failing, PoolReply, PoolRequest, Report, SessionKey};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -203,9 +203,9 @@ impl PermitStore for ReachedPermits {
 }
 
 /// No answer is kept: the cache is off.
-pub(crate) struct NoAnswers;
+pub(crate) struct NoResponses;
 
-impl AnswerStore for NoAnswers {
+impl ResponseStore for NoResponses {
     fn get<'a>(&'a self, _: &'a Digest) -> BoxFuture<'a, Result<Option<Bytes>, StoreError>> {
         async { Ok(None) }.boxed()
     }

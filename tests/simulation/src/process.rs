@@ -15,7 +15,7 @@ use regatta_scorer::{Scorer, ScorerConfig, ScorerMetrics};
 use regatta_worker::{Environment, Lifecycle, Worker, WorkerConfig, WorkerMetrics};
 use tokio_util::sync::CancellationToken;
 
-use crate::life::{BEGINNING, Life, NoAnswers, ReachedPermits};
+use crate::life::{BEGINNING, Life, NoResponses, ReachedPermits};
 use crate::plan::Kind;
 use crate::referee::{Line, Referee};
 
@@ -132,7 +132,7 @@ fn worker(id: &str, stores: &Stores, life: &Arc<Life>, line: Line) -> Worker {
         clock: life.clone(),
         variables: Arc::default(),
         permits: Arc::new(ReachedPermits { life: life.clone(), permits: stores.permits.clone() }),
-        answers: Arc::new(NoAnswers),
+        answers: Arc::new(NoResponses),
         policy: Arc::new(regatta_worker::Policy::trusting()),
         network: Some(Arc::new(line)),
     };

@@ -69,7 +69,7 @@ pub(super) fn next<'a>(sweep: &'a Sweep, job: &SessionJob) -> Next<'a> {
     let (role, mut request) = match suite.next(key.item, &cell.setting, &job.transcript) {
         Step::Ask(role, request) => (role, request),
         Step::Done => return Next::Done,
-        Step::Delegate(errand) => return Next::Unfit(format!("{} cannot be run in batches", errand.agent)),
+        Step::Delegate(task) => return Next::Unfit(format!("{} cannot be run in batches", task.agent)),
         Step::Unfit(reason) => return Next::Unfit(reason),
         Step::Failed(failed) => return Next::Failed(failed),
     };

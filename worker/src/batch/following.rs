@@ -17,7 +17,7 @@ use super::collecting::{Results, attempt_id, failed_before};
 use super::standing::Standing;
 use super::{BatchLane, named, trouble};
 use crate::cast::accounts;
-use crate::outbox::{Held, Origin, Parcel};
+use crate::publisher::{Held, Origin, Publication};
 use crate::route::REDELIVERIES_MAX;
 use crate::worker::Unreadable;
 
@@ -180,7 +180,7 @@ impl BatchLane {
         let session = |job: SessionJob| to_queue(Job::Session(Box::new(job)));
         let (reports, jobs) = match step {
             Step::Next(next, reports) if is_cancelled => {
-                self.outbox.leave(Parcel { reports, jobs: Vec::new(), origin: Origin::Nobody }).await;
+                self.publisher.leave(Publication { reports, jobs: Vec::new(), origin: Origin::Nobody }).await;
                 return self.void(*next, redeliveries, receipt).await;
             }
             Step::Split(_) | Step::HandBack if is_cancelled => return self.void(job, redeliveries, receipt).await,
@@ -190,7 +190,7 @@ impl BatchLane {
             Step::HandBack => return receipt.hand_back().await,
             Step::Void => return self.void(job, redeliveries, receipt).await,
         };
-        self.outbox.leave(Parcel { reports, jobs, origin: Origin::Job(receipt) }).await;
+        self.publisher.leave(Publication { reports, jobs, origin: Origin::Job(receipt) }).await;
     }
 }
 

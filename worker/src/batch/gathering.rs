@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::outbox::Held;
+use crate::publisher::Held;
 use crate::worker::Shared;
 
 /// Bytes that the prompts of a batch may have: with what JSON adds, within what both providers take, and in a worker's memory.

@@ -42,7 +42,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::outbox::{Held, Origin, Outbox, Parcel};
+use crate::publisher::{ConfirmingPublisher, Held, Origin, Publication};
 use crate::route::REDELIVERIES_MAX;
 use crate::worker::{Shared, Unreadable};
 use asking::Next;
@@ -71,7 +71,7 @@ pub(crate) struct BatchLane {
     /// Tries at one call, over all batches that it is part of.
     tries_max: u32,
     shared: Arc<Shared>,
-    outbox: Outbox,
+    publisher: ConfirmingPublisher,
     /// Fires when the queue is no longer consumed here.
     stop: CancellationToken,
     gathered: mpsc::Sender<Gathered>,
@@ -85,7 +85,7 @@ impl BatchLane {
         endpoint: &Endpoint,
         queue: &Queue,
         shared: &Arc<Shared>,
-        outbox: &Outbox,
+        publisher: &ConfirmingPublisher,
         stop: &CancellationToken,
         sessions: &TaskTracker,
     ) -> Option<Self> {
@@ -107,7 +107,7 @@ impl BatchLane {
             settings,
             tries_max: route.endpoint.retries.attempts,
             shared: shared.clone(),
-            outbox: outbox.clone(),
+            publisher: publisher.clone(),
             stop: stop.clone(),
             gathered,
         })
@@ -196,7 +196,9 @@ impl BatchLane {
         };
         shared.metrics.sessions.with_label_values(&[outcome.as_str()]).inc();
         let report = Report::Session(Box::new(SessionOutcome { key, lock, attempt, outcome, transcript }));
-        self.outbox.leave(Parcel { reports: vec![report], jobs: Vec::new(), origin: Origin::Job(receipt) }).await;
+        self.publisher
+            .leave(Publication { reports: vec![report], jobs: Vec::new(), origin: Origin::Job(receipt) })
+            .await;
     }
 
     fn client(&self) -> Option<&BatchClient> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use regatta_llm::{Funds, Prepared, Spending};
+use regatta_llm::{Funding, Prepared, Spending};
 use regatta_proto::{Call, ErrorClass, FailedCall, Money, Try};
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -35,8 +35,8 @@ impl Followed<'_> {
         loop {
             match self.leave.run_until_cancelled(self.client.reserve(&self.job.id, self.accounts, total)).await {
                 None => return Err(self.unchanged()),
-                Some(Ok(Funds::Reserved)) => return prepared.ok_or_else(|| self.renewed()),
-                Some(Ok(Funds::Short { account, left, may_come })) => match share(&worst, left, may_come) {
+                Some(Ok(Funding::Reserved)) => return prepared.ok_or_else(|| self.renewed()),
+                Some(Ok(Funding::Short { account, left, may_come })) => match share(&worst, left, may_come) {
                     Share::First(lines) => return Err(self.split(lines)),
                     Share::Later => tracing::debug!(batch = named(self.job), %left, "a batch waits for money"),
                     Share::Never => {

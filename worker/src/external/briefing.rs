@@ -7,7 +7,7 @@ use crate::config::AgentAuthorities;
 
 /// The same thing twice: as JSON, and, for what speaks to models through a library that reads them, as variables.
 pub(super) struct Briefing {
-    /// One line of JSON with its line break: the errand with addresses and the model's name.
+    /// One line of JSON with its line break: the task with addresses and the model's name.
     pub(super) line: String,
     /// Variables of the command.
     pub(super) variables: Vec<(&'static str, String)>,
@@ -44,17 +44,17 @@ impl Briefing {
     pub(super) fn new(input: Value, addresses: &Addresses<'_>, authorities: Option<&AgentAuthorities>) -> Self {
         let Addresses { openai, anthropic, tools, token, model } = addresses;
         let (openai, anthropic, tools, token): (&str, &str, &str, &str) = (openai, anthropic, tools, token);
-        let mut errand = match input {
-            Value::Object(errand) => errand,
+        let mut task = match input {
+            Value::Object(task) => task,
             other => serde_json::Map::from_iter([("input".to_owned(), other)]),
         };
         let told = [("base_url", openai), ("tools_url", tools), ("api_key", token), ("model", model)];
-        errand.extend(told.map(|(name, text)| (name.to_owned(), Value::from(text))));
-        errand.extend(authorities.map(|known| ("authorities".to_owned(), Value::from(known.own.as_str()))));
+        task.extend(told.map(|(name, text)| (name.to_owned(), Value::from(text))));
+        task.extend(authorities.map(|known| ("authorities".to_owned(), Value::from(known.own.as_str()))));
         let known = authorities.map(|known| known.with_systems.to_string_lossy().into_owned());
         let known = known.iter().flat_map(|file| AUTHORITIES.map(|name| (name, file.clone())));
         Self {
-            line: format!("{}\n", Value::Object(errand)),
+            line: format!("{}\n", Value::Object(task)),
             variables: [
                 ("OPENAI_BASE_URL", openai),
                 ("OPENAI_API_BASE", openai),

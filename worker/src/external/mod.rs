@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
-use regatta_benchmarks::Errand;
+use regatta_benchmarks::DelegatedTask;
 use regatta_bridge::{Bridge, BridgePlace};
 use regatta_proto::{Cause, Ended as AgentEnded, Event, ExternalAgent, HowEnded, Money, Outcome, Started, Transcript};
 use tokio::sync::OnceCell;
@@ -87,10 +87,10 @@ impl External {
 }
 
 impl Session<'_> {
-    /// Has an external agent do `errand`, and appends to `transcript` what it did. `None` when it has ended by itself or at a limit of its
+    /// Has an external agent do `task`, and appends to `transcript` what it did. `None` when it has ended by itself or at a limit of its
     /// own: then the session goes on.
-    pub(crate) async fn delegate(&self, errand: &Errand, transcript: &mut Transcript) -> Option<Ended> {
-        let (name, item) = (&errand.agent, &self.item.id);
+    pub(crate) async fn delegate(&self, task: &DelegatedTask, transcript: &mut Transcript) -> Option<Ended> {
+        let (name, item) = (&task.agent, &self.item.id);
         let Some(agent) = self.sweep.lock.agents.get(name) else {
             // The plan sees to it that there is one.
             tracing::error!(agent = %name, cell = %self.cell.index, "a session needs an external agent that its sweep does not have");
@@ -116,7 +116,7 @@ impl Session<'_> {
         if (self.is_cancelled)() {
             let totals = transcript.totals_of(self.attempt.number());
             let is_free = totals.cost.known == Money::ZERO && totals.maybe_spent == Money::ZERO;
-            // What an earlier errand of this attempt has cost is to be reported.
+            // What an earlier task of this attempt has cost is to be reported.
             return Some(if is_free { Ended::Dropped } else { Ended::Interrupted });
         }
         if let Some(why) = self.external.failures.held(&self.sweep.id, self.cell.index) {
@@ -145,7 +145,7 @@ impl Session<'_> {
                 tracing::error!(agent = %name, %item, "earlier starts of an external agent left no room for what it does");
                 return Some(not_measured(Cause::AgentLost));
             }
-            let (ended, ruin) = match self.start_agent(errand, agent, transcript, budget).await {
+            let (ended, ruin) = match self.start_agent(task, agent, transcript, budget).await {
                 Ok(ended) => ended,
                 Err(error) => {
                     tracing::error!(%error, agent = %name, "failed to start the bridge that external agents ask their models at");
@@ -202,7 +202,7 @@ impl Session<'_> {
     /// Starts the agent once. Returns how it ended, and what keeps the session from being measured whatever the agent made of it.
     async fn start_agent(
         &self,
-        errand: &Errand,
+        task: &DelegatedTask,
         agent: &ExternalAgent,
         transcript: &mut Transcript,
         budget: Arc<Budget>,
@@ -210,11 +210,11 @@ impl Session<'_> {
         let bridge = self.external.bridge().await?;
         let stop = Stop::default();
         let mut running = Running::new(self, agent, &stop, transcript, budget.clone());
-        running.begin(Started { agent: errand.agent.clone(), attempt: self.attempt.number() });
+        running.begin(Started { agent: task.agent.clone(), attempt: self.attempt.number() });
         let (desk, mut notes) = Desk::open(self, budget);
         let open = bridge.open(Arc::new(desk));
         let briefing = Briefing::new(
-            errand.input.clone(),
+            task.input.clone(),
             &Addresses::of(&open, &self.cell.model.model),
             self.external.authorities.as_ref(),
         );
@@ -253,7 +253,7 @@ impl Session<'_> {
             None if running.is_broken(has_failed(agent, ended.how)) => {
                 let (how, errors) = (ended.how, &ended.errors);
                 tracing::warn!(
-                    agent = %errand.agent, item = %self.item.id, ?how, missed_route = running.missed_route(), %errors,
+                    agent = %task.agent, item = %self.item.id, ?how, missed_route = running.missed_route(), %errors,
                     "an external agent failed before it had asked its model, or for want of a route; its session is not measured"
                 );
                 Some(Cause::AgentLost)

@@ -182,7 +182,7 @@ impl<'s> Running<'s> {
             return Err(self.refuse(ErrorClass::RateLimited, 429, message));
         }
         let session = self.session;
-        let Some(player) = session.dress(Role::Agent, &mut request) else {
+        let Some(player) = session.resolve(Role::Agent, &mut request) else {
             self.spoil(Cause::Internal);
             return Err(over());
         };

@@ -6,54 +6,54 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::lane::{Lane, Settle, Taken};
+use super::queue_channel::{QueueChannel, Settle, Taken};
 use crate::queue::{Delivery, Receipt};
 
 /// A consumer of one queue.
 pub(in crate::queue) struct MemoryConsumer<T> {
-    lane: Arc<Lane<T>>,
-    seat: u64,
+    queue_channel: Arc<QueueChannel<T>>,
+    subscriber: u64,
     arrived: Arc<Notify>,
     closed: CancellationToken,
 }
 
 impl<T> fmt::Debug for MemoryConsumer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemoryConsumer").field("seat", &self.seat).finish_non_exhaustive()
+        f.debug_struct("MemoryConsumer").field("subscriber", &self.subscriber).finish_non_exhaustive()
     }
 }
 
 impl<T> MemoryConsumer<T> {
-    pub(super) fn new(lane: Arc<Lane<T>>, prefetch: u32, closed: CancellationToken) -> Self {
-        let (seat, arrived) = lane.sit_down(prefetch);
-        Self { lane, seat, arrived, closed }
+    pub(super) fn new(queue_channel: Arc<QueueChannel<T>>, prefetch: u32, closed: CancellationToken) -> Self {
+        let (subscriber, arrived) = queue_channel.subscribe(prefetch);
+        Self { queue_channel, subscriber, arrived, closed }
     }
 
     pub(in crate::queue) fn stop(&mut self) {
-        self.lane.stop(self.seat);
+        self.queue_channel.stop(self.subscriber);
     }
 
     #[cfg(feature = "faults")]
     pub(in crate::queue) fn connection(&self) -> MemoryConnection<T> {
-        MemoryConnection { lane: Arc::clone(&self.lane), seat: self.seat }
+        MemoryConnection { queue_channel: Arc::clone(&self.queue_channel), subscriber: self.subscriber }
     }
 }
 
 /// A handle to a consumer, with which a simulation cuts its connection.
 #[cfg(feature = "faults")]
 pub(in crate::queue) struct MemoryConnection<T> {
-    lane: Arc<Lane<T>>,
-    seat: u64,
+    queue_channel: Arc<QueueChannel<T>>,
+    subscriber: u64,
 }
 
 #[cfg(feature = "faults")]
 impl<T: Send + Sync> crate::faults::Connection for MemoryConnection<T> {
     fn reset(&self) {
-        self.lane.reset(self.seat);
+        self.queue_channel.reset(self.subscriber);
     }
 
     fn end(&self) {
-        self.lane.stand_up(self.seat);
+        self.queue_channel.stand_up(self.subscriber);
     }
 }
 
@@ -63,10 +63,11 @@ impl<T: Clone + Send + Sync + 'static> MemoryConsumer<T> {
             if self.closed.is_cancelled() {
                 return None;
             }
-            match self.lane.take(self.seat) {
+            match self.queue_channel.take(self.subscriber) {
                 Taken::Message { message, redeliveries, tag, voided } => {
-                    let lane: Arc<dyn Settle> = Arc::clone(&self.lane) as _;
-                    let receipt = MemoryReceipt { lane, seat: self.seat, tag, voided, settled: false };
+                    let queue_channel: Arc<dyn Settle> = Arc::clone(&self.queue_channel) as _;
+                    let receipt =
+                        MemoryReceipt { queue_channel, subscriber: self.subscriber, tag, voided, settled: false };
                     let receipt = Receipt::memory(receipt);
                     return Some(Delivery { message: T::clone(&message), redeliveries, receipt });
                 }
@@ -79,14 +80,14 @@ impl<T: Clone + Send + Sync + 'static> MemoryConsumer<T> {
 
 impl<T> Drop for MemoryConsumer<T> {
     fn drop(&mut self) {
-        self.lane.stand_up(self.seat);
+        self.queue_channel.stand_up(self.subscriber);
     }
 }
 
 /// The right to settle one message.
 pub(in crate::queue) struct MemoryReceipt {
-    lane: Arc<dyn Settle>,
-    seat: u64,
+    queue_channel: Arc<dyn Settle>,
+    subscriber: u64,
     tag: u64,
     voided: CancellationToken,
     settled: bool,
@@ -94,7 +95,10 @@ pub(in crate::queue) struct MemoryReceipt {
 
 impl fmt::Debug for MemoryReceipt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemoryReceipt").field("seat", &self.seat).field("tag", &self.tag).finish_non_exhaustive()
+        f.debug_struct("MemoryReceipt")
+            .field("subscriber", &self.subscriber)
+            .field("tag", &self.tag)
+            .finish_non_exhaustive()
     }
 }
 
@@ -105,7 +109,7 @@ impl MemoryReceipt {
 
     pub(in crate::queue) fn ack(mut self) {
         self.settled = true;
-        self.lane.ack(self.seat, self.tag);
+        self.queue_channel.ack(self.subscriber, self.tag);
     }
 
     pub(in crate::queue) fn hand_back(self) {
@@ -116,7 +120,7 @@ impl MemoryReceipt {
 impl Drop for MemoryReceipt {
     fn drop(&mut self) {
         if !self.settled {
-            self.lane.hand_back(self.seat, self.tag);
+            self.queue_channel.hand_back(self.subscriber, self.tag);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Queues within one process.
 
 mod consumer;
-mod lane;
+mod queue_channel;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 pub(super) use consumer::{MemoryConsumer, MemoryReceipt};
-use lane::Lane;
+use queue_channel::QueueChannel;
 use regatta_proto::{Control, Job, Report};
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -27,8 +27,8 @@ pub struct MemoryQueue {
 }
 
 struct Shared {
-    jobs: Mutex<HashMap<String, Arc<Lane<Job>>>>,
-    reports: Arc<Lane<Report>>,
+    jobs: Mutex<HashMap<String, Arc<QueueChannel<Job>>>>,
+    reports: Arc<QueueChannel<Report>>,
     control: Mutex<Broadcasts>,
     dead: Arc<AtomicU64>,
     set_aside: AtomicU64,
@@ -59,7 +59,7 @@ impl MemoryQueue {
         let dead = Arc::new(AtomicU64::new(0));
         let shared = Shared {
             jobs: Mutex::default(),
-            reports: Arc::new(Lane::new("reports", delivery_limit, Arc::clone(&dead))),
+            reports: Arc::new(QueueChannel::new("reports", delivery_limit, Arc::clone(&dead))),
             control: Mutex::default(),
             dead,
             set_aside: AtomicU64::new(0),
@@ -161,16 +161,16 @@ impl MemoryQueue {
         if self.shared.closed.is_cancelled() { Err(QueueError::Closed) } else { Ok(()) }
     }
 
-    fn declared(&self, queue: &str) -> Result<Arc<Lane<Job>>, QueueError> {
+    fn declared(&self, queue: &str) -> Result<Arc<QueueChannel<Job>>, QueueError> {
         check_name(queue)?;
         let mut jobs = self.shared.jobs.lock().unwrap_or_else(PoisonError::into_inner);
-        let lane = jobs
-            .entry(queue.to_owned())
-            .or_insert_with(|| Arc::new(Lane::new(queue, self.shared.delivery_limit, Arc::clone(&self.shared.dead))));
-        Ok(Arc::clone(lane))
+        let queue_channel = jobs.entry(queue.to_owned()).or_insert_with(|| {
+            Arc::new(QueueChannel::new(queue, self.shared.delivery_limit, Arc::clone(&self.shared.dead)))
+        });
+        Ok(Arc::clone(queue_channel))
     }
 
-    fn existing(&self, queue: &str) -> Result<Arc<Lane<Job>>, QueueError> {
+    fn existing(&self, queue: &str) -> Result<Arc<QueueChannel<Job>>, QueueError> {
         let jobs = self.shared.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         jobs.get(queue).cloned().ok_or_else(|| QueueError::NoSuchQueue { queue: queue.to_owned() })
     }

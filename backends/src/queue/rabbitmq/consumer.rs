@@ -15,9 +15,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::Shared;
 use super::backoff::Backoff;
-use super::lane::{Lane, RabbitMqReceipt};
 use super::link::in_time;
 use super::patience::Patience;
+use super::queue_channel::{QueueChannel, RabbitMqReceipt};
 use crate::queue::{Delivery, QueueError, Receipt};
 
 /// The receiving end of a consumer.
@@ -87,7 +87,7 @@ struct Subscriber {
     dropped: CancellationToken,
 }
 
-type Subscription = (Arc<Lane>, lapin::Consumer);
+type Subscription = (Arc<QueueChannel>, lapin::Consumer);
 
 impl Subscriber {
     async fn first_subscription(&self) -> Result<Subscription, QueueError> {
@@ -113,7 +113,7 @@ impl Subscriber {
         channel.basic_qos(self.prefetch, BasicQosOptions { global: false }).await.map_err(failed())?;
         let (tag, options) = (ShortString::default(), BasicConsumeOptions::default());
         let consumer = channel.basic_consume(self.queue.clone(), tag, options, FieldTable::default()).await;
-        Ok((Lane::new(channel, self.dropped.clone()), consumer.map_err(failed())?))
+        Ok((QueueChannel::new(channel, self.dropped.clone()), consumer.map_err(failed())?))
     }
 
     async fn feed<T: DeserializeOwned>(
@@ -128,12 +128,12 @@ impl Subscriber {
         let ended = async { self.shared.closed.run_until_cancelled(stopped).await.and_then(Result::ok) };
         let mut ended = std::pin::pin!(ended);
         loop {
-            if let Some((lane, mut consumer)) = subscription.take() {
+            if let Some((queue_channel, mut consumer)) = subscription.take() {
                 tokio::select! {
-                    untaken = &mut ended => return self.finish(&lane, consumer, untaken).await,
-                    () = forward(&lane, &mut consumer, &sender, &mut backoff) => {}
+                    untaken = &mut ended => return self.finish(&queue_channel, consumer, untaken).await,
+                    () = forward(&queue_channel, &mut consumer, &sender, &mut backoff) => {}
                 }
-                lane.lose();
+                queue_channel.lose();
                 tracing::warn!(queue = %self.queue.as_str(), "lost a consumer's channel; subscribing again");
             }
             let again = async {
@@ -157,42 +157,42 @@ impl Subscriber {
     /// Stops fetching, hands back the messages that were not taken, and closes the channel when the consumer is dropped.
     async fn finish<T>(
         &self,
-        lane: &Arc<Lane>,
+        queue_channel: &Arc<QueueChannel>,
         mut consumer: lapin::Consumer,
         untaken: Option<mpsc::Receiver<Arrival<T>>>,
     ) {
         // A broken channel has returned everything already, so errors are ignored.
-        let _ = lane.channel().basic_cancel(consumer.tag(), BasicCancelOptions::default()).await;
+        let _ = queue_channel.channel().basic_cancel(consumer.tag(), BasicCancelOptions::default()).await;
         drop(untaken);
         while let Some(Ok(unseen)) = consumer.next().await {
-            drop(lane.receipt(unseen.delivery_tag));
+            drop(queue_channel.receipt(unseen.delivery_tag));
         }
         self.shared.closed.run_until_cancelled(self.dropped.cancelled()).await;
-        let _ = lane.channel().close(200, "OK".into()).await;
+        let _ = queue_channel.channel().close(200, "OK".into()).await;
     }
 }
 
 /// Passes deliveries on until the channel breaks.
 async fn forward<T: DeserializeOwned>(
-    lane: &Arc<Lane>,
+    queue_channel: &Arc<QueueChannel>,
     consumer: &mut lapin::Consumer,
     sender: &mpsc::Sender<Arrival<T>>,
     backoff: &mut Backoff,
 ) {
     while let Some(Ok(raw)) = consumer.next().await {
         backoff.reset();
-        if pass_on(lane, raw, sender).await.is_break() {
+        if pass_on(queue_channel, raw, sender).await.is_break() {
             return;
         }
     }
 }
 
 async fn pass_on<T: DeserializeOwned>(
-    lane: &Arc<Lane>,
+    queue_channel: &Arc<QueueChannel>,
     raw: RawDelivery,
     sender: &mpsc::Sender<Arrival<T>>,
 ) -> ControlFlow<()> {
-    let receipt = lane.receipt(raw.delivery_tag);
+    let receipt = queue_channel.receipt(raw.delivery_tag);
     let redeliveries = redeliveries(&raw);
     match wire::decode(&raw.data) {
         // If the receiver is gone, the receipt is dropped, which hands the message back.

@@ -4,13 +4,13 @@ mod backoff;
 mod config;
 mod consumer;
 mod dial;
-mod lane;
 mod link;
 mod listener;
-mod outbox;
 mod patience;
 mod publisher;
+mod queue_channel;
 mod topology;
+mod unconfirmed;
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,19 +21,19 @@ use bytes::Bytes;
 pub use config::RabbitMqConfig;
 pub(super) use consumer::RabbitMqConsumer;
 use dial::Dial;
-pub(super) use lane::RabbitMqReceipt;
 use lapin::options::{ConfirmSelectOptions, QueueDeclareOptions};
 use lapin::types::{FieldTable, ShortString};
 pub(super) use link::is_passing;
 use link::{Link, in_time, is_missing};
-use outbox::Outbox;
 use patience::Patience;
 use publisher::{Publisher, Route};
+pub(super) use queue_channel::RabbitMqReceipt;
 use regatta_proto::wire::{self, WireError};
 use regatta_proto::{Control, Job, Report};
 use serde::Serialize;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use topology::Topology;
+use unconfirmed::Unconfirmed;
 
 use super::{Controls, QueueError};
 
@@ -79,11 +79,11 @@ impl RabbitMqQueue {
         let closes = Arc::new(closed.drop_guard());
         shared.first_contact().await?;
 
-        let (publisher, outbox) = Publisher::new(config.confirm_timeout);
+        let (publisher, unconfirmed) = Publisher::new(config.confirm_timeout);
         let publishing = Link::new(dial, format!("regatta {} publishing", config.prefix));
         let of_task = Arc::clone(&shared);
         tokio::spawn(async move {
-            of_task.closed.run_until_cancelled(of_task.keep_publishing(&publishing, outbox)).await;
+            of_task.closed.run_until_cancelled(of_task.keep_publishing(&publishing, unconfirmed)).await;
             publishing.close().await;
             of_task.closed.cancelled().await;
             of_task.consuming.close().await;
@@ -199,13 +199,13 @@ impl Shared {
     }
 
     /// Publishes, reconnecting whenever the connection breaks.
-    async fn keep_publishing(&self, link: &Link, mut outbox: Outbox) {
+    async fn keep_publishing(&self, link: &Link, mut unconfirmed: Unconfirmed) {
         let mut backoff = Backoff::new(self.seed, "publish");
-        while !outbox.is_finished() {
+        while !unconfirmed.is_finished() {
             match in_time("open a publishing channel", self.publishing_channel(link)).await {
                 Ok(channel) => {
                     backoff.reset();
-                    match outbox.publish_on(&channel).await {
+                    match unconfirmed.publish_on(&channel).await {
                         Ok(()) => return,
                         Err(error) => {
                             tracing::warn!(%error, "lost the publishing channel; what is unconfirmed is published again")

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use lapin::types::ShortString;
 use tokio::sync::{mpsc, oneshot};
 
-use super::outbox::Outbox;
+use super::unconfirmed::Unconfirmed;
 use crate::queue::QueueError;
 
 /// Most requests that wait for the publishing task; further callers wait to queue theirs.
@@ -40,9 +40,9 @@ pub(super) struct Request {
 
 impl Publisher {
     /// A publisher, and the state of its task.
-    pub(super) fn new(timeout: Duration) -> (Self, Outbox) {
+    pub(super) fn new(timeout: Duration) -> (Self, Unconfirmed) {
         let (requests, incoming) = mpsc::channel(WAITING_REQUESTS);
-        (Self { requests, timeout }, Outbox::new(incoming, timeout))
+        (Self { requests, timeout }, Unconfirmed::new(incoming, timeout))
     }
 
     /// Returns when all are confirmed.

@@ -19,7 +19,7 @@ use super::parse::{analysis, apps, evaluation, lines, without_backslashes};
 use super::{exec, official, paper};
 use regatta_benchmarks::DataError;
 use regatta_benchmarks::case::{Case, PREDICTIONS_FILE, case_place, predictions};
-use regatta_benchmarks::place::Place;
+use regatta_benchmarks::source_location::SourceLocation;
 
 /// Longer lists of selected apps are not written out in golden files.
 const LISTED_MAX: usize = 15;
@@ -29,7 +29,7 @@ const LISTED_MAX: usize = 15;
 /// # Errors
 /// When an input cannot be read, or the kind or evaluator of the case is unknown.
 pub(crate) fn score(case: &Case, files: &FileSet, data: &Data) -> Result<BTreeMap<String, Value>, DataError> {
-    let place = Place::file(files.origin(), PREDICTIONS_FILE);
+    let place = SourceLocation::file(files.origin(), PREDICTIONS_FILE);
     let content = predictions(files)?;
     let mut outputs = BTreeMap::new();
     for (file, evaluator) in &case.outputs {

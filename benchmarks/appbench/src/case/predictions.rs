@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use regatta_benchmarks::DataError;
-use regatta_benchmarks::place::{Place, lines};
+use regatta_benchmarks::source_location::{SourceLocation, lines};
 use regatta_proto::{Event, Finish, ItemIndex, Reply, Transcript};
 use serde_json::Value;
 
@@ -39,13 +39,13 @@ impl Prediction<'_> {
 /// With the line that cannot be read, or names no item.
 pub(super) fn read_lines<'d>(
     data: &'d Data,
-    file: &Place<'_>,
+    file: &SourceLocation<'_>,
     content: &[u8],
 ) -> Result<Vec<Prediction<'d>>, DataError> {
     lines(file, content).map(|line| line.and_then(|(place, line)| read_line(data, &place, &line))).collect()
 }
 
-fn read_line<'d>(data: &'d Data, place: &Place<'_>, line: &Value) -> Result<Prediction<'d>, DataError> {
+fn read_line<'d>(data: &'d Data, place: &SourceLocation<'_>, line: &Value) -> Result<Prediction<'d>, DataError> {
     let item = place.text(line, "item")?;
     let position = data.position(item);
     let known = position.and_then(|at| Some((data.entries.get(at)?, u32::try_from(at).ok()?)));
@@ -77,7 +77,7 @@ fn read_line<'d>(data: &'d Data, place: &Place<'_>, line: &Value) -> Result<Pred
 /// # Errors
 /// With the line that cannot be read, names no item, or repeats one.
 pub(crate) fn read(data: &Data, file: &str, content: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
-    let file = Place::file("predictions", file);
+    let file = SourceLocation::file("predictions", file);
     let mut seen: HashMap<ItemIndex, usize> = HashMap::new();
     let mut transcripts = Vec::new();
     for (number, prediction) in read_lines(data, &file, content)?.into_iter().enumerate() {

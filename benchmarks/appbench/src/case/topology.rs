@@ -1,13 +1,13 @@
 //! Cases of kind `topology`: shapes of plans that were made up.
 
 use regatta_benchmarks::DataError;
-use regatta_benchmarks::place::{Place, lines};
+use regatta_benchmarks::source_location::{SourceLocation, lines};
 use serde_json::{Map, Value, json};
 
 use crate::topology::Topology;
 
 /// `aggregate` and `items` of the lines `{"id", "used_app", "api_results"}`.
-pub(super) fn score(file: &Place<'_>, content: &[u8]) -> Result<(Value, Map<String, Value>), DataError> {
+pub(super) fn score(file: &SourceLocation<'_>, content: &[u8]) -> Result<(Value, Map<String, Value>), DataError> {
     let mut items = Map::new();
     let mut sums = Sums::default();
     for line in lines(file, content) {

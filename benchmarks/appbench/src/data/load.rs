@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use regatta_benchmarks::DataError;
-use regatta_benchmarks::place::Place;
+use regatta_benchmarks::source_location::SourceLocation;
 use regatta_proto::FileSet;
 
 use super::Data;
@@ -22,7 +22,7 @@ use super::split::Split;
 pub(crate) fn load(set: &FileSet) -> Result<Data, DataError> {
     let files = files_of(set)?;
     let file = |kind: Kind| -> Option<File<'_>> {
-        files.get(&kind).map(|(path, content)| (Place::file(set.origin(), path), *content))
+        files.get(&kind).map(|(path, content)| (SourceLocation::file(set.origin(), path), *content))
     };
     let (mut entries, mut training) = (Vec::new(), BTreeMap::new());
     for split in Split::ALL {
@@ -84,7 +84,7 @@ fn files_of(set: &FileSet) -> Result<BTreeMap<Kind, (&str, &[u8])>, DataError> {
         if let Some((other, _)) = files.insert(kind, (path, &content[..])) {
             let problem =
                 format!("{other} is the same file of another copy; give a directory with one copy of the data");
-            return Err(Place::file(set.origin(), path).problem(problem));
+            return Err(SourceLocation::file(set.origin(), path).problem(problem));
         }
     }
     Ok(files)

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use regatta_benchmarks::DataError;
-use regatta_benchmarks::place::{Place, kind_of};
+use regatta_benchmarks::source_location::{SourceLocation, kind_of};
 use serde_json::{Map, Value, json};
 
 use super::phone::{Api, App, Phone, Slot};
@@ -17,7 +17,7 @@ const OPTIONAL: &str = "optional_arguments";
 const RETURNED: &str = "result_arguments";
 
 /// A file: where it is and what is in it.
-pub(super) type File<'f> = (Place<'f>, &'f [u8]);
+pub(super) type File<'f> = (SourceLocation<'f>, &'f [u8]);
 
 /// Makes the phone. The raw descriptions are preferred, because they keep the order of the official dictionaries; the rendered texts
 /// are preferred to texts that are made here.
@@ -65,12 +65,12 @@ pub(super) fn read_phone(
 
 /// `rendered.json`.
 struct Rendered<'f> {
-    file: Place<'f>,
+    file: SourceLocation<'f>,
     value: Value,
 }
 
 impl<'f> Rendered<'f> {
-    fn read(file: Place<'f>, content: &[u8]) -> Result<Self, DataError> {
+    fn read(file: SourceLocation<'f>, content: &[u8]) -> Result<Self, DataError> {
         let value = parse(&file, content)?;
         Ok(Self { file, value })
     }
@@ -102,12 +102,12 @@ impl<'f> Rendered<'f> {
     }
 }
 
-fn parse(file: &Place<'_>, content: &[u8]) -> Result<Value, DataError> {
+fn parse(file: &SourceLocation<'_>, content: &[u8]) -> Result<Value, DataError> {
     serde_json::from_slice(content).map_err(|error| file.json(&error))
 }
 
 /// `apps.json` in the form of `apps_raw.json`.
-fn raw_of_apps(file: &Place<'_>, apps: &Value) -> Result<Map<String, Value>, DataError> {
+fn raw_of_apps(file: &SourceLocation<'_>, apps: &Value) -> Result<Map<String, Value>, DataError> {
     let Value::Array(apps) = apps else {
         return Err(file.problem(format!("must be an array of apps, is {}", kind_of(apps))));
     };
@@ -140,7 +140,7 @@ fn raw_of_apps(file: &Place<'_>, apps: &Value) -> Result<Map<String, Value>, Dat
     Ok(raw)
 }
 
-fn raw_slots(place: &Place<'_>, slots: Option<&Value>, field: &str) -> Result<Value, DataError> {
+fn raw_slots(place: &SourceLocation<'_>, slots: Option<&Value>, field: &str) -> Result<Value, DataError> {
     let Some(Value::Array(slots)) = slots else {
         return Err(place.error(field, "must be an array of arguments"));
     };
@@ -158,7 +158,7 @@ fn raw_slots(place: &Place<'_>, slots: Option<&Value>, field: &str) -> Result<Va
     Ok(raw.into())
 }
 
-fn read_app(file: &Place<'_>, name: &str, raw: &Value) -> Result<App, DataError> {
+fn read_app(file: &SourceLocation<'_>, name: &str, raw: &Value) -> Result<App, DataError> {
     let desc = file.text_at(raw.get("desc"), &format!("{name}.desc"))?;
     let Some(Value::Object(described)) = raw.get("APIs") else {
         return Err(file.error(&format!("{name}.APIs"), "must be an object of APIs"));
@@ -188,7 +188,7 @@ fn read_app(file: &Place<'_>, name: &str, raw: &Value) -> Result<App, DataError>
 }
 
 /// Arguments with keys like `from_city (str)`.
-fn read_slots(file: &Place<'_>, raw: &Value, api: &str, kind: &str) -> Result<Vec<Slot>, DataError> {
+fn read_slots(file: &SourceLocation<'_>, raw: &Value, api: &str, kind: &str) -> Result<Vec<Slot>, DataError> {
     let field = format!("{api}.{kind}");
     let Some(Value::Object(slots)) = raw.get(kind) else {
         return Err(file.error(&field, "must be an object of arguments"));

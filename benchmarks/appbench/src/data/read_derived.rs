@@ -3,14 +3,17 @@
 use std::collections::{BTreeSet, HashMap};
 
 use regatta_benchmarks::DataError;
-use regatta_benchmarks::place::{Place, kind_of, lines};
+use regatta_benchmarks::source_location::{SourceLocation, kind_of, lines};
 use serde_json::Value;
 
 use super::entry::{Fixture, Flag};
 use super::read_items::read_inputs;
 
 /// The flags of each item in `plans.jsonl`, by id.
-pub(super) fn read_flags(file: &Place<'_>, content: &[u8]) -> Result<HashMap<String, BTreeSet<Flag>>, DataError> {
+pub(super) fn read_flags(
+    file: &SourceLocation<'_>,
+    content: &[u8],
+) -> Result<HashMap<String, BTreeSet<Flag>>, DataError> {
     let mut of_items = HashMap::new();
     for line in lines(file, content) {
         let (place, value) = line?;
@@ -33,7 +36,10 @@ pub(super) fn read_flags(file: &Place<'_>, content: &[u8]) -> Result<HashMap<Str
 }
 
 /// The fixtures of each item in `fixtures.json`, by id.
-pub(super) fn read_fixtures(file: &Place<'_>, content: &[u8]) -> Result<HashMap<String, Vec<Fixture>>, DataError> {
+pub(super) fn read_fixtures(
+    file: &SourceLocation<'_>,
+    content: &[u8],
+) -> Result<HashMap<String, Vec<Fixture>>, DataError> {
     let value: Value = serde_json::from_slice(content).map_err(|error| file.json(&error))?;
     let Value::Object(items) = &value else {
         return Err(file.problem(format!("must be an object of items, is {}", kind_of(&value))));
@@ -50,7 +56,7 @@ pub(super) fn read_fixtures(file: &Place<'_>, content: &[u8]) -> Result<HashMap<
     Ok(of_items)
 }
 
-fn read_fixture(place: &Place<'_>, value: &Value, at: usize) -> Result<Fixture, DataError> {
+fn read_fixture(place: &SourceLocation<'_>, value: &Value, at: usize) -> Result<Fixture, DataError> {
     let text = |name: &str| place.text_at(value.get(name), &format!("[{at}].{name}"));
     let call = value.get("call").and_then(Value::as_u64).and_then(|call| usize::try_from(call).ok());
     Ok(Fixture {

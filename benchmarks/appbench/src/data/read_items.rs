@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use regatta_benchmarks::DataError;
-use regatta_benchmarks::place::{Place, kind_of};
+use regatta_benchmarks::source_location::{SourceLocation, kind_of};
 use regatta_proto::ItemId;
 use serde_json::Value;
 
@@ -12,7 +12,12 @@ use super::entry::{Entry, Flag, Gold, Inputs, TrueCall};
 use super::split::Split;
 
 /// Reads the items of one file. `start` goes before the split in their ids.
-pub(super) fn read_items(file: &Place<'_>, content: &[u8], start: &str, split: Split) -> Result<Vec<Entry>, DataError> {
+pub(super) fn read_items(
+    file: &SourceLocation<'_>,
+    content: &[u8],
+    start: &str,
+    split: Split,
+) -> Result<Vec<Entry>, DataError> {
     let content = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content);
     let value: Value = serde_json::from_slice(content).map_err(|error| file.json(&error))?;
     let Value::Array(records) = &value else {
@@ -37,7 +42,7 @@ pub(super) fn read_items(file: &Place<'_>, content: &[u8], start: &str, split: S
     Ok(entries)
 }
 
-fn read_gold(place: &Place<'_>, record: &Value) -> Result<Gold, DataError> {
+fn read_gold(place: &SourceLocation<'_>, record: &Value) -> Result<Gold, DataError> {
     let output = match record.get("output") {
         Some(output @ Value::Object(_)) => output,
         Some(other) => return Err(place.error("output", format!("must be an object, is {}", kind_of(other)))),
@@ -67,7 +72,7 @@ fn read_gold(place: &Place<'_>, record: &Value) -> Result<Gold, DataError> {
     })
 }
 
-fn read_true_call(place: &Place<'_>, call: &Value, field: &str) -> Result<TrueCall, DataError> {
+fn read_true_call(place: &SourceLocation<'_>, call: &Value, field: &str) -> Result<TrueCall, DataError> {
     let single = call.as_object().filter(|call| call.len() == 1).and_then(|call| call.iter().next());
     let Some((api, inputs)) = single else {
         return Err(place.error(field, "must be an object with one field, the API, that holds its arguments"));
@@ -77,7 +82,7 @@ fn read_true_call(place: &Place<'_>, call: &Value, field: &str) -> Result<TrueCa
 }
 
 /// An object of texts.
-pub(super) fn read_inputs(place: &Place<'_>, value: Option<&Value>, field: &str) -> Result<Inputs, DataError> {
+pub(super) fn read_inputs(place: &SourceLocation<'_>, value: Option<&Value>, field: &str) -> Result<Inputs, DataError> {
     let entries = match value {
         Some(Value::Object(entries)) => entries,
         Some(other) => return Err(place.error(field, format!("must be an object of texts, is {}", kind_of(other)))),
@@ -90,7 +95,7 @@ pub(super) fn read_inputs(place: &Place<'_>, value: Option<&Value>, field: &str)
     read.collect()
 }
 
-fn array<'v>(place: &Place<'_>, output: &'v Value, field: &str) -> Result<&'v [Value], DataError> {
+fn array<'v>(place: &SourceLocation<'_>, output: &'v Value, field: &str) -> Result<&'v [Value], DataError> {
     match output.get(field) {
         Some(Value::Array(values)) => Ok(values),
         Some(other) => Err(place.error(&format!("output.{field}"), format!("must be an array, is {}", kind_of(other)))),
@@ -98,7 +103,7 @@ fn array<'v>(place: &Place<'_>, output: &'v Value, field: &str) -> Result<&'v [V
     }
 }
 
-fn texts(place: &Place<'_>, values: &[Value], field: &str) -> Result<Vec<Arc<str>>, DataError> {
+fn texts(place: &SourceLocation<'_>, values: &[Value], field: &str) -> Result<Vec<Arc<str>>, DataError> {
     let read = values.iter().enumerate();
     read.map(|(at, value)| Ok(place.text_at(Some(value), &format!("{field}[{at}]"))?.into())).collect()
 }

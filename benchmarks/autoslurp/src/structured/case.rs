@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::civil::Date;
 use regatta_benchmarks::case::{Case, PREDICTIONS_FILE, case_place, predictions};
-use regatta_benchmarks::place::{Place, kind_of, lines};
+use regatta_benchmarks::source_location::{SourceLocation, kind_of, lines};
 use regatta_benchmarks::{DataError, Score};
 use regatta_proto::{Exchange, FileSet};
 use serde_json::{Map, Value, json};
@@ -26,7 +26,7 @@ pub(crate) fn score<'u>(
     let param = |name: &str| place.text_at(case.params.get(name), &format!("params.{name}"));
     let dataset = param("dataset")?;
     let today: Date = param("today")?.parse().map_err(|error| place.error("params.today", error))?;
-    let file = Place::file(files.origin(), PREDICTIONS_FILE);
+    let file = SourceLocation::file(files.origin(), PREDICTIONS_FILE);
     let mut scored: Vec<(usize, &Utterance, Score)> = Vec::new();
     for line in lines(&file, predictions(files)?) {
         let (place, line) = line?;
@@ -49,7 +49,7 @@ pub(crate) fn score<'u>(
 }
 
 /// What a line says that a session came to; what it does not say, nobody did.
-pub(crate) fn run(place: &Place<'_>, line: &Value) -> Result<Run, DataError> {
+pub(crate) fn run(place: &SourceLocation<'_>, line: &Value) -> Result<Run, DataError> {
     let optional = |field: &str| match line.get(field) {
         None | Some(Value::Null) => Ok(None),
         value => place.text_at(value, field).map(|text| Some(text.to_owned())),
@@ -63,7 +63,7 @@ pub(crate) fn run(place: &Place<'_>, line: &Value) -> Result<Run, DataError> {
     Ok(Run { requests, final_text: optional("final")?, intent_output: optional("intent_output")?, ..Run::default() })
 }
 
-fn exchange(place: &Place<'_>, request: &Value) -> Result<Exchange, DataError> {
+fn exchange(place: &SourceLocation<'_>, request: &Value) -> Result<Exchange, DataError> {
     let status = match request.get("status") {
         None | Some(Value::Null) => Some(0),
         Some(status) => status.as_u64().and_then(|status| u16::try_from(status).ok()),

@@ -135,12 +135,12 @@ fn a_poor_intent_agent_alone_makes_the_team_fail_through_its_intents() {
 fn an_external_agent_is_given_the_utterance_and_the_day() {
     let suite = miniature();
     let name = setting("external/mine/today=2025-06-01");
-    let Step::Delegate(errand) = suite.next(ItemIndex(0), &name, &Transcript::default()) else {
+    let Step::Delegate(task) = suite.next(ItemIndex(0), &name, &Transcript::default()) else {
         panic!("an external agent runs the session")
     };
-    assert_eq!(errand.agent.as_str(), "mine");
-    assert_eq!(errand.input["today"], "2025-06-01");
-    assert_eq!(errand.input["servers"]["alarm"], "http://127.0.0.1:3000/alarm");
+    assert_eq!(task.agent.as_str(), "mine");
+    assert_eq!(task.input["today"], "2025-06-01");
+    assert_eq!(task.input["servers"]["alarm"], "http://127.0.0.1:3000/alarm");
     let url = "http://127.0.0.1:3000/alarm?intent=alarm_query".to_owned();
     let answer = suite.serve(ItemIndex(0), &name, &ToolRequest { method: "GET".to_owned(), url, body: None });
     assert_eq!(answer.status, 200);

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use minijinja::context;
 use minijinja::value::Serde;
 use regatta_benchmarks::DataError;
-use regatta_benchmarks::place::Place;
+use regatta_benchmarks::source_location::SourceLocation;
 use regatta_proto::FileSet;
 use serde_json::{Map, Value};
 
@@ -104,7 +104,7 @@ pub(crate) fn read(source: &Source, definition: &Definition, files: &FileSet) ->
                 hint: format!("the split {split} of benchmark.yaml names it"),
             });
         };
-        let file = Place::file(files.origin(), path);
+        let file = SourceLocation::file(files.origin(), path);
         let records = match Format::of(path) {
             Some(Format::Csv) => read_csv::read(&file, content)?,
             Some(Format::Jsonl) | None => read_jsonl::read(&file, content)?,
@@ -118,7 +118,12 @@ pub(crate) fn read(source: &Source, definition: &Definition, files: &FileSet) ->
 }
 
 /// The record in `line` (from 1), if it keeps the limits.
-fn record(file: &Place<'_>, line: usize, bytes: usize, fields: Map<String, Value>) -> Result<Record, DataError> {
+fn record(
+    file: &SourceLocation<'_>,
+    line: usize,
+    bytes: usize,
+    fields: Map<String, Value>,
+) -> Result<Record, DataError> {
     let place = file.line(line - 1);
     if bytes > RECORD_BYTES_MAX {
         return Err(place.problem(format!("has {bytes} bytes, at most {RECORD_BYTES_MAX} are read")));
@@ -139,7 +144,7 @@ fn record(file: &Place<'_>, line: usize, bytes: usize, fields: Map<String, Value
     Ok(Record { line, variables: context! { row => row.clone(), ..row }, fields })
 }
 
-fn too_many(file: &Place<'_>) -> DataError {
+fn too_many(file: &SourceLocation<'_>) -> DataError {
     file.problem(format!("has more than {RECORDS_MAX} records"))
 }
 

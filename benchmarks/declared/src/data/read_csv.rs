@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use csv::{ReaderBuilder, StringRecord};
 use regatta_benchmarks::DataError;
-use regatta_benchmarks::place::Place;
+use regatta_benchmarks::source_location::SourceLocation;
 use serde_json::{Map, Value};
 
 use super::{RECORDS_MAX, Record, record, too_many};
@@ -12,7 +12,7 @@ use super::{RECORDS_MAX, Record, record, too_many};
 /// The bytes with which programs mark files as UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-pub(super) fn read(file: &Place<'_>, content: &[u8]) -> Result<Vec<Record>, DataError> {
+pub(super) fn read(file: &SourceLocation<'_>, content: &[u8]) -> Result<Vec<Record>, DataError> {
     let content = content.strip_prefix(BYTE_ORDER_MARK).unwrap_or(content);
     let mut reader = ReaderBuilder::new().from_reader(content);
     let columns = reader.headers().map_err(|error| malformed(file, &error))?.clone();
@@ -31,7 +31,7 @@ pub(super) fn read(file: &Place<'_>, content: &[u8]) -> Result<Vec<Record>, Data
     Ok(records)
 }
 
-fn check_columns(file: &Place<'_>, columns: &StringRecord) -> Result<(), DataError> {
+fn check_columns(file: &SourceLocation<'_>, columns: &StringRecord) -> Result<(), DataError> {
     let mut seen = BTreeSet::new();
     for column in columns {
         if column.is_empty() {
@@ -44,7 +44,7 @@ fn check_columns(file: &Place<'_>, columns: &StringRecord) -> Result<(), DataErr
     Ok(())
 }
 
-fn malformed(file: &Place<'_>, error: &csv::Error) -> DataError {
+fn malformed(file: &SourceLocation<'_>, error: &csv::Error) -> DataError {
     let line = error.position().map(|position| usize::try_from(position.line()).unwrap_or(usize::MAX));
     let place = line.map_or_else(|| file.clone(), |line| file.line(line.saturating_sub(1)));
     match error.kind() {

@@ -1,12 +1,12 @@
 //! JSONL: an object in each line; empty lines are left out.
 
 use regatta_benchmarks::DataError;
-use regatta_benchmarks::place::{Place, kind_of};
+use regatta_benchmarks::source_location::{SourceLocation, kind_of};
 use serde_json::Value;
 
 use super::{RECORD_BYTES_MAX, RECORDS_MAX, Record, record, too_many};
 
-pub(super) fn read(file: &Place<'_>, content: &[u8]) -> Result<Vec<Record>, DataError> {
+pub(super) fn read(file: &SourceLocation<'_>, content: &[u8]) -> Result<Vec<Record>, DataError> {
     let mut records = Vec::new();
     for (number, line) in content.split(|byte| *byte == b'\n').enumerate() {
         let line = line.trim_ascii();

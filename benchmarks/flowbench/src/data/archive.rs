@@ -3,7 +3,7 @@
 use std::io::{Cursor, Read};
 
 use regatta_benchmarks::DataError;
-use regatta_benchmarks::place::Place;
+use regatta_benchmarks::source_location::SourceLocation;
 use zip::ZipArchive;
 
 use super::files::Kind;
@@ -18,12 +18,16 @@ const UNPACKED_BYTES_MAX: u64 = 1 << 30;
 ///
 /// # Errors
 /// If the archive is damaged or encrypted, or exceeds the limits when unpacked.
-pub(super) fn unpack(file: &Place<'_>, path: &str, content: &[u8]) -> Result<Vec<(String, Vec<u8>)>, DataError> {
+pub(super) fn unpack(
+    file: &SourceLocation<'_>,
+    path: &str,
+    content: &[u8],
+) -> Result<Vec<(String, Vec<u8>)>, DataError> {
     unpack_within(file, path, content, UNPACKED_BYTES_MAX)
 }
 
 fn unpack_within(
-    file: &Place<'_>,
+    file: &SourceLocation<'_>,
     path: &str,
     content: &[u8],
     bytes_max: u64,
@@ -73,7 +77,7 @@ pub(super) mod tests {
     }
 
     fn names(content: &[u8], bytes_max: u64) -> Result<Vec<String>, String> {
-        let file = Place::file("here", "turn_data.zip");
+        let file = SourceLocation::file("here", "turn_data.zip");
         let files = unpack_within(&file, "turn_data.zip", content, bytes_max).map_err(|error| error.to_string())?;
         Ok(files.into_iter().map(|(name, _)| name).collect())
     }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use regatta_benchmarks::DataError;
-use regatta_benchmarks::place::{Place, lines};
+use regatta_benchmarks::source_location::{SourceLocation, lines};
 use regatta_proto::{FileSet, ItemId};
 use serde_json::Value;
 
@@ -37,7 +37,7 @@ impl<'f> Files<'f> {
                 // Canonical sessions contain everything that their official form does, so the latter is not read.
                 Kind::Archive | Kind::TurnRecords | Kind::SessionRecords if canonical => {}
                 Kind::Archive => {
-                    let place = Place::file(set.origin(), path);
+                    let place = SourceLocation::file(set.origin(), path);
                     let unpacked = unpack(&place, path, content)?.into_iter();
                     files.extend(
                         unpacked
@@ -50,9 +50,9 @@ impl<'f> Files<'f> {
         Ok(Self { origin: set.origin(), files })
     }
 
-    fn of_kind(&self, kind: Kind) -> impl Iterator<Item = (Place<'_>, &str, &[u8])> {
+    fn of_kind(&self, kind: Kind) -> impl Iterator<Item = (SourceLocation<'_>, &str, &[u8])> {
         let files = self.files.iter().filter(move |(found, ..)| *found == kind);
-        files.map(|(_, path, content)| (Place::file(self.origin, path), &**path, &**content))
+        files.map(|(_, path, content)| (SourceLocation::file(self.origin, path), &**path, &**content))
     }
 }
 
@@ -65,7 +65,7 @@ pub(super) struct Groups {
 
 impl Groups {
     /// Makes an item's id from the text in `field`; an error if it is invalid or used before.
-    pub(super) fn id(&mut self, place: &Place<'_>, field: &str, id: &str) -> Result<ItemId, DataError> {
+    pub(super) fn id(&mut self, place: &SourceLocation<'_>, field: &str, id: &str) -> Result<ItemId, DataError> {
         let id = ItemId::new(id).map_err(|error| place.error(field, error))?;
         if !self.ids.insert(id.clone()) {
             return Err(place.error(field, format!("{id} is the id of an earlier record too; every id may occur once")));
@@ -192,7 +192,11 @@ fn read_registry(files: &Files<'_>) -> Result<Registry, DataError> {
 }
 
 /// Returns one session for each line, or the one of a whole file.
-fn session_values<'p>(kind: Kind, file: &Place<'p>, content: &'p [u8]) -> Result<Vec<(Place<'p>, Value)>, DataError> {
+fn session_values<'p>(
+    kind: Kind,
+    file: &SourceLocation<'p>,
+    content: &'p [u8],
+) -> Result<Vec<(SourceLocation<'p>, Value)>, DataError> {
     if kind == Kind::PaperSession {
         let value = serde_json::from_slice(content).map_err(|error| file.json(&error))?;
         return Ok(vec![(file.clone(), value)]);
@@ -202,7 +206,7 @@ fn session_values<'p>(kind: Kind, file: &Place<'p>, content: &'p [u8]) -> Result
 
 /// Makes the items of a session: its turns, and the session itself.
 fn entries_of(
-    place: &Place<'_>,
+    place: &SourceLocation<'_>,
     kind: Kind,
     read: ReadSession,
     registry: &Registry,

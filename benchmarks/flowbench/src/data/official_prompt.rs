@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use regatta_benchmarks::DataError;
-use regatta_benchmarks::place::Place;
+use regatta_benchmarks::source_location::SourceLocation;
 
 use super::entry::Group;
 use super::files::{base_name, format_of};
@@ -30,7 +30,7 @@ pub(super) struct Prompt {
 /// If a tool is malformed, or neither the folder nor the prompt shows the format.
 pub(super) fn read_prompt(
     registry: &Registry,
-    place: &Place<'_>,
+    place: &SourceLocation<'_>,
     field: &str,
     system: &str,
     scope: Scope,

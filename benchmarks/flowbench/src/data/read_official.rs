@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet, hash_map};
 use std::sync::Arc;
 
 use regatta_benchmarks::DataError;
-use regatta_benchmarks::place::{Place, kind_of, lines};
+use regatta_benchmarks::source_location::{SourceLocation, kind_of, lines};
 use regatta_proto::ItemId;
 use serde_json::{Map, Value};
 
@@ -57,7 +57,7 @@ impl<'r> OfficialReader<'r> {
 
     /// Reads one file of turn or session records.
     pub(super) fn read(&mut self, level: Level, origin: &str, path: &str, content: &[u8]) -> Result<(), DataError> {
-        let file = Place::file(origin, path);
+        let file = SourceLocation::file(origin, path);
         let scope = scope_of(path).ok_or_else(|| {
             file.problem("no folder says whether it is single or cross; put it into a folder of that name")
         })?;
@@ -93,7 +93,7 @@ impl<'r> OfficialReader<'r> {
 
     fn turn(
         &mut self,
-        place: &Place<'_>,
+        place: &SourceLocation<'_>,
         value: &Value,
         fields: &Map<String, Value>,
         prompt: &Prompt,
@@ -130,7 +130,7 @@ impl<'r> OfficialReader<'r> {
     }
 
     /// Adds a record, or adds its format to the record with the same id.
-    fn add(&mut self, place: &Place<'_>, entry: Entry) -> Result<(), DataError> {
+    fn add(&mut self, place: &SourceLocation<'_>, entry: Entry) -> Result<(), DataError> {
         let position = match self.by_id.entry(entry.id.clone()) {
             hash_map::Entry::Occupied(known) => *known.get(),
             hash_map::Entry::Vacant(free) => {
@@ -178,7 +178,7 @@ impl<'r> OfficialReader<'r> {
     }
 }
 
-fn system_of_turn<'v>(place: &Place<'_>, value: &'v Value) -> Result<&'v str, DataError> {
+fn system_of_turn<'v>(place: &SourceLocation<'_>, value: &'v Value) -> Result<&'v str, DataError> {
     let first = place.array(value, "messages")?.first();
     let role = place.text_at(first.and_then(|message| message.get("role")), "messages[0].role")?;
     if role != "system" {
@@ -187,7 +187,7 @@ fn system_of_turn<'v>(place: &Place<'_>, value: &'v Value) -> Result<&'v str, Da
     place.text_at(first.and_then(|message| message.get("content")), "messages[0].content")
 }
 
-fn system_of_session<'v>(place: &Place<'_>, value: &'v Value) -> Result<&'v str, DataError> {
+fn system_of_session<'v>(place: &SourceLocation<'_>, value: &'v Value) -> Result<&'v str, DataError> {
     let system = nested(place, value, "assistant_agent", "assistant_prompt")?;
     // The official simulation reads one, its evaluation the other.
     if let Some(other) = value.get("assistant_prompt")
@@ -200,12 +200,12 @@ fn system_of_session<'v>(place: &Place<'_>, value: &'v Value) -> Result<&'v str,
     Ok(system)
 }
 
-fn nested<'v>(place: &Place<'_>, value: &'v Value, object: &str, field: &str) -> Result<&'v str, DataError> {
+fn nested<'v>(place: &SourceLocation<'_>, value: &'v Value, object: &str, field: &str) -> Result<&'v str, DataError> {
     place.text_at(value.get(object).and_then(|inner| inner.get(field)), &format!("{object}.{field}"))
 }
 
 fn session(
-    place: &Place<'_>,
+    place: &SourceLocation<'_>,
     value: &Value,
     fields: &Map<String, Value>,
     prompt: &Prompt,
@@ -235,7 +235,7 @@ fn session(
     })
 }
 
-fn read_function(place: &Place<'_>, field: &str, function: &Value) -> Result<Function, DataError> {
+fn read_function(place: &SourceLocation<'_>, field: &str, function: &Value) -> Result<Function, DataError> {
     let name = place.text_at(function.get("name"), &format!("{field}.name"))?;
     let parameters = match function.get("parameters").and_then(|parameters| parameters.get("properties")) {
         Some(Value::Object(specs)) => prompts::descriptions(specs),
@@ -252,7 +252,7 @@ fn read_function(place: &Place<'_>, field: &str, function: &Value) -> Result<Fun
 }
 
 /// Parses a message of a history.
-pub(super) fn read_line(place: &Place<'_>, field: &str, message: &Value) -> Result<Line, DataError> {
+pub(super) fn read_line(place: &SourceLocation<'_>, field: &str, message: &Value) -> Result<Line, DataError> {
     let at = |name: &str| format!("{field}.{name}");
     let role = place.text_at(message.get("role"), &at("role"))?;
     let Some(speaker) = Speaker::named(role) else {
@@ -265,7 +265,11 @@ pub(super) fn read_line(place: &Place<'_>, field: &str, message: &Value) -> Resu
     Ok(Line { speaker, name, content: place.text_at(message.get("content"), &at("content"))?.into() })
 }
 
-pub(super) fn optional_text(place: &Place<'_>, value: &Value, field: &str) -> Result<Option<Arc<str>>, DataError> {
+pub(super) fn optional_text(
+    place: &SourceLocation<'_>,
+    value: &Value,
+    field: &str,
+) -> Result<Option<Arc<str>>, DataError> {
     match value.get(field) {
         None | Some(Value::Null) => Ok(None),
         text => Ok(Some(place.text_at(text, field)?.into())),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use regatta_benchmarks::DataError;
-use regatta_benchmarks::place::{Place, kind_of, lines};
+use regatta_benchmarks::source_location::{SourceLocation, kind_of, lines};
 use serde_json::Value;
 
 use super::conversation::GoldTurn;
@@ -22,7 +22,7 @@ const KNOWN: [&str; 3] = ["turn_id", "messages", "ground_truth"];
 
 /// Parses the turns of a file. They run as cross-scenario turns of their role.
 pub(super) fn read_samples(
-    file: &Place<'_>,
+    file: &SourceLocation<'_>,
     content: &[u8],
     registry: &Registry,
     groups: &mut Groups,
@@ -69,7 +69,11 @@ pub(super) fn read_samples(
 }
 
 /// Finds the first known scenario among `answer` and `last_turn_workflow`. The latter is an empty text in a first turn.
-fn scenario_of<'r>(place: &Place<'_>, value: &Value, registry: &'r Registry) -> Result<&'r Arc<Scenario>, DataError> {
+fn scenario_of<'r>(
+    place: &SourceLocation<'_>,
+    value: &Value,
+    registry: &'r Registry,
+) -> Result<&'r Arc<Scenario>, DataError> {
     let answer = place.array(value, "answer")?;
     let last = match value.get("last_turn_workflow") {
         Some(Value::Array(list)) => list.as_slice(),

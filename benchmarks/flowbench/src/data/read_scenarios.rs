@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use regatta_benchmarks::DataError;
-use regatta_benchmarks::place::{Place, kind_of, lines};
+use regatta_benchmarks::source_location::{SourceLocation, kind_of, lines};
 use serde_json::{Map, Value};
 
 use super::scenario::{Scenario, Tool};
@@ -50,7 +50,7 @@ impl Registry {
     }
 
     /// Adds the scenarios of a `workflow_final.jsonl`.
-    pub(super) fn read_scenarios(&mut self, file: &Place<'_>, content: &[u8]) -> Result<(), DataError> {
+    pub(super) fn read_scenarios(&mut self, file: &SourceLocation<'_>, content: &[u8]) -> Result<(), DataError> {
         for line in lines(file, content) {
             let (place, value) = line?;
             let scenario = self.scenario_of(&place, &value)?;
@@ -63,7 +63,7 @@ impl Registry {
     }
 
     /// Adds the scenarios of a `knowledge.json`: role to scenario to its workflows and tools.
-    pub(super) fn read_knowledge(&mut self, file: &Place<'_>, content: &[u8]) -> Result<(), DataError> {
+    pub(super) fn read_knowledge(&mut self, file: &SourceLocation<'_>, content: &[u8]) -> Result<(), DataError> {
         let value: Value = serde_json::from_slice(content).map_err(|error| file.json(&error))?;
         let Value::Object(roles) = &value else {
             return Err(
@@ -99,18 +99,18 @@ impl Registry {
     }
 
     /// Reads `role_datetime.json`.
-    pub(super) fn read_datetimes(&mut self, file: &Place<'_>, content: &[u8]) -> Result<(), DataError> {
+    pub(super) fn read_datetimes(&mut self, file: &SourceLocation<'_>, content: &[u8]) -> Result<(), DataError> {
         self.datetimes.extend(texts(file, content)?);
         Ok(())
     }
 
     /// Reads `role_desc.json`.
-    pub(super) fn read_backgrounds(&mut self, file: &Place<'_>, content: &[u8]) -> Result<(), DataError> {
+    pub(super) fn read_backgrounds(&mut self, file: &SourceLocation<'_>, content: &[u8]) -> Result<(), DataError> {
         self.backgrounds = texts(file, content)?;
         Ok(())
     }
 
-    fn add(&mut self, place: &Place<'_>, field: &str, scenario: Scenario) -> Result<(), DataError> {
+    fn add(&mut self, place: &SourceLocation<'_>, field: &str, scenario: Scenario) -> Result<(), DataError> {
         let position = self.scenarios.len();
         if self.by_uuid.insert(Arc::clone(&scenario.uuid), position).is_some() {
             return Err(place.error(field, format!("{} is the id of an earlier scenario too", scenario.uuid)));
@@ -123,7 +123,7 @@ impl Registry {
         Ok(())
     }
 
-    fn scenario_of(&mut self, place: &Place<'_>, value: &Value) -> Result<Scenario, DataError> {
+    fn scenario_of(&mut self, place: &SourceLocation<'_>, value: &Value) -> Result<Scenario, DataError> {
         let role = place.text(value, "role")?;
         let mut tools = Vec::new();
         for (position, tool) in place.array(value, "apis")?.iter().enumerate() {
@@ -153,7 +153,7 @@ impl Registry {
 
 /// Parses a tool, and the time if it stands below the tool's block. The block is rendered from the parts where the
 /// record has none.
-fn tool_of(place: &Place<'_>, field: &str, value: &Value) -> Result<(Tool, Option<Arc<str>>), DataError> {
+fn tool_of(place: &SourceLocation<'_>, field: &str, value: &Value) -> Result<(Tool, Option<Arc<str>>), DataError> {
     let at = |name: &str| format!("{field}.{name}");
     let name = place.text_at(value.get("api_name"), &at("api_name"))?;
     if name.is_empty() {
@@ -177,7 +177,7 @@ fn tool_of(place: &Place<'_>, field: &str, value: &Value) -> Result<(Tool, Optio
     Ok((Tool { name: name.into(), description: description.into(), inputs, outputs, block: text }, time))
 }
 
-fn specs(place: &Place<'_>, field: &str, value: Option<&Value>) -> Result<Map<String, Value>, DataError> {
+fn specs(place: &SourceLocation<'_>, field: &str, value: Option<&Value>) -> Result<Map<String, Value>, DataError> {
     let specs = match value {
         Some(Value::Object(specs)) => specs,
         Some(other) => return Err(place.error(field, format!("must be an object, is {}", kind_of(other)))),
@@ -192,7 +192,7 @@ fn specs(place: &Place<'_>, field: &str, value: Option<&Value>) -> Result<Map<St
 }
 
 /// Parses an object whose values are texts.
-fn texts(file: &Place<'_>, content: &[u8]) -> Result<BTreeMap<String, Arc<str>>, DataError> {
+fn texts(file: &SourceLocation<'_>, content: &[u8]) -> Result<BTreeMap<String, Arc<str>>, DataError> {
     let value: Value = serde_json::from_slice(content).map_err(|error| file.json(&error))?;
     let Value::Object(entries) = &value else {
         return Err(file.problem(format!("must be an object of texts, is {}", kind_of(&value))));

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use regatta_benchmarks::DataError;
-use regatta_benchmarks::place::{Place, kind_of};
+use regatta_benchmarks::source_location::{SourceLocation, kind_of};
 use serde_json::{Map, Value};
 
 use super::conversation::{GoldTurn, Invocation, Message, Session, Speaker, UserProfile};
@@ -23,7 +23,11 @@ pub(super) struct ReadSession {
 }
 
 /// Parses one session.
-pub(super) fn read_session(place: &Place<'_>, value: &Value, registry: &Registry) -> Result<ReadSession, DataError> {
+pub(super) fn read_session(
+    place: &SourceLocation<'_>,
+    value: &Value,
+    registry: &Registry,
+) -> Result<ReadSession, DataError> {
     if !value.is_object() {
         return Err(place.problem(format!("must be an object, is {}", kind_of(value))));
     }
@@ -71,7 +75,7 @@ pub(super) fn read_session(place: &Place<'_>, value: &Value, registry: &Registry
 }
 
 fn scenarios(
-    place: &Place<'_>,
+    place: &SourceLocation<'_>,
     value: &Value,
     registry: &Registry,
     role: &str,
@@ -93,17 +97,17 @@ fn scenarios(
     Ok(scenarios)
 }
 
-fn read_profile(place: &Place<'_>, profile: &Value) -> Result<UserProfile, DataError> {
+fn read_profile(place: &SourceLocation<'_>, profile: &Value) -> Result<UserProfile, DataError> {
     let text = |name: &str| place.text_at(profile.get(name), &format!("user_profile.{name}")).map(Arc::from);
     Ok(UserProfile { name: text("name")?, tone: text("tone")?, background: text("background")? })
 }
 
-fn texts(place: &Place<'_>, value: &Value, field: &str) -> Result<Vec<Arc<str>>, DataError> {
+fn texts(place: &SourceLocation<'_>, value: &Value, field: &str) -> Result<Vec<Arc<str>>, DataError> {
     let list = place.array(value, field)?.iter().enumerate();
     list.map(|(position, entry)| Ok(place.text_at(Some(entry), &format!("{field}[{position}]"))?.into())).collect()
 }
 
-fn read_invocation(place: &Place<'_>, field: &str, call: &Value) -> Result<Invocation, DataError> {
+fn read_invocation(place: &SourceLocation<'_>, field: &str, call: &Value) -> Result<Invocation, DataError> {
     let input = match call.get("action_input") {
         Some(Value::Object(input)) => input.clone(),
         Some(other) => {
@@ -123,7 +127,12 @@ fn read_invocation(place: &Place<'_>, field: &str, call: &Value) -> Result<Invoc
     Ok(Invocation { action: action.into(), input, result: result.into() })
 }
 
-fn read_message(place: &Place<'_>, position: usize, message: &Value, turns: &mut u64) -> Result<Message, DataError> {
+fn read_message(
+    place: &SourceLocation<'_>,
+    position: usize,
+    message: &Value,
+    turns: &mut u64,
+) -> Result<Message, DataError> {
     let at = |name: &str| format!("messages[{position}].{name}");
     let text = |name: &str| place.text_at(message.get(name), &at(name)).map(Arc::<str>::from);
     let role = place.text_at(message.get("role"), &at("role"))?;
@@ -147,7 +156,7 @@ fn read_message(place: &Place<'_>, position: usize, message: &Value, turns: &mut
 
 /// Parses a gold thought: an object, or a text that contains one. The fields that evaluators use must be texts.
 pub(super) fn read_thought(
-    place: &Place<'_>,
+    place: &SourceLocation<'_>,
     field: &str,
     value: Option<&Value>,
 ) -> Result<Map<String, Value>, DataError> {
@@ -169,7 +178,7 @@ pub(super) fn read_thought(
     Ok(thought)
 }
 
-fn check_counts(place: &Place<'_>, value: &Value, session: &Session) -> Result<(), DataError> {
+fn check_counts(place: &SourceLocation<'_>, value: &Value, session: &Session) -> Result<(), DataError> {
     let turns = session.agent_turns().count();
     if turns == 0 {
         return Err(place.error("messages", "hold no agent turn"));

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use regatta_benchmarks::DataError;
-use regatta_benchmarks::place::{Place, kind_of};
+use regatta_benchmarks::source_location::{SourceLocation, kind_of};
 use regatta_proto::Role;
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ struct Script<'s> {
 }
 
 impl<'s> Script<'s> {
-    fn read(place: &Place<'_>, line: &'s Value, field: &str) -> Result<Self, DataError> {
+    fn read(place: &SourceLocation<'_>, line: &'s Value, field: &str) -> Result<Self, DataError> {
         let reply = |(at, value): (usize, &'s Value)| match value {
             Value::Null => Ok(None),
             Value::String(text) => Ok(Some(text.as_str())),
@@ -47,7 +47,7 @@ impl<'s> Script<'s> {
 ///
 /// # Errors
 /// If the script has an unexpected form.
-pub(crate) fn turn_inference_item(place: &Place<'_>, line: &Value) -> Result<Value, DataError> {
+pub(crate) fn turn_inference_item(place: &SourceLocation<'_>, line: &Value) -> Result<Value, DataError> {
     let mut script = Script::read(place, line, "attempts")?;
     let mut turn = TurnInference::default();
     while turn.step() == TurnStep::Ask {
@@ -69,7 +69,11 @@ pub(crate) fn turn_inference_item(place: &Place<'_>, line: &Value) -> Result<Val
 ///
 /// # Errors
 /// If the script has an unexpected form.
-pub(crate) fn conversation_item(place: &Place<'_>, line: &Value, tools: BTreeSet<String>) -> Result<Value, DataError> {
+pub(crate) fn conversation_item(
+    place: &SourceLocation<'_>,
+    line: &Value,
+    tools: BTreeSet<String>,
+) -> Result<Value, DataError> {
     let script = line.get("script").ok_or_else(|| place.error("script", "is missing; it must be an object"))?;
     let mut user = Script::read(place, script, "user")?;
     let mut agent = Script::read(place, script, "assistant")?;

@@ -4,19 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use regatta_benchmarks::DataError;
-use regatta_benchmarks::place::Place;
+use regatta_benchmarks::source_location::SourceLocation;
 use serde_json::Value;
 
 use super::case::{conversation_item, error_counts, turn_inference_item};
 use crate::vectors::{document, lines, shared};
 
 /// Computes a case's items and compares them completely.
-fn check(folder: &Path, counted: &str, item: impl Fn(&Place<'_>, &Value) -> Result<Value, DataError>) {
+fn check(folder: &Path, counted: &str, item: impl Fn(&SourceLocation<'_>, &Value) -> Result<Value, DataError>) {
     let expected = document(&folder.join("expected.json"));
     let mut items = Vec::new();
     for line in lines(&folder.join("predictions.jsonl")) {
         let name = line["item"].as_str().unwrap();
-        let got = item(&Place::file("here", "predictions.jsonl"), &line).unwrap();
+        let got = item(&SourceLocation::file("here", "predictions.jsonl"), &line).unwrap();
         assert_eq!(expected["items"][name], got, "{name}");
         items.push(got);
     }

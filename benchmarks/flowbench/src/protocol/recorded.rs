@@ -2,7 +2,7 @@
 //! §2.2, §11).
 
 use regatta_benchmarks::DataError;
-use regatta_benchmarks::place::{Place, kind_of};
+use regatta_benchmarks::source_location::{SourceLocation, kind_of};
 use serde_json::{Map, Value, json};
 
 use super::{Message, Speaker, ToolCall};
@@ -12,12 +12,16 @@ use super::{Message, Speaker, ToolCall};
 ///
 /// # Errors
 /// With the first message that has an unexpected form.
-pub(crate) fn read_messages(place: &Place<'_>, record: &Value, field: &str) -> Result<Vec<Message>, DataError> {
+pub(crate) fn read_messages(
+    place: &SourceLocation<'_>,
+    record: &Value,
+    field: &str,
+) -> Result<Vec<Message>, DataError> {
     let messages = place.array(record, field)?.iter().enumerate();
     messages.map(|(at, message)| read(place, &format!("{field}[{at}]"), message)).collect()
 }
 
-fn read(place: &Place<'_>, at: &str, message: &Value) -> Result<Message, DataError> {
+fn read(place: &SourceLocation<'_>, at: &str, message: &Value) -> Result<Message, DataError> {
     let text = |value: Option<&Value>, field: &str| match value {
         None | Some(Value::Null) => Ok(None),
         value => place.text_at(value, &format!("{at}.{field}")).map(|text| Some(text.to_owned())),
@@ -71,7 +75,7 @@ mod tests {
     use super::*;
 
     fn of(messages: Value) -> Result<Vec<Message>, String> {
-        let place = Place::file("here", "predictions.jsonl").line(2);
+        let place = SourceLocation::file("here", "predictions.jsonl").line(2);
         read_messages(&place, &json!({ "messages": messages }), "messages").map_err(|error| error.to_string())
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use regatta_benchmarks::place::Place;
+use regatta_benchmarks::source_location::SourceLocation;
 use regatta_proto::{Question, Verdict};
 use regex::Regex;
 use serde_json::{Map, Value};
@@ -108,7 +108,7 @@ fn targets(shared: &Path) -> HashMap<String, Target> {
 }
 
 fn messages(line: &Value) -> Vec<Message> {
-    read_messages(&Place::file("here", "predictions.jsonl"), line, "messages").unwrap()
+    read_messages(&SourceLocation::file("here", "predictions.jsonl"), line, "messages").unwrap()
 }
 
 struct NoPrompts;

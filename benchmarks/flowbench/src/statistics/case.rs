@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use regatta_benchmarks::DataError;
 use regatta_benchmarks::pearson;
-use regatta_benchmarks::place::{Place, kind_of};
+use regatta_benchmarks::source_location::{SourceLocation, kind_of};
 use serde_json::{Map, Value, json};
 
 use super::{failure_shares, repetitions};
@@ -13,7 +13,7 @@ use super::{failure_shares, repetitions};
 ///
 /// # Errors
 /// With the field that is missing or has the wrong type.
-pub(crate) fn stats_item(place: &Place<'_>, line: &Value) -> Result<Value, DataError> {
+pub(crate) fn stats_item(place: &SourceLocation<'_>, line: &Value) -> Result<Value, DataError> {
     match place.text(line, "op")? {
         "pearson" => Ok(json!({ "pearson": pearson(&scores(place, line, "x")?, &scores(place, line, "y")?) })),
         "repeat_mean" => {
@@ -37,7 +37,7 @@ pub(crate) fn stats_item(place: &Place<'_>, line: &Value) -> Result<Value, DataE
 }
 
 /// Parses scores, some of which may be null.
-fn scores(place: &Place<'_>, line: &Value, field: &str) -> Result<Vec<Option<f64>>, DataError> {
+fn scores(place: &SourceLocation<'_>, line: &Value, field: &str) -> Result<Vec<Option<f64>>, DataError> {
     let values = place.array(line, field)?.iter().enumerate();
     values
         .map(|(at, value)| match value {
@@ -47,19 +47,19 @@ fn scores(place: &Place<'_>, line: &Value, field: &str) -> Result<Vec<Option<f64
         .collect()
 }
 
-fn metrics(place: &Place<'_>, field: &str, run: &Value) -> Result<BTreeMap<String, f64>, DataError> {
+fn metrics(place: &SourceLocation<'_>, field: &str, run: &Value) -> Result<BTreeMap<String, f64>, DataError> {
     let Value::Object(run) = run else {
         return Err(place.error(field, format!("must be an object, is {}", kind_of(run))));
     };
     run.iter().map(|(name, value)| Ok((name.clone(), number(place, &format!("{field}.{name}"), value)?))).collect()
 }
 
-fn category(place: &Place<'_>, at: usize, value: &Value) -> Result<u8, DataError> {
+fn category(place: &SourceLocation<'_>, at: usize, value: &Value) -> Result<u8, DataError> {
     let category = value.as_u64().and_then(|category| u8::try_from(category).ok());
     category.ok_or_else(|| place.error(&format!("types[{at}]"), format!("must be a category from 1 to 5, is {value}")))
 }
 
-fn number(place: &Place<'_>, field: &str, value: &Value) -> Result<f64, DataError> {
+fn number(place: &SourceLocation<'_>, field: &str, value: &Value) -> Result<f64, DataError> {
     value.as_f64().ok_or_else(|| place.error(field, format!("must be a number, is {}", kind_of(value))))
 }
 
@@ -69,7 +69,7 @@ mod tests {
     use crate::vectors::{assert_alike, document, lines, shared};
 
     fn item(line: &Value) -> Result<Value, String> {
-        stats_item(&Place::file("here", "predictions.jsonl").line(0), line).map_err(|error| error.to_string())
+        stats_item(&SourceLocation::file("here", "predictions.jsonl").line(0), line).map_err(|error| error.to_string())
     }
 
     #[test]

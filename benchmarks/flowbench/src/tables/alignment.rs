@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use regatta_benchmarks::pearson;
-use regatta_benchmarks::place::Place;
+use regatta_benchmarks::source_location::SourceLocation;
 use regatta_benchmarks::{DataError, Measured, PaperColumn, PaperEntry, PaperRow, PaperTable, Unit};
 use regatta_proto::{ItemId, ModelRef, Setting};
 use serde::Deserialize;
@@ -62,7 +62,7 @@ struct Samples {
 /// # Errors
 /// With file and line of a rating that cannot be parsed, occurs twice, or is of a session without a score of the judge.
 pub fn alignment(file: &str, content: &str, judged: &[JudgedSession]) -> Result<PaperTable, DataError> {
-    let whole = Place::file("ratings", file);
+    let whole = SourceLocation::file("ratings", file);
     let score_of: BTreeMap<_, f64> =
         judged.iter().map(|of| (key(&of.setting, &of.model, of.trial, &of.item), of.score)).collect();
     let mut seen = BTreeSet::new();

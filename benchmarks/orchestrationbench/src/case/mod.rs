@@ -19,7 +19,7 @@ use super::judge::Judging;
 use super::plan::score_unit_ged;
 use super::scoring::PAPER_JUDGES;
 use regatta_benchmarks::case::{Case, PREDICTIONS_FILE, case_place, predictions, verdicts};
-use regatta_benchmarks::place::{Place, kind_of};
+use regatta_benchmarks::source_location::{SourceLocation, kind_of};
 use regatta_benchmarks::{DataError, RecordedVerdicts};
 
 /// Scores a case and returns its outputs by file name; a case of kind `protocol` has none. Vectors of single
@@ -142,7 +142,7 @@ impl Inputs {
     }
 
     fn replay<'a>(&'a self, files: &'a FileSet, data: &'a Data) -> Result<Replay<'a>, DataError> {
-        let file = Place::file(files.origin(), PREDICTIONS_FILE);
+        let file = SourceLocation::file(files.origin(), PREDICTIONS_FILE);
         for prediction in &self.predictions {
             let place = file.line(prediction.line);
             if prediction.scenario.language != self.language {

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use regatta_benchmarks::DataError;
-use regatta_benchmarks::place::Place;
+use regatta_benchmarks::source_location::SourceLocation;
 use regatta_proto::{Event, Finish, Reply, ToolCall, Transcript};
 use regatta_pycompat::{Json, Object, Refusal, dumps, parse_or_refuse};
 
@@ -42,7 +42,7 @@ pub(crate) fn read_predictions(
         data.scenarios.iter().map(|scenario| (scenario.name(), scenario)).collect();
     let mut predictions = Vec::new();
     let mut seen = HashSet::new();
-    let file = Place::file(origin, file);
+    let file = SourceLocation::file(origin, file);
     let numbered = content.split(|byte| *byte == b'\n').enumerate();
     for (number, line) in numbered.filter(|(_, line)| !line.trim_ascii().is_empty()) {
         let place = file.line(number);
@@ -56,7 +56,7 @@ pub(crate) fn read_predictions(
 }
 
 /// Parses a line as Python does: with integers of any size, `NaN`, and lone surrogates.
-fn record(place: &Place<'_>, line: &[u8]) -> Result<Object, DataError> {
+fn record(place: &SourceLocation<'_>, line: &[u8]) -> Result<Object, DataError> {
     let text = std::str::from_utf8(line).map_err(|error| place.problem(error))?;
     match parse_or_refuse(text) {
         Ok(Json::Object(record)) => Ok(record),
@@ -85,7 +85,7 @@ const fn kind_of(value: &Json) -> &'static str {
 }
 
 /// Returns the text in `value`, which error messages call `field`.
-fn text<'v>(place: &Place<'_>, value: Option<&'v Json>, field: &str) -> Result<&'v str, DataError> {
+fn text<'v>(place: &SourceLocation<'_>, value: Option<&'v Json>, field: &str) -> Result<&'v str, DataError> {
     match value {
         Some(Json::String(text)) => Ok(text),
         Some(other) => Err(place.error(field, format!("must be a text, is {}", kind_of(other)))),
@@ -94,7 +94,7 @@ fn text<'v>(place: &Place<'_>, value: Option<&'v Json>, field: &str) -> Result<&
 }
 
 fn read_line(
-    place: &Place<'_>,
+    place: &SourceLocation<'_>,
     line: usize,
     record: &Object,
     scenarios: &HashMap<String, &Arc<Scenario>>,
@@ -125,7 +125,7 @@ fn read_line(
     })
 }
 
-fn answer(place: &Place<'_>, record: &Object) -> Result<Option<Answer>, DataError> {
+fn answer(place: &SourceLocation<'_>, record: &Object) -> Result<Option<Answer>, DataError> {
     match record.get("failed") {
         None | Some(Json::Null | Json::Bool(false)) => {}
         Some(Json::Bool(true)) => return Ok(None),
@@ -145,7 +145,7 @@ fn answer(place: &Place<'_>, record: &Object) -> Result<Option<Answer>, DataErro
     Ok(Some(Answer { text: output, calls }))
 }
 
-fn read_call(place: &Place<'_>, at: usize, call: &Json) -> Result<Call, DataError> {
+fn read_call(place: &SourceLocation<'_>, at: usize, call: &Json) -> Result<Call, DataError> {
     let Some(call) = call.as_object() else {
         return Err(place.error(&format!("tool_calls[{at}]"), format!("must be an object, is {}", kind_of(call))));
     };

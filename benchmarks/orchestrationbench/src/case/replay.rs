@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use regatta_benchmarks::place::Place;
+use regatta_benchmarks::source_location::SourceLocation;
 use regatta_benchmarks::{DataError, RecordedVerdicts};
 use regatta_proto::Question;
 use serde_json::{Map, Value};
@@ -18,7 +18,7 @@ use crate::scoring::{GoldPlans, Step};
 /// Predictions together with their scenarios.
 pub(super) struct Replay<'a> {
     data: &'a Data,
-    file: Place<'a>,
+    file: SourceLocation<'a>,
     verdicts: &'a RecordedVerdicts,
     runs: u32,
     gold_plans: GoldPlans,
@@ -45,7 +45,7 @@ impl<'a> StepOfRun<'a> {
 impl<'a> Replay<'a> {
     pub(super) fn new(
         data: &'a Data,
-        file: Place<'a>,
+        file: SourceLocation<'a>,
         predictions: &'a [Prediction],
         runs: u32,
         verdicts: &'a RecordedVerdicts,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use regatta_benchmarks::DataError;
-use regatta_benchmarks::place::Place;
+use regatta_benchmarks::source_location::SourceLocation;
 use regatta_proto::{FileSet, ItemId};
 use regatta_pycompat::yaml::Value;
 
@@ -27,7 +27,7 @@ pub(crate) fn load(set: &FileSet) -> Result<Data, DataError> {
         set.iter().find(|(path, content)| Kind::of(path).is_some() && content.len() > BYTES_MAX)
     {
         let problem = format!("has {} bytes; at most {BYTES_MAX} are read", content.len());
-        return Err(Place::file(set.origin(), path).problem(problem));
+        return Err(SourceLocation::file(set.origin(), path).problem(problem));
     }
     let english = Agents::new(read_cards(set, Language::En)?);
     let korean = Agents::new(read_cards(set, Language::Ko)?);
@@ -66,7 +66,7 @@ fn read_scenarios(set: &FileSet, language: Language, agents: &Agents) -> Result<
     let mut known = HashMap::new();
     let mut scenarios = Vec::with_capacity(files.len());
     for (id, path, content) in files {
-        let file = Place::file(set.origin(), path);
+        let file = SourceLocation::file(set.origin(), path);
         // Checked with the longest step and trial that will be appended.
         ItemId::new(format!("{}/{id}/0000/0000", language.name())).map_err(|error| file.problem(error))?;
         if let Some(other) = known.insert(id, path) {
@@ -81,7 +81,7 @@ fn read_cards(set: &FileSet, language: Language) -> Result<Vec<Card>, DataError>
     let mut known = HashMap::new();
     let mut cards = Vec::new();
     for (path, content) in set.iter().filter(|(path, _)| Kind::of(path) == Some(Kind::Card(language))) {
-        let file = Place::file(set.origin(), path);
+        let file = SourceLocation::file(set.origin(), path);
         let card = read_card(&file, content)?;
         if let Some(other) = known.insert(Arc::clone(&card.agent_id), path) {
             let problem = format!("{} is the agent of {other} too; keep one of them", card.agent_id);
@@ -95,7 +95,7 @@ fn read_cards(set: &FileSet, language: Language) -> Result<Vec<Card>, DataError>
 fn read_prompts(set: &FileSet) -> Result<Prompts, DataError> {
     let mut prompts = Prompts::default();
     for (path, content) in set.iter() {
-        let file = Place::file(set.origin(), path);
+        let file = SourceLocation::file(set.origin(), path);
         match Kind::of(path) {
             Some(Kind::AgentPrompts) => {
                 let document = load_yaml(&file, content)?;
@@ -112,7 +112,7 @@ fn read_prompts(set: &FileSet) -> Result<Prompts, DataError> {
     Ok(prompts)
 }
 
-fn prompt(file: &Place<'_>, document: &Value, name: &str) -> Result<Arc<str>, DataError> {
+fn prompt(file: &SourceLocation<'_>, document: &Value, name: &str) -> Result<Arc<str>, DataError> {
     let found = document.get("prompts").and_then(|prompts| prompts.get(name)?.get("prompt"));
     text_at(file, found, &format!("prompts.{name}.prompt")).map(Into::into)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use regatta_benchmarks::DataError;
-use regatta_benchmarks::place::{Place, kind_of};
+use regatta_benchmarks::source_location::{SourceLocation, kind_of};
 use regatta_proto::Tool;
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use super::card::{Card, Skill};
 ///
 /// # Errors
 /// With the field that is missing or of the wrong type.
-pub(super) fn read_card(file: &Place<'_>, content: &[u8]) -> Result<Card, DataError> {
+pub(super) fn read_card(file: &SourceLocation<'_>, content: &[u8]) -> Result<Card, DataError> {
     let value: Value = serde_json::from_slice(content).map_err(|error| file.json(&error))?;
     let card = object_at(file, value.get("agent_card"), "agent_card")?;
     let text = |field: &str| text_at(file, card.get(field), &format!("agent_card.{field}"));
@@ -28,12 +28,12 @@ pub(super) fn read_card(file: &Place<'_>, content: &[u8]) -> Result<Card, DataEr
     })
 }
 
-fn read_skill(file: &Place<'_>, at: usize, skill: &Value) -> Result<Skill, DataError> {
+fn read_skill(file: &SourceLocation<'_>, at: usize, skill: &Value) -> Result<Skill, DataError> {
     let text = |field: &str| text_at(file, skill.get(field), &format!("agent_card.skills[{at}].{field}"));
     Ok(Skill { id: text("id")?, description: text("description")? })
 }
 
-fn read_tool(file: &Place<'_>, at: usize, tool: &Value) -> Result<Tool, DataError> {
+fn read_tool(file: &SourceLocation<'_>, at: usize, tool: &Value) -> Result<Tool, DataError> {
     let field = |field: &str| format!("tools[{at}].{field}");
     let name = text_at(file, tool.get("name"), &field("name"))?;
     let description = match tool.get("description") {
@@ -45,11 +45,11 @@ fn read_tool(file: &Place<'_>, at: usize, tool: &Value) -> Result<Tool, DataErro
     Ok(Tool { name, description, parameters })
 }
 
-fn text_at(file: &Place<'_>, value: Option<&Value>, field: &str) -> Result<Arc<str>, DataError> {
+fn text_at(file: &SourceLocation<'_>, value: Option<&Value>, field: &str) -> Result<Arc<str>, DataError> {
     file.text_at(value, field).map(Into::into)
 }
 
-fn object_at<'v>(file: &Place<'_>, value: Option<&'v Value>, field: &str) -> Result<&'v Value, DataError> {
+fn object_at<'v>(file: &SourceLocation<'_>, value: Option<&'v Value>, field: &str) -> Result<&'v Value, DataError> {
     match value {
         Some(object @ Value::Object(_)) => Ok(object),
         Some(other) => Err(file.error(field, format!("must be an object, is {}", kind_of(other)))),
@@ -58,7 +58,7 @@ fn object_at<'v>(file: &Place<'_>, value: Option<&'v Value>, field: &str) -> Res
 }
 
 /// Returns the list in `value`; a missing or `null` value is an empty list.
-fn list_at<'v>(file: &Place<'_>, value: Option<&'v Value>, field: &str) -> Result<&'v [Value], DataError> {
+fn list_at<'v>(file: &SourceLocation<'_>, value: Option<&'v Value>, field: &str) -> Result<&'v [Value], DataError> {
     match value {
         None | Some(Value::Null) => Ok(&[]),
         Some(Value::Array(values)) => Ok(values),

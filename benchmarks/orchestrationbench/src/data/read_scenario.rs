@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use regatta_benchmarks::DataError;
-use regatta_benchmarks::place::Place;
+use regatta_benchmarks::source_location::SourceLocation;
 use regatta_pycompat::yaml::{Dict, Value};
 
 use super::build_labels::Gold;
@@ -46,7 +46,7 @@ pub(super) enum Author {
 /// # Errors
 /// With the step and the field that is missing or of the wrong type.
 pub(super) fn read_scenario(
-    file: &Place<'_>,
+    file: &SourceLocation<'_>,
     content: &[u8],
     language: Language,
     id: &str,
@@ -74,12 +74,12 @@ pub(super) fn read_scenario(
     })
 }
 
-fn place_of<'p>(file: &Place<'p>, number: u32) -> Place<'p> {
+fn place_of<'p>(file: &SourceLocation<'p>, number: u32) -> SourceLocation<'p> {
     let position = (number as usize).saturating_sub(1);
     file.record(position, &format!("step {number}"))
 }
 
-fn read_steps(file: &Place<'_>, content: &[u8]) -> Result<Vec<Step>, DataError> {
+fn read_steps(file: &SourceLocation<'_>, content: &[u8]) -> Result<Vec<Step>, DataError> {
     let document = load_yaml(file, content)?;
     let Some(document) = document.as_dict() else {
         return Err(file.problem(format!("must be a mapping with steps, is {}", document.type_name())));
@@ -96,7 +96,7 @@ fn read_steps(file: &Place<'_>, content: &[u8]) -> Result<Vec<Step>, DataError> 
 }
 
 /// Checks the number of steps against the one that the file states, which detects a truncated file.
-fn check_total(file: &Place<'_>, document: &Dict, steps: usize) -> Result<(), DataError> {
+fn check_total(file: &SourceLocation<'_>, document: &Dict, steps: usize) -> Result<(), DataError> {
     let field = "metadata.total_steps";
     match document.get("metadata").and_then(|metadata| metadata.get("total_steps")) {
         None => Ok(()),
@@ -108,7 +108,7 @@ fn check_total(file: &Place<'_>, document: &Dict, steps: usize) -> Result<(), Da
     }
 }
 
-fn read_step(place: &Place<'_>, number: u32, step: &Value) -> Result<Step, DataError> {
+fn read_step(place: &SourceLocation<'_>, number: u32, step: &Value) -> Result<Step, DataError> {
     let Some(step) = step.as_dict() else {
         return Err(place.problem(format!("must be a mapping, is {}", step.type_name())));
     };

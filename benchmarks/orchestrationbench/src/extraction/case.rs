@@ -1,7 +1,7 @@
 //! Golden cases of the plan search alone (kind `unit_parse`, docs/benchmarks/orchestrationbench.md §11).
 
 use regatta_benchmarks::DataError;
-use regatta_benchmarks::place::Place;
+use regatta_benchmarks::source_location::SourceLocation;
 use regatta_proto::FileSet;
 use regatta_pycompat::yaml::{Dict, Value};
 use regatta_pycompat::{Int, repr_float};
@@ -22,7 +22,7 @@ pub(crate) fn score_unit_parse(files: &FileSet) -> Result<Json, DataError> {
         path: TEXTS_FILE.to_owned(),
         hint: "a case of kind unit_parse has it".to_owned(),
     })?;
-    let place = Place::file(files.origin(), TEXTS_FILE);
+    let place = SourceLocation::file(files.origin(), TEXTS_FILE);
     let content = std::str::from_utf8(content).map_err(|error| place.problem(error))?;
     let mut items = Map::new();
     for (at, line) in content.split('\n').enumerate().filter(|(_, line)| !line.trim().is_empty()) {

@@ -1,7 +1,7 @@
 //! Golden cases of the edit distances alone (kind `unit_ged`, docs/benchmarks/orchestrationbench.md §11).
 
 use regatta_benchmarks::DataError;
-use regatta_benchmarks::place::Place;
+use regatta_benchmarks::source_location::SourceLocation;
 use regatta_proto::FileSet;
 use regatta_pycompat::parse;
 use regatta_pycompat::yaml::{Dict, Value};
@@ -26,7 +26,7 @@ pub(crate) fn score_unit_ged(files: &FileSet) -> Result<Json, DataError> {
         path: PAIRS_FILE.to_owned(),
         hint: "a case of kind unit_ged has it".to_owned(),
     })?;
-    let place = Place::file(files.origin(), PAIRS_FILE);
+    let place = SourceLocation::file(files.origin(), PAIRS_FILE);
     let text = std::str::from_utf8(content).map_err(|error| place.problem(error))?;
     let mut items = Map::new();
     let (mut with_loops, mut different) = (0_u32, 0_u32);

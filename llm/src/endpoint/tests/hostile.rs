@@ -232,7 +232,7 @@ async fn an_account_pays_the_worst_case_of_an_answer_whose_cost_is_unknown() {
         let bench = Bench { endpoint, registry, interrupt: CancellationToken::new(), sweep: sweep() };
         let payer = Payer { accounts: std::slice::from_ref(&poor), ..payer(&bench.sweep, Some(&price)) };
         let call = bench.endpoint.chat(ChatCall { payer, ..bench.call(&request) }).await.unwrap();
-        context.purses.close().await;
+        context.budget_leases.close().await;
         let (spent, maybe_spent, _) = store.account(&poor);
         assert_eq!((call.cost, spent), (None, Money::ZERO), "{event:?} {number}");
         assert_eq!(maybe_spent, crate::worst_case(&request, &price), "{event:?} {number}");

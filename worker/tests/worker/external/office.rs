@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use regatta_benchmarks::{
-    DataError, Errand, Item, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table, ToolAnswer, ToolRequest,
-    Verdicts,
+    DataError, DelegatedTask, Item, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table, ToolAnswer,
+    ToolRequest, Verdicts,
 };
 use regatta_catalog::Sweep;
 use regatta_proto::{
@@ -43,7 +43,7 @@ impl Suite for Errands {
             Some(Event::Ended(ended)) if !matches!(ended.how, HowEnded::Killed(_) | HowEnded::Interrupted) => {
                 Step::Done
             }
-            _ => Step::Delegate(Errand {
+            _ => Step::Delegate(DelegatedTask {
                 agent: "mine".parse().unwrap(),
                 input: json!({"task": self.items[item.0 as usize].id.as_str(), "folder": self.folder}),
             }),

@@ -18,7 +18,7 @@ use regatta_proto::{
 };
 use regatta_simulator::{Config, SimulatedEndpoint, SimulatedSuite};
 use regatta_worker::{
-    Environment, KeptAnswers, Lifecycle, SharedPermits, Worker, WorkerConfig, WorkerError, WorkerMetrics,
+    CachedResponses, Environment, Lifecycle, SharedPermits, Worker, WorkerConfig, WorkerError, WorkerMetrics,
 };
 use tokio::task::JoinHandle;
 
@@ -157,7 +157,7 @@ impl Stage {
                 clock: Arc::new(SystemClock),
                 variables: Arc::new(self.variables.clone()),
                 permits: Arc::new(SharedPermits(self.permits.clone())),
-                answers: Arc::new(KeptAnswers(Blobs::directory(self.folder.path().join("answers")).unwrap())),
+                answers: Arc::new(CachedResponses(Blobs::directory(self.folder.path().join("answers")).unwrap())),
                 policy: Arc::new(regatta_worker::Policy::trusting()),
                 network: None,
             },

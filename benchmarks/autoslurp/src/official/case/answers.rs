@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use regatta_benchmarks::DataError;
-use regatta_benchmarks::place::{Place, lines};
+use regatta_benchmarks::source_location::{SourceLocation, lines};
 use regatta_proto::Question;
 
 use super::{Inputs, text_or_null, whole};
@@ -16,7 +16,7 @@ impl Answers {
     /// Reads `judge.jsonl`; a case without it has none.
     pub(super) fn read(inputs: &Inputs<'_>) -> Result<Self, DataError> {
         let mut answers = HashMap::new();
-        let file = Place::file(inputs.origin, "judge.jsonl");
+        let file = SourceLocation::file(inputs.origin, "judge.jsonl");
         for line in lines(&file, inputs.judge.unwrap_or_default()) {
             let (place, line) = line?;
             let scenario = text_or_null(&place, &line, "scenario")?.unwrap_or_default().to_owned();
@@ -43,7 +43,7 @@ impl Answers {
 }
 
 /// The error for questions that nobody answered.
-pub(super) fn not_recorded(place: &Place<'_>, questions: &[Question]) -> DataError {
+pub(super) fn not_recorded(place: &SourceLocation<'_>, questions: &[Question]) -> DataError {
     let asked: Vec<String> = questions
         .iter()
         .filter_map(|question| match question {

@@ -4,7 +4,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use regatta_benchmarks::DataError;
-use regatta_benchmarks::place::Place;
+use regatta_benchmarks::source_location::SourceLocation;
 use regatta_proto::{Evaluator, Script};
 use serde_json::{Map, Value, json};
 
@@ -16,7 +16,7 @@ use crate::official::stat::{Counts, DIVISOR, Said, Verdict};
 
 /// A file of a scenario.
 struct Position<'a> {
-    place: Place<'a>,
+    place: SourceLocation<'a>,
     line: Value,
     number: u32,
     evaluator: Evaluator,

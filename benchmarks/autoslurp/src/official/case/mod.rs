@@ -13,7 +13,7 @@ pub(crate) use self::logs::score as logs;
 pub(crate) use self::words::{resolve, stat_lines};
 use crate::data::Utterance;
 use regatta_benchmarks::DataError;
-use regatta_benchmarks::place::Place;
+use regatta_benchmarks::source_location::SourceLocation;
 
 /// What a case is made of.
 #[derive(Clone, Copy)]
@@ -32,8 +32,8 @@ pub(crate) struct Inputs<'a> {
 
 impl<'a> Inputs<'a> {
     /// The place of `case.json`.
-    fn case(&self) -> Place<'a> {
-        Place::file(self.origin, "case.json")
+    fn case(&self) -> SourceLocation<'a> {
+        SourceLocation::file(self.origin, "case.json")
     }
 
     /// A text among the parameters.
@@ -48,31 +48,31 @@ impl<'a> Inputs<'a> {
     }
 
     /// The rows of a data set that `place` names in `field`.
-    fn rows_of(&self, place: &Place<'_>, field: &str, dataset: &str) -> Result<&'a [Utterance], DataError> {
+    fn rows_of(&self, place: &SourceLocation<'_>, field: &str, dataset: &str) -> Result<&'a [Utterance], DataError> {
         (self.rows)(dataset).ok_or_else(|| place.error(field, format!("no such data set: {dataset:?}")))
     }
 
     /// The predictions, a line each.
-    fn predictions(&self) -> impl Iterator<Item = Result<(Place<'a>, Value), DataError>> {
-        let file = Place::file(self.origin, "predictions.jsonl");
+    fn predictions(&self) -> impl Iterator<Item = Result<(SourceLocation<'a>, Value), DataError>> {
+        let file = SourceLocation::file(self.origin, "predictions.jsonl");
         let content = self.predictions;
-        regatta_benchmarks::place::lines(&file, content).collect::<Vec<_>>().into_iter()
+        regatta_benchmarks::source_location::lines(&file, content).collect::<Vec<_>>().into_iter()
     }
 }
 
 /// A day in the form of ISO 8601.
-fn day(place: &Place<'_>, field: &str, text: &str) -> Result<Date, DataError> {
+fn day(place: &SourceLocation<'_>, field: &str, text: &str) -> Result<Date, DataError> {
     text.parse().map_err(|_| place.error(field, format!("must be a day like 2025-05-28, is {text:?}")))
 }
 
 /// A whole number in a field of a line.
-fn whole(place: &Place<'_>, line: &Value, field: &str) -> Result<u32, DataError> {
+fn whole(place: &SourceLocation<'_>, line: &Value, field: &str) -> Result<u32, DataError> {
     let number = line.get(field).and_then(Value::as_u64).and_then(|number| u32::try_from(number).ok());
     number.ok_or_else(|| place.error(field, "must be a whole number"))
 }
 
 /// A text in a field of a line; nothing where it is `null` or not there.
-fn text_or_null<'v>(place: &Place<'_>, line: &'v Value, field: &str) -> Result<Option<&'v str>, DataError> {
+fn text_or_null<'v>(place: &SourceLocation<'_>, line: &'v Value, field: &str) -> Result<Option<&'v str>, DataError> {
     match line.get(field) {
         None | Some(Value::Null) => Ok(None),
         value => place.text_at(value, field).map(Some),

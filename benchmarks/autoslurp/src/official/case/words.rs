@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use regatta_benchmarks::DataError;
-use regatta_benchmarks::place::Place;
+use regatta_benchmarks::source_location::SourceLocation;
 use regatta_proto::{Evaluator, Script};
 use serde_json::{Map, Value, json};
 
@@ -35,7 +35,7 @@ pub(crate) fn resolve(inputs: &Inputs<'_>) -> Result<Value, DataError> {
 }
 
 /// `official`, or the name of a copy without that word before it.
-fn resolver(place: &Place<'_>, name: &str) -> Result<Option<Script>, DataError> {
+fn resolver(place: &SourceLocation<'_>, name: &str) -> Result<Option<Script>, DataError> {
     let evaluator = if name.starts_with("official") { name.to_owned() } else { format!("official-{name}") };
     match evaluator.parse() {
         Ok(Evaluator::Official) => Ok(None),

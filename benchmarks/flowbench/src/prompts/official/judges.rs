@@ -2,7 +2,7 @@
 //! the paper's judges of replies and of failures.
 
 use regatta_benchmarks::DataError;
-use regatta_benchmarks::place::Place;
+use regatta_benchmarks::source_location::SourceLocation;
 
 use super::source::{built, has_function};
 use super::template::Template;
@@ -30,7 +30,7 @@ impl OfficialJudges {
     ///
     /// # Errors
     /// With the function that has an unexpected form.
-    pub(super) fn read(file: &Place<'_>, source: &str) -> Result<Self, DataError> {
+    pub(super) fn read(file: &SourceLocation<'_>, source: &str) -> Result<Self, DataError> {
         let template = |function: &str, variable: &str, shown: &[&str]| {
             if !has_function(source, function) {
                 return Ok(None);

@@ -15,7 +15,7 @@ use super::user::{DONE, lines};
 use crate::data::{Function, one_line};
 use crate::protocol::HistoryLine;
 use regatta_benchmarks::DataError;
-use regatta_benchmarks::place::Place;
+use regatta_benchmarks::source_location::SourceLocation;
 
 /// Name under which the function of [`ENVIRONMENT`] inserts the gold calls with their results.
 const CALLS: &str = "self.func_prompt";
@@ -34,7 +34,7 @@ impl OfficialPrompts {
     ///
     /// # Errors
     /// With the constant or function that has an unexpected form, or is missing although every session needs it.
-    pub(crate) fn read(file: &Place<'_>, content: &[u8]) -> Result<Self, DataError> {
+    pub(crate) fn read(file: &SourceLocation<'_>, content: &[u8]) -> Result<Self, DataError> {
         let text = std::str::from_utf8(content).map_err(|error| file.problem(format!("is not UTF-8: {error}")))?;
         // Python treats all line endings alike.
         let source = text.replace("\r\n", "\n").replace('\r', "\n");
@@ -57,7 +57,7 @@ impl OfficialSimulators {
     ///
     /// # Errors
     /// With the constant or function that is missing or has an unexpected form.
-    fn read(file: &Place<'_>, source: &str) -> Result<Self, DataError> {
+    fn read(file: &SourceLocation<'_>, source: &str) -> Result<Self, DataError> {
         let template = |name: &str, known: &[&str]| {
             let read = constant(source, name).and_then(|text| Template::read(&text, known));
             read.map_err(|problem| file.error(name, problem))

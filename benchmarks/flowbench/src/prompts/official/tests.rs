@@ -67,7 +67,7 @@ def construct_judge_prompt(target, workflow_info, dialog_str):
 "#;
 
 fn read(module: &str) -> Result<OfficialPrompts, String> {
-    let place = Place::file("here", "FlowBench/utils/eval_utils.py");
+    let place = SourceLocation::file("here", "FlowBench/utils/eval_utils.py");
     OfficialPrompts::read(&place, module.as_bytes()).map_err(|error| error.to_string())
 }
 

@@ -1,4 +1,4 @@
-//! Publishing parcels: all at once, or, when a message among them is too large for the queue, one by one.
+//! Publishing publications: all at once, or, when a message among them is too large for the queue, one by one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -6,14 +6,14 @@ use std::time::Duration;
 use regatta_backends::{Queue, QueueError};
 use regatta_proto::{Cause, Job, Outcome, Report, SessionOutcome, Transcript};
 
-use super::{Held, Parcel};
+use super::{Held, Publication};
 use crate::WorkerMetrics;
 
 /// Pauses between tries while the queue cannot be reached.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// What parcels are published to.
+/// What publications are published to.
 pub(super) trait Publishing: Sync {
     fn jobs(&self, queue: &str, jobs: Vec<Job>) -> impl Future<Output = Result<(), QueueError>> + Send;
     fn reports(&self, reports: Vec<Report>) -> impl Future<Output = Result<(), QueueError>> + Send;
@@ -29,20 +29,22 @@ impl Publishing for Queue {
     }
 }
 
-/// Publishes all that `parcels` hold, and settles their deliveries.
-pub(super) async fn publish(queue: &impl Publishing, metrics: &WorkerMetrics, parcels: Vec<Parcel>) {
+/// Publishes all that `publications` hold, and settles their deliveries.
+pub(super) async fn publish(queue: &impl Publishing, metrics: &WorkerMetrics, publications: Vec<Publication>) {
     let (mut published, mut pause) = (BTreeSet::new(), FIRST_PAUSE);
     loop {
-        match together(queue, &parcels, &mut published).await {
+        match together(queue, &publications, &mut published).await {
             Ok(()) => {
-                return Held::ack_all(parcels.into_iter().flat_map(|parcel| parcel.origin.deliveries()).collect())
-                    .await;
+                return Held::ack_all(
+                    publications.into_iter().flat_map(|publication| publication.origin.deliveries()).collect(),
+                )
+                .await;
             }
-            Err(error) if error.is_of_a_message() => return one_by_one(queue, metrics, parcels, &published).await,
-            Err(error @ QueueError::Closed) => return lose(metrics, &error, parcels.into_iter()).await,
+            Err(error) if error.is_of_a_message() => return one_by_one(queue, metrics, publications, &published).await,
+            Err(error @ QueueError::Closed) => return lose(metrics, &error, publications.into_iter()).await,
             // What was paid for is in these reports and nowhere else.
             Err(error) => {
-                tracing::warn!(%error, parcels = parcels.len(), "failed to publish reports, trying again");
+                tracing::warn!(%error, publications = publications.len(), "failed to publish reports, trying again");
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(LONGEST_PAUSE);
             }
@@ -54,18 +56,18 @@ pub(super) async fn publish(queue: &impl Publishing, metrics: &WorkerMetrics, pa
 /// is published twice.
 async fn together(
     queue: &impl Publishing,
-    parcels: &[Parcel],
+    publications: &[Publication],
     published: &mut BTreeSet<String>,
 ) -> Result<(), QueueError> {
     let mut jobs: BTreeMap<&str, Vec<Job>> = BTreeMap::new();
-    for (queue, job) in parcels.iter().flat_map(|parcel| &parcel.jobs) {
+    for (queue, job) in publications.iter().flat_map(|publication| &publication.jobs) {
         jobs.entry(queue).or_default().push(job.clone());
     }
     for (name, jobs) in jobs {
         queue.jobs(name, jobs).await?;
         published.insert(name.to_owned());
     }
-    let reports: Vec<Report> = parcels.iter().flat_map(|parcel| &parcel.reports).cloned().collect();
+    let reports: Vec<Report> = publications.iter().flat_map(|publication| &publication.reports).cloned().collect();
     if reports.is_empty() { Ok(()) } else { queue.reports(reports).await }
 }
 
@@ -73,23 +75,23 @@ async fn together(
 async fn one_by_one(
     queue: &impl Publishing,
     metrics: &WorkerMetrics,
-    parcels: Vec<Parcel>,
+    publications: Vec<Publication>,
     published: &BTreeSet<String>,
 ) {
-    let mut parcels = parcels.into_iter();
-    while let Some(mut parcel) = parcels.next() {
-        parcel.jobs.retain(|(queue, _)| !published.contains(queue));
-        match alone(queue, std::mem::take(&mut parcel.reports), std::mem::take(&mut parcel.jobs)).await {
+    let mut publications = publications.into_iter();
+    while let Some(mut publication) = publications.next() {
+        publication.jobs.retain(|(queue, _)| !published.contains(queue));
+        match alone(queue, std::mem::take(&mut publication.reports), std::mem::take(&mut publication.jobs)).await {
             Ok(()) => {
-                Held::ack_all(parcel.origin.deliveries()).await;
+                Held::ack_all(publication.origin.deliveries()).await;
             }
-            Err(error) if error.is_of_a_message() => lose(metrics, &error, std::iter::once(parcel)).await,
-            Err(error) => return lose(metrics, &error, std::iter::once(parcel).chain(parcels)).await,
+            Err(error) if error.is_of_a_message() => lose(metrics, &error, std::iter::once(publication)).await,
+            Err(error) => return lose(metrics, &error, std::iter::once(publication).chain(publications)).await,
         }
     }
 }
 
-/// Publishes what one parcel holds. A session of which too much would have to be told is not measured: to run it again would cost the same
+/// Publishes what one publication holds. A session of which too much would have to be told is not measured: to run it again would cost the same
 /// and end the same.
 async fn alone(queue: &impl Publishing, mut reports: Vec<Report>, jobs: Vec<(String, Job)>) -> Result<(), QueueError> {
     for (name, job) in jobs {
@@ -176,9 +178,9 @@ fn tell(error: &QueueError, report: &Report) {
     }
 }
 
-/// Leaves parcels to redelivery.
-async fn lose(metrics: &WorkerMetrics, error: &QueueError, parcels: impl Iterator<Item = Parcel>) {
-    let receipts: Vec<Held> = parcels.flat_map(|parcel| parcel.origin.deliveries()).collect();
+/// Leaves publications to redelivery.
+async fn lose(metrics: &WorkerMetrics, error: &QueueError, publications: impl Iterator<Item = Publication>) {
+    let receipts: Vec<Held> = publications.flat_map(|publication| publication.origin.deliveries()).collect();
     metrics.reports_lost.inc();
     tracing::error!(%error, jobs = receipts.len(), "failed to publish reports; their jobs will be delivered again");
     for receipt in receipts {

@@ -27,7 +27,7 @@ const WINDOW_BYTES: usize = 64 << 20;
 const PERSISTENT: u8 = 2;
 
 /// All messages that callers have handed over and that are not confirmed; it outlives connections.
-pub(super) struct Outbox {
+pub(super) struct Unconfirmed {
     incoming: mpsc::Receiver<Request>,
     /// Waiting callers by number.
     callers: HashMap<u64, Caller>,
@@ -57,7 +57,7 @@ struct Message {
 
 type Fate = (u64, lapin::Result<Confirmation>);
 
-impl Outbox {
+impl Unconfirmed {
     pub(super) fn new(incoming: mpsc::Receiver<Request>, timeout: Duration) -> Self {
         Self {
             incoming,

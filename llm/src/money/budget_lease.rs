@@ -10,7 +10,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::funds::{Answer, Answers, Due, Funds};
+use super::lease_state::{Answer, Answers, Due, LeaseState};
 use super::reservation::{Paid, Stage};
 use crate::CallMetrics;
 use crate::permits::store::{PermitStore, StoreError};
@@ -19,20 +19,20 @@ use crate::permits::store::{PermitStore, StoreError};
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Tries of the final flush, which reports the final totals to the store.
 const FINAL_FLUSH_TRIES: u32 = 5;
-const LAST_WORD_AGAIN: Duration = Duration::from_millis(500);
+const FINAL_FLUSH_PAUSE: Duration = Duration::from_millis(500);
 /// Time without calls after which the metric of an account is removed.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(600);
 
 #[derive(Debug)]
-pub(super) struct Purse {
-    funds: Mutex<Funds>,
+pub(super) struct BudgetLease {
+    state: Mutex<LeaseState>,
     /// Wakes the reporting task earlier than planned.
     look: Notify,
 }
 
-impl Purse {
+impl BudgetLease {
     pub(super) fn new() -> Self {
-        Self { funds: Mutex::default(), look: Notify::new() }
+        Self { state: Mutex::default(), look: Notify::new() }
     }
 
     /// Takes `amount` to `stage`, in order of arrival; waits while it may still come.
@@ -42,17 +42,17 @@ impl Purse {
     pub(super) async fn take(&self, stage: Stage, amount: Money) -> Result<(), Money> {
         let (receiver, is_due_earlier) = {
             let now = Instant::now();
-            let mut funds = self.locked();
-            if funds.take(stage, amount, now) {
+            let mut state = self.locked();
+            if state.take(stage, amount, now) {
                 return Ok(());
             }
             let (sender, receiver) = oneshot::channel();
-            (receiver, funds.wait(stage, amount, sender, now))
+            (receiver, state.wait(stage, amount, sender, now))
         };
         if is_due_earlier {
             self.look.notify_one();
         }
-        let mut waiting = Waiting { purse: self, stage, receiver };
+        let mut waiting = Waiting { lease: self, stage, receiver };
         match (&mut waiting.receiver).await {
             Ok(answer) => answer.map(drop),
             // The lease outlives its waiters; without it no money would come.
@@ -93,14 +93,14 @@ impl Purse {
         }
     }
 
-    fn locked(&self) -> MutexGuard<'_, Funds> {
-        self.funds.lock().unwrap_or_else(PoisonError::into_inner)
+    fn locked(&self) -> MutexGuard<'_, LeaseState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A waiting call. When it leaves, money on its way is returned, and the calls behind it get their turn.
 struct Waiting<'a> {
-    purse: &'a Purse,
+    lease: &'a BudgetLease,
     stage: Stage,
     receiver: oneshot::Receiver<Answer>,
 }
@@ -110,15 +110,15 @@ impl Drop for Waiting<'_> {
         self.receiver.close();
         // Empty if the call has its answer.
         match self.receiver.try_recv() {
-            Ok(Ok(amount)) => self.purse.not_taken(self.stage, amount),
-            _ => self.purse.hand_on(),
+            Ok(Ok(amount)) => self.lease.not_taken(self.stage, amount),
+            _ => self.lease.hand_on(),
         }
     }
 }
 
 /// The task that reports to the store about one account.
 pub(super) struct Settling {
-    pub(super) purse: Arc<Purse>,
+    pub(super) lease: Arc<BudgetLease>,
     pub(super) store: Arc<dyn PermitStore>,
     pub(super) account: AccountId,
     pub(super) holder: WorkerId,
@@ -131,14 +131,14 @@ impl Settling {
     /// Runs until the leases are closed.
     pub(super) async fn run(mut self) {
         while !self.closing.is_cancelled() {
-            let due = self.purse.locked().look(Instant::now());
+            let due = self.lease.locked().look(Instant::now());
             match due {
                 Due::Tell => self.tell().await,
                 Due::Look(at) => self.wait(at).await,
             }
-            self.purse.hand_on();
+            self.lease.hand_on();
         }
-        self.last_word().await;
+        self.final_flush().await;
         self.metrics.forget_budget(&self.account);
     }
 
@@ -157,13 +157,13 @@ impl Settling {
         tokio::select! {
             biased;
             () = self.closing.cancelled() => {}
-            () = self.purse.look.notified() => {}
+            () = self.lease.look.notified() => {}
             () = later => {}
         }
     }
 
     async fn tell(&mut self) {
-        let request = self.purse.locked().tell(&self.account, &self.holder, false, Instant::now());
+        let request = self.lease.locked().tell(&self.account, &self.holder, false, Instant::now());
         match self.settle(&request).await {
             Ok(reply) => {
                 // An account without a limit has an unlimited rest.
@@ -171,30 +171,30 @@ impl Settling {
                     self.metrics.budget_left(&self.account).set(left);
                 }
                 let jitter = self.rng.random_range(0.0..1.0);
-                let answers = self.purse.locked().told(&reply, Instant::now(), jitter);
-                self.purse.answer(answers);
+                let answers = self.lease.locked().told(&reply, Instant::now(), jitter);
+                self.lease.answer(answers);
             }
             Err(error) => {
-                if self.purse.locked().unanswered(Instant::now()) {
+                if self.lease.locked().unanswered(Instant::now()) {
                     tracing::warn!(%error, sweep = %self.account.sweep, "no money beyond that reserved until the store answers");
                 }
             }
         }
     }
 
-    async fn last_word(&self) {
-        if !self.purse.locked().is_known() || self.purse.locked().is_quiet() {
+    async fn final_flush(&self) {
+        if !self.lease.locked().is_known() || self.lease.locked().is_quiet() {
             return;
         }
         for tried in 1..=FINAL_FLUSH_TRIES {
-            let request = self.purse.locked().tell(&self.account, &self.holder, true, Instant::now());
+            let request = self.lease.locked().tell(&self.account, &self.holder, true, Instant::now());
             match self.settle(&request).await {
                 Ok(_) => return,
                 Err(error) => {
                     tracing::warn!(%error, sweep = %self.account.sweep, tried, "failed to tell the store what was spent");
                 }
             }
-            sleep(LAST_WORD_AGAIN).await;
+            sleep(FINAL_FLUSH_PAUSE).await;
         }
     }
 

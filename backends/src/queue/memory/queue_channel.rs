@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 /// A queue of messages and its consumers.
-pub(super) struct Lane<T> {
+pub(super) struct QueueChannel<T> {
     name: String,
     delivery_limit: u32,
     dead: Arc<AtomicU64>,
@@ -21,10 +21,10 @@ pub(super) struct Lane<T> {
 
 struct State<T> {
     ready: VecDeque<Held<T>>,
-    seats: HashMap<u64, Seat<T>>,
-    /// Seats with credit, in turn; each is here at most once. Seats that have stopped are skipped.
+    subscribers: HashMap<u64, Subscriber<T>>,
+    /// Subscribers with credit, in turn; each is here at most once. Subscribers that have stopped are skipped.
     turns: VecDeque<u64>,
-    last_seat: u64,
+    last_subscriber: u64,
     last_tag: u64,
 }
 
@@ -34,7 +34,7 @@ struct Held<T> {
 }
 
 /// State of a consumer.
-struct Seat<T> {
+struct Subscriber<T> {
     credit: u32,
     stopped: bool,
     /// Messages assigned and not settled, by tag.
@@ -59,15 +59,20 @@ pub(super) enum Taken<T> {
 /// Settles a message without knowing its type.
 pub(super) trait Settle: Send + Sync {
     /// Removes the message.
-    fn ack(&self, seat: u64, tag: u64);
+    fn ack(&self, subscriber: u64, tag: u64);
     /// Queues the message again.
-    fn hand_back(&self, seat: u64, tag: u64);
+    fn hand_back(&self, subscriber: u64, tag: u64);
 }
 
-impl<T> Lane<T> {
+impl<T> QueueChannel<T> {
     pub(super) fn new(name: &str, delivery_limit: u32, dead: Arc<AtomicU64>) -> Self {
-        let state =
-            State { ready: VecDeque::new(), seats: HashMap::new(), turns: VecDeque::new(), last_seat: 0, last_tag: 0 };
+        let state = State {
+            ready: VecDeque::new(),
+            subscribers: HashMap::new(),
+            turns: VecDeque::new(),
+            last_subscriber: 0,
+            last_tag: 0,
+        };
         Self { name: name.to_owned(), delivery_limit, dead, state: Mutex::new(state) }
     }
 
@@ -82,16 +87,16 @@ impl<T> Lane<T> {
     }
 
     pub(super) fn consumers(&self) -> u64 {
-        self.lock().seats.values().filter(|seat| !seat.stopped).count() as u64
+        self.lock().subscribers.values().filter(|subscriber| !subscriber.stopped).count() as u64
     }
 
     /// Subscribes a new consumer. Returns its number, and the notification of arrivals.
-    pub(super) fn sit_down(&self, prefetch: u32) -> (u64, Arc<Notify>) {
+    pub(super) fn subscribe(&self, prefetch: u32) -> (u64, Arc<Notify>) {
         let mut state = self.lock();
-        state.last_seat += 1;
-        let seat = state.last_seat;
+        state.last_subscriber += 1;
+        let subscriber = state.last_subscriber;
         let arrived = Arc::new(Notify::new());
-        let place = Seat {
+        let place = Subscriber {
             credit: prefetch.max(1),
             stopped: false,
             held: BTreeMap::new(),
@@ -99,15 +104,17 @@ impl<T> Lane<T> {
             arrived: Arc::clone(&arrived),
             voided: CancellationToken::new(),
         };
-        state.seats.insert(seat, place);
-        state.turns.push_back(seat);
+        state.subscribers.insert(subscriber, place);
+        state.turns.push_back(subscriber);
         state.assign();
-        (seat, arrived)
+        (subscriber, arrived)
     }
 
-    pub(super) fn take(&self, seat: u64) -> Taken<T> {
+    pub(super) fn take(&self, subscriber: u64) -> Taken<T> {
         let mut state = self.lock();
-        let Some(place) = state.seats.get_mut(&seat).filter(|place| !place.stopped) else { return Taken::Stopped };
+        let Some(place) = state.subscribers.get_mut(&subscriber).filter(|place| !place.stopped) else {
+            return Taken::Stopped;
+        };
         let Some(tag) = place.untaken.pop_front() else { return Taken::Nothing };
         match place.held.get(&tag) {
             Some(held) => Taken::Message {
@@ -121,9 +128,9 @@ impl<T> Lane<T> {
     }
 
     /// Assigns no more messages to this consumer, and returns those that it has not taken.
-    pub(super) fn stop(&self, seat: u64) {
+    pub(super) fn stop(&self, subscriber: u64) {
         let mut state = self.lock();
-        let Some(place) = state.seats.get_mut(&seat) else { return };
+        let Some(place) = state.subscribers.get_mut(&subscriber) else { return };
         place.stopped = true;
         place.arrived.notify_one();
         let untaken = std::mem::take(&mut place.untaken);
@@ -133,24 +140,24 @@ impl<T> Lane<T> {
 
     /// Returns all messages of this consumer, taken or not; it stays subscribed.
     #[cfg(feature = "faults")]
-    pub(super) fn reset(&self, seat: u64) {
+    pub(super) fn reset(&self, subscriber: u64) {
         let mut state = self.lock();
-        let Some(place) = state.seats.get_mut(&seat) else { return };
+        let Some(place) = state.subscribers.get_mut(&subscriber) else { return };
         std::mem::take(&mut place.voided).cancel();
         place.untaken.clear();
         let returned: Vec<_> = std::mem::take(&mut place.held).into_values().collect();
         let was_full = place.credit == 0;
         place.credit += returned.len() as u32;
         if was_full && !returned.is_empty() {
-            state.turns.push_back(seat);
+            state.turns.push_back(subscriber);
         }
         self.put_back(&mut state, returned);
     }
 
     /// Unsubscribes this consumer, and returns all its messages. A caller that waits for its messages sees the end.
-    pub(super) fn stand_up(&self, seat: u64) {
+    pub(super) fn stand_up(&self, subscriber: u64) {
         let mut state = self.lock();
-        let Some(place) = state.seats.remove(&seat) else { return };
+        let Some(place) = state.subscribers.remove(&subscriber) else { return };
         place.arrived.notify_one();
         place.voided.cancel();
         self.put_back(&mut state, place.held.into_values().collect());
@@ -180,8 +187,8 @@ impl<T> State<T> {
     /// Assigns ready messages to the consumers in turn.
     fn assign(&mut self) {
         while !self.ready.is_empty() {
-            let Some(seat) = self.turns.pop_front() else { return };
-            let Some(place) = self.seats.get_mut(&seat).filter(|place| !place.stopped) else { continue };
+            let Some(subscriber) = self.turns.pop_front() else { return };
+            let Some(place) = self.subscribers.get_mut(&subscriber).filter(|place| !place.stopped) else { continue };
             let Some(held) = self.ready.pop_front() else { return };
             self.last_tag += 1;
             place.held.insert(self.last_tag, held);
@@ -189,33 +196,33 @@ impl<T> State<T> {
             place.arrived.notify_one();
             place.credit -= 1;
             if place.credit > 0 {
-                self.turns.push_back(seat);
+                self.turns.push_back(subscriber);
             }
         }
     }
 
     /// Removes a message from its consumer, which then has credit for another one.
-    fn release(&mut self, seat: u64, tag: u64) -> Option<Held<T>> {
-        let place = self.seats.get_mut(&seat)?;
+    fn release(&mut self, subscriber: u64, tag: u64) -> Option<Held<T>> {
+        let place = self.subscribers.get_mut(&subscriber)?;
         let held = place.held.remove(&tag)?;
         if place.credit == 0 {
-            self.turns.push_back(seat);
+            self.turns.push_back(subscriber);
         }
         place.credit += 1;
         Some(held)
     }
 }
 
-impl<T: Send + Sync> Settle for Lane<T> {
-    fn ack(&self, seat: u64, tag: u64) {
+impl<T: Send + Sync> Settle for QueueChannel<T> {
+    fn ack(&self, subscriber: u64, tag: u64) {
         let mut state = self.lock();
-        state.release(seat, tag);
+        state.release(subscriber, tag);
         state.assign();
     }
 
-    fn hand_back(&self, seat: u64, tag: u64) {
+    fn hand_back(&self, subscriber: u64, tag: u64) {
         let mut state = self.lock();
-        let held = state.release(seat, tag);
+        let held = state.release(subscriber, tag);
         self.put_back(&mut state, held.into_iter().collect());
     }
 }

@@ -8,13 +8,13 @@ use crate::DataError;
 
 /// A file, or a record in it.
 #[derive(Debug, Clone)]
-pub struct Place<'a> {
+pub struct SourceLocation<'a> {
     origin: &'a str,
     path: &'a str,
     record: Option<String>,
 }
 
-impl<'a> Place<'a> {
+impl<'a> SourceLocation<'a> {
     /// The whole file.
     pub fn file(origin: &'a str, path: &'a str) -> Self {
         Self { origin, path, record: None }
@@ -92,7 +92,10 @@ impl<'a> Place<'a> {
 
 /// Parses the non-empty lines of a JSONL file and yields each with its location. A line that is not UTF-8 or not JSON
 /// is an error.
-pub fn lines<'c>(file: &Place<'c>, content: &'c [u8]) -> impl Iterator<Item = Result<(Place<'c>, Value), DataError>> {
+pub fn lines<'c>(
+    file: &SourceLocation<'c>,
+    content: &'c [u8],
+) -> impl Iterator<Item = Result<(SourceLocation<'c>, Value), DataError>> {
     content.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.trim_ascii().is_empty()).map(
         |(number, line)| {
             let place = file.line(number);

@@ -52,13 +52,13 @@ impl Held {
     }
 }
 
-/// Where a parcel comes from.
+/// Where a publication comes from.
 pub(crate) enum Origin {
     /// No job.
     Nobody,
     /// A job that is not a session.
     Job(Held),
-    /// A session, which runs until its parcel is settled.
+    /// A session, which runs until its publication is settled.
     Session(RunningSession),
 }
 
@@ -74,7 +74,7 @@ impl Origin {
 }
 
 /// What one job has led to.
-pub(crate) struct Parcel {
+pub(crate) struct Publication {
     /// For the scorers.
     pub(crate) reports: Vec<Report>,
     /// For whichever worker: continuations, each with its queue.
@@ -83,27 +83,27 @@ pub(crate) struct Parcel {
     pub(crate) origin: Origin,
 }
 
-/// Where sessions leave their parcels.
+/// Publishes what sessions have led to, in batches, and settles their deliveries once the broker has confirmed.
 #[derive(Clone)]
-pub(crate) struct Outbox(mpsc::Sender<Parcel>);
+pub(crate) struct ConfirmingPublisher(mpsc::Sender<Publication>);
 
-impl Outbox {
-    /// Starts the publisher. It ends when the last clone of the outbox is gone and everything is published.
+impl ConfirmingPublisher {
+    /// Starts the publisher. Its task ends when the last clone is gone and everything is published.
     pub(crate) fn start(queue: Queue, metrics: WorkerMetrics) -> (Self, tokio::task::JoinHandle<()>) {
         let (sender, mut receiver) = mpsc::channel(WAITING);
-        let publisher = tokio::spawn(async move {
+        let publishing = tokio::spawn(async move {
             let mut batch = Vec::new();
             while receiver.recv_many(&mut batch, BATCH).await > 0 {
                 publishing::publish(&queue, &metrics, std::mem::take(&mut batch)).await;
             }
         });
-        (Self(sender), publisher)
+        (Self(sender), publishing)
     }
 
-    /// Leaves a parcel. Waits while too many are waiting.
-    pub(crate) async fn leave(&self, parcel: Parcel) {
+    /// Leaves a publication. Waits while too many are waiting.
+    pub(crate) async fn leave(&self, publication: Publication) {
         // The publisher only ends after every sender is gone, so this fails only if it panicked; the job is then delivered again.
-        if self.0.send(parcel).await.is_err() {
+        if self.0.send(publication).await.is_err() {
             tracing::error!("the publisher of reports is gone; the job will be delivered again");
         }
     }
@@ -148,10 +148,10 @@ mod tests {
         let held = Held::new(consumer.next().await.unwrap().receipt, &unsettled);
         consumer.stop();
         let metrics = WorkerMetrics::register(&Registry::new()).unwrap();
-        let (outbox, publisher) = Outbox::start(reports.clone(), metrics.clone());
-        outbox.leave(Parcel { reports: vec![report()], jobs: Vec::new(), origin: Origin::Job(held) }).await;
-        drop(outbox);
-        publisher.await.unwrap();
+        let (publisher, publishing) = ConfirmingPublisher::start(reports.clone(), metrics.clone());
+        publisher.leave(Publication { reports: vec![report()], jobs: Vec::new(), origin: Origin::Job(held) }).await;
+        drop(publisher);
+        publishing.await.unwrap();
         unsettled.close();
         unsettled.wait().await;
         metrics
@@ -266,9 +266,9 @@ mod tests {
     async fn what_a_session_cost_is_told_although_its_transcript_cannot_be_published() {
         let narrow = Narrow::default();
         let metrics = WorkerMetrics::register(&Registry::new()).unwrap();
-        let parcel =
-            Parcel { reports: vec![paid(0, "much too long for it")], jobs: Vec::new(), origin: Origin::Nobody };
-        publish(&narrow, &metrics, vec![parcel]).await;
+        let publication =
+            Publication { reports: vec![paid(0, "much too long for it")], jobs: Vec::new(), origin: Origin::Nobody };
+        publish(&narrow, &metrics, vec![publication]).await;
         let told = narrow.reports.lock().unwrap().remove(0);
         let Report::Session(told) = &told else { panic!("{told:?}") };
         assert_eq!(told.outcome, Outcome::NotMeasured { cause: Cause::Internal });
@@ -291,17 +291,17 @@ mod tests {
         (report, ("next".to_owned(), Job::Session(Box::new(job))))
     }
 
-    /// Publishes the parcels of as many jobs to a narrow queue; returns what it took, and how many of the jobs are delivered again.
-    async fn squeezed(parcels: Vec<(Report, Option<(String, Job)>)>) -> (Narrow, u64) {
+    /// Publishes the publications of as many jobs to a narrow queue; returns what it took, and how many of the jobs are delivered again.
+    async fn squeezed(publications: Vec<(Report, Option<(String, Job)>)>) -> (Narrow, u64) {
         let queue = Queue::memory();
         queue.declare_jobs(JOBS).await.unwrap();
-        queue.publish_jobs(JOBS, vec![job(); parcels.len()]).await.unwrap();
+        queue.publish_jobs(JOBS, vec![job(); publications.len()]).await.unwrap();
         let mut consumer = queue.consume_jobs(JOBS, 9).await.unwrap();
         let unsettled = TaskTracker::new();
         let mut held = Vec::new();
-        for (report, job) in parcels {
+        for (report, job) in publications {
             let origin = Origin::Job(Held::new(consumer.next().await.unwrap().receipt, &unsettled));
-            held.push(Parcel { reports: vec![report], jobs: job.into_iter().collect(), origin });
+            held.push(Publication { reports: vec![report], jobs: job.into_iter().collect(), origin });
         }
         consumer.stop();
         let (narrow, metrics) = (Narrow::default(), WorkerMetrics::register(&Registry::new()).unwrap());
@@ -313,8 +313,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_session_whose_report_is_too_large_is_not_measured_and_no_other_is_repeated() {
-        let parcels = vec![(ended(1, "short"), None), (ended(2, "much too long"), None), (ended(3, "short"), None)];
-        let (taken, again) = squeezed(parcels).await;
+        let publications =
+            vec![(ended(1, "short"), None), (ended(2, "much too long"), None), (ended(3, "short"), None)];
+        let (taken, again) = squeezed(publications).await;
         assert_eq!(*taken.reports.lock().unwrap(), [ended(1, "short"), not_measured(2), ended(3, "short")]);
         assert_eq!(again, 0);
     }
@@ -324,13 +325,13 @@ mod tests {
         let ((one, first), (two, large), (three, third)) =
             (handed_over(1, "short"), handed_over(2, "much too long"), handed_over(3, "short"));
         let earlier = ("a".to_owned(), job());
-        let parcels = vec![
+        let publications = vec![
             (ended(4, "short"), Some(earlier.clone())),
             (one.clone(), Some(first.clone())),
             (two, Some(large)),
             (three.clone(), Some(third.clone())),
         ];
-        let (taken, again) = squeezed(parcels).await;
+        let (taken, again) = squeezed(publications).await;
         assert_eq!(*taken.jobs.lock().unwrap(), [earlier.1, first.1, third.1]);
         assert_eq!(*taken.reports.lock().unwrap(), [ended(4, "short"), one, not_measured(2), three]);
         assert_eq!(again, 0);

@@ -28,7 +28,7 @@ const BACK_OFF_MAX: Duration = Duration::from_secs(5);
 pub(super) type Answer = Result<Money, Money>;
 
 #[derive(Debug, Default)]
-pub(super) struct Funds {
+pub(super) struct LeaseState {
     /// Everything that this process has spent.
     spent: Money,
     /// Everything that may have been billed in addition without a report.
@@ -87,7 +87,7 @@ pub(super) enum Due {
 /// Answers to calls that waited, to be sent outside of the lock.
 pub(super) type Answers = Vec<(oneshot::Sender<Answer>, Answer, Stage)>;
 
-impl Funds {
+impl LeaseState {
     /// Money that calls may reserve or, of their reservations, may send.
     fn available(&self, stage: Stage, now: Instant) -> Money {
         if self.until.is_none_or(|until| until <= now) {

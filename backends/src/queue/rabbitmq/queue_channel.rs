@@ -14,7 +14,7 @@ use lapin::options::{BasicAckOptions, BasicNackOptions, BasicRejectOptions};
 use tokio_util::sync::CancellationToken;
 
 /// A channel with a consumer and its unsettled deliveries.
-pub(super) struct Lane {
+pub(super) struct QueueChannel {
     channel: Channel,
     unsettled: Mutex<BTreeSet<u64>>,
     /// Fires when the consumer was dropped: the channel is about to be closed, which returns everything. Handing a message back meanwhile
@@ -24,7 +24,7 @@ pub(super) struct Lane {
     lost: CancellationToken,
 }
 
-impl Lane {
+impl QueueChannel {
     pub(super) fn new(channel: Channel, dropped: CancellationToken) -> Arc<Self> {
         let lost = dropped.child_token();
         Arc::new(Self { channel, unsettled: Mutex::default(), dropped, lost })
@@ -46,7 +46,7 @@ impl Lane {
     /// Registers a delivery and returns its receipt; to be called in the order of the tags.
     pub(super) fn receipt(self: &Arc<Self>, tag: u64) -> RabbitMqReceipt {
         self.lock().insert(tag);
-        RabbitMqReceipt { lane: Arc::clone(self), tag, settled: false }
+        RabbitMqReceipt { queue_channel: Arc::clone(self), tag, settled: false }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeSet<u64>> {
@@ -107,7 +107,7 @@ fn leading(tags: &[u64], unsettled: &BTreeSet<u64>) -> usize {
 
 /// The right to settle one delivery.
 pub(in crate::queue) struct RabbitMqReceipt {
-    lane: Arc<Lane>,
+    queue_channel: Arc<QueueChannel>,
     tag: u64,
     settled: bool,
 }
@@ -121,42 +121,46 @@ impl fmt::Debug for RabbitMqReceipt {
 impl RabbitMqReceipt {
     /// `true` if the channel is gone, and the broker delivers the message again.
     pub(super) fn is_void(&self) -> bool {
-        self.lane.is_void()
+        self.queue_channel.is_void()
     }
 
     pub(in crate::queue) fn voided(&self) -> CancellationToken {
-        self.lane.lost.clone()
+        self.queue_channel.lost.clone()
     }
 
     pub(in crate::queue) async fn ack(mut self) {
         self.settled = true;
         let options = BasicAckOptions::default();
-        self.lane.settle(&[self.tag], self.lane.channel.basic_ack(self.tag, options)).await;
+        self.queue_channel.settle(&[self.tag], self.queue_channel.channel.basic_ack(self.tag, options)).await;
     }
 
     pub(in crate::queue) async fn hand_back(mut self) {
         self.settled = true;
         let options = BasicNackOptions { multiple: false, requeue: true };
-        self.lane.settle(&[self.tag], self.lane.channel.basic_nack(self.tag, options)).await;
+        self.queue_channel.settle(&[self.tag], self.queue_channel.channel.basic_nack(self.tag, options)).await;
     }
 
     /// Makes the message a dead letter.
     pub(super) async fn reject(mut self) {
         self.settled = true;
         let options = BasicRejectOptions { requeue: false };
-        self.lane.settle(&[self.tag], self.lane.channel.basic_reject(self.tag, options)).await;
+        self.queue_channel.settle(&[self.tag], self.queue_channel.channel.basic_reject(self.tag, options)).await;
     }
 
     pub(in crate::queue) async fn ack_all(receipts: Vec<Self>) {
-        let mut by_lane: HashMap<usize, (Arc<Lane>, Vec<u64>)> = HashMap::new();
+        let mut by_channel: HashMap<usize, (Arc<QueueChannel>, Vec<u64>)> = HashMap::new();
         for mut receipt in receipts {
             receipt.settled = true;
-            let lane = Arc::clone(&receipt.lane);
-            by_lane.entry(Arc::as_ptr(&lane).addr()).or_insert_with(|| (lane, Vec::new())).1.push(receipt.tag);
+            let queue_channel = Arc::clone(&receipt.queue_channel);
+            by_channel
+                .entry(Arc::as_ptr(&queue_channel).addr())
+                .or_insert_with(|| (queue_channel, Vec::new()))
+                .1
+                .push(receipt.tag);
         }
-        let by_lane: Vec<(Arc<Lane>, Vec<u64>)> = by_lane.into_values().collect();
-        for (lane, tags) in by_lane {
-            lane.ack_all(tags).await;
+        let by_channel: Vec<(Arc<QueueChannel>, Vec<u64>)> = by_channel.into_values().collect();
+        for (queue_channel, tags) in by_channel {
+            queue_channel.ack_all(tags).await;
         }
     }
 }
@@ -164,7 +168,7 @@ impl RabbitMqReceipt {
 impl Drop for RabbitMqReceipt {
     fn drop(&mut self) {
         if !self.settled {
-            self.lane.hand_back_at_once(self.tag);
+            self.queue_channel.hand_back_at_once(self.tag);
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::parts::{Part, part, parts};
 
 /// An SSE encoder: writes the events of one answer in this order: the opening; of each part the beginning, the pieces and the end; the
 /// closing. At any point after the opening, an error may end the stream instead.
-pub trait Narrator: Send {
+pub trait SseEncoder: Send {
     /// Writes the events before the first part.
     fn opening(&mut self, out: &mut Vec<u8>);
 
@@ -31,15 +31,15 @@ pub trait Narrator: Send {
 
 /// Writes the whole answer, each part as one piece.
 #[must_use]
-pub fn at_once(mut narrator: Box<dyn Narrator>, reply: &Reply) -> Bytes {
+pub fn at_once(mut encoder: Box<dyn SseEncoder>, reply: &Reply) -> Bytes {
     let mut out = Vec::new();
-    narrator.opening(&mut out);
+    encoder.opening(&mut out);
     for told in parts(reply) {
-        narrator.begin(told, reply, &mut out);
-        narrator.piece(told, part(reply, told), &mut out);
-        narrator.end(told, reply, &mut out);
+        encoder.begin(told, reply, &mut out);
+        encoder.piece(told, part(reply, told), &mut out);
+        encoder.end(told, reply, &mut out);
     }
-    narrator.closing(reply, &mut out);
+    encoder.closing(reply, &mut out);
     out.into()
 }
 

@@ -26,7 +26,7 @@ pub(crate) const IN_FLIGHT_MAX: usize = 128;
 const KEPT_MAX: usize = 64;
 
 /// The calls of one session; `O` is what comes of one, and `W` waits for it.
-pub(crate) struct Flights<O, W> {
+pub(crate) struct SingleFlight<O, W> {
     inner: Mutex<Inner<O, W>>,
     /// Those whose calls run.
     running: TaskTracker,
@@ -35,21 +35,21 @@ pub(crate) struct Flights<O, W> {
 struct Inner<O, W> {
     is_closed: bool,
     begun: u64,
-    flights: VecDeque<Flight<O, W>>,
+    calls: VecDeque<SharedCall<O, W>>,
 }
 
-struct Flight<O, W> {
+struct SharedCall<O, W> {
     number: u64,
     request: Digest,
     idempotency_key: Option<String>,
     waiting: Vec<W>,
     outcome: watch::Receiver<Option<O>>,
-    has_landed: bool,
+    is_finished: bool,
 }
 
 /// What a request says about earlier ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Ticket {
+pub(crate) struct RequestKey {
     /// Of member, format and body.
     pub(crate) request: Digest,
     pub(crate) idempotency_key: Option<String>,
@@ -57,11 +57,11 @@ pub(crate) struct Ticket {
 
 /// Where a request ends up.
 #[derive(Debug)]
-pub(crate) enum Boarding<O> {
+pub(crate) enum Join<O> {
     /// A call is to be made.
-    New(Pilot<O>, Seat<O>),
+    Lead(CallLeader<O>, Waiter<O>),
     /// One is made, or was.
-    Joined(Seat<O>),
+    Wait(Waiter<O>),
     /// There are as many as may be.
     Full,
     /// The session is closed.
@@ -70,7 +70,7 @@ pub(crate) enum Boarding<O> {
 
 /// Waits for a call.
 #[derive(Debug)]
-pub(crate) struct Seat<O> {
+pub(crate) struct Waiter<O> {
     /// Of the call, within its session.
     pub(crate) number: u64,
     pub(crate) outcome: watch::Receiver<Option<O>>,
@@ -78,16 +78,16 @@ pub(crate) struct Seat<O> {
 
 /// Makes a call.
 #[derive(Debug)]
-pub(crate) struct Pilot<O> {
+pub(crate) struct CallLeader<O> {
     pub(crate) number: u64,
     pub(crate) outcome: watch::Sender<Option<O>>,
     /// Until it is dropped, the call counts as running.
     pub(crate) running: TaskTrackerToken,
 }
 
-impl<O, W> Flights<O, W> {
+impl<O, W> SingleFlight<O, W> {
     pub(crate) fn new() -> Self {
-        let inner = Inner { is_closed: false, begun: 0, flights: VecDeque::new() };
+        let inner = Inner { is_closed: false, begun: 0, calls: VecDeque::new() };
         Self { inner: Mutex::new(inner), running: TaskTracker::new() }
     }
 
@@ -103,26 +103,26 @@ impl<O, W> Flights<O, W> {
     }
 
     /// The call of this number is over. One that failed is forgotten.
-    pub(crate) fn landed(&self, number: u64, is_answered: bool) {
+    pub(crate) fn finished(&self, number: u64, is_answered: bool) {
         let mut inner = self.lock();
         if !is_answered {
-            inner.flights.retain(|flight| flight.number != number);
+            inner.calls.retain(|call| call.number != number);
             return;
         }
-        if let Some(flight) = inner.flights.iter_mut().find(|flight| flight.number == number) {
-            flight.has_landed = true;
+        if let Some(call) = inner.calls.iter_mut().find(|call| call.number == number) {
+            call.is_finished = true;
         }
-        let landed = inner.flights.iter().filter(|flight| flight.has_landed).count();
-        if landed > KEPT_MAX
-            && let Some(oldest) = inner.flights.iter().position(|flight| flight.has_landed)
+        let finished = inner.calls.iter().filter(|call| call.is_finished).count();
+        if finished > KEPT_MAX
+            && let Some(oldest) = inner.calls.iter().position(|call| call.is_finished)
         {
-            inner.flights.remove(oldest);
+            inner.calls.remove(oldest);
         }
     }
 
     /// Somebody was given the answer of the call of this number.
     pub(crate) fn claimed(&self, number: u64) {
-        self.lock().flights.retain(|flight| flight.number != number || flight.idempotency_key.is_some());
+        self.lock().calls.retain(|call| call.number != number || call.idempotency_key.is_some());
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner<O, W>> {
@@ -130,43 +130,43 @@ impl<O, W> Flights<O, W> {
     }
 }
 
-impl<O, W: Waiting> Flights<O, W> {
+impl<O, W: Waiting> SingleFlight<O, W> {
     /// Finds a call for a request of `waiting`.
-    pub(crate) fn board(&self, ticket: Ticket, waiting: W) -> Boarding<O> {
+    pub(crate) fn join(&self, key: RequestKey, waiting: W) -> Join<O> {
         let mut inner = self.lock();
         if inner.is_closed {
-            return Boarding::Closed;
+            return Join::Closed;
         }
-        let joined = inner.place(&ticket).and_then(|place| inner.flights.get_mut(place));
-        if let Some(flight) = joined {
-            flight.waiting.push(waiting);
-            return Boarding::Joined(Seat { number: flight.number, outcome: flight.outcome.clone() });
+        let joined = inner.place(&key).and_then(|place| inner.calls.get_mut(place));
+        if let Some(call) = joined {
+            call.waiting.push(waiting);
+            return Join::Wait(Waiter { number: call.number, outcome: call.outcome.clone() });
         }
-        if inner.flights.iter().filter(|flight| !flight.has_landed).count() >= IN_FLIGHT_MAX {
-            return Boarding::Full;
+        if inner.calls.iter().filter(|call| !call.is_finished).count() >= IN_FLIGHT_MAX {
+            return Join::Full;
         }
         let number = inner.begun;
         inner.begun += 1;
         let (sender, outcome) = watch::channel(None);
-        inner.flights.push_back(Flight {
+        inner.calls.push_back(SharedCall {
             number,
-            request: ticket.request,
-            idempotency_key: ticket.idempotency_key,
+            request: key.request,
+            idempotency_key: key.idempotency_key,
             waiting: vec![waiting],
             outcome: outcome.clone(),
-            has_landed: false,
+            is_finished: false,
         });
-        let pilot = Pilot { number, outcome: sender, running: self.running.token() };
-        Boarding::New(pilot, Seat { number, outcome })
+        let leader = CallLeader { number, outcome: sender, running: self.running.token() };
+        Join::Lead(leader, Waiter { number, outcome })
     }
 }
 
 impl<O, W: Waiting> Inner<O, W> {
     /// The call to join, the oldest first.
-    fn place(&self, ticket: &Ticket) -> Option<usize> {
-        self.flights.iter().position(|flight| {
-            let is_same = flight.request == ticket.request && flight.idempotency_key == ticket.idempotency_key;
-            is_same && (ticket.idempotency_key.is_some() || flight.waiting.iter().all(Waiting::is_gone))
+    fn place(&self, key: &RequestKey) -> Option<usize> {
+        self.calls.iter().position(|call| {
+            let is_same = call.request == key.request && call.idempotency_key == key.idempotency_key;
+            is_same && (key.idempotency_key.is_some() || call.waiting.iter().all(Waiting::is_gone))
         })
     }
 }
