@@ -58,7 +58,10 @@ pub(crate) async fn refusals_are_heard_by_the_whole_fleet_and_remembered(world: 
 
     let changes = other.changes("endpoint").await.unwrap();
     let told: Vec<_> = changes.iter().map(|change| (change.from, change.to, change.reason.as_str())).collect();
-    assert_eq!(told, [(1.0, 0.7, "2 of 2 refused: too many"), (0.7, 0.9, "nothing refused in 10 s")]);
+    let [fell, (from, to, rose)] = told[..] else { panic!("{told:?}") };
+    assert_eq!(fell, (1.0, 0.7, "2 of 2 refused: too many"));
+    // A database's clock goes on while the test does.
+    assert!((from, to) == (0.7, 0.9) && rose.starts_with("nothing refused in 1"), "{from} {to} {rose}");
     assert!(changes[0].at <= changes[1].at && changes[0].at.as_second() > 1_700_000_000);
 }
 
