@@ -20,7 +20,7 @@ pub use ledger::{
     MissedTicks, NewAuditEntry, NewCell, NewNotice, NewShard, NewSweep, NewToken, NoticeRow, OtherCalls, OwnerRow,
     PutBack, PutSchedule, Quota, RecordState, Recorded, Reopened, ReportedCost, Salvaged, ScheduleRow, ScoreValue,
     SessionRecord, SessionRow, SessionState, SessionView, Settlement, SettlementResult, ShardRow, ShardState, Sketch,
-    SqliteLedger, Standing, SweepCost, SweepRow, Term, TickEnd, TickRow, TickState, TokenRow, TranscriptRef,
+    SqliteLedger, Standing, SweepCost, SweepRow, Term, TickEnd, TickRow, TickState, TokenRow, ToldBy, TranscriptRef,
 };
 pub use permits::{AccountState, Permits, PermitsError, PoolChange, PoolHolder};
 pub use queue::{Consumer, Controls, Delivery, Queue, QueueError, Receipt};

@@ -105,15 +105,18 @@ pub struct Progress {
 pub enum Report {
     /// A session ended.
     Session(Box<SessionOutcome>),
-    /// An attempt was handed over to another worker before its end; the `transcript` in the new job continues it.
+    /// An attempt was handed over to another worker before its end; the `transcript` in the new job, or in a checkpoint, continues it.
     HandedOver {
         /// The session.
         key: SessionKey,
         /// The attempt that was handed over.
         attempt: Attempt,
-        /// Totals of the attempt.
+        /// Totals of the attempt; where it was taken over, those of its last checkpoint.
         #[serde(flatten)]
         totals: AttemptTotals,
+        /// `true` if the attempt's successor reports, which found a checkpoint of it: the attempt may have spent more since.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        taken_over: bool,
     },
     /// A judge answered.
     Judge(JudgeOutcome),

@@ -188,7 +188,7 @@ fn reports_of_every_build_are_read() {
             transcript: transcript(),
         }))
     };
-    let handed_over = |totals| Report::HandedOver { key: key(), attempt: attempt(), totals };
+    let handed_over = |totals| Report::HandedOver { key: key(), attempt: attempt(), totals, taken_over: false };
     let in_doubt = AttemptTotals { maybe_spent: Money(70_000), ..AttemptTotals::default() };
     let of_two_calls = AttemptTotals { calls: 2, retries: 1, latency_us: 812_000, ..in_doubt };
     let open = OpenAttempt {
@@ -225,6 +225,10 @@ fn reports_of_every_build_are_read() {
             ("handed_over", handed_over(AttemptTotals::default())),
             ("handed_over_in_doubt", handed_over(in_doubt)),
             ("handed_over_after_calls", handed_over(of_two_calls)),
+            (
+                "taken_over",
+                Report::HandedOver { key: key(), attempt: attempt(), totals: of_two_calls, taken_over: true },
+            ),
             ("judge", Report::Judge(judged)),
             ("judge_in_words", Report::Judge(in_words)),
             ("progress", Report::Progress(Progress { worker: "w1".parse().unwrap(), open: vec![open] })),

@@ -63,7 +63,7 @@ impl ScorerMetrics {
                 "regatta_surplus_attempts_total",
                 "Attempts that came too late, twice, or were handed over.",
                 "kind",
-                &["waste", "repeat", "handed_over"],
+                &["waste", "repeat", "handed_over", "taken_over"],
             )?,
             tokens: family(
                 "regatta_tokens_total",

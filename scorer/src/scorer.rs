@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use regatta_backends::{BlobError, Consumer, Delivery, Ledger, LedgerError, Queue, QueueError, Receipt, StoreHealth};
+use regatta_backends::{
+    BlobError, Consumer, Delivery, Ledger, LedgerError, Queue, QueueError, Receipt, StoreHealth, ToldBy,
+};
 use regatta_catalog::{Catalog, CatalogError, SegmentError};
 use regatta_proto::{
     Clock, CostSum, Digest, ModelRef, Report, SessionKey, SessionOutcome, SweepId, Usage, wire::WireError,
@@ -302,10 +304,16 @@ impl Scorer {
         }
         for report in &batch.others {
             match report {
-                Report::HandedOver { key, attempt, totals } => {
-                    self.ledger.record_handover(key, attempt.clone(), *totals).await?;
-                    self.metrics.surplus.with_label_values(&["handed_over"]).inc();
-                    self.count_usage(&totals.usage, &totals.cost);
+                Report::HandedOver { key, attempt, totals, taken_over } => {
+                    let told_by = if *taken_over { ToldBy::Successor } else { ToldBy::Itself };
+                    self.ledger.record_handover(key, attempt.clone(), *totals, told_by).await?;
+                    // A process that was cut off tells of its attempts itself, sooner or later, and then their tokens are counted.
+                    if *taken_over {
+                        self.metrics.surplus.with_label_values(&["taken_over"]).inc();
+                    } else {
+                        self.metrics.surplus.with_label_values(&["handed_over"]).inc();
+                        self.count_usage(&totals.usage, &totals.cost);
+                    }
                 }
                 Report::Judge(outcome) => {
                     let sweep = self.catalog.sweep(&outcome.lock).await?;

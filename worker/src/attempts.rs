@@ -140,6 +140,11 @@ impl OpenGuard<'_> {
 
     /// The attempt is over.
     pub(crate) fn close(self, ended_at: Timestamp) -> Attempt {
+        self.until(ended_at)
+    }
+
+    /// The attempt, as if it ended at `ended_at`.
+    pub(crate) fn until(&self, ended_at: Timestamp) -> Attempt {
         Attempt {
             id: self.id.clone(),
             number: self.number,

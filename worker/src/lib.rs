@@ -6,6 +6,7 @@
 mod attempts;
 mod batch;
 mod cast;
+mod checkpoints;
 mod config;
 mod external;
 mod judging;

@@ -63,6 +63,14 @@ pub(crate) enum Origin {
 }
 
 impl Origin {
+    /// The deliveries to be acknowledged, now that everything they led to is confirmed.
+    pub(crate) fn confirmed(self) -> Vec<Held> {
+        match self {
+            Self::Session(running) => running.confirmed(),
+            origin => origin.deliveries(),
+        }
+    }
+
     /// The deliveries to be settled.
     pub(crate) fn deliveries(self) -> Vec<Held> {
         match self {
@@ -280,7 +288,7 @@ mod tests {
 
     fn handed_over(item: u32, text: &str) -> (Report, (String, Job)) {
         let totals = AttemptTotals::default();
-        let report = Report::HandedOver { key: key(item), attempt: attempt(item), totals };
+        let report = Report::HandedOver { key: key(item), attempt: attempt(item), totals, taken_over: false };
         let job = SessionJob {
             key: key(item),
             lock: Digest::of(b""),

@@ -8,14 +8,17 @@ use regatta_backends::{Consumer, Delivery, Queue, QueueError};
 use regatta_catalog::Sweep;
 use regatta_llm::Endpoint;
 use regatta_proto::{
-    Cause, EndpointName, EndpointRoute, Job, JudgeJob, Outcome, Report, SessionJob, SessionOutcome, Transcript,
+    AttemptTotals, Cause, EndpointName, EndpointRoute, Job, JudgeJob, Outcome, Report, SessionJob, SessionOutcome,
+    Transcript,
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::attempts::OpenGuard;
 use crate::batch::{self, BatchLane};
 use crate::cast::Cast;
+use crate::checkpoints::{Checkpoint, CheckpointWriter};
 use crate::judging::{answer, unanswered};
 use crate::publisher::{ConfirmingPublisher, Held, Origin, Publication};
 use crate::running::RunningSession;
@@ -62,6 +65,14 @@ impl Drop for Route {
     fn drop(&mut self) {
         self.stop.cancel();
     }
+}
+
+/// What a session leaves when it ends here.
+enum Left {
+    /// Reports, and jobs by queue, after which its deliveries are acknowledged.
+    Behind(Vec<Report>, Vec<(String, Job)>),
+    /// Reports; its job is delivered again.
+    ToOthers(Vec<Report>),
 }
 
 /// What all jobs of one queue share.
@@ -138,12 +149,15 @@ impl Line {
 
     async fn run(&self, job: SessionJob, redeliveries: u32, receipt: Held) {
         let shared = &self.shared;
-        let Some(running) = shared.running.begin(&job.key, receipt) else { return };
-        match self.run_alone(job, redeliveries, &running).await {
-            Some((reports, jobs)) => {
+        let Some(mut running) = shared.running.begin(&job.key, receipt) else { return };
+        match self.run_alone(job, redeliveries, &mut running).await {
+            Left::Behind(reports, jobs) => {
                 self.publisher.leave(Publication { reports, jobs, origin: Origin::Session(running) }).await;
             }
-            None => {
+            Left::ToOthers(reports) => {
+                if !reports.is_empty() {
+                    self.publisher.leave(Publication { reports, jobs: Vec::new(), origin: Origin::Nobody }).await;
+                }
                 for delivery in running.end() {
                     delivery.hand_back().await;
                 }
@@ -151,31 +165,42 @@ impl Line {
         }
     }
 
-    /// The session of `job`, which nobody else runs in this process; what it leads to. `None` when it is to be delivered again.
-    async fn run_alone(
-        &self,
-        job: SessionJob,
-        redeliveries: u32,
-        running: &RunningSession,
-    ) -> Option<(Vec<Report>, Vec<(String, Job)>)> {
+    /// Runs the session of `job`, which nobody else runs in this process.
+    async fn run_alone(&self, mut job: SessionJob, redeliveries: u32, running: &mut RunningSession) -> Left {
         let shared = &self.shared;
-        let SessionJob { key, lock, attempt: first, generation, mut transcript } = job;
-        let number = first.saturating_add(redeliveries);
+        let mut number = job.attempt.saturating_add(redeliveries);
+        let sweep = match shared.sweep(&job.lock).await {
+            _ if redeliveries >= REDELIVERIES_MAX => {
+                tracing::error!(session = %job.key, redeliveries, "the session was delivered too often and is given up");
+                Err(Ended::Over(Outcome::NotMeasured { cause: Cause::Undeliverable }))
+            }
+            Ok(sweep) if number == 1 => Ok(sweep),
+            Ok(sweep) => match shared.checkpoint(&job).await {
+                Ok(None) => Ok(sweep),
+                Ok(Some(checkpoint)) => {
+                    number = number.max(checkpoint.attempt.number.saturating_add(1));
+                    job.transcript = self.take_over(&job, checkpoint).await;
+                    Ok(sweep)
+                }
+                Err(Unreadable::Interrupted) => Err(Ended::Interrupted),
+                Err(Unreadable::Damaged) => Err(internal()),
+            },
+            Err(Unreadable::Interrupted) => Err(Ended::Interrupted),
+            Err(Unreadable::Damaged) => Err(internal()),
+        };
+        let SessionJob { key, lock, generation, mut transcript, .. } = job;
         let open = match shared.attempts.open(&key, number, shared.clock.now()) {
             Ok(open) => open,
             Err(error) => {
                 tracing::error!(%error, session = %key, "failed to name an attempt");
-                return None;
+                return Left::ToOthers(Vec::new());
             }
         };
-        let ended = match shared.sweep(&lock).await {
-            _ if redeliveries >= REDELIVERIES_MAX => {
-                tracing::error!(session = %key, redeliveries, "the session was delivered too often and is given up");
-                Ended::Over(Outcome::NotMeasured { cause: Cause::Undeliverable })
-            }
-            Ok(sweep) => self.drive(&sweep, &key, &open, &mut transcript, running).await,
-            Err(Unreadable::Interrupted) => Ended::Interrupted,
-            Err(Unreadable::Damaged) => internal(),
+        let began = open.until(shared.clock.now());
+        let checkpoint = shared.checkpoints.follow(&key, (lock, generation), began, shared.clock.clone());
+        let ended = match sweep {
+            Ok(sweep) => self.drive(&sweep, &key, (&open, &checkpoint), &mut transcript, running).await,
+            Err(ended) => ended,
         };
         let totals = transcript.totals_of(number);
         let attempt = open.close(shared.clock.now());
@@ -184,30 +209,49 @@ impl Line {
                 let label = outcome.as_str();
                 (label, Report::Session(Box::new(SessionOutcome { key, lock, attempt, outcome, transcript })), None)
             }
-            Ended::Unwanted => {
+            Ended::Unwanted if totals == AttemptTotals::default() => {
                 shared.metrics.sessions.with_label_values(&["dropped"]).inc();
-                return None;
+                return Left::ToOthers(Vec::new());
+            }
+            Ended::Unwanted => {
+                if let Err(error) = checkpoint.leave(&transcript).await {
+                    tracing::warn!(%error, session = %key, "the calls of a session that runs again elsewhere could not be kept for it");
+                }
+                shared.metrics.sessions.with_label_values(&["handed_over"]).inc();
+                return Left::ToOthers(vec![Report::HandedOver { key, attempt, totals, taken_over: false }]);
             }
             Ended::Dropped => {
                 shared.metrics.sessions.with_label_values(&["dropped"]).inc();
-                return Some((Vec::new(), Vec::new()));
+                return Left::Behind(Vec::new(), Vec::new());
             }
             Ended::Interrupted => {
                 let attempt_next = number.saturating_add(1);
                 let next = SessionJob { key: key.clone(), lock, attempt: attempt_next, generation, transcript };
-                let report = Report::HandedOver { key, attempt, totals };
+                let report = Report::HandedOver { key, attempt, totals, taken_over: false };
                 ("handed_over", report, Some((self.queue.clone(), Job::Session(Box::new(next)))))
             }
         };
+        running.ended(checkpoint.end());
         shared.metrics.sessions.with_label_values(&[label]).inc();
-        Some((vec![report], job.into_iter().collect()))
+        Left::Behind(vec![report], job.into_iter().collect())
+    }
+
+    /// Reports what the attempt that made `checkpoint` had spent by then: its worker may never do so. Returns its transcript.
+    async fn take_over(&self, job: &SessionJob, checkpoint: Checkpoint) -> Transcript {
+        let Checkpoint { attempt, transcript, .. } = checkpoint;
+        let calls = transcript.calls().count();
+        tracing::info!(session = %job.key, calls, attempt = attempt.number, "going on from a checkpoint");
+        let totals = transcript.totals_of(attempt.number);
+        let report = Report::HandedOver { key: job.key.clone(), attempt, totals, taken_over: true };
+        self.publisher.leave(Publication { reports: vec![report], jobs: Vec::new(), origin: Origin::Nobody }).await;
+        transcript
     }
 
     async fn drive(
         &self,
         sweep: &Sweep,
         key: &regatta_proto::SessionKey,
-        open: &crate::attempts::OpenGuard<'_>,
+        (open, checkpoint): (&OpenGuard<'_>, &CheckpointWriter),
         transcript: &mut Transcript,
         running: &RunningSession,
     ) -> Ended {
@@ -227,6 +271,7 @@ impl Line {
             item,
             cast: &cast,
             attempt: open,
+            checkpoint,
             interrupt: &interrupt,
             waited_for: &waited_for,
             begun: Instant::now(),
@@ -239,15 +284,18 @@ impl Line {
         tokio::select! {
             biased;
             ended = &mut driving => return ended,
-            () = tokio::time::sleep(self.shared.hand_over_after) => interrupt.cancel(),
+            () = tokio::time::sleep(self.shared.hand_over_after) => {
+                interrupt.cancel();
+                return driving.await;
+            }
             () = running.unwanted() => waited_for.cancel(),
         }
-        tokio::select! {
-            biased;
-            ended = &mut driving => return ended,
-            () = tokio::time::sleep(self.shared.hand_over_after), if !interrupt.is_cancelled() => interrupt.cancel(),
+        // It ends with the call that is in flight, and goes on elsewhere from what is known by then.
+        interrupt.cancel();
+        match driving.await {
+            Ended::Interrupted => Ended::Unwanted,
+            ended => ended,
         }
-        driving.await
     }
 
     async fn judge(&self, job: JudgeJob, receipt: Held) {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use regatta_proto::SessionKey;
 
+use crate::checkpoints::NeedlessCheckpoint;
 use crate::publisher::Held;
 
 /// The sessions, each with the deliveries that came while it ran; clones share them.
@@ -17,6 +18,8 @@ pub(crate) struct RunningSession {
     running: Running,
     key: SessionKey,
     first: Held,
+    /// Of no use once the session's end is confirmed.
+    needless: Option<NeedlessCheckpoint>,
 }
 
 impl Running {
@@ -28,7 +31,7 @@ impl Running {
             return None;
         }
         sessions.insert(key.clone(), Vec::new());
-        Some(RunningSession { running: self.clone(), key: key.clone(), first: delivery })
+        Some(RunningSession { running: self.clone(), key: key.clone(), first: delivery, needless: None })
     }
 
     fn locked(&self) -> MutexGuard<'_, BTreeMap<SessionKey, Vec<Held>>> {
@@ -50,6 +53,19 @@ impl RunningSession {
                 None => return,
             }
         }
+    }
+
+    /// The session has ended; `checkpoint` goes once that is confirmed.
+    pub(crate) fn ended(&mut self, checkpoint: Option<NeedlessCheckpoint>) {
+        self.needless = checkpoint;
+    }
+
+    /// The session's end is known to the broker; all its deliveries, to be acknowledged.
+    pub(crate) fn confirmed(mut self) -> Vec<Held> {
+        if let Some(checkpoint) = self.needless.take() {
+            tokio::spawn(checkpoint.remove());
+        }
+        self.end()
     }
 
     /// The session runs no more; all its deliveries, to be settled alike.

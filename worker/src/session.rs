@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::attempts::{CallMeter, OpenGuard};
 use crate::cast::{Cast, Player};
+use crate::checkpoints::CheckpointWriter;
 use crate::external::External;
 
 /// How driving a session ended here.
@@ -38,6 +39,7 @@ pub(crate) struct Session<'a> {
     pub(crate) item: &'a Item,
     pub(crate) cast: &'a Cast,
     pub(crate) attempt: &'a OpenGuard<'a>,
+    pub(crate) checkpoint: &'a CheckpointWriter,
     /// Fires when no further call may begin.
     pub(crate) interrupt: &'a CancellationToken,
     /// Fires, besides with `interrupt`, when its job is delivered again elsewhere; for sessions that have not called yet.
@@ -88,6 +90,10 @@ impl Session<'_> {
             let meter = Arc::new(self.attempt.call());
             let repeat = asked_before(transcript, role, &request);
             let is_free = transcript.calls().next().is_none();
+            // A session of one call is over when there is something to keep.
+            if !is_free {
+                self.checkpoint.keep(transcript);
+            }
             let interrupt = if is_free { self.waited_for } else { self.interrupt };
             match self.ask(player, role, &request, repeat, (interrupt, &meter)).await {
                 Ok(call) => {

@@ -11,12 +11,13 @@ use regatta_backends::{Queue, QueueError};
 use regatta_catalog::{Catalog, Sweep};
 use regatta_llm::{BudgetLeases, CallMetrics, Endpoint, OpenContext};
 use regatta_proto::{
-    Clock, Control, Digest, EndpointKind, EndpointName, EndpointRoute, Job, Report, SweepId, WorkerId,
+    Clock, Control, Digest, EndpointKind, EndpointName, EndpointRoute, Job, Report, SessionJob, SweepId, WorkerId,
 };
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::attempts::Attempts;
+use crate::checkpoints::{Checkpoint, Checkpoints};
 use crate::external::External;
 use crate::publisher::{ConfirmingPublisher, Origin, Publication};
 use crate::route::Route;
@@ -78,6 +79,7 @@ pub(crate) struct Shared {
     /// Fires when no session may begin another call.
     pub(crate) interrupt: CancellationToken,
     pub(crate) external: External,
+    pub(crate) checkpoints: Checkpoints,
     catalog: Catalog,
     void: RwLock<Void>,
     pub(crate) running: Running,
@@ -116,11 +118,25 @@ impl Shared {
 
     /// The sweep of a job. Waits out a blob store that is away for a while.
     pub(crate) async fn sweep(&self, lock: &Digest) -> Result<Arc<Sweep>, Unreadable> {
+        self.patiently(&format!("sweep {lock}"), || Box::pin(self.catalog.sweep(lock))).await
+    }
+
+    /// What an earlier attempt at `job` has left. Waits out a blob store that is away for a while.
+    pub(crate) async fn checkpoint(&self, job: &SessionJob) -> Result<Option<Checkpoint>, Unreadable> {
+        let what = format!("checkpoint of {}", job.key);
+        self.patiently(&what, || Box::pin(self.checkpoints.find(job))).await
+    }
+
+    async fn patiently<'a, T, E: std::fmt::Display>(
+        &self,
+        what: &str,
+        read: impl Fn() -> BoxFuture<'a, Result<T, E>>,
+    ) -> Result<T, Unreadable> {
         let mut delay = Duration::from_millis(200);
         for tried in 1..=CATALOG_TRIES {
-            match self.catalog.sweep(lock).await {
-                Ok(sweep) => return Ok(sweep),
-                Err(error) => tracing::warn!(%error, %lock, tried, "failed to read a sweep"),
+            match read().await {
+                Ok(found) => return Ok(found),
+                Err(error) => tracing::warn!(%error, what, tried, "failed to read from the blob store"),
             }
             if tried < CATALOG_TRIES {
                 tokio::select! {
@@ -130,7 +146,7 @@ impl Shared {
                 }
             }
         }
-        tracing::error!(%lock, "gave up reading a sweep");
+        tracing::error!(what, "gave up reading from the blob store");
         Err(Unreadable::Damaged)
     }
 }
@@ -173,6 +189,7 @@ impl Worker {
                     self.environment.variables.clone(),
                     self.environment.policy.clone(),
                 ),
+                checkpoints: Checkpoints::new(self.catalog.blobs().clone(), self.config.progress_every),
                 catalog: self.catalog.clone(),
                 void: RwLock::default(),
                 running: Running::default(),

@@ -6,7 +6,7 @@ use regatta_proto::{Attempt, AttemptId, AttemptTotals, Cause, CostSum, OpenAttem
 
 use super::columns::{Place, cost, large, stored, stored_money, stored_time};
 use super::rows::{Recorded, SessionRecord, TranscriptRef};
-use super::{AttemptState, LedgerError};
+use super::{AttemptState, LedgerError, ToldBy};
 
 /// Tokens and money as stored, in the order of the columns in every statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -94,6 +94,9 @@ pub(super) struct Before {
     pub(super) spent: Spent,
     pub(super) maybe_spent: i64,
     pub(super) at_most: Option<i64>,
+    pub(super) calls: u32,
+    pub(super) retries: u32,
+    pub(super) latency_us: i64,
 }
 
 impl Before {
@@ -165,6 +168,44 @@ impl<'a> AttemptWrite<'a> {
         })
     }
 
+    /// The row of an attempt that another worker continues; `None` if its end is known already, or better.
+    pub(super) fn handed_over(
+        place: Place,
+        before: Option<Before>,
+        attempt: &'a Attempt,
+        totals: AttemptTotals,
+        told_by: ToldBy,
+    ) -> Result<Option<Self>, LedgerError> {
+        let told = Self::ended(place, AttemptState::HandedOver, attempt, totals)?;
+        let Some(before) = before else { return Ok(Some(told)) };
+        Ok(match (told_by, before.state) {
+            (ToldBy::Itself, AttemptState::Open | AttemptState::Lost) => Some(told),
+            // Told by its successor so far.
+            (ToldBy::Itself, AttemptState::HandedOver) if !before.has_result => Some(told),
+            (ToldBy::Successor, AttemptState::Open | AttemptState::Lost) => Some(told.with_progress(before)),
+            (_, AttemptState::Recorded | AttemptState::Waste | AttemptState::HandedOver) => None,
+        })
+    }
+
+    /// This row, as a checkpoint knows of it, with what is stored of the running attempt where that is ahead.
+    fn with_progress(self, before: Before) -> Self {
+        let in_flight = before.at_most.unwrap_or_default();
+        if before.spent == self.spent {
+            return Self { maybe_spent: self.maybe_spent.max(before.maybe_spent + in_flight), ..self };
+        }
+        if !self.spent.is_behind(&before.spent) {
+            return self;
+        }
+        Self {
+            spent: before.spent,
+            maybe_spent: before.maybe_spent + in_flight,
+            calls: before.calls,
+            retries: before.retries,
+            latency_us: before.latency_us,
+            ..self
+        }
+    }
+
     /// The row of a running attempt; `None` if a newer one is stored. A lost attempt is reopened if its sweep runs, because a cancel may
     /// have closed it before the sweep was resumed and before its worker learned of the cancel.
     pub(super) fn open(
@@ -212,6 +253,9 @@ impl<'a> AttemptWrite<'a> {
             spent: self.spent,
             maybe_spent: self.maybe_spent,
             at_most: self.at_most,
+            calls: self.calls,
+            retries: self.retries,
+            latency_us: self.latency_us,
         }
     }
 }
@@ -223,11 +267,6 @@ pub(super) fn classify(before: Option<Before>, session_is_there: bool) -> Record
         _ if session_is_there => Recorded::Waste,
         _ => Recorded::First,
     }
-}
-
-/// `true` if a handover is news. One that follows the attempt's result, or repeats an earlier handover, is not.
-pub(super) fn hands_over(before: Option<Before>) -> bool {
-    before.is_none_or(|before| matches!(before.state, AttemptState::Open | AttemptState::Lost))
 }
 
 /// Amounts to add to a cell's counters.

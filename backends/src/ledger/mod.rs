@@ -50,7 +50,7 @@ pub use self::schedules::{
 };
 pub use self::sketch::Sketch;
 pub use self::sqlite::{PutBack, Salvaged, SqliteLedger};
-pub use self::states::{AttemptState, SessionState, ShardState};
+pub use self::states::{AttemptState, SessionState, ShardState, ToldBy};
 pub use self::views::{
     CellMean, DaySpending, EndingCount, FlagCount, ITEMS_FOUND_MAX, ItemOrder, ItemPage, ItemQuery, ListedSession,
     ScoreValue, SessionView, Standing,
@@ -458,6 +458,9 @@ impl Ledger {
     /// Stores the spending of an attempt, and the possible cost of its failed tries, when another worker took over. Has no effect when
     /// repeated, or after the attempt's result. Its calls are counted with the attempt that continues.
     ///
+    /// The attempt knows best what it has spent: its own report replaces that of its successor, whichever comes first. A successor knows of
+    /// the calls up to a checkpoint; where the attempt's progress is ahead of that, it stays, and its calls in flight may be spent.
+    ///
     /// # Errors
     /// When the store fails.
     pub fn record_handover<'a>(
@@ -465,8 +468,9 @@ impl Ledger {
         key: &'a SessionKey,
         attempt: Attempt,
         totals: AttemptTotals,
+        told_by: ToldBy,
     ) -> BoxFuture<'a, Result<(), LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.record_handover(key, attempt, totals)) })
+        Box::pin(async move { each!(self, ledger => ledger.record_handover(key, attempt, totals, told_by)) })
     }
 
     /// The stored answers of `answerer` to any of `questions`, from all sweeps.

@@ -65,6 +65,15 @@ states!(
     }
 );
 
+/// Who reports that an attempt was handed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToldBy {
+    /// The attempt itself, which knows all that it has spent.
+    Itself,
+    /// The attempt that continues it from a checkpoint, and knows what it had spent by then.
+    Successor,
+}
+
 /// State of a recorded session. Sessions that are not recorded have no row; a resume deletes the rows of those that were not measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SessionState {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use regatta_backends::Ledger;
-use regatta_backends::ledger::{SessionRecord, Settlement, TranscriptRef};
+use regatta_backends::ledger::{SessionRecord, Settlement, ToldBy, TranscriptRef};
 use regatta_proto::{AttemptTotals, Cause, CellIndex, ItemIndex, Money, Outcome, SweepId};
 
 use crate::oracle::{ExpectedAttempt, Oracle};
@@ -26,7 +26,7 @@ type Who = (u32, u32, String, u64);
 enum Step {
     Record(Vec<(Who, Ending)>),
     Progress(Vec<Who>),
-    HandOver(Who),
+    HandOver(Who, ToldBy),
     Settle(Vec<(u32, u32, Option<Cause>)>),
     Claim(Vec<&'static str>),
     Judged(String, Vec<&'static str>),
@@ -70,7 +70,8 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         6 => proptest::collection::vec((who(), ending()), 0..6).prop_map(Step::Record),
         3 => proptest::collection::vec(who(), 0..5).prop_map(Step::Progress),
-        2 => who().prop_map(Step::HandOver),
+        1 => who().prop_map(|who| Step::HandOver(who, ToldBy::Itself)),
+        1 => who().prop_map(|who| Step::HandOver(who, ToldBy::Successor)),
         4 => proptest::collection::vec(settlement, 0..5).prop_map(Step::Settle),
         1 => asked().prop_map(Step::Claim),
         1 => ("[xy]-[12]", asked()).prop_map(|(id, asked)| Step::Judged(id, asked)),
@@ -124,11 +125,11 @@ async fn take(ledger: &Ledger, oracle: &mut Oracle, sweep: &SweepId, step: &Step
             running.iter().for_each(|(open, _)| oracle.progress(open));
             ledger.record_progress(running).await.unwrap();
         }
-        Step::HandOver((cell, item, id, units)) => {
+        Step::HandOver((cell, item, id, units), told_by) => {
             let key = key(sweep, *cell, *item);
             let totals = AttemptTotals { maybe_spent: Money(units / 3), calls: *units as u32, ..totals(*units) };
-            oracle.handover(&key, &attempt(id), totals);
-            ledger.record_handover(&key, attempt(id), totals).await.unwrap();
+            oracle.handover(&key, &attempt(id), totals, *told_by);
+            ledger.record_handover(&key, attempt(id), totals, *told_by).await.unwrap();
         }
         Step::Settle(sessions) => {
             let settlements: Vec<Settlement> = sessions

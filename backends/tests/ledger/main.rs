@@ -84,6 +84,8 @@ conformance![
     recording::an_overtaken_progress_report_is_ignored,
     recording::progress_never_touches_an_attempt_that_ended,
     recording::a_hand_over_counts_once_and_is_not_waste,
+    recording::an_attempt_knows_better_than_its_successor_what_it_has_spent,
+    recording::an_attempt_that_is_taken_over_has_spent_the_more_of_checkpoint_and_progress,
     recording::a_result_after_a_hand_over_of_the_same_attempt_still_counts,
     recording::attempts_that_never_ended_are_lost_and_wasted,
     recording::a_lost_attempt_that_reports_after_all_counts,

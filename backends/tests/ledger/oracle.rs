@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use regatta_backends::ledger::{
-    AttemptState, CallSums, RecordState, Recorded, Reopened, SessionRecord, Settlement, SettlementResult,
+    AttemptState, CallSums, RecordState, Recorded, Reopened, SessionRecord, Settlement, SettlementResult, ToldBy,
 };
 use regatta_proto::{
     Attempt, AttemptTotals, Cause, CostSum, Digest, JudgeOutcome, Money, OpenAttempt, Outcome, SessionKey, Usage,
@@ -133,16 +133,34 @@ impl Oracle {
         }
     }
 
-    pub(crate) fn handover(&mut self, key: &SessionKey, attempt: &Attempt, totals: AttemptTotals) {
+    pub(crate) fn handover(&mut self, key: &SessionKey, attempt: &Attempt, totals: AttemptTotals, told_by: ToldBy) {
         let id = (key.clone(), attempt.id.to_string());
-        let ended = [AttemptState::Recorded, AttemptState::Waste, AttemptState::HandedOver];
-        if !self.attempts.get(&id).is_some_and(|old| ended.contains(&old.state)) {
-            let attempt = ExpectedAttempt {
-                maybe_spent: totals.maybe_spent,
-                calls: totals.calls,
-                ..ExpectedAttempt::without_result(AttemptState::HandedOver, attempt.number, totals.usage, totals.cost)
-            };
-            self.attempts.insert(id, attempt);
+        let told = ExpectedAttempt {
+            maybe_spent: totals.maybe_spent,
+            calls: totals.calls,
+            ..ExpectedAttempt::without_result(AttemptState::HandedOver, attempt.number, totals.usage, totals.cost)
+        };
+        let Some(old) = self.attempts.get_mut(&id) else {
+            self.attempts.insert(id, told);
+            return;
+        };
+        let in_flight = old.in_flight_at_most.unwrap_or_default();
+        match (told_by, old.state) {
+            (ToldBy::Itself, AttemptState::Open | AttemptState::Lost) => *old = told,
+            (ToldBy::Itself, AttemptState::HandedOver) if old.outcome.is_none() => *old = told,
+            (ToldBy::Successor, AttemptState::Open | AttemptState::Lost) => {
+                let is_behind = told.usage.input < old.usage.input;
+                let is_equal = told.usage.input == old.usage.input;
+                let maybe = old.maybe_spent + in_flight;
+                *old = if is_behind {
+                    ExpectedAttempt { maybe_spent: maybe, calls: old.calls, usage: old.usage, cost: old.cost, ..told }
+                } else if is_equal {
+                    ExpectedAttempt { maybe_spent: told.maybe_spent.max(maybe), ..told }
+                } else {
+                    told
+                };
+            }
+            (_, AttemptState::Recorded | AttemptState::Waste | AttemptState::HandedOver) => {}
         }
     }
 

@@ -301,8 +301,8 @@ pub(crate) async fn a_hand_over_counts_once_and_is_not_waste(world: World) {
     let sweep = world.sweep("s", 1, 1).await;
     let place = key(&sweep, 0, 0);
     world.ledger.record_progress(vec![open(place.clone(), "a-1", 2)]).await.unwrap();
-    for units in [3, 4] {
-        world.hand_over(&place, "a-1", units).await;
+    for _ in 0..2 {
+        world.hand_over(&place, "a-1", 3).await;
     }
     assert_eq!(world.ledger.record(vec![record(place, "b-2")]).await.unwrap(), [Recorded::First]);
     let cell = world.cell(&sweep, 0).await;
@@ -312,6 +312,48 @@ pub(crate) async fn a_hand_over_counts_once_and_is_not_waste(world: World) {
     assert_eq!((handed_over.state, handed_over.usage), (AttemptState::HandedOver, usage(3)));
     assert_eq!(handed_over.calls, 1, "the call that it was handed over with");
     assert_eq!((handed_over.at_most, handed_over.ended_at, handed_over.outcome), (None, Some(at(2)), None));
+}
+
+pub(crate) async fn an_attempt_knows_better_than_its_successor_what_it_has_spent(world: World) {
+    let sweep = world.sweep("s", 1, 2).await;
+    let (first, second) = (key(&sweep, 0, 0), key(&sweep, 0, 1));
+    for place in [&first, &second] {
+        world.ledger.record_progress(vec![open(place.clone(), "a-1", 2)]).await.unwrap();
+    }
+    world.take_over(&first, "a-1", 3).await;
+    world.hand_over(&first, "a-1", 5).await;
+    world.hand_over(&second, "a-1", 5).await;
+    world.take_over(&second, "a-1", 3).await;
+    let attempts = world.ledger.attempts(&sweep).await.unwrap();
+    assert_eq!(attempts.len(), 2);
+    for attempt in attempts {
+        assert_eq!((attempt.state, attempt.usage), (AttemptState::HandedOver, usage(5)));
+    }
+    assert_eq!(world.cell(&sweep, 0).await.cost.known, Money(10));
+}
+
+pub(crate) async fn an_attempt_that_is_taken_over_has_spent_the_more_of_checkpoint_and_progress(world: World) {
+    let sweep = world.sweep("s", 1, 3).await;
+    let running: Vec<_> = (0..3).map(|item| open(key(&sweep, 0, item), "a-1", 4)).collect();
+    let in_flight = running[0].0.in_flight_at_most.unwrap();
+    world.ledger.record_progress(running).await.unwrap();
+    // Behind, equal, and ahead of what the attempt itself has told.
+    for (item, units) in [(0, 3), (1, 4), (2, 5)] {
+        world.take_over(&key(&sweep, 0, item), "a-1", units).await;
+        world.take_over(&key(&sweep, 0, item), "a-1", 9).await;
+    }
+    let spent: Vec<_> = world
+        .ledger
+        .attempts(&sweep)
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|attempt| (attempt.key.item.0, attempt.state, attempt.usage, attempt.maybe_spent))
+        .collect();
+    let over = AttemptState::HandedOver;
+    let maybe = |units| Money(units).max(in_flight);
+    assert_eq!(spent, [(0, over, usage(4), in_flight), (1, over, usage(4), maybe(4)), (2, over, usage(5), Money(5))]);
+    assert_eq!(world.cell(&sweep, 0).await.wasted, CostSum::default(), "its calls are not wasted");
 }
 
 pub(crate) async fn a_result_after_a_hand_over_of_the_same_attempt_still_counts(world: World) {

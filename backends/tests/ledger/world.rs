@@ -7,7 +7,7 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use regatta_backends::ledger::{
     CallSums, CellProgress, Created, NewCell, NewShard, NewSweep, PostgresConfig, RecordState, SessionRecord,
-    Settlement, SettlementResult, Term, TranscriptRef,
+    Settlement, SettlementResult, Term, ToldBy, TranscriptRef,
 };
 use regatta_backends::{AgentEnd, Judged, Ledger};
 use regatta_proto::{
@@ -166,7 +166,13 @@ impl World {
     /// Hands the attempt `id` over after `units` units.
     pub(crate) async fn hand_over(&self, key: &SessionKey, id: &str, units: u64) {
         let totals = AttemptTotals { maybe_spent: Money(units), calls: 1, ..totals(units) };
-        self.ledger.record_handover(key, attempt(id), totals).await.unwrap();
+        self.ledger.record_handover(key, attempt(id), totals, ToldBy::Itself).await.unwrap();
+    }
+
+    /// The successor of the attempt `id` takes it over from a checkpoint of `units` units.
+    pub(crate) async fn take_over(&self, key: &SessionKey, id: &str, units: u64) {
+        let totals = AttemptTotals { maybe_spent: Money(units), calls: 1, ..totals(units) };
+        self.ledger.record_handover(key, attempt(id), totals, ToldBy::Successor).await.unwrap();
     }
 
     /// Sums over the calls of a cell.

@@ -189,7 +189,7 @@ fn reduced(report: &Report) -> Report {
         Report::Session(outcome) => {
             let SessionOutcome { key, attempt, transcript, .. } = &**outcome;
             let totals = transcript.totals_of(attempt.number);
-            Report::HandedOver { key: key.clone(), attempt: attempt.clone(), totals }
+            Report::HandedOver { key: key.clone(), attempt: attempt.clone(), totals, taken_over: false }
         }
         other => other.clone(),
     }

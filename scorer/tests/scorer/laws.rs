@@ -40,7 +40,7 @@ fn handed_over(stage: &Stage, reports: &mut Vec<Report>) -> regatta_proto::Sessi
     let mut second = stage.again(&first, 2);
     second.transcript.events.splice(0..0, first.transcript.events.clone());
     let totals = first.transcript.totals_of(1);
-    reports.push(Report::HandedOver { key: first.key, attempt: first.attempt, totals });
+    reports.push(Report::HandedOver { key: first.key, attempt: first.attempt, totals, taken_over: false });
     second
 }
 

@@ -102,7 +102,7 @@ impl<'a> Results<'a> {
                 Err(transcript) => {
                     sessions.with_label_values(&["handed_over"]).inc();
                     let totals = transcript.totals_of(session.attempt);
-                    reports.push(Report::HandedOver { key: key.clone(), attempt, totals });
+                    reports.push(Report::HandedOver { key: key.clone(), attempt, totals, taken_over: false });
                     jobs.push(SessionJob {
                         key,
                         lock,

@@ -209,6 +209,9 @@ impl<'s> Running<'s> {
             self.record(number, Some(Event::Call(known.call.clone())));
             return Ok(Asked::Known(known.call));
         }
+        if self.transcript.calls().next().is_some() {
+            session.checkpoint.keep(self.transcript);
+        }
         let meter = Arc::new(session.attempt.call());
         self.meters.insert(number, Arc::clone(&meter));
         self.clock.asked();

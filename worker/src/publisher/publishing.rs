@@ -36,7 +36,7 @@ pub(super) async fn publish(queue: &impl Publishing, metrics: &WorkerMetrics, pu
         match together(queue, &publications, &mut published).await {
             Ok(()) => {
                 return Held::ack_all(
-                    publications.into_iter().flat_map(|publication| publication.origin.deliveries()).collect(),
+                    publications.into_iter().flat_map(|publication| publication.origin.confirmed()).collect(),
                 )
                 .await;
             }
@@ -83,7 +83,7 @@ async fn one_by_one(
         publication.jobs.retain(|(queue, _)| !published.contains(queue));
         match alone(queue, std::mem::take(&mut publication.reports), std::mem::take(&mut publication.jobs)).await {
             Ok(()) => {
-                Held::ack_all(publication.origin.deliveries()).await;
+                Held::ack_all(publication.origin.confirmed()).await;
             }
             Err(error) if error.is_of_a_message() => lose(metrics, &error, std::iter::once(publication)).await,
             Err(error) => return lose(metrics, &error, std::iter::once(publication).chain(publications)).await,

@@ -8,13 +8,13 @@ use regatta_benchmarks::{DataError, Item, Persona, Score, Scores, Scoring, Selec
 use regatta_catalog::Sweep;
 use regatta_proto::{
     AccountId, BenchmarkLock, Call, Cause, CellIndex, ChatMessage, ChatRequest, ChatRole, Digest, EndpointKind,
-    EndpointName, EndpointRoute, EndpointSpec, Evaluator, Event, Faults, ItemIndex, Job, Lane, ModelRef, ModelSpec,
-    Money, Outcome, Price, PriceSource, Reply, Report, Role, RoleModels, Sampling, Served, SessionSeed, Setting,
-    Simulation, SweepLock, Transcript, Usage,
+    EndpointName, EndpointRoute, EndpointSpec, Evaluator, Event, Faults, ItemIndex, Job, Lane, Latency, ModelRef,
+    ModelSpec, Money, Outcome, Price, PriceSource, Reply, Report, Role, RoleModels, Sampling, Served, SessionJob,
+    SessionSeed, Setting, Simulation, SweepLock, Transcript, Usage,
 };
 use regatta_simulator::{Config, SimulatedEndpoint, SimulatedSuite, answer_seed};
 
-use crate::stage::Stage;
+use crate::stage::{Cable, Stage};
 
 /// A benchmark of conversations: the user begins, the agent calls a tool, and is then asked the same twice.
 struct Talk(Vec<Item>);
@@ -190,6 +190,14 @@ impl Company {
         names.iter().map(|name| route(&name.parse().unwrap())).collect()
     }
 
+    /// Tools work from now on, where they were.
+    async fn mend_tools(&mut self) {
+        let tools = self.servers.remove("tools").unwrap();
+        let address = tools.address().to_string();
+        tools.shutdown().await;
+        self.servers.insert("tools", serve(Simulation::default(), Some(&address)).await);
+    }
+
     fn requests(&self) -> [u64; 3] {
         NAMES.map(|name| self.servers[name].counters().total_answered())
     }
@@ -258,8 +266,7 @@ async fn each_role_and_each_repetition_speaks_with_a_seed_of_its_own() {
 
 #[tokio::test]
 async fn a_conversation_that_is_handed_over_goes_on_where_it_was_and_no_call_is_made_twice() {
-    let broken = Simulation { faults: Faults { server_error: 1.0, ..Faults::default() }, ..Simulation::default() };
-    let mut company = Company::gather(broken).await;
+    let mut company = Company::gather(broken()).await;
     company.stage.publish([company.stage.job(0, 0)]).await;
     let mut reports = company.stage.reports().await;
     company.stage.tell(company.routes(&NAMES), Vec::new()).await;
@@ -269,10 +276,7 @@ async fn a_conversation_that_is_handed_over_goes_on_where_it_was_and_no_call_is_
     let Report::HandedOver { attempt, .. } = reports.result().await else { panic!("not handed over") };
     assert_eq!(attempt.number, 1);
 
-    let tools = company.servers.remove("tools").unwrap();
-    let address = tools.address().to_string();
-    tools.shutdown().await;
-    company.servers.insert("tools", serve(Simulation::default(), Some(&address)).await);
+    company.mend_tools().await;
     let second = company.stage.start_untold("second", |_| {});
     company.stage.tell(company.routes(&NAMES), Vec::new()).await;
     let outcome = reports.outcome().await;
@@ -283,6 +287,104 @@ async fn a_conversation_that_is_handed_over_goes_on_where_it_was_and_no_call_is_
     assert_eq!(attempts, expected);
     assert_eq!(company.requests(), [1, 3, 1]);
     assert_eq!(company.spent(None).await, cost_of(&outcome.transcript, &PARTS));
+}
+
+#[tokio::test]
+async fn a_conversation_whose_worker_dies_goes_on_from_its_checkpoint_and_no_answered_call_is_made_twice() {
+    let mut company = Company::gather(broken()).await;
+    company.stage.publish([company.stage.job(0, 0)]).await;
+    let mut reports = company.stage.reports().await;
+    company.stage.tell(company.routes(&NAMES), Vec::new()).await;
+    let first = company.stage.start_mortal_untold("first");
+    company.stage.checkpoint(2).await;
+    first.kill();
+
+    company.mend_tools().await;
+    let second = company.stage.start_untold("second", |_| {});
+    company.stage.tell(company.routes(&NAMES), Vec::new()).await;
+    let Report::HandedOver { attempt, totals, taken_over: true, .. } = reports.result().await else {
+        panic!("the successor does not tell of the attempt that it continues")
+    };
+    assert_eq!((attempt.number, attempt.worker.as_str(), totals.calls), (1, "first", 2));
+    let outcome = reports.outcome().await;
+    second.leave().await;
+    assert_eq!((outcome.outcome, outcome.attempt.number), (Outcome::Measured, 2));
+    let attempts: Vec<(Role, u32)> = outcome.transcript.calls().map(|call| (call.role, call.attempt)).collect();
+    assert_eq!(attempts, PARTS.into_iter().zip([1, 1, 2, 2, 2]).collect::<Vec<_>>());
+    assert_eq!(company.requests(), [1, 3, 1]);
+    assert_eq!(totals.cost.known, cost_of_attempt(&outcome.transcript, 1));
+    company.stage.no_checkpoint().await;
+}
+
+#[tokio::test]
+async fn a_conversation_that_is_cut_off_from_the_broker_ends_with_its_call_and_goes_on_elsewhere() {
+    let slow = Latency { median_ms: 200.0, ..Latency::default() };
+    let company = Company::gather(Simulation { latency: slow, ..Simulation::default() }).await;
+    let stage = &company.stage;
+    stage.publish([stage.job(0, 0)]).await;
+    let mut reports = stage.reports().await;
+    stage.tell(company.routes(&NAMES), Vec::new()).await;
+    let cable = Arc::new(Cable::default());
+    let worker = stage.start_behind("w", cable.clone());
+    // Its third call is on its way to the slow endpoint.
+    reports.progress(|open| open.totals.calls == 2 && open.in_flight_at_most > Some(Money::ZERO)).await;
+    cable.cut();
+    let Report::HandedOver { attempt, totals, taken_over: false, .. } = reports.result().await else {
+        panic!("it does not tell what it has spent")
+    };
+    assert_eq!((attempt.number, totals.calls), (1, 3));
+    let outcome = loop {
+        match reports.result().await {
+            Report::HandedOver { attempt, taken_over, .. } => assert!(taken_over && attempt.number == 1),
+            Report::Session(outcome) => break outcome,
+            other => panic!("{other:?}"),
+        }
+    };
+    worker.leave().await;
+    assert_eq!(outcome.outcome, Outcome::Measured);
+    assert_eq!(outcome.transcript.calls().filter(|call| call.attempt == 1).count(), 3);
+    assert_eq!(company.requests(), [1, 3, 1]);
+    assert_eq!(company.spent(None).await, cost_of(&outcome.transcript, &PARTS));
+    stage.no_checkpoint().await;
+}
+
+#[tokio::test]
+async fn a_checkpoint_of_an_earlier_generation_is_none() {
+    let mut company = Company::gather(broken()).await;
+    company.stage.publish([company.stage.job(0, 0)]).await;
+    let mut reports = company.stage.reports().await;
+    company.stage.tell(company.routes(&NAMES), Vec::new()).await;
+    let first = company.stage.start_mortal_untold("first");
+    company.stage.checkpoint(2).await;
+    first.kill();
+    until_back(&company.stage).await;
+    company.stage.take_all().await;
+
+    company.mend_tools().await;
+    let resumed = SessionJob { attempt: 2, generation: 1, ..company.stage.job(0, 0) };
+    company.stage.publish([resumed]).await;
+    let second = company.stage.start_untold("second", |_| {});
+    company.stage.tell(company.routes(&NAMES), Vec::new()).await;
+    let outcome = reports.outcome().await;
+    second.leave().await;
+    assert!(outcome.transcript.calls().all(|call| call.attempt == 2));
+    assert_eq!(company.requests(), [2, 4, 1]);
+}
+
+/// Every call fails and is tried again an hour later.
+fn broken() -> Simulation {
+    Simulation { faults: Faults { server_error: 1.0, ..Faults::default() }, ..Simulation::default() }
+}
+
+/// Returns once the job of a worker that died waits again.
+async fn until_back(stage: &Stage) {
+    while stage.waiting().await == 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
+fn cost_of_attempt(transcript: &Transcript, attempt: u32) -> Money {
+    transcript.calls().filter(|call| call.attempt == attempt).filter_map(|call| call.cost).sum()
 }
 
 #[tokio::test]

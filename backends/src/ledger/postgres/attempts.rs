@@ -16,8 +16,8 @@ use super::planning::number;
 use super::pool::{Fault, both};
 use super::{all_changed, column};
 use crate::ledger::columns::{Place, key, large, money, outcome, parsed, small, stored_time, time, unreadable};
-use crate::ledger::counters::{AttemptWrite, Before, Spent, hands_over};
-use crate::ledger::{AttemptRow, AttemptState, TranscriptRef};
+use crate::ledger::counters::{AttemptWrite, Before, Spent};
+use crate::ledger::{AttemptRow, AttemptState, ToldBy, TranscriptRef};
 
 /// Stored state of attempts, by session and id.
 pub(super) type Befores<'a> = HashMap<(Place, &'a AttemptId), Before>;
@@ -29,7 +29,8 @@ pub(super) async fn befores<'a>(
     let select = tx
         .prepare_cached(
             "SELECT u.at, a.state, a.outcome IS NOT NULL, a.input, a.cached_input, a.cache_write, a.cache_write_1h,
-                    a.output, a.reasoning, a.known, a.unknown_calls, a.maybe_spent, a.at_most
+                    a.output, a.reasoning, a.known, a.unknown_calls, a.maybe_spent, a.at_most,
+                    a.calls, a.retries, a.latency_us
              FROM UNNEST($1::bigint[], $2::bigint[], $3::bigint[], $4::text[])
                   WITH ORDINALITY AS u (sweep, cell, item, id, at)
              JOIN attempts a ON a.sweep = u.sweep AND a.cell = u.cell AND a.item = u.item AND a.id = u.id",
@@ -57,6 +58,9 @@ pub(super) async fn befores<'a>(
             spent: spent(row, 3)?,
             maybe_spent: row.try_get(11)?,
             at_most: row.try_get(12)?,
+            calls: small(row.try_get(13)?, "attempts.calls")?,
+            retries: small(row.try_get(14)?, "attempts.retries")?,
+            latency_us: row.try_get(15)?,
         };
         befores.insert(*attempt, before);
     }
@@ -222,13 +226,11 @@ pub(super) async fn record_handover(
     key: &SessionKey,
     attempt: &Attempt,
     totals: AttemptTotals,
+    told_by: ToldBy,
 ) -> Result<(), Fault> {
     let place = cells::lock(tx, std::iter::once(key)).await?.place(key)?;
     let before = befores(tx, &[(place, &attempt.id)]).await?.into_values().next();
-    if !hands_over(before) {
-        return Ok(());
-    }
-    let row = AttemptWrite::ended(place, AttemptState::HandedOver, attempt, totals)?;
+    let Some(row) = AttemptWrite::handed_over(place, before, attempt, totals, told_by)? else { return Ok(()) };
     let mut deltas = Deltas::new();
     deltas.entry((place.sweep, place.cell)).or_default().attempt(before, row.as_before());
     let rows = [row];

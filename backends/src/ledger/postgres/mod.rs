@@ -32,7 +32,8 @@ use self::pool::{Connections, Fault, read, write};
 use super::{
     AttemptRow, AwaitingSession, CallSums, CellMean, CellProgress, CostMoments, Created, DaySpending, EndingCount,
     FlagCount, ItemPage, ItemQuery, JudgeCosts, Judged, LedgerError, ListedSession, MetricRow, NewSweep, Recorded,
-    Reopened, ScoreValue, SessionRecord, SessionRow, SessionView, Settlement, ShardRow, SweepRow, Term, TranscriptRef,
+    Reopened, ScoreValue, SessionRecord, SessionRow, SessionView, Settlement, ShardRow, SweepRow, Term, ToldBy,
+    TranscriptRef,
 };
 
 /// The ledger in a PostgreSQL database: a pool of connections, and a few statements for each call, independent of its number of rows.
@@ -215,9 +216,10 @@ impl PostgresLedger {
         key: &SessionKey,
         attempt: Attempt,
         totals: AttemptTotals,
+        told_by: ToldBy,
     ) -> Result<(), LedgerError> {
         write!(self.0, "record a hand-over", tx => {
-            attempts::record_handover(tx, key, &attempt, totals)
+            attempts::record_handover(tx, key, &attempt, totals, told_by)
         })
     }
 

@@ -12,8 +12,8 @@ use rusqlite::{CachedStatement, OptionalExtension, Row, Transaction, params};
 use super::planning::number;
 use super::thread::Fault;
 use crate::ledger::columns::{Place, key, large, money, outcome, parsed, small, stored_time, time, unreadable};
-use crate::ledger::counters::{AttemptWrite, Before, Delta, Spent, hands_over};
-use crate::ledger::{AttemptRow, AttemptState, LedgerError, TranscriptRef};
+use crate::ledger::counters::{AttemptWrite, Before, Delta, Spent};
+use crate::ledger::{AttemptRow, AttemptState, LedgerError, ToldBy, TranscriptRef};
 
 /// The rest of an `INSERT`, with columns in the order in which [`write_row`] binds them.
 macro_rules! attempt_columns {
@@ -117,7 +117,7 @@ fn unknown_cell(sweeps: &[(SweepId, i64)], sweep: i64, cell: i64) -> Result<Ledg
 pub(super) fn before(tx: &Transaction<'_>, place: Place, id: &AttemptId) -> Result<Option<Before>, Fault> {
     let mut select = tx.prepare_cached(
         "SELECT state, outcome IS NOT NULL, input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls,
-                maybe_spent, at_most
+                maybe_spent, at_most, calls, retries, latency_us
          FROM attempts WHERE sweep = ?1 AND cell = ?2 AND item = ?3 AND id = ?4",
     )?;
     let mut rows = select.query(params![place.sweep, place.cell, place.item, id.as_str()])?;
@@ -129,6 +129,9 @@ pub(super) fn before(tx: &Transaction<'_>, place: Place, id: &AttemptId) -> Resu
         spent: spent(row, 2)?,
         maybe_spent: row.get(10)?,
         at_most: row.get(11)?,
+        calls: row.get(12)?,
+        retries: row.get(13)?,
+        latency_us: row.get(14)?,
     }))
 }
 
@@ -227,12 +230,12 @@ pub(super) fn record_handover(
     key: &SessionKey,
     attempt: &Attempt,
     totals: AttemptTotals,
+    told_by: ToldBy,
 ) -> Result<(), Fault> {
     let mut deltas = Deltas::default();
     let place = deltas.place(tx, key)?;
     let before = before(tx, place, &attempt.id)?;
-    if hands_over(before) {
-        let row = AttemptWrite::ended(place, AttemptState::HandedOver, attempt, totals)?;
+    if let Some(row) = AttemptWrite::handed_over(place, before, attempt, totals, told_by)? {
         put(tx, &row)?;
         deltas.of(place.sweep, place.cell).attempt(before, row.as_before());
     }

@@ -33,7 +33,8 @@ use self::thread::Thread;
 use super::{
     AttemptRow, AwaitingSession, CallSums, CellMean, CellProgress, CostMoments, Created, DaySpending, EndingCount,
     FlagCount, ItemPage, ItemQuery, JudgeCosts, Judged, LedgerError, ListedSession, MetricRow, NewSweep, Recorded,
-    Reopened, ScoreValue, SessionRecord, SessionRow, SessionView, Settlement, ShardRow, SweepRow, Term, TranscriptRef,
+    Reopened, ScoreValue, SessionRecord, SessionRow, SessionView, Settlement, ShardRow, SweepRow, Term, ToldBy,
+    TranscriptRef,
 };
 
 /// The ledger in an SQLite file: one thread owns it, and every call is a transaction there. [`Ledger`](super::Ledger) describes the calls.
@@ -300,9 +301,12 @@ impl SqliteLedger {
         key: &SessionKey,
         attempt: Attempt,
         totals: AttemptTotals,
+        told_by: ToldBy,
     ) -> Result<(), LedgerError> {
         let key = key.clone();
-        self.0.write("record a hand-over", move |tx| attempts::record_handover(tx, &key, &attempt, totals)).await
+        self.0
+            .write("record a hand-over", move |tx| attempts::record_handover(tx, &key, &attempt, totals, told_by))
+            .await
     }
 
     pub(super) async fn verdicts(

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use prometheus::Registry;
+use regatta_backends::faults::{Connection, Fate, Trouble, Troubles};
 use regatta_backends::{Blobs, Consumer, Permits, Queue};
 use regatta_catalog::{Catalog, Sweep, store_dataset};
 use regatta_llm::CallMetrics;
@@ -51,6 +53,41 @@ pub(crate) struct Process {
 /// A worker's process that can be killed.
 pub(crate) struct Mortal {
     runtime: tokio::runtime::Runtime,
+}
+
+/// The way of a process to the broker, on which nothing is lost until it is cut.
+#[derive(Default)]
+pub(crate) struct Cable(Mutex<Vec<Arc<dyn Connection>>>);
+
+impl Cable {
+    /// Cuts all connections, which are made again at once.
+    pub(crate) fn cut(&self) {
+        self.0.lock().unwrap().iter().for_each(|connection| connection.reset());
+    }
+}
+
+impl Fate for Cable {
+    fn before(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn after(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn loses(&self) -> bool {
+        false
+    }
+
+    fn doubles(&self) -> bool {
+        false
+    }
+
+    fn reported(&self, _: &[Report]) {}
+
+    fn connected(&self, connection: Arc<dyn Connection>) {
+        self.0.lock().unwrap().push(connection);
+    }
 }
 
 /// What workers report, in the order in which it comes.
@@ -128,6 +165,10 @@ impl Stage {
     /// A worker that can be killed, and hears of the stage's route at once.
     pub(crate) async fn start_mortal(&self, id: &str) -> Mortal {
         self.tell(vec![self.route.clone()], Vec::new()).await;
+        self.start_mortal_untold(id)
+    }
+
+    pub(crate) fn start_mortal_untold(&self, id: &str) -> Mortal {
         let (worker, _) = self.worker(id, |_| {});
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         runtime.spawn(worker.run(Lifecycle::default()));
@@ -141,7 +182,20 @@ impl Stage {
         Process { lifecycle, metrics, running }
     }
 
+    /// A worker whose connections to the broker are cut with `cable`.
+    pub(crate) fn start_behind(&self, id: &str, cable: Arc<Cable>) -> Process {
+        let queue = self.queue.troubled(Troubles::new(cable));
+        let (worker, metrics) = self.worker_at(queue, id, |_| {});
+        let lifecycle = Lifecycle::default();
+        let running = tokio::spawn(worker.run(lifecycle.clone()));
+        Process { lifecycle, metrics, running }
+    }
+
     fn worker(&self, id: &str, adjust: impl FnOnce(&mut WorkerConfig)) -> (Worker, WorkerMetrics) {
+        self.worker_at(self.queue.clone(), id, adjust)
+    }
+
+    fn worker_at(&self, queue: Queue, id: &str, adjust: impl FnOnce(&mut WorkerConfig)) -> (Worker, WorkerMetrics) {
         let mut config = WorkerConfig::new(id.parse().unwrap(), 7);
         config.progress_every = Duration::from_millis(5);
         adjust(&mut config);
@@ -149,7 +203,7 @@ impl Stage {
         let metrics = WorkerMetrics::register(&registry).unwrap();
         let worker = Worker::new(
             config,
-            self.queue.clone(),
+            queue,
             self.catalog
                 .clone()
                 .unwrap_or_else(|| Catalog::new(Blobs::directory(self.blob_folder()).unwrap(), BENCHMARKS)),
@@ -223,6 +277,43 @@ impl Stage {
     pub(crate) async fn publish_any(&self, jobs: Vec<Job>) {
         self.queue.declare_jobs(&self.route.queue).await.unwrap();
         self.queue.publish_jobs(&self.route.queue, jobs).await.unwrap();
+    }
+
+    /// Returns once a session has left `count` events in a checkpoint.
+    pub(crate) async fn checkpoint(&self, count: usize) {
+        #[derive(serde::Deserialize)]
+        struct Checkpoint {
+            transcript: Transcript,
+        }
+        let blobs = Blobs::directory(self.blob_folder()).unwrap();
+        within(async {
+            loop {
+                for key in self.checkpoints().await {
+                    let bytes = blobs.get(&key).await.unwrap();
+                    let found: Option<Checkpoint> = bytes.map(|bytes| regatta_proto::wire::decode(&bytes).unwrap());
+                    if found.is_some_and(|found| found.transcript.events.len() == count) {
+                        return;
+                    }
+                }
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+    }
+
+    /// Returns once no checkpoint is left: they go just after the end of their session is confirmed.
+    pub(crate) async fn no_checkpoint(&self) {
+        within(async {
+            while !self.checkpoints().await.is_empty() {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+    }
+
+    /// Keys of all checkpoints.
+    pub(crate) async fn checkpoints(&self) -> Vec<String> {
+        Blobs::directory(self.blob_folder()).unwrap().list("checkpoints/").await.unwrap()
     }
 
     /// Jobs that nobody holds. The right question only when no worker consumes.

@@ -1,0 +1,188 @@
+//! Checkpoints: what a running session has asked and heard so far, in the fleet's blob store. Whoever runs the session again, because its
+//! worker died or was cut off from the broker, goes on from there, so that no call is paid for twice but those that were in flight.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use regatta_backends::{BlobError, Blobs};
+use regatta_proto::wire::{WireError, decode, encode};
+use regatta_proto::{Attempt, Clock, Digest, SessionJob, SessionKey, Transcript};
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+/// State of a session at the end of one of its calls.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(crate) struct Checkpoint {
+    /// Digest of the sweep's lock.
+    lock: Digest,
+    /// Number of the sweep's resumes when the session was begun.
+    generation: u32,
+    /// The attempt that made it; `ended_at` is the time of the checkpoint.
+    pub(crate) attempt: Attempt,
+    /// The events so far, those of earlier attempts among them.
+    pub(crate) transcript: Transcript,
+}
+
+/// A [`Checkpoint`] of borrowed parts, as it is written.
+#[derive(Serialize)]
+struct Writing<'a> {
+    lock: Digest,
+    generation: u32,
+    attempt: &'a Attempt,
+    transcript: &'a Transcript,
+}
+
+/// A checkpoint that cannot be written or read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CheckpointError {
+    #[error(transparent)]
+    Blobs(#[from] BlobError),
+    #[error(transparent)]
+    Wire(#[from] WireError),
+}
+
+/// Where all checkpoints are.
+#[derive(Debug, Clone)]
+pub(crate) struct Checkpoints {
+    blobs: Blobs,
+    /// Shortest time between two checkpoints of a session. One that takes less leaves none.
+    every: Duration,
+}
+
+fn blob_key(session: &SessionKey) -> String {
+    format!("checkpoints/{}/{}-{}", session.sweep, session.cell.0, session.item.0)
+}
+
+impl Checkpoints {
+    pub(crate) const fn new(blobs: Blobs, every: Duration) -> Self {
+        Self { blobs, every }
+    }
+
+    /// The last checkpoint of `job`'s session, if it is further than the job itself. One of another lock or generation is none: the sweep
+    /// was resumed since, and what had been asked before is asked again.
+    ///
+    /// # Errors
+    /// When the blob store does not answer.
+    pub(crate) async fn find(&self, job: &SessionJob) -> Result<Option<Checkpoint>, CheckpointError> {
+        let Some(bytes) = self.blobs.get(&blob_key(&job.key)).await? else { return Ok(None) };
+        let found: Checkpoint = match decode(&bytes) {
+            Ok(found) => found,
+            Err(error) => {
+                tracing::warn!(%error, session = %job.key, "a checkpoint cannot be read; the session begins anew");
+                return Ok(None);
+            }
+        };
+        let is_of_job = found.lock == job.lock && found.generation == job.generation;
+        let is_further = found.transcript.events.len() > job.transcript.events.len();
+        Ok((is_of_job && is_further).then_some(found))
+    }
+
+    async fn put(&self, session: &SessionKey, checkpoint: &Writing<'_>) -> Result<(), CheckpointError> {
+        Ok(self.blobs.put(&blob_key(session), encode(checkpoint)?).await?)
+    }
+
+    async fn remove(&self, session: &SessionKey) {
+        // What is left behind goes with the end of the sweep.
+        if let Err(error) = self.blobs.delete(&blob_key(session)).await {
+            tracing::debug!(%error, %session, "a checkpoint was left behind");
+        }
+    }
+
+    /// Begins to keep checkpoints of `session` in `attempt`, which runs for the sweep's lock `lock` in the generation `generation`.
+    pub(crate) fn follow(
+        &self,
+        session: &SessionKey,
+        (lock, generation): (Digest, u32),
+        attempt: Attempt,
+        clock: Arc<dyn Clock>,
+    ) -> CheckpointWriter {
+        let (store, session, is_written) = (self.clone(), session.clone(), AtomicBool::new(false));
+        let of = Arc::new(Of { store, session, lock, generation, attempt, clock, is_written });
+        let (latest, mut news) = watch::channel(None::<Arc<Transcript>>);
+        let writing = of.clone();
+        let task = tokio::spawn(async move {
+            while news.changed().await.is_ok() {
+                tokio::time::sleep(writing.store.every).await;
+                let transcript = news.borrow_and_update().clone();
+                if let Some(transcript) = transcript
+                    && let Err(error) = writing.write(&transcript).await
+                {
+                    tracing::debug!(%error, session = %writing.session, "failed to write a checkpoint");
+                }
+            }
+        });
+        CheckpointWriter { of, latest, task }
+    }
+}
+
+/// The session and attempt of a [`CheckpointWriter`].
+struct Of {
+    store: Checkpoints,
+    session: SessionKey,
+    lock: Digest,
+    generation: u32,
+    attempt: Attempt,
+    clock: Arc<dyn Clock>,
+    is_written: AtomicBool,
+}
+
+impl Of {
+    async fn write(&self, transcript: &Transcript) -> Result<(), CheckpointError> {
+        // Also one that fails may have been stored.
+        self.is_written.store(true, Ordering::Relaxed);
+        let attempt = Attempt { ended_at: self.clock.now(), ..self.attempt.clone() };
+        let checkpoint = Writing { lock: self.lock, generation: self.generation, attempt: &attempt, transcript };
+        self.store.put(&self.session, &checkpoint).await
+    }
+}
+
+/// Writes checkpoints of one session beside it, the latest state at a time. Ends when dropped.
+pub(crate) struct CheckpointWriter {
+    of: Arc<Of>,
+    latest: watch::Sender<Option<Arc<Transcript>>>,
+    task: JoinHandle<()>,
+}
+
+impl CheckpointWriter {
+    /// The session has come to this, and goes on.
+    pub(crate) fn keep(&self, transcript: &Transcript) {
+        self.latest.send_replace(Some(Arc::new(transcript.clone())));
+    }
+
+    /// Writes `transcript` now; nothing is written after it.
+    ///
+    /// # Errors
+    /// When the blob store does not take it.
+    pub(crate) async fn leave(self, transcript: &Transcript) -> Result<(), CheckpointError> {
+        self.task.abort();
+        self.of.write(transcript).await
+    }
+
+    /// Nothing more is written. Returns the checkpoint that has become needless once the session's end is recorded, if there may be one.
+    pub(crate) fn end(self) -> Option<NeedlessCheckpoint> {
+        self.task.abort();
+        let is_written = self.of.is_written.load(Ordering::Relaxed);
+        is_written.then(|| NeedlessCheckpoint { store: self.of.store.clone(), session: self.of.session.clone() })
+    }
+}
+
+impl Drop for CheckpointWriter {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// A checkpoint of a session that has ended.
+#[derive(Debug)]
+pub(crate) struct NeedlessCheckpoint {
+    store: Checkpoints,
+    session: SessionKey,
+}
+
+impl NeedlessCheckpoint {
+    pub(crate) async fn remove(self) {
+        self.store.remove(&self.session).await;
+    }
+}
