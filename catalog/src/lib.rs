@@ -1,6 +1,7 @@
 //! The sweeps a process knows: locks and data sets, written once to Blobs when a sweep is planned and read once by every process.
 
 mod catalog;
+mod checkpoints;
 mod contests;
 mod dataset;
 mod inputs;
@@ -9,6 +10,7 @@ mod segment;
 mod sweep;
 
 pub use catalog::{Catalog, CatalogError, read_lock};
+pub use checkpoints::{checkpoint_key, remove_checkpoints};
 pub use contests::{DecideError, SweepContest, contests, decidable};
 pub use dataset::{load_dataset, store_dataset, store_manifest};
 pub use inputs::{Input, InputKind, read_input, store_input, sweep_inputs};

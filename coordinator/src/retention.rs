@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use regatta_backends::{SweepRow, TickState};
+use regatta_catalog::remove_checkpoints;
 use regatta_proto::{ScheduleName, SweepId};
 use serde::{Deserialize, Serialize};
 
@@ -154,6 +155,7 @@ impl Coordinator {
             tracing::info!(%sweep, objects = keys.len(), "transcripts removed");
             return Ok(());
         }
+        remove_checkpoints(blobs, sweep).await?;
         if let Some(lock) = lock {
             blobs.delete(&format!("locks/{lock}.json")).await?;
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use regatta_backends::{
     BlobError, Consumer, Delivery, Ledger, LedgerError, Queue, QueueError, Receipt, StoreHealth, ToldBy,
 };
-use regatta_catalog::{Catalog, CatalogError, SegmentError};
+use regatta_catalog::{Catalog, CatalogError, SegmentError, remove_checkpoints};
 use regatta_proto::{
     Clock, CostSum, Digest, ModelRef, Report, SessionKey, SessionOutcome, SweepId, Usage, wire::WireError,
 };
@@ -327,6 +327,9 @@ impl Scorer {
                 Report::Tabulate { lock, .. } => {
                     let sweep = self.catalog.sweep(lock).await?;
                     let state = finish(&self.ledger, &self.catalog, &sweep, &*self.clock).await?;
+                    if let Err(error) = remove_checkpoints(self.catalog.blobs(), &sweep.id).await {
+                        tracing::warn!(%error, sweep = %sweep.id, "checkpoints were left behind; they go with the sweep");
+                    }
                     tracing::info!(sweep = %sweep.id, %state, "reports written");
                 }
                 Report::Session(_) | Report::Progress(_) => {}

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use regatta_backends::{BlobError, Blobs};
+use regatta_catalog::checkpoint_key;
 use regatta_proto::wire::{WireError, decode, encode};
 use regatta_proto::{Attempt, Clock, Digest, SessionJob, SessionKey, Transcript};
 use serde::{Deserialize, Serialize};
@@ -51,10 +52,6 @@ pub(crate) struct Checkpoints {
     every: Duration,
 }
 
-fn blob_key(session: &SessionKey) -> String {
-    format!("checkpoints/{}/{}-{}", session.sweep, session.cell.0, session.item.0)
-}
-
 impl Checkpoints {
     pub(crate) const fn new(blobs: Blobs, every: Duration) -> Self {
         Self { blobs, every }
@@ -66,7 +63,7 @@ impl Checkpoints {
     /// # Errors
     /// When the blob store does not answer.
     pub(crate) async fn find(&self, job: &SessionJob) -> Result<Option<Checkpoint>, CheckpointError> {
-        let Some(bytes) = self.blobs.get(&blob_key(&job.key)).await? else { return Ok(None) };
+        let Some(bytes) = self.blobs.get(&checkpoint_key(&job.key)).await? else { return Ok(None) };
         let found: Checkpoint = match decode(&bytes) {
             Ok(found) => found,
             Err(error) => {
@@ -80,12 +77,12 @@ impl Checkpoints {
     }
 
     async fn put(&self, session: &SessionKey, checkpoint: &Writing<'_>) -> Result<(), CheckpointError> {
-        Ok(self.blobs.put(&blob_key(session), encode(checkpoint)?).await?)
+        Ok(self.blobs.put(&checkpoint_key(session), encode(checkpoint)?).await?)
     }
 
     async fn remove(&self, session: &SessionKey) {
         // What is left behind goes with the end of the sweep.
-        if let Err(error) = self.blobs.delete(&blob_key(session)).await {
+        if let Err(error) = self.blobs.delete(&checkpoint_key(session)).await {
             tracing::debug!(%error, %session, "a checkpoint was left behind");
         }
     }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::BoxFuture;
 use jiff::Timestamp;
-use regatta_backends::{Judged, Recorded, TranscriptRef};
+use regatta_backends::{Judged, Recorded, ToldBy, TranscriptRef};
 use regatta_catalog::{SegmentError, StoredTranscript, Sweep, is_intact, read_segment};
 use regatta_proto::{
     Attempt, AttemptId, CellIndex, ItemIndex, JudgeOutcome, OpenAttempt, Outcome, SessionKey, SweepState,
@@ -237,7 +237,7 @@ impl Scorer {
                 Some(ended_at) => {
                     let worker = line.worker().clone();
                     let attempt = Attempt { id, number, worker, started_at, ended_at };
-                    self.ledger.record_handover(&key, attempt, totals).await?;
+                    self.ledger.record_handover(&key, attempt, totals, ToldBy::Itself).await?;
                 }
                 None => {
                     let in_flight_at_most = line.at_most_nanodollars;
