@@ -8,8 +8,8 @@ use regatta_backends::{Consumer, Delivery, Queue, QueueError};
 use regatta_catalog::Sweep;
 use regatta_llm::Endpoint;
 use regatta_proto::{
-    AttemptTotals, Cause, EndpointName, EndpointRoute, Job, JudgeJob, Outcome, Report, SessionJob, SessionOutcome,
-    Transcript,
+    AttemptTotals, Cause, EndpointName, EndpointRoute, Job, JudgeJob, Outcome, Report, SessionJob, SessionKey,
+    SessionOutcome, Transcript,
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -169,6 +169,7 @@ impl Line {
     async fn run_alone(&self, mut job: SessionJob, redeliveries: u32, running: &mut RunningSession) -> Left {
         let shared = &self.shared;
         let mut number = job.attempt.saturating_add(redeliveries);
+        let Some(mut open) = self.open(&job.key, number) else { return Left::ToOthers(Vec::new()) };
         let sweep = match shared.sweep(&job.lock).await {
             _ if redeliveries >= REDELIVERIES_MAX => {
                 tracing::error!(session = %job.key, redeliveries, "the session was delivered too often and is given up");
@@ -178,24 +179,20 @@ impl Line {
             Ok(sweep) => match shared.checkpoint(&job).await {
                 Ok(None) => Ok(sweep),
                 Ok(Some(checkpoint)) => {
-                    number = number.max(checkpoint.attempt.number.saturating_add(1));
+                    // Each attempt of a transcript has a number of its own.
+                    if checkpoint.attempt.number >= number {
+                        number = checkpoint.attempt.number.saturating_add(1);
+                        let Some(later) = self.open(&job.key, number) else { return Left::ToOthers(Vec::new()) };
+                        open = later;
+                    }
                     job.transcript = self.take_over(&job, checkpoint).await;
                     Ok(sweep)
                 }
-                Err(Unreadable::Interrupted) => Err(Ended::Interrupted),
-                Err(Unreadable::Damaged) => Err(internal()),
+                Err(unreadable) => Err(unreadable.into()),
             },
-            Err(Unreadable::Interrupted) => Err(Ended::Interrupted),
-            Err(Unreadable::Damaged) => Err(internal()),
+            Err(unreadable) => Err(unreadable.into()),
         };
         let SessionJob { key, lock, generation, mut transcript, .. } = job;
-        let open = match shared.attempts.open(&key, number, shared.clock.now()) {
-            Ok(open) => open,
-            Err(error) => {
-                tracing::error!(%error, session = %key, "failed to name an attempt");
-                return Left::ToOthers(Vec::new());
-            }
-        };
         let began = open.until(shared.clock.now());
         let checkpoint = shared.checkpoints.follow(&key, (lock, generation), began, shared.clock.clone());
         let ended = match sweep {
@@ -236,6 +233,12 @@ impl Line {
         Left::Behind(vec![report], job.into_iter().collect())
     }
 
+    /// Begins an attempt; `None` if it cannot be named.
+    fn open(&self, key: &SessionKey, number: u32) -> Option<OpenGuard<'_>> {
+        let attempt = self.shared.attempts.open(key, number, self.shared.clock.now());
+        attempt.inspect_err(|error| tracing::error!(%error, session = %key, "failed to name an attempt")).ok()
+    }
+
     /// Reports what the attempt that made `checkpoint` had spent by then: its worker may never do so. Returns its transcript.
     async fn take_over(&self, job: &SessionJob, checkpoint: Checkpoint) -> Transcript {
         let Checkpoint { attempt, transcript, .. } = checkpoint;
@@ -250,7 +253,7 @@ impl Line {
     async fn drive(
         &self,
         sweep: &Sweep,
-        key: &regatta_proto::SessionKey,
+        key: &SessionKey,
         (open, checkpoint): (&OpenGuard<'_>, &CheckpointWriter),
         transcript: &mut Transcript,
         running: &RunningSession,
@@ -318,6 +321,15 @@ impl Line {
                 self.publisher.leave(publication).await;
             }
             None => receipt.hand_back().await,
+        }
+    }
+}
+
+impl From<Unreadable> for Ended {
+    fn from(unreadable: Unreadable) -> Self {
+        match unreadable {
+            Unreadable::Interrupted => Self::Interrupted,
+            Unreadable::Damaged => internal(),
         }
     }
 }
