@@ -12,6 +12,7 @@ use regatta_proto::{Attempt, Clock, Digest, SessionJob, SessionKey, Transcript};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 /// State of a session at the end of one of its calls.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -98,10 +99,20 @@ impl Checkpoints {
         let (store, session, is_written) = (self.clone(), session.clone(), AtomicBool::new(false));
         let of = Arc::new(Of { store, session, lock, generation, attempt, clock, is_written });
         let (latest, mut news) = watch::channel(None::<Arc<Transcript>>);
-        let writing = of.clone();
+        let (writing, ending) = (of.clone(), CancellationToken::new());
+        let ends = ending.clone();
         let task = tokio::spawn(async move {
-            while news.changed().await.is_ok() {
-                tokio::time::sleep(writing.store.every).await;
+            loop {
+                let next = async {
+                    news.changed().await?;
+                    tokio::time::sleep(writing.store.every).await;
+                    Ok::<(), watch::error::RecvError>(())
+                };
+                tokio::select! {
+                    biased;
+                    () = ends.cancelled() => return,
+                    came = next => if came.is_err() { return },
+                }
                 let transcript = news.borrow_and_update().clone();
                 if let Some(transcript) = transcript
                     && let Err(error) = writing.write(&transcript).await
@@ -110,7 +121,7 @@ impl Checkpoints {
                 }
             }
         });
-        CheckpointWriter { of, latest, task }
+        CheckpointWriter { of, latest, ending, task: Some(task) }
     }
 }
 
@@ -139,7 +150,8 @@ impl Of {
 pub(crate) struct CheckpointWriter {
     of: Arc<Of>,
     latest: watch::Sender<Option<Arc<Transcript>>>,
-    task: JoinHandle<()>,
+    ending: CancellationToken,
+    task: Option<JoinHandle<()>>,
 }
 
 impl CheckpointWriter {
@@ -152,22 +164,33 @@ impl CheckpointWriter {
     ///
     /// # Errors
     /// When the blob store does not take it.
-    pub(crate) async fn leave(self, transcript: &Transcript) -> Result<(), CheckpointError> {
-        self.task.abort();
+    pub(crate) async fn leave(mut self, transcript: &Transcript) -> Result<(), CheckpointError> {
+        self.ending.cancel();
+        wait(self.task.take()).await;
         self.of.write(transcript).await
     }
 
     /// Nothing more is written. Returns the checkpoint that has become needless once the session's end is recorded, if there may be one.
-    pub(crate) fn end(self) -> Option<NeedlessCheckpoint> {
-        self.task.abort();
+    pub(crate) fn end(mut self) -> Option<NeedlessCheckpoint> {
+        self.ending.cancel();
+        let (store, session) = (self.of.store.clone(), self.of.session.clone());
         let is_written = self.of.is_written.load(Ordering::Relaxed);
-        is_written.then(|| NeedlessCheckpoint { store: self.of.store.clone(), session: self.of.session.clone() })
+        is_written.then(|| NeedlessCheckpoint { store, session, writing: self.task.take() })
+    }
+}
+
+/// A write that has begun is waited for: it would come after what is done next.
+async fn wait(writing: Option<JoinHandle<()>>) {
+    if let Some(writing) = writing
+        && let Err(error) = writing.await
+    {
+        tracing::error!(%error, "the writer of a checkpoint failed");
     }
 }
 
 impl Drop for CheckpointWriter {
     fn drop(&mut self) {
-        self.task.abort();
+        self.ending.cancel();
     }
 }
 
@@ -176,10 +199,12 @@ impl Drop for CheckpointWriter {
 pub(crate) struct NeedlessCheckpoint {
     store: Checkpoints,
     session: SessionKey,
+    writing: Option<JoinHandle<()>>,
 }
 
 impl NeedlessCheckpoint {
     pub(crate) async fn remove(self) {
+        wait(self.writing).await;
         self.store.remove(&self.session).await;
     }
 }
