@@ -49,7 +49,8 @@ pub(crate) struct ComparedMetric {
     pub(crate) a: Option<f64>,
     /// Over all items of B.
     pub(crate) b: Option<f64>,
-    /// Over the items and trials that both have a score of.
+    /// Over the items and trials that both have a score of; interval and p-value hold whatever those that one of both lacks would have
+    /// scored.
     pub(crate) difference: Difference,
     /// P-value, corrected (Holm) over all metrics of all cells that are compared.
     pub(crate) p_holm: f64,
@@ -182,9 +183,11 @@ impl<'r> Paired<'r> {
         flips_seed(0, &[benchmark.as_str(), setting.as_str(), &model_a.to_string(), &model_b.to_string(), of])
     }
 
-    /// Difference of B from A in the metric, above 0 where B is higher.
+    /// Difference of B from A in the metric, above 0 where B is higher; withheld where less of the sessions has a score in both than the
+    /// stricter one of both runs asks for.
     pub(crate) fn difference(&self, of: &MetricDefinition) -> Option<Difference> {
-        self.cells.difference(of, self.seed(&of.metric), self.level())
+        let found = self.cells.difference(of, self.seed(&of.metric), self.level())?;
+        Some(found.withheld_below(self.a.lock.coverage_min.max(self.b.lock.coverage_min)))
     }
 
     fn level(&self) -> Level {

@@ -459,7 +459,10 @@ impl Coordinator {
                 Some(_) => self.permits.account(&of_sweep(id)).await?,
                 None => None,
             };
-            let forecast = if row.state == SweepState::Running { self.forecast(id, &progress).await? } else { None };
+            let forecast = match row.state {
+                SweepState::Running => self.forecast(id, sweep.lock.level, &progress).await?,
+                _ => None,
+            };
             let cost = self.cost(&row, &progress).await?;
             Ok(SweepStatus::new(row, sweep.cells(), progress, account.map(Into::into), cost, forecast))
         })

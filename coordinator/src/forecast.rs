@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use regatta_backends::CellProgress;
-use regatta_proto::{Money, SweepId};
+use regatta_proto::{Level, Money, SweepId};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
@@ -15,8 +15,6 @@ use crate::{Coordinator, CoordinatorError};
 const PART_MIN: f64 = 0.01;
 /// ... and at least so many of each cell that still has sessions to run, or of all cells together.
 const SESSIONS_MIN: u64 = 8;
-/// Standard errors to either side of a 95 % interval.
-const Z: f64 = 1.96;
 
 /// What the sessions of one cell have cost.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -31,8 +29,8 @@ pub(crate) struct CellCosts {
     pub(crate) squares: f64,
 }
 
-/// Dollars at the end of a sweep, with a 95 % interval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Dollars at the end of a sweep, with an interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Forecast {
     /// Most likely.
     pub expected: Money,
@@ -40,6 +38,9 @@ pub struct Forecast {
     pub low: Money,
     /// Upper end.
     pub high: Money,
+    /// Probability with which the interval covers: that of the sweep.
+    #[serde(default)]
+    pub level: Level,
 }
 
 /// Forecasts made lately. Making one reads every attempt, so it is made again only after many times as long as that took.
@@ -56,6 +57,8 @@ struct Made {
 const REFRESH_MIN: Duration = Duration::from_secs(1);
 /// A forecast may take this part of the time.
 const EFFORT: u32 = 50;
+/// Newton's steps at most towards a normal quantile; the farthest that a level asks for takes ten.
+const STEPS: u32 = 50;
 /// Sweeps whose forecasts are kept.
 const KEPT_MAX: usize = 1024;
 
@@ -66,10 +69,11 @@ impl Forecasts {
 }
 
 impl Coordinator {
-    /// What `sweep` will have cost at its end, from what the ledger knows; at times a few seconds old.
+    /// Cost of `sweep` at its end with an interval at `level`, from what the ledger knows; at times a few seconds old.
     pub(crate) async fn forecast(
         &self,
         sweep: &SweepId,
+        level: Level,
         progress: &[CellProgress],
     ) -> Result<Option<Forecast>, CoordinatorError> {
         let begun = Instant::now();
@@ -77,7 +81,7 @@ impl Coordinator {
         if let Some(made) = known.filter(|made| begun < made.holds_until) {
             return Ok(made.forecast);
         }
-        let forecast = self.make_forecast(sweep, progress).await?;
+        let forecast = self.make_forecast(sweep, level, progress).await?;
         let holds_until = Instant::now() + (begun.elapsed() * EFFORT).max(REFRESH_MIN);
         let mut made = self.forecasts.lock();
         if made.len() >= KEPT_MAX {
@@ -90,6 +94,7 @@ impl Coordinator {
     async fn make_forecast(
         &self,
         sweep: &SweepId,
+        level: Level,
         progress: &[CellProgress],
     ) -> Result<Option<Forecast>, CoordinatorError> {
         let moments: BTreeMap<_, _> = self.ledger.cost_moments(sweep).await?.into_iter().collect();
@@ -101,7 +106,8 @@ impl Coordinator {
             })
             .collect();
         let (_, judged) = self.ledger.judge_costs(sweep).await?;
-        Ok(forecast(&cells, progress.iter().map(|cell| cell.cost.known).sum::<Money>() + judged.known))
+        let spent = progress.iter().map(|cell| cell.cost.known).sum::<Money>() + judged.known;
+        Ok(forecast(&cells, spent, level))
     }
 }
 
@@ -110,7 +116,7 @@ impl Coordinator {
 /// A cell's remaining sessions are taken to cost what its others did; those of a cell of which too little is known, what those of all
 /// cells did. The interval holds both the uncertainty of the mean and the spread of the sessions to come. What was spent beyond the
 /// sessions that count (waste, judges) grows in proportion.
-pub(crate) fn forecast(cells: &[CellCosts], spent: Money) -> Option<Forecast> {
+pub(crate) fn forecast(cells: &[CellCosts], spent: Money, level: Level) -> Option<Forecast> {
     let sessions: u64 = cells.iter().map(|cell| cell.sessions).sum();
     let all = cells.iter().fold(CellCosts::default(), |sum, cell| CellCosts {
         sessions,
@@ -133,12 +139,28 @@ pub(crate) fn forecast(cells: &[CellCosts], spent: Money) -> Option<Forecast> {
         variance += left * left * spread / n + left * spread;
     }
     let money = |nanos: f64| Money(nanos.max(0.0).round() as u64);
-    let (to_come, half) = (to_come * overhead, Z * variance.sqrt() * overhead);
+    let (to_come, half) = (to_come * overhead, normal_quantile(level.upper()) * variance.sqrt() * overhead);
     Some(Forecast {
         expected: spent + money(to_come),
         low: spent + money(to_come - half),
         high: spent + money(to_come + half),
+        level,
     })
+}
+
+/// The standard normal deviate below which `probability` (0.5 up to 0.9995) lies.
+fn normal_quantile(probability: f64) -> f64 {
+    let density = |z: f64| (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt();
+    // From 0 on the distribution function is concave, so that Newton's steps never pass the quantile by.
+    let mut z = 0.0;
+    for _ in 0..STEPS {
+        let step = (probability - 0.5 * libm::erfc(-z * std::f64::consts::FRAC_1_SQRT_2)) / density(z);
+        z += step;
+        if step.abs() <= 1e-12 * z {
+            break;
+        }
+    }
+    z
 }
 
 #[cfg(test)]
@@ -158,33 +180,52 @@ mod tests {
 
     #[test]
     fn nothing_is_forecast_before_the_first_per_cent() {
-        assert_eq!(forecast(&[cell(10_000, &[5.0; 99])], Money(495)), None);
-        assert!(forecast(&[cell(10_000, &[5.0; 100])], Money(500)).is_some());
-        assert_eq!(forecast(&[cell(10, &[5.0; 7])], Money(35)), None, "a handful says nothing");
+        assert_eq!(forecast(&[cell(10_000, &[5.0; 99])], Money(495), Level::USUAL), None);
+        assert!(forecast(&[cell(10_000, &[5.0; 100])], Money(500), Level::USUAL).is_some());
+        assert_eq!(forecast(&[cell(10, &[5.0; 7])], Money(35), Level::USUAL), None, "a handful says nothing");
     }
 
     #[test]
     fn equal_costs_leave_no_doubt() {
-        let forecast = forecast(&[cell(100, &[5.0; 10])], Money(50)).unwrap();
-        assert_eq!(forecast, Forecast { expected: Money(500), low: Money(500), high: Money(500) });
+        let forecast = forecast(&[cell(100, &[5.0; 10])], Money(50), Level::USUAL).unwrap();
+        assert_eq!(forecast, Forecast { expected: Money(500), low: Money(500), high: Money(500), level: Level::USUAL });
     }
 
     #[test]
     fn each_cell_goes_on_at_its_own_cost() {
-        let forecast = forecast(&[cell(100, &[1.0; 10]), cell(100, &[9.0; 20])], Money(190)).unwrap();
+        let forecast = forecast(&[cell(100, &[1.0; 10]), cell(100, &[9.0; 20])], Money(190), Level::USUAL).unwrap();
         assert_eq!(forecast.expected, Money(1000));
     }
 
     #[test]
     fn what_is_spent_on_waste_and_judges_goes_on_in_proportion() {
-        let forecast = forecast(&[cell(100, &[5.0; 10])], Money(75)).unwrap();
+        let forecast = forecast(&[cell(100, &[5.0; 10])], Money(75), Level::USUAL).unwrap();
         assert_eq!(forecast.expected, Money(750));
     }
 
     #[test]
+    fn the_interval_is_as_wide_as_the_level_of_the_sweep_asks() {
+        // Costs of 10 and 30 in turn: 100 more sessions have the variance 100² · s²/10 + 100 · s², with s² = 1000/9.
+        let costs: Vec<f64> = [1e9, 3e9].repeat(5);
+        let error = (1e4 * (1e19 / 9.0) / 10.0 + 1e2 * (1e19 / 9.0_f64)).sqrt();
+        // Normal quantiles of published tables.
+        for (level, deviates) in
+            [(0.9, 1.644_853_627), (0.95, 1.959_963_985), (0.99, 2.575_829_304), (0.999, 3.290_526_731)]
+        {
+            let level = Level::new(level).unwrap();
+            let found = forecast(&[cell(110, &costs)], Money(20_000_000_000), level).unwrap();
+            let half = (found.high.0 - found.low.0) as f64 / 2.0;
+            assert!((half / error - deviates).abs() < 1e-8, "{level}: {} of {deviates}", half / error);
+            assert_eq!(found.level, level);
+        }
+    }
+
+    #[test]
     fn a_finished_sweep_costs_what_it_has_cost() {
-        let forecast = forecast(&[cell(10, &[1.0, 3.0, 1.0, 3.0, 1.0, 3.0, 1.0, 3.0, 1.0, 3.0])], Money(20)).unwrap();
-        assert_eq!(forecast, Forecast { expected: Money(20), low: Money(20), high: Money(20) });
+        let forecast =
+            forecast(&[cell(10, &[1.0, 3.0, 1.0, 3.0, 1.0, 3.0, 1.0, 3.0, 1.0, 3.0])], Money(20), Level::USUAL)
+                .unwrap();
+        assert_eq!(forecast, Forecast { expected: Money(20), low: Money(20), high: Money(20), level: Level::USUAL });
     }
 
     proptest! {
@@ -194,7 +235,7 @@ mod tests {
         ) {
             let costs: Vec<f64> = costs.into_iter().map(f64::from).collect();
             let spent = Money(costs.iter().sum::<f64>() as u64 + waste);
-            if let Some(forecast) = forecast(&[cell(costs.len() as u64 + more, &costs)], spent) {
+            if let Some(forecast) = forecast(&[cell(costs.len() as u64 + more, &costs)], spent, Level::USUAL) {
                 prop_assert!(spent <= forecast.low && forecast.low <= forecast.expected && forecast.expected <= forecast.high);
             }
         }

@@ -182,15 +182,16 @@ impl Coordinator {
                 }
             }
         }
-        self.show_money(&progress).await;
+        self.show_money(&rounds.watched, &progress).await;
         Ok(())
     }
 
     /// Sets the gauges of money, so far as the stores answer; sweeps that are over leave them.
-    async fn show_money(&self, progress: &BTreeMap<SweepId, Vec<CellProgress>>) {
+    async fn show_money(&self, watched: &BTreeMap<SweepId, Watched>, progress: &BTreeMap<SweepId, Vec<CellProgress>>) {
         let mut found = Vec::new();
         for (id, progress) in progress {
-            let forecast = self.forecast(id, progress).await.ok().flatten();
+            let Some(one) = watched.get(id) else { continue };
+            let forecast = self.forecast(id, one.sweep.lock.level, progress).await.ok().flatten();
             let account = self.permits.account(&of_sweep(id)).await.ok().flatten();
             let account = account.filter(AccountState::is_capped);
             found.push((id.as_str(), forecast, account));

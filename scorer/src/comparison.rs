@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use regatta_backends::CallSums;
 use regatta_benchmarks::{Better, Unit};
 use regatta_catalog::Sweep;
-use regatta_proto::{BenchmarkName, CellIndex, CostSum, ErrorClass, Evaluator, Level, ModelRef, Money, Setting};
+use regatta_proto::{BenchmarkName, CellIndex, CostSum, ErrorClass, Evaluator, ModelRef, Money, Setting, SweepLock};
 use serde::{Deserialize, Serialize};
 
 use crate::finish::GroupResult;
@@ -130,7 +130,7 @@ pub(crate) fn comparisons(
                 group,
                 row,
                 calls,
-                Some(First { group: first, seed: seed(sweep.lock.seed, group, first), level: sweep.lock.level }),
+                Some(First { group: first, seed: seed(sweep.lock.seed, group, first), lock: &sweep.lock }),
             )),
             None => {
                 let comparison = Comparison {
@@ -151,7 +151,7 @@ pub(crate) fn comparisons(
 struct First<'g> {
     group: &'g GroupResult,
     seed: u64,
-    level: Level,
+    lock: &'g SweepLock,
 }
 
 fn provider(
@@ -173,7 +173,9 @@ fn provider(
             let (evaluator, metric) = &group.keys[*at];
             let difference = first.and_then(|first| {
                 let (ours, theirs) = (group.samples.get(*at)?, first.group.samples.get(*at)?);
-                paired_difference(metric, Paired { ours, theirs, clusters: &group.clusters }, first.seed, first.level)
+                let paired = Paired { ours, theirs, clusters: &group.clusters };
+                let difference = paired_difference(metric, paired, first.seed, first.lock.level)?;
+                Some(difference.withheld_below(first.lock.coverage_min))
             });
             Quality {
                 evaluator: *evaluator,

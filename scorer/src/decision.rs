@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use regatta_benchmarks::Unit;
 use regatta_proto::{BenchmarkName, Flag, ModelRef, Setting};
 
-pub(crate) use self::sentences::sentences;
+pub(crate) use self::sentences::{alternatives, sentences};
 pub use self::terminal::render_decision;
 use crate::report::numbers::{grouped, heading};
 use crate::statistics::Estimate;

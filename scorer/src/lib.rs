@@ -28,6 +28,7 @@ mod scorer;
 mod standings;
 pub mod statistics;
 mod summary;
+mod tradeoffs;
 mod verdicts;
 mod wanted;
 
@@ -42,14 +43,14 @@ pub use recovery::{Past, Recovery};
 pub use rescoring::Rescoring;
 pub use runs::{
     BenchmarkMeasures, ItemValues, MarginTest, Measures, MetricDefinition, PairedCells, SessionScores, Values,
-    mean_difference, rendered,
+    mean_difference, rendered, rendered_missing,
 };
 pub use scorer::{Scorer, ScorerConfig, ScorerError};
 pub use statistics::holm;
 pub use summary::{
     BenchmarkTable, BothWays, Comparison, Components, Contestant, Decided, DecidedContest, DecidedContestant,
-    DecidedSequence, Difference, Ending, Estimate, Failure, JudgePart, JudgeSpending, Judging, LeaderboardRow,
-    MetricBothWays, Pair, PairFamily, Pass, Percentiles, Provider, Quality, Rank, Ranking, Reruns, SequencePoint,
-    SequenceRelation, SessionCounts, Spending, Standing, Summary, SummaryMetric, Test,
+    DecidedSequence, Difference, Ending, Estimate, Failure, Gaps, JudgePart, JudgeSpending, Judging, LeaderboardRow,
+    MetricBothWays, Pair, PairFamily, PairedRatio, Pass, Percentiles, Provider, Quality, Rank, Ranking, Reruns,
+    SequencePoint, SequenceRelation, SessionCounts, Spending, Standing, Summary, SummaryMetric, Test, Tradeoff,
 };
 pub use wanted::WantedVerdicts;

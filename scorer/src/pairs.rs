@@ -80,13 +80,24 @@ pub struct Ranking {
     pub rank: Rank,
 }
 
+impl PairFamily {
+    /// The same without claims of pairs of which less than `coverage_min` of the sessions has a score in both.
+    fn withheld_below(mut self, coverage_min: f64) -> Self {
+        for pair in &mut self.pairs {
+            pair.difference = pair.difference.withheld_below(coverage_min);
+        }
+        self
+    }
+}
+
 impl Pair {
-    /// The better and the worse of both; `None` where the sweep shows no difference at `level`.
+    /// The better and the worse of both; `None` where the sweep shows no difference at `level` that holds whatever the missing sessions would
+    /// have scored, and where too few sessions have a score in both.
     #[must_use]
     pub fn order(&self, level: Level) -> Option<(&Contestant, &Contestant)> {
         let is_higher = self.difference.value > 0.0;
         match self.better {
-            _ if self.p_holm > level.alpha() || self.difference.value == 0.0 => None,
+            _ if self.difference.withheld || self.p_holm > level.alpha() || self.difference.value == 0.0 => None,
             Better::Higher if is_higher => Some((&self.one, &self.other)),
             Better::Lower if !is_higher => Some((&self.one, &self.other)),
             Better::Higher | Better::Lower => Some((&self.other, &self.one)),
@@ -115,7 +126,8 @@ impl From<&GroupResult> for Contestant {
 /// The families of a sweep: one for each benchmark that has something to compare.
 pub(crate) fn families(sweep: &Sweep, groups: &[GroupResult]) -> Vec<PairFamily> {
     let of_benchmarks = groups.chunk_by(|one, other| one.first.benchmark == other.first.benchmark);
-    of_benchmarks.filter_map(|of| family(sweep.lock.seed, sweep.lock.level, of)).collect()
+    let families = of_benchmarks.filter_map(|of| family(sweep.lock.seed, sweep.lock.level, of));
+    families.map(|family| family.withheld_below(sweep.lock.coverage_min)).collect()
 }
 
 fn family(seed: u64, level: Level, groups: &[GroupResult]) -> Option<PairFamily> {

@@ -17,7 +17,8 @@ pub use crate::decided::{
 pub use crate::failures::Failure;
 pub use crate::pairs::{Contestant, Pair, PairFamily, Ranking};
 pub use crate::standings::Standing;
-pub use crate::statistics::{Components, Difference, Estimate, JudgePart, Pass, Rank, Reruns, Test};
+pub use crate::statistics::{Components, Difference, Estimate, Gaps, JudgePart, PairedRatio, Pass, Rank, Reruns, Test};
+pub use crate::tradeoffs::Tradeoff;
 
 /// `summary.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -72,6 +73,9 @@ pub struct Summary {
     /// One ranking of the models over all benchmarks and settings, best first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub standings: Vec<Standing>,
+    /// Time and money of each model beside those of the one that it could replace: the best, or the first endpoint that serves it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tradeoffs: Vec<Tradeoff>,
     /// One row a benchmark, setting and model: benchmarks and settings as in the lock, the best model first. Models that no comparison
     /// tells apart are in the order of the lock.
     pub rows: Vec<LeaderboardRow>,

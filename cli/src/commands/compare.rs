@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use comfy_table::{CellAlignment, Table, TableComponent, presets};
 use regatta_benchmarks::Unit;
 use regatta_proto::Level;
-use regatta_scorer::rendered;
+use regatta_scorer::{rendered, rendered_missing};
 use serde::Serialize;
 
 use crate::args::CompareArgs;
@@ -77,6 +77,12 @@ fn rendered_cell(of: &ComparedCell, level: Level) -> String {
     }
     for metric in &of.metrics {
         let value = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| number(value, metric.unit));
+        if metric.difference.withheld {
+            let name = format!("{} ({})", metric.metric, metric.evaluator);
+            let [withheld, nothing] = ["withheld", "–"].map(str::to_owned);
+            table.add_row([name, value(metric.a), value(metric.b), withheld, nothing.clone(), nothing]);
+            continue;
+        }
         table.add_row([
             format!("{} ({})", metric.metric, metric.evaluator),
             value(metric.a),
@@ -88,6 +94,11 @@ fn rendered_cell(of: &ComparedCell, level: Level) -> String {
     }
     add_numbers(&mut table, of);
     text += &lines(&table);
+    for metric in &of.metrics {
+        if let Some(missing) = rendered_missing(&metric.difference, metric.unit) {
+            text += &format!("{}: {missing}\n", metric.metric);
+        }
+    }
     if let Some(flips) = &of.flips {
         text += &changed_items(flips);
     }

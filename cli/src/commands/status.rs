@@ -80,7 +80,10 @@ fn describe(status: &SweepStatus) -> String {
     }
     lines.extend(in_doubt(&status.cost));
     if let Some(forecast) = &status.forecast {
-        lines.push(format!("forecast: about {} at the end, {} to {}", forecast.expected, forecast.low, forecast.high));
+        lines.push(format!(
+            "forecast: about {} at the end, {} to {} ({} interval)",
+            forecast.expected, forecast.low, forecast.high, forecast.level
+        ));
     }
     lines.push(table.to_string());
     lines.join("\n")

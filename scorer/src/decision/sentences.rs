@@ -1,12 +1,13 @@
 //! A sentence on every alternative: its quality, money and time beside those of what it would replace.
 
 use regatta_benchmarks::Unit;
-use regatta_proto::{ModelRef, Money};
+use regatta_proto::{Level, ModelRef, Money};
 
 use super::{Contest, contests};
-use crate::comparison::Percentiles;
+use crate::comparison::Comparison;
 use crate::pairs::Pair;
-use crate::report::numbers::{magnitude, percent};
+use crate::report::numbers::{bounds, magnitude, percent, signed};
+use crate::statistics::PairedRatio;
 use crate::summary::{Standing, Summary};
 
 /// Differences within this part of a scale are small enough to call two qualities the same.
@@ -25,7 +26,7 @@ pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
     let contests = contests(summary);
     let mut lines = Vec::new();
     let mut told: Vec<&ModelRef> = Vec::new();
-    for (family, providers) in families(summary) {
+    for (family, providers) in families(&summary.comparisons) {
         let [first, others @ ..] = providers.as_slice() else { continue };
         let clauses = others.iter().filter_map(|other| clause(summary, &contests, first, other));
         let clauses: Vec<String> = clauses.map(|(model, text)| format!("{model}: {text}")).collect();
@@ -51,9 +52,9 @@ pub(crate) fn sentences(summary: &Summary) -> Vec<String> {
 }
 
 /// Models that several endpoints serve, by family; the first of each is what the others are compared with.
-fn families(summary: &Summary) -> Vec<(&str, Vec<&ModelRef>)> {
+fn families(comparisons: &[Comparison]) -> Vec<(&str, Vec<&ModelRef>)> {
     let mut families: Vec<(&str, Vec<&ModelRef>)> = Vec::new();
-    for comparison in &summary.comparisons {
+    for comparison in comparisons {
         if families.iter().any(|(family, _)| *family == comparison.family) {
             continue;
         }
@@ -62,19 +63,39 @@ fn families(summary: &Summary) -> Vec<(&str, Vec<&ModelRef>)> {
     families
 }
 
-/// `same quality within ±0.04, 74 % cheaper, 4.3× slower at p50`: `other` beside `first`.
+/// Every model that there is a sentence on, behind the one that it is compared with.
+pub(crate) fn alternatives<'s>(
+    comparisons: &'s [Comparison],
+    standings: &'s [Standing],
+) -> Vec<(&'s ModelRef, &'s ModelRef)> {
+    let mut found: Vec<(&ModelRef, &ModelRef)> = Vec::new();
+    for (_, providers) in families(comparisons) {
+        let [first, others @ ..] = providers.as_slice() else { continue };
+        found.extend(others.iter().map(|other| (*first, *other)));
+    }
+    let rest = standings.iter().map(|standing| &standing.model);
+    let rest: Vec<&ModelRef> = rest.filter(|model| !found.iter().any(|(_, other)| other == model)).collect();
+    if let [first, others @ ..] = rest.as_slice() {
+        found.extend(others.iter().map(|other| (*first, *other)));
+    }
+    found
+}
+
+/// `same quality within ±0.04, 74 % cheaper [70 %, 78 %], 4.3× slower [3.9, 4.8]`: `other` beside `first`.
 fn clause(summary: &Summary, contests: &[Contest<'_>], first: &ModelRef, other: &ModelRef) -> Option<(String, String)> {
     let standing = |model: &ModelRef| summary.standings.iter().find(|of| of.model == *model);
     let (one, two) = (standing(first)?, standing(other)?);
     let mut parts = vec![quality(summary, contests, first, other)];
-    parts.push(money(one.cost_per_session, two.cost_per_session));
-    parts.extend(time(one, two));
+    let tradeoff = summary.tradeoffs.iter().find(|of| of.first == *first && of.other == *other);
+    let cost = tradeoff.and_then(|of| of.cost);
+    parts.push(money(one.cost_per_session, two.cost_per_session, cost, summary.level));
+    parts.extend(tradeoff.and_then(|of| of.seconds).map(|seconds| time(&seconds, summary.level)));
     Some((other.to_string(), parts.join(", ")))
 }
 
 /// Settings in which `other` is better, worse, or the same.
 fn quality(summary: &Summary, contests: &[Contest<'_>], first: &ModelRef, other: &ModelRef) -> String {
-    let (mut worse, mut better, mut same) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut worse, mut better, mut same, mut turned) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut unknown = 0;
     for contest in contests {
         let withheld = [first, other]
@@ -82,9 +103,11 @@ fn quality(summary: &Summary, contests: &[Contest<'_>], first: &ModelRef, other:
             .any(|model| contest.value(summary, model).is_none_or(|(estimate, _)| estimate.shown().is_none()));
         match pair(summary, contest, first, other).filter(|_| !withheld) {
             None => unknown += 1,
+            Some(pair) if pair.difference.withheld => unknown += 1,
             Some(pair) => match pair.order(summary.level) {
                 Some((winner, _)) if winner.model == *other => better.push((contest, pair)),
                 Some(_) => worse.push((contest, pair)),
+                None if pair.difference.may_turn(summary.level) => turned.push((contest, pair)),
                 None => same.push(pair),
             },
         }
@@ -93,6 +116,7 @@ fn quality(summary: &Summary, contests: &[Contest<'_>], first: &ModelRef, other:
     let mut parts = Vec::new();
     parts.extend(differences("better", &better, is_only));
     parts.extend(differences("worse", &worse, is_only));
+    parts.extend(may_turn(&turned, other, is_only));
     if parts.is_empty() && !same.is_empty() {
         parts.push(sameness(&same));
     } else if !same.is_empty() {
@@ -133,7 +157,7 @@ fn differences(how: &str, found: &[(&Contest<'_>, &Pair)], is_only: bool) -> Opt
             }
             _ => String::new(),
         };
-        format!("by {}{interval}{}", size(difference.value), unit(pair.unit))
+        format!("by {}{interval}{}{}", size(difference.value), unit(pair.unit), with_missing(pair))
     };
     match found {
         [] => None,
@@ -153,6 +177,35 @@ fn differences(how: &str, found: &[(&Contest<'_>, &Pair)], is_only: bool) -> Opt
     }
 }
 
+/// `, whatever the 3.0 % of the sessions that are missing would be`, where any are.
+fn with_missing(pair: &Pair) -> String {
+    let missing = pair.difference.missing.map(|missing| percent(1.0 - missing.coverage));
+    missing.map_or_else(String::new, |part| format!(", whatever the {part} of the sessions that are missing would be"))
+}
+
+/// Differences that the sessions of both show and the missing ones could turn: nobody is called better or worse.
+fn may_turn(found: &[(&Contest<'_>, &Pair)], other: &ModelRef, is_only: bool) -> Option<String> {
+    match found {
+        [] => None,
+        [(_, pair)] if is_only => {
+            // As much higher as `other` is.
+            let of = if pair.one.model == *other { pair.difference } else { pair.difference.turned() };
+            let missing = of.missing?;
+            Some(format!(
+                "no difference in quality shown: {}{} where both were measured, {} with the {} of the sessions that are missing",
+                signed(&of.complete(), pair.unit),
+                unit(pair.unit),
+                bounds(&missing, pair.unit),
+                percent(1.0 - missing.coverage)
+            ))
+        }
+        several => Some(format!(
+            "no difference shown in {}, which missing sessions could turn",
+            if several.len() == 1 { "1 setting".to_owned() } else { format!("{} settings", several.len()) }
+        )),
+    }
+}
+
 /// Largest distance of two qualities of which no difference was seen.
 fn sameness(pairs: &[&Pair]) -> String {
     // Shares are shares, whether they are read in percent or not.
@@ -165,7 +218,9 @@ fn sameness(pairs: &[&Pair]) -> String {
     let widest = pairs.iter().map(|pair| Some(pair.difference.low?.abs().max(pair.difference.high?.abs())));
     let widest = widest.collect::<Option<Vec<f64>>>().map(|all| all.into_iter().fold(0.0, f64::max));
     let (Some(most), Some(of)) = (widest, of) else { return "no difference in quality seen".to_owned() };
-    let size = format!("±{}{}", magnitude(most, of), unit(of));
+    let missing = pairs.iter().filter_map(|pair| pair.difference.missing).map(|missing| 1.0 - missing.coverage);
+    let missing = missing.reduce(f64::max).map(|part| format!(", up to {} of the sessions missing", percent(part)));
+    let size = format!("±{}{}{}", magnitude(most, of), unit(of), missing.unwrap_or_default());
     let is_small = of.scale().is_some_and(|(from, to)| most <= SAME_WITHIN * (to - from));
     if is_small {
         format!("same quality within {size}")
@@ -183,53 +238,91 @@ const fn unit(unit: Unit) -> &'static str {
     }
 }
 
-fn money(first: Option<Money>, other: Option<Money>) -> String {
+fn money(first: Option<Money>, other: Option<Money>, ratio: Option<PairedRatio>, level: Level) -> String {
     let (Some(first), Some(other)) = (first, other) else { return "cost unknown".to_owned() };
-    match (first.0, other.0) {
-        (0, 0) => "no cost either".to_owned(),
-        (0, _) => format!("{other} a session instead of nothing"),
-        (_, 0) => format!("free instead of {first} a session"),
-        (before, after) => {
-            let ratio = after as f64 / before as f64;
-            match (ratio - 1.0) * 100.0 {
-                change if change.abs() < 0.5 => "same cost".to_owned(),
-                change if change < 0.0 => format!("{} cheaper", percent_of(-change)),
-                change if change < 100.0 => format!("{} dearer", percent_of(change)),
-                _ => format!("{ratio:.1}× the cost"),
-            }
+    match (first.0, other.0, ratio) {
+        (0, 0, _) => "no cost either".to_owned(),
+        (0, _, _) => format!("{other} a session instead of nothing"),
+        (_, 0, _) => format!("free instead of {first} a session"),
+        // No session has a score in both, so that nothing is known of the same items.
+        (_, _, None) => "cost not compared".to_owned(),
+        (_, _, Some(ratio)) => cost(&ratio, level),
+    }
+}
+
+/// `74 % cheaper [70 %, 78 %]`, `2.3× the cost [2.1, 2.6]`, or `same cost, within 0.98× to 1.03×`.
+fn cost(ratio: &PairedRatio, level: Level) -> String {
+    let change = (ratio.value - 1.0) * 100.0;
+    let ends = ratio.low.zip(ratio.high);
+    match ends.filter(|_| shows_difference(ratio, level)) {
+        None => match ends {
+            Some(ends) => unseen("cost", ends),
+            None if change.abs() < 0.5 => "same cost".to_owned(),
+            None if change < 0.0 => format!("{} cheaper (no interval)", percent_of(-change)),
+            None if change < 100.0 => format!("{} dearer (no interval)", percent_of(change)),
+            None => format!("{:.1}× the cost (no interval)", ratio.value),
+        },
+        Some((low, high)) if change < 0.0 => format!(
+            "{} cheaper [{}, {}]",
+            percent_of(-change),
+            percent_of((1.0 - high) * 100.0),
+            percent_of((1.0 - low) * 100.0)
+        ),
+        Some((low, high)) if change < 100.0 => format!(
+            "{} dearer [{}, {}]",
+            percent_of(change),
+            percent_of((low - 1.0) * 100.0),
+            percent_of((high - 1.0) * 100.0)
+        ),
+        Some((low, high)) => format!("{:.1}× the cost [{low:.1}, {high:.1}]", ratio.value),
+    }
+}
+
+/// `4.3× slower [3.9, 4.8]`, or `same speed, within 0.95× to 1.04×`: of the calls of sessions, without what they waited for.
+fn time(ratio: &PairedRatio, level: Level) -> String {
+    let Some((low, high)) = ratio.low.zip(ratio.high) else {
+        return match ratio.value {
+            _ if ratio.clusters < 2 => "speed not compared (one group of items alone)".to_owned(),
+            value if (value - 1.0).abs() < 0.005 => "same speed".to_owned(),
+            value if value > 1.0 => format!("{}× slower (no interval)", times(value)),
+            value => format!("{}× faster (no interval)", times(1.0 / value)),
+        };
+    };
+    match shows_difference(ratio, level) {
+        false => unseen("speed", (low, high)),
+        true if ratio.value > 1.0 => {
+            format!("{}× slower [{}, {}]", times(ratio.value), times(low), times(high))
         }
+        true => {
+            format!("{}× faster [{}, {}]", times(1.0 / ratio.value), times(1.0 / high), times(1.0 / low))
+        }
+    }
+}
+
+/// `true` if the interval does not hold 1, and neither does chance explain it, corrected over all that is compared.
+fn shows_difference(ratio: &PairedRatio, level: Level) -> bool {
+    let is_beyond = ratio.low.is_some_and(|low| low > 1.0) || ratio.high.is_some_and(|high| high < 1.0);
+    is_beyond && ratio.p_holm.is_some_and(|p| p <= level.alpha())
+}
+
+/// Words for a ratio that shows no difference.
+fn unseen(what: &str, (low, high): (f64, f64)) -> String {
+    match low <= 1.0 && 1.0 <= high {
+        true => format!("same {what}, within {}× to {}×", times(low), times(high)),
+        false => format!("no difference in {what} shown among so many, {}× to {}×", times(low), times(high)),
+    }
+}
+
+/// So many digits that what lies beside 1 does not read as 1.
+fn times(ratio: f64) -> String {
+    match ratio {
+        _ if (ratio - 1.0).abs() < 0.095 => format!("{ratio:.2}"),
+        _ if ratio < 0.95 => format!("{ratio:.2}"),
+        _ => format!("{ratio:.1}"),
     }
 }
 
 /// Only everything is 100 %.
 fn percent_of(change: f64) -> String {
     if change > 99.0 && change < 100.0 { format!("{change:.1} %") } else { format!("{change:.0} %") }
-}
-
-/// Sessions beside each other, with retries and waits; where calls tell another story, theirs too: then it is the waits that differ.
-fn time(first: &Standing, other: &Standing) -> Option<String> {
-    let sessions = ratio(first.session_seconds, other.session_seconds)?;
-    let calls = ratio(first.call_seconds, other.call_seconds).filter(|calls| !are_close(*calls, sessions));
-    Some(match calls {
-        None => format!("{} at p50", speed(sessions)),
-        Some(calls) => format!("a session {} and a call {} at p50", speed(sessions), speed(calls)),
-    })
-}
-
-fn ratio(first: Option<Percentiles>, other: Option<Percentiles>) -> Option<f64> {
-    let (before, after) = (first?.p50, other?.p50);
-    (before > 0.0 && after > 0.0).then(|| after / before)
-}
-
-/// `true` if nobody would choose otherwise for the one than for the other.
-fn are_close(one: f64, other: f64) -> bool {
-    (one / other).ln().abs() < 1.25_f64.ln()
-}
-
-fn speed(ratio: f64) -> String {
-    match ratio {
-        _ if ratio >= 1.05 => format!("{ratio:.1}× slower"),
-        _ if ratio <= 1.0 / 1.05 => format!("{:.1}× faster", 1.0 / ratio),
-        _ => "as fast".to_owned(),
-    }
 }

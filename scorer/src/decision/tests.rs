@@ -3,17 +3,33 @@ use std::collections::BTreeMap;
 use regatta_proto::{CostSum, Money};
 
 use super::*;
-use crate::comparison::{Comparison, Percentiles, Provider};
+use crate::comparison::{Comparison, Provider};
 use crate::failures::Failure;
 use crate::finish::tests::harness::{all_measured, documents, lock, summary, sweep, sweep_of_both};
-use crate::statistics::Difference;
+use crate::statistics::{Difference, Gaps, PairedRatio};
+use crate::tradeoffs::Tradeoff;
 
 /// Two models of one benchmark, of which no comparison has been made yet.
 fn two() -> Summary {
     summary(&documents(&sweep(lock(&["x/one", "x/two"])), &all_measured))
 }
 
-/// The same with a difference of the first from the second, and what a session of each costs and lasts.
+/// The ratio of two amounts, with an interval that reaches from nine to eleven tenths of it.
+fn ratio(of: [f64; 2]) -> PairedRatio {
+    let value = of[1] / of[0];
+    let p = if (0.9..1.1).contains(&value) { 0.3 } else { 0.001 };
+    PairedRatio {
+        value,
+        low: Some(0.9 * value),
+        high: Some(1.1 * value),
+        p: Some(p),
+        p_holm: Some(p),
+        n: 4,
+        clusters: 4,
+    }
+}
+
+/// The same with a difference of the first from the second, and what a session of each costs and takes.
 fn compared(difference: (f64, f64, f64), p_holm: f64, dollars: [f64; 2], seconds: [f64; 2]) -> Summary {
     let mut summary = two();
     let pair = &mut summary.pairs[0].pairs[0];
@@ -23,9 +39,17 @@ fn compared(difference: (f64, f64, f64), p_holm: f64, dollars: [f64; 2], seconds
     for (at, name) in ["x/one", "x/two"].into_iter().enumerate() {
         let standing = summary.standings.iter_mut().find(|of| of.model.to_string() == name).unwrap();
         standing.cost_per_session = Money::from_dollars(dollars[at]);
-        let p50 = seconds[at];
-        standing.session_seconds = Some(Percentiles { p50, p90: p50, p99: p50 });
     }
+    let tradeoff = |first: &str, other: &str, turn: bool| {
+        let of = |[one, two]: [f64; 2]| Some(ratio(if turn { [two, one] } else { [one, two] }));
+        Tradeoff {
+            first: first.parse().unwrap(),
+            other: other.parse().unwrap(),
+            seconds: of(seconds),
+            cost: of(dollars),
+        }
+    };
+    summary.tradeoffs = vec![tradeoff("x/one", "x/two", false), tradeoff("x/two", "x/one", true)];
     summary
 }
 
@@ -52,7 +76,7 @@ fn an_alternative_is_told_with_its_quality_money_and_time() {
     let found = compared((0.01, -0.02, 0.04), 0.4, [0.01, 0.0026], [1.0, 4.3]);
     assert_eq!(
         sentences(&found),
-        ["x/two, against x/one: same quality within ±0.040, 74 % cheaper, 4.3× slower at p50."]
+        ["x/two, against x/one: same quality within ±0.040, 74 % cheaper [71 %, 77 %], 4.3× slower [3.9, 4.7]."]
     );
 }
 
@@ -64,7 +88,7 @@ fn a_family_has_one_sentence_on_all_endpoints_that_serve_it() {
     found.comparisons.push(Comparison { benchmark, setting, family: "llama".to_owned(), providers });
     assert_eq!(
         sentences(&found),
-        ["llama, against x/one: x/two: same quality within ±0.040, 74 % cheaper, 4.3× slower at p50."]
+        ["llama, against x/one: x/two: same quality within ±0.040, 74 % cheaper [71 %, 77 %], 4.3× slower [3.9, 4.7]."]
     );
 }
 
@@ -73,18 +97,20 @@ fn a_wide_interval_is_not_called_the_same_and_a_difference_has_its_size() {
     let of = |difference, p_holm| sentences(&compared(difference, p_holm, [1.0, 1.0], [1.0, 1.0])).remove(0);
     assert_eq!(
         of((0.1, -0.2, 0.4), 0.4),
-        "x/two, against x/one: no difference in quality seen, within ±0.400, same cost, as fast at p50."
+        "x/two, against x/one: no difference in quality seen, within ±0.400, same cost, within 0.90× to 1.1×, \
+         same speed, within 0.90× to 1.1×."
     );
     assert_eq!(
         of((0.31, 0.27, 0.36), 0.01),
-        "x/two, against x/one: worse by 0.310 [0.270, 0.360], same cost, as fast at p50."
+        "x/two, against x/one: worse by 0.310 [0.270, 0.360], same cost, within 0.90× to 1.1×, same speed, within 0.90× \
+         to 1.1×."
     );
     // Ahead in the ranking, it is what the other is compared with.
     let mut better = compared((-0.31, -0.36, 0.01), 0.01, [2.0, 7.0], [3.0, 1.5]);
     better.standings.reverse();
     assert_eq!(
         sentences(&better),
-        ["x/one, against x/two: worse by 0.310 [-0.010, 0.360], 71 % cheaper, 2.0× slower at p50."]
+        ["x/one, against x/two: worse by 0.310 [-0.010, 0.360], 71 % cheaper [69 %, 74 %], 2.0× slower [1.8, 2.2]."]
     );
 }
 
@@ -93,24 +119,85 @@ fn what_too_little_was_measured_of_or_nobody_knows_the_price_of_is_not_compared(
     let mut found = compared((0.31, 0.27, 0.36), 0.01, [1.0, 1.0], [1.0, 1.0]);
     found.rows[1].metrics.iter_mut().for_each(|metric| metric.estimate.withheld = true);
     found.standings[0].cost_per_session = None;
-    found.standings[1].session_seconds = None;
+    found.tradeoffs.clear();
     assert_eq!(
         sentences(&found),
         ["x/two, against x/one: too little measured to compare quality (less than 80.0 %), cost unknown."]
     );
+    let mut found = compared((0.31, 0.27, 0.36), 0.01, [1.0, 1.0], [1.0, 1.0]);
+    found.pairs[0].pairs[0].difference.withheld = true;
+    found.tradeoffs.clear();
+    assert_eq!(
+        sentences(&found),
+        ["x/two, against x/one: too little measured to compare quality (less than 80.0 %), cost not compared."]
+    );
 }
 
 #[test]
-fn waits_that_make_sessions_slower_than_their_calls_are_told_apart() {
-    let mut found = compared((0.01, -0.02, 0.04), 0.4, [1.0, 1.0], [1.0, 4.3]);
-    for standing in &mut found.standings {
-        standing.call_seconds = Some(Percentiles { p50: 0.5, p90: 0.5, p99: 0.5 });
+fn a_lead_that_missing_sessions_could_turn_is_told_with_its_bounds_and_nobody_is_called_better() {
+    let mut found = compared((0.31, -0.11, 0.46), 1.0, [1.0, 1.0], [1.0, 1.0]);
+    found.tradeoffs.clear();
+    let gaps = Gaps {
+        coverage: 0.88,
+        bound_low: Some(-0.05),
+        bound_high: Some(0.4),
+        complete_low: Some(0.27),
+        complete_high: Some(0.36),
+        complete_p: Some(0.001),
+    };
+    let difference = &mut found.pairs[0].pairs[0].difference;
+    (difference.missing, difference.p) = (Some(gaps), Some(1.0));
+    assert_eq!(
+        sentences(&found),
+        [
+            "x/two, against x/one: no difference in quality shown: -0.310 [-0.360, -0.270] where both were measured, -0.400 to +0.050 with \
+             the 12.0 % of the sessions that are missing, cost not compared."
+        ]
+    );
+}
+
+#[test]
+fn a_lead_that_holds_whatever_is_missing_says_so() {
+    let mut found = compared((0.31, 0.2, 0.41), 0.01, [1.0, 1.0], [1.0, 1.0]);
+    found.tradeoffs.clear();
+    let gaps = Gaps {
+        coverage: 0.97,
+        bound_low: Some(0.28),
+        bound_high: Some(0.33),
+        complete_low: Some(0.27),
+        complete_high: Some(0.36),
+        complete_p: Some(0.001),
+    };
+    found.pairs[0].pairs[0].difference.missing = Some(gaps);
+    assert_eq!(
+        sentences(&found),
+        [
+            "x/two, against x/one: worse by 0.310 [0.200, 0.410], whatever the 3.0 % of the sessions that are missing would be, cost not \
+             compared."
+        ]
+    );
+}
+
+#[test]
+fn a_ratio_that_only_chance_among_so_many_explains_is_no_difference() {
+    let mut found = compared((0.01, -0.02, 0.04), 0.4, [1.0, 1.5], [1.0, 1.2]);
+    for of in &mut found.tradeoffs {
+        of.seconds.as_mut().unwrap().p_holm = Some(0.2);
+        of.cost = None;
     }
     assert_eq!(
         sentences(&found),
         [
-            "x/two, against x/one: same quality within ±0.040, same cost, a session 4.3× slower and a call as fast at p50."
+            "x/two, against x/one: same quality within ±0.040, cost not compared, no difference in speed shown among so many, 1.08× to 1.3×."
         ]
+    );
+    let nothing_varies = PairedRatio { low: None, high: None, p: None, p_holm: None, ..ratio([4.0, 1.0]) };
+    for of in &mut found.tradeoffs {
+        (of.seconds, of.cost) = (Some(nothing_varies), Some(nothing_varies));
+    }
+    assert_eq!(
+        sentences(&found),
+        ["x/two, against x/one: same quality within ±0.040, 75 % cheaper (no interval), 4.0× faster (no interval)."]
     );
 }
 
@@ -119,8 +206,9 @@ fn over_several_benchmarks_it_is_said_where_a_model_is_worse() {
     let models = ["x/one", "x/two"];
     let mut found = summary(&documents(&sweep_of_both(lock(&models)), &all_measured));
     for standing in &mut found.standings {
-        (standing.session_seconds, standing.cost_per_session) = (None, Some(Money(1)));
+        standing.cost_per_session = Some(Money(1));
     }
+    found.tradeoffs.clear();
     for (family, p_holm) in found.pairs.iter_mut().zip([0.001, 0.9]) {
         let pair = &mut family.pairs[0];
         let worse = Difference { value: 0.2, low: Some(0.1), high: Some(0.3), ..pair.difference };
@@ -130,7 +218,7 @@ fn over_several_benchmarks_it_is_said_where_a_model_is_worse() {
         sentences(&found),
         [
             "x/two, against x/one: worse in dialogues · turn/text by 20.0 [10.0, 30.0] points, no difference seen in 1 other setting, \
-             same cost."
+             cost not compared."
         ]
     );
 }

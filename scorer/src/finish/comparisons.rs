@@ -5,9 +5,9 @@ use regatta_benchmarks::Better;
 use super::FinishError;
 use super::csv_text::harmless;
 use crate::pairs::PairFamily;
-use crate::statistics::Difference;
+use crate::statistics::{Difference, Gaps};
 
-const HEADER: [&str; 17] = [
+const HEADER: [&str; 24] = [
     "benchmark",
     "evaluator",
     "metric",
@@ -25,15 +25,32 @@ const HEADER: [&str; 17] = [
     "test",
     "n",
     "clusters",
+    "coverage",
+    "withheld",
+    "bound_low",
+    "bound_high",
+    "complete_low",
+    "complete_high",
+    "complete_p",
 ];
 
-/// One line a pair; a difference is how much higher the first one's metric is.
+/// One line a pair; a difference is how much higher the first one's metric is. Where no session is missing, the bounds are the difference,
+/// and what is of the complete sessions is that of all.
 pub(crate) fn csv(families: &[PairFamily]) -> Result<Vec<u8>, FinishError> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(HEADER)?;
     for family in families {
         for pair in &family.pairs {
-            let Difference { value, low, high, n, clusters, p, test } = pair.difference;
+            let Difference { value, low, high, n, clusters, p, test, missing, withheld } = pair.difference;
+            let whole = Gaps {
+                coverage: 1.0,
+                bound_low: Some(value),
+                bound_high: Some(value),
+                complete_low: low,
+                complete_high: high,
+                complete_p: p,
+            };
+            let missing = missing.unwrap_or(whole);
             let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
             writer.write_record([
                 family.benchmark.to_string(),
@@ -53,6 +70,13 @@ pub(crate) fn csv(families: &[PairFamily]) -> Result<Vec<u8>, FinishError> {
                 test.map_or_else(String::new, |test| test.as_str().to_owned()),
                 n.to_string(),
                 clusters.to_string(),
+                missing.coverage.to_string(),
+                withheld.to_string(),
+                number(missing.bound_low),
+                number(missing.bound_high),
+                number(missing.complete_low),
+                number(missing.complete_high),
+                number(missing.complete_p),
             ])?;
         }
     }

@@ -303,7 +303,7 @@ impl<'s> Group<'s> {
             let failure = |item| self.suite.score_failure(item, &self.lock.evaluators).remove(&key.0);
             let mut samples = recounted(chosen, leaves, &self.samples[*at], &self.filtered, &failure);
             samples.iter_mut().flatten().for_each(|trial| void_all(trial));
-            let other = estimate(&key.1, &samples, &positions, &self.clusters, self.sweep.lock.level);
+            let other = self.estimate(&key.1, &samples, &positions);
             (key.clone(), estimates[*at], other)
         });
         Some(both_ways(chosen, self.filtered.len(), metrics))

@@ -17,6 +17,7 @@ use super::per_session::Usages;
 use super::{FinishError, comparisons as pairs_csv, lines, metrics, spending, tables};
 use crate::comparison::comparisons;
 use crate::decided::Deciding;
+use crate::decision::alternatives;
 use crate::durations::{Durations, running_seconds};
 use crate::failures::{Failure, Place};
 use crate::pairs::{Ranking, families, rankings};
@@ -26,6 +27,7 @@ use crate::standings::standings;
 use crate::summary::{
     BenchmarkTable, JudgeSpending, Judging, LeaderboardRow, SessionCounts, Spending, Summary, SummaryMetric,
 };
+use crate::tradeoffs::Amounts;
 
 /// Collects a sweep's sessions in the order of its cells.
 pub(crate) struct Tabulation<'s> {
@@ -186,6 +188,10 @@ impl<'s> Tabulation<'s> {
         if is_adaptive {
             standings.iter_mut().for_each(|standing| (standing.rank, standing.groups) = (None, String::new()));
         }
+        let comparisons = comparisons(self.sweep, &self.groups, &rows, &circumstances.calls);
+        let replaced = if is_adaptive { Vec::new() } else { alternatives(&comparisons, &standings) };
+        let amounts = Amounts::new(&circumstances.attempts, &circumstances.calls);
+        let tradeoffs = amounts.tradeoffs(&self.groups, &replaced, lock.level);
         let judges: Vec<JudgeSpending> = circumstances.judges.iter().map(JudgeSpending::from).collect();
         let judging = judges.iter().fold(Judging::default(), |mut sum, of| {
             sum.usage += of.usage;
@@ -215,8 +221,9 @@ impl<'s> Tabulation<'s> {
             decided: self.deciding.decided(&by_cell, judging.cost, circumstances.state),
             judges,
             notes: self.notes(&rows, &sessions),
-            comparisons: comparisons(self.sweep, &self.groups, &rows, &circumstances.calls),
+            comparisons,
             standings,
+            tradeoffs,
             rows,
             pairs,
             ranks,
@@ -341,7 +348,8 @@ impl<'s> Tabulation<'s> {
         let poisoned: u64 = self.groups.iter().filter_map(|group| group.outcomes.get(&poison)).sum();
         if let Some((cell, item)) = self.groups.iter().find_map(|group| group.poisoned) {
             notes.push(format!(
-                "The requests of {poisoned} sessions failed again and again and are not sent any more. `regatta replay DIRECTORY`                  lists them; `regatta replay DIRECTORY {cell} {item}` sends the first of them once more."
+                "The requests of {poisoned} sessions failed again and again and are not sent any more. `regatta replay DIRECTORY` lists \
+                 them; `regatta replay DIRECTORY {cell} {item}` sends the first of them once more."
             ));
         }
         if self.groups.iter().any(|group| is_partial(self.sweep, &group.first)) {

@@ -182,3 +182,33 @@ fn of_too_many_models_each_is_compared_with_the_best_and_corrected_for_all() {
     assert!(found.with_best_only && found.size == 65 * 64 / 2 && found.pairs.len() == 64);
     assert!(found.pairs.iter().all(|pair| [&pair.one, &pair.other].iter().any(|of| of.model.model.as_str() == "m40")));
 }
+
+#[test]
+fn of_models_that_lose_what_they_get_wrong_none_is_called_better() {
+    let mut groups = vec![group("sim/a", "plain", 0.0, 11), group("sim/b", "plain", 0.0, 11)];
+    // The first loses seven of eight of its wrong sessions.
+    for (at, sample) in groups[0].samples[0][0].iter_mut().flatten().enumerate() {
+        if *sample == (Sample::Scored { top: 0.0, bottom: 1.0 }) && at % 8 < 7 {
+            *sample = Sample::Missing { weight: 1.0 };
+        }
+    }
+    let found = family(11, Level::USUAL, &groups).unwrap();
+    let pair = &found.pairs[0];
+    let missing = pair.difference.missing.unwrap();
+    assert!(missing.complete_p.unwrap() <= 0.05, "over what both have, it looks better: {:?}", pair.difference);
+    assert_eq!(pair.order(Level::USUAL), None);
+    assert!(pair.difference.low.unwrap() < 0.0 && missing.bound_low.unwrap() < missing.bound_high.unwrap());
+}
+
+#[test]
+fn below_the_least_coverage_a_pair_claims_nothing_however_clear_it_is() {
+    let mut groups = vec![group("sim/a", "plain", 2.0, 12), group("sim/b", "plain", -2.0, 12)];
+    for trial in &mut groups[0].samples[0][0] {
+        trial[..6].fill(Sample::Missing { weight: 1.0 });
+    }
+    let found = family(12, Level::USUAL, &groups).unwrap();
+    let coverage = found.pairs[0].difference.missing.unwrap().coverage;
+    assert!(found.pairs[0].order(Level::USUAL).is_some() && (coverage - 30.0 / 36.0).abs() < 1e-12);
+    assert!(found.clone().withheld_below(0.8).pairs[0].order(Level::USUAL).is_some());
+    assert_eq!(found.withheld_below(0.9).pairs[0].order(Level::USUAL), None);
+}

@@ -80,8 +80,11 @@ fn quality(comparison: &Comparison, evaluator: Evaluator) -> Block {
     })
 }
 
-/// `true` if the interval holds no zero.
+/// `true` if enough was measured, and the interval holds no zero.
 fn excludes_zero(difference: &Difference) -> bool {
+    if difference.withheld {
+        return false;
+    }
     difference.low.is_some_and(|low| low > 0.0) || difference.high.is_some_and(|high| high < 0.0)
 }
 

@@ -3,7 +3,7 @@
 use regatta_benchmarks::{Measured, Unit};
 use regatta_proto::Money;
 
-use crate::statistics::{Difference, Estimate};
+use crate::statistics::{Difference, Estimate, Gaps};
 use crate::summary::{Spending, Summary};
 
 /// What stands where there is no value.
@@ -79,6 +79,18 @@ pub(crate) fn signed(difference: &Difference, unit: Unit) -> String {
     match (difference.low, difference.high) {
         (Some(low), Some(high)) => format!("{} [{}, {}]", read(difference.value), read(low), read(high)),
         _ => read(difference.value),
+    }
+}
+
+/// The difference if all that is missing had been wrong, and right, as `-0.100 to +0.200`.
+pub(crate) fn bounds(of: &Gaps, unit: Unit) -> String {
+    let decimals = usize::from(decimals(unit));
+    let read = |value: f64| unsigned_zero(format!("{:+.decimals$}", value * unit.factor()));
+    match (of.bound_low, of.bound_high) {
+        (Some(low), Some(high)) => format!("{} to {}", read(low), read(high)),
+        (Some(low), None) => format!("{} or more", read(low)),
+        (None, Some(high)) => format!("{} or less", read(high)),
+        (None, None) => "anything".to_owned(),
     }
 }
 
@@ -271,8 +283,17 @@ mod tests {
         let of = Measured { value: Some(0.8344), low: Some(0.5), high: Some(1.0), sd: Some(0.0123) };
         assert_eq!(measured(&of, Unit::Percent, 1), "83.4 [50.0, 100.0] ± 1.2");
         assert_eq!(score(Some(-0.0), Unit::Percent), "0.0");
-        let difference =
-            Difference { value: -0.0125, low: Some(-0.03), high: Some(0.005), n: 3, clusters: 3, p: None, test: None };
+        let difference = Difference {
+            value: -0.0125,
+            low: Some(-0.03),
+            high: Some(0.005),
+            n: 3,
+            clusters: 3,
+            p: None,
+            test: None,
+            missing: None,
+            withheld: false,
+        };
         assert_eq!(signed(&difference, Unit::Percent), "-1.2 [-3.0, +0.5]");
         assert_eq!(signed(&difference, Unit::Plain), "-0.013 [-0.030, +0.005]");
     }
@@ -280,8 +301,17 @@ mod tests {
     #[test]
     fn what_is_rounded_to_zero_has_no_sign() {
         assert_eq!(score(Some(-0.0002), Unit::Plain), "0.000");
-        let difference =
-            Difference { value: -0.0, low: Some(-0.0004), high: Some(0.0004), n: 3, clusters: 3, p: None, test: None };
+        let difference = Difference {
+            value: -0.0,
+            low: Some(-0.0004),
+            high: Some(0.0004),
+            n: 3,
+            clusters: 3,
+            p: None,
+            test: None,
+            missing: None,
+            withheld: false,
+        };
         assert_eq!(signed(&difference, Unit::Plain), "0.000 [0.000, 0.000]");
         let seen = Difference { low: Some(-0.0006), ..difference };
         assert_eq!(signed(&seen, Unit::Plain), "0.000 [-0.001, 0.000]");

@@ -4,7 +4,7 @@ use regatta_benchmarks::Unit;
 use regatta_proto::Level;
 
 use super::content::{Block, Field, Section, Sheet};
-use super::numbers::{NOTHING, grouped, heading, p_value, signed};
+use super::numbers::{NOTHING, bounds, grouped, heading, p_value, percent, signed};
 use super::sections::columns;
 use crate::pairs::{Contestant, Pair, PairFamily};
 use crate::statistics::{Difference, Test};
@@ -25,6 +25,14 @@ pub(crate) fn section(summary: &Summary) -> Option<Section> {
          are tied.",
         summary.level.alpha()
     ))];
+    if summary.pairs.iter().flat_map(|family| &family.pairs).any(|pair| pair.difference.missing.is_some()) {
+        blocks.push(Block::Text(format!(
+            "Where sessions are missing, intervals and p-values hold whatever these would have scored. Beside them stands the difference \
+             over the sessions that both have, as if the others were missing at random, and its bounds: with all that is missing wrong for \
+             the first and right for the second, and the other way round. With less than {} of the sessions nothing is claimed.",
+            percent(summary.coverage_min)
+        )));
+    }
     for family in &summary.pairs {
         if family.with_best_only {
             blocks.push(Block::Text(format!(
@@ -40,10 +48,15 @@ pub(crate) fn section(summary: &Summary) -> Option<Section> {
 
 fn sheet(family: &PairFamily, level: Level) -> Sheet {
     let caption = format!("{} · p-values corrected over {} (Holm)", family.benchmark, pairs(family.size));
-    let header = columns(&["pair", "reads", "metric", "difference", "p", "p, corrected", "test", "items", "clusters"]);
+    let mut header =
+        columns(&["pair", "reads", "metric", "difference", "p", "p, corrected", "test", "items", "clusters"]);
+    let is_any_missing = family.pairs.iter().any(|pair| pair.difference.missing.is_some());
+    if is_any_missing {
+        header.extend(columns(&["sessions of both", "difference of these", "p", "bounds"]));
+    }
     let rows = family.pairs.iter().map(|pair| {
         let Difference { n, clusters, p, test, .. } = pair.difference;
-        vec![
+        let mut row = vec![
             Field::name(both(pair, &pair.one, &pair.other, " − ", Mark::Word)),
             match pair.order(level) {
                 Some(_) => Field::Strong(reads(pair, level)),
@@ -56,9 +69,26 @@ fn sheet(family: &PairFamily, level: Level) -> Sheet {
             Field::name(test.map_or(NOTHING, name)),
             Field::Number(grouped(n.into())),
             Field::Number(grouped(clusters.into())),
-        ]
+        ];
+        if is_any_missing {
+            row.extend(of_missing(&pair.difference, pair.unit));
+        }
+        row
     });
     Sheet { caption, header, rows: rows.collect(), ..Sheet::default() }
+}
+
+/// Part of the sessions that has a score in both; difference and p-value of these alone; bounds.
+fn of_missing(of: &Difference, unit: Unit) -> [Field; 4] {
+    match of.missing {
+        None => [Field::Number(percent(1.0)), Field::number(NOTHING), Field::number(NOTHING), Field::number(NOTHING)],
+        Some(missing) => [
+            Field::Number(percent(missing.coverage)),
+            Field::Number(signed(&of.complete(), unit)),
+            Field::Number(missing.complete_p.map_or_else(|| NOTHING.to_owned(), p_value)),
+            Field::Number(bounds(&missing, unit)),
+        ],
+    }
 }
 
 fn pairs(count: u32) -> String {
@@ -104,7 +134,18 @@ fn reads(pair: &Pair, level: Level) -> String {
             format!("{} > {}", model(better, Mark::Word), model(worse, Mark::Word))
         }
         Some((better, worse)) => format!("{} > {}", better.setting, worse.setting),
-        None => "no difference seen".to_owned(),
+        None => unseen(pair, level),
+    }
+}
+
+/// Words for a pair of which neither is claimed to be better.
+fn unseen(pair: &Pair, level: Level) -> String {
+    match pair.difference.missing {
+        Some(missing) if pair.difference.withheld => {
+            format!("withheld: {} of the sessions have a score in both", percent(missing.coverage))
+        }
+        Some(_) if pair.difference.may_turn(level) => "missing sessions could turn it".to_owned(),
+        Some(_) | None => "no difference seen".to_owned(),
     }
 }
 
@@ -127,7 +168,7 @@ fn lines_of(families: &[PairFamily], level: Level) -> Vec<String> {
         match tied.len() {
             0..=SHOWN => {
                 lines.extend(tied.iter().map(|pair| {
-                    format!("  {}: no difference seen", both(pair, &pair.one, &pair.other, ", ", Mark::Star))
+                    format!("  {}: {}", both(pair, &pair.one, &pair.other, ", ", Mark::Star), unseen(pair, level))
                 }));
             }
             many => lines.push(format!("  no difference seen in {many} pairs, which are in the report")),
@@ -139,13 +180,8 @@ fn lines_of(families: &[PairFamily], level: Level) -> Vec<String> {
 /// `two-shot: a > b: +4.1 [+1.2, +7.0] points, p = 0.003 (Holm over 6)`.
 fn difference(pair: &Pair, size: u32, level: Level) -> Option<String> {
     let (better, worse) = pair.order(level)?;
-    let turned = Difference {
-        value: -pair.difference.value,
-        low: pair.difference.high.map(|high| -high),
-        high: pair.difference.low.map(|low| -low),
-        ..pair.difference
-    };
-    let shown = signed(if *better == pair.one { &pair.difference } else { &turned }, pair.unit);
+    let of = if *better == pair.one { pair.difference } else { pair.difference.turned() };
+    let shown = signed(&of, pair.unit);
     let unit = match pair.unit {
         Unit::Percent => " points",
         Unit::Turns => " turns",
@@ -154,7 +190,12 @@ fn difference(pair: &Pair, size: u32, level: Level) -> Option<String> {
     };
     let p = p_value(pair.p_holm);
     let p = if p.starts_with('<') { format!("p {p}") } else { format!("p = {p}") };
-    Some(format!("  {}: {shown}{unit}, {p} (Holm over {size})", both(pair, better, worse, " > ", Mark::Star)))
+    let missing = of.missing.map(|missing| {
+        let coverage = percent(missing.coverage);
+        format!("; {coverage} of the sessions have both, {} whatever the others would be", bounds(&missing, pair.unit))
+    });
+    let missing = missing.unwrap_or_default();
+    Some(format!("  {}: {shown}{unit}, {p} (Holm over {size}){missing}", both(pair, better, worse, " > ", Mark::Star)))
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use regatta_proto::{Evaluator, ItemId, Level};
 
 use super::measures::MetricDefinition;
 use crate::statistics::{
-    Components, Difference, Paired, Sample, Trials, are_right_or_wrong, by_trial, leaves, paired_difference, sample,
-    shared, tests_of_margin, void_all,
+    Components, Difference, Paired, Sample, Trials, are_right_or_wrong, by_trial, complete_difference, leaves, missing,
+    paired_difference, sample, tests_whatever_is_missing, void_all,
 };
 
 /// A session's values by evaluator and name.
@@ -101,16 +101,14 @@ impl<'a> PairedCells<'a> {
         Some((Components::of(&differences, &self.clusters)?, is_binary))
     }
 
-    /// Tests the difference against `margin`, in the metric's own scale; `None` where nothing could vary.
+    /// Tests the difference against `margin`, in the metric's own scale; `None` where nothing could vary. Where sessions are missing, the
+    /// p-values hold whatever these would have scored.
     #[must_use]
     pub fn against_margin(&self, of: &MetricDefinition, margin: f64, seed: u64) -> Option<MarginTest> {
         let metric = of.metric();
         let (ours, theirs) = self.samples(of, &metric);
-        let found = shared(&metric, Paired { ours: &ours, theirs: &theirs, clusters: &self.clusters })?;
-        if found.shares.is_empty() {
-            return None;
-        }
-        let tests = tests_of_margin(&metric, &found, of.better == Better::Higher, margin, seed);
+        let paired = Paired { ours: &ours, theirs: &theirs, clusters: &self.clusters };
+        let tests = tests_whatever_is_missing(&metric, paired, of.better == Better::Higher, margin, seed)?;
         Some(MarginTest { p_worse: tests.less, p_not_worse: tests.more })
     }
 
@@ -134,21 +132,51 @@ impl<'a> PairedCells<'a> {
     /// By leaf of the metric, then by trial and item.
     fn samples(&self, of: &MetricDefinition, metric: &Metric) -> (Vec<Trials>, Vec<Trials>) {
         let leaves = leaves(metric);
+        let weights: Vec<Vec<f64>> = leaves.iter().map(|leaf| self.weights(of, leaf)).collect();
         let all = |sessions: &Sessions<'a>| -> Vec<Trials> {
-            let of_leaf = |leaf: &Metric| (0..self.trials).map(|trial| self.trial(sessions, of, leaf, trial)).collect();
-            leaves.iter().map(of_leaf).collect()
+            let of_leaf = |(leaf, weights): (&Metric, &Vec<f64>)| {
+                (0..self.trials).map(|trial| self.trial(sessions, of, leaf, weights, trial)).collect()
+            };
+            leaves.iter().zip(&weights).map(of_leaf).collect()
         };
         (all(&self.ours), all(&self.theirs))
     }
 
-    fn trial(&self, sessions: &Sessions<'a>, of: &MetricDefinition, leaf: &Metric, trial: u16) -> Vec<Sample> {
-        let of_item = |item: &&'a ItemId| match sessions.get(&(*item, trial)).copied().flatten() {
-            Some(scores) => scores.get(&of.evaluator).map_or(Sample::Nothing, |values| sample(leaf, values)),
-            None => Sample::Missing { weight: 1.0 },
+    fn trial(
+        &self,
+        sessions: &Sessions<'a>,
+        of: &MetricDefinition,
+        leaf: &Metric,
+        weights: &[f64],
+        trial: u16,
+    ) -> Vec<Sample> {
+        let of_item = |(item, weight): (&&'a ItemId, &f64)| match sessions.get(&(*item, trial)) {
+            Some(Some(scores)) => scores.get(&of.evaluator).map_or(Sample::Nothing, |values| sample(leaf, values)),
+            Some(None) => Sample::Missing { weight: *weight },
+            // A trial that only the other run has is not missing.
+            None => Sample::NotBought,
         };
-        let mut samples: Vec<Sample> = self.items.iter().map(of_item).collect();
+        let mut samples: Vec<Sample> = self.items.iter().zip(weights).map(of_item).collect();
         void_all(&mut samples);
         samples
+    }
+
+    /// Weight of a session of each item that has no score: what another session of the item weighs, which is the same for all of them
+    /// wherever it is known beforehand. Items without any weigh as much as the one that weighs most.
+    fn weights(&self, of: &MetricDefinition, leaf: &Metric) -> Vec<f64> {
+        let of_item = |item: &&'a ItemId| {
+            let sessions = [&self.ours, &self.theirs].into_iter().flat_map(|sessions| {
+                (0..self.trials).filter_map(move |trial| sessions.get(&(*item, trial)).copied().flatten())
+            });
+            let weights = sessions.map(|scores| match missing(leaf, scores.get(&of.evaluator)) {
+                Sample::Missing { weight } => weight,
+                _ => 0.0,
+            });
+            weights.reduce(f64::max)
+        };
+        let known: Vec<Option<f64>> = self.items.iter().map(of_item).collect();
+        let most = known.iter().flatten().copied().fold(0.0, f64::max);
+        known.into_iter().map(|weight| weight.unwrap_or(most)).collect()
     }
 }
 
@@ -204,7 +232,7 @@ pub fn mean_difference(
     };
     let (ours, theirs) = (samples(ours), samples(theirs));
     let clusters = clusters(groups, &items);
-    paired_difference(&metric, Paired { ours: &ours, theirs: &theirs, clusters: &clusters }, seed, level)
+    complete_difference(&metric, Paired { ours: &ours, theirs: &theirs, clusters: &clusters }, seed, level)
 }
 
 #[cfg(test)]

@@ -47,7 +47,17 @@ fn family(benchmark: &str, pairs: &[(&str, &str, f64)]) -> PairFamily {
         metric: "success".to_owned(),
         unit: Unit::Plain,
         better: Better::Higher,
-        difference: Difference { value: 0.1, low: None, high: None, n: 4, clusters: 4, p: None, test: None },
+        difference: Difference {
+            value: 0.1,
+            low: None,
+            high: None,
+            n: 4,
+            clusters: 4,
+            p: None,
+            test: None,
+            missing: None,
+            withheld: false,
+        },
         p_holm: *p_holm,
     };
     PairFamily {

@@ -186,8 +186,18 @@ impl Spread {
     /// Half of Student's interval, for what has no bounds that its distribution leans on.
     pub(crate) fn half(&self, level: Level) -> Option<f64> {
         let variance = self.variance?;
-        let alikeness = self.alikeness(self.design_effect * self.alone);
-        Some(student::quantile(level.upper(), self.freedom(alikeness)) * variance.sqrt())
+        Some(student::quantile(level.upper(), self.own_freedom()) * variance.sqrt())
+    }
+
+    /// The two-sided p-value of 0, of an estimate of `value`: at most the rest of a level where its interval does not hold 0.
+    pub(crate) fn p(&self, value: f64) -> Option<f64> {
+        let errors = value.abs() / self.variance.filter(|variance| *variance > 0.0)?.sqrt();
+        Some(2.0 * student::above(errors, self.own_freedom()))
+    }
+
+    /// Degrees of freedom at the correlation that the items show.
+    fn own_freedom(&self) -> f64 {
+        self.freedom(self.alikeness(self.design_effect * self.alone))
     }
 }
 

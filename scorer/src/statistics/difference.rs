@@ -10,11 +10,15 @@ use super::estimate::mean;
 use super::flips::Flips;
 use super::linear::{Linear, averaged, linear, with_samples};
 use super::mcnemar::mcnemar;
-use super::ratio::ratio;
+use super::paired::Paired;
+use super::ratio::{End, ratio};
 use super::sample::{Sample, Samples, Trials};
 use super::shares::{Share, beyond, by_cluster};
 
 /// A paired difference: how much higher one's scores are than the other's, over the sessions (items and trials) that both have a score of.
+///
+/// Where sessions are missing, interval and p-value are those that hold whatever these would have scored; `missing` has what they would be
+/// without the sessions that are missing.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Difference {
     /// Of a mean: the mean over items of the mean difference over trials. Of a ratio of sums: the mean over trials of the difference of
@@ -22,7 +26,9 @@ pub struct Difference {
     pub value: f64,
     /// Lower end of the interval at the level of the sweep; absent for a single cluster of items, and of an amount that does not differ at
     /// all. It holds the differences that the sign-flip test does not refuse (for so few clusters that they can refuse none, fewer than six at
-    /// 95 %: Student's t), and on a scale the score interval, which is longer where both seldom differ.
+    /// 95 %: Student's t), and on a scale the score interval, which is longer where both seldom differ. Where sessions are missing it reaches
+    /// from the lower end of the interval that `bound_low` of `missing` would have to the upper end of that of `bound_high`, and is absent
+    /// where there is no such bound.
     pub low: Option<f64>,
     /// Upper end of the interval.
     pub high: Option<f64>,
@@ -31,12 +37,82 @@ pub struct Difference {
     /// Independent clusters among these.
     #[serde(default)]
     pub clusters: u32,
-    /// The p-value of "no difference", not corrected for how many differences were looked at; absent where nothing could vary.
+    /// The p-value of "no difference", not corrected for how many differences were looked at; absent where nothing could vary. Where sessions
+    /// are missing it is the largest of those without them, and with all of them at either bound; 1 where these do not agree on which of
+    /// both is higher, or where there is no such bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
     /// The test that `p` is of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test: Option<Test>,
+    /// What hangs on sessions without a score; absent where none is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<Gaps>,
+    /// `true` if too few sessions have a score in both for a difference to be claimed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub withheld: bool,
+}
+
+/// A difference of which sessions are missing.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Gaps {
+    /// Part of the sessions (items and trials) that has a score in both, 0..=1.
+    pub coverage: f64,
+    /// The difference if every session without a score had been all wrong for the one, and all right for the other. Absent where what is
+    /// missing could move it without limit.
+    pub bound_low: Option<f64>,
+    /// The difference if it had been the other way round.
+    pub bound_high: Option<f64>,
+    /// Lower end of the interval over the sessions that both have a score of: if those were missing at random.
+    pub complete_low: Option<f64>,
+    /// Upper end of it.
+    pub complete_high: Option<f64>,
+    /// The p-value over these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub complete_p: Option<f64>,
+}
+
+impl Difference {
+    /// The same, withheld if less than `coverage_min` of the sessions has a score in both.
+    #[must_use]
+    pub fn withheld_below(self, coverage_min: f64) -> Self {
+        Self { withheld: self.missing.is_some_and(|missing| missing.coverage < coverage_min), ..self }
+    }
+
+    /// The difference over the sessions that both have a score of, as if nothing were missing.
+    #[must_use]
+    pub fn complete(&self) -> Self {
+        let of = |missing: Gaps| Self {
+            low: missing.complete_low,
+            high: missing.complete_high,
+            p: missing.complete_p,
+            missing: None,
+            withheld: false,
+            ..*self
+        };
+        self.missing.map_or(*self, of)
+    }
+
+    /// The difference of the other from the one.
+    #[must_use]
+    pub fn turned(&self) -> Self {
+        let turn = |end: Option<f64>| end.map(|end| -end);
+        let missing = self.missing.map(|missing| Gaps {
+            bound_low: turn(missing.bound_high),
+            bound_high: turn(missing.bound_low),
+            complete_low: turn(missing.complete_high),
+            complete_high: turn(missing.complete_low),
+            ..missing
+        });
+        Self { value: -self.value, low: turn(self.high), high: turn(self.low), missing, ..*self }
+    }
+
+    /// `true` if the sessions that have a score show a difference at `level`, and the missing ones could turn it.
+    #[must_use]
+    pub fn may_turn(&self, level: Level) -> bool {
+        let is_shown = |p: Option<f64>| p.is_some_and(|p| p <= level.alpha());
+        self.missing.is_some_and(|missing| is_shown(missing.complete_p) && !is_shown(self.p))
+    }
 }
 
 /// A test of "no difference".
@@ -66,17 +142,6 @@ impl Test {
     }
 }
 
-/// Two models' samples of the same items in the same order.
-#[derive(Clone, Copy)]
-pub(crate) struct Paired<'a> {
-    /// By leaf of the metric, then by trial and position.
-    pub(crate) ours: &'a [Trials],
-    /// The same of the other.
-    pub(crate) theirs: &'a [Trials],
-    /// Cluster of each position.
-    pub(crate) clusters: &'a [u32],
-}
-
 /// A difference with the share that each cluster has in it.
 pub(crate) struct Shared {
     pub(crate) value: f64,
@@ -88,7 +153,55 @@ pub(crate) struct Shared {
 
 /// Difference of ours from theirs in `metric`. `None` without a session that both have a score of. `seed` draws the sign-flips.
 pub(crate) fn paired_difference(metric: &Metric, paired: Paired<'_>, seed: u64, level: Level) -> Option<Difference> {
-    let Shared { value, n, shares, discordant } = shared(metric, paired)?;
+    let paired = paired.bought();
+    let complete = tested(metric, shared(metric, paired.paired())?, seed, level);
+    let coverage = paired.coverage();
+    if coverage >= 1.0 {
+        return Some(complete);
+    }
+    let at = |end: End| {
+        let completed = paired.completed(metric, end)?;
+        Some(tested(metric, shared(metric, completed.paired())?, seed, level))
+    };
+    let (low, high) = (at(End::Low), at(End::High));
+    let missing = Gaps {
+        coverage,
+        bound_low: low.map(|low| low.value),
+        bound_high: high.map(|high| high.value),
+        complete_low: complete.low,
+        complete_high: complete.high,
+        complete_p: complete.p,
+    };
+    let missing = Some(missing);
+    let (Some(low), Some(high)) = (low, high) else {
+        return Some(Difference { low: None, high: None, p: complete.p.map(|_| 1.0), missing, ..complete });
+    };
+    let cases = [complete, low, high];
+    let end = |of: fn(&Difference) -> Option<f64>, further: fn(f64, f64) -> f64| {
+        let ends: Option<Vec<f64>> = cases.iter().map(of).collect();
+        ends?.into_iter().reduce(further)
+    };
+    let p =
+        cases.iter().map(|case| case.p).collect::<Option<Vec<f64>>>().map(|all| all.into_iter().fold(0.0, f64::max));
+    let agree = cases.iter().all(|case| case.value > 0.0) || cases.iter().all(|case| case.value < 0.0);
+    Some(Difference {
+        low: end(|case| case.low, f64::min),
+        high: end(|case| case.high, f64::max),
+        p: p.map(|p| if agree { p } else { 1.0 }),
+        missing,
+        ..complete
+    })
+}
+
+/// Difference of ours from theirs over the sessions that both have a number of, whatever is missing: for what a session took, which
+/// is a matter of those that came to an end.
+pub(crate) fn complete_difference(metric: &Metric, paired: Paired<'_>, seed: u64, level: Level) -> Option<Difference> {
+    Some(tested(metric, shared(metric, paired)?, seed, level))
+}
+
+/// Interval and test of a difference of which nothing is missing.
+fn tested(metric: &Metric, found: Shared, seed: u64, level: Level) -> Difference {
+    let Shared { value, n, shares, discordant } = found;
     let most = metric.range.1 - metric.range.0;
     let flips = Flips::new(&shares, seed);
     let spread = spread_about(value, &shares);
@@ -105,7 +218,7 @@ pub(crate) fn paired_difference(metric: &Metric, paired: Paired<'_>, seed: u64, 
         None if flips.is_bound() => (Some(flips.p()), Some(Test::FlipsBound)),
         None => (Some(flips.p()), Some(Test::SampledFlips)),
     };
-    Some(Difference {
+    Difference {
         value,
         low: ends.map(|(low, _)| low.min(value).max(-most)),
         high: ends.map(|(_, high)| high.max(value).min(most)),
@@ -113,7 +226,34 @@ pub(crate) fn paired_difference(metric: &Metric, paired: Paired<'_>, seed: u64, 
         clusters: shares.len() as u32,
         p,
         test,
-    })
+        missing: None,
+        withheld: false,
+    }
+}
+
+/// The one-sided p-values against being worse by `margin`, that hold whatever the sessions without a score would have scored: 1 for what
+/// some of that denies. `None` where nothing could vary.
+pub(crate) fn tests_whatever_is_missing(
+    metric: &Metric,
+    paired: Paired<'_>,
+    is_better_more: bool,
+    margin: f64,
+    seed: u64,
+) -> Option<OneSided> {
+    let paired = paired.bought();
+    let tests = |paired: Paired<'_>| {
+        let found = shared(metric, paired).filter(|found| !found.shares.is_empty())?;
+        Some(tests_of_margin(metric, &found, is_better_more, margin, seed))
+    };
+    let complete = tests(paired.paired())?;
+    if paired.coverage() >= 1.0 {
+        return Some(complete);
+    }
+    let cases = [End::Low, End::High].map(|end| tests(paired.completed(metric, end)?.paired()));
+    Some(cases.into_iter().fold(complete, |most, case| match case {
+        Some(case) => OneSided { more: most.more.max(case.more), less: most.less.max(case.less) },
+        None => OneSided { more: 1.0, less: 1.0 },
+    }))
 }
 
 /// The one-sided p-values of `found`, turned so that more is better, against being worse by `margin`. On a scale sign-flips and the score
@@ -277,7 +417,12 @@ fn of_means(ours: &Samples<'_>, theirs: &Samples<'_>) -> Option<Shared> {
 fn restricted(trials: &[Vec<Sample>], others: &[Vec<Sample>]) -> Trials {
     let both = |(sample, other): (&Sample, &Sample)| match other {
         Sample::Missing { .. } => *other,
-        _ => *sample,
+        Sample::Nothing
+        | Sample::NotBought
+        | Sample::Void
+        | Sample::DropsRun
+        | Sample::ZeroesGroup
+        | Sample::Scored { .. } => *sample,
     };
     trials.iter().zip(others).map(|(trial, other)| trial.iter().zip(other).map(both).collect()).collect()
 }
@@ -301,6 +446,9 @@ fn has_both(metric: &Metric, ours: &Samples<'_>, theirs: &Samples<'_>, trial: us
     };
     has(ours) && has(theirs)
 }
+
+#[cfg(test)]
+mod gaps;
 
 #[cfg(test)]
 mod tests {

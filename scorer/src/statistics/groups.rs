@@ -7,7 +7,8 @@ use regatta_benchmarks::{Measure, Metric, OverTrials};
 use super::clusters::Influence;
 use super::estimate::mean;
 use super::linear::{Linear, single_trials};
-use super::sample::{Sample, Samples};
+use super::ratio::End;
+use super::sample::{Sample, Samples, Trials};
 
 /// A group in one trial.
 #[derive(Debug, Clone, Copy, Default)]
@@ -125,20 +126,111 @@ pub(crate) fn group_mean(metric: &Metric, samples: &Samples<'_>) -> Option<Linea
 /// metric's range where nobody knows how much it is. So it is where one session may take its run out; where one may ruin its group, also
 /// the smallest value is possible.
 pub(crate) fn bounds(metric: &Metric, samples: &Samples<'_>) -> (Option<f64>, Option<f64>) {
-    let Measure::GroupMean { of_item, drop_run_if, zero_group_if, .. } = &metric.measure else { return (None, None) };
-    let (low, high) = metric.range;
-    let with = |fill: f64, open: f64, may_be_anything: bool| {
-        let groups = runs_with(samples, Some(fill), *of_item);
-        let of_group = |runs: &Vec<Run>| match may_be_anything && runs.iter().any(|run| run.is_filled) {
-            true => Some(fill),
+    let at = |end: End| {
+        let Fill { score, open, is_anything, of_item } = Fill::new(metric, end)?;
+        let groups = runs_with(samples, Some(score), of_item);
+        let of_group = |runs: &Vec<Run>| match is_anything && runs.iter().any(|run| run.is_filled) {
+            true => Some(score),
             false => value(metric, runs, open),
         };
         let values: Vec<f64> = groups.values().filter_map(of_group).collect();
         mean(&values).filter(|value| value.is_finite())
     };
-    let empty = metric.if_empty.unwrap_or(0.0);
-    let may_drop = drop_run_if.is_some();
-    (with(low, low.min(empty), may_drop || zero_group_if.is_some()), with(high, high.max(empty), may_drop))
+    (at(End::Low), at(End::High))
+}
+
+/// Scores of what is missing where the mean is at one end of what is possible.
+#[derive(Debug, Clone, Copy)]
+struct Fill {
+    /// Of a session.
+    score: f64,
+    /// Of a run of which nobody knows how much is missing.
+    open: f64,
+    /// `true` if a group of which something is missing has `score`, whatever else it has.
+    is_anything: bool,
+    /// `true` if it is known how much there would be of what is missing.
+    of_item: bool,
+}
+
+impl Fill {
+    fn new(metric: &Metric, end: End) -> Option<Self> {
+        let Measure::GroupMean { of_item, drop_run_if, zero_group_if, .. } = &metric.measure else { return None };
+        let score = end.of_range(metric.range);
+        let empty = metric.if_empty.unwrap_or(0.0);
+        let may_drop = drop_run_if.is_some();
+        Some(match end {
+            End::Low => Self {
+                score,
+                open: score.min(empty),
+                is_anything: may_drop || zero_group_if.is_some(),
+                of_item: *of_item,
+            },
+            End::High => Self { score, open: score.max(empty), is_anything: may_drop, of_item: *of_item },
+        })
+    }
+}
+
+/// The samples with every session that has no score as it is at an `end` of [`bounds`]; `None` where there is no such end.
+pub(crate) fn completed(metric: &Metric, samples: &Samples<'_>, end: End) -> Option<Trials> {
+    let fill = Fill::new(metric, end)?;
+    let mut completed = samples.trials.to_vec();
+    let mut groups: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    samples.positions.iter().for_each(|at| groups.entry(samples.clusters[*at]).or_default().push(*at));
+    for positions in groups.values() {
+        let sample = |trial: &Vec<Sample>, at: &usize| trial.get(*at).copied();
+        let lacks =
+            |trial: &Vec<Sample>| positions.iter().any(|at| matches!(sample(trial, at), Some(Sample::Missing { .. })));
+        let is_open = |trial: &Vec<Sample>| {
+            positions.iter().any(|at| matches!(sample(trial, at), Some(Sample::Missing { weight }) if weight > 0.0))
+        };
+        if !samples.trials.iter().any(lacks) {
+            continue;
+        }
+        if !fill.score.is_finite() {
+            return None;
+        }
+        let is_pooled = matches!(metric.measure, Measure::GroupMean { trials: OverTrials::Pooled, .. });
+        // Such a group is 0, whatever is missing of it.
+        let is_zeroed = samples
+            .trials
+            .iter()
+            .any(|trial| positions.iter().any(|at| sample(trial, at) == Some(Sample::ZeroesGroup)));
+        let is_any_open = samples.trials.iter().any(is_open);
+        for trial in &mut completed {
+            let is_run_open = if is_pooled { is_any_open } else { is_open(trial) };
+            if fill.is_anything {
+                set_run(trial, positions, fill.score);
+            } else if is_run_open && !is_zeroed && !fill.of_item {
+                set_run(trial, positions, fill.open);
+            }
+            for position in positions {
+                if let Some(Sample::Missing { weight }) = trial.get(*position).copied() {
+                    trial[*position] = Sample::Scored { top: fill.score * weight, bottom: weight };
+                }
+            }
+        }
+    }
+    Some(completed)
+}
+
+/// Makes the run of a group in one trial have the number `value`.
+fn set_run(trial: &mut [Sample], positions: &[usize], value: f64) {
+    let mut value = Some(value);
+    for position in positions {
+        let Some(sample) = trial.get_mut(*position) else { continue };
+        *sample = match sample {
+            Sample::NotBought => Sample::NotBought,
+            Sample::Void
+            | Sample::Missing { .. }
+            | Sample::Nothing
+            | Sample::DropsRun
+            | Sample::ZeroesGroup
+            | Sample::Scored { .. } => match value.take() {
+                Some(value) => Sample::Scored { top: value, bottom: 1.0 },
+                None => Sample::Nothing,
+            },
+        };
+    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod beta_binomial;
 mod clusters;
+mod completion;
 mod components;
 mod difference;
 mod discordance;
@@ -15,6 +16,8 @@ mod linear;
 mod mcnemar;
 mod mixture;
 mod normal;
+mod paired;
+mod paired_ratio;
 mod passes;
 mod population;
 mod power;
@@ -29,13 +32,16 @@ pub(crate) use clusters::{Influence, Spread, spread};
 pub use components::Components;
 #[cfg(test)]
 pub(crate) use difference::difference;
-pub use difference::{Difference, Test};
-pub(crate) use difference::{Paired, by_trial, paired_difference, shared, tests_of_margin};
+pub use difference::{Difference, Gaps, Test};
+pub(crate) use difference::{by_trial, complete_difference, paired_difference, tests_whatever_is_missing};
 pub use estimate::{Estimate, estimate};
 pub use holm::holm;
 pub(crate) use interval::interval_of;
 pub use judge::JudgePart;
 pub(crate) use judge::judge_part;
+pub(crate) use paired::Paired;
+pub use paired_ratio::PairedRatio;
+pub(crate) use paired_ratio::{ItemAmounts, mean_ratio, ratio_of_sums};
 pub use passes::Pass;
 pub(crate) use passes::passes;
 pub(crate) use power::{Design, Threshold};

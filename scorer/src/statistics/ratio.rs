@@ -9,7 +9,8 @@ use regatta_benchmarks::{Measure, Metric};
 use super::clusters::Influence;
 use super::estimate::mean;
 use super::linear::{Linear, single_trials};
-use super::sample::{Sample, Samples};
+use super::population::ROUNDING;
+use super::sample::{Sample, Samples, Trials};
 
 /// Sums over the items of some trials.
 #[derive(Clone, Copy, Default)]
@@ -70,17 +71,28 @@ fn without_zeroed<'t>(samples: &Samples<'t>) -> Cow<'t, [Vec<Sample>]> {
         return Cow::Borrowed(samples.trials);
     }
     let mut trials = samples.trials.to_vec();
-    for position in samples.positions.iter().filter(|position| out.contains(&samples.clusters[**position])) {
-        for sample in trials.iter_mut().filter_map(|trial| trial.get_mut(*position)) {
+    let positions = samples.positions.iter().copied().filter(|position| out.contains(&samples.clusters[*position]));
+    take_out(&mut trials, &positions.collect::<Vec<usize>>());
+    Cow::Owned(trials)
+}
+
+/// Leaves nothing of the items at `positions`, which are those of a group that is out.
+fn take_out(trials: &mut [Vec<Sample>], positions: &[usize]) {
+    for trial in trials {
+        for position in positions {
+            let Some(sample) = trial.get_mut(*position) else { continue };
             *sample = match sample {
                 Sample::Void => Sample::Void,
                 Sample::NotBought => Sample::NotBought,
                 // Also what is missing: whatever it would have been, it would have been out.
-                _ => Sample::Nothing,
+                Sample::Missing { .. }
+                | Sample::Nothing
+                | Sample::DropsRun
+                | Sample::ZeroesGroup
+                | Sample::Scored { .. } => Sample::Nothing,
             };
         }
     }
-    Cow::Owned(trials)
 }
 
 /// What each position contributes to the mean over trials (or to the ratio that all trials have together), in the order of `samples.positions`; `None`: nothing that could vary.
@@ -133,59 +145,122 @@ pub(crate) fn ratio(metric: &Metric, samples: &Samples<'_>) -> Option<Linear> {
     Some(Linear { value, by_item, trials })
 }
 
+/// Sums that a session without a score is taken to have where the ratio is at one end of what is possible.
+#[derive(Debug, Clone, Copy)]
+struct Fill {
+    /// Above the line, of each unit of weight; infinite where the range has no end.
+    top: f64,
+    /// Below it.
+    bottom: f64,
+    /// Weight of each session, where nobody knows how much it would have had below the line.
+    each: Option<f64>,
+}
+
+impl Fill {
+    fn new(metric: &Metric, samples: &Samples<'_>, end: End) -> Self {
+        let extreme = end.of_range(metric.range);
+        let measure = match &metric.measure {
+            Measure::Pooled { of, .. } => of,
+            other => other,
+        };
+        match measure {
+            Measure::Ratio { of_item: false, .. } => {
+                Self { top: extreme, bottom: 1.0, each: Some(most_below(samples)) }
+            }
+            // All wrong: nothing predicted, as where the model made a session impossible. All right: what is gold is predicted, and if
+            // predictions may count more than once (the range tells), perhaps with none to spare.
+            Measure::F1 { .. } => match end {
+                End::Low => Self { top: 0.0, bottom: 1.0, each: None },
+                End::High => Self { top: 2.0, bottom: if metric.range.1 <= 1.0 { 2.0 } else { 1.0 }, each: None },
+            },
+            _ => Self { top: extreme, bottom: 1.0, each: None },
+        }
+    }
+
+    /// Sums above and below the line of a session with this `weight`.
+    fn sums(self, weight: f64) -> (f64, f64) {
+        let weight = self.each.unwrap_or(weight);
+        (self.top * weight, self.bottom * weight)
+    }
+}
+
 /// The smallest and largest value that the sessions without a score allow. `None` where they could move the ratio without limit, because
 /// the range has no end. Where nobody knows how much they would have had below the line, as of a precision, each is taken to have as much
 /// as the measured session with the most. A session that ruins its group takes it out, so a group of which one is missing may be in or
 /// out, whichever is worse or better.
 pub(crate) fn bounds(metric: &Metric, samples: &Samples<'_>) -> (Option<f64>, Option<f64>) {
-    let (low, high) = metric.range;
     let trials = without_zeroed(samples);
     let samples = &Samples { trials: &trials, ..*samples };
+    (bound(metric, samples, End::Low), bound(metric, samples, End::High))
+}
+
+/// One end of [`bounds`], of samples without groups that are out.
+fn bound(metric: &Metric, samples: &Samples<'_>, end: End) -> Option<f64> {
+    let fill = Fill::new(metric, samples, end);
     let may_be_out = may_be_out(metric, samples);
-    let with = |top_each: f64, bottom_each: f64, weigh: &dyn Fn(f64) -> f64, end: End| -> Option<f64> {
-        let of_unit = |unit: Range<usize>| {
-            let of = |positions: &[usize]| {
-                let samples = &Samples { positions, ..*samples };
-                let mut all = sums(samples, unit.clone());
-                for trial in samples.trials.get(unit.clone()).unwrap_or_default() {
-                    for position in positions {
-                        if let Some(Sample::Missing { weight }) = trial.get(*position) {
-                            all.top += top_each * weigh(*weight);
-                            all.bottom += bottom_each * weigh(*weight);
-                            all.has_score = true;
-                        }
+    let of_unit = |unit: Range<usize>| {
+        let of = |positions: &[usize]| {
+            let samples = &Samples { positions, ..*samples };
+            let mut all = sums(samples, unit.clone());
+            for trial in samples.trials.get(unit.clone()).unwrap_or_default() {
+                for position in positions {
+                    if let Some(Sample::Missing { weight }) = trial.get(*position) {
+                        let (top, bottom) = fill.sums(*weight);
+                        all.top += top;
+                        all.bottom += bottom;
+                        all.has_score = true;
                     }
                 }
-                all
-            };
-            let (free, fixed): (Vec<usize>, Vec<usize>) =
-                samples.positions.iter().partition(|at| may_be_out.contains(&samples.clusters[**at]));
-            let mut groups: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-            free.into_iter().for_each(|at| groups.entry(samples.clusters[at]).or_default().push(at));
-            end.of(metric, of(&fixed), &groups.values().map(|positions| of(positions)).collect::<Vec<Sums>>())
+            }
+            all
         };
-        let ratios: Vec<f64> = units(metric, samples).into_iter().filter_map(of_unit).collect();
-        mean(&ratios).filter(|_| top_each.is_finite())
+        let (free, fixed): (Vec<usize>, Vec<usize>) =
+            samples.positions.iter().partition(|at| may_be_out.contains(&samples.clusters[**at]));
+        let groups = by_group(samples, &free);
+        end.of(metric, of(&fixed), &groups.values().map(|positions| of(positions)).collect::<Vec<Sums>>())
     };
-    let measure = match &metric.measure {
-        Measure::Pooled { of, .. } => of,
-        other => other,
-    };
-    let known = |weight: f64| weight;
-    match measure {
-        Measure::Ratio { of_item: false, .. } => {
-            let most = most_below(samples);
-            let any = |_: f64| most;
-            (with(low, 1.0, &any, End::Low), with(high, 1.0, &any, End::High))
+    let ratios: Vec<f64> = units(metric, samples).into_iter().filter_map(of_unit).collect();
+    mean(&ratios).filter(|_| fill.top.is_finite())
+}
+
+/// `positions` by the group that they belong to.
+fn by_group(samples: &Samples<'_>, positions: &[usize]) -> BTreeMap<u32, Vec<usize>> {
+    let mut groups: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    positions.iter().for_each(|at| groups.entry(samples.clusters[*at]).or_default().push(*at));
+    groups
+}
+
+/// The samples with every session that has no score as it is at an `end` of [`bounds`]; `None` where there is no such end.
+pub(crate) fn completed(metric: &Metric, samples: &Samples<'_>, end: End) -> Option<Trials> {
+    let trials = without_zeroed(samples);
+    let samples = &Samples { trials: &trials, ..*samples };
+    let fill = Fill::new(metric, samples, end);
+    let mut completed = samples.trials.to_vec();
+    for trial in &mut completed {
+        for position in samples.positions {
+            let Some(Sample::Missing { weight }) = trial.get(*position).copied() else { continue };
+            let (top, bottom) = fill.sums(weight);
+            if !top.is_finite() {
+                return None;
+            }
+            trial[*position] = Sample::Scored { top, bottom };
         }
-        // All wrong: nothing predicted, as where the model made a session impossible. All right: what is gold is predicted, and if
-        // predictions may count more than once (the range tells), perhaps with none to spare.
-        Measure::F1 { .. } => {
-            let each = if high <= 1.0 { 2.0 } else { 1.0 };
-            (with(0.0, 1.0, &known, End::Low), with(2.0, each, &known, End::High))
-        }
-        _ => (with(low, 1.0, &known, End::Low), with(high, 1.0, &known, End::High)),
     }
+    let may_be_out = may_be_out(metric, samples);
+    if may_be_out.is_empty() {
+        return Some(completed);
+    }
+    let bound = bound(metric, samples, end)?;
+    let free: Vec<usize> =
+        samples.positions.iter().copied().filter(|at| may_be_out.contains(&samples.clusters[*at])).collect();
+    for positions in by_group(samples, &free).values() {
+        let filled = sums(&Samples { trials: &completed, positions, ..*samples }, 0..completed.len());
+        // A group that is just as the bound leaves it as it is, and may be all that there is to divide by.
+        if end.pull(&filled, bound) < -ROUNDING {
+            take_out(&mut completed, positions);
+        }
+    }
+    Some(completed)
 }
 
 /// The most that a measured session has below the line; 1 where none has anything, as any other number would do.
@@ -212,12 +287,39 @@ fn may_be_out(metric: &Metric, samples: &Samples<'_>) -> BTreeSet<u32> {
 
 /// An end of what is possible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
+pub(crate) enum End {
+    /// All that is missing is wrong.
     Low,
+    /// All that is missing is right.
     High,
 }
 
 impl End {
+    /// The same end of a range.
+    pub(crate) const fn of_range(self, (low, high): (f64, f64)) -> f64 {
+        match self {
+            Self::Low => low,
+            Self::High => high,
+        }
+    }
+
+    /// The opposite end.
+    pub(crate) const fn other(self) -> Self {
+        match self {
+            Self::Low => Self::High,
+            Self::High => Self::Low,
+        }
+    }
+
+    /// How far a group with these sums moves a ratio of `bound` towards this end; below 0 if away from it.
+    fn pull(self, group: &Sums, bound: f64) -> f64 {
+        let sign = match self {
+            Self::Low => -1.0,
+            Self::High => 1.0,
+        };
+        sign * (group.top - bound * group.bottom)
+    }
+
     /// The most extreme ratio of `fixed` with any of `groups`, by Dinkelbach's method (Management Science 13, 1967): those are in that pull
     /// the best ratio so far further.
     fn of(self, metric: &Metric, fixed: Sums, groups: &[Sums]) -> Option<f64> {
@@ -238,7 +340,7 @@ impl End {
         let mut best = with(&|_| true)?;
         // Each step improves the ratio, and takes another choice of groups.
         for _ in 0..=groups.len() {
-            let pulls = |group: &Sums| sign * (group.top - best * group.bottom) > 0.0;
+            let pulls = |group: &Sums| self.pull(group, best) > 0.0;
             match with(&pulls).filter(|next| sign * (next - best) > 0.0) {
                 Some(next) => best = next,
                 None => break,

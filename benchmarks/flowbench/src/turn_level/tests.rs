@@ -209,6 +209,16 @@ fn the_paper_checks_required_parameters_and_those_that_no_schema_has() {
 }
 
 #[test]
+fn a_reply_that_only_the_judge_gave_no_points_counts_in_no_mean() {
+    let of = |judge| scored(&record(None), "Response: Hi!", Some(judge)).remove(&Evaluator::Paper).unwrap();
+    let (scored, unread) = (of("Score: 8"), of("ten"));
+    assert!(!unread.values.contains_key("response_score"));
+    let found = super::aggregate(Evaluator::Paper, &[&scored, &unread]);
+    let told = ["response_score_mean", "response_scored", "response_unscored"].map(|name| found[name].clone());
+    assert_eq!(told, [json!(8.0), json!(1), json!(1)]);
+}
+
+#[test]
 fn only_gold_replies_are_given_points() {
     let reply = scored(&record(None), "Thought: x\nResponse: Hi!", Some("Score: 7.5"));
     assert_eq!(reply[&Evaluator::Paper].values["response_score"], 7.5);

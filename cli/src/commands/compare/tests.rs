@@ -33,6 +33,24 @@ fn two_runs_are_shown_with_what_changed_and_which_items_flipped() {
 }
 
 #[test]
+fn below_the_least_coverage_of_either_run_a_comparison_is_withheld_and_its_bounds_are_shown() {
+    let before = Made { scores: right(30, 50), ..Made::default() }.run("runs/before");
+    let mut scores = right(42, 50);
+    scores[45..].fill(None);
+    let mut after = Made { scores, ..Made::default() }.run("runs/after");
+    let shown = |a: &EndedRun, b: &EndedRun| render(&document(a, b, &Chosen::default()).unwrap());
+    let usual = shown(&before, &after);
+    assert!(!usual.contains("withheld") && usual.contains("90.0 % of the sessions have a score in both"), "{usual}");
+    after.lock.coverage_min = 0.95;
+    for strict in [shown(&before, &after), shown(&after, &before)] {
+        assert!(
+            strict.contains("withheld") && strict.contains("90.0 % of the sessions have a score in both"),
+            "{strict}"
+        );
+    }
+}
+
+#[test]
 fn two_runs_are_compared_at_the_higher_level_of_both() {
     let before = Made { scores: right(30, 50), ..Made::default() }.run("runs/before");
     let mut after = Made { scores: right(42, 48), ..Made::default() }.run("runs/after");

@@ -200,7 +200,7 @@ fn measure<'c>(before: &EndedRun, now: &EndedRun, cells: &'c [MatchedCell]) -> (
     let corrected = holm(&p, p.len());
     let places = measured.iter_mut().map(|of| &mut of.p_holm).chain(moved.iter_mut().map(|of| &mut of.p_holm));
     places.zip(corrected).for_each(|(place, p)| *place = p);
-    moved.retain(|of| of.p_holm <= ALPHA);
+    moved.retain(|of| of.p_holm <= ALPHA && !of.difference.withheld);
     (measured, moved)
 }
 

@@ -1,7 +1,7 @@
 //! From two runs and a policy to checks.
 
 use regatta_proto::{BenchmarkName, ModelSpec};
-use regatta_scorer::{MetricDefinition, rendered};
+use regatta_scorer::{MetricDefinition, rendered, rendered_missing};
 
 use super::policy::{MetricPolicy, Policy};
 use super::verdict::{Check, Verdict};
@@ -131,6 +131,15 @@ fn metric(
     let Some((difference, test)) = seen else {
         return Ok(check(Verdict::Inconclusive, "no session has a score in both runs".to_owned()));
     };
+    let missing = rendered_missing(&difference, definition.unit);
+    if let Some(gaps) = difference.missing.filter(|gaps| gaps.coverage < policy.coverage_min) {
+        let detail = format!(
+            "{} of the sessions have a score in both; at least {}",
+            percent(gaps.coverage),
+            percent(policy.coverage_min)
+        );
+        return Ok(check(Verdict::Inconclusive, detail));
+    }
     let verdict = verdict_of(test.p_worse, alpha_worse, test.p_not_worse, policy.alpha);
     let reads = match verdict {
         Verdict::Go => format!("not worse by the margin, p {} (alpha {})", compared(test.p_not_worse), policy.alpha),
@@ -147,7 +156,8 @@ fn metric(
     };
     let margin = margin * definition.unit.factor();
     let shown = rendered(&difference, definition.unit);
-    Ok(check(verdict, format!("{shown}, margin {margin}, {} items: {reads}", difference.n)))
+    let missing = missing.map_or_else(String::new, |missing| format!("; {missing}"));
+    Ok(check(verdict, format!("{shown}, margin {margin}, {} items: {reads}{missing}", difference.n)))
 }
 
 /// A level as people read it.

@@ -96,6 +96,37 @@ fn a_run_of_which_too_little_was_measured_is_inconclusive_without_a_limit_of_the
 }
 
 #[test]
+fn missing_sessions_that_could_turn_a_verdict_make_it_inconclusive() {
+    // Equal wherever both have a score; but if all that is missing had been wrong, it would be ten points worse.
+    let mut scores = right(150, 200);
+    assert_eq!(verdict(MARGIN, made(right(150, 200)), made(scores.clone())), Verdict::Go);
+    scores[..20].fill(None);
+    assert_eq!(verdict(MARGIN, made(right(150, 200)), made(scores.clone())), Verdict::Inconclusive);
+    // So it is where the baseline lacks them.
+    scores.iter_mut().skip(150).take(20).for_each(|score| *score = None);
+    assert_eq!(verdict(MARGIN, made(scores), made(right(150, 200))), Verdict::Inconclusive);
+    // Far worse over the sessions of both, and not at all if what is missing had been right.
+    let mut scores = right(112, 200);
+    scores[150..188].fill(None);
+    let checks = judged(&policy(MARGIN), made(right(150, 200)), made(scores)).unwrap().checks;
+    assert_eq!(checks[0].verdict, Verdict::Inconclusive, "{checks:?}");
+    // A loss that is one whatever is missing stays one.
+    let mut scores = right(80, 200);
+    scores[190..].fill(None);
+    assert_eq!(verdict(MARGIN, made(right(150, 200)), made(scores)), Verdict::NoGo);
+}
+
+#[test]
+fn too_few_sessions_of_both_are_inconclusive_though_each_run_has_enough() {
+    let (mut before, mut after) = (right(0, 200), right(200, 200));
+    before[..30].fill(None);
+    after[170..].fill(None);
+    let checks = judged(&policy(MARGIN), made(before), made(after)).unwrap().checks;
+    assert_eq!(checks[0].verdict, Verdict::Inconclusive);
+    assert_eq!(checks[0].detail, "70.0 % of the sessions have a score in both; at least 80.0 %");
+}
+
+#[test]
 fn a_metric_that_there_is_not_is_refused() {
     let error = judged(&policy("metrics: { succes: { margin: 2pp } }"), made(right(3, 8)), made(right(3, 8)));
     let error = error.unwrap_err().to_string();

@@ -56,6 +56,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_unusable_answer_with_a_prompt_of_zero_tokens_was_not_counted() {
+        assert_eq!(billed(&json!({"input_tokens": 0, "output_tokens": 0})), None);
+        let read = json!({"input_tokens": 0, "cache_read_input_tokens": 9, "output_tokens": 0});
+        assert_eq!(billed(&read), Some(Usage { input: 9, cached_input: 9, ..Usage::default() }));
+    }
+
+    #[test]
     fn a_speed_of_its_own_price_is_told_before_the_tier_and_everybodys_is_not() {
         let told = |usage: Value| tier(&usage).map(str::to_owned);
         assert_eq!(told(json!({"speed": "fast", "service_tier": "standard"})).as_deref(), Some("fast"));

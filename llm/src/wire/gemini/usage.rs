@@ -65,6 +65,12 @@ mod tests {
     }
 
     #[test]
+    fn an_unusable_answer_with_a_prompt_of_zero_tokens_was_not_counted() {
+        assert_eq!(billed(&json!({"promptTokenCount": 0, "candidatesTokenCount": 0, "totalTokenCount": 0})), None);
+        assert_eq!(billed(&json!({"promptTokenCount": 9})), Some(Usage { input: 9, ..Usage::default() }));
+    }
+
+    #[test]
     fn a_blocked_prompt_has_no_candidates_to_count() {
         assert_eq!(read(&json!({"promptTokenCount": 9})), (Usage { input: 9, ..Usage::default() }, true));
         assert!(!read(&json!({"candidatesTokenCount": 9})).1);

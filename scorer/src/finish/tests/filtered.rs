@@ -44,6 +44,19 @@ fn whatever_the_spec_chooses_the_report_shows_the_same_two_headlines() {
 }
 
 #[test]
+fn a_headline_without_what_was_filtered_is_withheld_where_too_little_is_left() {
+    let sweep = sweep(lock(&MODELS));
+    let filtered = Outcome::ModelFailure { cause: Cause::ContentFilter };
+    let outcome =
+        move |cell: &Cell, _: usize| Some(if cell.index.0 == 0 { filtered.clone() } else { Outcome::Measured });
+    let both = first(&summary(&documents(&sweep, &outcome))).filtered.clone().unwrap();
+    for metric in &both.metrics {
+        assert_eq!((metric.wrong.scored, metric.missing.scored, metric.missing.total), (8, 4, 8));
+        assert!(!metric.wrong.withheld && metric.missing.withheld, "half of the sessions are too few");
+    }
+}
+
+#[test]
 fn both_headlines_stand_below_the_leaderboard() {
     let (summary, report) = finished(Filtered::Wrong);
     let table: Vec<&str> = report.lines().skip_while(|line| !line.contains("a filter or a refusal")).take(6).collect();

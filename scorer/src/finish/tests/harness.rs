@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use regatta_backends::{AttemptRow, AttemptState, JudgeCosts, SessionRow, SweepCost, TranscriptRef};
+use regatta_backends::{AttemptRow, AttemptState, CallSums, JudgeCosts, SessionRow, SweepCost, TranscriptRef};
 use regatta_benchmarks::{Benchmark, Score, Scores};
 use regatta_catalog::Sweep;
 use regatta_proto::{
-    BenchmarkLock, Cause, Cell, CostSum, EndpointKind, EndpointSpec, Evaluator, FileSet, Flags, ItemIndex, ModelSpec,
-    Money, Outcome, Price, PriceSource, SessionKey, SweepLock, SweepState, Usage,
+    BenchmarkLock, Cause, Cell, CellIndex, CostSum, EndpointKind, EndpointSpec, Evaluator, FileSet, Flags, ItemIndex,
+    ModelSpec, Money, Outcome, Price, PriceSource, SessionKey, SweepLock, SweepState, Usage,
 };
 use regatta_worfbench::WorfBench;
 
@@ -231,6 +231,27 @@ pub(crate) fn documents(sweep: &Sweep, outcome: &Outcomes) -> Documents {
     }
     let state = super::super::end_state(&sweep.lock, &tabulation.sessions(), tabulation.out_of_budget());
     tabulation.finish(&circumstances(state, attempts)).unwrap()
+}
+
+/// The documents of `sweep` whose attempts are as `change` makes them, and whose calls were as `calls` says.
+pub(crate) fn documents_of(
+    sweep: &Sweep,
+    outcome: &Outcomes,
+    change: &dyn Fn(&Cell, &mut AttemptRow),
+    calls: Vec<(CellIndex, CallSums)>,
+) -> Documents {
+    let mut tabulation = Tabulation::new(sweep, &[]).unwrap();
+    let mut attempts = Vec::new();
+    for cell in sweep.cells() {
+        let rows = rows(sweep, cell, outcome);
+        for row in &rows {
+            let mut attempt = attempt(sweep, cell, row, AttemptState::Recorded);
+            change(cell, &mut attempt);
+            attempts.push(attempt);
+        }
+        tabulation.add(cell, &rows).unwrap();
+    }
+    tabulation.finish(&Circumstances { calls, ..circumstances(SweepState::Complete, attempts) }).unwrap()
 }
 
 pub(crate) fn circumstances(state: SweepState, attempts: Vec<AttemptRow>) -> Circumstances {

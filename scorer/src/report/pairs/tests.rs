@@ -3,6 +3,7 @@ use regatta_benchmarks::Better;
 use regatta_proto::Evaluator;
 
 use super::*;
+use crate::statistics::Gaps;
 
 fn pair(one: &str, other: &str, value: f64, p_holm: f64) -> Pair {
     let contestant = |name: &str| {
@@ -24,6 +25,8 @@ fn pair(one: &str, other: &str, value: f64, p_holm: f64) -> Pair {
             clusters: 40,
             p: Some(p_holm / 6.0),
             test: Some(Test::SampledFlips),
+            missing: None,
+            withheld: false,
         },
         p_holm,
     }
@@ -58,4 +61,28 @@ fn many_pairs_are_counted_where_a_terminal_has_no_room() {
         lines[11..],
         ["  and 2 more differences, in the report", "  no difference seen in 12 pairs, which are in the report"]
     );
+}
+
+#[test]
+fn what_missing_sessions_leave_of_a_difference_is_told_with_it() {
+    let missing = Gaps {
+        coverage: 0.94,
+        bound_low: Some(0.01),
+        bound_high: Some(0.07),
+        complete_low: Some(0.02),
+        complete_high: Some(0.06),
+        complete_p: Some(0.004),
+    };
+    let with = |coverage: f64, p: f64, withheld: bool, pair: Pair| {
+        let missing = Some(Gaps { coverage, ..missing });
+        Pair { difference: Difference { missing, p: Some(p), withheld, ..pair.difference }, ..pair }
+    };
+    let worse = with(0.94, 0.01, false, pair("sim/b plain", "sim/c plain", 0.041, 0.03));
+    let pairs = vec![
+        with(0.94, 0.01, false, pair("sim/a plain", "sim/b plain", 0.041, 0.03)),
+        Pair { difference: worse.difference.turned(), ..worse },
+        with(0.88, 1.0, false, pair("sim/a plain", "sim/c plain", 0.041, 1.0)),
+        with(0.61, 0.01, true, pair("sim/a plain", "sim/d plain", 0.041, 0.03)),
+    ];
+    assert_snapshot!(lines_of(&family(pairs), Level::USUAL).join("\n"));
 }

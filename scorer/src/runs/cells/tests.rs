@@ -88,3 +88,36 @@ fn money_is_compared_over_the_sessions_of_both() {
     let found = found.unwrap();
     assert_eq!((found.value, found.n), (3.0, 1));
 }
+
+#[test]
+fn what_is_missing_in_either_run_widens_the_difference_and_a_trial_of_one_run_alone_does_not() {
+    let (ids, groups) = (ids(12), BTreeMap::new());
+    let (ours, theirs) = (scores(&[vec![Some(1.0); 11], vec![None]].concat()), scores(&[Some(0.0); 12]));
+    let mut all = sessions(&ids, &ours);
+    let found = PairedCells::new(&groups, &all, &sessions(&ids, &theirs));
+    let missing = found.difference(&definition(Better::Higher), 1, Level::USUAL).unwrap().missing.unwrap();
+    assert!((missing.coverage - 11.0 / 12.0).abs() < 1e-12);
+    assert!((missing.bound_low.unwrap() - 11.0 / 12.0).abs() < 1e-12 && missing.bound_high == Some(1.0));
+    // Ours ran a second trial of everything; theirs did not.
+    let whole = scores(&[Some(1.0); 12]);
+    all = sessions(&ids, &whole);
+    all.extend(sessions(&ids, &whole).into_iter().map(|of| SessionScores { trial: 1, ..of }));
+    let found = PairedCells::new(&groups, &all, &sessions(&ids, &theirs));
+    assert!(found.difference(&definition(Better::Higher), 1, Level::USUAL).unwrap().missing.is_none());
+}
+
+#[test]
+fn a_missing_session_weighs_as_much_as_another_of_its_item() {
+    let (ids, groups) = (ids(2), BTreeMap::new());
+    let measure = Measure::Ratio { numerator: "right".to_owned(), denominator: "gold".to_owned(), of_item: true };
+    let recall = MetricDefinition { measure, ..definition(Better::Higher) };
+    let of = |right: f64, gold: f64| {
+        let values = [("right".to_owned(), right), ("gold".to_owned(), gold)].into();
+        Some(Values::from([(Evaluator::Official, values)]))
+    };
+    let (ours, theirs) = ([of(1.0, 1.0), None], [of(1.0, 1.0), of(4.0, 9.0)]);
+    let found = PairedCells::new(&groups, &sessions(&ids, &ours), &sessions(&ids, &theirs));
+    let missing = found.difference(&recall, 1, Level::USUAL).unwrap().missing.unwrap();
+    // Ours has one to ten of ten, theirs five.
+    assert!((missing.bound_low.unwrap() + 0.4).abs() < 1e-12 && (missing.bound_high.unwrap() - 0.5).abs() < 1e-12);
+}

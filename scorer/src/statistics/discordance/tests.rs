@@ -5,8 +5,9 @@ use regatta_benchmarks::{Metric, Unit};
 use regatta_proto::Level;
 
 use super::*;
-use crate::statistics::difference::{Paired, paired_difference, shared, tests_of_margin};
+use crate::statistics::difference::{paired_difference, shared, tests_of_margin};
 use crate::statistics::flips::Flips;
+use crate::statistics::paired::Paired;
 use crate::statistics::shares::{Share, by_cluster};
 use crate::statistics::{Difference, Sample, Trials};
 

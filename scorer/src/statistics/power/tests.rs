@@ -3,7 +3,8 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 use regatta_benchmarks::Metric;
 use regatta_proto::Level;
 
-use super::super::difference::{Paired, by_trial, paired_difference};
+use super::super::difference::{by_trial, paired_difference};
+use super::super::paired::Paired;
 use super::super::sample::{Sample, Trials};
 use super::*;
 

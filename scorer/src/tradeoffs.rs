@@ -1,0 +1,141 @@
+//! Time and money of a model beside those of another that it could replace, over the sessions that both have a score of.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use regatta_backends::{AttemptRow, AttemptState, CallSums};
+use regatta_proto::{BenchmarkName, CellIndex, CostSum, ItemIndex, Level, ModelRef, Outcome};
+use serde::{Deserialize, Serialize};
+
+use crate::finish::GroupResult;
+use crate::statistics::{ItemAmounts, PairedRatio, holm, mean_ratio, ratio_of_sums};
+
+/// Two models of a sweep, of which the other could replace the first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Tradeoff {
+    /// Model that the other is compared with.
+    pub first: ModelRef,
+    /// The other model.
+    pub other: ModelRef,
+    /// Seconds in model calls, each from sending to the last byte, that a session of the other takes for one of the first: the geometric
+    /// mean over items. Waits for limits and retries are no part of it. Absent where answers came from the response cache or by a
+    /// batch API.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<PairedRatio>,
+    /// Money of sessions of the other for that of the first, attempts that were repeated included: the ratio of the sums over items. Absent
+    /// where some of it is unknown or nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<PairedRatio>,
+}
+
+/// Time and money of single sessions of a sweep.
+pub(crate) struct Amounts {
+    sessions: HashMap<(CellIndex, ItemIndex), Session>,
+    /// Cells whose calls tell nothing of a model's speed.
+    untimed: HashSet<CellIndex>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Session {
+    seconds: f64,
+    cost: CostSum,
+    has_score: bool,
+}
+
+impl Amounts {
+    pub(crate) fn new(attempts: &[AttemptRow], calls: &[(CellIndex, CallSums)]) -> Self {
+        let mut sessions: HashMap<(CellIndex, ItemIndex), Session> = HashMap::new();
+        for attempt in attempts {
+            let session = sessions.entry((attempt.key.cell, attempt.key.item)).or_default();
+            session.cost += attempt.cost;
+            match attempt.state {
+                AttemptState::Recorded => {
+                    session.seconds += attempt.latency_us as f64 / 1e6;
+                    session.has_score |=
+                        matches!(attempt.outcome, Some(Outcome::Measured | Outcome::ModelFailure { .. }));
+                }
+                AttemptState::HandedOver => session.seconds += attempt.latency_us as f64 / 1e6,
+                AttemptState::Open | AttemptState::Lost | AttemptState::Waste => {}
+            }
+        }
+        let untimed = calls.iter().filter(|(_, sums)| sums.from_cache > 0 || sums.batched > 0);
+        Self { sessions, untimed: untimed.map(|(cell, _)| *cell).collect() }
+    }
+
+    /// Each of `alternatives`, a model and another that could replace it, with p-values that are corrected over all of them.
+    pub(crate) fn tradeoffs(
+        &self,
+        groups: &[GroupResult],
+        alternatives: &[(&ModelRef, &ModelRef)],
+        level: Level,
+    ) -> Vec<Tradeoff> {
+        let of = |(first, other): &(&ModelRef, &ModelRef)| Tradeoff {
+            first: (*first).clone(),
+            other: (*other).clone(),
+            seconds: self.seconds(groups, first, other).and_then(|items| mean_ratio(&items, level)),
+            cost: self.cost(groups, first, other).and_then(|items| ratio_of_sums(&items, level)),
+        };
+        let mut found: Vec<Tradeoff> = alternatives.iter().map(of).collect();
+        correct(found.iter_mut().filter_map(|of| of.seconds.as_mut()).collect());
+        correct(found.iter_mut().filter_map(|of| of.cost.as_mut()).collect());
+        found
+    }
+
+    /// Seconds of every item; `None` where the calls of either model tell nothing of its speed.
+    fn seconds(&self, groups: &[GroupResult], first: &ModelRef, other: &ModelRef) -> Option<Vec<ItemAmounts>> {
+        let own = groups.iter().filter(|group| group.first.model == *first || group.first.model == *other);
+        let is_timed = own.flat_map(|group| &group.cells).all(|cell| !self.untimed.contains(&cell.cell.index));
+        is_timed.then(|| self.items(groups, first, other, |session| Some(session.seconds)))?
+    }
+
+    /// Dollars of every item; `None` where some are unknown.
+    fn cost(&self, groups: &[GroupResult], first: &ModelRef, other: &ModelRef) -> Option<Vec<ItemAmounts>> {
+        let dollars = |session: &Session| (session.cost.unknown_calls == 0).then(|| session.cost.known.dollars());
+        self.items(groups, first, other, dollars)
+    }
+
+    /// Amounts of the items that both have sessions with a score of, in every benchmark and setting; `None` where one is unknown.
+    fn items(
+        &self,
+        groups: &[GroupResult],
+        first: &ModelRef,
+        other: &ModelRef,
+        amount: impl Fn(&Session) -> Option<f64>,
+    ) -> Option<Vec<ItemAmounts>> {
+        // An item that several settings ask is in one cluster.
+        let mut clusters: BTreeMap<(&BenchmarkName, ItemIndex), u32> = BTreeMap::new();
+        let mut items = Vec::new();
+        for group in groups.iter().filter(|group| group.first.model == *first) {
+            let is_opposite = |of: &&GroupResult| {
+                let (own, of) = (&group.first, &of.first);
+                of.model == *other && of.benchmark == own.benchmark && of.setting == own.setting
+            };
+            let Some(opposite) = groups.iter().find(is_opposite) else { continue };
+            let mut firsts: HashMap<u32, ItemIndex> = HashMap::new();
+            for (item, cluster) in group.selected.iter().zip(&group.clusters) {
+                let named = *firsts.entry(*cluster).or_insert(*item);
+                let next = clusters.len() as u32;
+                let cluster = *clusters.entry((&group.first.benchmark, named)).or_insert(next);
+                let mut trials = Vec::new();
+                for (one, two) in group.cells.iter().zip(&opposite.cells) {
+                    let scored = |cell| self.sessions.get(&(cell, *item)).filter(|session| session.has_score);
+                    let (Some(one), Some(two)) = (scored(one.cell.index), scored(two.cell.index)) else { continue };
+                    trials.push((amount(one)?, amount(two)?));
+                }
+                if !trials.is_empty() {
+                    items.push(ItemAmounts { cluster, trials });
+                }
+            }
+        }
+        Some(items)
+    }
+}
+
+fn correct(ratios: Vec<&mut PairedRatio>) {
+    let p: Vec<f64> = ratios.iter().map(|ratio| ratio.p.unwrap_or(1.0)).collect();
+    for (ratio, corrected) in ratios.into_iter().zip(holm(&p, p.len())) {
+        ratio.p_holm = ratio.p.map(|_| corrected);
+    }
+}
+
+#[cfg(test)]
+mod tests;

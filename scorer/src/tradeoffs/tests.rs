@@ -1,0 +1,95 @@
+use jiff::SignedDuration;
+use regatta_proto::{Cause, Cell, Money};
+
+use super::*;
+use crate::decision::sentences;
+use crate::finish::tests::harness::{all_measured, documents_of, lock, summary, sweep};
+use crate::summary::Summary;
+
+/// The summary of a sweep of two models whose attempts are as `change` makes them.
+fn summed(change: &dyn Fn(&Cell, &mut AttemptRow)) -> Summary {
+    summary(&documents_of(&sweep(lock(&["x/one", "x/two"])), &all_measured, change, Vec::new()))
+}
+
+/// Times that differ from item to item and from trial to trial, in microseconds.
+fn uneven(cell: &Cell, attempt: &AttemptRow) -> u64 {
+    1_000_000 + 170_000 * u64::from(attempt.key.item.0 % 5) + 30_000 * u64::from(cell.trial.0)
+}
+
+fn is_second(cell: &Cell) -> bool {
+    cell.model.model.as_str() == "two"
+}
+
+#[test]
+fn equal_endpoints_of_which_one_waits_in_line_have_the_same_speed() {
+    let waits = |cell: &Cell, attempt: &mut AttemptRow| {
+        let jitter = if is_second(cell) == (attempt.key.item.0 % 2 == 0) { 9_000 } else { 0 };
+        attempt.latency_us = uneven(cell, attempt) + jitter;
+        // Between beginning and end the session also waits for a permit: the second model five times as long.
+        let seconds = if is_second(cell) { 50 } else { 10 };
+        attempt.ended_at = Some(attempt.started_at + SignedDuration::from_secs(seconds));
+    };
+    let found = summed(&waits);
+    let p50 = |at: usize| found.standings[at].session_seconds.unwrap().p50;
+    assert_eq!((p50(0).min(p50(1)), p50(0).max(p50(1))), (10.0, 50.0));
+    let seconds = found.tradeoffs[0].seconds.unwrap();
+    assert!((0.99..1.01).contains(&seconds.value) && seconds.low.unwrap() < 1.0 && seconds.high.unwrap() > 1.0);
+    let said = sentences(&found).remove(0);
+    assert!(said.contains("same speed, within ") && !said.contains("slower"), "{said}");
+}
+
+#[test]
+fn an_endpoint_whose_calls_take_longer_is_slower_with_an_interval() {
+    let slow = |cell: &Cell, attempt: &mut AttemptRow| {
+        let factor = if is_second(cell) { 3 } else { 1 };
+        attempt.latency_us = factor * uneven(cell, attempt) + 7_000 * u64::from(attempt.key.item.0 % 3);
+    };
+    let found = summed(&slow);
+    let Tradeoff { first, seconds: Some(seconds), .. } = &found.tradeoffs[0] else { panic!("{:?}", found.tradeoffs) };
+    let (value, ends) = match first.model.as_str() {
+        "one" => (seconds.value, (seconds.low.unwrap(), seconds.high.unwrap())),
+        _ => (1.0 / seconds.value, (1.0 / seconds.high.unwrap(), 1.0 / seconds.low.unwrap())),
+    };
+    assert!((2.9..3.0).contains(&value) && ends.0 > 2.8 && ends.1 < 3.1, "{seconds:?}");
+    assert_eq!(seconds.n, 4);
+}
+
+#[test]
+fn sessions_that_only_one_has_a_score_of_are_not_compared() {
+    let slow_without_result = |cell: &Cell, attempt: &mut AttemptRow| {
+        let is_lost = is_second(cell) && attempt.outcome != Some(Outcome::Measured);
+        attempt.latency_us = if is_lost { 900_000_000 } else { uneven(cell, attempt) };
+    };
+    let lost = |cell: &Cell, at: usize| match is_second(cell) && at == 0 {
+        true => Some(Outcome::NotMeasured { cause: Cause::Timeout }),
+        false => Some(Outcome::Measured),
+    };
+    let found = summary(&documents_of(&sweep(lock(&["x/one", "x/two"])), &lost, &slow_without_result, Vec::new()));
+    let seconds = found.tradeoffs[0].seconds.unwrap();
+    assert!((seconds.value - 1.0).abs() < 1e-9 && seconds.n == 3, "{seconds:?}");
+}
+
+#[test]
+fn cached_and_batched_answers_tell_no_speed_and_an_unknown_price_no_cost() {
+    let unpriced = |cell: &Cell, attempt: &mut AttemptRow| {
+        if is_second(cell) {
+            attempt.cost = CostSum { known: Money(5), unknown_calls: 1 };
+        }
+    };
+    for sums in [CallSums { from_cache: 1, ..CallSums::default() }, CallSums { batched: 1, ..CallSums::default() }] {
+        let calls = vec![(CellIndex(0), sums)];
+        let found = summary(&documents_of(&sweep(lock(&["x/one", "x/two"])), &all_measured, &unpriced, calls));
+        assert_eq!((found.tradeoffs[0].seconds, found.tradeoffs[0].cost), (None, None));
+    }
+}
+
+#[test]
+fn a_price_that_is_the_same_for_every_session_has_no_interval() {
+    let dear = |cell: &Cell, attempt: &mut AttemptRow| {
+        attempt.cost.known = Money(if is_second(cell) { 400 } else { 100 });
+    };
+    let found = summed(&dear);
+    let cost = found.tradeoffs[0].cost.unwrap();
+    let value = if found.tradeoffs[0].first.model.as_str() == "one" { cost.value } else { 1.0 / cost.value };
+    assert!((value - 4.0).abs() < 1e-9 && cost.low.is_none(), "{cost:?}");
+}
