@@ -255,7 +255,6 @@ async fn no_secret_is_in_anything_that_a_deployment_writes_says_sends_or_shows()
         assert!(found, "{place} has no {what}");
     };
     said("table cells", "echo/plain");
-    said("table verdicts", "judge");
     said("object", "You sent");
     said("page /ui/runs/", "[key]");
     said("file", "You sent");
