@@ -100,7 +100,9 @@ async fn rabbitmq_is_talked_to_with_the_right_certificates_alone() {
     let broker = RabbitMq::start_with_tls(&world.server(world.ours.issue("localhost").unwrap())).await.unwrap();
     let connect = async |host: &str, files: CertificateFiles| {
         let options = query(&files, ["cacertfile", "certfile", "keyfile"]);
-        let url = format!("amqps://regatta:regatta@{host}:{}/%2f?{options}", broker.tls_port());
+        let plain = broker.amqp_url();
+        let (login, _) = plain.trim_start_matches("amqp://").split_once('@').unwrap();
+        let url = format!("amqps://{login}@{host}:{}/%2f?{options}", broker.tls_port());
         // One try is enough to be told.
         let config = RabbitMqConfig { connect_timeout: Duration::ZERO, ..RabbitMqConfig::new(url, "tls") };
         let connected = Queue::connect(config).await;

@@ -12,6 +12,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rustls::pki_types::CertificateDer;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -83,13 +84,17 @@ fn serve_within(
                     connections.spawn(async move {
                         match tls {
                             Some(tls) => match tokio::time::timeout(head_max, tls.accept(stream)).await {
-                                Ok(Ok(stream)) => converse(stream, routes, stop, head_max).await,
+                                Ok(Ok(stream)) => {
+                                    let shown = stream.get_ref().1.peer_certificates();
+                                    let certificate = shown.and_then(<[_]>::first).cloned().map(ClientCertificate);
+                                    converse(stream, certificate, routes, stop, head_max).await;
+                                }
                                 Ok(Err(error)) => {
                                     tracing::warn!(%error, "refused a connection: its TLS handshake failed")
                                 }
                                 Err(_) => {}
                             },
-                            None => converse(stream, routes, stop, head_max).await,
+                            None => converse(stream, None, routes, stop, head_max).await,
                         }
                         drop(place);
                     });
@@ -105,14 +110,30 @@ fn serve_within(
     })
 }
 
-async fn converse<S>(stream: S, routes: axum::Router, stop: CancellationToken, head_max: Duration)
-where
+/// The certificate that a client has shown and whose authority was verified; an extension of each request of its connection.
+#[derive(Debug, Clone)]
+pub(crate) struct ClientCertificate(
+    #[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "only the roles of a deployment read it"))]
+    pub(crate) CertificateDer<'static>,
+);
+
+async fn converse<S>(
+    stream: S,
+    certificate: Option<ClientCertificate>,
+    routes: axum::Router,
+    stop: CancellationToken,
+    head_max: Duration,
+) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let service = service_fn(move |request: Request<Incoming>| {
-        let routes = routes.clone();
+        let (routes, certificate) = (routes.clone(), certificate.clone());
         async move {
-            let answered = tokio::time::timeout(REQUEST_MAX, routes.oneshot(request.map(axum::body::Body::new))).await;
+            let mut request = request.map(axum::body::Body::new);
+            if let Some(certificate) = certificate {
+                request.extensions_mut().insert(certificate);
+            }
+            let answered = tokio::time::timeout(REQUEST_MAX, routes.oneshot(request)).await;
             Ok::<Response, std::convert::Infallible>(match answered {
                 Ok(Ok(response)) => response,
                 Ok(Err(never)) => match never {},

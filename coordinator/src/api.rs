@@ -17,19 +17,19 @@ use axum::extract::{DefaultBodyLimit, FromRef, Path, State};
 use axum::http::StatusCode;
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, delete, get, post, put};
+use axum::routing::{MethodRouter, delete, get, head, post, put};
 use regatta_backends::{LedgerError, SweepRow};
 use regatta_proto::{Digest, OwnerName, Scope, SweepId};
 use serde::Serialize;
 
 use crate::{
-    BearerVerifier, Coordinator, CoordinatorError, Diagnosis, GcRequest, GcResult, Principal, Resumption, Submission,
-    Submitted, SweepStatus,
+    BearerVerifier, CertificateRules, Coordinator, CoordinatorError, Diagnosis, GcRequest, GcResult, Principal,
+    Resumption, Submission, Submitted, SweepStatus,
 };
 
 use crate::schedules::schedule_of_night;
 
-use self::auditing::{Gate, Subject};
+use self::auditing::{Gate, Subject, UPLOAD};
 use self::content::Turns;
 use self::guard::Guard;
 pub use self::guard::Readers;
@@ -45,8 +45,8 @@ pub enum Access {
     /// Nothing: everybody who reaches the port may do everything. For loopback alone.
     #[default]
     Open,
-    /// A client certificate, which the listener has asked for: who has one may do everything.
-    Certificates,
+    /// A client certificate, which the listener has asked for and put among the extensions of each request ([`PeerCertificate`](crate::PeerCertificate)).
+    Certificates(CertificateRules),
     /// A bearer token: the operator's, one of the ledger, or one of an issuer.
     Tokens {
         /// Digest of the token of the coordinator's environment, where there is one. It may do everything.
@@ -70,7 +70,8 @@ struct Route(&'static str, Scope, Option<&'static str>, MethodRouter<Shared>);
 fn routes() -> Vec<Route> {
     use Scope::{Admin, Read, Submit};
     vec![
-        Route("/v1/content/{digest}", Submit, None, put(upload).head(is_stored)),
+        Route("/v1/content/{digest}", Submit, Some(UPLOAD), put(upload)),
+        Route("/v1/content/{digest}", Submit, None, head(is_stored)),
         Route("/v1/sweeps", Read, None, get(list)),
         Route("/v1/sweeps", Submit, Some("submit"), post(submit)),
         Route("/v1/sweeps/{id}", Read, None, get(status)),
@@ -151,7 +152,7 @@ impl IntoResponse for CoordinatorError {
             ) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::NotYours { .. } => StatusCode::FORBIDDEN,
             Self::UnknownSweep(_) | Self::UnknownSchedule(_) => StatusCode::NOT_FOUND,
-            Self::WrongState { .. } | Self::ScheduleDiffers(_) => StatusCode::CONFLICT,
+            Self::WrongState { .. } | Self::ScheduleDiffers(_) | Self::ScheduleOvertaken(_) => StatusCode::CONFLICT,
             Self::NoScheduling => StatusCode::NOT_IMPLEMENTED,
             Self::NotLeading
             | Self::Ledger(_)

@@ -86,6 +86,11 @@ pub enum CoordinatorError {
     /// Another schedule has its name.
     #[error("there is another schedule {0}; give --replace, or delete it first")]
     ScheduleDiffers(ScheduleName),
+    /// Somebody else wrote it while it was being replaced.
+    #[error(
+        "schedule {0} was written by somebody else meanwhile; look at it (`regatta schedule show {0}`) and replace it again"
+    )]
+    ScheduleOvertaken(ScheduleName),
     /// This process keeps no schedules.
     #[error("this process keeps no schedules; hand the schedule to a coordinator of a deployment")]
     NoScheduling,
@@ -403,7 +408,8 @@ impl Coordinator {
     /// Runs the sessions of an ended sweep that were not measured, as further attempts.
     ///
     /// # Errors
-    /// When there is no such sweep, or it is complete, or has not ended, or its budget cannot be changed as wished.
+    /// When there is no such sweep, or it is complete, or has not ended, or its budget cannot be changed as wished, or its owner's quota does
+    /// not allow these sessions.
     pub fn resume<'a>(
         &'a self,
         id: &'a SweepId,
@@ -414,12 +420,15 @@ impl Coordinator {
             if !row.state.is_end() || row.state == SweepState::Complete {
                 return Err(CoordinatorError::WrongState { id: id.clone(), state: row.state, wish: "resumed" });
             }
+            let quota = self.quotas.of(row.owner.as_ref());
+            // Before anything is changed. Others may take the last of the quota until the sessions are charged below; then a raised budget stays.
+            self.ledger.check_reopening(id, quota).await?;
             if let Some(change) = resumption.budget {
                 let budget = row.budget.ok_or_else(|| CoordinatorError::NoBudget(id.clone()))?;
                 let raised = change.apply(budget);
                 let sweep = self.catalog.sweep(&row.lock).await?;
                 // First of all: an account that is open may be spent. To repeat it grants nothing twice.
-                self.ledger.grant(id, raised, self.quotas.of(row.owner.as_ref())).await?;
+                self.ledger.grant(id, raised, quota).await?;
                 // The supervising task may not have noticed that the sweep had ended, and would end it again on the old cap. The ledger
                 // comes last: whoever repeats this after a failure must not raise the budget twice. It refuses one that is lower.
                 if raised >= budget {
@@ -427,7 +436,7 @@ impl Coordinator {
                 }
                 self.ledger.set_budget(id, raised).await?;
             }
-            let reopened = self.ledger.reopen_unmeasured(id).await?;
+            let reopened = self.ledger.reopen_unmeasured(id, quota).await?;
             tracing::info!(sweep = %id, to_run = reopened.to_run, to_judge = reopened.to_judge, "resumed");
             // Before the sweep runs again: should this fail, it can be resumed once more.
             if reopened.to_judge > 0 {

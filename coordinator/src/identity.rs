@@ -5,15 +5,15 @@ use std::fmt;
 
 use futures::future::BoxFuture;
 use regatta_backends::Quota;
-use regatta_proto::{OwnerName, Scope, Scopes, TokenId};
+use regatta_proto::{Digest, OwnerName, Scope, Scopes, TokenId};
 
 /// Credential by which somebody is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Credential {
     /// The coordinator asks for nothing.
     Open,
-    /// A client certificate, where the coordinator asks for nothing else.
-    Certificate,
+    /// A client certificate, by its first name or its fingerprint, where the coordinator asks for nothing else.
+    Certificate(String),
     /// The token of the coordinator's environment.
     Operator,
     /// A token of the ledger.
@@ -26,7 +26,7 @@ impl fmt::Display for Credential {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Open => f.write_str("no token"),
-            Self::Certificate => f.write_str("certificate"),
+            Self::Certificate(name) => write!(f, "certificate {name}"),
             Self::Operator => f.write_str("operator's token"),
             Self::Token(id) => write!(f, "token {id}"),
             Self::Issuer(issuer) => write!(f, "issuer {issuer}"),
@@ -56,6 +56,61 @@ impl Principal {
     #[must_use]
     pub fn may_change(&self, owner: Option<&OwnerName>) -> bool {
         self.scopes.allow(Scope::Admin) || (self.scopes.allow(Scope::Submit) && owner == Some(&self.owner))
+    }
+}
+
+/// A client certificate that a listener has verified. It is among the extensions of every request of its connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PeerCertificate {
+    /// Alternative names of its subject (mail, DNS, URI), in its order, and then the common name.
+    pub names: Vec<String>,
+    /// SHA-256 of the certificate.
+    pub fingerprint: Digest,
+}
+
+/// Rights of people and programs with client certificates, where the coordinator asks for nothing else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CertificateRules {
+    /// By one of the certificate's names; the certificate's first name that is here counts.
+    pub names: BTreeMap<String, CertificateGrant>,
+    /// Rights of all others.
+    pub everybody: Scopes,
+}
+
+/// What a certificate of a certain name stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CertificateGrant {
+    /// Rights.
+    pub scopes: Scopes,
+    /// Owner of what is submitted; `None` is the certificate's name.
+    pub owner: Option<OwnerName>,
+}
+
+impl Default for CertificateRules {
+    /// Every certificate of the authority is an admin's.
+    fn default() -> Self {
+        Self { names: BTreeMap::new(), everybody: Scopes::from_iter([Scope::Admin]) }
+    }
+}
+
+impl CertificateRules {
+    /// The person that `certificate` stands for. The owner is the granted one, or else the first name that may be one, or else, where none
+    /// may, the beginning of the fingerprint.
+    #[must_use]
+    pub fn principal(&self, certificate: &PeerCertificate) -> Principal {
+        let PeerCertificate { names, fingerprint } = certificate;
+        let granted = names.iter().find_map(|name| Some((name, self.names.get(name)?)));
+        let usable = |name: &String| OwnerName::new(name).ok().filter(|owner| !owner.is_reserved());
+        let (scopes, owner) = match granted {
+            Some((name, CertificateGrant { scopes, owner })) => (*scopes, owner.clone().or_else(|| usable(name))),
+            None => (self.everybody, None),
+        };
+        let owner = owner.or_else(|| names.iter().find_map(usable));
+        Principal {
+            owner: owner.unwrap_or_else(|| OwnerName::of_certificate(fingerprint)),
+            scopes,
+            credential: Credential::Certificate(names.first().cloned().unwrap_or_else(|| fingerprint.short())),
+        }
     }
 }
 
@@ -119,6 +174,48 @@ mod tests {
             let may = (who.may_change(Some(&alice)), who.may_change(Some(&bob)), who.may_change(None));
             assert_eq!(may, (own, others, nobodys), "{who:?}");
         }
+    }
+
+    fn certificate(names: &[&str]) -> PeerCertificate {
+        let names = names.iter().map(|name| (*name).to_owned()).collect();
+        PeerCertificate { names, fingerprint: Digest::of(b"certificate") }
+    }
+
+    #[test]
+    fn a_certificate_stands_for_its_first_name_that_may_be_an_owner() {
+        for (names, owner, credential) in [
+            (&["alice@example.com", "Alice"][..], "alice@example.com", "certificate alice@example.com"),
+            (&["spiffe://example/ci", "ci"], "ci", "certificate spiffe://example/ci"),
+            (&["operator", "Alice A."], "certificate-03d66dd08835c1ca3f128cceacd1f31e", "certificate operator"),
+            (&[], "certificate-03d66dd08835c1ca3f128cceacd1f31e", "certificate 03d66dd0"),
+        ] {
+            let principal = CertificateRules::default().principal(&certificate(names));
+            assert_eq!(principal.owner.as_str(), owner, "{names:?}");
+            assert_eq!(principal.credential.to_string(), credential);
+            assert!(principal.scopes.allow(Scope::Admin), "no rules: everybody of the authority is an admin");
+        }
+    }
+
+    #[test]
+    fn rules_grant_rights_by_name_and_the_rest_to_everybody() {
+        let grant = |scopes: &str, owner: Option<&str>| CertificateGrant {
+            scopes: scopes.parse().unwrap(),
+            owner: owner.map(|owner| owner.parse().unwrap()),
+        };
+        let rules = CertificateRules {
+            names: BTreeMap::from([
+                ("alice".to_owned(), grant("read,submit", None)),
+                ("spiffe://example/ci".to_owned(), grant("submit", Some("ci"))),
+            ]),
+            everybody: "read".parse().unwrap(),
+        };
+        let of = |names: &[&str]| {
+            let Principal { owner, scopes, .. } = rules.principal(&certificate(names));
+            (owner.to_string(), scopes.to_string())
+        };
+        assert_eq!(of(&["other.example", "alice"]), ("alice".to_owned(), "read,submit".to_owned()));
+        assert_eq!(of(&["spiffe://example/ci"]), ("ci".to_owned(), "submit".to_owned()));
+        assert_eq!(of(&["bob"]), ("bob".to_owned(), "read".to_owned()));
     }
 
     #[test]

@@ -38,7 +38,9 @@ pub use doctor::{
 };
 pub use estimate::{CellEstimate, JudgeCalls, estimate};
 pub use forecast::Forecast;
-pub use identity::{BearerVerifier, Credential, Principal, Quotas, Unverified};
+pub use identity::{
+    BearerVerifier, CertificateGrant, CertificateRules, Credential, PeerCertificate, Principal, Quotas, Unverified,
+};
 pub use metrics::CoordinatorMetrics;
 pub use plan::{PlanError, plan};
 pub use pricing::{PriceBook, Pricing};

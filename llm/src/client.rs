@@ -7,6 +7,7 @@ use crate::call::Told;
 use crate::errors::Failure;
 use crate::http::{self, HttpClient};
 use crate::open::{OpenContext, OpenError};
+use crate::redaction::redacted;
 use crate::wire::Completion;
 use crate::wire::openai::embeddings::Embedded;
 use crate::withheld::usable;
@@ -69,11 +70,12 @@ impl Client {
     /// # Errors
     /// A classified failure, if there is no usable answer.
     pub(crate) async fn once(&self, prepared: &Prepared) -> Result<Completion, Failure> {
-        match (self, prepared) {
-            (Self::Http(client), Prepared::Http(prepared)) => client.once(prepared).await.and_then(usable),
-            (Self::Bedrock(client), Prepared::Bedrock(prepared)) => client.once(prepared).await.and_then(usable),
-            _ => Err(unfit("the request was written for another endpoint")),
-        }
+        let (read, secret) = match (self, prepared) {
+            (Self::Http(client), Prepared::Http(prepared)) => (client.once(prepared).await, client.context().secret),
+            (Self::Bedrock(client), Prepared::Bedrock(prepared)) => (client.once(prepared).await, client.secret()),
+            _ => return Err(unfit("the request was written for another endpoint")),
+        };
+        redacted(read.and_then(usable), secret)
     }
 
     /// Sends an embeddings request for `count` texts once.

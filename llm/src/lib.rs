@@ -36,6 +36,7 @@ mod policy;
 mod prices;
 mod quarantine;
 mod recorded;
+mod redaction;
 mod retry;
 mod retry_after;
 #[cfg(test)]

@@ -4,6 +4,7 @@ use regatta_proto::{ChatRequest, EndpointName, EndpointSpec};
 
 use crate::errors::Failure;
 use crate::open::{OpenContext, OpenError};
+use crate::secret::Secret;
 use crate::wire::Completion;
 
 #[derive(Debug)]
@@ -22,6 +23,9 @@ impl BedrockClient {
     }
 
     pub(crate) async fn once(&self, _: &Prepared) -> Result<Completion, Failure> {
+        match *self {}
+    }
+    pub(crate) fn secret(&self) -> &Secret {
         match *self {}
     }
 }

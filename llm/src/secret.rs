@@ -14,6 +14,9 @@ const NAME_MAX: usize = 200;
 
 /// Number of consecutive characters shared with a key from which a text counts as showing a part of it.
 const PART: usize = 8;
+/// The same for a model's answer, which is measured: a shorter part may be the beginning that all keys of a provider share, and a shorter
+/// key a word that stands in for one, as `not-needed`.
+const PART_OF_ANSWER: usize = 16;
 
 /// The keys of an endpoint: that of `api_key_env`, and those in headers. Never printed.
 #[derive(Clone, Default)]
@@ -21,20 +24,36 @@ pub(crate) struct Secret {
     key: Option<String>,
     /// All keys, in each encoding that texts may use.
     shapes: Arc<[Shape]>,
+    /// Every [`PART`] bytes of the shapes that are sought in answers: a part of an answer that shows a key holds one of these where its own
+    /// bytes are counted off by as many.
+    blocks: Arc<HashSet<[u8; PART]>>,
 }
 
 /// A key in one encoding.
 struct Shape {
     text: Vec<char>,
-    /// Substrings of the key, of [`PART`] characters each.
+    /// Length of [`Self::parts`], in characters: [`PART`] characters of the key, where each is written as several.
+    width: usize,
+    /// Substrings of the encoded key.
     parts: HashSet<Vec<char>>,
+    /// The key is too long to be a word.
+    is_sought_in_answers: bool,
 }
 
 impl Secret {
     /// Wraps a key.
     pub(crate) fn new(key: String) -> Self {
-        let shapes = shapes(&key).map(Shape::of).collect();
-        Self { key: Some(key), shapes }
+        let shapes = shapes(&key).collect();
+        Self { key: Some(key), ..Self::of_shapes(shapes) }
+    }
+
+    fn of_shapes(shapes: Vec<Shape>) -> Self {
+        let sought = shapes.iter().filter(|shape| shape.is_sought_in_answers);
+        let mut blocks = HashSet::new();
+        for text in sought.map(|shape| shape.text.iter().collect::<String>()) {
+            blocks.extend(text.as_bytes().windows(PART).filter_map(|block| <[u8; PART]>::try_from(block).ok()));
+        }
+        Self { key: None, shapes: shapes.into(), blocks: Arc::new(blocks) }
     }
 
     /// Redacts `others` too.
@@ -44,8 +63,8 @@ impl Secret {
             return self;
         }
         let all = self.key.as_deref().into_iter().chain(others);
-        let shapes = all.flat_map(shapes).map(Shape::of).collect();
-        Self { shapes, ..self }
+        let shapes = all.flat_map(shapes).collect();
+        Self { key: self.key.clone(), ..Self::of_shapes(shapes) }
     }
 
     /// The key itself.
@@ -86,36 +105,57 @@ impl Secret {
             return text.into();
         }
         let chars: Vec<char> = text.chars().collect();
-        let mut shown = vec![false; chars.len()];
-        for shape in self.shapes.iter() {
-            shape.mark(&chars, &mut shown);
+        let shown = shown(&chars, self.shapes.iter());
+        if shown.contains(&true) { replaced(&chars, &shown).into() } else { text.into() }
+    }
+
+    /// `text`, a part of a model's answer, redacted; `None` if it shows no key, so that it is kept as it is.
+    pub(crate) fn answer(&self, text: &str) -> Option<String> {
+        let is_one = |block: &[u8]| <[u8; PART]>::try_from(block).is_ok_and(|block| self.blocks.contains(&block));
+        if self.blocks.is_empty() || !text.as_bytes().chunks_exact(PART).any(is_one) {
+            return None;
         }
-        if !shown.contains(&true) {
-            return text.into();
-        }
-        let mut out = String::with_capacity(text.len());
-        for (at, c) in chars.iter().enumerate() {
-            match (shown[at], at > 0 && shown[at - 1]) {
-                (true, true) => {}
-                (true, false) => out.push_str("[key]"),
-                (false, _) => out.push(*c),
-            }
-        }
-        out.into()
+        let chars: Vec<char> = text.chars().collect();
+        let shown = shown(&chars, self.shapes.iter().filter(|shape| shape.is_sought_in_answers));
+        let mut runs = shown.chunk_by(|before, after| before == after);
+        runs.any(|run| run[0] && run.len() >= PART_OF_ANSWER).then(|| replaced(&chars, &shown))
     }
 }
 
+/// Marks the characters of `chars` that show one of `shapes`.
+fn shown<'s>(chars: &[char], shapes: impl Iterator<Item = &'s Shape>) -> Vec<bool> {
+    let mut shown = vec![false; chars.len()];
+    for shape in shapes {
+        shape.mark(chars, &mut shown);
+    }
+    shown
+}
+
+/// `chars` with `[key]` in place of each run of those that are marked.
+fn replaced(chars: &[char], shown: &[bool]) -> String {
+    let mut out = String::with_capacity(chars.len());
+    for (at, c) in chars.iter().enumerate() {
+        match (shown[at], at > 0 && shown[at - 1]) {
+            (true, true) => {}
+            (true, false) => out.push_str("[key]"),
+            (false, _) => out.push(*c),
+        }
+    }
+    out
+}
+
 impl Shape {
-    fn of(text: String) -> Self {
-        let text: Vec<char> = text.chars().collect();
-        let parts = text.windows(PART).map(<[char]>::to_vec).collect();
-        Self { text, parts }
+    /// Of a key that is written as `text`, each character as `expansion` characters.
+    fn new(key: &str, text: &str, expansion: usize) -> Self {
+        let (text, width): (Vec<char>, _) = (text.chars().collect(), PART * expansion);
+        let parts = text.windows(width).map(<[char]>::to_vec).collect();
+        Self { text, width, parts, is_sought_in_answers: key.chars().count() >= PART_OF_ANSWER }
     }
 
     /// Marks the characters of `chars` that show this key.
     fn mark(&self, chars: &[char], shown: &mut [bool]) {
         // A key that is shorter than a part is found only as a whole.
-        let width = self.text.len().min(PART);
+        let width = self.text.len().min(self.width);
         for (at, window) in chars.windows(width.max(1)).enumerate() {
             let is_ours = if self.parts.is_empty() { window == self.text } else { self.parts.contains(window) };
             if is_ours {
@@ -125,20 +165,23 @@ impl Shape {
     }
 }
 
-/// The encodings of `key` in texts: plain, hexadecimal, percent-encoding, and base64 at every offset within other text.
-fn shapes(key: &str) -> impl Iterator<Item = String> {
-    let hex: String = key.bytes().map(|byte| format!("{byte:02x}")).collect();
-    let percent: String = key
-        .bytes()
-        .map(|byte| {
-            if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-                char::from(byte).to_string()
-            } else {
-                format!("%{byte:02X}")
-            }
-        })
-        .collect();
-    let mut shapes = vec![key.to_owned(), hex.to_uppercase(), hex, percent];
+/// The encodings of `key` in texts: plain, hexadecimal, percent-encoding (of what needs it, and of everything), the escapes of JSON (likewise),
+/// and base64 at every offset within other text.
+fn shapes(key: &str) -> impl Iterator<Item = Shape> {
+    let each = |write: &dyn Fn(u8) -> String| key.bytes().map(write).collect::<String>();
+    let hex = each(&|byte| format!("{byte:02x}"));
+    let percent = each(&|byte| match byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    });
+    let quoted = serde_json::Value::from(key).to_string();
+    let json = quoted[1..quoted.len() - 1].to_owned();
+    let (all_percent, unicode) = (each(&|byte| format!("%{byte:02x}")), each(&|byte| format!("\\u{byte:04x}")));
+    let mut shapes = vec![(key.to_owned(), 1), (hex.to_uppercase(), 1), (hex, 1), (percent, 1), (json, 1)];
+    for (text, expansion, start) in [(all_percent, 3, "%"), (unicode, 6, "\\u")] {
+        let upper = text.to_uppercase().replace(&start.to_uppercase(), start);
+        shapes.extend([(text, expansion), (upper, expansion)]);
+    }
     for before in 0..3 {
         let bytes: Vec<u8> = std::iter::repeat_n(0, before).chain(key.bytes()).collect();
         let encoded = base64(&bytes);
@@ -148,12 +191,15 @@ fn shapes(key: &str) -> impl Iterator<Item = String> {
             .skip((before * 8).div_ceil(6))
             .take(bytes.len() * 8 / 6 - (before * 8).div_ceil(6))
             .collect();
-        shapes.push(inside.replace('+', "-").replace('/', "_"));
-        shapes.push(inside);
+        shapes.push((inside.replace('+', "-").replace('/', "_"), 1));
+        shapes.push((inside, 1));
     }
     // Short encodings would be found everywhere.
     let key = key.to_owned();
-    shapes.into_iter().filter(move |shape| *shape == key || shape.len() >= PART).collect::<BTreeSet<_>>().into_iter()
+    let told = shapes.into_iter().collect::<BTreeSet<_>>().into_iter();
+    told.filter_map(move |(text, expansion)| {
+        (text == key || text.len() >= PART).then(|| Shape::new(&key, &text, expansion))
+    })
 }
 
 /// Base64 without padding.
@@ -223,6 +269,31 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_is_kept_as_it_is_unless_it_shows_so_much_of_a_key_that_it_is_no_word() {
+        let key = "sk-ant-api03-0a1B2c/3D4+e5\"F6g7\\H8";
+        let secret = Secret::new(key.to_owned()).beside(["not-needed"]);
+        let each = |write: fn(u8) -> String| key.bytes().map(write).collect::<String>();
+        let json = serde_json::json!(key).to_string();
+        for text in [
+            key.to_owned(),
+            base64(format!("Bearer {key}").as_bytes()),
+            each(|byte| format!("{byte:02X}")),
+            each(|byte| format!("%{byte:02x}")),
+            each(|byte| format!("\\u{byte:04X}")),
+            json[1..json.len() - 1].to_owned(),
+            key[..20].to_owned(),
+        ] {
+            let answer = secret.answer(&format!("ein Schlüssel: {text}.")).unwrap();
+            assert!(answer.starts_with("ein Schlüssel: ") && answer.contains("[key]"), "{text}: {answer}");
+            assert!(!answer.contains(&text[4..20]), "{text}: {answer}");
+        }
+        for honest in ["keys begin with sk-ant-api03-", "that is not-needed here", "\\u0073\\u0065\\u0065", "%20%73%70"]
+        {
+            assert_eq!(secret.answer(honest), None, "{honest}");
+        }
+    }
+
+    #[test]
     fn keys_of_headers_are_removed_too() {
         let secret = Secret::default().beside(["litellm-key-1"]);
         assert_eq!(secret.detail("wrong litellm-key-1"), "wrong [key]");
@@ -242,6 +313,15 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn no_answer_brings_a_long_part_of_a_key_through(
+            key in "[a-zA-Z0-9-]{16,60}", before in ".{0,40}", after in ".{0,40}", start in 0_usize..44
+        ) {
+            let part = &key[start.min(key.len() - PART_OF_ANSWER)..];
+            let answer = Secret::new(key.clone()).answer(&format!("{before}{part}{after}"));
+            prop_assert!(answer.is_some_and(|answer| !answer.contains(part)));
+        }
+
         #[test]
         fn no_text_brings_the_key_through(key in "[a-zA-Z0-9-]{8,60}", before in ".{0,400}", after in ".{0,400}") {
             let detail = Secret::new(key.clone()).detail(&format!("{before}{key}{after}"));

@@ -125,7 +125,18 @@ impl Launch<'_> {
 /// # Errors
 /// With the reason, for people.
 pub fn check(command: &[String], directory: Option<&Path>, path: &str) -> Result<(), String> {
+    check_by(Path::new(SHELL), command, directory, path)
+}
+
+fn check_by(shell: &Path, command: &[String], directory: Option<&Path>, path: &str) -> Result<(), String> {
     let Some(name) = command.first() else { return Err("its command is empty".to_owned()) };
+    if !shell.exists() {
+        return Err(format!(
+            "failed to start {name}: there is no {} here, by which programs are limited; run this role in an image that has one, as that of \
+             the target `agents` of deploy/Dockerfile",
+            shell.display()
+        ));
+    }
     let directory = directory.unwrap_or(Path::new("."));
     if !directory.is_dir() {
         return Err(format!("failed to start {name} in {}: there is no such directory", directory.display()));
@@ -136,4 +147,20 @@ pub fn check(command: &[String], directory: Option<&Path>, path: &str) -> Result
     };
     let place = if name.contains('/') { "" } else { " in PATH" };
     if is_there { Ok(()) } else { Err(format!("failed to start {name}: there is no such program{place}")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_without_a_shell_starts_nothing_and_says_which_one_does() {
+        let command = ["agent".to_owned()];
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("agent"), "").unwrap();
+        let path = folder.path().to_str().unwrap();
+        let without = check_by(&folder.path().join("sh"), &command, None, path).unwrap_err();
+        assert!(without.contains("/sh here") && without.contains("`agents` of deploy/Dockerfile"), "{without}");
+        assert_eq!(check_by(&folder.path().join("agent"), &command, None, path), Ok(()));
+    }
 }

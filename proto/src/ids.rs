@@ -8,6 +8,8 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::Digest;
+
 /// Longest id accepted anywhere, in bytes; keeps keys, queue names and log lines bounded.
 pub const MAX_ID_LENGTH: usize = 200;
 
@@ -207,6 +209,12 @@ impl OwnerName {
     #[must_use]
     pub fn operator() -> Self {
         Self(Arc::from("operator"))
+    }
+
+    /// The owner that stands for a client certificate without a usable name, by half of its fingerprint.
+    #[must_use]
+    pub fn of_certificate(fingerprint: &Digest) -> Self {
+        Self(format!("certificate-{}", &fingerprint.to_string()[..32]).into())
     }
 
     /// `true` for names with a special meaning in policies and in the audit log, which no credential may have.

@@ -29,8 +29,8 @@ pub struct Deployment {
 }
 
 impl Deployment {
-    /// Clients show it to the coordinator.
-    pub const TOKEN: &str = "a-token-of-these-tests-alone";
+    /// Clients show it to the coordinator. Unlike any other word, so that a search finds it wherever it was written down.
+    pub const TOKEN: &str = "operator4b7e1f0c92d3token";
 
     /// Places for a deployment; nothing is started. The owner has migrated its database, and each role has a login with the rights of
     /// `deploy/postgres-roles.sql` and no others; clients have the reader's.
@@ -74,6 +74,34 @@ impl Deployment {
     #[must_use]
     pub fn database_url(&self) -> &str {
         &self.database_url
+    }
+
+    /// Address and credentials of its bucket.
+    #[must_use]
+    pub const fn s3(&self) -> &S3Config {
+        &self.s3
+    }
+
+    /// AMQP URL of its virtual host.
+    #[must_use]
+    pub fn amqp_url(&self) -> &str {
+        &self.amqp_url
+    }
+
+    /// Credentials of the stores that its roles are given, each with a name for people: passwords of the broker and of the database, the
+    /// key of the bucket. Ones that the environment chose are left out where they are too short to be told from other words.
+    #[must_use]
+    pub fn credentials(&self) -> Vec<(&'static str, String)> {
+        const TELLING: usize = 16;
+        let password = |url: &str| Some(url.split_once("://")?.1.rsplit_once('@')?.0.split_once(':')?.1.to_owned());
+        let worker = self.database_url_of("worker");
+        let found = [
+            ("broker's password", password(&self.amqp_url)),
+            ("database's password", password(worker)),
+            ("bucket's key", Some(self.s3.secret_key.clone())),
+        ];
+        let given = found.into_iter().filter_map(|(name, secret)| Some((name, secret?)));
+        given.filter(|(_, secret)| secret.len() >= TELLING).collect()
     }
 
     /// `regatta ROLE` with the deployment's variables.

@@ -11,7 +11,7 @@ use tokio::sync::Mutex;
 
 use crate::HarnessError;
 use crate::authority::ServerTls;
-use crate::rabbitmq_node::{Node, clear_environment};
+use crate::rabbitmq_node::{Node, PASSWORD, clear_environment};
 use crate::supervisor::{Supervisor, new_folder};
 use crate::vhost::{VirtualHost, run};
 
@@ -81,7 +81,7 @@ impl RabbitMq {
     /// `amqp://user:password@127.0.0.1:port/%2f`: all rights on the default virtual host.
     #[must_use]
     pub fn amqp_url(&self) -> String {
-        format!("amqp://regatta:regatta@127.0.0.1:{}/%2f", self.node.amqp_port())
+        format!("amqp://regatta:{PASSWORD}@127.0.0.1:{}/%2f", self.node.amqp_port())
     }
 
     /// Number of the port for TLS of a broker that was started with one.

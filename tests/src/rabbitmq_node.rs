@@ -8,6 +8,8 @@ use crate::authority::ServerTls;
 use crate::names::unique_name;
 use crate::port::Port;
 
+/// Of the broker's user; unlike any other word, so that a search finds it wherever it was written down.
+pub(crate) const PASSWORD: &str = "broker5b1e0c47password";
 /// Where the server's own start script lies. The wrapper on the `PATH` of Debian insists on the user `rabbitmq` and on
 /// system folders, so it is the last choice.
 const SCRIPTS: [&str; 2] = ["/usr/lib/rabbitmq/bin", "/usr/lib/rabbitmq/lib"];
@@ -74,7 +76,7 @@ impl Node {
         let mut config = format!(
             "listeners.tcp.local = 127.0.0.1:{}\n\
              default_user = regatta\n\
-             default_pass = regatta\n\
+             default_pass = {PASSWORD}\n\
              vm_memory_high_watermark.absolute = 1GB\n\
              disk_free_limit.absolute = 50MB\n\
              raft.wal_max_size_bytes = 16777216\n\

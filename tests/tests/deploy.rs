@@ -120,7 +120,17 @@ fn what_runs_in_the_image_can_change_nothing_and_gain_no_right() {
         assert_eq!(words(&service["cap_drop"]), ["ALL"], "{name}");
     }
     let dockerfile = std::fs::read_to_string(workspace().join("deploy/Dockerfile")).unwrap();
-    assert!(dockerfile.lines().any(|line| line == "USER 65532:65532"));
+    let stages: Vec<&str> = dockerfile.split("\nFROM ").filter(|stage| stage.contains("ENTRYPOINT")).collect();
+    assert!(stages.iter().all(|stage| stage.lines().any(|line| line == "USER 65532:65532")), "{stages:?}");
+}
+
+#[test]
+fn the_default_image_is_without_a_shell_and_another_has_what_starts_programs() {
+    let dockerfile = std::fs::read_to_string(workspace().join("deploy/Dockerfile")).unwrap();
+    let stages: Vec<&str> = dockerfile.split("\nFROM ").collect();
+    assert!(stages.last().unwrap().starts_with("gcr.io/distroless/"), "what no --target names is the last");
+    let agents = stages.iter().find(|stage| stage.lines().next().unwrap().ends_with(" AS agents")).unwrap();
+    assert!(agents.starts_with("debian:") && agents.contains("util-linux") && agents.contains("ca-certificates"));
 }
 
 #[test]

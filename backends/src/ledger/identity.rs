@@ -35,7 +35,8 @@ impl Quota {
         }
     }
 
-    /// Fails if the sweep `sweep` of `owner` would exceed the quota; with it, `granted` money and `sessions` sessions are granted.
+    /// Fails if a grant of `wanted` to a sweep of `owner` exceeds the quota; with it, `granted` money and sessions are granted in all. A quota
+    /// that was lowered below what is granted already refuses no grant that wants nothing of it.
     pub(super) fn check(
         self,
         owner: &OwnerName,
@@ -43,7 +44,9 @@ impl Quota {
         granted: (Money, u64),
     ) -> Result<(), LedgerError> {
         let refuse = |problem: String| Err(LedgerError::QuotaExceeded { owner: owner.clone(), problem });
-        if let Some(quota) = self.budget {
+        if let Some(quota) = self.budget
+            && wanted.0 != Some(Money::ZERO)
+        {
             let Some(wanted) = wanted.0 else {
                 return refuse(format!(
                     "it may be granted {quota} in all, and this sweep has no limit; give it a budget_usd"
@@ -58,11 +61,12 @@ impl Quota {
             }
         }
         if let Some(quota) = self.sessions
+            && wanted.1 > 0
             && granted.1 > quota
         {
             let before = granted.1.saturating_sub(wanted.1);
             return refuse(format!(
-                "of {quota} sessions in all, {before} are granted to its sweeps, and this one has {}; lower its limit or trials",
+                "of {quota} sessions in all, {before} are granted to its sweeps, and this one wants {} more; lower its limit or trials",
                 wanted.1
             ));
         }

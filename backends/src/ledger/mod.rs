@@ -659,10 +659,25 @@ impl Ledger {
     /// The rows of sessions that the budget ended ([`Cause::Budget`](regatta_proto::Cause::Budget)) are deleted too. If any of their calls
     /// was answered, their attempt becomes handed over instead of waste, and [`Ledger::continuations`] returns its transcript.
     ///
+    /// Sessions that begin anew are granted to the sweep a second time, from the lower of its owner's quota and `quota`. Not those that
+    /// never ran, which were granted with the sweep, nor those that the budget ended, which go on. A sweep without an owner is granted all.
+    ///
     /// # Errors
-    /// When the store fails.
-    pub fn reopen_unmeasured<'a>(&'a self, sweep: &'a SweepId) -> BoxFuture<'a, Result<Reopened, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.reopen_unmeasured(sweep)) })
+    /// [`LedgerError::QuotaExceeded`], which changes nothing, or when the store fails.
+    pub fn reopen_unmeasured<'a>(
+        &'a self,
+        sweep: &'a SweepId,
+        quota: Quota,
+    ) -> BoxFuture<'a, Result<Reopened, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.reopen_unmeasured(sweep, quota)) })
+    }
+
+    /// Fails if [`Ledger::reopen_unmeasured`] would exceed the quota at this moment; changes nothing.
+    ///
+    /// # Errors
+    /// [`LedgerError::QuotaExceeded`], or when the store fails.
+    pub fn check_reopening<'a>(&'a self, sweep: &'a SweepId, quota: Quota) -> BoxFuture<'a, Result<(), LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.check_reopening(sweep, quota)) })
     }
 
     /// Resets the dispatch of all sessions without a result, for jobs that were lost with their queue, and returns the number of sessions

@@ -49,6 +49,8 @@ pub enum PutSchedule {
     Replaced,
     /// A schedule with another document exists, and was left unchanged.
     Differs,
+    /// The schedule that was to be replaced is not there any more as it was seen; what is there was left unchanged.
+    Overtaken,
 }
 
 /// State of a tick. `due` → `running` → `ended`; or `due` → `missed`, and `refused` from either.
@@ -202,8 +204,8 @@ pub struct NoticeRow {
 
 /// Schedules: calls of the API.
 impl Ledger {
-    /// Writes a schedule of `owner`. An existing one with another document is replaced if `replaces` is set; its clock then starts at `at`,
-    /// and its owner stays.
+    /// Writes a schedule of `owner`. An existing one with another document is replaced if it is the one that `replaces` names, as it was
+    /// read before, by document, owner and time of writing; its clock then starts at `at`, and its owner stays.
     ///
     /// # Errors
     /// When the store fails.
@@ -213,7 +215,7 @@ impl Ledger {
         document: &'a str,
         owner: Option<&'a OwnerName>,
         at: Timestamp,
-        replaces: bool,
+        replaces: Option<&'a ScheduleRow>,
     ) -> BoxFuture<'a, Result<PutSchedule, LedgerError>> {
         Box::pin(async move { each!(self, ledger => ledger.put_schedule(name, document, owner, at, replaces)) })
     }

@@ -104,7 +104,7 @@ pub(crate) async fn what_leads_beyond_a_quota_is_refused_as_a_whole(world: World
     let error = ledger.create_sweep(of("alice", "b", 6, Quota::default())).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the quota of alice does not allow this sweep: of 9 sessions in all, 4 are granted to its sweeps, and this one has 6; lower its \
+        "the quota of alice does not allow this sweep: of 9 sessions in all, 4 are granted to its sweeps, and this one wants 6 more; lower its \
          limit or trials; or have an admin raise it (`regatta token quota`, or `owners` of the coordinator's policy)"
     );
     assert!(!error.is_refusal());
@@ -217,7 +217,8 @@ pub(crate) async fn the_audit_log_is_read_newest_first_with_its_results(world: W
 pub(crate) async fn a_schedule_keeps_its_owner(world: World) {
     let (ledger, name) = (&world.ledger, "nightly".parse().unwrap());
     let put = async |document: &str, who: &str| {
-        ledger.put_schedule(&name, document, Some(&owner(who)), at(1), true).await.unwrap()
+        let seen = ledger.schedule(&name).await.unwrap();
+        ledger.put_schedule(&name, document, Some(&owner(who)), at(1), seen.as_ref()).await.unwrap()
     };
     assert_eq!(put("{}", "alice").await, PutSchedule::Created);
     assert_eq!(put("[]", "bob").await, PutSchedule::Replaced);

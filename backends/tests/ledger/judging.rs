@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use futures::future::join_all;
 use regatta_backends::ledger::AwaitingSession;
-use regatta_backends::{Judged, Ledger, LedgerError, Settlement, SettlementResult};
+use regatta_backends::{Judged, Ledger, LedgerError, Quota, Settlement, SettlementResult};
 use regatta_proto::{AskedQuestion, Cause, CellIndex, CostSum, ItemId, Money, Outcome, Question, SweepId};
 use serde_json::{Value, json};
 
@@ -280,7 +280,7 @@ pub(crate) async fn the_transcript_is_kept_only_for_an_unavailable_judge(world: 
     ];
     ledger.settle(settlements).await.unwrap();
     assert_eq!(ledger.awaiting_all(&sweep).await.unwrap(), []);
-    let reopened = ledger.reopen_unmeasured(&sweep).await.unwrap();
+    let reopened = ledger.reopen_unmeasured(&sweep, Quota::default()).await.unwrap();
     assert_eq!((reopened.to_judge, reopened.to_run), (1, 1));
     assert_eq!(waiting_for(ledger, &sweep, &["a"]).await, [(0, 1)]);
 }

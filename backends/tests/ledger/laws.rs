@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use regatta_backends::Ledger;
 use regatta_backends::ledger::{SessionRecord, Settlement, ToldBy, TranscriptRef};
+use regatta_backends::{Ledger, Quota};
 use regatta_proto::{AttemptTotals, Cause, CellIndex, ItemIndex, Money, Outcome, SweepId};
 
 use crate::oracle::{ExpectedAttempt, Oracle};
@@ -157,7 +157,7 @@ async fn take(ledger: &Ledger, oracle: &mut Oracle, sweep: &SweepId, step: &Step
         Step::Close => assert_eq!(ledger.close_open_attempts(sweep, at(9)).await.unwrap(), oracle.close()),
         Step::Reopen => {
             let expected = oracle.reopen(u64::from(CELLS * ITEMS));
-            assert_eq!(ledger.reopen_unmeasured(sweep).await.unwrap(), expected);
+            assert_eq!(ledger.reopen_unmeasured(sweep, Quota::default()).await.unwrap(), expected);
         }
     }
 }

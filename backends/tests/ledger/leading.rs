@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use regatta_backends::Quota;
 use regatta_backends::ledger::ShardState;
 use regatta_proto::{CellIndex, ItemIndex, ShardIndex, SweepState, WorkerId};
 
@@ -73,7 +74,7 @@ pub(crate) async fn a_shard_is_claimed_and_confirmed_once(world: World) {
 pub(crate) async fn a_resume_voids_what_its_coordinator_was_about_to_do(world: World) {
     let sweep = world.sweep("s", 1, 2).await;
     let (ledger, term) = (&world.ledger, world.term().await);
-    ledger.reopen_unmeasured(&sweep).await.unwrap();
+    ledger.reopen_unmeasured(&sweep, Quota::default()).await.unwrap();
     assert_eq!(ledger.sweep(&sweep).await.unwrap().unwrap().generation, 1);
     assert!(!ledger.claim_shard(&sweep, ShardIndex(0), 0, term).await.unwrap());
     assert!(!ledger.release(&sweep, &[(CellIndex(0), 9)], 0, term).await.unwrap());

@@ -119,7 +119,9 @@ conformance![
     resume::a_continued_session_that_fails_otherwise_begins_anew,
     resume::a_session_whose_judge_the_budget_ended_keeps_its_answers,
     resume::other_sweeps_are_not_touched,
+    resume::sessions_that_begin_anew_are_charged_to_their_owner,
     schedules::a_schedule_is_written_once_and_replaced_only_on_demand,
+    schedules::a_schedule_is_replaced_only_as_it_was_seen,
     schedules::a_pause_moves_the_clock_when_it_ends,
     schedules::ticks_are_decided_once,
     schedules::a_tick_that_somebody_asks_for_is_added_once,
@@ -167,7 +169,7 @@ fn calls_may_be_spawned() {
         sendable(ledger.sessions(sweep, cell));
         sendable(ledger.highest_attempt(sweep, cell, &[]));
         sendable(ledger.save_metrics(sweep, vec![]));
-        sendable(ledger.reopen_unmeasured(sweep));
+        sendable(ledger.reopen_unmeasured(sweep, regatta_backends::Quota::default()));
         sendable(ledger.call_sums(sweep));
         sendable(ledger.endings(sweep));
         sendable(ledger.cost_moments(sweep));

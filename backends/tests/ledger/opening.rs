@@ -1,7 +1,7 @@
 //! Opening, restarting, sharing.
 
-use regatta_backends::LedgerError;
 use regatta_backends::ledger::Created;
+use regatta_backends::{LedgerError, Quota};
 use regatta_proto::{CellIndex, ItemIndex, Money, SweepId, SweepState};
 
 use crate::world::{HERE, World, answerer, at, judge, judged, key, new_sweep, open, questions, record, waiting};
@@ -89,7 +89,7 @@ pub(crate) async fn an_unknown_sweep_is_an_error_and_not_an_empty_answer(world: 
         ledger.claim_questions(&sweep, &judge(), &questions(&["a"])).await.err(),
         ledger.save_judged(vec![judged(&sweep, "w-1", &[])]).await.err(),
         ledger.record(vec![record(key(&sweep, 0, 0), "w-1")]).await.err(),
-        ledger.reopen_unmeasured(&sweep).await.err(),
+        ledger.reopen_unmeasured(&sweep, Quota::default()).await.err(),
         ledger.close_open_attempts(&sweep, at(1)).await.err(),
         ledger.metrics(&sweep).await.err(),
         ledger.judge_costs(&sweep).await.err(),

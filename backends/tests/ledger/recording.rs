@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use regatta_backends::LedgerError;
 use regatta_backends::ledger::{
     AttemptRow, AttemptState, CallSums, CostMoments, RecordState, Recorded, SessionRecord, SessionRow, TranscriptRef,
 };
+use regatta_backends::{LedgerError, Quota};
 use regatta_proto::{
     Cause, CellIndex, CostSum, Flag, ItemId, ItemIndex, Money, OpenAttempt, Outcome, SweepState, Usage,
 };
@@ -409,7 +409,7 @@ pub(crate) async fn a_lost_attempt_that_is_heard_of_runs_if_its_sweep_does(world
     ledger.record_progress(told()).await.unwrap();
     assert_eq!(state().await, AttemptState::Lost, "a cancelled sweep has no attempts that run");
 
-    ledger.reopen_unmeasured(&sweep).await.unwrap();
+    ledger.reopen_unmeasured(&sweep, Quota::default()).await.unwrap();
     assert!(change(SweepState::Cancelled, SweepState::Running).await);
     ledger.record_progress(told()).await.unwrap();
     assert_eq!(state().await, AttemptState::Open);

@@ -1,11 +1,12 @@
 //! Resuming a sweep.
 
 use regatta_backends::ledger::{AttemptState, Recorded, Reopened, SessionRecord, ShardState, TranscriptRef};
+use regatta_backends::{LedgerError, NewSweep, Quota};
 use regatta_proto::{Cause, CellIndex, CostSum, ItemIndex, Money, Outcome, SessionKey, ShardIndex, SweepId};
 
 use crate::world::{
-    World, at, attempt, calls, cost, judge, key, not_measured, open, questions, record, scored, unmeasured, usage,
-    waiting,
+    World, at, attempt, calls, cost, judge, key, new_sweep, not_measured, open, questions, record, scored, unmeasured,
+    usage, waiting,
 };
 
 async fn dispatch_all(world: &World, sweep: &SweepId) {
@@ -30,7 +31,7 @@ pub(crate) async fn unmeasured_sessions_run_again(world: World) {
     records.push(not_measured(key(&sweep, 0, 2), "w-12", Cause::JudgeUnavailable)); // its transcript was never kept
     records.push(record(key(&sweep, 0, 3), "w-13"));
     ledger.record(records).await.unwrap();
-    assert_eq!(ledger.reopen_unmeasured(&sweep).await.unwrap(), Reopened { to_run: 2, to_judge: 0 });
+    assert_eq!(ledger.reopen_unmeasured(&sweep, Quota::default()).await.unwrap(), Reopened { to_run: 2, to_judge: 0 });
 
     let items = ledger.recorded_items(&sweep, CellIndex(0), ItemIndex(0), ItemIndex(9)).await.unwrap();
     assert_eq!(items, [0, 3].map(ItemIndex));
@@ -61,7 +62,7 @@ pub(crate) async fn a_session_without_a_judge_only_asks_again(world: World) {
     ledger.claim_questions(&sweep, &judge(), &questions(&["a", "b"])).await.unwrap();
     ledger.settle(vec![unmeasured(key(&sweep, 0, 0), Cause::JudgeUnavailable)]).await.unwrap();
 
-    assert_eq!(ledger.reopen_unmeasured(&sweep).await.unwrap(), Reopened { to_run: 0, to_judge: 1 });
+    assert_eq!(ledger.reopen_unmeasured(&sweep, Quota::default()).await.unwrap(), Reopened { to_run: 0, to_judge: 1 });
     assert_eq!(ledger.awaiting_all(&sweep).await.unwrap(), waiting);
     let cell = world.cell(&sweep, 0).await;
     assert_eq!((cell.dispatched, cell.recorded, cell.settled, cell.not_measured), (2, 2, 1, 0));
@@ -80,7 +81,7 @@ pub(crate) async fn sessions_that_never_ran_are_planned_again(world: World) {
     world.dispatch(&sweep, ShardIndex(0), 2).await;
     assert!(ledger.claim_shard(&sweep, ShardIndex(1), 0, world.term().await).await.unwrap());
     ledger.record(vec![record(key(&sweep, 0, 0), "w-1")]).await.unwrap();
-    assert_eq!(ledger.reopen_unmeasured(&sweep).await.unwrap(), Reopened { to_run: 7, to_judge: 0 });
+    assert_eq!(ledger.reopen_unmeasured(&sweep, Quota::default()).await.unwrap(), Reopened { to_run: 7, to_judge: 0 });
     assert_eq!(planned(&world, &sweep).await, [0, 1, 2, 3].map(ShardIndex));
     assert_eq!(world.cell(&sweep, 0).await.dispatched, 1);
 }
@@ -90,7 +91,7 @@ pub(crate) async fn a_complete_sweep_has_nothing_to_resume(world: World) {
     dispatch_all(&world, &sweep).await;
     world.ledger.record((0..2).map(|item| record(key(&sweep, 0, item), &format!("w-{item}"))).collect()).await.unwrap();
     let before = (world.cell(&sweep, 0).await, world.ledger.shards(&sweep).await.unwrap());
-    assert_eq!(world.ledger.reopen_unmeasured(&sweep).await.unwrap(), Reopened::default());
+    assert_eq!(world.ledger.reopen_unmeasured(&sweep, Quota::default()).await.unwrap(), Reopened::default());
     assert_eq!((world.cell(&sweep, 0).await, world.ledger.shards(&sweep).await.unwrap()), before);
 }
 
@@ -101,7 +102,7 @@ pub(crate) async fn a_session_that_runs_again_has_one_result(world: World) {
     let failed = not_measured(place(), "a-1", Cause::Timeout);
     ledger.record(vec![failed.clone()]).await.unwrap();
     ledger.record_progress(vec![open(place(), "c-2", 1)]).await.unwrap();
-    ledger.reopen_unmeasured(&sweep).await.unwrap();
+    ledger.reopen_unmeasured(&sweep, Quota::default()).await.unwrap();
     assert_eq!(ledger.record(vec![failed]).await.unwrap(), [Recorded::Repeat]);
     assert_eq!(ledger.sessions(&sweep, CellIndex(0)).await.unwrap(), []);
     assert_eq!(ledger.record(vec![record(place(), "b-3")]).await.unwrap(), [Recorded::First]);
@@ -140,7 +141,7 @@ pub(crate) async fn a_session_that_the_budget_ended_is_continued(world: World) {
     let stopped_once = stopped(place(), "b-2", &[(1, 3), (2, 4)], 5);
     ledger.record(vec![stopped_once.clone()]).await.unwrap();
     assert_eq!(continuations(&world, &sweep).await, [], "it has a result until the sweep is resumed");
-    assert_eq!(ledger.reopen_unmeasured(&sweep).await.unwrap(), Reopened { to_run: 1, to_judge: 0 });
+    assert_eq!(ledger.reopen_unmeasured(&sweep, Quota::default()).await.unwrap(), Reopened { to_run: 1, to_judge: 0 });
     assert_eq!(continuations(&world, &sweep).await, [(0, 5)]);
     let cell = world.cell(&sweep, 0).await;
     assert_eq!((cell.recorded, cell.not_measured, cell.dispatched), (0, 0, 0));
@@ -151,7 +152,7 @@ pub(crate) async fn a_session_that_the_budget_ended_is_continued(world: World) {
     assert_eq!(continuations(&world, &sweep).await, [(0, 5)]);
     let stopped_again = stopped(place(), "c-3", &[(1, 3), (2, 4), (3, 1)], 6);
     assert_eq!(ledger.record(vec![stopped_again]).await.unwrap(), [Recorded::First]);
-    ledger.reopen_unmeasured(&sweep).await.unwrap();
+    ledger.reopen_unmeasured(&sweep, Quota::default()).await.unwrap();
     assert_eq!(continuations(&world, &sweep).await, [(0, 6)]);
 
     // A lost attempt leaves the transcript unchanged.
@@ -183,7 +184,7 @@ pub(crate) async fn a_session_that_the_budget_ended_before_any_answer_begins_ane
     let records =
         vec![stopped(key(&sweep, 0, 0), "b-1", &[], 1), stopped(key(&sweep, 0, 1), "c-2", &[(1, 3)], 2), timed_out];
     ledger.record(records).await.unwrap();
-    assert_eq!(ledger.reopen_unmeasured(&sweep).await.unwrap(), Reopened { to_run: 3, to_judge: 0 });
+    assert_eq!(ledger.reopen_unmeasured(&sweep, Quota::default()).await.unwrap(), Reopened { to_run: 3, to_judge: 0 });
     assert_eq!(continuations(&world, &sweep).await, [(1, 2)]);
     assert_eq!(world.cell(&sweep, 0).await.wasted, CostSum { known: Money(14), unknown_calls: 2 });
 }
@@ -192,13 +193,13 @@ pub(crate) async fn a_continued_session_that_fails_otherwise_begins_anew(world: 
     let sweep = world.sweep("s", 1, 1).await;
     let ledger = &world.ledger;
     ledger.record(vec![stopped(key(&sweep, 0, 0), "a-1", &[(1, 3)], 1)]).await.unwrap();
-    ledger.reopen_unmeasured(&sweep).await.unwrap();
+    ledger.reopen_unmeasured(&sweep, Quota::default()).await.unwrap();
     let failed = SessionRecord {
         call_sums: calls(&[(1, 3), (2, 1)]),
         ..not_measured(key(&sweep, 0, 0), "b-2", Cause::EndpointUnavailable)
     };
     ledger.record(vec![failed]).await.unwrap();
-    ledger.reopen_unmeasured(&sweep).await.unwrap();
+    ledger.reopen_unmeasured(&sweep, Quota::default()).await.unwrap();
     assert_eq!(continuations(&world, &sweep).await, []);
     let cell = world.cell(&sweep, 0).await;
     assert_eq!((cell.cost.known, cell.wasted.known), (Money(14), Money(14)));
@@ -210,7 +211,7 @@ pub(crate) async fn a_session_whose_judge_the_budget_ended_keeps_its_answers(wor
     let ledger = &world.ledger;
     ledger.record(vec![waiting(key(&sweep, 0, 0), "a-1", &["q"])]).await.unwrap();
     ledger.settle(vec![unmeasured(key(&sweep, 0, 0), Cause::Budget)]).await.unwrap();
-    assert_eq!(ledger.reopen_unmeasured(&sweep).await.unwrap(), Reopened { to_run: 1, to_judge: 0 });
+    assert_eq!(ledger.reopen_unmeasured(&sweep, Quota::default()).await.unwrap(), Reopened { to_run: 1, to_judge: 0 });
     assert_eq!(continuations(&world, &sweep).await, [(0, 3)]);
     // Nothing was left to ask, so the next attempt makes no call of its own.
     let done = SessionRecord { call_sums: calls(&[(1, 2)]), ..record(key(&sweep, 0, 0), "b-2") };
@@ -231,9 +232,50 @@ pub(crate) async fn other_sweeps_are_not_touched(world: World) {
         dispatch_all(&world, sweep).await;
     }
     let before = (world.cell(&other, 0).await, ledger.attempts(&other).await.unwrap());
-    assert_eq!(ledger.reopen_unmeasured(&sweep).await.unwrap(), Reopened { to_run: 1, to_judge: 1 });
+    assert_eq!(ledger.reopen_unmeasured(&sweep, Quota::default()).await.unwrap(), Reopened { to_run: 1, to_judge: 1 });
     assert_eq!((world.cell(&other, 0).await, ledger.attempts(&other).await.unwrap()), before);
     assert_eq!(planned(&world, &other).await, []);
     assert_eq!(ledger.claim_questions(&other, &judge(), &questions(&["q"])).await.unwrap(), []);
     assert_eq!(ledger.awaiting_all(&other).await.unwrap(), []);
+}
+
+pub(crate) async fn sessions_that_begin_anew_are_charged_to_their_owner(world: World) {
+    let (ledger, owner) = (&world.ledger, "alice".parse().unwrap());
+    ledger.create_sweep(NewSweep { owner: Some(owner), ..new_sweep("s", 1, 6) }).await.unwrap();
+    let sweep: SweepId = "s".parse().unwrap();
+    dispatch_all(&world, &sweep).await;
+    let run = async |round: &str| {
+        let records = vec![
+            not_measured(key(&sweep, 0, 0), &format!("{round}-0"), Cause::EndpointUnavailable),
+            not_measured(key(&sweep, 0, 1), &format!("{round}-1"), Cause::Poison),
+            not_measured(key(&sweep, 0, 2), &format!("{round}-2"), Cause::Budget),
+            record(key(&sweep, 0, 3), &format!("{round}-3")),
+        ];
+        ledger.record(records).await.unwrap();
+    };
+    let granted = async || ledger.owners().await.unwrap()[0].granted_sessions;
+    let of = |sessions| Quota { budget: Some(Money::ZERO), sessions: Some(sessions) };
+    run("w").await;
+    assert_eq!(granted().await, 6, "with the sweep");
+    // Two begin anew; one goes on, two never ran, one is measured.
+    for refused in
+        [ledger.check_reopening(&sweep, of(7)).await, ledger.reopen_unmeasured(&sweep, of(7)).await.map(drop)]
+    {
+        let refused = refused.unwrap_err();
+        assert!(matches!(refused, LedgerError::QuotaExceeded { .. }), "{refused}");
+        assert!(refused.to_string().contains("6 are granted to its sweeps, and this one wants 2 more"), "{refused}");
+    }
+    assert_eq!((granted().await, world.cell(&sweep, 0).await.not_measured), (6, 3), "nothing was changed");
+    ledger.check_reopening(&sweep, of(8)).await.unwrap();
+    assert_eq!(granted().await, 6);
+    assert_eq!(ledger.reopen_unmeasured(&sweep, of(8)).await.unwrap(), Reopened { to_run: 5, to_judge: 0 });
+    assert_eq!(granted().await, 8);
+    // Nothing ran meanwhile: nothing more is owed, whatever the quota has become.
+    ledger.reopen_unmeasured(&sweep, of(0)).await.unwrap();
+    assert_eq!(granted().await, 8);
+    dispatch_all(&world, &sweep).await;
+    run("x").await;
+    assert!(ledger.reopen_unmeasured(&sweep, of(9)).await.is_err());
+    ledger.reopen_unmeasured(&sweep, Quota::default()).await.unwrap();
+    assert_eq!(granted().await, 10);
 }

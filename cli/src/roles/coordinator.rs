@@ -6,16 +6,19 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::middleware;
 use futures::future::BoxFuture;
 use prometheus::Registry;
 use regatta_catalog::Catalog;
 use regatta_coordinator::{
-    Access, ApiConfig, Coordinator, CoordinatorConfig, CoordinatorMetrics, Readers, Scheduling, router,
+    Access, ApiConfig, CertificateRules, Coordinator, CoordinatorConfig, CoordinatorMetrics, Readers, Scheduling,
+    router,
 };
 use regatta_proto::{Digest, SystemClock};
 use regatta_viewer::{Source, Store};
 use tokio_util::sync::CancellationToken;
 
+use super::certificates;
 use super::night_gate::StoredNights;
 use super::policy::CoordinatorPolicy;
 use super::{Readiness, services};
@@ -31,7 +34,7 @@ use crate::{embedded, listener, telemetry};
 pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     embedded::install_tls();
     let leaving = Leaving::on_signals()?;
-    let CoordinatorPolicy { channels, verifier, quotas, coded } =
+    let CoordinatorPolicy { channels, verifier, certificates, quotas, coded } =
         CoordinatorPolicy::read(args.policy.as_deref(), Arc::new(SystemClock))?;
     let asked = Asked {
         token: args.token.as_deref(),
@@ -39,7 +42,7 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
         certificates: args.tls_client_ca.is_some(),
         issuers: verifier.is_some(),
     };
-    let access = access(asked, args.listen)?;
+    let access = access(asked, certificates, args.listen)?;
     let identity = args.tls_cert.as_deref().zip(args.tls_key.as_deref());
     let identity = identity.map(|(certificate, key)| Identity { certificate, key });
     let tls = identity.map(|identity| tls::server(identity, args.tls_client_ca.as_deref())).transpose()?;
@@ -91,7 +94,13 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     let config = ApiConfig { access, verifier };
     let viewers = viewers(&coordinator, &config, has_tls, asks_for_certificates);
     let pages = regatta_viewer::router(source, viewers, Arc::new(SystemClock), stop.clone());
-    readiness.works(router(coordinator.clone(), config).merge(pages));
+    let pages = match config.access.clone() {
+        Access::Certificates(rules) => pages
+            .layer(middleware::from_fn(move |request, next| certificates::admit_readers(rules.clone(), request, next))),
+        Access::Open | Access::Tokens { .. } => pages,
+    };
+    let routes = router(coordinator.clone(), config).merge(pages);
+    readiness.works(routes.layer(middleware::from_fn(certificates::identify)));
     let surveyed = coordinator.clone();
     let survey = move || -> BoxFuture<'static, anyhow::Result<()>> {
         let coordinator = surveyed.clone();
@@ -124,7 +133,7 @@ fn viewers(
                 Box::pin(async move { readers.admit(&given).await })
             })
         }
-        Access::Open | Access::Certificates => regatta_viewer::Access::loopback(),
+        Access::Open | Access::Certificates(_) => regatta_viewer::Access::loopback(),
     };
     if has_tls { viewers.over_tls(asks_for_certificates) } else { viewers }
 }
@@ -144,7 +153,7 @@ struct Asked<'a> {
 }
 
 /// The credential that requests need. Whoever reaches a coordinator without one may do everything.
-fn access(asked: Asked<'_>, listen: SocketAddr) -> anyhow::Result<Access> {
+fn access(asked: Asked<'_>, rules: CertificateRules, listen: SocketAddr) -> anyhow::Result<Access> {
     let refuse = |problem: String| Err(BadConfiguration(problem).into());
     match asked.token.map(str::trim).filter(|token| !token.is_empty()) {
         Some(token) if token.len() < TOKEN_MIN => refuse(format!(
@@ -157,7 +166,7 @@ fn access(asked: Asked<'_>, listen: SocketAddr) -> anyhow::Result<Access> {
         }
         None if asked.issuers => Ok(Access::Tokens { operator: None }),
         // Who shows a certificate is known.
-        None if asked.certificates => Ok(Access::Certificates),
+        None if asked.certificates => Ok(Access::Certificates(rules)),
         None if is_reached_by_others(listen) => refuse(format!(
             "others would reach the API on {listen} without a token: set REGATTA_TOKEN, as to the output of `openssl rand -hex 32`, ask for \
              client certificates (--tls-client-ca), or listen on 127.0.0.1"
@@ -178,7 +187,8 @@ mod tests {
     #[test]
     fn nobody_listens_without_a_token_by_accident_nor_beyond_loopback_at_all() {
         let asked = |token, no_token, listen: &str| {
-            access(Asked { token, no_token, ..Asked::default() }, listen.parse().unwrap())
+            let asked = Asked { token, no_token, ..Asked::default() };
+            access(asked, CertificateRules::default(), listen.parse().unwrap())
         };
         let long = "0123456789abcdef";
         for (given, no_token, listen, expected) in [
@@ -201,7 +211,8 @@ mod tests {
     fn certificates_and_issuers_stand_for_a_token() {
         let everywhere = "0.0.0.0:8443".parse().unwrap();
         let certificates = Asked { certificates: true, ..Asked::default() };
-        assert!(matches!(access(certificates, everywhere).unwrap(), Access::Certificates));
+        let access = |asked, listen| access(asked, CertificateRules::default(), listen);
+        assert!(matches!(access(certificates, everywhere).unwrap(), Access::Certificates(_)));
         let issuers = Asked { issuers: true, ..certificates };
         assert!(matches!(access(issuers, everywhere).unwrap(), Access::Tokens { operator: None }));
         assert!(access(Asked { no_token: true, ..issuers }, "127.0.0.1:1".parse().unwrap()).is_err());

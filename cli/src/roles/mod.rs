@@ -1,6 +1,7 @@
 //! The long-running roles of a deployment; each is one page of wiring.
 
 mod bridge;
+mod certificates;
 mod channels;
 pub(crate) mod coordinator;
 mod diagnosis;

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use anyhow::{Context, ensure};
 use regatta_backends::Quota;
-use regatta_coordinator::{BearerVerifier, Quotas};
+use regatta_coordinator::{BearerVerifier, CertificateRules, Quotas};
 use regatta_declared::CodedRules;
 use regatta_proto::{Clock, Money, OwnerName};
 use serde::Deserialize;
 
+use super::certificates;
 use super::channels::{Channels, DeclaredCommand, DeclaredWebhook};
 use super::oidc::{DeclaredIssuer, Issuers};
 use crate::exit::bad_configuration;
@@ -28,6 +29,7 @@ struct PolicyFile {
     webhooks: BTreeMap<String, DeclaredWebhook>,
     commands: BTreeMap<String, DeclaredCommand>,
     oidc: Vec<DeclaredIssuer>,
+    certificates: Option<certificates::Declared>,
     owners: BTreeMap<String, DeclaredQuota>,
     /// Programs of coded benchmarks, which a plan loads.
     coded: CodedRules,
@@ -45,6 +47,8 @@ struct DeclaredQuota {
 pub(crate) struct CoordinatorPolicy {
     pub(crate) channels: Channels,
     pub(crate) verifier: Option<Arc<dyn BearerVerifier>>,
+    /// Rights of client certificates; where the policy says nothing of them, each is an admin's.
+    pub(crate) certificates: CertificateRules,
     pub(crate) quotas: Quotas,
     /// Programs of coded benchmarks that may be started.
     pub(crate) coded: CodedRules,
@@ -76,6 +80,7 @@ impl CoordinatorPolicy {
         Ok(Self {
             channels: Channels::new(file.webhooks, file.commands, variable)?,
             verifier,
+            certificates: file.certificates.map(certificates::Declared::rules).transpose()?.unwrap_or_default(),
             quotas: quotas(file.owners)?,
             coded: file.coded,
         })

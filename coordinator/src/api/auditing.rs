@@ -21,6 +21,9 @@ use crate::Principal;
 const TEXT_MAX: usize = 500;
 /// The same of requests whose sender is not known.
 const STRANGERS_TEXT_MAX: usize = 200;
+/// Name of uploads in the audit log. A data set may have thousands of files, so they are no changes of which an owner has so many a minute;
+/// those beyond as many are counted instead of written down.
+pub(super) const UPLOAD: &str = "upload";
 /// Largest body of a refusal that is read for its reason, in bytes.
 const PROBLEM_BYTES_MAX: usize = 64 << 10;
 
@@ -46,7 +49,7 @@ pub(super) async fn pass(State(gate): State<Gate>, mut request: Request, next: N
     let now = guard.coordinator.clock.now();
     let refusal = if !principal.scopes.allow(scope) {
         Some(Refusal { status: StatusCode::FORBIDDEN, problem: lacks(&principal, scope) })
-    } else if action.is_some() && !guard.rates.admit_change(&principal.owner, now) {
+    } else if action.is_some_and(|action| action != UPLOAD) && !guard.rates.admit_change(&principal.owner, now) {
         let problem =
             format!("{} has asked for {CHANGES_MAX} changes within a minute; go on in the next", principal.owner);
         Some(Refusal { status: StatusCode::TOO_MANY_REQUESTS, problem })
@@ -58,6 +61,13 @@ pub(super) async fn pass(State(gate): State<Gate>, mut request: Request, next: N
         return refusal.into_response();
     }
     let Some(action) = action else { return next.run(request).await };
+    let left_out = match action {
+        UPLOAD => match guard.rates.admit_upload(&principal.owner, now) {
+            Some(left_out) => left_out,
+            None => return next.run(request).await,
+        },
+        _ => 0,
+    };
     let named = request.extract_parts::<RawPathParams>().await.ok();
     let named = named.as_ref().and_then(|params| params.iter().next()).map(|(_, value)| value);
     let subject = text(named.unwrap_or_else(|| request.uri().path()));
@@ -76,7 +86,10 @@ pub(super) async fn pass(State(gate): State<Gate>, mut request: Request, next: N
     // A task of its own: a client that goes away leaves nothing half done.
     let doing = tokio::spawn(async move {
         let response = next.run(request).await;
-        let (response, result) = result_of(response, subject, guard.coordinator.clock.now()).await;
+        let (response, mut result) = result_of(response, subject, guard.coordinator.clock.now()).await;
+        if left_out > 0 {
+            result.detail = text(format!("{} ({left_out} uploads before it were only counted)", result.detail).trim());
+        }
         if let Err(error) = guard.coordinator.ledger.end_audit(number, result).await {
             tracing::error!(number, action, %error, "failed to write a result to the audit log");
         }

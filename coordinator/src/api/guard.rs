@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 
 use super::rates::Rates;
 use super::{Access, ApiConfig, Problem};
-use crate::{Coordinator, Credential, Principal, Unverified};
+use crate::{Coordinator, Credential, PeerCertificate, Principal, Unverified};
 
 /// Tokens looked up at once: strangers who send many must not take all connections to the ledger.
 const LOOKUPS_MAX: usize = 2;
@@ -60,7 +60,8 @@ impl IntoResponse for Refusal {
 pub(super) async fn guard(State(guard): State<Guard>, mut request: Request, next: Next) -> Response {
     // A request cannot be shared between threads while it is looked at, its headers can.
     let (method, headers) = (request.method().clone(), request.headers().clone());
-    match guard.admit(&method, &headers).await {
+    let certificate = request.extensions().get::<PeerCertificate>().cloned();
+    match guard.admit(&method, &headers, certificate.as_ref()).await {
         Ok(principal) => {
             request.headers_mut().remove(header::AUTHORIZATION);
             request.extensions_mut().insert(principal);
@@ -90,7 +91,7 @@ impl Readers {
             let mut headers = HeaderMap::new();
             let Ok(credential) = HeaderValue::from_str(&format!("Bearer {token}")) else { return false };
             headers.insert(header::AUTHORIZATION, credential);
-            self.0.identify(&headers).await.is_ok_and(|principal| principal.scopes.allow(Scope::Read))
+            self.0.identify(&headers, None).await.is_ok_and(|principal| principal.scopes.allow(Scope::Read))
         })
     }
 }
@@ -100,20 +101,32 @@ impl Guard {
         Self { coordinator, config, rates: Arc::default(), lookups: Arc::new(Semaphore::new(LOOKUPS_MAX)) }
     }
 
-    async fn admit(&self, method: &Method, headers: &HeaderMap) -> Result<Principal, Refusal> {
+    async fn admit(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+        certificate: Option<&PeerCertificate>,
+    ) -> Result<Principal, Refusal> {
         check_site(headers)?;
-        let principal = self.identify(headers).await?;
+        let principal = self.identify(headers, certificate).await?;
         check_kind(method, headers)?;
         Ok(principal)
     }
 
-    async fn identify(&self, headers: &HeaderMap) -> Result<Principal, Refusal> {
+    async fn identify(&self, headers: &HeaderMap, certificate: Option<&PeerCertificate>) -> Result<Principal, Refusal> {
         let operator = match &self.config.access {
             Access::Open => {
                 check_host(headers)?;
                 return Ok(Principal::admin(Credential::Open));
             }
-            Access::Certificates => return Ok(Principal::admin(Credential::Certificate)),
+            Access::Certificates(rules) => {
+                return certificate.map(|certificate| rules.principal(certificate)).ok_or_else(|| {
+                    refusal(
+                        StatusCode::UNAUTHORIZED,
+                        "the client certificate cannot be read; show one of X.509 version 3",
+                    )
+                });
+            }
             Access::Tokens { operator } => operator,
         };
         let given = bearer(headers)?;

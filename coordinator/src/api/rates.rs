@@ -1,4 +1,4 @@
-//! Bounds of what the audit log grows by: changes of one owner, and refusals of everybody, a minute.
+//! Bounds of what the audit log grows by: changes and uploads of one owner, and refusals of everybody, a minute.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,6 +8,8 @@ use regatta_proto::OwnerName;
 
 /// Changes that one owner may ask for in a minute.
 pub(super) const CHANGES_MAX: u32 = 300;
+/// Uploads of one owner that are written to the audit log in a minute; more are counted.
+const UPLOADS_MAX: u32 = 300;
 /// Refusals of people who are known that are written to the audit log in a minute, of each; more are counted.
 const REFUSALS_MAX: u32 = 60;
 /// Refusals of strangers that are, of all together: whoever is not let in does not decide how the log grows, nor what it leaves out.
@@ -24,7 +26,8 @@ fn minute(at: Timestamp) -> i64 {
 #[derive(Debug, Default)]
 pub(super) struct Rates {
     changes: Mutex<Changes>,
-    refusals: Mutex<BTreeMap<Option<OwnerName>, Refusals>>,
+    uploads: Mutex<BTreeMap<OwnerName, Counted>>,
+    refusals: Mutex<BTreeMap<Option<OwnerName>, Counted>>,
 }
 
 #[derive(Debug, Default)]
@@ -33,11 +36,28 @@ struct Changes {
     counts: BTreeMap<OwnerName, u32>,
 }
 
+/// What is written down within a minute, and what is left out since the last that was.
 #[derive(Debug, Default)]
-struct Refusals {
+struct Counted {
     minute: i64,
     written: u32,
     left_out: u64,
+}
+
+impl Counted {
+    /// One more, of which `most` are written down in a minute: the number that was left out before it, or `None` if it is left out itself.
+    fn admit(&mut self, most: u32, now: Timestamp) -> Option<u64> {
+        if self.minute != minute(now) {
+            self.minute = minute(now);
+            self.written = 0;
+        }
+        if self.written >= most {
+            self.left_out += 1;
+            return None;
+        }
+        self.written += 1;
+        Some(std::mem::take(&mut self.left_out))
+    }
 }
 
 impl Rates {
@@ -55,6 +75,16 @@ impl Rates {
         *count <= CHANGES_MAX
     }
 
+    /// The number of uploads of `owner` that were left out since the last one that was written, if one more is to be written; `None` if it is
+    /// left out itself.
+    pub(super) fn admit_upload(&self, owner: &OwnerName, now: Timestamp) -> Option<u64> {
+        let mut all = self.uploads.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= OWNERS_MAX && !all.contains_key(owner) {
+            all.retain(|_, uploads| uploads.minute == minute(now));
+        }
+        all.entry(owner.clone()).or_default().admit(UPLOADS_MAX, now)
+    }
+
     /// The number of refusals of `owner`, or of strangers, that were left out since the last one that was written, if one more is to be
     /// written; `None` if it is left out itself.
     pub(super) fn admit_refusal(&self, owner: Option<&OwnerName>, now: Timestamp) -> Option<u64> {
@@ -62,17 +92,8 @@ impl Rates {
         if all.len() >= OWNERS_MAX && !all.contains_key(&owner.cloned()) {
             all.retain(|owner, refusals| owner.is_none() || refusals.minute == minute(now));
         }
-        let refusals = all.entry(owner.cloned()).or_default();
-        if refusals.minute != minute(now) {
-            refusals.minute = minute(now);
-            refusals.written = 0;
-        }
-        if refusals.written >= if owner.is_some() { REFUSALS_MAX } else { STRANGERS_REFUSALS_MAX } {
-            refusals.left_out += 1;
-            return None;
-        }
-        refusals.written += 1;
-        Some(std::mem::take(&mut refusals.left_out))
+        let most = if owner.is_some() { REFUSALS_MAX } else { STRANGERS_REFUSALS_MAX };
+        all.entry(owner.cloned()).or_default().admit(most, now)
     }
 }
 
@@ -100,6 +121,15 @@ mod tests {
         assert_eq!((0..1000).filter(|_| rates.admit_refusal(None, at(30)).is_some()).count(), 5);
         assert_eq!((0..100).filter(|_| rates.admit_refusal(Some(&alice), at(30)).is_some()).count(), 60);
         assert_eq!(rates.admit_refusal(Some(&bob), at(30)), Some(0));
+    }
+
+    #[test]
+    fn uploads_beyond_a_minutes_share_are_counted_for_each_owner() {
+        let rates = Rates::default();
+        let (alice, bob) = ("alice".parse().unwrap(), "bob".parse().unwrap());
+        assert_eq!((0..1000).filter(|_| rates.admit_upload(&alice, at(1)) == Some(0)).count(), 300);
+        assert_eq!(rates.admit_upload(&bob, at(1)), Some(0));
+        assert_eq!(rates.admit_upload(&alice, at(60)), Some(700));
     }
 
     #[test]

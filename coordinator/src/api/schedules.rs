@@ -38,10 +38,11 @@ pub(super) async fn put(
     let _turn = turns.plan().await?;
     let name = request.schedule.name.clone();
     let put = async {
-        if let Some(row) = coordinator.ledger.schedule(&name).await? {
+        let seen = coordinator.ledger.schedule(&name).await?;
+        if let Some(row) = &seen {
             check_owner(&principal, &format!("schedule {name}"), row.owner.as_ref())?;
         }
-        coordinator.put_schedule(request, Some(&principal.owner)).await
+        coordinator.put_schedule(request, Some(&principal.owner), seen.as_ref()).await
     };
     let put = put.await.map_err(IntoResponse::into_response)?;
     Ok((Extension(Subject(name.to_string())), Json(put)))

@@ -46,7 +46,8 @@ impl Coordinator {
         self
     }
 
-    /// Writes a schedule of `owner`; one that is replaced keeps its own. Everything that can be wrong with it is found now, not at night.
+    /// Writes a schedule of `owner`; one that is replaced keeps its own. `seen` is what was found under its name when it was decided that
+    /// it may be replaced: nothing else is. Everything that can be wrong with it is found now, not at night.
     ///
     /// # Errors
     /// When it does not fit its data, its gate or the coordinator's policy, there is another of its name, or a store fails.
@@ -54,6 +55,7 @@ impl Coordinator {
         &'a self,
         request: ScheduleRequest,
         owner: Option<&'a OwnerName>,
+        seen: Option<&'a ScheduleRow>,
     ) -> BoxFuture<'a, Result<SchedulePut, CoordinatorError>> {
         Box::pin(async move {
             let ScheduleRequest { schedule, submission, replace } = request;
@@ -80,9 +82,12 @@ impl Coordinator {
             let submission = self.catalog.blobs().put_content(json_bytes(&submission).into()).await?;
             let name = schedule.name.clone();
             let document = serde_json::to_string(&Stored { spec: schedule, submission })?;
-            let effect = self.ledger.put_schedule(&name, &document, owner, now, replace).await?;
-            if effect == PutSchedule::Differs {
-                return Err(CoordinatorError::ScheduleDiffers(name));
+            let replaced = if replace { seen } else { None };
+            let effect = self.ledger.put_schedule(&name, &document, owner, now, replaced).await?;
+            match effect {
+                PutSchedule::Created | PutSchedule::Unchanged | PutSchedule::Replaced => {}
+                PutSchedule::Differs if !replace => return Err(CoordinatorError::ScheduleDiffers(name)),
+                PutSchedule::Differs | PutSchedule::Overtaken => return Err(CoordinatorError::ScheduleOvertaken(name)),
             }
             tracing::info!(schedule = %name, ?effect, "schedule written");
             Ok(SchedulePut { name, effect, next: ticks.after(now) })

@@ -219,6 +219,7 @@ fn reason(error: &CoordinatorError) -> Option<String> {
         | CoordinatorError::UnknownSweep(_)
         | CoordinatorError::UnknownSchedule(_)
         | CoordinatorError::ScheduleDiffers(_)
+        | CoordinatorError::ScheduleOvertaken(_)
         | CoordinatorError::NoScheduling
         | CoordinatorError::WrongState { .. }
         | CoordinatorError::NoBudget(_)

@@ -9,6 +9,7 @@ use super::shapes::{Batch, Ending, LineResult, Stage};
 use super::{Api, BatchCall, BatchClient, Collected, anthropic, openai, position, tried};
 use crate::chat::kept_request;
 use crate::errors::Failure;
+use crate::redaction::redacted;
 use crate::transport::Answer;
 use crate::wire::Completion;
 use crate::withheld::usable;
@@ -90,7 +91,8 @@ impl BatchClient {
         let read = match ending {
             Ending::Answered { status, request_id, body } => {
                 let answer = Answer { status, headers: of_line(headers, request_id), body };
-                self.sending.http.format().answer(&answer, &self.sending.http.context()).and_then(usable)
+                let context = self.sending.http.context();
+                redacted(self.sending.http.format().answer(&answer, &context).and_then(usable), context.secret)
             }
             Ending::Expired => Err(self.sending.failure(ErrorClass::Timeout, EXPIRED)),
             Ending::Cancelled => Err(self.sending.failure(ErrorClass::BadRequest, CANCELLED)),

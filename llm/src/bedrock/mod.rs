@@ -129,7 +129,8 @@ impl BedrockClient {
         ReadContext { secret: self.secret(), clock: &*self.clock }
     }
 
-    fn secret(&self) -> &Secret {
+    /// The key that is removed from what is kept.
+    pub(crate) fn secret(&self) -> &Secret {
         &self.settings.secret
     }
 

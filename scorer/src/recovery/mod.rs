@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::BoxFuture;
 use jiff::Timestamp;
-use regatta_backends::{Judged, Recorded, ToldBy, TranscriptRef};
+use regatta_backends::{Judged, Quota, Recorded, ToldBy, TranscriptRef};
 use regatta_catalog::{SegmentError, StoredTranscript, Sweep, is_intact, read_segment};
 use regatta_proto::{
     Attempt, AttemptId, CellIndex, ItemIndex, JudgeOutcome, OpenAttempt, Outcome, SessionKey, SweepState,
@@ -90,7 +90,7 @@ impl Scorer {
             let standing = self.standing(sweep, &found).await?;
             for round in rounds(found, &standing, &past.counted()) {
                 if round.reopens {
-                    self.ledger.reopen_unmeasured(&sweep.id).await?;
+                    self.ledger.reopen_unmeasured(&sweep.id, Quota::default()).await?;
                 }
                 for recorded in self.record_found(sweep, past, round.found).await? {
                     match recorded {

@@ -1,5 +1,6 @@
 use std::collections::BTreeSet;
 
+use regatta_backends::Quota;
 use regatta_proto::{AskedQuestion, Cause, Outcome, Report, SessionOutcome, SweepState, Verdict};
 use tokio_util::sync::CancellationToken;
 
@@ -95,7 +96,7 @@ async fn an_unanswered_question_leaves_its_sessions_unmeasured_until_they_are_ju
     assert_eq!(stage.books().await.outcomes(), [JUDGE_AWAY, JUDGE_AWAY]);
 
     stage.transition(SweepState::Running, SweepState::Incomplete).await;
-    let reopened = stage.ledger.reopen_unmeasured(&stage.sweep.id).await.unwrap();
+    let reopened = stage.ledger.reopen_unmeasured(&stage.sweep.id, Quota::default()).await.unwrap();
     assert_eq!(reopened.to_judge, 2);
     stage.transition(SweepState::Incomplete, SweepState::Running).await;
     let rejudge = Report::Rejudge { sweep: stage.sweep.id.clone(), lock: stage.sweep.digest };
@@ -120,7 +121,7 @@ async fn judging_again_settles_what_was_answered_in_the_meantime_without_asking(
     stage.asked().await;
     stage.score(vec![Report::Judge(stage.judged("late", &questions, true))]).await;
     stage.transition(SweepState::Running, SweepState::Incomplete).await;
-    stage.ledger.reopen_unmeasured(&stage.sweep.id).await.unwrap();
+    stage.ledger.reopen_unmeasured(&stage.sweep.id, Quota::default()).await.unwrap();
     stage.score(vec![Report::Rejudge { sweep: stage.sweep.id.clone(), lock: stage.sweep.digest }]).await;
     assert!(stage.asked().await.is_empty());
     assert_eq!(stage.books().await.outcomes(), [Outcome::Measured]);

@@ -1,7 +1,7 @@
 //! Sessions whose records are lost are recorded again from what is stored.
 
 use proptest::prelude::*;
-use regatta_backends::AttemptState;
+use regatta_backends::{AttemptState, Quota};
 use regatta_proto::{Cause, Outcome, SessionOutcome, SweepState};
 use regatta_scorer::Past;
 
@@ -46,7 +46,7 @@ async fn what_a_resume_has_undone_is_undone_again() {
     let stage = Stage::set().await;
     let (away, other) = (unmeasured(stage.session(0, 0)), stage.session(0, 1));
     stage.score(vec![report(&away), report(&other)]).await;
-    stage.ledger.reopen_unmeasured(&stage.sweep.id).await.unwrap();
+    stage.ledger.reopen_unmeasured(&stage.sweep.id, Quota::default()).await.unwrap();
     stage.score(vec![report(&stage.again(&stage.session(0, 0), 2))]).await;
     let mut before = stage.books().await;
     assert_eq!(before.progress[0].wasted.known, CALL);
@@ -174,7 +174,7 @@ proptest! {
                 }
                 stage.score_in_batches(reports, batch).await;
                 if round + 1 < rounds {
-                    stage.ledger.reopen_unmeasured(&stage.sweep.id).await.unwrap();
+                    stage.ledger.reopen_unmeasured(&stage.sweep.id, Quota::default()).await.unwrap();
                 }
             }
             let before = stage.books().await;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use regatta_backends::Quota;
 use regatta_benchmarks::{DataError, Item, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table, Verdicts};
 use regatta_catalog::Sweep;
 use regatta_proto::{
@@ -238,7 +239,7 @@ async fn a_judge_that_stays_away_in_the_second_round_is_asked_again_for_that_alo
     stage.score(vec![says(&stage, "j-2", "one/judge", &second, None)]).await;
     let outcomes = stage.books().await.outcomes();
     assert_eq!(outcomes, [Outcome::NotMeasured { cause: Cause::JudgeUnavailable }]);
-    stage.ledger.reopen_unmeasured(&stage.sweep.id).await.unwrap();
+    stage.ledger.reopen_unmeasured(&stage.sweep.id, Quota::default()).await.unwrap();
     stage.score(vec![Report::Rejudge { sweep: stage.sweep.id.clone(), lock: stage.sweep.digest }]).await;
     let again = asked(&stage, "one/judge").await;
     assert_eq!(again, second);
@@ -281,7 +282,7 @@ async fn a_member_that_stays_away_leaves_the_session_unmeasured_until_it_alone_i
     stage.score(vec![says(&stage, "j-2", "two/judge", &two, None)]).await;
     let outcomes = stage.books().await.outcomes();
     assert_eq!(outcomes, [Outcome::NotMeasured { cause: Cause::JudgeUnavailable }]);
-    stage.ledger.reopen_unmeasured(&stage.sweep.id).await.unwrap();
+    stage.ledger.reopen_unmeasured(&stage.sweep.id, Quota::default()).await.unwrap();
     stage.score(vec![Report::Rejudge { sweep: stage.sweep.id.clone(), lock: stage.sweep.digest }]).await;
     assert!(asked(&stage, "one/judge").await.is_empty());
     let again = asked(&stage, "two/judge").await;

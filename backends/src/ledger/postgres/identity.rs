@@ -1,6 +1,6 @@
 //! Tokens, owners and their quotas.
 
-use deadpool_postgres::{Object, Transaction};
+use deadpool_postgres::{GenericClient, Object, Transaction};
 use jiff::Timestamp;
 use regatta_proto::{Digest, Money, OwnerName, SweepId, TokenId};
 use tokio_postgres::Row;
@@ -158,6 +158,21 @@ pub(super) async fn charge(
     let more = stored(wanted.0.unwrap_or(Money::ZERO).0, "granted")?;
     let row = tx.query_one(&update, &[&owner.as_str(), &more, &stored(wanted.1, "granted_sessions")?]).await?;
     let granted = (Money(large(row.try_get(0)?, "granted")?), large(row.try_get(1)?, "granted_sessions")?);
+    Ok(given.stricter(quota(&row, 2)?).check(owner, wanted, granted)?)
+}
+
+/// Fails if [`charge`] would; changes nothing.
+pub(super) async fn check_charge(
+    client: &impl GenericClient,
+    owner: &OwnerName,
+    wanted: (Option<Money>, u64),
+    given: Quota,
+) -> Result<(), Fault> {
+    let select = "SELECT granted, granted_sessions, budget, sessions FROM owners WHERE owner = $1";
+    let Some(row) = client.query_opt(select, &[&owner.as_str()]).await? else { return Ok(()) };
+    let granted: (u64, u64) = (large(row.try_get(0)?, "granted")?, large(row.try_get(1)?, "granted_sessions")?);
+    let more = wanted.0.unwrap_or(Money::ZERO).0;
+    let granted = (Money(granted.0.saturating_add(more)), granted.1.saturating_add(wanted.1));
     Ok(given.stricter(quota(&row, 2)?).check(owner, wanted, granted)?)
 }
 

@@ -31,9 +31,9 @@ pub use self::pool::PostgresConfig;
 use self::pool::{Connections, Fault, read, write};
 use super::{
     AttemptRow, AwaitingSession, CallSums, CellMean, CellProgress, CostMoments, Created, DaySpending, EndingCount,
-    FlagCount, ItemPage, ItemQuery, JudgeCosts, Judged, LedgerError, ListedSession, MetricRow, NewSweep, Recorded,
-    Reopened, ScoreValue, SessionRecord, SessionRow, SessionView, Settlement, ShardRow, SweepRow, Term, ToldBy,
-    TranscriptRef,
+    FlagCount, ItemPage, ItemQuery, JudgeCosts, Judged, LedgerError, ListedSession, MetricRow, NewSweep, Quota,
+    Recorded, Reopened, ScoreValue, SessionRecord, SessionRow, SessionView, Settlement, ShardRow, SweepRow, Term,
+    ToldBy, TranscriptRef,
 };
 
 /// The ledger in a PostgreSQL database: a pool of connections, and a few statements for each call, independent of its number of rows.
@@ -310,8 +310,12 @@ impl PostgresLedger {
         read!(self.0, "read metrics", client => metrics::all(client, sweep))
     }
 
-    pub(super) async fn reopen_unmeasured(&self, sweep: &SweepId) -> Result<Reopened, LedgerError> {
-        write!(self.0, "reopen a sweep", tx => resume::reopen(tx, sweep))
+    pub(super) async fn reopen_unmeasured(&self, sweep: &SweepId, quota: Quota) -> Result<Reopened, LedgerError> {
+        write!(self.0, "reopen a sweep", tx => resume::reopen(tx, sweep, quota))
+    }
+
+    pub(super) async fn check_reopening(&self, sweep: &SweepId, quota: Quota) -> Result<(), LedgerError> {
+        read!(self.0, "check the quota of a resume", client => resume::check(client, sweep, quota))
     }
 
     pub(super) async fn reset_dispatch(&self, sweep: &SweepId, term: Term) -> Result<Option<u64>, LedgerError> {

@@ -1,18 +1,22 @@
 //! Changes by a resume.
 
-use deadpool_postgres::Transaction;
-use regatta_proto::{Cause, SweepId};
+use deadpool_postgres::{GenericClient, Transaction};
+use regatta_proto::{Cause, Money, OwnerName, SweepId};
 
 use super::cells::{self, Deltas};
+use super::identity::{charge, check_charge};
 use super::leading::is_leading;
 use super::planning::number;
 use super::pool::Fault;
-use crate::ledger::columns::large;
-use crate::ledger::{Reopened, Term};
+use crate::ledger::columns::{large, parsed};
+use crate::ledger::{LedgerError, Quota, Reopened, Term};
 
-pub(super) async fn reopen(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Reopened, Fault> {
+pub(super) async fn reopen(tx: &Transaction<'_>, sweep: &SweepId, quota: Quota) -> Result<Reopened, Fault> {
     let number = number(tx, sweep).await?;
     cells::lock_sweep(tx, number).await?;
+    if let Some((owner, sessions)) = owed(tx, sweep).await? {
+        charge(tx, &owner, (Some(Money::ZERO), sessions), quota).await?;
+    }
     let mut deltas = Deltas::new();
     await_again(tx, number, &mut deltas).await?;
     hand_over_budgeted(tx, number).await?;
@@ -30,6 +34,31 @@ pub(super) async fn reopen(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Reop
         )
         .await?;
     Ok(Reopened { to_run: plan_again(tx, number).await?, to_judge: large(to_judge.try_get(0)?, "to_judge")? })
+}
+
+pub(super) async fn check(client: &impl GenericClient, sweep: &SweepId, quota: Quota) -> Result<(), Fault> {
+    match owed(client, sweep).await? {
+        Some((owner, sessions)) => check_charge(client, &owner, (Some(Money::ZERO), sessions), quota).await,
+        None => Ok(()),
+    }
+}
+
+/// The sweep's owner, and the number of sessions that a resume begins anew.
+async fn owed(client: &impl GenericClient, sweep: &SweepId) -> Result<Option<(OwnerName, u64)>, Fault> {
+    let row = client
+        .query_opt(
+            "SELECT w.owner, (
+                 SELECT count(*) FROM sessions s WHERE s.sweep = w.number AND s.state = 'settled' AND s.outcome = 'not_measured'
+                   AND s.cause <> $2
+                   AND NOT (s.cause = $3 AND EXISTS (
+                       SELECT 1 FROM awaiting a WHERE a.sweep = s.sweep AND a.cell = s.cell AND a.item = s.item)))
+             FROM sweeps w WHERE w.id = $1",
+            &[&sweep.as_str(), &Cause::Budget.as_str(), &Cause::JudgeUnavailable.as_str()],
+        )
+        .await?;
+    let row = row.ok_or_else(|| LedgerError::UnknownSweep { sweep: sweep.clone() })?;
+    let Some(owner) = row.try_get::<_, Option<&str>>(0)? else { return Ok(None) };
+    Ok(Some((parsed(owner, "sweeps.owner")?, large(row.try_get(1)?, "sessions")?)))
 }
 
 pub(super) async fn reset(tx: &Transaction<'_>, sweep: &SweepId, term: Term) -> Result<Option<u64>, Fault> {

@@ -21,7 +21,7 @@ impl PostgresLedger {
         document: &str,
         owner: Option<&OwnerName>,
         at: Timestamp,
-        replaces: bool,
+        replaces: Option<&ScheduleRow>,
     ) -> Result<PutSchedule, LedgerError> {
         write!(self.0, "write a schedule", tx => put(tx, name, document, owner, at, replaces))
     }
@@ -134,7 +134,7 @@ async fn put(
     document: &str,
     owner: Option<&OwnerName>,
     at: Timestamp,
-    replaces: bool,
+    replaces: Option<&ScheduleRow>,
 ) -> Result<PutSchedule, Fault> {
     let now = stored_time(at, "created_at")?;
     let insert = tx
@@ -150,14 +150,18 @@ async fn put(
     if tx.query_opt(&same, &[&name.as_str(), &document]).await?.is_some() {
         return Ok(PutSchedule::Unchanged);
     }
-    if !replaces {
-        return Ok(PutSchedule::Differs);
-    }
+    let Some(seen) = replaces else { return Ok(PutSchedule::Differs) };
     let replace = tx
-        .prepare_cached("UPDATE schedules SET document = $2, created_at_ns = $3, decided_until_ns = $3 WHERE name = $1")
+        .prepare_cached(
+            "UPDATE schedules SET document = $2, created_at_ns = $3, decided_until_ns = $3
+             WHERE name = $1 AND document = $4 AND created_at_ns = $5 AND owner IS NOT DISTINCT FROM $6",
+        )
         .await?;
-    tx.execute(&replace, &[&name.as_str(), &document, &now]).await?;
-    Ok(PutSchedule::Replaced)
+    let (seen_at, seen_owner) =
+        (stored_time(seen.created_at, "created_at")?, seen.owner.as_ref().map(OwnerName::as_str));
+    let replaced =
+        tx.execute(&replace, &[&name.as_str(), &document, &now, &seen.document, &seen_at, &seen_owner]).await?;
+    Ok(if replaced == 1 { PutSchedule::Replaced } else { PutSchedule::Overtaken })
 }
 
 async fn all(client: &impl GenericClient, only: Option<&ScheduleName>) -> Result<Vec<ScheduleRow>, Fault> {

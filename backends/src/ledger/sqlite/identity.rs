@@ -165,6 +165,24 @@ pub(super) fn charge(
     Ok(given.stricter(kept?).check(owner, wanted, granted)?)
 }
 
+/// Fails if [`charge`] would; changes nothing.
+pub(super) fn check_charge(
+    tx: &Transaction<'_>,
+    owner: &OwnerName,
+    wanted: (Option<Money>, u64),
+    given: Quota,
+) -> Result<(), Fault> {
+    let select = "SELECT granted, granted_sessions, budget, sessions FROM owners WHERE owner = ?1";
+    let found = tx
+        .query_row(select, [owner.as_str()], |row| Ok(((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?), quota(row, 2))))
+        .optional()?;
+    let Some((granted, kept)) = found else { return Ok(()) };
+    let granted: (u64, u64) = (large(granted.0, "granted")?, large(granted.1, "granted_sessions")?);
+    let more = wanted.0.unwrap_or(Money::ZERO).0;
+    let granted = (Money(granted.0.saturating_add(more)), granted.1.saturating_add(wanted.1));
+    Ok(given.stricter(kept?).check(owner, wanted, granted)?)
+}
+
 fn grant(tx: &Transaction<'_>, sweep: &SweepId, wanted: Money, quota: Quota) -> Result<(), Fault> {
     let select = "SELECT owner, charged FROM sweeps WHERE id = ?1";
     let found: Option<(Option<String>, i64)> =

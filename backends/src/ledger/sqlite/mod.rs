@@ -32,9 +32,9 @@ pub use self::repair::{PutBack, Salvaged};
 use self::thread::Thread;
 use super::{
     AttemptRow, AwaitingSession, CallSums, CellMean, CellProgress, CostMoments, Created, DaySpending, EndingCount,
-    FlagCount, ItemPage, ItemQuery, JudgeCosts, Judged, LedgerError, ListedSession, MetricRow, NewSweep, Recorded,
-    Reopened, ScoreValue, SessionRecord, SessionRow, SessionView, Settlement, ShardRow, SweepRow, Term, ToldBy,
-    TranscriptRef,
+    FlagCount, ItemPage, ItemQuery, JudgeCosts, Judged, LedgerError, ListedSession, MetricRow, NewSweep, Quota,
+    Recorded, Reopened, ScoreValue, SessionRecord, SessionRow, SessionView, Settlement, ShardRow, SweepRow, Term,
+    ToldBy, TranscriptRef,
 };
 
 /// The ledger in an SQLite file: one thread owns it, and every call is a transaction there. [`Ledger`](super::Ledger) describes the calls.
@@ -411,9 +411,14 @@ impl SqliteLedger {
         self.0.read("read metrics", move |tx| metrics::all(tx, &sweep)).await
     }
 
-    pub(super) async fn reopen_unmeasured(&self, sweep: &SweepId) -> Result<Reopened, LedgerError> {
+    pub(super) async fn reopen_unmeasured(&self, sweep: &SweepId, quota: Quota) -> Result<Reopened, LedgerError> {
         let sweep = sweep.clone();
-        self.0.write("reopen a sweep", move |tx| resume::reopen(tx, &sweep)).await
+        self.0.write("reopen a sweep", move |tx| resume::reopen(tx, &sweep, quota)).await
+    }
+
+    pub(super) async fn check_reopening(&self, sweep: &SweepId, quota: Quota) -> Result<(), LedgerError> {
+        let sweep = sweep.clone();
+        self.0.read("check the quota of a resume", move |tx| resume::check(tx, &sweep, quota)).await
     }
 
     pub(super) async fn reset_dispatch(&self, sweep: &SweepId, term: Term) -> Result<Option<u64>, LedgerError> {

@@ -1,16 +1,20 @@
 //! Changes by a resume.
 
-use regatta_proto::{Cause, SweepId};
-use rusqlite::{Transaction, params};
+use regatta_proto::{Cause, Money, OwnerName, SweepId};
+use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::attempts::Deltas;
+use super::identity::{charge, check_charge};
 use super::planning::number;
 use super::thread::Fault;
-use crate::ledger::Reopened;
-use crate::ledger::columns::large;
+use crate::ledger::columns::{large, parsed};
+use crate::ledger::{LedgerError, Quota, Reopened};
 
-pub(super) fn reopen(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Reopened, Fault> {
+pub(super) fn reopen(tx: &Transaction<'_>, sweep: &SweepId, quota: Quota) -> Result<Reopened, Fault> {
     let number = number(tx, sweep)?;
+    if let Some((owner, sessions)) = owed(tx, sweep)? {
+        charge(tx, &owner, (Some(Money::ZERO), sessions), quota)?;
+    }
     let mut deltas = Deltas::for_sweep(sweep, number);
     await_again(tx, number, &mut deltas)?;
     hand_over_budgeted(tx, number)?;
@@ -26,6 +30,32 @@ pub(super) fn reopen(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Reopened, 
         |row| row.get(0),
     )?;
     Ok(Reopened { to_run: plan_again(tx, number)?, to_judge: large(to_judge, "to_judge")? })
+}
+
+pub(super) fn check(tx: &Transaction<'_>, sweep: &SweepId, quota: Quota) -> Result<(), Fault> {
+    match owed(tx, sweep)? {
+        Some((owner, sessions)) => check_charge(tx, &owner, (Some(Money::ZERO), sessions), quota),
+        None => Ok(()),
+    }
+}
+
+/// The sweep's owner, and the number of sessions that a resume begins anew.
+fn owed(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Option<(OwnerName, u64)>, Fault> {
+    let found: Option<(Option<String>, i64)> = tx
+        .query_row(
+        "SELECT w.owner, (
+             SELECT count(*) FROM sessions s WHERE s.sweep = w.number AND s.state = 'settled' AND s.outcome = 'not_measured'
+               AND s.cause <> ?2
+               AND NOT (s.cause = ?3 AND EXISTS (
+                   SELECT 1 FROM awaiting a WHERE a.sweep = s.sweep AND a.cell = s.cell AND a.item = s.item)))
+         FROM sweeps w WHERE w.id = ?1",
+        params![sweep.as_str(), Cause::Budget.as_str(), Cause::JudgeUnavailable.as_str()],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .optional()?;
+    let (owner, sessions) = found.ok_or_else(|| LedgerError::UnknownSweep { sweep: sweep.clone() })?;
+    let Some(owner) = owner else { return Ok(None) };
+    Ok(Some((parsed(&owner, "sweeps.owner")?, large(sessions, "sessions")?)))
 }
 
 pub(super) fn reset(tx: &Transaction<'_>, sweep: &SweepId) -> Result<u64, Fault> {

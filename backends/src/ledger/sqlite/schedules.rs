@@ -19,10 +19,13 @@ impl SqliteLedger {
         document: &str,
         owner: Option<&OwnerName>,
         at: Timestamp,
-        replaces: bool,
+        replaces: Option<&ScheduleRow>,
     ) -> Result<PutSchedule, LedgerError> {
         let (name, document, owner) = (name.clone(), document.to_owned(), owner.cloned());
-        self.0.write("write a schedule", move |tx| put(tx, &name, &document, owner.as_ref(), at, replaces)).await
+        let replaces = replaces.cloned();
+        self.0
+            .write("write a schedule", move |tx| put(tx, &name, &document, owner.as_ref(), at, replaces.as_ref()))
+            .await
     }
 
     pub(in crate::ledger) async fn schedules(
@@ -224,20 +227,25 @@ fn put(
     document: &str,
     owner: Option<&OwnerName>,
     at: Timestamp,
-    replaces: bool,
+    replaces: Option<&ScheduleRow>,
 ) -> Result<PutSchedule, Fault> {
     let now = stored_time(at, "created_at")?;
-    match all(tx, Some(name))?.pop() {
-        None => {
+    match (all(tx, Some(name))?.pop(), replaces) {
+        (None, _) => {
             tx.execute(
                 "INSERT INTO schedules (name, document, created_at_ns, decided_until_ns, owner) VALUES (?1, ?2, ?3, ?3, ?4)",
                 params![name.as_str(), document, now, owner.map(OwnerName::as_str)],
             )?;
             Ok(PutSchedule::Created)
         }
-        Some(there) if there.document == document => Ok(PutSchedule::Unchanged),
-        Some(_) if !replaces => Ok(PutSchedule::Differs),
-        Some(_) => {
+        (Some(there), _) if there.document == document => Ok(PutSchedule::Unchanged),
+        (Some(_), None) => Ok(PutSchedule::Differs),
+        (Some(there), Some(seen))
+            if (&there.document, there.created_at, &there.owner) != (&seen.document, seen.created_at, &seen.owner) =>
+        {
+            Ok(PutSchedule::Overtaken)
+        }
+        (Some(_), Some(_)) => {
             tx.execute(
                 "UPDATE schedules SET document = ?2, created_at_ns = ?3, decided_until_ns = ?3 WHERE name = ?1",
                 params![name.as_str(), document, now],

@@ -21,7 +21,7 @@ pub(super) fn put(put: &SchedulePut) -> String {
         PutSchedule::Created => "created",
         PutSchedule::Unchanged => "was there already",
         PutSchedule::Replaced => "replaced; its history stays",
-        PutSchedule::Differs => "left alone",
+        PutSchedule::Differs | PutSchedule::Overtaken => "left alone",
     };
     format!("{effect} · next tick {}", moment(put.next))
 }

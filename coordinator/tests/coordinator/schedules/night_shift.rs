@@ -109,7 +109,9 @@ impl NightShift {
 
     /// Writes the schedule `nightly` with `more`; its spec has two sessions.
     pub(crate) async fn schedule(&self, process: &Process, more: Value) -> ScheduleName {
-        process.coordinator.put_schedule(self.request(more).await, None).await.unwrap().name
+        let request = self.request(more).await;
+        let seen = self.stage.ledger.schedule(&request.schedule.name).await.unwrap();
+        process.coordinator.put_schedule(request, None, seen.as_ref()).await.unwrap().name
     }
 
     pub(crate) async fn request(&self, more: Value) -> ScheduleRequest {

@@ -258,6 +258,14 @@ impl Stage {
         self.ledger.record(jobs.iter().map(|job| record(sweep, job, cost, settled())).collect()).await.unwrap();
     }
 
+    /// Records that the endpoint was away in the session of each job.
+    pub(crate) async fn fail(&self, sweep: &Sweep, jobs: &[SessionJob]) {
+        let outcome = || Outcome::NotMeasured { cause: Cause::EndpointUnavailable };
+        let state = || RecordState::Settled { scores: serde_json::Value::Null };
+        let failed = |job| SessionRecord { outcome: outcome(), ..record(sweep, job, Money::ZERO, state()) };
+        self.ledger.record(jobs.iter().map(failed).collect()).await.unwrap();
+    }
+
     /// A worker says that it is at work on `job`.
     pub(crate) async fn begin(&self, job: &SessionJob) {
         let open = OpenAttempt {
