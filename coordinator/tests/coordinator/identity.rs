@@ -415,13 +415,12 @@ async fn uploads_are_in_the_audit_log_and_what_only_looks_is_not() {
     assert_eq!(desk.ask(&alice, "PUT", &path(&data), data.clone()).await.0, StatusCode::NO_CONTENT);
     assert_eq!(desk.ask(&alice, "PUT", &path(&other), data.clone()).await.0, StatusCode::UNPROCESSABLE_ENTITY);
     assert_eq!(desk.status(&alice, "HEAD", &path(&data)).await, 204);
-    let uploads: Vec<AuditRow> =
-        desk.audit().await.into_iter().filter(|row| row.entry.action != "token create").collect();
+    let uploads: Vec<AuditRow> = desk.audit().await.into_iter().filter(|row| row.action != "token create").collect();
     let told: Vec<_> = uploads
         .iter()
         .map(|row| {
             let result = row.result.as_ref().unwrap();
-            (row.entry.actor.as_str(), row.entry.action.as_str(), result.subject.as_str(), result.outcome)
+            (row.actor.as_str(), row.action.as_str(), result.subject.as_str(), result.outcome)
         })
         .collect();
     let digest = |content: &Value| Digest::of(content.to_string().as_bytes()).to_string();
@@ -450,21 +449,21 @@ async fn a_resume_is_charged_for_sessions_that_begin_anew() {
     let stage = Stage::set().await;
     let process = stage.start();
     let desk = Desk::open(&stage, &process);
-    let quota = json!({ "quota": { "budget": null, "sessions": 3 } });
+    let quota = json!({ "quota": { "budget": null, "sessions": 7 } });
     let alice = desk.token(1, "alice", &["read", "submit"], quota).await;
     let submitted = desk.submit(&alice, "s", 2, "").await.unwrap();
     let row = stage.ledger.sweep(&submitted.id).await.unwrap().unwrap();
     let sweep = process.coordinator.catalog().sweep(&row.lock).await.unwrap();
-    stage.fail(&sweep, &stage.take(&sweep, 2).await).await;
+    stage.fail(&sweep, &stage.take(&sweep, 4).await).await;
     assert_eq!(stage.report().await, tabulate(&sweep));
     let (from, now) = ([SweepState::Tabulating], stage.clock_now());
     assert!(stage.ledger.transition(&submitted.id, &from, SweepState::Incomplete, now).await.unwrap());
     let path = format!("/v1/sweeps/{}/resume", submitted.id);
     let (status, body) = desk.ask(&alice, "POST", &path, Value::Null).await;
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
-    assert!(body["error"].as_str().unwrap().contains("this one wants 2 more"), "{body}");
+    assert!(body["error"].as_str().unwrap().contains("this one wants 4 more"), "{body}");
     assert_eq!(stage.state(&submitted.id).await, SweepState::Incomplete);
-    let more = json!({ "owner": "alice", "quota": { "budget": null, "sessions": 4 } });
+    let more = json!({ "owner": "alice", "quota": { "budget": null, "sessions": 8 } });
     assert!(desk.ask(OPERATOR, "POST", "/v1/quotas", more).await.0.is_success());
     assert_eq!(desk.status(&alice, "POST", &path).await, 204);
     assert_eq!(stage.state(&submitted.id).await, SweepState::Running);
