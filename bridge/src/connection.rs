@@ -3,23 +3,70 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::Shutdown;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, ready};
 
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UnixStream};
 
 /// A connection, as it is served.
-pub(crate) struct Connection(Arc<TcpStream>);
+pub(crate) struct Connection(Arc<Stream>);
 
 /// The client at the other end of a connection.
 #[derive(Debug, Clone)]
-pub(crate) struct Peer(Weak<TcpStream>);
+pub(crate) struct Peer(Weak<Stream>);
+
+/// A stream of either kind of listener.
+#[derive(Debug)]
+pub(crate) enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Stream {
+    fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Self::Tcp(stream) => stream.poll_read_ready(cx),
+            Self::Unix(stream) => stream.poll_read_ready(cx),
+        }
+    }
+
+    fn poll_write_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Self::Tcp(stream) => stream.poll_write_ready(cx),
+            Self::Unix(stream) => stream.poll_write_ready(cx),
+        }
+    }
+
+    fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.try_read(buffer),
+            Self::Unix(stream) => stream.try_read(buffer),
+        }
+    }
+
+    fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.try_write(bytes),
+            Self::Unix(stream) => stream.try_write(bytes),
+        }
+    }
+}
+
+impl AsFd for Stream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tcp(stream) => stream.as_fd(),
+            Self::Unix(stream) => stream.as_fd(),
+        }
+    }
+}
 
 impl Connection {
-    pub(crate) fn new(stream: TcpStream) -> Self {
+    pub(crate) fn new(stream: Stream) -> Self {
         Self(Arc::new(stream))
     }
 
@@ -51,7 +98,7 @@ impl Waiting for Peer {
 
 /// `true` if the client has closed its side, also behind bytes that nobody has read: with TLS there is always a farewell.
 #[cfg(target_os = "linux")]
-fn has_hung_up(stream: &TcpStream) -> bool {
+fn has_hung_up(stream: &Stream) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
     let ends = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
@@ -62,7 +109,7 @@ fn has_hung_up(stream: &TcpStream) -> bool {
 
 /// Other systems tell it only once everything before was read.
 #[cfg(not(target_os = "linux"))]
-fn has_hung_up(_: &TcpStream) -> bool {
+fn has_hung_up(_: &Stream) -> bool {
     false
 }
 

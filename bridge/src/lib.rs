@@ -34,5 +34,5 @@ mod tools;
 
 pub use open::OpenSession;
 pub use place::BridgePlace;
-pub use server::Bridge;
+pub use server::{Bridge, BridgeSocket};
 pub use session::{Answered, BridgedSession, Refused};

@@ -62,7 +62,7 @@ impl Sessions {
         });
         let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
         open.insert(token.clone(), Arc::clone(&opened));
-        OpenSession { sessions: Arc::clone(self), base_url: format!("{origin}/sessions/{token}"), token, opened }
+        OpenSession { sessions: Arc::clone(self), base_url: base_url(origin, &token), token, opened }
     }
 
     /// The open session of this token.
@@ -84,6 +84,10 @@ impl Sessions {
     }
 }
 
+fn base_url(origin: &str, token: &str) -> String {
+    format!("{origin}/sessions/{token}")
+}
+
 /// A session that its agent can reach. Dropping it closes it: whoever still waits, and whoever comes, is told 410. Calls that were begun
 /// are run to their end.
 pub struct OpenSession {
@@ -99,6 +103,12 @@ impl OpenSession {
     #[must_use]
     pub fn base_url(&self) -> &str {
         &self.base_url
+    }
+
+    /// The same for an agent that finds the bridge at `origin` (`http://HOST:PORT`).
+    #[must_use]
+    pub fn base_url_at(&self, origin: &str) -> String {
+        base_url(origin, &self.token)
     }
 
     /// Closes it, and waits until every call that was begun has ended.

@@ -4,6 +4,8 @@ use futures::future::BoxFuture;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,14 +15,14 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use regatta_proto::{Clock as _, SystemClock};
 use rustix::process::{Resource, getrlimit};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use crate::connection::{Connection, Peer};
+use crate::connection::{Connection, Peer, Stream};
 use crate::open::{OpenSession, Sessions};
 use crate::place::BridgePlace;
 use crate::routes::Server;
@@ -42,8 +44,17 @@ pub struct Bridge {
     /// Begins the URLs of sessions.
     origin: String,
     sessions: Arc<Sessions>,
+    server: Arc<Server>,
     tasks: TaskTracker,
-    stopped: DropGuard,
+    stopped: CancellationToken,
+    /// Stops everything when it is dropped.
+    _guard: DropGuard,
+}
+
+/// A socket of this machine at which a bridge is reached too. Dropping it closes it, and every connection that came by it.
+#[derive(Debug)]
+pub struct BridgeSocket {
+    _stopped: DropGuard,
 }
 
 impl Bridge {
@@ -59,10 +70,12 @@ impl Bridge {
             let listener = TcpListener::bind(place.listen).await?;
             let address = listener.local_addr()?;
             let origin = place.origin(address);
-            let server = Server { sessions: Arc::clone(&sessions), created: SystemClock.now().as_second() };
+            let server = Arc::new(Server { sessions: Arc::clone(&sessions), created: SystemClock.now().as_second() });
             let (tasks, stopped) = (TaskTracker::new(), CancellationToken::new());
-            tasks.spawn(accept(listener, place.tls, Arc::new(server), tasks.clone(), stopped.clone()));
-            Ok(Self { address, origin, sessions, tasks, stopped: stopped.drop_guard() })
+            let listener = Listener::Tcp(listener, place.tls);
+            tasks.spawn(accept(listener, Arc::clone(&server), tasks.clone(), stopped.clone()));
+            let guard = stopped.clone().drop_guard();
+            Ok(Self { address, origin, sessions, server, tasks, stopped, _guard: guard })
         })
     }
 
@@ -78,10 +91,29 @@ impl Bridge {
         self.sessions.open(&self.origin, session)
     }
 
+    /// Serves at the socket `path` too, without encryption: nothing leaves the machine. Whoever reaches the path can connect, so that its
+    /// folder must be closed to others.
+    ///
+    /// # Errors
+    /// When the socket cannot be made.
+    pub fn serve_socket(&self, path: &Path) -> io::Result<BridgeSocket> {
+        let listener = UnixListener::bind(path)?;
+        // Users of containers are not this process's.
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o666))?;
+        let stopped = self.stopped.child_token();
+        self.tasks.spawn(accept(
+            Listener::Unix(listener),
+            Arc::clone(&self.server),
+            self.tasks.clone(),
+            stopped.clone(),
+        ));
+        Ok(BridgeSocket { _stopped: stopped.drop_guard() })
+    }
+
     /// Stops listening and closes every connection. Calls that were begun are run to their end.
     pub fn shutdown(self) -> BoxFuture<'static, ()> {
         Box::pin(async move {
-            self.stopped.disarm().cancel();
+            self.stopped.cancel();
             self.tasks.close();
             self.tasks.wait().await;
         })
@@ -94,13 +126,28 @@ impl fmt::Debug for Bridge {
     }
 }
 
-async fn accept(
-    listener: TcpListener,
-    tls: Option<TlsAcceptor>,
-    server: Arc<Server>,
-    tasks: TaskTracker,
-    stopped: CancellationToken,
-) {
+enum Listener {
+    Tcp(TcpListener, Option<TlsAcceptor>),
+    Unix(UnixListener),
+}
+
+impl Listener {
+    async fn accept(&self) -> io::Result<Stream> {
+        match self {
+            Self::Tcp(listener, _) => listener.accept().await.map(|(stream, _)| Stream::Tcp(stream)),
+            Self::Unix(listener) => listener.accept().await.map(|(stream, _)| Stream::Unix(stream)),
+        }
+    }
+
+    fn tls(&self) -> Option<TlsAcceptor> {
+        match self {
+            Self::Tcp(_, tls) => tls.clone(),
+            Self::Unix(_) => None,
+        }
+    }
+}
+
+async fn accept(listener: Listener, server: Arc<Server>, tasks: TaskTracker, stopped: CancellationToken) {
     let places = Arc::new(Semaphore::new(connections_max(getrlimit(Resource::Nofile).current)));
     loop {
         let next = async {
@@ -111,8 +158,8 @@ async fn accept(
             return;
         };
         match accepted {
-            Ok((stream, _)) => {
-                let (server, tls, stopped) = (Arc::clone(&server), tls.clone(), stopped.clone());
+            Ok(stream) => {
+                let (server, tls, stopped) = (Arc::clone(&server), listener.tls(), stopped.clone());
                 tasks.spawn(async move {
                     stopped.run_until_cancelled(greet(stream, tls, server)).await;
                     drop(place);
@@ -133,8 +180,10 @@ fn connections_max(files: Option<u64>) -> usize {
 }
 
 /// Serves one connection, behind its handshake where there is one.
-async fn greet(stream: TcpStream, tls: Option<TlsAcceptor>, server: Arc<Server>) {
-    if let Err(error) = stream.set_nodelay(true) {
+async fn greet(stream: Stream, tls: Option<TlsAcceptor>, server: Arc<Server>) {
+    if let Stream::Tcp(stream) = &stream
+        && let Err(error) = stream.set_nodelay(true)
+    {
         tracing::debug!(%error, "failed to turn off Nagle's algorithm");
     }
     let connection = Connection::new(stream);

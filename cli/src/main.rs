@@ -38,6 +38,10 @@ use crate::args::{Cli, Command};
 
 /// Sessions wait for the network, so threads beyond the cores only cost.
 fn main() -> ExitCode {
+    // In containers of agents, where this program is only the way to the bridge.
+    if let Some(code) = regatta_processes::be_relay(std::env::args_os()) {
+        return code;
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return exit::usage(&error),

@@ -85,7 +85,8 @@ fn load_inner(args: &SpecArgs) -> anyhow::Result<Loaded> {
         }
     }
     for (name, agent) in &mut spec.agents {
-        let Some(directory) = &agent.directory else { continue };
+        // That of a container is in its image.
+        let Some(directory) = agent.directory.as_ref().filter(|_| agent.container.is_none()) else { continue };
         let full = base.join(directory);
         let full = std::fs::canonicalize(&full)
             .with_context(|| format!("{place}: agents.{name}.directory: there is no {}", full.display()))?;

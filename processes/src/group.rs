@@ -1,5 +1,6 @@
 //! The processes of a program: one group, which ends with whoever holds it and with this process, however that ends.
 
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use std::os::unix::process::CommandExt as _;
@@ -9,7 +10,7 @@ use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process_group, wait
 /// Waits until the pipe that only this process holds is closed, as it is when this process is gone, and ends the group that it is told. A
 /// program of its own, because the kernel's own signal to orphans can only be asked for between fork and exec, where Rust allows nothing
 /// that is safe.
-const GUARDIAN: &str = r#"read -r line; kill -s KILL -- "-$0""#;
+const GUARDIAN: &str = r#"read -r line; [ -z "$1" ] || echo 1 > "$1"; kill -s KILL -- "-$0""#;
 
 /// A process group that is killed when this is dropped. What leaves its group on purpose (`setsid`) is not caught.
 pub struct Group {
@@ -22,8 +23,14 @@ impl Group {
     /// That of the process with the number `leader`, which was started as the first of a group of its own and has not been waited for.
     #[must_use]
     pub fn of(leader: Option<u32>) -> Self {
+        Self::with_kill_file(leader, None)
+    }
+
+    /// The same, of a process in a control group: should this process be gone, 1 is written to the `kill_file` of that too.
+    #[must_use]
+    pub fn with_kill_file(leader: Option<u32>, kill_file: Option<&Path>) -> Self {
         let id = leader.and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-        Self { leader: id, guardian: id.and_then(guardian) }
+        Self { leader: id, guardian: id.and_then(|id| guardian(id, kill_file)) }
     }
 
     /// Asks all of it to end.
@@ -77,9 +84,10 @@ fn reap(group: Pid) {
     std::thread::spawn(move || while matches!(waitpgid(group, WaitOptions::empty()), Ok(Some(_))) {});
 }
 
-fn guardian(leader: Pid) -> Option<Child> {
+fn guardian(leader: Pid, kill_file: Option<&Path>) -> Option<Child> {
     let started = Command::new("/bin/sh")
         .args(["-c", GUARDIAN, &leader.as_raw_nonzero().to_string()])
+        .arg(kill_file.unwrap_or(Path::new("")))
         .env_clear()
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -108,6 +116,18 @@ mod tests {
         // What the system does to this end of the pipe when this process is killed.
         group.lose_guardian();
         assert_eq!(leader.wait().unwrap().signal(), Some(9));
+        group.end();
+    }
+
+    #[test]
+    fn the_guardian_ends_the_control_group_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let kill_file = folder.path().join("cgroup.kill");
+        let mut leader = Command::new("sleep").arg("1000").process_group(0).spawn().unwrap();
+        let mut group = Group::with_kill_file(Some(leader.id()), Some(&kill_file));
+        group.lose_guardian();
+        assert_eq!(leader.wait().unwrap().signal(), Some(9));
+        assert_eq!(std::fs::read_to_string(kill_file).unwrap(), "1\n");
         group.end();
     }
 }

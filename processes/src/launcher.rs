@@ -12,7 +12,7 @@ use std::process::Command;
 use serde::Deserialize;
 
 use crate::namespaces::is_of_the_loader;
-use crate::{Account, Namespaces};
+use crate::{Account, Cgroup, Namespaces};
 
 /// Sets variables of a program that the programs before it must not obey.
 const ENV: &str = "/usr/bin/env";
@@ -22,6 +22,8 @@ const SHELL: &str = "/bin/sh";
 const SCRIPT: &str = r#"{ ulimit -c 0; ulimit -t "$1"; ulimit -d "$2"; ulimit -f "$3"; ulimit -n "$4"
 [ "$5" = 0 ] || ulimit -u "$5" || ulimit -p "$5"; } 2>/dev/null
 shift 5; exec "$@""#;
+/// Enters a control group before anything can be forked, and becomes what follows.
+const ENTER: &str = r#"echo 0 > "$0" || exit 126; exec "$@""#;
 /// Shells count the size of files in blocks.
 const BLOCKS_A_MB: u64 = 2048;
 const KB_A_MB: u64 = 1024;
@@ -39,13 +41,52 @@ pub struct Limits {
     /// Files and connections that a process holds open.
     pub files: u32,
     /// Processes and threads of its user, all together; not limited when absent, because a user who shares it with this process would count
-    /// this process's.
+    /// this process's. Of a program with a control group, that alone; 4,096 when absent.
     pub processes: Option<u32>,
+    /// Processors that a program with a control group keeps busy; all of them when absent.
+    pub cpus: Option<Cpus>,
+}
+
+/// Number of processors, or a part of one: 0.01 to 1,024.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "f64")]
+pub struct Cpus {
+    thousandths: u32,
+}
+
+impl Cpus {
+    /// Microseconds of processor time in a period of so many microseconds.
+    pub(crate) fn of_period_us(self, period: u64) -> u64 {
+        u64::from(self.thousandths) * period / 1000
+    }
+}
+
+impl TryFrom<f64> for Cpus {
+    type Error = String;
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is at most a million, and positive"
+    )]
+    fn try_from(cpus: f64) -> Result<Self, String> {
+        match (0.01..=1024.0).contains(&cpus) {
+            true => Ok(Self { thousandths: (cpus * 1000.0).round() as u32 }),
+            false => Err(format!("cpus must be 0.01 to 1024, is {cpus}")),
+        }
+    }
+}
+
+impl std::fmt::Display for Cpus {
+    /// As engines of containers take it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{:03}", self.thousandths / 1000, self.thousandths % 1000)
+    }
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { cpu_s: 3600, memory_mb: 16 << 10, file_mb: 4 << 10, files: 4096, processes: None }
+        Self { cpu_s: 3600, memory_mb: 16 << 10, file_mb: 4 << 10, files: 4096, processes: None, cpus: None }
     }
 }
 
@@ -62,6 +103,8 @@ pub struct Launch<'a> {
     pub account: Option<Account>,
     /// Namespaces of its own.
     pub namespaces: Namespaces,
+    /// Control group of its own, where the system gives one.
+    pub cgroup: Option<&'a Cgroup>,
 }
 
 impl Launch<'_> {
@@ -70,22 +113,32 @@ impl Launch<'_> {
     /// # Errors
     /// In words, when a program is gone by which its namespaces are made, or a variable cannot be told to it.
     pub fn command(mut self) -> Result<Command, String> {
+        let gone = || "unshare and setpriv of util-linux are not there any more".to_owned();
         let limited = self.words()?;
-        let words = self
-            .namespaces
-            .words(limited, self.account)
-            .ok_or_else(|| "unshare and setpriv of util-linux are not there any more".to_owned())?;
+        let mut words = self.namespaces.words(limited, self.account).ok_or_else(gone)?;
+        if let Some(cgroup) = self.cgroup {
+            let mut entering = [SHELL, "-c", ENTER].map(str::to_owned).to_vec();
+            let entrance = cgroup.entrance();
+            entering.push(
+                entrance.into_os_string().into_string().map_err(|path| format!("{} is no text", path.display()))?,
+            );
+            entering.extend(self.namespaces.changing_user(self.account).ok_or_else(gone)?);
+            entering.append(&mut words);
+            words = entering;
+        }
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).process_group(0).env_clear().envs(self.variables);
-        self.namespaces.become_user(self.account, |uid, gid| {
-            command.uid(uid).gid(gid);
-        });
+        if self.cgroup.is_none() {
+            self.namespaces.become_user(self.account, |uid, gid| {
+                command.uid(uid).gid(gid);
+            });
+        }
         Ok(command)
     }
 
     /// The words that limit the command and become it. Takes the variables that they set themselves.
     fn words(&mut self) -> Result<Vec<String>, String> {
-        let Limits { cpu_s, memory_mb, file_mb, files, processes } = self.limits;
+        let Limits { cpu_s, memory_mb, file_mb, files, processes, cpus: _ } = self.limits;
         let mut words = [SHELL, "-c", SCRIPT, SHELL].map(str::to_owned).to_vec();
         words.extend([
             cpu_s.to_string(),
@@ -94,7 +147,8 @@ impl Launch<'_> {
             files.to_string(),
             processes.unwrap_or(0).to_string(),
         ]);
-        let own = if self.namespaces.begins_with_rights() { self.take_loaders_variables()? } else { Vec::new() };
+        let begins_with_rights = self.cgroup.is_some() || self.namespaces.begins_with_rights();
+        let own = if begins_with_rights { self.take_loaders_variables()? } else { Vec::new() };
         if !own.is_empty() {
             words.push(ENV.to_owned());
             words.extend(own);
@@ -162,5 +216,14 @@ mod tests {
         let without = check_by(&folder.path().join("sh"), &command, None, path).unwrap_err();
         assert!(without.contains("/sh here") && without.contains("`agents` of deploy/Dockerfile"), "{without}");
         assert_eq!(check_by(&folder.path().join("agent"), &command, None, path), Ok(()));
+    }
+
+    #[test]
+    fn processors_are_counted_in_thousandths() {
+        assert_eq!(Cpus::try_from(1.5).unwrap().to_string(), "1.500");
+        assert_eq!(Cpus::try_from(0.25).unwrap().of_period_us(100_000), 25_000);
+        for bad in [0.0, -1.0, f64::NAN, 1e9] {
+            assert!(Cpus::try_from(bad).is_err(), "{bad}");
+        }
     }
 }

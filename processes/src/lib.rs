@@ -3,17 +3,21 @@
 //! External agents (`worker`) and programs of coded benchmarks (`benchmarks/coded`) are started by these rules.
 
 mod account;
+mod cgroup;
 mod group;
 mod home;
 mod launcher;
 mod namespaces;
 mod privacy;
+mod relay;
 mod survivors;
 
 pub use account::Account;
+pub use cgroup::{Cgroup, Cgroups};
 pub use group::Group;
 pub use home::{Place, home};
-pub use launcher::{Launch, Limits, check};
+pub use launcher::{Cpus, Launch, Limits, check};
 pub use namespaces::Namespaces;
 pub use privacy::{gain_nothing, keep_to_ourselves};
+pub use relay::{be_relay, relay_arguments};
 pub use survivors::end as end_survivors;

@@ -119,6 +119,16 @@ impl Namespaces {
         }
     }
 
+    /// The words that do the same for what follows them, where the user can only be changed after something else; none where it need not.
+    /// `None` where the program that does it is not there.
+    pub(crate) fn changing_user(self, account: Option<Account>) -> Option<Vec<String>> {
+        let mut wanted = None;
+        self.become_user(account, |uid, gid| wanted = Some((uid, gid)));
+        let Some((uid, gid)) = wanted else { return Some(Vec::new()) };
+        let (uid, gid) = (format!("--reuid={uid}"), format!("--regid={gid}"));
+        Some(vec![place("setpriv")?, uid, gid, "--clear-groups".to_owned(), "--".to_owned()])
+    }
+
     /// `true` if programs with rights that the program lacks run before it does: they must not see what its variables have them load.
     pub(crate) const fn begins_with_rights(self) -> bool {
         match self {

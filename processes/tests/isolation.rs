@@ -44,7 +44,8 @@ fn start_with(script: &str, namespaces: Namespaces, more: &[(&str, String)]) -> 
     variables.insert("OF_ITS_OWN".into(), script.len().to_string().into());
     variables.extend(more.iter().map(|(name, value)| ((*name).into(), value.into())));
     let (limits, account) = (Limits::default(), account());
-    let mut command = Launch { command: &command, variables, limits, account, namespaces }.command().unwrap();
+    let mut command =
+        Launch { command: &command, variables, limits, account, namespaces, cgroup: None }.command().unwrap();
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
 }
 

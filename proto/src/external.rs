@@ -16,16 +16,25 @@ use crate::AgentName;
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ExternalAgent {
-    /// Program and arguments, started without a shell. Exactly one of this, `registered` and `url` must be set.
+    /// Program and arguments, started without a shell; with `container`, a program of the image. Exactly one of this, `registered` and `url`
+    /// must be set.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
+    /// Image of a container in which `command` runs: its files are read-only but for `/tmp`, and it reaches nothing but its session. Needs
+    /// Docker or Podman on the worker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container: Option<String>,
+    /// Network of the container engine that the container is connected to, in addition to its session. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<String>,
     /// Name of a command in the workers' policy file. Workers of a deployment run no other commands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registered: Option<AgentName>,
     /// Address to which a session is posted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// Working directory of the command; relative to the spec in a file, as the workers see it in a lock. Default: the worker's own. All
+    /// Working directory of the command; relative to the spec in a file, as the workers see it in a lock; of a container, an absolute
+    /// path in its image. Default: the worker's own. All
     /// sessions share it, so an agent should write its files to `HOME` or `TMPDIR`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
@@ -140,6 +149,8 @@ pub enum HowEnded {
     Deadline,
     /// It was stopped because it wrote too much output.
     TooMuchOutput,
+    /// The system ended it because it used more memory than the worker gives it.
+    OutOfMemory,
     /// It could not be started or reached.
     NotStarted,
     /// It was stopped because the worker had to leave, or because a model call could not be answered for a reason of Regatta's.

@@ -28,6 +28,7 @@ pub(crate) fn agent_end(transcript: &Transcript) -> Option<AgentEnd> {
         HowEnded::Killed(signal) => format!("were killed by signal {signal}"),
         HowEnded::Deadline => "hit the deadline".to_owned(),
         HowEnded::TooMuchOutput => "wrote too much".to_owned(),
+        HowEnded::OutOfMemory => "used more memory than they may".to_owned(),
         HowEnded::NotStarted => "could not be started or reached".to_owned(),
         HowEnded::Interrupted => return None,
     };

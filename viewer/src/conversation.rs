@@ -144,6 +144,7 @@ fn of_end(ended: &Ended) -> Part {
         HowEnded::Killed(signal) => format!("was killed by signal {signal}"),
         HowEnded::Deadline => "was stopped at its deadline".to_owned(),
         HowEnded::TooMuchOutput => "was stopped because it wrote too much".to_owned(),
+        HowEnded::OutOfMemory => "was stopped because it used more memory than it may".to_owned(),
         HowEnded::NotStarted => "could not be started or reached".to_owned(),
         HowEnded::Interrupted => "was stopped for reasons that are not its own".to_owned(),
     };

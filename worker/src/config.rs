@@ -33,6 +33,8 @@ pub struct WorkerConfig {
     pub bridge: BridgePlace,
     /// Handed to agents where the authorities of their system do not know the bridge's certificate.
     pub bridge_authorities: Option<AgentAuthorities>,
+    /// Program that begins with `regatta_processes::be_relay`, for containers; this process's own when absent.
+    pub container_relay: Option<PathBuf>,
 }
 
 /// Authorities by which agents know the bridge.
@@ -58,6 +60,7 @@ impl WorkerConfig {
             seed,
             bridge: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0).into(),
             bridge_authorities: None,
+            container_relay: None,
         }
     }
 }

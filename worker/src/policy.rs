@@ -23,6 +23,7 @@ pub struct Policy {
     /// Keys and addresses.
     pub(crate) outbound: Arc<OutboundPolicy>,
     coded: CodedRules,
+    containers: ContainersSection,
 }
 
 /// A policy file.
@@ -34,6 +35,15 @@ pub struct PolicyFile {
     egress: EgressSection,
     /// Programs of coded benchmarks; whoever loads benchmarks reads it.
     coded: CodedRules,
+    containers: ContainersSection,
+}
+
+/// Rules of all containers.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct ContainersSection {
+    /// Name or path of `docker` or `podman`; the first in the worker's `PATH` when absent.
+    engine: Option<String>,
 }
 
 /// A command that specs may choose by its name.
@@ -42,7 +52,13 @@ pub struct PolicyFile {
 pub(crate) struct RegisteredAgent {
     /// Program and arguments.
     command: Vec<String>,
-    /// Directory that it runs in.
+    /// Image that it runs in, by its digest: `NAME@sha256:…`.
+    #[serde(default)]
+    container: Option<String>,
+    /// Network of the engine that its container is connected to; none when absent.
+    #[serde(default)]
+    network: Option<String>,
+    /// Directory that it runs in; of a container, in its image.
     #[serde(default)]
     directory: Option<PathBuf>,
     /// Variables set for it.
@@ -51,7 +67,7 @@ pub(crate) struct RegisteredAgent {
     /// Variables of the worker that it gets.
     #[serde(default)]
     pass_env: Vec<String>,
-    /// User that it runs as, by name or number; the worker must be root to start it so.
+    /// User that it runs as, by name or number; the worker must be root to start it so. In a container, `UID` or `UID:GID`.
     #[serde(default)]
     user: Option<String>,
     /// Resources it may use.
@@ -70,7 +86,26 @@ pub(crate) struct Program {
     pub(crate) limits: Limits,
     /// It sees no process but its own, where the system allows that: specs are other people's.
     pub(crate) is_isolated: bool,
+    /// It runs in a container of this image.
+    pub(crate) container: Option<Image>,
 }
+
+/// Image of a container, and what its engine is told beside that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Image {
+    pub(crate) name: String,
+    /// Network of the engine; `None` is none.
+    pub(crate) network: Option<String>,
+    /// Numbers of user and group in the container.
+    pub(crate) user: (u32, u32),
+    /// Name or path of the engine's program; `None` is the first in `PATH`.
+    pub(crate) engine: Option<String>,
+}
+
+/// User and group of containers that name none: nobody.
+pub(crate) const NOBODY: (u32, u32) = (65534, 65534);
+/// Digits of a digest, which names one image for ever.
+const DIGEST: (&str, usize) = ("@sha256:", 64);
 
 impl PolicyFile {
     /// Reads a policy.
@@ -79,10 +114,10 @@ impl PolicyFile {
     /// When it is no YAML of a policy; names line and field.
     pub fn from_yaml(text: &str) -> Result<Self, String> {
         let file: Self = serde_yaml_ng::from_str(text).map_err(|error| error.to_string())?;
-        match file.agents.iter().find(|(_, agent)| agent.command.first().is_none_or(String::is_empty)) {
-            Some((name, _)) => Err(format!("agents.{name}.command: is empty; begin it with a program")),
-            None => Ok(file),
+        for (name, agent) in &file.agents {
+            agent.check().map_err(|problem| format!("agents.{name}.{problem}"))?;
         }
+        Ok(file)
     }
 }
 
@@ -96,6 +131,7 @@ impl Policy {
             agent_user: None,
             outbound: Arc::new(OutboundPolicy::trusting()),
             coded: CodedRules::default(),
+            containers: ContainersSection::default(),
         }
     }
 
@@ -110,7 +146,7 @@ impl Policy {
     pub fn with(self, file: PolicyFile) -> Self {
         let rules = OutboundRules { keys: file.keys, egress: file.egress };
         let outbound = Arc::new((*self.outbound).clone().with(rules));
-        Self { agents: file.agents, outbound, coded: file.coded, ..self }
+        Self { agents: file.agents, outbound, coded: file.coded, containers: file.containers, ..self }
     }
 
     /// Agents that name no user run as this one.
@@ -142,6 +178,22 @@ impl Policy {
                     .to_owned());
             }
         };
+        if let Some(image) = &registered.container {
+            let user = registered.user.as_deref().map(user_of_container).transpose()?.unwrap_or(NOBODY);
+            let (network, engine) = (registered.network.clone(), self.containers.engine.clone());
+            let container = Some(Image { name: image.clone(), network, user, engine });
+            let RegisteredAgent { command, directory, env, pass_env, limits, .. } = registered;
+            return Ok(Program {
+                command,
+                directory,
+                env,
+                pass_env,
+                account: None,
+                limits,
+                is_isolated: true,
+                container,
+            });
+        }
         let user = registered.user.as_ref().or(self.agent_user.as_ref());
         let account = user.map(|user| Account::of(user)).transpose()?;
         if is_root && account.is_none_or(Account::is_root) && !self.runs_commands_of_specs {
@@ -152,7 +204,7 @@ impl Policy {
         }
         let RegisteredAgent { command, directory, env, pass_env, limits, .. } = registered;
         let is_isolated = !self.runs_commands_of_specs;
-        Ok(Program { command, directory, env, pass_env, account, limits, is_isolated })
+        Ok(Program { command, directory, env, pass_env, account, limits, is_isolated, container: None })
     }
 
     fn unknown(&self, name: &AgentName) -> String {
@@ -162,10 +214,63 @@ impl Policy {
     }
 }
 
+/// Numbers of `UID` or `UID:GID`: names are the image's, and say nothing.
+fn user_of_container(user: &str) -> Result<(u32, u32), String> {
+    let (uid, gid) = user.split_once(':').unwrap_or((user, user));
+    match (uid.parse(), gid.parse()) {
+        (Ok(0), _) | (_, Ok(0)) => {
+            Err(format!("the user {user} is root, and agents do not run as root; name another, as UID:GID"))
+        }
+        (Ok(uid), Ok(gid)) => Ok((uid, gid)),
+        (Err(_), _) | (_, Err(_)) => {
+            Err(format!("the user {user:?} is not UID or UID:GID, as those of containers must be"))
+        }
+    }
+}
+
 impl RegisteredAgent {
+    /// Finds what no agent could be started by; names the field.
+    fn check(&self) -> Result<(), String> {
+        if self.command.first().is_none_or(String::is_empty) {
+            return Err("command: is empty; begin it with a program".to_owned());
+        }
+        let Some(image) = &self.container else {
+            return match &self.network {
+                Some(_) => Err("network: only belongs to agents with a `container`".to_owned()),
+                None => Ok(()),
+            };
+        };
+        let (before, digits) = DIGEST;
+        let is_digest = |digest: &str| digest.len() == digits && digest.chars().all(|c| c.is_ascii_hexdigit());
+        let name = image.split_once(before).filter(|(_, digest)| is_digest(digest)).map(|(name, _)| name);
+        if !name.is_some_and(|name| name.starts_with(|c: char| c.is_ascii_alphanumeric())) {
+            return Err(format!("container: {image:?} does not name an image by its digest, as NAME@sha256:…"));
+        }
+        let is_name = |name: &str| {
+            let begins_well = name.starts_with(|c: char| c.is_ascii_alphanumeric());
+            begins_well && name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
+        };
+        if let Some(network) = self.network.as_deref().filter(|network| *network == "host" || !is_name(network)) {
+            return Err(format!(
+                "network: {network:?} is not a network of the engine's own; name one, or leave it out"
+            ));
+        }
+        if self.directory.as_ref().is_some_and(|directory| !directory.is_absolute()) {
+            return Err("directory: must be an absolute path in the image".to_owned());
+        }
+        self.user
+            .as_deref()
+            .map(user_of_container)
+            .transpose()
+            .map(|_| ())
+            .map_err(|problem| format!("user: {problem}"))
+    }
+
     fn of_spec(agent: &ExternalAgent) -> Self {
         Self {
             command: agent.command.clone(),
+            container: agent.container.clone(),
+            network: agent.network.clone(),
             directory: agent.directory.clone(),
             env: agent.env.clone(),
             pass_env: agent.pass_env.clone(),
@@ -223,6 +328,53 @@ egress: { private: [10.1.0.0/16] }
     fn a_persons_own_machine_runs_what_the_spec_says() {
         let program = policy(Policy::trusting()).program(&agent(r#"{"command":["sh"]}"#), true).unwrap();
         assert_eq!((program.command, program.account), (vec!["sh".to_owned()], None));
+    }
+
+    #[test]
+    fn a_deployed_worker_runs_the_images_of_its_policy_by_their_digests() {
+        let digest = "a".repeat(64);
+        let text = format!(
+            "agents: {{ boxed: {{ container: 'example.com/tidy@sha256:{digest}', command: [tidy], user: '7:8', network: inner }} }}\n\
+             containers: {{ engine: podman }}"
+        );
+        let policy = Policy::closed().with(PolicyFile::from_yaml(&text).unwrap());
+        let refused = policy.program(&agent(r#"{"container":"busybox","command":["sh"]}"#), false).unwrap_err();
+        assert!(refused.contains("registered: NAME"), "{refused}");
+        let program = policy.program(&agent(r#"{"registered":"boxed"}"#), true).unwrap();
+        assert_eq!((program.account, program.command), (None, vec!["tidy".to_owned()]));
+        let image = program.container.unwrap();
+        assert_eq!(image.name, format!("example.com/tidy@sha256:{digest}"));
+        assert_eq!(
+            (image.user, image.network.as_deref(), image.engine.as_deref()),
+            ((7, 8), Some("inner"), Some("podman"))
+        );
+    }
+
+    #[test]
+    fn a_policy_that_would_let_a_container_out_is_refused() {
+        let problem = |fields: &str| {
+            PolicyFile::from_yaml(&format!("agents: {{ a: {{ command: [x], {fields} }} }}")).unwrap_err()
+        };
+        let digest = "a".repeat(64);
+        let problems = [
+            problem("container: busybox"),
+            problem("container: 'busybox:latest'"),
+            problem(&format!("container: '--privileged@sha256:{digest}'")),
+            problem(&format!("container: 'b@sha256:{digest}', network: host")),
+            problem(&format!("container: 'b@sha256:{digest}', network: 'container:other'")),
+            problem(&format!("container: 'b@sha256:{digest}', user: '0'")),
+            problem(&format!("container: 'b@sha256:{digest}', user: root")),
+            problem(&format!("container: 'b@sha256:{digest}', directory: app")),
+            problem("network: inner"),
+        ];
+        insta::assert_snapshot!(problems.join("\n").replace(&digest, "DIGEST"));
+    }
+
+    #[test]
+    fn a_persons_own_machine_runs_the_container_that_the_spec_names_as_nobody() {
+        let chosen = agent(r#"{"container":"busybox","command":["sh"]}"#);
+        let image = Policy::trusting().program(&chosen, true).unwrap().container.unwrap();
+        assert_eq!((image.name.as_str(), image.user, image.network), ("busybox", NOBODY, None));
     }
 
     #[test]

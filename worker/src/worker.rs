@@ -185,7 +185,7 @@ impl Worker {
                 ),
                 interrupt: CancellationToken::new(),
                 external: External::new(
-                    (self.config.bridge.clone(), self.config.bridge_authorities.clone()),
+                    &self.config,
                     self.environment.variables.clone(),
                     self.environment.policy.clone(),
                 ),

@@ -16,7 +16,7 @@ fn end(events: &[Event]) -> Option<&Ended> {
     events.iter().rev().find_map(|event| match event {
         Event::Ended(ended) => match ended.how {
             HowEnded::Exited(_) | HowEnded::Deadline | HowEnded::TooMuchOutput => Some(&**ended),
-            HowEnded::Killed(_) | HowEnded::NotStarted | HowEnded::Interrupted => None,
+            HowEnded::Killed(_) | HowEnded::OutOfMemory | HowEnded::NotStarted | HowEnded::Interrupted => None,
         },
         _ => None,
     })

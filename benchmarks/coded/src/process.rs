@@ -8,7 +8,7 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use regatta_processes::{
-    Group, Launch, Namespaces, Place, check, end_survivors, gain_nothing, home, keep_to_ourselves,
+    Cgroup, Cgroups, Group, Launch, Namespaces, Place, check, end_survivors, gain_nothing, home, keep_to_ourselves,
 };
 use serde_json::value::RawValue;
 use tempfile::TempDir;
@@ -45,6 +45,7 @@ pub(crate) struct Process {
     pub(crate) number: u64,
     child: Child,
     group: Group,
+    cgroup: Option<Cgroup>,
     pipes: Pipes,
     /// Removed when the process group has ended.
     home: TempDir,
@@ -77,18 +78,22 @@ impl Process {
             ("PYTHONDONTWRITEBYTECODE", "1"),
         ];
         variables.extend(fixed.map(|(name, value)| (name.into(), value.into())));
-        let mut command = Launch { command: &start.command, variables, limits, account, namespaces }.command()?;
+        let cgroup = Cgroups::delegated().map(|groups| groups.make(&limits)).transpose()?;
+        let launch =
+            Launch { command: &start.command, variables, limits, account, namespaces, cgroup: cgroup.as_ref() };
+        let mut command = launch.command()?;
         command.current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         gain_nothing();
         let failed = |error: std::io::Error| format!("failed to start {}: {error}", start.command[0]);
         let mut child = command.spawn().map_err(failed)?;
-        let group = Group::of(Some(child.id()));
+        let kill_file = cgroup.as_ref().map(Cgroup::kill_file);
+        let group = Group::with_kill_file(Some(child.id()), kill_file.as_deref());
         let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
             return Err(format!("failed to start {}: it has no pipes", start.command[0]));
         };
         let pipes = Pipes::new(stdin, stdout, stderr).map_err(failed)?;
-        Ok(Self { number, child, group, pipes, home, calls: 0, is_over: false })
+        Ok(Self { number, child, group, cgroup, pipes, home, calls: 0, is_over: false })
     }
 
     /// Sends `call` and waits for the answer.
@@ -114,7 +119,11 @@ impl Process {
         let since = Instant::now();
         while since.elapsed() < ENDING {
             match self.child.try_wait() {
-                Ok(Some(status)) => return how(status),
+                Ok(Some(status)) => {
+                    let is_out_of_memory = self.cgroup.as_ref().is_some_and(|cgroup| cgroup.killed_for_memory() > 0);
+                    let reason = if is_out_of_memory { ", because it used more memory than its limit" } else { "" };
+                    return format!("{}{reason}", how(status));
+                }
                 Ok(None) => pause(LOOK_AGAIN),
                 Err(_) => break,
             }
@@ -133,6 +142,9 @@ impl Process {
         // `wait` fails only when the process is gone already.
         let _ = self.child.wait();
         self.group.end();
+        if let Some(cgroup) = &self.cgroup {
+            cgroup.end();
+        }
         end_survivors(self.home.path());
         self.is_over = true;
     }

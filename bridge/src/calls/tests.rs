@@ -8,7 +8,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
 
 use super::*;
-use crate::connection::Connection;
+use crate::connection::{Connection, Stream};
 use crate::open::Sessions;
 use crate::session::{Answered, BridgedSession, Refused};
 
@@ -39,7 +39,7 @@ impl AsRef<[u8]> for Watched {
 async fn while_a_call_is_waited_for_its_body_is_not_kept() {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let listener = TcpListener::bind(address).await.unwrap();
-    let connection = Connection::new(TcpStream::connect(listener.local_addr().unwrap()).await.unwrap());
+    let connection = Connection::new(Stream::Tcp(TcpStream::connect(listener.local_addr().unwrap()).await.unwrap()));
     let (sender, mut begun) = mpsc::unbounded_channel();
     let sessions = Arc::new(Sessions::new().unwrap());
     let open = sessions.open("http://127.0.0.1:1", Arc::new(Silent(sender)));

@@ -17,6 +17,8 @@ const OUTPUT_MAX: u32 = 16 << 20;
 const CALLS_MAX: u32 = 100_000;
 /// Largest allowed number of instances per worker.
 const CONCURRENCY_MAX: u32 = 100_000;
+/// Longest name of an image or a network, in bytes.
+const IMAGE_MAX: usize = 300;
 /// Longest name of a cast, in characters.
 const CAST_NAME_MAX: usize = 64;
 
@@ -84,6 +86,7 @@ fn check_agent(place: &str, agent: &ExternalAgent, keys: &BTreeSet<&str>) -> Res
         ([_, ..], None) => {}
         ([], Some(url)) => check_url(place, url, agent)?,
     }
+    check_container(place, agent)?;
     for (name, of) in
         agent.pass_env.iter().map(|name| (name, "pass_env")).chain(agent.env.keys().map(|name| (name, "env")))
     {
@@ -101,9 +104,47 @@ fn check_agent(place: &str, agent: &ExternalAgent, keys: &BTreeSet<&str>) -> Res
     check_ranges(place, agent)
 }
 
+/// Checks that a container can be started by the words of a command line, where nothing begins with a dash.
+fn check_container(place: &str, agent: &ExternalAgent) -> Result<(), SpecError> {
+    let Some(image) = &agent.container else {
+        return match &agent.network {
+            Some(_) => field(format!("{place}.network"), "only belongs to agents with a `container`"),
+            None => Ok(()),
+        };
+    };
+    if agent.command.is_empty() {
+        return field(format!("{place}.container"), "needs a `command` that runs in it");
+    }
+    let is_word = |word: &str| {
+        let begins_well = word.starts_with(|c: char| c.is_ascii_alphanumeric());
+        let of_names = |c: char| c.is_ascii_alphanumeric() || "._-/:@".contains(c);
+        begins_well && word.len() <= IMAGE_MAX && word.chars().all(of_names)
+    };
+    if !is_word(image) {
+        return field(format!("{place}.container"), format!("{image:?} is not the name of an image"));
+    }
+    if let Some(network) =
+        agent.network.as_ref().filter(|network| !is_word(network) || network.contains(['/', ':', '@']))
+    {
+        return field(format!("{place}.network"), format!("{network:?} is not the name of a network"));
+    }
+    if agent.network.as_deref() == Some("host") {
+        return field(
+            format!("{place}.network"),
+            "must not be the machine's own: name a network of the engine, or leave it out",
+        );
+    }
+    match agent.directory.as_ref().filter(|directory| !directory.is_absolute()) {
+        Some(_) => field(format!("{place}.directory"), "must be an absolute path in the image"),
+        None => Ok(()),
+    }
+}
+
 fn check_registered(place: &str, name: &AgentName, agent: &ExternalAgent) -> Result<(), SpecError> {
     let others = [
         ("command", !agent.command.is_empty()),
+        ("container", agent.container.is_some()),
+        ("network", agent.network.is_some()),
         ("url", agent.url.is_some()),
         ("directory", agent.directory.is_some()),
         ("pass_env", !agent.pass_env.is_empty()),
@@ -142,6 +183,8 @@ fn check_url(place: &str, url: &str, agent: &ExternalAgent) -> Result<(), SpecEr
         return field(format!("{place}.url"), "must name a host, and hold no credentials");
     }
     let of_commands = [
+        ("container", agent.container.is_some()),
+        ("network", agent.network.is_some()),
         ("directory", agent.directory.is_some()),
         ("pass_env", !agent.pass_env.is_empty()),
         ("env", !agent.env.is_empty()),

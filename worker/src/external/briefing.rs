@@ -1,6 +1,5 @@
 //! What an external agent is told when it is started.
 
-use regatta_bridge::OpenSession;
 use serde_json::Value;
 
 use crate::config::AgentAuthorities;
@@ -31,9 +30,8 @@ pub(super) struct Addresses<'a> {
 }
 
 impl<'a> Addresses<'a> {
-    /// Those of `open`, with a model called `model`.
-    pub(super) fn of(open: &OpenSession, model: &'a str) -> Self {
-        let base = open.base_url();
+    /// Those of the session at `base`, with a model called `model`.
+    pub(super) fn of(base: &str, model: &'a str) -> Self {
         let token = base.rsplit('/').next().unwrap_or_default().to_owned();
         Self { openai: format!("{base}/v1"), anthropic: base.to_owned(), tools: format!("{base}/tools"), token, model }
     }

@@ -7,6 +7,7 @@
 mod briefing;
 mod budget;
 mod clock;
+mod container;
 mod desk;
 mod failures;
 mod pipes;
@@ -31,11 +32,12 @@ use regatta_proto::{Cause, Ended as AgentEnded, Event, ExternalAgent, HowEnded, 
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
-use crate::config::AgentAuthorities;
-use crate::policy::Policy;
+use crate::config::{AgentAuthorities, WorkerConfig};
+use crate::policy::{Image, Policy, Program};
 use crate::session::{Ended, Session};
 use briefing::{Addresses, Briefing};
 use budget::Budget;
+use container::Containers;
 use desk::Desk;
 use failures::Failures;
 use places::Places;
@@ -59,28 +61,57 @@ pub(crate) struct External {
     /// Where commands get the variables that are passed on to them.
     variables: Arc<BTreeMap<String, String>>,
     policy: Arc<Policy>,
+    containers: Containers,
+}
+
+/// An agent as this worker runs it.
+enum Runnable<'a> {
+    /// A service at this address.
+    Service(&'a str),
+    /// A command, or why there is none.
+    Process(Result<Program, String>),
+    /// A command in a container.
+    Container(Program, Image),
 }
 
 impl External {
-    pub(crate) fn new(
-        (place, authorities): (BridgePlace, Option<AgentAuthorities>),
-        variables: Arc<BTreeMap<String, String>>,
-        policy: Arc<Policy>,
-    ) -> Self {
+    pub(crate) fn new(config: &WorkerConfig, variables: Arc<BTreeMap<String, String>>, policy: Arc<Policy>) -> Self {
+        let (place, authorities) = (config.bridge.clone(), config.bridge_authorities.clone());
         let (places, failures) = (Places::default(), Failures::default());
-        Self { place, authorities, bridge: OnceCell::new(), places, failures, variables, policy }
+        let containers = Containers::new(config.container_relay.clone());
+        Self { place, authorities, bridge: OnceCell::new(), places, failures, variables, policy, containers }
+    }
+
+    fn runnable<'a>(&self, agent: &'a ExternalAgent) -> Runnable<'a> {
+        if let Some(url) = &agent.url {
+            return Runnable::Service(url);
+        }
+        match self.policy.program(agent, rustix::process::geteuid().is_root()) {
+            Ok(mut program) => match program.container.take() {
+                Some(image) => Runnable::Container(program, image),
+                None => Runnable::Process(Ok(program)),
+            },
+            Err(problem) => Runnable::Process(Err(problem)),
+        }
     }
 
     async fn bridge(&self) -> io::Result<&Bridge> {
         self.bridge.get_or_try_init(|| Bridge::start(self.place.clone())).await
     }
 
-    async fn run(&self, agent: &ExternalAgent, briefing: &Briefing, stop: &Stop) -> AgentEnded {
-        match &agent.url {
-            Some(url) => post::run(agent, url, &self.policy.outbound.egress, briefing, stop).await,
-            None => {
-                let program = self.policy.program(agent, rustix::process::geteuid().is_root());
-                program::run(agent, program, briefing, &self.variables, stop).await
+    async fn run(
+        &self,
+        bridge: &Bridge,
+        (agent, runnable): (&ExternalAgent, Runnable<'_>),
+        briefing: &Briefing,
+        stop: &Stop,
+    ) -> AgentEnded {
+        match runnable {
+            Runnable::Service(url) => post::run(agent, url, &self.policy.outbound.egress, briefing, stop).await,
+            Runnable::Process(program) => program::run(agent, program, briefing, &self.variables, stop).await,
+            Runnable::Container(program, image) => {
+                let (containers, program) = ((&self.containers, bridge), (&program, &image));
+                container::run(containers, agent, program, briefing, &self.variables, stop).await
             }
         }
     }
@@ -163,6 +194,10 @@ impl Session<'_> {
                 HowEnded::Killed(signal) => {
                     tracing::warn!(agent = %name, %item, signal, %errors, "an external agent was killed by somebody else");
                 }
+                HowEnded::OutOfMemory => {
+                    tracing::error!(agent = %name, %item, %errors, "an external agent used more memory than its limit; raise `memory_mb` of its limits");
+                    return Some(not_measured(Cause::AgentLost));
+                }
                 HowEnded::NotStarted => {
                     tracing::error!(agent = %name, %item, %errors, "failed to start or to reach an external agent");
                     return Some(not_measured(Cause::AgentLost));
@@ -176,7 +211,7 @@ impl Session<'_> {
     fn learn(&self, ended: &AgentEnded, ruin: Option<Cause>) {
         let (sweep, cell) = (&self.sweep.id, self.cell.index);
         match (ended.how, ruin) {
-            (HowEnded::NotStarted, _) | (_, Some(Cause::AgentLost)) => {
+            (HowEnded::NotStarted | HowEnded::OutOfMemory, _) | (_, Some(Cause::AgentLost)) => {
                 self.external.failures.failed(sweep, cell, ended)
             }
             (HowEnded::Exited(_) | HowEnded::Deadline | HowEnded::TooMuchOutput, None) => {
@@ -213,14 +248,19 @@ impl Session<'_> {
         running.begin(Started { agent: task.agent.clone(), attempt: self.attempt.number() });
         let (desk, mut notes) = Desk::open(self, budget);
         let open = bridge.open(Arc::new(desk));
-        let briefing = Briefing::new(
-            task.input.clone(),
-            &Addresses::of(&open, &self.cell.model.model),
-            self.external.authorities.as_ref(),
-        );
+        let runnable = self.external.runnable(agent);
+        let (base, authorities) = match &runnable {
+            Runnable::Service(_) | Runnable::Process(_) => {
+                (open.base_url().to_owned(), self.external.authorities.as_ref())
+            }
+            // Its way to the bridge is no network, and not encrypted.
+            Runnable::Container(..) => (open.base_url_at(container::ORIGIN), None),
+        };
+        let addresses = Addresses::of(&base, &self.cell.model.model);
+        let briefing = Briefing::new(task.input.clone(), &addresses, authorities);
         let mut calls = FuturesUnordered::new();
         let mut ended = {
-            let run = self.external.run(agent, &briefing, &stop);
+            let run = self.external.run(bridge, (agent, runnable), &briefing, &stop);
             tokio::pin!(run);
             loop {
                 let is_free = stop.why().is_none();
@@ -279,7 +319,14 @@ const fn has_failed(agent: &ExternalAgent, how: HowEnded) -> bool {
         (HowEnded::Exited(code), None) => code != 0,
         (HowEnded::Deadline, _) => true,
         // What else ends an agent is judged by itself: it is started again, lost, or scored.
-        (HowEnded::Killed(_) | HowEnded::TooMuchOutput | HowEnded::NotStarted | HowEnded::Interrupted, _) => false,
+        (
+            HowEnded::Killed(_)
+            | HowEnded::OutOfMemory
+            | HowEnded::TooMuchOutput
+            | HowEnded::NotStarted
+            | HowEnded::Interrupted,
+            _,
+        ) => false,
     }
 }
 

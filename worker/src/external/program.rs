@@ -5,13 +5,14 @@ use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use regatta_processes::{
-    Group, Launch, Namespaces, Place, check, end_survivors, gain_nothing, home, keep_to_ourselves,
+    Cgroup, Cgroups, Group, Launch, Namespaces, Place, check, end_survivors, gain_nothing, home, keep_to_ourselves,
 };
 use regatta_proto::{Ended, ExternalAgent, HowEnded};
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
 use super::briefing::Briefing;
@@ -20,7 +21,7 @@ use super::stop::Stop;
 use crate::policy::Program;
 
 /// How long a program may take to end after it was asked to, before it is killed.
-const GRACE: Duration = Duration::from_secs(2);
+pub(super) const GRACE: Duration = Duration::from_secs(2);
 /// How long the rest of what was written is waited for, where somebody outside the group holds the pipes.
 const LEFTOVERS: Duration = Duration::from_secs(1);
 /// Variables of the worker that every command gets.
@@ -47,63 +48,104 @@ pub(super) async fn run(
     // Held until the group has ended, also when this is dropped.
     let started = program.and_then(|program| {
         let home = home("regatta-agent-", program.account)?;
-        Ok((start(&program, briefing, variables, home.path())?, home))
+        let cgroup = Cgroups::delegated().map(|groups| groups.make(&program.limits)).transpose()?;
+        Ok((start(&program, briefing, variables, (home.path(), cgroup.as_ref()))?, home, cgroup))
     });
-    let (home, mut child) = match started {
-        Ok((child, home)) => (home, child),
+    let (home, mut child, cgroup) = match started {
+        Ok((child, home, cgroup)) => (home, child, cgroup),
         Err(problem) => {
             return Ended { how: HowEnded::NotStarted, output: "".into(), is_cut: false, errors: problem.into() };
         }
     };
-    let mut group = Group::of(child.id());
+    let mut group = Group::with_kill_file(child.id(), cgroup.as_ref().map(Cgroup::kill_file).as_deref());
     let (mut output, mut errors) = (Head::new(agent.output_bytes_max as usize), Tail::default());
-    let status = {
-        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let pipes = async {
-            let listen = async {
-                if let Some(stdout) = stdout
-                    && !output.fill(stdout).await
-                {
-                    stop.now(HowEnded::TooMuchOutput);
-                }
-            };
-            let learn = async {
-                if let Some(stderr) = stderr {
-                    errors.fill(stderr).await;
-                }
-            };
-            let tell = async {
-                if let Some(stdin) = stdin {
-                    feed(stdin, &briefing.line).await;
-                }
-            };
-            tokio::join!(listen, learn, tell);
-        };
-        tokio::pin!(pipes);
-        let mut are_closed = false;
-        let status = {
-            let life = live(&mut child, &group, stop);
-            tokio::pin!(life);
-            loop {
-                tokio::select! {
-                    status = &mut life => break status,
-                    () = &mut pipes, if !are_closed => are_closed = true,
-                }
-            }
-        };
+    let mut killed_for_memory = 0;
+    let streams = Streams::of(&mut child);
+    let life = async {
+        let status = live(&mut child, &group, stop).await;
         group.end();
-        end_survivors(home.path());
-        if !are_closed && timeout(LEFTOVERS, &mut pipes).await.is_err() {
-            tracing::warn!("somebody outside its process group holds an agent's output open");
+        if let Some(cgroup) = &cgroup {
+            killed_for_memory = cgroup.killed_for_memory();
+            cgroup.end();
         }
+        end_survivors(home.path());
         status
     };
+    let status = attend(streams, life, briefing, stop, (&mut output, &mut errors)).await;
     drop(group);
     // It may hold a lot. What cannot be removed is the system's to clean up.
     let _ = tokio::task::spawn_blocking(move || drop(home)).await;
     let how = stop.why().or_else(|| status.map(how_ended)).unwrap_or(HowEnded::Killed(SIGKILL));
     let (output, is_cut) = output.text();
-    Ended { how, output, is_cut, errors: errors.text() }
+    let (how, errors) = with_memory(how, errors.text(), killed_for_memory > 0);
+    Ended { how, output, is_cut, errors }
+}
+
+/// The pipes of a program.
+pub(super) struct Streams {
+    stdin: Option<ChildStdin>,
+    stdout: Option<ChildStdout>,
+    stderr: Option<ChildStderr>,
+}
+
+impl Streams {
+    /// Those of `child`, which has none any more.
+    pub(super) fn of(child: &mut Child) -> Self {
+        Self { stdin: child.stdin.take(), stdout: child.stdout.take(), stderr: child.stderr.take() }
+    }
+}
+
+/// Feeds a program and listens to it until `life`, which ends it, is over, and nobody holds its pipes any more.
+pub(super) async fn attend<S>(
+    streams: Streams,
+    life: impl Future<Output = S>,
+    briefing: &Briefing,
+    stop: &Stop,
+    (output, errors): (&mut Head, &mut Tail),
+) -> S {
+    let Streams { stdin, stdout, stderr } = streams;
+    let pipes = async {
+        let listen = async {
+            if let Some(stdout) = stdout
+                && !output.fill(stdout).await
+            {
+                stop.now(HowEnded::TooMuchOutput);
+            }
+        };
+        let learn = async {
+            if let Some(stderr) = stderr {
+                errors.fill(stderr).await;
+            }
+        };
+        let tell = async {
+            if let Some(stdin) = stdin {
+                feed(stdin, &briefing.line).await;
+            }
+        };
+        tokio::join!(listen, learn, tell);
+    };
+    tokio::pin!(pipes, life);
+    let mut are_closed = false;
+    let status = loop {
+        tokio::select! {
+            status = &mut life => break status,
+            () = &mut pipes, if !are_closed => are_closed = true,
+        }
+    };
+    if !are_closed && timeout(LEFTOVERS, &mut pipes).await.is_err() {
+        tracing::warn!("somebody outside its process group holds an agent's output open");
+    }
+    status
+}
+
+/// The end of an agent that was, or was not, killed for the memory that it used: one that this ended could only end so again.
+pub(super) fn with_memory(how: HowEnded, errors: Arc<str>, is_out_of_memory: bool) -> (HowEnded, Arc<str>) {
+    if !is_out_of_memory {
+        return (how, errors);
+    }
+    let how = if how == HowEnded::Killed(SIGKILL) { HowEnded::OutOfMemory } else { how };
+    let errors = format!("{}\nit was killed by the system for using more memory than its limit", errors.trim_end());
+    (how, errors.trim_start().into())
 }
 
 /// Whether an agent that exits with `code`, and has done nothing, never began.
@@ -112,7 +154,7 @@ pub(super) fn is_unable(code: i32) -> bool {
 }
 
 /// How a status that nobody here caused is to be read. Wrappers report the signal of what they wrapped as a number of their own.
-fn how_ended(status: ExitStatus) -> HowEnded {
+pub(super) fn how_ended(status: ExitStatus) -> HowEnded {
     match (status.code(), status.signal()) {
         (Some(code), _) if [SIGKILL, SIGTERM].contains(&(code - BY_SIGNAL)) => HowEnded::Killed(code - BY_SIGNAL),
         (Some(code), _) => HowEnded::Exited(code),
@@ -125,7 +167,7 @@ fn start(
     program: &Program,
     briefing: &Briefing,
     variables: &BTreeMap<String, String>,
-    home: &Path,
+    (home, cgroup): (&Path, Option<&Cgroup>),
 ) -> Result<Child, String> {
     check(&program.command, program.directory.as_deref(), variables.get("PATH").map_or("", String::as_str))?;
     let passed = PASSED.iter().copied().chain(program.pass_env.iter().map(String::as_str));
@@ -138,7 +180,7 @@ fn start(
     seen.extend(briefing.variables.iter().map(|(name, value)| (name.into(), value.into())));
     let Program { limits, account, .. } = *program;
     let namespaces = if program.is_isolated { Namespaces::available(account) } else { Namespaces::Shared };
-    let launch = Launch { command: &program.command, variables: seen, limits, account, namespaces };
+    let launch = Launch { command: &program.command, variables: seen, limits, account, namespaces, cgroup };
     let mut command = Command::from(launch.command()?);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     if let Some(directory) = &program.directory {

@@ -26,7 +26,11 @@ pub(super) fn times_lost(transcript: &Transcript) -> usize {
                 let is_lost = match ended.how {
                     HowEnded::Killed(_) => true,
                     HowEnded::Interrupted => !earlier.is_empty() && !own.is_empty() && own.is_disjoint(&earlier),
-                    HowEnded::Exited(_) | HowEnded::Deadline | HowEnded::TooMuchOutput | HowEnded::NotStarted => false,
+                    HowEnded::Exited(_)
+                    | HowEnded::Deadline
+                    | HowEnded::TooMuchOutput
+                    | HowEnded::OutOfMemory
+                    | HowEnded::NotStarted => false,
                 };
                 lost += usize::from(is_lost);
             }

@@ -100,3 +100,27 @@ fn variables_that_are_likely_to_hold_secrets_are_not_passed_on() {
         assert!(error("[VIRTUAL_ENV]", &format!("[{secret}]")).contains("may hold secrets"), "{secret}");
     }
 }
+
+#[test]
+fn a_container_has_a_command_and_no_way_around_its_walls() {
+    let before = "directory: agents";
+    let image = "container: 'example.com:5000/agent:3'";
+    let spec = parse(&SPEC.replace(before, &format!("{image}, directory: /app, network: inner"))).unwrap();
+    assert_eq!(spec.agents.values().next().unwrap().container.as_deref(), Some("example.com:5000/agent:3"));
+    let cases = [
+        ("network: inner".to_owned(), "only belongs to agents with a `container`"),
+        (format!("{image}, directory: app"), "must be an absolute path"),
+        (format!("{image}, network: host"), "must not be the machine's own"),
+        (format!("{image}, network: 'container:db'"), "is not the name of a network"),
+        ("container: --privileged".to_owned(), "is not the name of an image"),
+        ("container: 'a b'".to_owned(), "is not the name of an image"),
+        (format!("{image}, registered: tidy"), "does not go with `registered`"),
+    ];
+    for (to, expected) in cases {
+        let problem = error(before, &to);
+        assert!(problem.contains(expected), "{problem}");
+    }
+    let command = "command: [python3, agent.py], directory: agents, pass_env: [VIRTUAL_ENV], env: { A: b }";
+    let of_a_service = error(command, &format!("url: 'http://127.0.0.1:1/', {image}"));
+    assert!(of_a_service.contains("only belongs to agents with a `command`"), "{of_a_service}");
+}

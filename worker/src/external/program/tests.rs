@@ -261,3 +261,12 @@ async fn agents_of_a_worker_that_trusts_no_specs_see_no_process_but_their_own() 
     assert_eq!(ended.how, HowEnded::Exited(0), "{}", ended.errors);
     assert!(ended.output.lines().count() <= 3, "{}", ended.output);
 }
+
+#[test]
+fn one_that_used_up_its_memory_is_not_taken_for_one_that_somebody_killed() {
+    let end = |how, is_out_of_memory| with_memory(how, "last words\n".into(), is_out_of_memory);
+    let told = "last words\nit was killed by the system for using more memory than its limit";
+    assert_eq!(end(HowEnded::Killed(9), true), (HowEnded::OutOfMemory, told.into()));
+    assert_eq!(end(HowEnded::Exited(1), true), (HowEnded::Exited(1), told.into()), "one of its processes was killed");
+    assert_eq!(end(HowEnded::Killed(9), false), (HowEnded::Killed(9), "last words\n".into()));
+}

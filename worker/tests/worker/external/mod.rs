@@ -3,6 +3,7 @@
 mod office;
 
 mod commands;
+mod containers;
 mod ending;
 mod records;
 mod services;
