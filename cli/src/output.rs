@@ -52,6 +52,8 @@ fn commands(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -59,6 +61,15 @@ mod tests {
         let osc = "a\u{1b}]0;title\u{7}b\u{9b}2J\rc\u{202e}d\n\te";
         assert_eq!(printable(osc), "a\\u001b]0;title\\u0007b\\u009b2J\\u000dc\\u202ed\n\te");
         assert!(matches!(printable("한국어 é — 95 %"), Cow::Borrowed(_)));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_printable_stays_as_it_is(text in "[\\x00-\\xff\u{200e}\u{202a}-\u{202e}\u{2066}\\PC]{0,40}") {
+            let once = printable(&text).into_owned();
+            prop_assert!(!once.contains(commands));
+            prop_assert_eq!(printable(&once), once.as_str());
+        }
     }
 
     #[test]

@@ -40,6 +40,7 @@ mod totals;
 mod transcript;
 mod usage;
 pub mod wire;
+mod yaml;
 
 pub use answerer::Answerer;
 pub use api_token::ApiToken;
@@ -81,10 +82,10 @@ pub use seed::{SessionSeed, rng};
 pub use simulation::{Faults, Latency, SimulatedBatches, Simulation};
 pub use spec::{BenchmarkSpec, COVERAGE_MIN, CacheMode, Share, SweepSpec};
 pub use spec_file::{
-    SpecError, add_implied_endpoints, check_spec, check_yaml_nesting, implied_access, implied_endpoints, parse_spec,
-    substitute,
+    SpecError, add_implied_endpoints, check_spec, implied_access, implied_endpoints, parse_spec, substitute,
 };
 pub use stage::SweepState;
 pub use totals::AttemptTotals;
 pub use transcript::{BenchmarkFailed, Call, ErrorClass, Event, FailedCall, Role, Served, Transcript, Try};
 pub use usage::Usage;
+pub use yaml::{check_yaml_nesting, read_yaml};

@@ -7,12 +7,11 @@ mod decide;
 use std::collections::BTreeSet;
 
 use crate::secret_names::is_secret_name;
+use crate::yaml::read_yaml;
 use crate::{EndpointKind, EndpointName, EndpointSpec, Judge, Lane, ModelRef, ModelSpec, SweepSpec, did_you_mean};
 
 /// Largest spec accepted, in bytes.
 const SPEC_BYTES_MAX: usize = 1 << 20;
-/// Deepest nesting of brackets.
-const NESTING_MAX: usize = 100;
 /// Most repetitions of a cell.
 const TRIALS_MAX: u16 = 1000;
 /// Largest weight of a sweep.
@@ -58,44 +57,10 @@ pub fn parse_spec(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Resu
     if text.len() > SPEC_BYTES_MAX {
         return Err(SpecError::Yaml(format!("the spec is larger than {SPEC_BYTES_MAX} bytes")));
     }
-    check_yaml_nesting(text).map_err(SpecError::Yaml)?;
-    let text = substitute(text, variable)?;
-    let unreadable = |error: serde_yaml_ng::Error| SpecError::Yaml(error.to_string());
-    let mut spec: SweepSpec = serde_yaml_ng::from_str(&text).map_err(unreadable)?;
-    // A map silently takes the last of two equal keys; a YAML document refuses them.
-    serde_yaml_ng::from_str::<serde_yaml_ng::Value>(&text).map_err(unreadable)?;
+    let mut spec: SweepSpec = read_yaml(&substitute(text, variable)?).map_err(SpecError::Yaml)?;
     add_implied_endpoints(&mut spec);
     check_spec(&spec)?;
     Ok(spec)
-}
-
-/// Refuses deeply nested brackets and lists, which no spec needs and which YAML parsers take minutes for.
-///
-/// # Errors
-/// The line in which too many are open.
-pub fn check_yaml_nesting(text: &str) -> Result<(), String> {
-    let too_deep = |line: usize| {
-        let problem = "is nested too deeply";
-        Err(format!("line {line} {problem}: at most {NESTING_MAX} brackets, or dashes, may be open"))
-    };
-    let mut open = 0_usize;
-    for (number, line) in text.lines().enumerate() {
-        for c in line.chars() {
-            match c {
-                '[' | '{' => open += 1,
-                ']' | '}' => open = open.saturating_sub(1),
-                _ => {}
-            }
-            if open > NESTING_MAX {
-                return too_deep(number + 1);
-            }
-        }
-        let words = line.split_whitespace().take_while(|word| matches!(*word, "-" | "?" | ":"));
-        if words.count() > NESTING_MAX {
-            return too_deep(number + 1);
-        }
-    }
-    Ok(())
 }
 
 /// Replaces `${NAME}` and `${NAME:-default}`; `$$` is a dollar sign. Comments are left alone.

@@ -80,7 +80,7 @@ impl Access {
         let text = |name| headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or("\u{fffd}"));
         let host = text(header::HOST);
         if let Some(origin) = text(header::ORIGIN)
-            && origin.split_once("://").map(|(_, host)| host) != host
+            && origin.split_once("://").is_none_or(|(_, asking)| Some(asking) != host)
         {
             return Some(format!("pages of other sites may not ask this one: Origin is {origin:?}"));
         }
@@ -259,6 +259,7 @@ mod tests {
             assert!(asked("https://evil.example").is_some());
             assert!(asked("null").is_some());
             assert_eq!(asked("http://127.0.0.1:1"), None);
+            assert!(access.refusal(&headers(&[("origin", "null")])).is_some(), "a page without an origin, and no host");
         }
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use regatta_coded::CodedRules;
 use regatta_llm::{EgressSection, KeyRule, OutboundPolicy, OutboundRules};
 use regatta_processes::{Account, Limits};
-use regatta_proto::{AgentName, ExternalAgent};
+use regatta_proto::{AgentName, ExternalAgent, read_yaml};
 use serde::Deserialize;
 
 /// Permissions of specs that others wrote.
@@ -113,7 +113,7 @@ impl PolicyFile {
     /// # Errors
     /// When it is no YAML of a policy; names line and field.
     pub fn from_yaml(text: &str) -> Result<Self, String> {
-        let file: Self = serde_yaml_ng::from_str(text).map_err(|error| error.to_string())?;
+        let file: Self = read_yaml(text)?;
         for (name, agent) in &file.agents {
             agent.check().map_err(|problem| format!("agents.{name}.{problem}"))?;
         }

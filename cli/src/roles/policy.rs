@@ -8,7 +8,7 @@ use anyhow::{Context, ensure};
 use regatta_backends::Quota;
 use regatta_coordinator::{BearerVerifier, CertificateRules, Quotas};
 use regatta_declared::CodedRules;
-use regatta_proto::{Clock, Money, OwnerName};
+use regatta_proto::{Clock, Money, OwnerName, read_yaml};
 use serde::Deserialize;
 
 use super::certificates;
@@ -69,9 +69,7 @@ impl CoordinatorPolicy {
     }
 
     fn parse(text: &str, variable: &dyn Fn(&str) -> Option<String>, clock: Arc<dyn Clock>) -> anyhow::Result<Self> {
-        let file: PolicyFile = serde_yaml_ng::from_str(text)?;
-        // A map of ours takes the last of two equal names without a word; a document refuses them.
-        serde_yaml_ng::from_str::<serde_yaml_ng::Value>(text)?;
+        let file: PolicyFile = read_yaml(text).map_err(anyhow::Error::msg)?;
         ensure!(file.oidc.len() <= ISSUERS_MAX, "oidc: {} issuers, at most {ISSUERS_MAX} are allowed", file.oidc.len());
         let verifier: Option<Arc<dyn BearerVerifier>> = match file.oidc.is_empty() {
             true => None,

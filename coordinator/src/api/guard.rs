@@ -203,7 +203,7 @@ fn header_text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
 fn check_site(headers: &HeaderMap) -> Result<(), Refusal> {
     let host = header_text(headers, header::HOST);
     match header_text(headers, header::ORIGIN) {
-        Some(origin) if origin.split_once("://").map(|(_, host)| host) != host => Err(refusal(
+        Some(origin) if origin.split_once("://").is_none_or(|(_, asking)| Some(asking) != host) => Err(refusal(
             StatusCode::FORBIDDEN,
             format!("pages of other sites may not ask this coordinator: Origin is {origin:?}"),
         )),
@@ -277,6 +277,8 @@ mod tests {
             let asked = check_site(&headers(&[("host", "127.0.0.1:8080"), ("origin", origin)]));
             assert_eq!(status(asked), expected, "{origin}");
         }
+        // A page without an origin of its own is no page of a coordinator without a host.
+        assert_eq!(status(check_site(&headers(&[("origin", "null")]))), Some(403));
     }
 
     #[test]

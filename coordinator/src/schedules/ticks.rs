@@ -171,6 +171,17 @@ mod tests {
 
     proptest! {
         #[test]
+        fn any_expression_is_read_or_refused(
+            cron in "[0-9*,/?LW#@a-zA-Z+ -]{0,24}|([0-9*LW?]{1,2}([,/#-][0-9L]{1,2})? ){4}[0-9*LW?]([,/#-][0-9L]{1,2})?",
+            zone in "UTC|Europe/Berlin|[A-Za-z/_.-]{0,20}",
+        ) {
+            if let Ok(ticks) = Ticks::parse(&cron, &zone) {
+                let moment = moment("2026-03-29T00:30:00Z");
+                prop_assert!(ticks.after(moment).is_none_or(|next| next > moment));
+            }
+        }
+
+        #[test]
         fn time_only_goes_forward(
             start in 1_700_000_000_i64..1_900_000_000,
             zone in prop::sample::select(&["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "UTC", "Africa/Cairo"][..]),

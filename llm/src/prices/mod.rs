@@ -15,7 +15,7 @@ mod sheet;
 use std::collections::BTreeMap;
 
 use jiff::civil::Date;
-use regatta_proto::{Digest, EndpointKind, EndpointSpec, ModelSpec, Price, PriceSource, json_bytes};
+use regatta_proto::{Digest, EndpointKind, EndpointSpec, ModelSpec, Price, PriceSource, json_bytes, read_yaml};
 use serde::{Deserialize, Serialize};
 
 pub use self::crosscheck::{CrossCheck, Disagreement};
@@ -46,7 +46,7 @@ pub struct PriceTable {
 pub enum PriceTableError {
     /// The file is not a price table.
     #[error("failed to read the price table: {0}")]
-    Malformed(serde_yaml_ng::Error),
+    Malformed(String),
     /// A figure is not a possible price.
     #[error("failed to read the price table: {field} of {model} must be non-negative dollars, below a million")]
     Insane {
@@ -106,8 +106,7 @@ impl PriceTable {
         if yaml.len() > PRICE_FILE_BYTES_MAX {
             return Err(PriceTableError::TooLarge);
         }
-        let read = serde_yaml_ng::from_str(yaml).map_err(PriceTableError::Malformed)?;
-        let Self { date, sources, models } = read;
+        let Self { date, sources, models } = read_yaml(yaml).map_err(PriceTableError::Malformed)?;
         Self::new(date, sources, models)
     }
 

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use regatta_proto::read_yaml;
 use serde_json::{Map, Value, json};
 
 use crate::definition::VERSION;
@@ -66,7 +67,7 @@ pub fn lm_eval(text: &str, files: &BTreeMap<String, String>) -> Result<Imported,
             "the task calls Python (!function); only tasks in templates and patterns can be imported".to_owned()
         );
     }
-    let task: Value = serde_yaml_ng::from_str(text).map_err(|error| format!("not the YAML of a task: {error}"))?;
+    let task: Value = read_yaml(text).map_err(|error| format!("not the YAML of a task: {error}"))?;
     let fields = task.as_object().ok_or("not the YAML of a task: it must be a map")?;
     if let Some(unknown) =
         fields.keys().find(|name| !DESCRIPTIVE.contains(&name.as_str()) && !READ.contains(&name.as_str()))

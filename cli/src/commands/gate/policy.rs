@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use regatta_benchmarks::Unit;
-use regatta_proto::{BenchmarkName, COVERAGE_MIN, Evaluator};
+use regatta_proto::{BenchmarkName, COVERAGE_MIN, Evaluator, read_yaml};
 use serde::{Deserialize, Deserializer, de};
 
 /// The document. Unknown keys are refused: a limit with a typo would never hold anything up.
@@ -95,9 +95,7 @@ impl Policy {
     }
 
     pub(crate) fn parse(text: &str) -> anyhow::Result<Self> {
-        let policy: Policy<Scalar> = serde_yaml_ng::from_str(text)?;
-        // A map of ours takes the last of two equal keys without a word; a document refuses them.
-        serde_yaml_ng::from_str::<serde_yaml_ng::Value>(text)?;
+        let policy: Policy<Scalar> = read_yaml(text).map_err(anyhow::Error::msg)?;
         let at = |key: &str| place(text, key);
         let increase = |key: &str, written: Option<Scalar>| -> anyhow::Result<Option<Increase>> {
             let Some(Scalar { text, .. }) = written else { return Ok(None) };

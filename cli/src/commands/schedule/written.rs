@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use regatta_coordinator::ScheduleSpec;
+use regatta_proto::read_yaml;
 use serde_json::Value;
 
 use crate::args::{CreateScheduleArgs, SpecArgs};
@@ -36,7 +37,7 @@ pub(super) fn read(args: &CreateScheduleArgs) -> anyhow::Result<(ScheduleSpec, L
 fn read_schedule(path: &Path) -> anyhow::Result<(ScheduleSpec, String)> {
     let beside = path.parent().unwrap_or(Path::new(""));
     // A map of JSON takes the last of two equal keys without a word; a document of YAML refuses them.
-    let document: serde_yaml_ng::Value = serde_yaml_ng::from_str(&text(path)?)?;
+    let document: serde_yaml_ng::Value = read_yaml(&text(path)?).map_err(anyhow::Error::msg)?;
     let mut document: Value = serde_yaml_ng::from_value(document)?;
     let Some(fields) = document.as_object_mut() else { bail!("it is no mapping; begin it with name:") };
     let Some(Value::String(spec)) = fields.shift_remove("spec") else {

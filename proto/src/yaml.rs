@@ -1,0 +1,204 @@
+//! Reads YAML of other people: documents that parsers would take minutes for are refused before they are parsed.
+
+use std::iter::Peekable;
+use std::str::Chars;
+
+use serde::de::DeserializeOwned;
+
+/// Most brackets, or dashes of lists in one line, that may be open at once.
+const NESTING_MAX: usize = 100;
+/// Steps taken over a document, as a multiple of its length. Only a document with hundreds of brackets that nothing closes takes so many.
+const STEPS_PER_CHARACTER: usize = 256;
+
+/// Reads a document. Of a map, a key may be there once.
+///
+/// # Errors
+/// When it is no YAML of a `T`, has a key twice or is [nested too deeply](check_yaml_nesting); names line and field.
+pub fn read_yaml<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    check_yaml_nesting(text)?;
+    let value = serde_yaml_ng::from_str(text).map_err(|error| error.to_string())?;
+    // A map silently takes the last of two equal keys; a YAML document refuses them.
+    serde_yaml_ng::from_str::<serde_yaml_ng::Value>(text).map_err(|error| error.to_string())?;
+    Ok(value)
+}
+
+/// Refuses deeply nested brackets and lists, which nobody needs and which YAML parsers take minutes for.
+///
+/// # Errors
+/// The line in which too many are open.
+pub fn check_yaml_nesting(text: &str) -> Result<(), String> {
+    let too_deep = |position: usize| {
+        let line = text.get(..position).unwrap_or(text).lines().count().max(1);
+        Err(format!("line {line} is nested too deeply: at most {NESTING_MAX} brackets, or dashes, may be open"))
+    };
+    let mut begin = 0;
+    for line in text.split_inclusive('\n') {
+        begin += line.len();
+        let words = line.split_whitespace().take_while(|word| matches!(*word, "-" | "?" | ":"));
+        if words.count() > NESTING_MAX {
+            return too_deep(begin);
+        }
+    }
+    // Where a bracket is a bracket, and not a part of a text or a comment, depends on everything before it. Within brackets it does not, so
+    // every bracket is followed from where it opens as if it were one; those that are none can only find too many.
+    let mut steps = text.len().saturating_mul(STEPS_PER_CHARACTER);
+    for (position, _) in text.match_indices(['[', '{']) {
+        if Flow::new(&text[position + 1..], &mut steps).is_too_deep() {
+            return too_deep(position + 1);
+        }
+    }
+    Ok(())
+}
+
+/// Scans YAML from just after an opening bracket to the bracket that closes it.
+struct Flow<'t, 's> {
+    rest: Peekable<Chars<'t>>,
+    steps: &'s mut usize,
+}
+
+impl<'t, 's> Flow<'t, 's> {
+    fn new(text: &'t str, steps: &'s mut usize) -> Self {
+        Self { rest: text.chars().peekable(), steps }
+    }
+
+    /// `true` if more than [`NESTING_MAX`] brackets are open at some place, or that was too much work to find out.
+    fn is_too_deep(mut self) -> bool {
+        let mut open = 1_usize;
+        while let Some(c) = self.next() {
+            match c {
+                '[' | '{' => open += 1,
+                ']' | '}' => open -= 1,
+                '"' => self.double_quoted(),
+                '\'' => self.single_quoted(),
+                '#' => self.skip_while(|c| !is_break(c)),
+                // Closing brackets in the address of a tag close nothing.
+                '!' if self.rest.peek() == Some(&'<') => self.skip_while(|c| c != '>' && !is_blank(c)),
+                '!' => self.skip_while(|c| !is_blank(c) && !is_flow_indicator(c)),
+                ',' | '?' | ':' | '&' | '*' => {}
+                c if is_blank(c) => {}
+                c => self.plain(c),
+            }
+            if open == 0 {
+                return false;
+            }
+            if open > NESTING_MAX || *self.steps == 0 {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn next(&mut self) -> Option<char> {
+        *self.steps = self.steps.saturating_sub(1);
+        self.rest.next()
+    }
+
+    fn skip_while(&mut self, is_skipped: impl Fn(char) -> bool) {
+        while self.rest.peek().is_some_and(|c| is_skipped(*c)) {
+            self.next();
+        }
+    }
+
+    fn double_quoted(&mut self) {
+        while let Some(c) = self.next() {
+            match c {
+                '"' => return,
+                '\\' => drop(self.next()),
+                _ => {}
+            }
+        }
+    }
+
+    fn single_quoted(&mut self) {
+        while let Some(c) = self.next() {
+            if c == '\'' {
+                if self.rest.peek() != Some(&'\'') {
+                    return;
+                }
+                self.next();
+            }
+        }
+    }
+
+    /// A text without quotes, in which quotes mean nothing. It goes on over the ends of lines.
+    fn plain(&mut self, first: char) {
+        let mut before = first;
+        while let Some(&c) = self.rest.peek() {
+            let is_comment = c == '#' && is_blank(before);
+            let is_value = is_blank(c) && before == ':';
+            if is_flow_indicator(c) || is_comment || is_value {
+                return;
+            }
+            before = c;
+            self.next();
+        }
+    }
+}
+
+const fn is_flow_indicator(c: char) -> bool {
+    matches!(c, ',' | '[' | ']' | '{' | '}')
+}
+
+const fn is_break(c: char) -> bool {
+    matches!(c, '\n' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}')
+}
+
+const fn is_blank(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\u{feff}') || is_break(c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str) -> String {
+        check_yaml_nesting(text).unwrap_err()
+    }
+
+    #[test]
+    fn what_nobody_writes_by_hand_is_refused_with_its_line() {
+        let nested = |depth: usize| format!("a: 1\nb: {}{}\n", "[".repeat(depth), "]".repeat(depth));
+        assert_eq!(check_yaml_nesting(&nested(NESTING_MAX)), Ok(()));
+        assert_eq!(
+            refused(&nested(NESTING_MAX + 1)),
+            "line 2 is nested too deeply: at most 100 brackets, or dashes, may be open"
+        );
+        assert!(check_yaml_nesting(&format!("a:\n{}x\n", "- ".repeat(NESTING_MAX + 1))).is_err());
+    }
+
+    #[test]
+    fn brackets_that_texts_comments_and_tags_hold_close_nothing() {
+        let openings = [
+            "[\"}\", ",
+            "['}', ",
+            "['it''s ]', ",
+            "[\"\\\"]\", ",
+            "[ # ]\n",
+            "[ !<]> ",
+            "{a: \"}\", ? ",
+            "[\n\"\n]\n\", ",
+        ];
+        for opening in openings {
+            let nested = opening.repeat(NESTING_MAX + 1);
+            refused(&nested);
+            refused(&format!("a: |\n  it's \"\nb: {nested}"));
+        }
+    }
+
+    #[test]
+    fn brackets_side_by_side_and_in_texts_are_as_many_as_they_are() {
+        let many = NESTING_MAX * 3;
+        let side_by_side = "- { a: \"it's {}\", b: ['[]', x], c: [1, 2] } # don't [sic]\n".repeat(many);
+        assert_eq!(check_yaml_nesting(&side_by_side), Ok(()));
+        let prompts = "- |\n  Choose one of [A] or {B}; don't say \"[\n  why]\".\n".repeat(many);
+        assert_eq!(check_yaml_nesting(&prompts), Ok(()));
+        let json = format!("[{}]", vec!["{\"a\": [\"\\\"{}\", {}], \"b\": \"it's [sic]\"}"; many].join(",\n"));
+        assert_eq!(check_yaml_nesting(&json), Ok(()));
+    }
+
+    #[test]
+    fn a_key_that_is_there_twice_is_refused() {
+        let twice = read_yaml::<std::collections::BTreeMap<String, u32>>("a: 1\na: 2\n");
+        assert_eq!(twice.unwrap_err(), "duplicate entry with key \"a\"");
+    }
+}
