@@ -64,7 +64,7 @@ impl Drop for Route {
     }
 }
 
-/// What all jobs of one queue share.
+/// State that all jobs of one queue share.
 struct Line {
     queue: String,
     endpoint: Endpoint,
@@ -72,7 +72,7 @@ struct Line {
     beside: BTreeMap<EndpointName, Endpoint>,
     shared: Arc<Shared>,
     publisher: ConfirmingPublisher,
-    /// Where sessions and batches go, at endpoints of the batch lane.
+    /// Receives sessions and batches, at endpoints whose delivery mode is `batch`; `None` at others.
     batches: Option<BatchLane>,
 }
 

@@ -24,7 +24,7 @@ use crate::worker::Unreadable;
 /// A batch that has no end by then has none: both providers give themselves a day.
 const FOLLOWED_FOR: SignedDuration = SignedDuration::from_hours(48);
 
-/// What becomes of a batch's message.
+/// The messages and reports that replace the message of a batch.
 pub(super) enum Step {
     /// This one takes its place; the sessions that have begun with it are reported as open.
     Next(Box<BatchJob>, Vec<Report>),
@@ -38,7 +38,7 @@ pub(super) enum Step {
     Void,
 }
 
-/// What a look at a batch has shown.
+/// State of a batch as polled: running, refused as a whole, or ended with its lines collected.
 enum Look {
     Running,
     Refused(Try),
@@ -261,7 +261,7 @@ impl Followed<'_> {
         self.all_failed(&self.perhaps_billed(trouble(ErrorClass::Timeout, detail)))
     }
 
-    /// Whether the batch is older than batches get.
+    /// True if the batch was closed more than [`FOLLOWED_FOR`] ago, so that no end is to be expected.
     pub(super) fn has_no_end(&self) -> bool {
         self.lane.shared.clock.now().duration_since(self.job.intended_at) > FOLLOWED_FOR
     }

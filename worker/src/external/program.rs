@@ -19,18 +19,18 @@ use super::pipes::{Head, Tail, feed};
 use super::stop::Stop;
 use crate::policy::Program;
 
-/// How long a program may take to end after it was asked to, before it is killed.
+/// Time from SIGTERM to SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long the rest of what was written is waited for, where somebody outside the group holds the pipes.
+/// Longest wait for output after the program's end, where a process outside its group still holds the pipes.
 const LEFTOVERS: Duration = Duration::from_secs(1);
 /// Variables of the worker that every command gets.
 const PASSED: [&str; 2] = ["PATH", "LANG"];
 
 /// Signals that a program brings upon itself. All others are somebody else's.
 const OWN_SIGNALS: [i32; 11] = [4, 5, 6, 7, 8, 11, 13, 14, 24, 25, 31];
-/// What shells and wrappers add to the signal that ended the program which they stand for.
+/// Offset that shells and wrappers add to the number of the signal that ended their program, to make an exit code.
 const BY_SIGNAL: i32 = 128;
-/// What shells and wrappers end with when a program cannot be run, or is not there.
+/// Exit codes of shells and wrappers for a program that cannot be run (126) or is not found (127).
 const NOT_RUN: [i32; 2] = [126, 127];
 const SIGKILL: i32 = 9;
 const SIGTERM: i32 = 15;
@@ -106,12 +106,13 @@ pub(super) async fn run(
     Ended { how, output, is_cut, errors: errors.text() }
 }
 
-/// Whether an agent that exits with `code`, and has done nothing, never began.
+/// True if exit code `code` says that an agent which has done nothing never began: its program cannot be run or is not found.
 pub(super) fn is_unable(code: i32) -> bool {
     NOT_RUN.contains(&code)
 }
 
-/// How a status that nobody here caused is to be read. Wrappers report the signal of what they wrapped as a number of their own.
+/// End of an agent by a status that the worker did not cause. Exit codes 128 + SIGKILL and 128 + SIGTERM count as those signals, because
+/// wrappers report the signal of their program in this way.
 fn how_ended(status: ExitStatus) -> HowEnded {
     match (status.code(), status.signal()) {
         (Some(code), _) if [SIGKILL, SIGTERM].contains(&(code - BY_SIGNAL)) => HowEnded::Killed(code - BY_SIGNAL),

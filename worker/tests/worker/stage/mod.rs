@@ -37,7 +37,7 @@ pub(crate) struct Stage {
     pub(crate) sweep: Arc<Sweep>,
     pub(crate) route: EndpointRoute,
     pub(crate) variables: BTreeMap<String, String>,
-    /// What all workers know of sweeps; each reads them for itself where there is none.
+    /// Catalog that all workers share; `None` where each worker loads sweeps itself.
     catalog: Option<Catalog>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Mortal {
     runtime: tokio::runtime::Runtime,
 }
 
-/// What workers report, in the order in which it comes.
+/// Reports of workers, in the order in which they arrive.
 pub(crate) struct Reports(Consumer<Report>);
 
 impl Stage {
