@@ -1,4 +1,4 @@
-//! What came out of a sweep, in one document that programs read and the command line prints.
+//! Result of a sweep, in one document that programs read and the command line prints.
 
 use std::collections::BTreeMap;
 
@@ -24,9 +24,9 @@ pub use crate::statistics::{Components, Difference, Estimate, JudgePart, Pass, R
 pub struct Summary {
     /// Version of this document.
     pub v: u32,
-    /// Which sweep.
+    /// Id of the sweep.
     pub sweep: SweepId,
-    /// How it ended.
+    /// State in which the sweep ended.
     pub state: SweepState,
     /// Version of Regatta that planned it.
     pub regatta: String,
@@ -49,7 +49,7 @@ pub struct Summary {
     pub coverage_min: f64,
     /// All sessions.
     pub sessions: SessionCounts,
-    /// What all sessions' attempts took.
+    /// Tokens, money and calls of the attempts of all sessions.
     pub spending: Spending,
     /// Costs that providers told themselves, beside ours of the same calls.
     #[serde(default)]
@@ -57,16 +57,16 @@ pub struct Summary {
     /// Of `spending`, what models took that played other roles than the agent's.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub others: BTreeMap<Role, OtherCalls>,
-    /// What the judges took.
+    /// Tokens and money of the judges.
     pub judging: Judging,
     /// Most that can have been billed for all of it, judges included, in nano-dollars; absent where nothing is in doubt. Calls without a known
     /// price are not in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<Money>,
-    /// Spending of each of them.
+    /// Spending of each judge.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub judges: Vec<JudgeSpending>,
-    /// What the rounds of an adaptive sweep have decided.
+    /// Decisions of the rounds; absent unless the sweep is adaptive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided: Option<Decided>,
     /// One ranking of the models over all benchmarks and settings, best first.
@@ -87,7 +87,7 @@ pub struct Summary {
     /// The tables of the benchmarks' papers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tables: Vec<BenchmarkTable>,
-    /// What a reader must know next to the numbers, as that models were simulated.
+    /// Warnings that belong next to the numbers, for example that models were simulated.
     pub notes: Vec<String>,
 }
 
@@ -212,7 +212,7 @@ impl Spending {
     }
 }
 
-/// What judges took.
+/// Tokens and money of judges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Judging {
     /// Tokens.
@@ -250,9 +250,9 @@ pub struct LeaderboardRow {
     pub setting: Setting,
     /// Model under test.
     pub model: ModelRef,
-    /// Whether answers came from a simulated endpoint.
+    /// True if answers came from a simulated endpoint.
     pub simulated: bool,
-    /// Who answered the evaluators' questions.
+    /// Model that answered the evaluators' questions; absent where none was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<ModelRef>,
     /// Selected items.
@@ -278,7 +278,7 @@ pub struct LeaderboardRow {
     /// Seconds of answered calls, each from sending the last try.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_seconds: Option<Percentiles>,
-    /// What its attempts took.
+    /// Tokens, money and calls of the row's attempts.
     pub spending: Spending,
 }
 
@@ -319,20 +319,20 @@ impl LeaderboardRow {
 pub struct SummaryMetric {
     /// Scoring rule.
     pub evaluator: Evaluator,
-    /// Its name.
+    /// Name of the metric under `evaluator`.
     pub metric: String,
-    /// How people read it.
+    /// Unit in which the metric is shown.
     #[serde(default, skip_serializing_if = "Unit::is_plain")]
     pub unit: Unit,
-    /// Which way is better.
+    /// Direction in which the metric improves.
     #[serde(default)]
     pub better: Better,
-    /// Whether it is a ratio of sums over sessions, and no mean over items.
+    /// True if the metric is a ratio of sums over sessions, false if it is a mean over items.
     #[serde(default)]
     pub of_sums: bool,
-    /// Whether leaderboards show it.
+    /// True if leaderboards show the metric.
     pub headline: bool,
-    /// Its value with what is known about its uncertainty.
+    /// Value of the metric, with its interval and bounds.
     #[serde(flatten)]
     pub estimate: Estimate,
     /// Of a success that is 0 or 1, for several trials: whether any of k succeeds, and whether all do.

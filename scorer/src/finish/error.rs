@@ -21,19 +21,19 @@ pub enum FinishError {
     /// A stored score is not one.
     #[error("failed to read the stored scores of item {item} in cell {cell}: {source}")]
     Scores {
-        /// Which cell.
+        /// Index of the cell.
         cell: u32,
-        /// Which item.
+        /// Id of the item.
         item: ItemId,
-        /// What is wrong.
+        /// Cause, from the JSON reader.
         source: serde_json::Error,
     },
     /// A document could not be written as JSON.
     #[error("failed to write {file}: {source}")]
     Json {
-        /// Which document.
+        /// Name of the document.
         file: &'static str,
-        /// What is wrong.
+        /// Cause, from the JSON writer.
         source: serde_json::Error,
     },
     /// The lock could not be written as YAML.

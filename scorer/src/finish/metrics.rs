@@ -316,7 +316,7 @@ pub(crate) fn csv(sweep: &Sweep, groups: &[GroupResult]) -> Result<Vec<u8>, Fini
     writer.into_inner().map_err(|error| FinishError::Csv(error.into_error().into()))
 }
 
-/// What the ledger keeps of each cell: its metrics with intervals, and the columns of the paper's table without.
+/// Rows that the ledger keeps of each cell: its metrics with intervals, and the columns of the paper's table without intervals.
 pub(crate) fn ledger_rows(groups: &[GroupResult]) -> Vec<MetricRow> {
     let mut rows = Vec::new();
     for group in groups {

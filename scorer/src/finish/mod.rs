@@ -136,7 +136,7 @@ fn whole_milliseconds(time: Timestamp) -> Timestamp {
     time.round(Unit::Millisecond).unwrap_or(time)
 }
 
-/// How a sweep with these sessions ends; `out_of_budget` of them were not measured because a budget was used up.
+/// End state of a sweep with these sessions; `out_of_budget` of them were not measured because a budget was used up.
 fn end_state(lock: &SweepLock, sessions: &SessionCounts, out_of_budget: u64) -> SweepState {
     if sessions.scored() == sessions.total {
         SweepState::Complete

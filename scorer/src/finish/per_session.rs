@@ -1,4 +1,4 @@
-//! What a session used, on average, for the tables of papers that compare costs.
+//! Means of cost, tokens, calls and latency per session, for tables of papers that compare costs.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ struct Used {
     latency_us: u64,
 }
 
-/// What each cell's sessions with a score used.
+/// Sums over the sessions with a score, by cell.
 #[derive(Debug, Default)]
 pub(crate) struct Usages(BTreeMap<CellIndex, Used>);
 

@@ -43,11 +43,11 @@ pub(crate) struct Tabulation<'s> {
 /// The attempt of a session that counts.
 struct Counting {
     number: u32,
-    /// What answered it.
+    /// Models and versions that answered it, one line each.
     served: Arc<[String]>,
 }
 
-/// What else the documents tell.
+/// Facts about a sweep beside its scores, for the documents.
 pub(crate) struct Circumstances {
     pub(crate) state: SweepState,
     pub(crate) created_at: Timestamp,
@@ -59,7 +59,7 @@ pub(crate) struct Circumstances {
     pub(crate) judges: Vec<JudgeCosts>,
     /// Sums over the calls of each cell.
     pub(crate) calls: Vec<(CellIndex, CallSums)>,
-    /// Last words of the sessions that [`Tabulation::examples`] names, as far as they have any.
+    /// Message of the failure of each session that [`Tabulation::examples`] names, if it has one.
     pub(crate) said: BTreeMap<Place, String>,
 }
 
@@ -375,7 +375,7 @@ fn failures(group: &GroupResult, said: &BTreeMap<Place, String>) -> Vec<Failure>
     found
 }
 
-/// What calls were like, over all cells.
+/// Sums over the calls of all cells.
 fn all_calls(calls: &[(CellIndex, CallSums)]) -> CallSums {
     let mut all = CallSums::default();
     calls.iter().for_each(|(_, sums)| all.merge(sums));

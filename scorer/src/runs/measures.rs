@@ -41,7 +41,7 @@ pub struct MetricDefinition {
     pub low: Option<f64>,
     /// Largest value; absent where there is none.
     pub high: Option<f64>,
-    /// Which way is better.
+    /// Direction in which the metric improves.
     pub better: Better,
     /// Unit in which people read it.
     pub unit: Unit,

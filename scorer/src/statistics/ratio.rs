@@ -83,7 +83,8 @@ fn without_zeroed<'t>(samples: &Samples<'t>) -> Cow<'t, [Vec<Sample>]> {
     Cow::Owned(trials)
 }
 
-/// What each position contributes to the mean over trials (or to the ratio that all trials have together), in the order of `samples.positions`; `None`: nothing that could vary.
+/// Contribution of each position to the mean of the trials' ratios (or to the one ratio of all trials), in the order of
+/// `samples.positions`; `None` where nothing of the item could vary.
 struct Influences {
     /// The ratio of every trial, or the one of all.
     ratios: Vec<Option<f64>>,
