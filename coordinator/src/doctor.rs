@@ -97,7 +97,7 @@ pub struct RunningSession {
     pub started_at: Timestamp,
 }
 
-/// What a process holds of the permits of an endpoint, as it last told.
+/// Permits of an endpoint that a process holds, as it last reported them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaseDiagnosis {
     /// Process and endpoint.

@@ -1,4 +1,4 @@
-//! What a sweep will have cost at its end, from what its sessions have cost so far.
+//! Forecast of a sweep's final cost from the cost of its sessions so far.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,23 +18,23 @@ const SESSIONS_MIN: u64 = 8;
 /// Standard errors to either side of a 95 % interval.
 const Z: f64 = 1.96;
 
-/// What the sessions of one cell have cost.
+/// Sums over the known costs of one cell's sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct CellCosts {
-    /// Sessions the cell has.
+    /// Number of sessions in the cell.
     pub(crate) sessions: u64,
-    /// Sessions whose cost is known, ...
+    /// Number of sessions whose cost is known.
     pub(crate) seen: u64,
-    /// ... the sum of their costs in nano-dollars, ...
+    /// Sum of the known costs in nanodollars.
     pub(crate) sum: f64,
-    /// ... and of the squares of these.
+    /// Sum of the squares of the known costs.
     pub(crate) squares: f64,
 }
 
 /// Dollars at the end of a sweep, with a 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Forecast {
-    /// Most likely.
+    /// Expected cost.
     pub expected: Money,
     /// Lower end; never below what is spent.
     pub low: Money,
@@ -66,7 +66,7 @@ impl Forecasts {
 }
 
 impl Coordinator {
-    /// What `sweep` will have cost at its end, from what the ledger knows; at times a few seconds old.
+    /// Forecast of the final cost of `sweep`, at times a few seconds old. `None` while too few sessions have a known cost.
     pub(crate) async fn forecast(
         &self,
         sweep: &SweepId,

@@ -23,7 +23,7 @@ pub enum PlanError {
     Field {
         /// Path of the field.
         field: String,
-        /// What is wrong and what to do.
+        /// The problem, with what to do about it.
         problem: String,
     },
     /// The spec makes no sense, whatever the data.
@@ -32,9 +32,9 @@ pub enum PlanError {
     /// The data set is missing or malformed.
     #[error("benchmarks.{benchmark}: {source}")]
     Data {
-        /// Which benchmark.
+        /// The benchmark.
         benchmark: BenchmarkName,
-        /// What is wrong with it.
+        /// Cause, from the catalog.
         source: CatalogError,
     },
 }

@@ -47,7 +47,7 @@ pub struct ScheduleSpec {
     /// Most money to spend, in dollars.
     #[serde(default, skip_serializing_if = "ScheduleBudget::is_none")]
     pub budget_usd: ScheduleBudget,
-    /// Which ticks are made up for that went by while no coordinator led, or while the sweep before still ran.
+    /// Rule for ticks that passed while no coordinator led, or while the sweep before still ran.
     #[serde(default)]
     pub catch_up: CatchUp,
     /// Delay up to which a tick still counts as on time, in seconds.
