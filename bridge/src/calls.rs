@@ -122,7 +122,7 @@ impl Asked<'_> {
     }
 }
 
-/// What comes of a call, or why that will not be told.
+/// Waits for the outcome of a call. An error when the call's task broke off, or the session is closed meanwhile.
 async fn outcome_of(opened: Arc<Opened>, mut outcome: watch::Receiver<Option<Outcome>>) -> Result<Outcome, ApiError> {
     let broke_off = || ApiError::server_error(StatusCode::INTERNAL_SERVER_ERROR, "the call broke off");
     tokio::select! {

@@ -1,4 +1,4 @@
-//! What is served where.
+//! Routes of the bridge: paths of sessions, model calls and tool requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -165,7 +165,7 @@ fn member<'p>(path: &'p str, headers: &HeaderMap) -> Result<(Option<MemberName>,
     Ok((name, rest))
 }
 
-/// Whose manners a client expects, whatever it asks for.
+/// Provider whose error format a client expects, whatever its route.
 fn dialect(head: &Parts) -> Dialect {
     let is_anthropic = head.headers.contains_key("anthropic-version") || head.uri.path().ends_with("/messages");
     if is_anthropic { Dialect::Anthropic } else { Dialect::Openai }
