@@ -45,9 +45,9 @@ pub(crate) use repair::{Finding, Standing};
 pub(crate) use repair::{Repaired, Wish, repair};
 use reserve::{Kept, Reserve};
 
-/// How often the ledger is looked at; short, because nobody else is disturbed by it.
+/// Interval between two looks at the ledger; short, because nobody else uses it.
 const TICK: Duration = Duration::from_millis(50);
-/// How often the bars move.
+/// Interval between two redraws of the bars.
 const REDRAW: Duration = Duration::from_millis(200);
 /// Time the scorer gets to record what the workers reported last.
 const RECORD_GRACE: Duration = Duration::from_secs(30);

@@ -29,12 +29,12 @@ use super::{clock, link_tree};
 use crate::benchmarks::BENCHMARKS;
 use crate::exit::BadConfiguration;
 
-/// How to repair.
+/// Options of a repair.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wish {
-    /// Only say what would be done.
+    /// Only reports what would be done.
     pub(crate) dry_run: bool,
-    /// Sessions whose transcripts are gone run again.
+    /// Runs sessions again whose transcripts are gone.
     pub(crate) run_again: bool,
 }
 
