@@ -178,7 +178,7 @@ impl Deployment {
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
 
-    /// How a sweep stands; `null` while the coordinator is away.
+    /// Status of a sweep as JSON; `null` while the coordinator is away.
     ///
     /// # Errors
     /// When the command cannot be run.

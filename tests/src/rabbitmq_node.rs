@@ -1,4 +1,4 @@
-//! How a private RabbitMQ node and its command line tool are told where everything is.
+//! Configuration of a private RabbitMQ node and its command line tool: folders, ports, names.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -18,9 +18,9 @@ const MANAGEMENT_PORT: u16 = 15_672;
 pub(crate) struct VirtualHost {
     /// AMQP URL of the new virtual host.
     pub(crate) url: String,
-    /// What RabbitMQ imports to make it, with all rights for the URL's user.
+    /// Definitions (JSON) that RabbitMQ imports to make it, with all rights for the URL's user.
     pub(crate) definitions: String,
-    /// Where a broker that is not ours imports it. Carries the credentials.
+    /// Address at which another broker imports them, with the credentials.
     management_url: String,
 }
 

@@ -10,10 +10,10 @@ use crate::workload::{CONCURRENCY, REQUESTS_PER_MINUTE};
 /// Longest silence after the last fault, in milliseconds; what a fault may take to recover, and what a tail of slow sessions takes.
 const SILENCE_MAX_MS: u64 = 25_000;
 
-/// Something that does not hold.
+/// A check that failed, with the item that failed it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Which check failed.
+    /// Name of the check that failed.
     pub check: &'static str,
     /// The session, queue, process or fault that failed it.
     pub item: String,

@@ -19,7 +19,7 @@ pub enum CertifyError {
     /// A file could not be read or written.
     #[error("failed to use {path}: {source}")]
     File {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
         /// Answer of the system.
         source: std::io::Error,

@@ -1,4 +1,4 @@
-//! What must hold at the end of a history.
+//! Checks of a history at its end.
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -25,7 +25,7 @@ pub enum Finding {
     Repeated {
         /// The session that made it.
         session: String,
-        /// How often it was paid.
+        /// Number of times that it was paid.
         times: u64,
     },
     /// Messages were set aside.
@@ -34,7 +34,7 @@ pub enum Finding {
     Left {
         /// The queue.
         queue: String,
-        /// How many.
+        /// Number of jobs.
         jobs: u64,
     },
 }

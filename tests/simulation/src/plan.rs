@@ -1,4 +1,4 @@
-//! What goes wrong in a history, and when.
+//! Faults of a history, with their times.
 
 use std::fmt;
 
@@ -43,7 +43,7 @@ pub struct Event {
     pub at_ms: u64,
     /// Number of the process among all.
     pub process: usize,
-    /// What happens.
+    /// Fault that strikes it.
     pub blow: Blow,
 }
 
@@ -52,7 +52,7 @@ pub struct Event {
 pub struct Plan {
     /// Seed of every draw that is not in the plan: latencies, and which calls fail.
     pub seed: u64,
-    /// Whether the sweep has a question, and so rounds.
+    /// True if the sweep has a question, and so rounds.
     pub adaptive: bool,
     /// Processes of each kind.
     pub coordinators: usize,
