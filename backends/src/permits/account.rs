@@ -35,7 +35,7 @@ const FORGET_MS: u64 = 24 * 3_600_000;
 pub struct AccountState {
     /// Most that may be spent.
     pub cap: Money,
-    /// What was spent, by what endpoints told.
+    /// Money spent, as endpoints reported it.
     pub spent: Money,
     /// On top, what may have been billed without being told.
     pub maybe_spent: Money,
@@ -114,7 +114,7 @@ impl Account {
         Self { cap, spent_before: spent, lost_before: less(granted, spent), ..Self::default() }
     }
 
-    /// What is reserved stays so, also beyond a smaller cap.
+    /// Changes the cap. Money that is reserved stays reserved, also beyond a smaller cap.
     pub(super) const fn set_cap(&mut self, cap: Money) {
         self.cap = cap;
     }

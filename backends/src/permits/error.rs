@@ -16,7 +16,7 @@ pub enum PermitsError {
         /// The account as asked.
         account: AccountId,
     },
-    /// What is stored about an account cannot be read.
+    /// The stored state of an account cannot be read.
     #[error(
         "failed to read the account of {}: {reason}; it is damaged or was written by another version",
         named(account)

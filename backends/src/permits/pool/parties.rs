@@ -31,9 +31,9 @@ pub(super) struct Units {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Lacking {
     pub(super) since_ms: u64,
-    /// What there is too little of.
+    /// The limited quantity that is short.
     pub(super) unit: Unit,
-    /// It is the model's limit that is in the way, not the endpoint's.
+    /// True if the model's limit is the cause, false if it is the endpoint's.
     pub(super) of_model: bool,
 }
 

@@ -67,7 +67,7 @@ impl Pool {
         endpoint.chain(models).collect()
     }
 
-    /// What is left of a window.
+    /// Requests or tokens left in a window.
     fn free(&self, window: &Window<'_>) -> u64 {
         let spent: u64 =
             self.lines.values().filter(|line| window.covers(line)).map(|line| line.spent.total(window.unit)).sum();
