@@ -21,11 +21,11 @@ pub(crate) struct Entry {
     pub(crate) input: Arc<str>,
     /// The gold plan.
     pub(crate) gold: Gold,
-    /// What is odd about it.
+    /// Oddities of the item.
     pub(crate) flags: BTreeSet<Flag>,
     /// The first item of the split with the same instruction.
     pub(crate) duplicate_of: Option<ItemId>,
-    /// What earlier calls must return so that later ones can be made.
+    /// Values that earlier calls must return so that later ones can be made.
     pub(crate) fixtures: Vec<Fixture>,
 }
 
@@ -71,9 +71,9 @@ pub(crate) struct Fixture {
     pub(crate) api: Arc<str>,
     /// The inputs it was called with.
     pub(crate) inputs: Inputs,
-    /// Which of its returned arguments.
+    /// Name of the returned argument.
     pub(crate) slot: Arc<str>,
-    /// Its value.
+    /// Value that is returned.
     pub(crate) value: Arc<str>,
 }
 

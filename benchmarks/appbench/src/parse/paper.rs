@@ -28,7 +28,7 @@ pub(crate) enum Argument {
 }
 
 impl Argument {
-    /// What is written, without quotes or `#`.
+    /// Text of the argument, without quotes or `#`.
     pub(crate) fn text(&self) -> &str {
         match self {
             Self::Literal(text) | Self::Name(text) => text,

@@ -4,11 +4,11 @@
 /// Where a template has the descriptions of the apps; the official template marks the place likewise.
 const APPS_FIELD: &str = "{app_api_list}";
 
-/// How to write a plan.
+/// Instructions for writing a plan.
 const PLANNING: &str = include_str!("planning.txt");
-/// How to choose apps.
+/// Instructions for choosing apps.
 const SELECTION: &str = include_str!("selection.txt");
-/// How to work with tools.
+/// Instructions for working with tools.
 const STEPWISE: &str = include_str!("stepwise.txt");
 
 /// The system message of a plan call. `blocks` describes the apps and their APIs, one block after the other, each as `App: description`

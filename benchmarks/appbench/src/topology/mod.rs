@@ -44,7 +44,7 @@ impl Topology {
         Ok(Self { graph })
     }
 
-    /// How many calls there are.
+    /// Number of calls.
     pub(crate) fn calls(&self) -> usize {
         self.graph.node_count()
     }
