@@ -22,7 +22,7 @@ pub(super) enum Reason {
     NoServiceAnswer,
     /// The person was told nothing.
     NoFinal,
-    /// What the person was told is not what the service said.
+    /// The final answer does not repeat the service's answer.
     NotGrounded,
 }
 

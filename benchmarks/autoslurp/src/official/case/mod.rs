@@ -15,7 +15,7 @@ use crate::data::Utterance;
 use regatta_benchmarks::DataError;
 use regatta_benchmarks::source_location::SourceLocation;
 
-/// What a case is made of.
+/// Files and parameters of a case.
 #[derive(Clone, Copy)]
 pub(crate) struct Inputs<'a> {
     /// Where its files come from, in messages.

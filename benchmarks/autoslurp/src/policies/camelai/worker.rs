@@ -111,8 +111,8 @@ impl Worker {
         self.memory.extend([calling, answered]);
     }
 
-    /// What its model gets: what it is told, and what it remembers. A memory never begins with a tool's answer to a forgotten call, because no
-    /// provider takes that.
+    /// Request to the worker's model: its system prompt and its memory. A memory never begins with a tool's answer to a forgotten call,
+    /// because no provider takes that.
     pub(super) fn request(&self) -> ChatRequest {
         let from = self.memory.len().saturating_sub(MEMORY_MAX);
         let remembered = self.memory.iter().skip(from).skip_while(|message| message.role == ChatRole::Tool);
