@@ -24,7 +24,7 @@ pub enum Json {
     Object(Object),
 }
 
-/// What `type` says of a value.
+/// Python type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// `NoneType`.
@@ -120,12 +120,12 @@ impl Int {
         self.decimal.trim_start_matches('-').len() <= DIGITS_MAX
     }
 
-    /// Whether it is the number `float` exactly.
+    /// True if it is exactly the number `float`.
     pub fn equals_float(&self, float: f64) -> bool {
         Self::from_float(float).is_some_and(|int| *self == int)
     }
 
-    /// Whether it is 1 for `true`, 0 for `false`.
+    /// True if it is 1 for `true`, 0 for `false`.
     pub fn equals_bool(&self, bool: bool) -> bool {
         &*self.decimal == if bool { "1" } else { "0" }
     }
@@ -160,7 +160,7 @@ impl Object {
         self.positions.get(key).and_then(|at| self.entries.get(*at)).map(|(_, value)| value)
     }
 
-    /// How many entries.
+    /// Number of entries.
     pub const fn len(&self) -> usize {
         self.entries.len()
     }

@@ -3,7 +3,7 @@
 use super::character::of_surrogate;
 use super::json::{DIGITS_MAX, Int, Json, Object};
 
-/// How deep arrays and objects may be nested: Python's recursion limit of 1000, less the frames that are there already.
+/// Greatest depth of nested arrays and objects: Python's recursion limit of 1000, less the frames that are there already.
 const DEPTH_MAX: usize = 990;
 
 /// Why Python refuses a text. Whoever catches the first kind only is left with the others.

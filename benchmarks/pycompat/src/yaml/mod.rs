@@ -20,7 +20,7 @@ mod token;
 pub use super::date::{Date, DateTime};
 pub use super::value::{Collection, Dict, HashKey, Value};
 
-/// How many characters a text may have.
+/// Most characters of a text.
 pub const CHARACTERS_MAX: usize = 2_000_000;
 
 /// Why there is no value.
@@ -33,7 +33,7 @@ pub enum YamlError {
         line: usize,
         /// From 1, in characters.
         column: usize,
-        /// What is wrong there.
+        /// The problem, as a clause.
         problem: &'static str,
     },
     /// Python raises an exception of another kind, such as `ValueError` for the 30th of February.
