@@ -19,7 +19,7 @@ pub(crate) struct Player {
     pub(crate) endpoint: Endpoint,
     /// The provider's own name.
     pub(crate) model: String,
-    /// Its parameters and its price; none for a model that the lock does not have.
+    /// Parameters and price of the model; `None` for a model that the lock does not have.
     pub(crate) parameters: Option<ModelSpec>,
     /// Accounts that its calls are paid from.
     pub(crate) accounts: Vec<AccountId>,

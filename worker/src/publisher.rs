@@ -52,7 +52,7 @@ impl Held {
     }
 }
 
-/// Where a publication comes from.
+/// Origin of a publication, which is settled once it is confirmed.
 pub(crate) enum Origin {
     /// No job.
     Nobody,

@@ -39,7 +39,7 @@ pub struct Lifecycle {
     pub stop: CancellationToken,
 }
 
-/// Why a worker could not run.
+/// Reason why a worker could not run.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
     /// The queue failed for good.
@@ -59,7 +59,7 @@ pub struct Worker {
     opened: AtomicU64,
 }
 
-/// Why a job's sweep could not be read.
+/// Reason why a job's sweep could not be read.
 pub(crate) enum Unreadable {
     /// This process leaves; another may have more luck.
     Interrupted,

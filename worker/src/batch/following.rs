@@ -34,7 +34,7 @@ pub(super) enum Step {
     Over(Vec<Report>, Vec<SessionJob>, Option<Spending>),
     /// It is delivered again, and thereby in doubt.
     HandBack,
-    /// Its sweep was cancelled.
+    /// The sweep was cancelled.
     Void,
 }
 

@@ -16,7 +16,7 @@ pub(super) struct Briefing {
 /// Variables that name authorities for OpenSSL and what is built on it, Python's requests, curl, and Node.
 const AUTHORITIES: [&str; 4] = ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"];
 
-/// Where an agent finds everything.
+/// Addresses and names that an agent needs.
 pub(super) struct Addresses<'a> {
     /// Base URL in the manner of OpenAI's clients.
     openai: String,

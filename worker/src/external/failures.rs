@@ -26,7 +26,7 @@ struct Streak {
 }
 
 impl Failures {
-    /// Why no agent of the cell is started now; `None` when one is.
+    /// Reason why no agent of the cell is started now; `None` when one is.
     pub(super) fn held(&self, sweep: &SweepId, cell: CellIndex) -> Option<String> {
         let mut cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let streak = cells.get_mut(&(sweep.clone(), cell)).filter(|streak| streak.count >= ALIKE_MAX)?;

@@ -56,7 +56,7 @@ pub(crate) struct External {
     bridge: OnceCell<Bridge>,
     places: Places,
     failures: Failures,
-    /// Where commands get the variables that are passed on to them.
+    /// Variables of which commands get those that are passed on to them.
     variables: Arc<BTreeMap<String, String>>,
     policy: Arc<Policy>,
 }

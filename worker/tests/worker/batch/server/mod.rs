@@ -87,7 +87,7 @@ pub(crate) struct BatchServer {
 
 struct Shared {
     inner: Mutex<Inner>,
-    /// Where requests are held.
+    /// Place at which requests are held; `None` to hold none.
     held_at: watch::Sender<Option<Place>>,
     /// Requests that have come to each place.
     seen: watch::Sender<BTreeMap<Place, usize>>,
