@@ -28,7 +28,7 @@ pub struct Decided {
     pub confidence: f64,
     /// Population that the items are drawn from: new items like these, or these alone.
     pub over: DecideOver,
-    /// Why the sweep stopped.
+    /// Reason why the sweep stopped.
     pub ended: Ending,
     /// Sessions that were bought.
     pub sessions: u64,
@@ -44,7 +44,7 @@ pub struct Decided {
     pub contests: Vec<DecidedContest>,
 }
 
-/// Why an adaptive sweep stopped.
+/// Reason why an adaptive sweep stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
@@ -52,7 +52,7 @@ pub enum Ending {
     Decided,
     /// Everything that may be bought was.
     Exhausted,
-    /// Its budget was used up.
+    /// The budget was used up.
     Budget,
     /// Too few sessions of a model were measured to go on.
     Unmeasured,
@@ -102,7 +102,7 @@ pub struct DecidedContest {
 pub struct DecidedContestant {
     /// The model.
     pub model: ModelRef,
-    /// Its sessions.
+    /// Sessions of the model.
     pub sessions: u64,
     /// Round after which nothing more was bought for it, while others went on.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -45,7 +45,7 @@ impl Default for ScorerConfig {
     }
 }
 
-/// Why a batch failed.
+/// Reason why a batch failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ScorerError {
     /// The ledger failed.

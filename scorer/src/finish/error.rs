@@ -1,9 +1,9 @@
-//! Why a sweep's reports could not be written.
+//! Errors of writing a sweep's reports.
 
 use regatta_backends::{BlobError, LedgerError};
 use regatta_proto::{ItemId, SweepId};
 
-/// Why a sweep's reports could not be written.
+/// Reason why a sweep's reports could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum FinishError {
     /// The sweep asks what cannot be decided.

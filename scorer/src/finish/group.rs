@@ -81,7 +81,7 @@ pub(crate) struct PartResult {
 
 /// All that is known of one benchmark, setting and model.
 pub(crate) struct GroupResult {
-    /// Its first trial.
+    /// First trial of the group.
     pub(crate) first: Cell,
     /// True if answers came from a simulated endpoint, according to the spec or to the endpoint itself.
     pub(crate) simulated: bool,

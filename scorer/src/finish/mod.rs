@@ -104,7 +104,8 @@ pub(crate) async fn finish(
 /// Transcripts that are read to quote how sessions ended; each is of a benchmark, setting and model, and a cause.
 const QUOTED_MAX: usize = 256;
 
-/// Last words of the sessions at `places`. A transcript that is gone or damaged has none: the numbers of a report do not hang on it.
+/// Failure messages of the sessions at `places`. A transcript that is gone or damaged has none: the numbers of a report do not depend on
+/// it.
 async fn said(
     catalog: &Catalog,
     sweep: &Sweep,

@@ -1,4 +1,4 @@
-//! Where the numbers come from.
+//! Section of a report about the provenance of its numbers.
 
 use std::collections::BTreeMap;
 

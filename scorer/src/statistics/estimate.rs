@@ -127,8 +127,8 @@ fn bounds(leaf: &Metric, samples: &Samples<'_>) -> (Option<f64>, Option<f64>) {
     }
 }
 
-/// Where intervals are cut: at the end of the range, or, where that is beyond the end of the unit's scale, there, unless a session shows
-/// that there is more.
+/// Upper end at which intervals are cut: the end of the range, or, where that is beyond the end of the unit's scale, the latter, unless a
+/// session shows that there is more.
 fn ceiling(metric: &Metric, samples: &Samples<'_>) -> f64 {
     let most = metric.range.1;
     let Some((_, end)) = metric.unit.scale().filter(|(_, end)| *end < most) else { return most };

@@ -26,7 +26,7 @@ const ONE_SIDED: f64 = 0.8;
 /// Weight of the variance of right or wrong in one over reruns, in normal deviates.
 const PRIOR_INFORMATION: f64 = 2.0;
 
-/// Where a number can lie.
+/// Range of a number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Range {
     /// Anywhere on a scale, and at its ends as well as in the middle.

@@ -29,7 +29,7 @@ fn question(kind: &str, item: ItemIndex) -> Question {
     }
 }
 
-/// The last words of every member.
+/// Last reply of every member.
 fn words(verdict: Verdict) -> Vec<String> {
     let last = |replies: Vec<String>| replies.into_iter().next_back().unwrap_or_default();
     match verdict {
