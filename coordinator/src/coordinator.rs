@@ -71,7 +71,7 @@ impl Default for CoordinatorConfig {
     }
 }
 
-/// Why something asked of the coordinator was not done.
+/// Reason why the coordinator did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum CoordinatorError {
     /// The spec does not fit.

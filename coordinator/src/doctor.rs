@@ -139,7 +139,7 @@ pub struct PoolState {
     pub factor: f64,
     /// When it changed, or was held, by the store's clock.
     pub at: Timestamp,
-    /// Why.
+    /// Reason for the change.
     pub reason: String,
 }
 

@@ -59,7 +59,7 @@ impl Principal {
     }
 }
 
-/// Why a bearer token was not taken.
+/// Reason why a bearer token was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unverified {
     /// It is not valid.

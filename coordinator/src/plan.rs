@@ -15,7 +15,7 @@ use regatta_proto::{
 use crate::admission::check_grid;
 use crate::pricing::Pricing;
 
-/// Why a spec cannot be planned; every text names the field and what to do.
+/// Reason why a spec cannot be planned; every text names the field and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
     /// A field that does not fit the benchmark or its data.

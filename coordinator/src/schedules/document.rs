@@ -97,7 +97,7 @@ impl Notify {
         *self == Self::default()
     }
 
-    /// Where `event` is told.
+    /// Channels that are notified of `event`.
     pub(crate) fn channels(&self, event: NightEvent) -> Vec<String> {
         if !self.events.is_empty() && !self.events.contains(&event) {
             return Vec::new();
