@@ -37,7 +37,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) peer: &'a Peer,
     /// Seconds since 1970 that every answer carries.
     pub(crate) created: i64,
-    /// Its place among the requests of the session, until it is answered.
+    /// Permit of the request within its session, held until it is answered.
     pub(crate) place: OwnedSemaphorePermit,
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct Sessions {
 pub(crate) struct Opened {
     pub(crate) session: Arc<dyn BridgedSession>,
     pub(crate) closed: CancellationToken,
-    /// Its calls, which outlive the connections that asked for them.
+    /// Calls of the session, which outlive the connections that asked for them.
     pub(crate) shared_calls: SingleFlight<Outcome, Peer>,
     /// Limits the requests of the session that are served at once.
     pub(crate) requests: Arc<Semaphore>,

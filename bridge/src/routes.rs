@@ -38,7 +38,7 @@ pub(crate) struct Server {
     pub(crate) created: i64,
 }
 
-/// Where in a session a request goes.
+/// Target of a request within a session.
 enum Place<'p> {
     Call(Format),
     Models,

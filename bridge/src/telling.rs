@@ -54,7 +54,7 @@ impl Telling {
         AnswerBody::new(bytes, Some(claim))
     }
 
-    /// That there is no answer, where the status promises one.
+    /// Body that reports an error, under a status that promised an answer.
     pub(crate) fn failed(&self, error: &ApiError) -> AnswerBody {
         let bytes = match self.streaming {
             None => error.body(self.format.dialect()),
