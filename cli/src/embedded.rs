@@ -60,7 +60,7 @@ pub(crate) struct Embedded {
     ledger: Ledger,
     queue: Queue,
     permits: Permits,
-    /// Where answers are kept.
+    /// Folder of the response cache.
     answers: PathBuf,
     catalog: Catalog,
     registry: Registry,
@@ -447,8 +447,8 @@ impl Embedded {
     }
 }
 
-/// Where answers are kept unless told otherwise: `$XDG_CACHE_HOME/regatta/answers`, else `~/.cache/regatta/answers`. Who has neither keeps
-/// them with the run: a folder that everybody knows of is everybody's.
+/// Folder of the response cache unless told otherwise: `$XDG_CACHE_HOME/regatta/answers`, else `~/.cache/regatta/answers`. Without either
+/// the cache is kept with the run: a folder that everybody knows of is everybody's.
 fn default_cache(store: &Path) -> anyhow::Result<PathBuf> {
     let given = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let base = given("XDG_CACHE_HOME").or_else(|| Some(given("HOME")?.join(".cache")));

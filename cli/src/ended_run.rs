@@ -27,7 +27,7 @@ pub(crate) struct EndedRun {
     pub(crate) results: Vec<ResultLine>,
     pub(crate) attempts: Vec<AttemptLine>,
     pub(crate) measures: Measures,
-    /// Where its transcripts are, if they are at hand.
+    /// Folder of the run's transcripts, if it is available.
     pub(crate) directory: Option<PathBuf>,
 }
 

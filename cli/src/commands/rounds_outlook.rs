@@ -112,7 +112,7 @@ impl RoundsOutlook {
     }
 }
 
-/// Where these numbers come from.
+/// Assumptions behind these numbers, as one line.
 pub(crate) fn basis() -> String {
     format!(
         "rounds: simulated with models whose true values are drawn between {} and {}; real ones may be closer together, or farther apart",
