@@ -106,7 +106,7 @@ impl Deployment {
         self.logins.get(role).or(of_clients).unwrap_or(&self.database_url)
     }
 
-    /// Where the API of the first coordinator is, and what it shows.
+    /// Address of the API and of the pages of the first coordinator.
     #[must_use]
     pub const fn api(&self) -> SocketAddr {
         self.api

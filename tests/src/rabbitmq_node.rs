@@ -8,8 +8,8 @@ use crate::authority::ServerTls;
 use crate::names::unique_name;
 use crate::port::Port;
 
-/// Where the server's own start script lies. The wrapper on the `PATH` of Debian insists on the user `rabbitmq` and on
-/// system folders, so it is the last choice.
+/// Folders of the server's own start script. The wrapper on the `PATH` of Debian insists on the user `rabbitmq` and on system folders, so
+/// it is the last choice.
 const SCRIPTS: [&str; 2] = ["/usr/lib/rabbitmq/bin", "/usr/lib/rabbitmq/lib"];
 
 /// Keeps Erlang nodes from listening on every address of the machine.
@@ -23,15 +23,15 @@ const SMALL: &str = "+S 2:2 +sbwt none +sbwtdcpu none +sbwtdio none";
 pub(crate) struct Node {
     name: String,
     server: PathBuf,
-    /// Where clients connect.
+    /// Port for clients.
     amqp: Port,
-    /// Where clients connect with TLS, if at all.
+    /// Port for clients with TLS, if there is TLS.
     amqps: Port,
-    /// Where the tool connects.
+    /// Port that the tool connects to.
     node: Port,
-    /// Where the tool listens while it works.
+    /// Port that the tool listens on while it works.
     tool: Port,
-    /// Where Erlang's port mapper listens.
+    /// Port of Erlang's port mapper.
     mapper: Port,
 }
 
@@ -49,17 +49,17 @@ impl Node {
         Ok(Self { name, server, amqp, amqps, node, tool, mapper })
     }
 
-    /// Where clients connect.
+    /// Port for clients.
     pub(crate) fn amqp_port(&self) -> u16 {
         self.amqp.number()
     }
 
-    /// Where clients connect with TLS.
+    /// Port for clients with TLS.
     pub(crate) fn tls_port(&self) -> u16 {
         self.amqps.number()
     }
 
-    /// Where Erlang's port mapper has to listen before the node starts.
+    /// Port on which Erlang's port mapper has to listen before the node starts.
     pub(crate) fn mapper_port(&self) -> u16 {
         self.mapper.number()
     }

@@ -93,7 +93,7 @@ impl Supervisor {
         Self::new(service, folder, "KILL", Command::new("true"))
     }
 
-    /// Where the service keeps its data, and its output in the file `output`.
+    /// Folder in which the service keeps its data, and its output in the file `output`.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }

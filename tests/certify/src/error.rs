@@ -1,4 +1,4 @@
-//! Why no certificate could be made.
+//! Errors of making a certificate.
 
 use std::path::PathBuf;
 

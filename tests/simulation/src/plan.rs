@@ -25,7 +25,7 @@ pub enum Blow {
         /// Time until then.
         down_ms: u64,
     },
-    /// Its consumers lose their connection: what they hold is delivered again, to whomever, while it goes on.
+    /// The process's consumers lose their connection while it goes on: what they hold is delivered again, to any process.
     Cut,
     /// It stands still, and goes on where it was after `ms`.
     Pause {

@@ -112,7 +112,7 @@ enum Fate {
     Answered,
     /// It is refused as one too many.
     Refused,
-    /// Its connection breaks before anything is computed.
+    /// The connection breaks before anything is computed.
     Dropped,
 }
 
