@@ -57,7 +57,7 @@ pub(crate) fn next(mode: &Mode, item: &str, utterance: &Utterance, transcript: &
     }
 }
 
-/// Where an agent thinks that the simulated servers are, by name. Requests to them go through the tools of its session.
+/// Addresses of the simulated servers for an external agent, by name. Requests to them go through the tools of its session.
 fn addresses() -> Map<String, Value> {
     let address = |server: &servers::Server| json!(format!("http://127.0.0.1:{}{}", server.port, server.path));
     servers::SERVERS.iter().map(|server| (server.name.to_owned(), address(server))).collect()

@@ -36,7 +36,7 @@ impl Dataset {
         }
     }
 
-    /// Its path in the official repository.
+    /// Path of the file in the official repository.
     pub(crate) const fn path(self) -> &'static str {
         match self {
             Self::Test => "data/test.csv",

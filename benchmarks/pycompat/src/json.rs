@@ -44,7 +44,7 @@ pub enum Kind {
 }
 
 impl Json {
-    /// Its type.
+    /// Python type of the value.
     pub const fn kind(&self) -> Kind {
         match self {
             Self::Null => Kind::Null,
@@ -110,7 +110,7 @@ impl Int {
         (float.is_finite() && float.fract() == 0.0).then(|| Self::from_json(&format!("{float:.0}")))
     }
 
-    /// Its decimal digits with a minus sign for negative ones: its `str`.
+    /// Decimal digits with a minus sign for negative numbers: Python's `str`.
     pub const fn decimal(&self) -> &str {
         &self.decimal
     }

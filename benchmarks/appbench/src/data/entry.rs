@@ -15,7 +15,7 @@ pub(crate) type Inputs = Vec<(Arc<str>, Arc<str>)>;
 pub(crate) struct Entry {
     /// `SPLIT-INDEX`, three digits, counted from 0 in the order of the file.
     pub(crate) id: ItemId,
-    /// Its category.
+    /// Category of the instruction.
     pub(crate) split: Split,
     /// The user's instruction, as written.
     pub(crate) input: Arc<str>,
@@ -51,7 +51,7 @@ pub(crate) struct Gold {
 pub(crate) struct TrueCall {
     /// The API.
     pub(crate) api: Arc<str>,
-    /// Its arguments.
+    /// Arguments of the call with their true values.
     pub(crate) inputs: Inputs,
 }
 

@@ -22,7 +22,7 @@ pub struct App {
     pub name: Arc<str>,
     /// Purpose of the app, in a sentence.
     pub desc: Arc<str>,
-    /// Its APIs.
+    /// APIs of the app.
     pub apis: Vec<Api>,
     /// `NAME: {description as a Python dictionary} \n\n `, as official prompts have it.
     pub block: Arc<str>,
@@ -107,7 +107,7 @@ impl Phone {
 }
 
 impl App {
-    /// Its API of this name.
+    /// The app's API of this name; `None` if it has none.
     #[must_use]
     pub fn api(&self, name: &str) -> Option<&Api> {
         self.apis.iter().find(|api| *api.name == *name)

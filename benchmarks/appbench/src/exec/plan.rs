@@ -29,7 +29,7 @@ pub(crate) struct Execution {
 /// A call of the plan that was executed.
 #[derive(Debug, Clone)]
 pub(crate) struct Done {
-    /// Its position among all calls of the plan.
+    /// Position among all calls of the plan, from 0.
     pub(crate) position: usize,
     /// The call.
     pub(crate) call: Executed,

@@ -37,7 +37,7 @@ pub struct Executed {
     pub app: Arc<str>,
     /// The API.
     pub api: Arc<str>,
-    /// Its arguments as they arrived, white space collapsed.
+    /// Arguments as they arrived, with white space collapsed.
     pub inputs: BTreeMap<Arc<str>, Arc<str>>,
     /// Deviations of the call from its API's description.
     pub warnings: Vec<Warning>,

@@ -14,7 +14,7 @@ pub(crate) struct Call {
     pub(crate) returned: Vec<String>,
     /// The API, in lower case.
     pub(crate) name: String,
-    /// Its arguments by key, in lower case.
+    /// Arguments by key, in lower case.
     pub(crate) arguments: BTreeMap<String, Argument>,
 }
 

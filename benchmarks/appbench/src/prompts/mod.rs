@@ -1,7 +1,7 @@
 //! Prompts of the model (docs/benchmarks/appbench.md §3.1, §3.2). The instructions are our own words; the official template is used where
 //! the user's copy of the benchmark brings it.
 
-/// Where a template has the descriptions of the apps; the official template marks the place likewise.
+/// Placeholder for the descriptions of the apps, the same as in the official template.
 const APPS_FIELD: &str = "{app_api_list}";
 
 /// Instructions for writing a plan.

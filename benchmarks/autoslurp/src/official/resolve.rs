@@ -128,9 +128,9 @@ impl Clock<'_> {
 /// A text by characters, as Python indexes it.
 struct Text(Vec<char>);
 
-/// Where a slot stands, or seems to.
+/// Position of a slot in the text, or of something that looks like one.
 struct Field {
-    /// Its colon; the position before the slot if there is none.
+    /// Position of its colon; the position before the slot if there is none.
     colon: isize,
     /// The quote that ends it; the position before the colon if there is none.
     end: isize,
@@ -139,7 +139,7 @@ struct Field {
 }
 
 impl Text {
-    /// Where `key` occurs first.
+    /// Position of the first `key`; `None` if there is none.
     fn find(&self, key: &str) -> Option<usize> {
         find(&self.0, key)
     }

@@ -68,7 +68,7 @@ pub(super) struct Line {
     said: Said,
 }
 
-/// Where a line comes from.
+/// Origin of a printed line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Static,

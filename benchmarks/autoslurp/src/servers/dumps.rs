@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use regatta_pycompat::{Json, Object, repr_float};
 
-/// Where [`regatta_pycompat::parse`] keeps lone surrogates, each at 0x100000 above itself.
+/// Characters that stand for lone surrogates in texts of [`regatta_pycompat::parse`], each 0x100000 above its surrogate.
 const SURROGATES: RangeInclusive<char> = '\u{10d800}'..='\u{10dfff}';
 
 /// Writes values that were read from one text.

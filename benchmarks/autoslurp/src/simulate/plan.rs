@@ -15,7 +15,7 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 /// Longest symbol of a stock.
 const SYMBOL_BYTES_MAX: usize = 8;
 
-/// Where the smart home is.
+/// Place of the smart home.
 const HOME: &str = "new york";
 
 /// The requests that an utterance needs.
@@ -23,7 +23,7 @@ const HOME: &str = "new york";
 pub(super) enum Plan {
     /// A simulated server.
     Local { server: &'static Server, intent: String, slots: Vec<Slot> },
-    /// Where the place is, and the forecast there.
+    /// Position of the place, and the forecast for it.
     Weather { place: String },
     /// News.
     News { keywords: String, date: Option<String> },

@@ -57,9 +57,9 @@ pub(crate) mod value {
     pub(crate) const SUCCESS_LOCAL: &str = "success_local";
     /// The intent agent's intent and slots are those of the gold.
     pub(crate) const INTENT_STRICT: &str = "intent_strict";
-    /// Its intent and the values of its slots are, whatever it calls the slots.
+    /// The intent agent's intent and the values of its slots are those of the gold, whatever it calls the slots.
     pub(crate) const INTENT_VALUES: &str = "intent_values";
-    /// Not carried out; what the causes are shares of.
+    /// Not carried out; denominator of the shares of causes.
     pub(crate) const FAILED: &str = "failed";
     /// Failed with none of the causes.
     pub(crate) const FAIL_NONE: &str = "fail_none";

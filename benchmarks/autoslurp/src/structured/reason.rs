@@ -1,4 +1,4 @@
-//! Why a session counts as it does.
+//! Reasons for the verdict on a session.
 
 /// One word for it; the first that applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

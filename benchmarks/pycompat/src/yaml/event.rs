@@ -37,7 +37,7 @@ pub(super) enum Event {
 pub(super) struct Properties {
     /// A name to refer to it.
     pub(super) anchor: Option<String>,
-    /// Its type in full; `None` where it is the usual one.
+    /// Tag in full; `None` for the usual one.
     pub(super) tag: Option<String>,
 }
 
@@ -82,7 +82,7 @@ impl Events {
         Ok(events.document_start(true)?.then_some(events))
     }
 
-    /// Where the next token begins.
+    /// Position at which the next token begins.
     pub(super) fn place(&mut self) -> Result<Place, YamlError> {
         self.scanner.place()
     }
@@ -133,7 +133,7 @@ impl Events {
         if self.marked && nothing { Ok(empty()) } else { self.node(true, false) }
     }
 
-    /// That no second document follows the first.
+    /// An error if a second document follows the first.
     pub(super) fn finish(&mut self) -> Result<(), YamlError> {
         self.pass(&Token::DocumentEnd)?;
         if self.document_start(false)? { self.error("a second document") } else { Ok(()) }

@@ -16,7 +16,7 @@ pub(super) type Id = usize;
 /// A node.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
-    /// Its type.
+    /// Type of the node.
     pub(super) tag: Tag,
     /// Text or members of the node.
     pub(super) content: Content,

@@ -43,7 +43,7 @@ impl Reader {
         Ok(reader)
     }
 
-    /// Where the next character is.
+    /// Position of the next character.
     pub(super) const fn place(&self) -> Place {
         self.place
     }

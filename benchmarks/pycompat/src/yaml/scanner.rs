@@ -71,7 +71,7 @@ impl Scanner {
         Ok(placed)
     }
 
-    /// Where the next token begins.
+    /// Position at which the next token begins.
     pub(super) fn place(&mut self) -> Result<Place, YamlError> {
         self.fill()?;
         Ok(self.tokens.front().map_or(self.reader.place(), |placed| placed.place))

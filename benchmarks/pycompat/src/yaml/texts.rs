@@ -4,7 +4,8 @@ use super::YamlError;
 use super::reader::{is_blank_or_end, is_break, is_space_or_end};
 use super::scanner::Scanner;
 
-/// Where the code points U+D800 to U+DFFF go that Python's texts may hold and Rust's may not; as in the JSON reader.
+/// Offset of the characters that stand for the code points U+D800 to U+DFFF, which Python's texts may hold and Rust's may not; as in the
+/// JSON reader.
 const SURROGATE_HOME: u32 = 0x10_0000;
 
 /// Treatment of a block's last end of line and of the empty lines after it.

@@ -80,6 +80,6 @@ pub(super) enum Directive {
 pub(super) struct Placed {
     /// The token.
     pub(super) token: Token,
-    /// Where.
+    /// Position at which it begins.
     pub(super) place: Place,
 }

@@ -62,7 +62,7 @@ pub(crate) fn play(query: &Query<'_>, replies: &mut Replies<'_>) -> Result<Run, 
     }
 }
 
-/// Why a task is not worked on any more.
+/// Reason why a task is not worked on any more.
 enum Stop {
     /// A reply is missing.
     Asking(Asking),

@@ -53,7 +53,7 @@ impl Deed {
         }
     }
 
-    /// Its parameters, and what models are told of them.
+    /// Parameters of the action, with their descriptions for models.
     pub(super) const fn parameters(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::CurDate => &[("query", "what the date is needed for, in a few words")],

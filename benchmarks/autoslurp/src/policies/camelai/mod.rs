@@ -55,7 +55,7 @@ pub(crate) fn play(query: &Query<'_>, replies: &mut Replies<'_>) -> Result<Run, 
     Ok(workforce.run)
 }
 
-/// Why a workforce does not go on.
+/// Reason why a workforce does not go on.
 enum Stop {
     /// A reply is missing.
     Asking(Asking),

@@ -30,7 +30,7 @@ pub(super) fn pieces(text: &str) -> Vec<String> {
     pieces
 }
 
-/// Whom the coordinator gives a task to.
+/// Id of the worker that the coordinator gives a task to; `None` where the framework cannot read it.
 pub(super) fn assignee(text: &str) -> Option<String> {
     text_of(&parse(text)?, "assignee_id")
 }

@@ -126,7 +126,7 @@ impl Worker {
     /// Makes a call.
     ///
     /// # Errors
-    /// Why it cannot be made, where the framework raises.
+    /// With the reason as the framework words it, where it raises.
     pub(super) fn call(&self, call: &ToolCall, today: Date, run: &mut Run) -> Result<String, String> {
         let unknown = || format!("{:?} is no tool", call.name);
         let tool = *self.tools.iter().find(|tool| tool.name() == &*call.name).ok_or_else(unknown)?;
