@@ -7,7 +7,7 @@ use regatta_proto::AccountId;
 
 use crate::ledger::LedgerError;
 
-/// Why the store of permits did not do what it was asked; nothing of the call has been kept.
+/// Reason why a call of the store of permits failed; nothing of the call has been kept.
 #[derive(Debug, thiserror::Error)]
 pub enum PermitsError {
     /// Nobody opened that account.
