@@ -87,7 +87,7 @@ pub(crate) struct Shared {
 #[derive(Debug, Default)]
 struct Void {
     cancelled: BTreeSet<SweepId>,
-    /// Of these sweeps, jobs of earlier generations.
+    /// Sweeps that were resumed, with their generation: jobs of earlier ones are void.
     generations: BTreeMap<SweepId, u32>,
 }
 

@@ -54,7 +54,7 @@ impl Drop for Open<'_> {
     }
 }
 
-/// Everything about one batch that the steps share.
+/// State of one batch that its steps share.
 pub(super) struct Followed<'a> {
     pub(super) lane: &'a BatchLane,
     pub(super) client: &'a BatchClient,

@@ -36,7 +36,7 @@ pub(super) struct Desk {
     notes: mpsc::UnboundedSender<Note>,
 }
 
-/// Something that the agent did. There are never more of them than calls that wait and exchanges that are allowed.
+/// An action of the agent. There are never more of them than calls that wait and exchanges that are allowed.
 pub(super) enum Note {
     /// It asks a model.
     Call(ChatRequest, oneshot::Sender<Result<Answered, Refused>>),

@@ -43,10 +43,10 @@ pub(super) struct Running<'s> {
     asked: u32,
     /// Calls refused to this start without having been made.
     refused: u32,
-    /// Of each request, how often it was asked.
+    /// Number of times that each request was asked.
     repeats: HashMap<Digest, u32>,
-    /// Everything that the agent does gets a number, and is recorded in this order, however long it takes: what is scored must not depend on
-    /// who answers first, and the n-th answer of a transcript is that to the n-th request.
+    /// Number of the agent's next action. Actions are recorded in this order, however long they take: a score must not depend on who
+    /// answers first, and the n-th answer of a transcript is that to the n-th request.
     numbers: u32,
     /// Number of the first event that is not recorded yet; all before it are in the transcript.
     recorded_to: u32,

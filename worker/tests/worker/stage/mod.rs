@@ -321,7 +321,7 @@ impl Reports {
         }
     }
 
-    /// Everything that has been reported and not been looked at, progress left out. For when no worker is left.
+    /// Reports that were not read yet, without progress. For when no worker is left.
     pub(crate) async fn rest(mut self, queue: &Queue) -> Vec<Report> {
         let end = Report::Tabulate { sweep: "end".parse().unwrap(), lock: Digest::of(b"end") };
         queue.publish_reports(vec![end.clone()]).await.unwrap();
