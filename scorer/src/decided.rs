@@ -48,15 +48,15 @@ pub struct Decided {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// Everything was answered.
+    /// The question was answered in all contests.
     Decided,
-    /// Everything that may be bought was.
+    /// All sessions that may be bought were bought.
     Exhausted,
     /// The budget was used up.
     Budget,
     /// Too few sessions of a model were measured to go on.
     Unmeasured,
-    /// Somebody cancelled it.
+    /// The sweep was cancelled.
     Cancelled,
 }
 

@@ -36,7 +36,7 @@ pub struct Summary {
     pub ended_at: Timestamp,
     /// From submission to end, pauses before a resume included, in seconds.
     pub wall_seconds: f64,
-    /// Of it, time in which at least one session was under way; absent where nothing ran.
+    /// Part of `wall_seconds` in which at least one session was under way; absent where nothing ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running_seconds: Option<f64>,
     /// Repetitions of every cell.
@@ -54,7 +54,7 @@ pub struct Summary {
     /// Costs that providers told themselves, beside ours of the same calls.
     #[serde(default)]
     pub reported: ReportedCost,
-    /// Of `spending`, what models took that played other roles than the agent's.
+    /// Part of `spending` by models that played other roles than the agent's.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub others: BTreeMap<Role, OtherCalls>,
     /// Tokens and money of the judges.
@@ -335,7 +335,7 @@ pub struct SummaryMetric {
     /// Value of the metric, with its interval and bounds.
     #[serde(flatten)]
     pub estimate: Estimate,
-    /// Of a success that is 0 or 1, for several trials: whether any of k succeeds, and whether all do.
+    /// For a success that is 0 or 1, over several trials: whether any of k succeeds (pass@k), and whether all do (pass^k).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passes: Vec<Pass>,
 }

@@ -79,7 +79,7 @@ pub(crate) struct PartResult {
     pub(crate) estimates: Vec<Estimate>,
 }
 
-/// All that is known of one benchmark, setting and model.
+/// Results of one benchmark, setting and model.
 pub(crate) struct GroupResult {
     /// First trial of the group.
     pub(crate) first: Cell,
@@ -415,7 +415,7 @@ fn unreadable(cell: &Cell, row: &SessionRow, source: serde_json::Error) -> Finis
     FinishError::Scores { cell: cell.index.0, item: row.item_id.clone(), source }
 }
 
-/// Everything that is measured in `setting`.
+/// Numbers of `setting`: all metrics of each evaluator.
 fn metric_keys(suite: &dyn Suite, lock: &BenchmarkLock, setting: &Setting) -> Vec<MetricKey> {
     let of = |evaluator: &Evaluator| suite.metrics(setting, *evaluator).into_iter();
     lock.evaluators.iter().flat_map(|evaluator| of(evaluator).map(|metric| (*evaluator, metric))).collect()

@@ -78,7 +78,7 @@ struct Document<'a> {
     /// Probability with which each interval covers.
     level: Level,
     metrics: Vec<Row<'a>>,
-    /// Of successes that are 0 or 1, over several trials: pass@k and pass^k.
+    /// pass@k and pass^k of successes that are 0 or 1, over several trials.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     passes: Vec<PassRow<'a>>,
     /// The benchmark's own aggregates: over all trials, and of each.

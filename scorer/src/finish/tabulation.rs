@@ -63,15 +63,15 @@ pub(crate) struct Circumstances {
     pub(crate) said: BTreeMap<Place, String>,
 }
 
-/// Everything a sweep leaves behind.
+/// Documents and metrics that a sweep leaves behind.
 pub(crate) struct Documents {
-    /// By name.
+    /// Contents of the documents, with their names.
     pub(crate) files: Vec<(String, Vec<u8>)>,
     pub(crate) metrics: Vec<MetricRow>,
 }
 
 impl<'s> Tabulation<'s> {
-    /// Of `sweep`, whose cells have sessions as `progress` says.
+    /// A tabulation of `sweep`, whose cells have sessions as `progress` says.
     pub(crate) fn new(sweep: &'s Sweep, progress: &[CellProgress]) -> Result<Self, FinishError> {
         Ok(Self {
             sweep,
@@ -130,7 +130,7 @@ impl<'s> Tabulation<'s> {
         self.groups
     }
 
-    /// Everything, when all cells were added.
+    /// The documents, when all cells were added.
     pub(crate) fn finish(mut self, circumstances: &Circumstances) -> Result<Documents, FinishError> {
         self.groups.extend(self.open.take().map(Group::finish));
         self.groups.sort_by_key(|group| self.sweep.lock.place(&group.first));

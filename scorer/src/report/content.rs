@@ -18,7 +18,7 @@ pub(crate) struct Section {
 /// A part of a section.
 pub(crate) enum Block {
     Text(String),
-    /// Something a reader must not miss.
+    /// Sentences that a reader must not miss.
     Notice(Vec<String>),
     /// Lines of equal weight below a few words.
     List(String, Vec<String>),

@@ -14,7 +14,7 @@ use crate::finish::GroupResult;
 pub struct Measures {
     /// Version of this document.
     pub v: u32,
-    /// Of each benchmark.
+    /// Measures by benchmark.
     pub benchmarks: BTreeMap<BenchmarkName, BenchmarkMeasures>,
 }
 

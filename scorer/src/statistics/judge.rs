@@ -12,7 +12,7 @@ use super::sample::{Samples, Trials};
 pub struct JudgePart {
     /// Squared standard error: the variance of what one repeat alone gives, divided by their number.
     pub variance: f64,
-    /// Of the squared standard error over new items, at most 1. Absent where that is none or unknown.
+    /// Share of the squared standard error over new items, at most 1. Absent where that is none or unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
 }

@@ -70,7 +70,7 @@ fn values(session: &Session) -> BTreeMap<String, f64> {
     numbers.into_iter().chain(flags).map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// Everything that a session of any item could have had, if the model had made it impossible.
+/// Values that a session of any item would have had, if the model had made it impossible.
 fn failure() -> BTreeMap<String, f64> {
     values(&Session { top: 0, bottom: 2, more: 0, drops: false, zeroes: false })
 }

@@ -40,7 +40,7 @@ pub(crate) struct Stage {
     catalog: Option<Catalog>,
 }
 
-/// Everything that the ledger says about a sweep, but not where transcripts are: that depends on the batches.
+/// Contents of the ledger about a sweep, without the locations of transcripts, which depend on the batches.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Books {
     pub(crate) progress: Vec<CellProgress>,
