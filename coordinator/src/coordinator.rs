@@ -488,7 +488,7 @@ fn refuse_batches(submission: &Submission) -> Result<(), PlanError> {
     }
 }
 
-/// Whoever reaches a coordinator would otherwise run what they like on its workers.
+/// Refuses agents with commands: any client of the API could otherwise run any program on the workers.
 fn refuse_commands(submission: &Submission) -> Result<(), PlanError> {
     match submission.spec.agents.iter().find(|(_, agent)| !agent.command.is_empty()) {
         Some((name, _)) => Err(PlanError::Field {

@@ -44,7 +44,7 @@ async fn row(coordinator: &Coordinator, id: SweepId) -> Result<SweepRow, Coordin
     coordinator.ledger.sweep(&id).await?.ok_or(CoordinatorError::UnknownSweep(id))
 }
 
-/// Everything that the sweep is made of.
+/// Inputs of the sweep, by digest.
 pub(super) async fn inputs(
     State(coordinator): Api,
     Path(id): Path<SweepId>,

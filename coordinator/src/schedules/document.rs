@@ -65,9 +65,9 @@ pub struct ScheduleSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ScheduleBudget {
-    /// Of each night.
+    /// Most dollars of each night.
     pub night: Option<f64>,
-    /// Of all nights of a calendar month in the schedule's zone.
+    /// Most dollars of all nights of a calendar month in the schedule's zone.
     pub month: Option<f64>,
 }
 
@@ -172,7 +172,7 @@ impl ScheduleSpec {
         serde_json::from_value(value).map_err(|error| error.to_string())
     }
 
-    /// Everything that can be said without knowing the sweep; returns the schedule's ticks.
+    /// Checks the fields that can be checked without the sweep; returns the schedule's ticks.
     pub(crate) fn check(&self) -> Result<Ticks, PlanError> {
         if self.name.as_str().len() > NAME_BYTES_MAX {
             return refuse("name", format!("{} is longer than {NAME_BYTES_MAX} bytes", self.name));
