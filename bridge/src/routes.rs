@@ -31,7 +31,7 @@ const MODELS: &str = "/v1/models";
 const TOOL_REQUEST: &str = "/tools/request";
 const TOOL_PROXY: &str = "/tools/proxy/";
 
-/// Everything that requests share.
+/// State that all requests share.
 pub(crate) struct Server {
     pub(crate) sessions: Arc<Sessions>,
     /// Seconds since 1970 that every answer carries: the start of the bridge.

@@ -71,7 +71,7 @@ pub(crate) enum Join<O> {
 /// Waits for a call.
 #[derive(Debug)]
 pub(crate) struct Waiter<O> {
-    /// Of the call, within its session.
+    /// Number of the call within its session.
     pub(crate) number: u64,
     pub(crate) outcome: watch::Receiver<Option<O>>,
 }
@@ -120,7 +120,7 @@ impl<O, W> SingleFlight<O, W> {
         }
     }
 
-    /// Somebody was given the answer of the call of this number.
+    /// Notes that a client was given the answer of the call of this number.
     pub(crate) fn claimed(&self, number: u64) {
         self.lock().calls.retain(|call| call.number != number || call.idempotency_key.is_some());
     }
