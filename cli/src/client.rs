@@ -192,7 +192,7 @@ impl Client {
         self.send(self.request(Method::DELETE, &format!("schedules/{name}"))).await.map(drop)
     }
 
-    /// Everything that the sweep is made of.
+    /// Inputs of the sweep, by digest.
     pub(crate) async fn inputs(&self, sweep: &SweepId) -> anyhow::Result<Vec<Input>> {
         self.json(self.request(Method::GET, &format!("sweeps/{sweep}/inputs"))).await
     }

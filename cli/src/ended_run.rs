@@ -18,7 +18,7 @@ use crate::client::Client;
 use crate::results::{ResultLine, parse_lines};
 use crate::run_directory;
 
-/// Everything of an ended run that can be compared with another.
+/// An ended run, as far as it can be compared with another.
 pub(crate) struct EndedRun {
     /// As the command line names it.
     pub(crate) name: String,

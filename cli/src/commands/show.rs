@@ -27,7 +27,7 @@ use crate::results::{ResultLine, Scores};
 use crate::run_directory;
 use crate::transcripts;
 
-/// Everything about a session that is shown.
+/// A session as it is shown.
 struct Shown {
     /// Benchmark, setting, model, trial and item.
     title: String,

@@ -131,7 +131,7 @@ pub(super) struct Ledger<'a> {
     lock: &'a SweepLock,
     table: &'a PriceTable,
     on: Option<Date>,
-    /// Of an endpoint that the lock does not have, as specs leave out OpenAI's own.
+    /// Default endpoint for one that the lock does not have, as specs leave out OpenAI's own.
     openai: EndpointSpec,
     seen: HashSet<[u8; 16]>,
     prices: BTreeMap<(ModelRef, Date), Option<&'a Price>>,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use regatta_proto::SweepState;
 
-/// Something that is not as the run left it.
+/// A part of the run's directory that is not as the run left it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Finding {
     /// File or part that has the problem.

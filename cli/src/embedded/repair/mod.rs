@@ -1,7 +1,7 @@
 //! Repair of a run's directory: files that were lost or damaged since they were written.
 //!
-//! Everything is done to a copy of the ledger, whose own file is replaced at the very end, in one step, and kept. When a person only wants to
-//! know what would be done, it is done to linked copies of the other files too, which are thrown away; so both say the same.
+//! Repair works on a copy of the ledger, whose own file is replaced at the very end, in one step, and kept. When a person only wants to
+//! know what would be done, it works on linked copies of the other files too, which are thrown away; so both say the same.
 
 mod finding;
 mod segments;
