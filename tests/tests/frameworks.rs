@@ -52,7 +52,7 @@ struct Run {
 }
 
 impl Run {
-    /// Of what is said about `domains`, in `settings`, with agents as the spec writes them.
+    /// Run over the utterances of `domains`, in `settings`, with agents as the spec writes them.
     async fn of(folder: &Path, server: &Process, agents: &str, settings: &[&str], domains: &str) -> Self {
         let text = format!(
             "name: {}\nseed: 5\nagents:\n{agents}benchmarks:\n  autoslurp:\n    data: {}\n    settings: [{}]\n    tasks: [{domains}]\n    \

@@ -25,7 +25,7 @@ fn finding(check: &'static str, item: impl Into<String>, message: String) -> Fin
     Finding { check, item: item.into(), message }
 }
 
-/// All that does not hold.
+/// Checks that failed.
 pub(crate) fn check(reference: &Reference, evidence: &Evidence) -> Vec<Finding> {
     let checks =
         [ended, same_results, one_result_an_item, calls, money, judges, budget, limits, nothing_left, recovered];

@@ -32,7 +32,7 @@ pub enum CertifyError {
         /// Answer of the system.
         source: std::io::Error,
     },
-    /// Something that the audit stands on did not happen.
+    /// A precondition of the audit did not hold.
     #[error("{0}")]
     Broken(String),
 }

@@ -69,7 +69,7 @@ pub struct Struck {
     pub sessions_under_way: Vec<String>,
 }
 
-/// All that is known of one history.
+/// Evidence about one history.
 #[derive(Debug, Clone)]
 pub(crate) struct Evidence {
     pub(crate) state: String,

@@ -9,7 +9,7 @@ use regatta_proto::SweepState;
 use crate::referee::Call;
 use crate::world::{World, undisturbed_results};
 
-/// Something that does not hold.
+/// A check that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finding {
     /// The sweep has not ended within two hours.
@@ -52,7 +52,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Everything that does not hold in `world`, whose sweep ended so, or not at all.
+/// Checks that `world` fails, whose sweep ended in this state; `None` if it did not end.
 pub(crate) async fn check(
     world: &World,
     ended: Option<SweepState>,

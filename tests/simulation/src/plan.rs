@@ -17,7 +17,7 @@ pub enum Kind {
     Scorer,
 }
 
-/// Something that happens to one process at one moment.
+/// A fault of one process at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Blow {
     /// It dies, wherever it is, and another takes its place after `down_ms`.
@@ -47,7 +47,7 @@ pub struct Event {
     pub blow: Blow,
 }
 
-/// Everything that goes wrong. It derives from its seed, and may be made simpler than that.
+/// Faults and conditions of a history. They derive from the seed, and may be made simpler than that.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// Seed of every draw that is not in the plan: latencies, and which calls fail.

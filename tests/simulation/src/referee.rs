@@ -160,7 +160,7 @@ fn refusal() -> Response {
     Response::from(response)
 }
 
-/// Of a session's call; `None` for others.
+/// Identity of a session's call; `None` for others.
 fn identity(request: &Request) -> Option<Identity> {
     let header = |name: &str| request.headers().get(name)?.to_str().ok().map(str::to_owned);
     let session = [
