@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use regatta_proto::{Exchange, MemberName};
 
-/// All that evaluators look at. Policies make it from the replies of their models, the bridge from what an external agent did, and golden
+/// The input of all evaluators. Policies make it from the replies of their models, the bridge from what an external agent did, and golden
 /// cases hold it ready.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Run {

@@ -77,7 +77,7 @@ pub(crate) struct Fixture {
     pub(crate) value: Arc<str>,
 }
 
-/// Something odd about an item (docs/benchmarks/appbench.md §2.4).
+/// An oddity of an item (docs/benchmarks/appbench.md §2.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Flag {
     /// A gold argument is not in the description of its API.

@@ -26,7 +26,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// Of calls that were made in `rounds` steps, some of them perhaps refused.
+    /// Counts of calls that were made in `rounds` steps, some of them perhaps refused.
     pub(crate) fn of_steps(entry: &Entry, executed: &[Executed], is_refused: bool, rounds: usize) -> Self {
         let counts = Counts::of(executed.iter(), &entry.gold);
         let success = !is_refused && counts.all_hit();

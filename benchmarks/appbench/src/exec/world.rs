@@ -47,7 +47,7 @@ pub struct Executed {
     comparable: Arc<str>,
 }
 
-/// Something in a call that is against the description. Gold plans do such things too, so the call is executed.
+/// A deviation of a call from the description. Gold plans deviate too, so the call is executed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Warning {
     /// The description does not have this argument.
@@ -138,7 +138,7 @@ impl World {
         Ok(format!("{slot}:{first}").into())
     }
 
-    /// Everything that a call returns by its description, in described order.
+    /// All values that a call returns by its description, in described order.
     ///
     /// # Errors
     /// When the budget is used up.

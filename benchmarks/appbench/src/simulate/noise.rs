@@ -19,7 +19,7 @@ pub(super) struct Plan {
 #[derive(Debug, Clone)]
 struct Line {
     app: String,
-    /// Everything up to the opening bracket.
+    /// Text up to the opening bracket.
     head: String,
     /// As written, `#key=value`.
     arguments: Vec<String>,

@@ -52,7 +52,7 @@ pub(crate) enum Format {
     Date,
 }
 
-/// Something that a server can be asked to do.
+/// A request that a server knows, with its answer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Intent {
     /// Name of the intent in requests.

@@ -30,7 +30,7 @@ pub(super) struct Causes {
     location: bool,
     /// Server, intent or a slot's name were wrong although the intent agent had that right.
     url: bool,
-    /// Somebody who was needed was not asked, nothing was requested, or there was no end.
+    /// A member that was needed was not asked, nothing was requested, or there was no end.
     manager: bool,
     /// There were requests, and none was carried out.
     function_call: bool,

@@ -84,7 +84,7 @@ pub(super) fn compare(
 }
 
 impl Comparison {
-    /// Something is wrong however texts are compared.
+    /// Adds an error that counts however texts are compared.
     fn wrong(&mut self, what: &str, slot: &str) {
         let error = format!("{what}:{slot}");
         self.errors.push(error.clone());

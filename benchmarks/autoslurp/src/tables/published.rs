@@ -108,7 +108,7 @@ impl Llama {
     }
 }
 
-/// Of each domain: Table 6 original and tuned, Table 7 original and tuned.
+/// Published percentages of each domain: Table 6 original and tuned, Table 7 original and tuned.
 const INTENTS: [(&str, [f64; 4]); 15] = [
     ("audiobook", [0.0, 66.7, 0.0, 66.7]),
     ("calendar", [11.8, 76.5, 29.4, 82.4]),

@@ -36,9 +36,9 @@ pub(crate) struct Prompt {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Turn {
-    /// Of the user.
+    /// Message of the user.
     User(Template),
-    /// Of the model, written by the benchmark.
+    /// Message of the model, written by the benchmark.
     Assistant(Template),
     /// Several, from a column: a list of objects with `role` (system, user or assistant) and `content`.
     Messages(String),

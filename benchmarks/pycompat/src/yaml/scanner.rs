@@ -30,7 +30,7 @@ pub(super) struct Scanner {
     done: bool,
 }
 
-/// Something that becomes a key if a `:` follows.
+/// A token that becomes a key if a `:` follows.
 #[derive(Debug)]
 struct PossibleKey {
     /// The number of its first token in the text.
@@ -318,7 +318,7 @@ impl Scanner {
         Ok(())
     }
 
-    /// Something that may become a key, or a part of one.
+    /// Scans a token that may become a key, or a part of one.
     fn fetch_inline(&mut self, scan: impl FnOnce(&mut Self) -> Result<Token, YamlError>) -> Result<(), YamlError> {
         self.remember_key()?;
         self.simple_key_allowed = false;

@@ -2,7 +2,7 @@
 
 use crate::members;
 
-/// Something that an agent can do by itself.
+/// An action of an agent besides calling others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Deed {
     /// Tells today's date.

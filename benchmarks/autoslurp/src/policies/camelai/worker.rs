@@ -27,7 +27,7 @@ const TEAM: [&str; 7] = [
     members::RESPONSE,
 ];
 
-/// Something that a worker can call.
+/// A tool of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WorkerTool {
     /// Tells today's date.
