@@ -47,11 +47,11 @@ pub(super) struct Held {
     pub(super) in_flight: u32,
     /// Calls that wait for anything.
     pub(super) waiting: u32,
-    /// Of these, calls that could be sent soon if requests and tokens were there.
+    /// Waiting calls that could be sent soon if requests and tokens were there.
     pub(super) ready: u32,
     /// Tokens of a call that waits. Workers see to it that the first one needs no more.
     pub(super) call_tokens: u64,
-    /// Of the grant before the last, the requests that were used.
+    /// Requests of the grant before the last that were used.
     pub(super) used: u32,
     /// The last grant.
     pub(super) granted: Units,
