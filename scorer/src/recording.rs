@@ -26,7 +26,7 @@ struct Prepared {
     open: Open,
 }
 
-/// Fields of a recorded outcome that are counted in metrics and logged.
+/// Fields of a recorded outcome that are counted in metrics, with its open questions.
 struct Told {
     outcome: &'static str,
     usage: Usage,

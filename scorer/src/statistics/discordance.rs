@@ -38,7 +38,7 @@ pub(crate) struct OneSided {
 }
 
 impl Discordance {
-    /// P-values for differences of clusters that add up to the whole difference, over a scale of `width`.
+    /// Discordance of clusters whose differences add up to the whole difference, over a scale of `width`.
     pub(crate) fn of(sums: impl Iterator<Item = f64>, width: f64) -> Self {
         let (mut more, mut less) = (0.0, 0.0);
         for sum in sums {
