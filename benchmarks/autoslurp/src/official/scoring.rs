@@ -120,7 +120,7 @@ pub(super) struct Judged {
     response: Option<String>,
     /// Lines in the order of printing.
     pub(super) lines: Vec<Line>,
-    /// True if the script ended there, with all lines that were still to come.
+    /// True if the script ended there, so that all later lines are missing.
     pub(super) aborted: bool,
 }
 
