@@ -18,28 +18,28 @@ pub struct CertificateFiles {
     pub key: Option<PathBuf>,
 }
 
-/// Why there can be no TLS.
+/// Reason why TLS cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// A file cannot be read, or is no PEM.
+    /// A file cannot be read, or is not PEM.
     #[error("failed to read {}: {source}", path.display())]
     Unread {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Cause, from the reader of PEM files.
         #[source]
         source: pem::Error,
     },
-    /// There is nobody to trust.
+    /// No root certificate was found.
     #[error("no root certificates were found {place}")]
     NoAuthorities {
-        /// Where they were looked for.
+        /// Place that was searched, as a phrase.
         place: String,
     },
-    /// One file of two.
+    /// One of two files that belong together is missing.
     #[error("{0} belong together; one of them is missing")]
     Half(&'static str),
-    /// Certificate and key, or settings of TLS.
+    /// Certificate, key or settings do not fit.
     #[error("failed to set up TLS: {0}")]
     Setup(#[from] rustls::Error),
 }

@@ -423,7 +423,7 @@ pub enum DataError {
     /// A required file is missing.
     #[error("{origin}: {path} is missing: {hint}")]
     MissingFile {
-        /// Where the files came from, such as a folder or an archive.
+        /// Origin of the files, such as a folder or an archive.
         origin: String,
         /// Path of the file.
         path: String,
@@ -433,7 +433,7 @@ pub enum DataError {
     /// A record could not be read.
     #[error("{origin}: {path}, {place}: {problem}")]
     Malformed {
-        /// Where the files came from, such as a folder or an archive.
+        /// Origin of the files, such as a folder or an archive.
         origin: String,
         /// Path of the file.
         path: String,

@@ -14,7 +14,7 @@ use tokio::time::{Interval, MissedTickBehavior};
 use crate::connection::{Peer, Waiting as _};
 use crate::open::Opened;
 
-/// The client went before it could be given its answer.
+/// The client closed its connection before its answer was sent.
 #[derive(Debug)]
 pub(crate) struct Gone;
 
@@ -26,14 +26,14 @@ impl fmt::Display for Gone {
 
 impl std::error::Error for Gone {}
 
-/// A body: bytes, and before them, if they are still to come, what says nothing.
+/// A body: bytes, preceded by filler while they are still to come.
 pub(crate) struct AnswerBody {
     bytes: Bytes,
     claim: Option<Claim>,
     coming: Option<Coming>,
 }
 
-/// The end of a body that is not there yet.
+/// The rest of a body that is still to come.
 struct Coming {
     end: BoxFuture<'static, AnswerBody>,
     meanwhile: Bytes,
@@ -52,7 +52,7 @@ impl AnswerBody {
         Self { bytes, claim, coming: None }
     }
 
-    /// What `end` gives. Until then it says `meanwhile`, at once and after each `pause`.
+    /// A body that sends `meanwhile` at once and after each `pause` until `end` completes, and then the body that `end` gives.
     pub(crate) fn after(end: BoxFuture<'static, Self>, meanwhile: Bytes, pause: Duration) -> Self {
         let mut ticks = tokio::time::interval(pause);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

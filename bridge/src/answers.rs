@@ -45,7 +45,7 @@ pub(crate) fn refuse_call(refused: &Refused, dialect: Dialect) -> Response<Answe
     response
 }
 
-/// What a client is told of a refused call.
+/// API error that a client gets for a refused call.
 pub(crate) fn error_of(refused: &Refused) -> ApiError {
     let (status, kind) = match refused.class {
         ErrorClass::BadRequest | ErrorClass::ContextLength | ErrorClass::ContentFilter => {

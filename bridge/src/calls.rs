@@ -37,7 +37,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) peer: &'a Peer,
     /// Seconds since 1970 that every answer carries.
     pub(crate) created: i64,
-    /// Its place among the requests of the session, until it is answered.
+    /// Permit of the request within its session, held until it is answered.
     pub(crate) place: OwnedSemaphorePermit,
 }
 
@@ -122,7 +122,7 @@ impl Asked<'_> {
     }
 }
 
-/// What comes of a call, or why that will not be told.
+/// Waits for the outcome of a call. An error when the call's task broke off, or the session is closed meanwhile.
 async fn outcome_of(opened: Arc<Opened>, mut outcome: watch::Receiver<Option<Outcome>>) -> Result<Outcome, ApiError> {
     let broke_off = || ApiError::server_error(StatusCode::INTERNAL_SERVER_ERROR, "the call broke off");
     tokio::select! {

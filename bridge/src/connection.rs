@@ -1,4 +1,5 @@
-//! Connections that others can look at while they are served: whether their client still waits decides what a repeated request is.
+//! Connections that others can look at while they are served: a repeated request joins an earlier call only if nobody waits for it any
+//! more.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -75,9 +76,9 @@ impl Connection {
     }
 }
 
-/// Whoever waits for an answer.
+/// A client that may wait for an answer.
 pub(crate) trait Waiting {
-    /// Whether it does not any more.
+    /// True if the client has closed its connection.
     fn is_gone(&self) -> bool;
 }
 

@@ -27,21 +27,21 @@ pub(crate) struct Sessions {
 pub(crate) struct Opened {
     pub(crate) session: Arc<dyn BridgedSession>,
     pub(crate) closed: CancellationToken,
-    /// Its calls, which outlive the connections that asked for them.
+    /// Calls of the session, which outlive the connections that asked for them.
     pub(crate) shared_calls: SingleFlight<Outcome, Peer>,
-    /// Places for requests.
+    /// Limits the requests of the session that are served at once.
     pub(crate) requests: Arc<Semaphore>,
 }
 
-/// What comes of a call.
+/// Outcome of a call: its answer, or the reason why there is none.
 pub(crate) type Outcome = Arc<Result<Answered, Refused>>;
 
-/// Why there is no such session.
+/// Reason why a token has no session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Absent {
-    /// There was one.
+    /// The session was closed.
     Closed,
-    /// There never was.
+    /// There never was such a session.
     Unknown,
 }
 
@@ -98,8 +98,9 @@ pub struct OpenSession {
 }
 
 impl OpenSession {
-    /// What the agent is given: `http://127.0.0.1:PORT/sessions/TOKEN`, or the like with `https` and what is advertised. Clients of Anthropic's format take it as it is, those of OpenAI's
-    /// with `/v1` behind it; of a member of a team, `/members/NAME` goes between. Who knows it may use the session.
+    /// Address that the agent gets: `http://127.0.0.1:PORT/sessions/TOKEN`, or `https` and the advertised host. Clients of Anthropic's
+    /// format take it as it is, those of OpenAI's with `/v1` appended; for a member of a team, `/members/NAME` goes in between. Anyone who
+    /// knows it can use the session.
     #[must_use]
     pub fn base_url(&self) -> &str {
         &self.base_url

@@ -1,4 +1,4 @@
-//! Where a bridge listens, and how its agents find it.
+//! Address of a bridge: the one that it listens on, and the one that agents use.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use tokio_rustls::TlsAcceptor;
 /// Address of a bridge, on both sides of the wire.
 #[derive(Clone)]
 pub struct BridgePlace {
-    /// Where it listens; port 0 picks a free one.
+    /// Address to listen on; port 0 picks a free one.
     pub listen: SocketAddr,
     /// `HOST` or `HOST:PORT` by which agents reach it, where that is not where it listens: agents on other machines, forwarded ports.
     pub advertised: Option<String>,

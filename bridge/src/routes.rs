@@ -1,4 +1,4 @@
-//! What is served where.
+//! Routes of the bridge: paths of sessions, model calls and tool requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,14 +31,14 @@ const MODELS: &str = "/v1/models";
 const TOOL_REQUEST: &str = "/tools/request";
 const TOOL_PROXY: &str = "/tools/proxy/";
 
-/// Everything that requests share.
+/// State that all requests share.
 pub(crate) struct Server {
     pub(crate) sessions: Arc<Sessions>,
     /// Seconds since 1970 that every answer carries: the start of the bridge.
     pub(crate) created: i64,
 }
 
-/// Where in a session a request goes.
+/// Target of a request within a session.
 enum Place<'p> {
     Call(Format),
     Models,
@@ -165,7 +165,7 @@ fn member<'p>(path: &'p str, headers: &HeaderMap) -> Result<(Option<MemberName>,
     Ok((name, rest))
 }
 
-/// Whose manners a client expects, whatever it asks for.
+/// Provider whose error format a client expects, whatever its route.
 fn dialect(head: &Parts) -> Dialect {
     let is_anthropic = head.headers.contains_key("anthropic-version") || head.uri.path().ends_with("/messages");
     if is_anthropic { Dialect::Anthropic } else { Dialect::Openai }

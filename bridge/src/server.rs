@@ -79,7 +79,7 @@ impl Bridge {
         })
     }
 
-    /// Where it listens.
+    /// Address that the bridge listens on.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address

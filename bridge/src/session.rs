@@ -1,4 +1,4 @@
-//! What the bridge asks of whoever runs a session.
+//! The interface that the bridge needs of a session: answers to model calls and tool requests.
 
 use futures::future::BoxFuture;
 use regatta_benchmarks::{ToolAnswer, ToolRequest};
@@ -12,7 +12,7 @@ pub trait BridgedSession: Send + Sync + 'static {
     /// The call is run to its end by a task of its own, whether or not the agent still waits for it: it may be paid for by then.
     fn call(&self, request: ChatRequest, model: &str) -> BoxFuture<'_, Result<Answered, Refused>>;
 
-    /// What the tool server at the request's URL answers. Does not block.
+    /// Answer of the tool server at the request's URL. Does not block.
     fn serve(&self, request: ToolRequest) -> ToolAnswer;
 
     /// Is told of a request for a model call that was refused because the bridge cannot carry it: a field or a kind of content that is not
@@ -37,11 +37,11 @@ pub trait BridgedSession: Send + Sync + 'static {
 /// An answered model call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answered {
-    /// What the model answered.
+    /// The model's reply.
     pub reply: Reply,
-    /// What the agent is told that it took.
+    /// Tokens that the agent is told.
     pub usage: Usage,
-    /// What the agent is told that answered.
+    /// Model name that the agent is told.
     pub model: String,
 }
 
@@ -49,11 +49,11 @@ pub struct Answered {
 /// tried again was, before it came to this.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
-    /// Why; the status and the words of the error follow from it.
+    /// Class of the failure; the status and the text of the error follow from it.
     pub class: ErrorClass,
-    /// A status in place of that of the class; a 4xx or 5xx.
+    /// Status in place of that of the class, 400 to 599; `None` for that of the class.
     pub status: Option<u16>,
-    /// What is wrong, for people.
+    /// Message for people.
     pub message: String,
 }
 

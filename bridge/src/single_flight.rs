@@ -1,4 +1,4 @@
-//! The calls of a session, and who may join one instead of making another.
+//! The calls of a session, and the rule by which a request joins an earlier call instead of making another.
 //!
 //! A client that gives up waiting asks again, on a new connection, while its call goes on here. It gets the answer of that call: the model
 //! is not sampled twice. When a request equals an earlier one in member, format and body, it joins the earlier call
@@ -28,7 +28,7 @@ const KEPT_MAX: usize = 64;
 /// The calls of one session; `O` is what comes of one, and `W` waits for it.
 pub(crate) struct SingleFlight<O, W> {
     inner: Mutex<Inner<O, W>>,
-    /// Those whose calls run.
+    /// Tasks of the calls that run.
     running: TaskTracker,
 }
 
@@ -47,31 +47,31 @@ struct SharedCall<O, W> {
     is_finished: bool,
 }
 
-/// What a request says about earlier ones.
+/// Properties of a request that decide which earlier call it joins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RequestKey {
-    /// Of member, format and body.
+    /// Digest of member, format and body.
     pub(crate) request: Digest,
     pub(crate) idempotency_key: Option<String>,
 }
 
-/// Where a request ends up.
+/// Result of a request: its own call, an earlier one, or a refusal.
 #[derive(Debug)]
 pub(crate) enum Join<O> {
-    /// A call is to be made.
+    /// The request makes a call.
     Lead(CallLeader<O>, Waiter<O>),
-    /// One is made, or was.
+    /// The request waits for a call that runs or has ended.
     Wait(Waiter<O>),
-    /// There are as many as may be.
+    /// Refused: as many calls run as may.
     Full,
-    /// The session is closed.
+    /// Refused: the session is closed.
     Closed,
 }
 
 /// Waits for a call.
 #[derive(Debug)]
 pub(crate) struct Waiter<O> {
-    /// Of the call, within its session.
+    /// Number of the call within its session.
     pub(crate) number: u64,
     pub(crate) outcome: watch::Receiver<Option<O>>,
 }
@@ -120,7 +120,7 @@ impl<O, W> SingleFlight<O, W> {
         }
     }
 
-    /// Somebody was given the answer of the call of this number.
+    /// Notes that a client was given the answer of the call of this number.
     pub(crate) fn claimed(&self, number: u64) {
         self.lock().calls.retain(|call| call.number != number || call.idempotency_key.is_some());
     }

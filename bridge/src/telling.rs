@@ -1,4 +1,4 @@
-//! What a client is told of its call.
+//! Answers to a client about its call: whole or streamed, and filler until then.
 
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ use crate::session::Answered;
 pub(crate) struct Telling {
     pub(crate) opened: Arc<Opened>,
     pub(crate) peer: Peer,
-    /// Of the call, within its session.
+    /// Number of the call within its session.
     pub(crate) number: u64,
-    /// As the client wrote it.
+    /// Model name as the client wrote it.
     pub(crate) model: String,
     pub(crate) format: Format,
     pub(crate) streaming: Option<Streaming>,
@@ -36,7 +36,7 @@ impl Telling {
         if self.streaming.is_some() { "text/event-stream" } else { JSON }
     }
 
-    /// What may be said any number of times before everything else, and means nothing.
+    /// Filler that may be sent any number of times before the answer, and that clients skip.
     pub(crate) const fn meanwhile(&self) -> Bytes {
         Bytes::from_static(if self.streaming.is_some() { b": waiting\n\n" } else { b" " })
     }
@@ -54,7 +54,7 @@ impl Telling {
         AnswerBody::new(bytes, Some(claim))
     }
 
-    /// That there is no answer, where the status promises one.
+    /// Body that reports an error, under a status that promised an answer.
     pub(crate) fn failed(&self, error: &ApiError) -> AnswerBody {
         let bytes = match self.streaming {
             None => error.body(self.format.dialect()),

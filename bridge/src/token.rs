@@ -26,7 +26,7 @@ impl Tokens {
         format!("{number}-{digest}")
     }
 
-    /// Whether it made `token`.
+    /// True if this bridge made `token`.
     pub(crate) fn is_ours(&self, token: &str) -> bool {
         let number = token.split_once('-').and_then(|(number, _)| number.parse().ok());
         number.is_some_and(|number| self.make(number) == token)

@@ -48,13 +48,13 @@ pub(crate) fn read(body: &[u8]) -> Result<ToolRequest, ApiError> {
     Ok(ToolRequest { method: method.to_ascii_uppercase(), url: url.into_owned(), body })
 }
 
-/// Whether the answer is wanted as the tool server gives it, rather than as JSON.
+/// True if the client accepts `text/plain`: then the answer is sent as the tool server gives it, not as JSON.
 pub(crate) fn wants_it_raw(headers: &HeaderMap) -> bool {
     let accepts = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     accepts.flat_map(|accept| accept.split(',')).any(|kind| kind.trim().starts_with("text/plain"))
 }
 
-/// The answer, told as JSON. What is not UTF-8 has U+FFFD in its place.
+/// The answer as JSON. Bytes that are not UTF-8 become U+FFFD.
 pub(crate) fn told(answer: &ToolAnswer) -> Response<AnswerBody> {
     let body = String::from_utf8_lossy(&answer.body);
     answers::json(&WireAnswer { status: answer.status, content_type: answer.content_type, body })

@@ -1,5 +1,5 @@
-//! Everything that a sweep is made of, by digest: its lock, the manifests of its data sets, their files, and recorded verdicts. Whoever has all of
-//! it in a store of its own can read the sweep there.
+//! Inputs of a sweep by digest: its lock, the manifests of its data sets, their files, and recorded verdicts. A store that has all of them
+//! is enough to read the sweep.
 
 use std::collections::BTreeSet;
 

@@ -71,7 +71,7 @@ pub struct StoredTranscript {
     pub position: u32,
     /// Number of the attempt that reported it.
     pub attempt: u32,
-    /// That attempt.
+    /// Id of the attempt.
     pub attempt_id: AttemptId,
     /// Circumstances of the attempt; `None` in lines of older versions.
     pub reported: Option<Reported>,

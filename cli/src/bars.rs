@@ -1,4 +1,4 @@
-//! How a sweep goes: live bars on a terminal, a line now and then elsewhere.
+//! Progress of a sweep: live bars on a terminal, a line at intervals elsewhere.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -148,7 +148,7 @@ fn line(status: &SweepStatus, started: Instant) -> String {
     )
 }
 
-/// What is left of the budget, and what the sweep will have cost at its end, as far as there is either.
+/// Money left of the budget, and the forecast of the final cost, as far as there is either; otherwise empty.
 fn money(status: &SweepStatus) -> String {
     let mut text = String::new();
     if let Some(budget) = &status.budget {

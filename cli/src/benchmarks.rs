@@ -14,7 +14,7 @@ const BUILT_IN: Registry = Registry::new(&[&AppBench, &AutoSlurp, &FlowBench, &O
 
 /// Declared benchmarks of a person's own machine: their programs run, as its agents do.
 pub(crate) static OF_PERSON: Declared = Declared::new(Permissions::trusting());
-/// Those of whoever only reads what others have run: no program is started.
+/// Declared benchmarks where runs of others are only read: no program is started.
 static READ_ONLY: Declared = Declared::new(Permissions::none());
 
 /// Every benchmark; a new one is a folder with a `benchmark.yaml`, or a crate beside these and a line here.

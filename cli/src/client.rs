@@ -192,7 +192,7 @@ impl Client {
         self.send(self.request(Method::DELETE, &format!("schedules/{name}"))).await.map(drop)
     }
 
-    /// Everything that the sweep is made of.
+    /// Inputs of the sweep, by digest.
     pub(crate) async fn inputs(&self, sweep: &SweepId) -> anyhow::Result<Vec<Input>> {
         self.json(self.request(Method::GET, &format!("sweeps/{sweep}/inputs"))).await
     }
@@ -214,7 +214,7 @@ impl Client {
         self.json(self.request(Method::POST, &format!("sweeps/{sweep}/verdicts")).json(&request)).await
     }
 
-    /// Where a browser finds a file that the sweep has left behind; nowhere when the coordinator asks for a token.
+    /// URL at which a browser finds a file that the sweep has left behind; `None` when the coordinator asks for a token.
     pub(crate) fn address_of(&self, sweep: &SweepId, path: &str) -> Option<String> {
         self.token.is_none().then(|| format!("{}/v1/sweeps/{sweep}/files/{path}", self.base))
     }

@@ -45,9 +45,9 @@ pub(crate) use repair::{Finding, Standing};
 pub(crate) use repair::{Repaired, Wish, repair};
 use reserve::{Kept, Reserve};
 
-/// How often the ledger is looked at; short, because nobody else is disturbed by it.
+/// Interval between two looks at the ledger; short, because nobody else uses it.
 const TICK: Duration = Duration::from_millis(50);
-/// How often the bars move.
+/// Interval between two redraws of the bars.
 const REDRAW: Duration = Duration::from_millis(200);
 /// Time the scorer gets to record what the workers reported last.
 const RECORD_GRACE: Duration = Duration::from_secs(30);
@@ -60,7 +60,7 @@ pub(crate) struct Embedded {
     ledger: Ledger,
     queue: Queue,
     permits: Permits,
-    /// Where answers are kept.
+    /// Folder of the response cache.
     answers: PathBuf,
     catalog: Catalog,
     registry: Registry,
@@ -447,8 +447,8 @@ impl Embedded {
     }
 }
 
-/// Where answers are kept unless told otherwise: `$XDG_CACHE_HOME/regatta/answers`, else `~/.cache/regatta/answers`. Who has neither keeps
-/// them with the run: a folder that everybody knows of is everybody's.
+/// Folder of the response cache unless told otherwise: `$XDG_CACHE_HOME/regatta/answers`, else `~/.cache/regatta/answers`. Without either
+/// the cache is kept with the run: a folder that everybody knows of is everybody's.
 fn default_cache(store: &Path) -> anyhow::Result<PathBuf> {
     let given = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let base = given("XDG_CACHE_HOME").or_else(|| Some(given("HOME")?.join(".cache")));

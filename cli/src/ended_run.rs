@@ -18,7 +18,7 @@ use crate::client::Client;
 use crate::results::{ResultLine, parse_lines};
 use crate::run_directory;
 
-/// Everything of an ended run that can be compared with another.
+/// An ended run, as far as it can be compared with another.
 pub(crate) struct EndedRun {
     /// As the command line names it.
     pub(crate) name: String,
@@ -27,7 +27,7 @@ pub(crate) struct EndedRun {
     pub(crate) results: Vec<ResultLine>,
     pub(crate) attempts: Vec<AttemptLine>,
     pub(crate) measures: Measures,
-    /// Where its transcripts are, if they are at hand.
+    /// Folder of the run's transcripts, if it is available.
     pub(crate) directory: Option<PathBuf>,
 }
 

@@ -13,7 +13,7 @@ use crate::private_files;
 
 pub(crate) use self::whole::{Reach, copy};
 
-/// Everything but the transcripts.
+/// Documents of a run; all but the transcripts.
 const FILES: [&str; 10] = [
     "sweep.lock.yaml",
     "results.jsonl",

@@ -17,12 +17,12 @@ pub(crate) fn note(text: &str) {
     let _ = writeln!(std::io::stderr(), "{}", printable(text));
 }
 
-/// What went wrong.
+/// Writes an error to standard error.
 pub(crate) fn error(text: &str) {
     let _ = writeln!(std::io::stderr(), "error: {}", printable(text));
 }
 
-/// Whether a person is watching standard error.
+/// True if standard error is a terminal.
 pub(crate) fn is_watched() -> bool {
     std::io::stderr().is_terminal()
 }

@@ -150,7 +150,7 @@ pub(crate) struct Paired<'r> {
     pub(crate) definitions: Vec<&'r MetricDefinition>,
 }
 
-/// Of a benchmark that one of both lacks; there are no items in it.
+/// Groups of a benchmark that one of both lacks; there are no items in it.
 static NO_GROUPS: BTreeMap<ItemId, String> = BTreeMap::new();
 
 impl<'r> Paired<'r> {

@@ -8,7 +8,7 @@ use regatta_proto::{BenchmarkName, Evaluator, Flag, ItemId, ModelRef, Setting};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// What came out of one session.
+/// One line of `results.jsonl`: the result of one session.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct ResultLine {
     pub(crate) cell: u32,

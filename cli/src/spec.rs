@@ -17,7 +17,7 @@ use crate::benchmarks::BENCHMARKS;
 use crate::data::read_dataset;
 use crate::exit::bad_configuration;
 
-/// Everything a sweep is planned from.
+/// Spec and data that a sweep is planned from.
 pub(crate) struct Loaded {
     pub(crate) spec: SweepSpec,
     pub(crate) data: BTreeMap<BenchmarkName, FileSet>,

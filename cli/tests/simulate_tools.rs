@@ -12,7 +12,7 @@ fn tools(arguments: &[&str]) -> Command {
     command
 }
 
-/// What is answered to a GET.
+/// Whole response to a GET, with its head.
 fn get(url: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(url.strip_prefix("http://").unwrap()).unwrap();
     stream

@@ -54,12 +54,12 @@ pub enum Access {
     },
 }
 
-/// What the API needs besides the coordinator.
+/// Settings of the API: access, and the verifier of foreign tokens.
 #[derive(Clone, Default)]
 pub struct ApiConfig {
     /// Credentials that are asked for.
     pub access: Access,
-    /// Takes the tokens of others, where the policy names issuers.
+    /// Verifies tokens of other issuers; `None` unless the policy names issuers.
     pub verifier: Option<Arc<dyn BearerVerifier>>,
 }
 

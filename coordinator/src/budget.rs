@@ -86,7 +86,8 @@ pub(crate) fn affordable_sessions(
     (left / worst.0.max(1)).saturating_sub(outstanding)
 }
 
-/// What a session of `sweep` can cost at most in one try of its first call: a token is at least one byte, the answer fills its limit.
+/// Worst case of the first call of any session of `sweep`, in one try: a token for each byte of the prompt, and an answer of full length.
+/// Calls without a known price count as zero.
 pub(crate) fn worst_session(sweep: &Sweep) -> Money {
     let mut worst = Money::ZERO;
     for cell in sweep.cells() {

@@ -1,4 +1,4 @@
-//! What workers must know: queues with work, and sweeps whose jobs are void.
+//! The control message that is broadcast to workers: queues with work, and sweeps whose jobs are void.
 
 use std::collections::BTreeMap;
 

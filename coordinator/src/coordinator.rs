@@ -26,7 +26,7 @@ use crate::{
     adaptive, plan, shards,
 };
 
-/// How the coordinator works.
+/// Settings of a coordinator.
 #[derive(Debug, Clone)]
 pub struct CoordinatorConfig {
     /// Name of this process among the coordinators of a deployment; no other may have it.
@@ -49,7 +49,7 @@ pub struct CoordinatorConfig {
     /// Time that workers have to give back what they may still spend when nothing is left to run. One that does not is dead, and what it may
     /// have had under way counts as possibly spent.
     pub leases_return_within: Duration,
-    /// Whether jobs survive this process (RabbitMQ) or not (memory).
+    /// True if jobs survive this process (RabbitMQ), false if not (memory).
     pub queue_survives: bool,
 }
 
@@ -71,7 +71,7 @@ impl Default for CoordinatorConfig {
     }
 }
 
-/// Why something asked of the coordinator was not done.
+/// Reason why the coordinator did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum CoordinatorError {
     /// The spec does not fit.
@@ -97,19 +97,19 @@ pub enum CoordinatorError {
     /// The sweep is in a state that does not allow it.
     #[error("sweep {id} is {state}, so it cannot be {wish}")]
     WrongState {
-        /// Which sweep.
+        /// Id of the sweep.
         id: SweepId,
-        /// Its state.
+        /// State of the sweep.
         state: SweepState,
-        /// What was asked.
+        /// The refused change, as a participle.
         wish: &'static str,
     },
     /// It belongs to somebody else.
     #[error("{what} belongs to {owner}, and {asked} is no admin; ask its owner, or an admin")]
     NotYours {
-        /// Sweep or schedule.
+        /// The sweep or schedule.
         what: String,
-        /// Its owner.
+        /// Owner of the sweep or schedule.
         owner: String,
         /// The owner that asked.
         asked: OwnerName,
@@ -455,7 +455,7 @@ impl Coordinator {
         !self.ours.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone())
     }
 
-    /// How a sweep stands.
+    /// State, progress, cost and budget of a sweep.
     ///
     /// # Errors
     /// When there is no such sweep, or a store fails.
@@ -500,7 +500,7 @@ fn refuse_batches(submission: &Submission) -> Result<(), PlanError> {
     }
 }
 
-/// Whoever reaches a coordinator would otherwise run what they like on its workers.
+/// Refuses agents with commands: any client of the API could otherwise run any program on the workers.
 fn refuse_commands(submission: &Submission) -> Result<(), PlanError> {
     match submission.spec.agents.iter().find(|(_, agent)| !agent.command.is_empty()) {
         Some((name, _)) => Err(PlanError::Field {

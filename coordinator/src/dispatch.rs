@@ -14,7 +14,7 @@ use crate::{Coordinator, CoordinatorError};
 /// Shards asked of the ledger at once.
 const SHARDS_AT_ONCE: u32 = 64;
 
-/// What a look at a sweep's shards has led to.
+/// Result of one pass over the shards of a sweep.
 #[derive(Debug, Default)]
 pub(crate) struct Dispatched {
     sessions: u64,
@@ -25,7 +25,7 @@ pub(crate) struct Dispatched {
 }
 
 impl Dispatched {
-    /// Whether the budget lets nothing more run and nothing runs.
+    /// True if the budget lets nothing more run and nothing runs.
     pub(crate) const fn is_over(&self) -> bool {
         self.unaffordable && self.sessions == 0 && !self.unsettled
     }

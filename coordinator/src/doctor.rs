@@ -44,7 +44,7 @@ pub struct Diagnosis {
     pub dead_letters: u64,
     /// Sweeps that have not ended, newest first.
     pub sweeps: Vec<SweepDiagnosis>,
-    /// Everything that is wrong, with the next step; empty when nothing is.
+    /// Problems, each with the next step; empty when there are none.
     pub findings: Vec<Finding>,
 }
 
@@ -65,7 +65,7 @@ pub struct SweepDiagnosis {
     pub not_measured: u64,
     /// Sessions dispatched and not recorded.
     pub outstanding: u64,
-    /// Of these, sessions that a worker has told of lately; `None` when that was not asked because jobs wait.
+    /// Outstanding sessions that a worker has reported lately; `None` when that was not asked because jobs wait.
     pub running: Option<u64>,
     /// The session that a worker has been at for longest, as far as workers have told.
     #[serde(default)]
@@ -97,7 +97,7 @@ pub struct RunningSession {
     pub started_at: Timestamp,
 }
 
-/// What a process holds of the permits of an endpoint, as it last told.
+/// Permits of an endpoint that a process holds, as it last reported them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaseDiagnosis {
     /// Process and endpoint.
@@ -139,7 +139,7 @@ pub struct PoolState {
     pub factor: f64,
     /// When it changed, or was held, by the store's clock.
     pub at: Timestamp,
-    /// Why.
+    /// Reason for the change.
     pub reason: String,
 }
 

@@ -1,6 +1,6 @@
-//! Whether everything that workers have reported is recorded. Outcomes may wait in the queue, or in the hands of a scorer whose stores are
-//! away, while nothing of them is in the ledger; who would dispatch their sessions again would pay for them again. So the coordinator reports
-//! a question itself, and waits until a scorer has answered it.
+//! Confirmation that everything that workers have reported is recorded. Outcomes may wait in the queue, or in a scorer whose stores are
+//! unavailable, while the ledger has nothing of them; to dispatch their sessions again would be to pay for them again. So the coordinator
+//! reports a question itself, and waits until a scorer has answered it.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::{Coordinator, CoordinatorError};
 /// A question that is not answered within this time is asked again: it may be lost.
 const ASKED_AGAIN_AFTER: Duration = Duration::from_secs(30);
 
-/// What a coordinator knows of the questions about one sweep.
+/// Questions and answers about one sweep, as this coordinator knows them.
 #[derive(Debug, Default)]
 pub(crate) struct Echo {
-    /// Number of the last question that a scorer has answered.
+    /// Number of the last question that a scorer has answered; 0 before the first.
     pub(crate) heard: u64,
     /// Number of the question that was asked, and when.
     asked: Option<(u64, Instant)>,
@@ -36,7 +36,8 @@ impl Echo {
 }
 
 impl Coordinator {
-    /// Whether everything is recorded that was reported before this was first asked. Asks, and is to be asked again until it says so.
+    /// True once everything is recorded that was reported before the first call of this function. Reports the question, and must be called
+    /// again until it returns true.
     ///
     /// # Errors
     /// When the question cannot be reported.

@@ -1,4 +1,4 @@
-//! What a sweep will take, before anything is spent.
+//! Estimates of calls, tokens and money of a sweep before anything is spent.
 
 mod judging;
 
@@ -21,29 +21,30 @@ pub(crate) const OUTPUT_TOKENS_MAX: u32 = 16_384;
 /// Calls of one session that are looked at.
 const CALLS_MAX: usize = 256;
 
-/// What one cell will take if every call is answered at the first try.
+/// Estimate of one cell, if every call is answered at the first try.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CellEstimate {
-    /// Which cell.
+    /// The cell.
     pub cell: Cell,
     /// Sessions.
     pub sessions: u64,
-    /// Calls, if the model answers as the gold does; `None` of external agents, of which nobody knows what they will ask.
+    /// Calls, if the model answers as the gold does; `None` for external agents, whose calls cannot be foreseen.
     pub calls: Option<u64>,
     /// Prompt tokens, at four bytes a token.
     pub input_tokens: Option<u64>,
     /// Generated tokens, if answers are as long as the gold.
     pub output_tokens: Option<u64>,
-    /// What these cost; `None` when the price is unknown, or what will be asked is, as it is of external agents.
+    /// Money for these tokens; `None` when a price is unknown, and for external agents.
     pub cost: Option<Money>,
-    /// Of `cost`, what models cost that play other roles than the agent's; `None` where there are none, or the price is unknown.
+    /// Part of `cost` for roles other than the agent; `None` where there are none, or a price is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub others_cost: Option<Money>,
-    /// What the same calls cost at most: a token a byte, and every answer as long as it may be.
+    /// Upper bound of the money for these calls: a token for each byte, and every answer of full length. `None` when a price is unknown,
+    /// and for external agents.
     pub at_most: Option<Money>,
-    /// Times that somebody else's agent is started.
+    /// Starts of external agents.
     pub agent_starts: u64,
-    /// Judges' calls, if sessions go as those of simulated models; `None` where nobody knows, as of external agents.
+    /// Calls of judges, if sessions go as simulated models play them; `None` for external agents.
     pub judges: Option<JudgeCalls>,
 }
 
@@ -121,7 +122,7 @@ fn estimate_cell(sweep: &Sweep, cell: &Cell) -> CellEstimate {
     sum
 }
 
-/// What `request` costs at most in one try; `None` when the price is unknown.
+/// Upper bound of the money for one try of `request`; `None` when the model has no price.
 pub(crate) fn at_most(request: &ChatRequest, model: &ModelSpec) -> Option<Money> {
     let limit = model.max_tokens.or(request.sampling.max_tokens).unwrap_or(OUTPUT_TOKENS_MAX);
     Some(model.price.as_ref()?.at_most(request.prompt_bytes(), u64::from(limit)))

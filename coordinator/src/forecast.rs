@@ -1,4 +1,4 @@
-//! What a sweep will have cost at its end, from what its sessions have cost so far.
+//! Forecast of a sweep's final cost from the cost of its sessions so far.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,23 +16,23 @@ const PART_MIN: f64 = 0.01;
 /// ... and at least so many of each cell that still has sessions to run, or of all cells together.
 const SESSIONS_MIN: u64 = 8;
 
-/// What the sessions of one cell have cost.
+/// Sums over the known costs of one cell's sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct CellCosts {
-    /// Sessions the cell has.
+    /// Number of sessions in the cell.
     pub(crate) sessions: u64,
-    /// Sessions whose cost is known, ...
+    /// Number of sessions whose cost is known.
     pub(crate) seen: u64,
-    /// ... the sum of their costs in nano-dollars, ...
+    /// Sum of the known costs in nanodollars.
     pub(crate) sum: f64,
-    /// ... and of the squares of these.
+    /// Sum of the squares of the known costs.
     pub(crate) squares: f64,
 }
 
 /// Dollars at the end of a sweep, with an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Forecast {
-    /// Most likely.
+    /// Expected cost.
     pub expected: Money,
     /// Lower end; never below what is spent.
     pub low: Money,

@@ -34,7 +34,7 @@ impl fmt::Display for Credential {
     }
 }
 
-/// Somebody who asks.
+/// Identity behind a request: owner, rights and credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Principal {
     /// Owner of what they submit.
@@ -46,7 +46,7 @@ pub struct Principal {
 }
 
 impl Principal {
-    /// Somebody with all rights, known by `credential`.
+    /// A principal with all rights, known by `credential`.
     #[must_use]
     pub fn admin(credential: Credential) -> Self {
         Self { owner: OwnerName::operator(), scopes: Scopes::from_iter([Scope::Admin]), credential }
@@ -137,9 +137,9 @@ pub trait BearerVerifier: Send + Sync {
 /// Quotas of the coordinator's policy file. The ledger has its own; the lower limit counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Quotas {
-    /// Of owners by name.
+    /// Quotas of owners by name.
     pub named: BTreeMap<OwnerName, Quota>,
-    /// Of each owner that is not named.
+    /// Quota of each owner that is not named.
     pub others: Quota,
 }
 

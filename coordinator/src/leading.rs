@@ -12,19 +12,19 @@ use tokio::time::Instant;
 
 use crate::{Coordinator, CoordinatorError};
 
-/// How long a lead lasts unless it is renewed: a standby takes over this long after the leader was last heard of.
+/// Duration of a lead without renewal: a standby takes over this long after the leader's last renewal.
 const LEASE: Duration = Duration::from_secs(10);
 /// Age at which a lead is renewed.
 const RENEWED_AFTER: Duration = Duration::from_secs(2);
 
-/// What this process knows of its lead.
+/// This process's view of its lead.
 #[derive(Debug, Default)]
 pub(crate) struct Leading(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
     lead: Option<(Term, Instant)>,
-    /// Whether it was said that another leads.
+    /// True once the log says that another process leads.
     stands_by: bool,
 }
 

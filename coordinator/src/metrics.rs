@@ -1,4 +1,4 @@
-//! What the coordinator measures.
+//! Prometheus metrics of the coordinator.
 
 use prometheus::{GaugeVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry};
 use regatta_proto::ScheduleName;
@@ -18,7 +18,7 @@ pub struct CoordinatorMetrics {
     pub reconciled: IntCounter,
     /// Forecast cost of running sweeps at their end, in dollars, by sweep and bound (`low`, `expected`, `high`).
     pub forecast: GaugeVec,
-    /// What is left of budgets, in dollars, by sweep.
+    /// Money left of budgets, in dollars, by sweep.
     pub budget_left: GaugeVec,
     /// 1 while this process leads, else 0; the sum over all coordinators is 1, or 0 between two leaders.
     pub leads: IntGauge,

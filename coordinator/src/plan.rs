@@ -15,7 +15,7 @@ use regatta_proto::{
 use crate::admission::check_grid;
 use crate::pricing::Pricing;
 
-/// Why a spec cannot be planned; every text names the field and what to do.
+/// Reason why a spec cannot be planned; every text names the field and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
     /// A field that does not fit the benchmark or its data.
@@ -23,7 +23,7 @@ pub enum PlanError {
     Field {
         /// Path of the field.
         field: String,
-        /// What is wrong and what to do.
+        /// The problem, with what to do about it.
         problem: String,
     },
     /// The spec makes no sense, whatever the data.
@@ -32,9 +32,9 @@ pub enum PlanError {
     /// The data set is missing or malformed.
     #[error("benchmarks.{benchmark}: {source}")]
     Data {
-        /// Which benchmark.
+        /// The benchmark.
         benchmark: BenchmarkName,
-        /// What is wrong with it.
+        /// Cause, from the catalog.
         source: CatalogError,
     },
 }

@@ -23,14 +23,14 @@ const BATCH_ENDS_WITHIN: Duration = Duration::from_secs(49 * 3600);
 /// Quiet time after which the ledger is told that a sweep does not move.
 const NOTED_AFTER: Duration = Duration::from_secs(1);
 
-/// What moves while a sweep is alive.
+/// Counters of a sweep that change while it is alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Life {
-    /// A resume may leave the rest as it is.
+    /// Counted because a resume may change nothing else.
     generation: u32,
     recorded: u64,
     settled: u64,
-    /// Also those of attempts that run.
+    /// Tokens of recorded attempts and of attempts that run.
     tokens: u64,
 }
 

@@ -62,7 +62,7 @@ pub struct Going {
     pub objects: u64,
 }
 
-/// Everything that was removed, or would be.
+/// Objects that were removed, or would be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GcResult {
     /// Sweeps of which something goes, the oldest first.

@@ -1,4 +1,4 @@
-//! What the coordinator does again and again while it runs.
+//! The coordinator's main loop.
 
 use futures::future::BoxFuture;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,8 @@ use crate::{Coordinator, CoordinatorError};
 /// Longest pause after something has failed.
 const SETBACK_MAX: Duration = Duration::from_secs(5);
 
-/// How long workers are told of a cancelled sweep: no deployment stays without workers for longer, and the list must not grow for ever.
+/// Time for which workers are told of a cancelled sweep. No deployment stays without workers for longer, and the list must not grow for
+/// ever.
 const CANCELLED_JOBS_LIVE: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// A sweep that has not ended, with what is only worth computing once.
@@ -30,16 +31,17 @@ pub(crate) struct Watched {
     pub(crate) sweep: Arc<Sweep>,
     pub(crate) worst_session: Money,
     pub(crate) quiet: Quiet,
-    /// Whether it may dispatch; otherwise it is being tabulated.
+    /// True if the sweep may dispatch, false while it is tabulated.
     running: bool,
-    /// How often it was resumed.
+    /// Number of times that the sweep was resumed.
     pub(crate) generation: u32,
-    /// Nothing is dispatched before: workers must have heard of the generation, and have told of what they still run of an earlier one.
+    /// Time before which nothing is dispatched: workers must have heard of the generation, and have reported their attempts of earlier
+    /// ones.
     settles_at: Instant,
-    /// Whether what was reported of earlier generations is recorded.
+    /// True once all reports of earlier generations are recorded.
     is_settled: bool,
     pub(crate) echo: Echo,
-    /// Since when nothing is left to run.
+    /// Time since which nothing is left to run; `None` while something is.
     over_since: Option<Instant>,
 }
 
@@ -49,15 +51,15 @@ fn is_settled(account: Option<&AccountState>, over_since: &mut Option<Instant>, 
     account.is_none_or(AccountState::is_settled) || since.elapsed() >= within
 }
 
-/// What `run` remembers from one tick to the next; all of it can be rebuilt.
+/// State of `run` between ticks; all of it can be rebuilt.
 struct Rounds {
     addresses: BTreeMap<EndpointName, String>,
     watched: BTreeMap<SweepId, Watched>,
-    /// Cancelled sweeps; those whose queues may still hold jobs of theirs, which only workers can drop, with their routes.
+    /// Cancelled sweeps, each with its routes as long as its queues may hold jobs that only workers can drop.
     cancelled: BTreeMap<SweepId, Option<Arc<Sweep>>>,
     /// The last broadcast and when it went out.
     told: Option<(Control, Instant)>,
-    /// Sweeps with which something failed the last time.
+    /// Sweeps that failed at the last tick.
     setbacks: BTreeMap<SweepId, Setback>,
 }
 
@@ -293,7 +295,7 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Whether a queue that `sweep` uses, for models or judges, holds messages.
+    /// True if a queue that `sweep` uses, for models or judges, holds messages.
     pub(crate) async fn has_waiting_jobs(&self, sweep: &Sweep) -> Result<bool, CoordinatorError> {
         for (name, endpoint) in &sweep.lock.endpoints {
             if self.queue.depth(&endpoint.queue(name, &sweep.id)).await? > 0 {

@@ -1,4 +1,4 @@
-//! How a sweep stands, for people and programs.
+//! State of a sweep, for people and programs.
 
 use jiff::Timestamp;
 use regatta_backends::{AccountState, CellProgress, SweepCost, SweepRow};
@@ -10,31 +10,31 @@ use crate::Forecast;
 /// A sweep and its cells.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SweepStatus {
-    /// Its id.
+    /// Id of the sweep.
     pub id: SweepId,
-    /// Where it stands.
+    /// State of the sweep.
     pub state: SweepState,
-    /// When it was submitted.
+    /// Time of submission.
     pub created_at: Timestamp,
-    /// When it ended.
+    /// Time of the end; `None` until then.
     pub ended_at: Option<Timestamp>,
-    /// Its budget and what became of it, where it has one.
+    /// Budget, and the money spent of it; `None` for a sweep without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<BudgetStatus>,
     /// Known and possible cost.
     #[serde(default)]
     pub cost: SweepCost,
-    /// What it will have cost at its end, while it runs and as soon as enough is known.
+    /// Forecast of the final cost; `None` once the sweep has ended, and while too few sessions have a known cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forecast: Option<Forecast>,
-    /// Its cells, in the order of the grid.
+    /// Cells, in the order of the grid.
     pub cells: Vec<CellStatus>,
     /// Owner, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<OwnerName>,
 }
 
-/// A budget and what became of it.
+/// A budget and the use that was made of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BudgetStatus {
     /// Most that may be spent.
@@ -64,9 +64,9 @@ impl From<AccountState> for BudgetStatus {
 /// One cell and its counts of sessions.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CellStatus {
-    /// Which cell.
+    /// The cell.
     pub cell: Cell,
-    /// Sessions it has.
+    /// Number of sessions in the cell.
     pub items: u64,
     /// Sessions given to workers.
     pub dispatched: u64,

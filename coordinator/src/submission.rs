@@ -1,4 +1,4 @@
-//! What somebody hands in, and what comes back.
+//! Requests to submit and resume sweeps, and their answers.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -22,21 +22,21 @@ pub struct Submission {
 /// The sweep that a submission became. Submitting the same spec over the same data again gives the same sweep.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Submitted {
-    /// Its id.
+    /// Id of the sweep.
     pub id: SweepId,
-    /// Whether it is new.
+    /// True if the submission created it, false if the same sweep was there before.
     pub created: bool,
-    /// Sessions it has.
+    /// Number of sessions in the sweep.
     pub sessions: u64,
 }
 
-/// How the budget of a sweep is raised.
+/// Change of a sweep's budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BudgetChange {
-    /// To so much in all.
+    /// Sets the budget to this amount.
     To(Money),
-    /// By so much more.
+    /// Raises the budget by this amount.
     By(Money),
 }
 
@@ -67,11 +67,11 @@ impl FromStr for BudgetChange {
     }
 }
 
-/// What a resume changes.
+/// Changes that a resume makes to a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Resumption {
-    /// The budget.
+    /// Change of the budget; `None` leaves it as it is.
     pub budget: Option<BudgetChange>,
 }
 

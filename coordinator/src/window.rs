@@ -1,5 +1,5 @@
-//! How many sessions may be outstanding per queue. Each sweep has queues of its own, so none waits behind another; which of them gets
-//! the endpoint is decided by permits.
+//! Limit on the outstanding sessions of each queue. Each sweep has queues of its own, so none waits behind another; permits decide which of
+//! them gets the endpoint.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use regatta_backends::CellProgress;
 use regatta_catalog::Sweep;
 use regatta_proto::Lane;
 
-/// Batches of the largest size that may be outstanding at once in a queue of the batch lane: each takes hours.
+/// Batches of the largest size that may be outstanding at once in a queue with the delivery mode `batch`: each takes hours.
 const BATCHES: u64 = 8;
 
-/// Sessions of the live lane that may be outstanding for each call that an endpoint may have in flight: workers take two, of which one may
-/// wait for a retry, and what they have reported counts until it is recorded.
+/// Outstanding sessions for each call that an endpoint with the delivery mode `live` may have in flight: workers take two, of which one may
+/// wait for a retry, and sessions that are reported count until they are recorded.
 const PER_CALL: u64 = 3;
 
-/// How many sessions a queue may have outstanding.
+/// Most sessions that a queue may have outstanding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Window(u64);
 
@@ -53,7 +53,7 @@ pub(crate) fn outstanding(progress: &[CellProgress]) -> BTreeMap<String, u64> {
     queues
 }
 
-/// Whether sessions of a cell were dispatched and are not recorded. Of one whose sessions are all recorded none is, whatever was counted.
+/// True if a dispatched session of the cell is not recorded. A cell whose sessions are all recorded has none, whatever was counted.
 pub(crate) const fn is_outstanding(cell: &CellProgress) -> bool {
     cell.dispatched > cell.recorded && cell.recorded < cell.items
 }

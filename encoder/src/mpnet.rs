@@ -47,7 +47,7 @@ pub(crate) fn position_ids(ids: &[u32]) -> Vec<u32> {
 /// The bias on attention scores by the distance from query to key, one curve a head.
 #[derive(Debug)]
 pub(crate) struct PositionBias {
-    /// Of shape (heads, buckets).
+    /// Bias by head and bucket, of shape (heads, buckets).
     curves: Tensor,
 }
 

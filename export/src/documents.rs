@@ -27,7 +27,7 @@ pub struct ResultLine {
     pub task: String,
     /// `measured`, `model_failure`, `not_measured` or `not_run`.
     pub outcome: String,
-    /// Why it was not measured, or how the model failed.
+    /// Cause for which it was not measured, or of the model's failure.
     pub cause: Option<String>,
     /// Endings of the model's answers.
     pub flags: Flags,
@@ -50,9 +50,9 @@ pub struct AttemptLine {
     pub state: String,
     /// State at the end.
     pub outcome: Option<String>,
-    /// Why.
+    /// Cause of the outcome.
     pub cause: Option<String>,
-    /// `true` if its money bought nothing.
+    /// `true` if the money was wasted: the attempt was lost, or another one counts in its place.
     pub wasted: bool,
     /// Worker that tried.
     pub worker: String,

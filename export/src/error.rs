@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Why a run could not be exported.
+/// Reason why a run could not be exported.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// A file of the run cannot be read.
@@ -10,7 +10,7 @@ pub enum ExportError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Cause, from the system.
         source: std::io::Error,
     },
     /// A file of the run is not what runs have.
@@ -26,7 +26,7 @@ pub enum ExportError {
     Segment {
         /// The segment.
         path: PathBuf,
-        /// Why.
+        /// Cause, from the reader of segments.
         source: regatta_catalog::SegmentError,
     },
     /// A file of the export cannot be written.
@@ -34,7 +34,7 @@ pub enum ExportError {
     Write {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Cause, from the system.
         source: std::io::Error,
     },
     /// A table cannot be written.
@@ -42,7 +42,7 @@ pub enum ExportError {
     Parquet {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Cause, from the writer of Parquet.
         source: parquet::errors::ParquetError,
     },
     /// A number is beyond what a column holds.

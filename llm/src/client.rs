@@ -30,7 +30,7 @@ impl Client {
     /// Opens the client that `spec` needs. Sends nothing.
     ///
     /// # Errors
-    /// Those of the client of its kind; each names the endpoint.
+    /// When the client of its kind cannot be opened; each error names the endpoint.
     pub(crate) fn open(name: &EndpointName, spec: &EndpointSpec, context: &OpenContext<'_>) -> Result<Self, OpenError> {
         Ok(match spec.kind {
             EndpointKind::Bedrock => Self::Bedrock(Box::new(BedrockClient::open(name, spec, context)?)),

@@ -65,9 +65,9 @@ pub(crate) struct Transport {
 /// The header that carries the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct KeyHeader {
-    /// Its name, lower-case.
+    /// Name of the header, lower-case.
     pub(crate) name: &'static str,
-    /// What stands before the key.
+    /// Text before the key, for example `Bearer `.
     pub(crate) prefix: &'static str,
 }
 

@@ -84,7 +84,7 @@ pub(crate) struct Done<T> {
     pub(crate) latency: Duration,
     /// Time at which the successful try was sent.
     pub(crate) at: Timestamp,
-    /// Its cost; `None` if its price or its usage is unknown.
+    /// Cost of the try; `None` if its price or its usage is unknown.
     pub(crate) cost: Option<Money>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-/// Where users of this machine are listed.
+/// File that lists the users of this machine.
 const USERS: &str = "/etc/passwd";
 
 /// A user of this machine.

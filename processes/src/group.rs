@@ -20,7 +20,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// That of the process with the number `leader`, which was started as the first of a group of its own and has not been waited for.
+    /// Group of the process with the number `leader`, which was started as the first of a group of its own and has not been waited for.
     #[must_use]
     pub fn of(leader: Option<u32>) -> Self {
         Self::with_kill_file(leader, None)

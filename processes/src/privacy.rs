@@ -1,4 +1,4 @@
-//! What a process of somebody else must not read or become.
+//! Limits on what processes of others can read of this one, and on the rights that they can gain.
 
 /// From now on no process of the same user can read this one's memory and variables, keys among them, unless it may read everybody's.
 pub fn keep_to_ourselves() {

@@ -138,7 +138,7 @@ fn alternatives() -> String {
     text
 }
 
-/// Why a coverage lies outside of what was asked for, with the figure that shows it.
+/// Reason why a coverage lies outside of the tolerated range, with the figure that shows it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Reason {
     /// No interval that looks at the value has a coverage between these two.

@@ -3,7 +3,7 @@
 use regatta_backends::AgentEnd;
 use regatta_proto::{Event, HowEnded, Transcript};
 
-/// Of standard error, at most this much is told: its end, where programs say why they gave up.
+/// Most bytes of standard error that are quoted: its end, where programs say why they gave up.
 const ERRORS_BYTES_MAX: usize = 400;
 
 /// End of the session's last agent; `None` where there was none, or where it ended well.

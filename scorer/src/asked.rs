@@ -13,20 +13,20 @@ use crate::verdicts::{Known, LOOKS_MAX, answerer, askings};
 /// A question of an evaluator.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AskedOfSession {
-    /// What is asked.
+    /// The question, as its evaluator asks it.
     pub question: Question,
     /// One entry for each time that it is put to a judge, in the order of the panel.
     pub verdicts: Vec<GivenVerdict>,
 }
 
-/// What one judge answered to a question.
+/// Answer of one judge to a question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GivenVerdict {
     /// The judge.
     pub judge: ModelRef,
     /// `true` if it saw what is compared in the other order.
     pub is_swapped: bool,
-    /// Its answer; `None` while there is none.
+    /// Verdict of the judge; `None` while there is none.
     pub verdict: Option<Verdict>,
 }
 

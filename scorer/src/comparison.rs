@@ -31,7 +31,7 @@ pub struct Comparison {
 pub struct Provider {
     /// Endpoint and name.
     pub model: ModelRef,
-    /// Whether answers came from a simulated endpoint.
+    /// True if answers came from a simulated endpoint.
     pub simulated: bool,
     /// The metrics that leaderboards show.
     pub quality: Vec<Quality>,
@@ -63,14 +63,14 @@ pub struct Provider {
 pub struct Quality {
     /// Scoring rule.
     pub evaluator: Evaluator,
-    /// Its name.
+    /// Name of the metric under `evaluator`.
     pub metric: String,
-    /// How people read it.
+    /// Unit in which the metric is shown.
     #[serde(default, skip_serializing_if = "Unit::is_plain")]
     pub unit: Unit,
-    /// Its value.
+    /// Estimate of the metric with its interval.
     pub estimate: Estimate,
-    /// Over the items that both have a score of; absent for the first endpoint.
+    /// Difference from the first endpoint, over the items that have a score of both; absent for the first endpoint itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difference: Option<Difference>,
 }
@@ -99,7 +99,7 @@ impl Percentiles {
     }
 }
 
-/// Whether the same model is served by another endpoint of the sweep too.
+/// True if another endpoint of the sweep serves the same model too.
 pub(crate) fn is_compared(sweep: &Sweep, model: &ModelRef) -> bool {
     let Some(own) = sweep.lock.model(model) else { return false };
     let mut others = sweep.lock.models.iter().filter(|other| other.id != own.id);

@@ -1,4 +1,4 @@
-//! What the rounds of an adaptive sweep have decided, after how much of what the whole grid would have taken.
+//! Decisions of the rounds of an adaptive sweep, and the share of the whole grid that they took.
 
 mod sentences;
 
@@ -20,15 +20,15 @@ use crate::summary::Spending;
 /// The question of an adaptive sweep and its answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Decided {
-    /// What was asked.
+    /// The question, as the spec asks it.
     pub question: DecideQuestion,
-    /// Differences up to this were none that matter.
+    /// Largest difference that does not matter.
     pub margin: Margin,
     /// Probability that all answers are right, at least.
     pub confidence: f64,
-    /// What the items stand for.
+    /// Population that the items are drawn from: new items like these, or these alone.
     pub over: DecideOver,
-    /// Why the sweep stopped.
+    /// Reason why the sweep stopped.
     pub ended: Ending,
     /// Sessions that were bought.
     pub sessions: u64,
@@ -36,26 +36,27 @@ pub struct Decided {
     pub sessions_max: u64,
     /// Money of all attempts and judges.
     pub cost: CostSum,
-    /// What the whole grid would have cost, at what each model's sessions cost; absent where some of that is unknown.
+    /// Projected money of the whole grid, at the mean cost of each model's sessions; absent where a call's price is unknown, or a model has
+    /// no scored session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_of_grid: Option<Money>,
     /// One for each benchmark and setting.
     pub contests: Vec<DecidedContest>,
 }
 
-/// Why an adaptive sweep stopped.
+/// Reason why an adaptive sweep stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// Everything was answered.
+    /// The question was answered in all contests.
     Decided,
-    /// Everything that may be bought was.
+    /// All sessions that may be bought were bought.
     Exhausted,
-    /// Its budget was used up.
+    /// The budget was used up.
     Budget,
     /// Too few sessions of a model were measured to go on.
     Unmeasured,
-    /// Somebody cancelled it.
+    /// The sweep was cancelled.
     Cancelled,
 }
 
@@ -73,12 +74,12 @@ pub struct DecidedContest {
     /// Unit in which people read it.
     #[serde(default, skip_serializing_if = "Unit::is_plain")]
     pub unit: Unit,
-    /// Which way is better.
+    /// Direction in which the metric improves.
     #[serde(default)]
     pub better: Better,
     /// Smallest and largest value of the metric.
     pub range: (f64, f64),
-    /// Whether its question is answered.
+    /// True if the question is answered in this contest.
     pub decided: bool,
     /// Rounds that were looked at.
     pub rounds: usize,
@@ -101,7 +102,7 @@ pub struct DecidedContest {
 pub struct DecidedContestant {
     /// The model.
     pub model: ModelRef,
-    /// Its sessions.
+    /// Sessions of the model.
     pub sessions: u64,
     /// Round after which nothing more was bought for it, while others went on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -122,7 +123,7 @@ pub struct DecidedSequence {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// What it says.
+    /// Answer that the sequence gives.
     pub relation: SequenceRelation,
     /// Round in which that was known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -131,7 +132,7 @@ pub struct DecidedSequence {
     pub points: Vec<SequencePoint>,
 }
 
-/// What a sequence says.
+/// Answer that a confidence sequence gives about `one` and the other model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SequenceRelation {
@@ -239,7 +240,8 @@ impl<'s> Deciding<'s> {
         })
     }
 
-    /// What all sessions would cost if each cost what its model's scored ones did, waste included; judges in proportion.
+    /// Projected money of all sessions if each cost the mean of its model's scored ones, waste included, with judges in proportion. `None`
+    /// when a call's price is unknown, or a model has no scored session.
     fn cost_of_grid(&self, spent: &BTreeMap<CellIndex, Spending>, judging: CostSum) -> Option<Money> {
         let (mut total, mut bought_cost) = (0.0, 0.0);
         for contest in &self.contests {

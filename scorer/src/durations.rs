@@ -34,7 +34,8 @@ impl<'a> Durations<'a> {
         Self { sessions, calls }
     }
 
-    /// Of the sessions of `cells` that have a score; `None` without any, and where answers were kept from before, which took no time.
+    /// Durations of the sessions of `cells` that have a score; `None` without any, and where answers came from the response cache, which
+    /// took no time.
     pub(crate) fn of_sessions(&self, cells: &[CellIndex]) -> Option<Percentiles> {
         if self.sums(cells).from_cache > 0 {
             return None;
@@ -48,7 +49,7 @@ impl<'a> Durations<'a> {
         Percentiles::of_sorted(&seconds)
     }
 
-    /// Of the answered calls of `cells`, each from sending its last try; `None` without any.
+    /// Durations of the answered calls of `cells`, each from sending its last try; `None` without any.
     pub(crate) fn of_calls(&self, cells: &[CellIndex]) -> Option<Percentiles> {
         Percentiles::of_quantiles(|q| self.sums(cells).latency.quantile(q))
     }

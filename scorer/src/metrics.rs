@@ -1,4 +1,4 @@
-//! What scorers measure: only what counts, once, as the ledger recorded it.
+//! Prometheus metrics of a scorer: results that count, once each, as the ledger recorded them.
 
 use prometheus::{Histogram, HistogramOpts, IntCounter, IntCounterVec, Opts, Registry};
 

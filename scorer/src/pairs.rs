@@ -46,7 +46,7 @@ pub struct Pair {
     /// Unit in which people read it.
     #[serde(default, skip_serializing_if = "Unit::is_plain")]
     pub unit: Unit,
-    /// Which way is better.
+    /// Direction in which the metric improves.
     #[serde(default)]
     pub better: Better,
     /// Difference of the one's metric from the other's. The interval is of this pair alone.

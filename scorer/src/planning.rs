@@ -65,7 +65,7 @@ pub struct Outlook {
     pub items_of_data: u32,
     /// Pairs of the benchmark over which p-values are corrected.
     pub pairs: u32,
-    /// Where the variance is known from.
+    /// Source of the variance.
     pub basis: Basis,
     /// Variance of the difference of two models in one session.
     pub variance: Components,
@@ -82,7 +82,7 @@ pub struct Outlook {
     power: f64,
 }
 
-/// Where a variance is known from.
+/// Source of a variance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {

@@ -19,14 +19,14 @@ use crate::repeats::{Repeats, repeats, stored};
 use crate::scorer::{Scorer, ScorerError};
 use crate::verdicts::{Known, Open, Subject, enter, score_all};
 
-/// What one outcome became.
+/// Record of one outcome, ready for the ledger.
 struct Prepared {
     record: SessionRecord,
-    /// What must be asked before it can be scored.
+    /// Questions that must be answered before the session can be scored.
     open: Open,
 }
 
-/// What is told of an outcome once it is recorded.
+/// Fields of a recorded outcome that are counted in metrics, with its open questions.
 struct Told {
     outcome: &'static str,
     usage: Usage,
@@ -237,7 +237,7 @@ fn flags_of(sweep: &Sweep, cell: &Cell, outcome: &SessionOutcome) -> Result<Flag
     Ok(flags(&**suite, cell, outcome.key.item, &outcome.transcript))
 }
 
-/// What becomes of a session that its benchmark does not take for one.
+/// Outcome of a session whose transcript the benchmark rejects for `reason`; logs the reason.
 fn unfit(key: &SessionKey, reason: &str) -> Outcome {
     tracing::error!(session = %key, reason, "the transcript is of no such session");
     Outcome::NotMeasured { cause: Cause::TranscriptUnfit }

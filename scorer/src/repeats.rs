@@ -18,7 +18,7 @@ use crate::verdicts::{Known, KnownOf, Subject};
 /// Flat values of an evaluator, by repeat.
 pub(crate) type RepeatValues = Vec<BTreeMap<String, f64>>;
 
-/// Those of every evaluator that asked the judge.
+/// Values by repeat of every evaluator that asked the judge.
 pub(crate) type Repeats = BTreeMap<Evaluator, RepeatValues>;
 
 const KEY: &str = "repeats";

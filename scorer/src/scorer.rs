@@ -29,12 +29,12 @@ const TRIES_REFUSED: u32 = 2;
 /// all redeliveries that outlasts an outage of hours, so that no outcome that was paid for ends as a dead letter.
 const TRIES_IN_OUTAGE: u32 = 120;
 
-/// How the scorer works.
+/// Settings of a scorer's batches.
 #[derive(Debug, Clone, Copy)]
 pub struct ScorerConfig {
     /// Most reports in a batch.
     pub batch: usize,
-    /// How long a batch may wait for more reports after its first.
+    /// Longest wait for further reports after the first of a batch.
     pub linger: Duration,
     /// `true` if reports of many sweeps come in one queue. Then those of a sweep that cannot be read are set aside; else they are waited
     /// for, as when a store is away.
@@ -47,7 +47,7 @@ impl Default for ScorerConfig {
     }
 }
 
-/// Why a batch failed.
+/// Reason why a batch failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ScorerError {
     /// The ledger failed.
@@ -80,15 +80,15 @@ pub enum ScorerError {
     /// A sweep names a judge at an endpoint it does not list.
     #[error("sweep {sweep} has no endpoint for its judge {judge}")]
     UnknownJudge {
-        /// Which sweep.
+        /// The sweep.
         sweep: SweepId,
-        /// Which judge.
+        /// The judge.
         judge: ModelRef,
     },
 }
 
 impl ScorerError {
-    /// Whether a store could not be reached, so that the same batch may well succeed later.
+    /// True if a store could not be reached, so that the same batch may succeed later.
     fn is_outage(&self) -> bool {
         match self {
             Self::Ledger(error) | Self::Finish(FinishError::Ledger(error)) => {

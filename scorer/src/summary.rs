@@ -1,4 +1,4 @@
-//! What came out of a sweep, in one document that programs read and the command line prints.
+//! Result of a sweep, in one document that programs read and the command line prints.
 
 use std::collections::BTreeMap;
 
@@ -25,9 +25,9 @@ pub use crate::tradeoffs::Tradeoff;
 pub struct Summary {
     /// Version of this document.
     pub v: u32,
-    /// Which sweep.
+    /// Id of the sweep.
     pub sweep: SweepId,
-    /// How it ended.
+    /// State in which the sweep ended.
     pub state: SweepState,
     /// Version of Regatta that planned it.
     pub regatta: String,
@@ -37,7 +37,7 @@ pub struct Summary {
     pub ended_at: Timestamp,
     /// From submission to end, pauses before a resume included, in seconds.
     pub wall_seconds: f64,
-    /// Of it, time in which at least one session was under way; absent where nothing ran.
+    /// Part of `wall_seconds` in which at least one session was under way; absent where nothing ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running_seconds: Option<f64>,
     /// Repetitions of every cell.
@@ -50,24 +50,24 @@ pub struct Summary {
     pub coverage_min: f64,
     /// All sessions.
     pub sessions: SessionCounts,
-    /// What all sessions' attempts took.
+    /// Tokens, money and calls of the attempts of all sessions.
     pub spending: Spending,
     /// Costs that providers told themselves, beside ours of the same calls.
     #[serde(default)]
     pub reported: ReportedCost,
-    /// Of `spending`, what models took that played other roles than the agent's.
+    /// Part of `spending` by models that played other roles than the agent's.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub others: BTreeMap<Role, OtherCalls>,
-    /// What the judges took.
+    /// Tokens and money of the judges.
     pub judging: Judging,
     /// Most that can have been billed for all of it, judges included, in nano-dollars; absent where nothing is in doubt. Calls without a known
     /// price are not in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<Money>,
-    /// Spending of each of them.
+    /// Spending of each judge.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub judges: Vec<JudgeSpending>,
-    /// What the rounds of an adaptive sweep have decided.
+    /// Decisions of the rounds; absent unless the sweep is adaptive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided: Option<Decided>,
     /// One ranking of the models over all benchmarks and settings, best first.
@@ -91,7 +91,7 @@ pub struct Summary {
     /// The tables of the benchmarks' papers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tables: Vec<BenchmarkTable>,
-    /// What a reader must know next to the numbers, as that models were simulated.
+    /// Warnings that belong next to the numbers, for example that models were simulated.
     pub notes: Vec<String>,
 }
 
@@ -216,7 +216,7 @@ impl Spending {
     }
 }
 
-/// What judges took.
+/// Tokens and money of judges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Judging {
     /// Tokens.
@@ -254,9 +254,9 @@ pub struct LeaderboardRow {
     pub setting: Setting,
     /// Model under test.
     pub model: ModelRef,
-    /// Whether answers came from a simulated endpoint.
+    /// True if answers came from a simulated endpoint.
     pub simulated: bool,
-    /// Who answered the evaluators' questions.
+    /// Model that answered the evaluators' questions; absent where none was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<ModelRef>,
     /// Selected items.
@@ -282,7 +282,7 @@ pub struct LeaderboardRow {
     /// Seconds of answered calls, each from sending the last try.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_seconds: Option<Percentiles>,
-    /// What its attempts took.
+    /// Tokens, money and calls of the row's attempts.
     pub spending: Spending,
 }
 
@@ -323,23 +323,23 @@ impl LeaderboardRow {
 pub struct SummaryMetric {
     /// Scoring rule.
     pub evaluator: Evaluator,
-    /// Its name.
+    /// Name of the metric under `evaluator`.
     pub metric: String,
-    /// How people read it.
+    /// Unit in which the metric is shown.
     #[serde(default, skip_serializing_if = "Unit::is_plain")]
     pub unit: Unit,
-    /// Which way is better.
+    /// Direction in which the metric improves.
     #[serde(default)]
     pub better: Better,
-    /// Whether it is a ratio of sums over sessions, and no mean over items.
+    /// True if the metric is a ratio of sums over sessions, false if it is a mean over items.
     #[serde(default)]
     pub of_sums: bool,
-    /// Whether leaderboards show it.
+    /// True if leaderboards show the metric.
     pub headline: bool,
-    /// Its value with what is known about its uncertainty.
+    /// Value of the metric, with its interval and bounds.
     #[serde(flatten)]
     pub estimate: Estimate,
-    /// Of a success that is 0 or 1, for several trials: whether any of k succeeds, and whether all do.
+    /// For a success that is 0 or 1, over several trials: whether any of k succeeds (pass@k), and whether all do (pass^k).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passes: Vec<Pass>,
 }

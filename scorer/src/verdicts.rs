@@ -25,14 +25,14 @@ const KEPT_AT_ONCE: usize = 512;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Put {
     pub(crate) to: ModelRef,
-    /// What the model is asked it as.
+    /// Key of the answer: a digest of the question and of the parameters and repeat with which it is asked.
     pub(crate) digest: Digest,
 }
 
 /// One time that a question is put to a model.
 pub(crate) struct Asking {
     pub(crate) put: Put,
-    /// Whether the model sees what is compared in the other order.
+    /// True if the two compared texts are shown in the other order.
     pub(crate) swapped: bool,
     /// Times that the same member is asked this before, from 0.
     repeat: u8,
@@ -66,7 +66,8 @@ pub(crate) fn puts(judge: &Judge, question: &Question) -> Vec<Put> {
     askings(judge, question).into_iter().map(|asking| asking.put).collect()
 }
 
-/// What `member` is asked a question as for the `repeat`-th time, counted from 0, perhaps in the other order.
+/// Key of the answer of `member` to the question at the `repeat`-th time, from 0, in the other order if `swapped`. It is the question's own
+/// digest for the first time in the given order with default parameters.
 fn asked_as(question: &Digest, member: &ModelSpec, repeat: u8, swapped: bool) -> Digest {
     let parameters = (member.temperature, member.top_p, member.max_tokens, member.thinking);
     if repeat == 0 && parameters == (None, None, None, None) {
@@ -90,7 +91,7 @@ pub(crate) fn answerer(sweep: &Sweep, judge: &ModelRef) -> Result<Answerer, Scor
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     verdicts: HashMap<Put, Verdict>,
-    /// What the ledger was asked for.
+    /// Questions that were looked up in the ledger, found or not.
     looked_up: HashSet<Put>,
 }
 
@@ -122,7 +123,7 @@ impl Known {
         Ok(found)
     }
 
-    /// Those of `wanted` that were not looked up before, by judge. They count as looked up from now on.
+    /// Questions of `wanted` that were not looked up before, by judge. They count as looked up from now on.
     pub(crate) fn not_looked_up(&mut self, wanted: impl IntoIterator<Item = Put>) -> BTreeMap<ModelRef, Vec<Digest>> {
         let mut by_judge: BTreeMap<ModelRef, Vec<Digest>> = BTreeMap::new();
         for put in wanted {
@@ -156,7 +157,7 @@ impl Known {
         self.verdicts.get(put)
     }
 
-    /// Whether `put` is answered.
+    /// True if the answer to `put` is known.
     pub(crate) fn holds(&self, put: &Put) -> bool {
         self.verdicts.contains_key(put)
     }

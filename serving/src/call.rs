@@ -13,7 +13,7 @@ use crate::{chat, messages, responses};
 /// The part of a request that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
-    /// Everything. A field that [`ChatRequest`] cannot carry is refused by name.
+    /// All fields. A field that [`ChatRequest`] cannot carry is refused by name.
     Whole,
     /// The part that simulated models use: messages, names of tools, and sampling parameters. All other fields are ignored, whatever they
     /// hold.

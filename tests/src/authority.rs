@@ -25,7 +25,7 @@ pub struct Authority {
 pub struct Identity {
     /// The certificate.
     pub certificate: PathBuf,
-    /// Its key.
+    /// The certificate's key.
     pub key: PathBuf,
 }
 

@@ -134,7 +134,7 @@ impl Deployment {
         self.logins.get(role).or(of_clients).unwrap_or(&self.database_url)
     }
 
-    /// Where the API of the first coordinator is, and what it shows.
+    /// Address of the API and of the pages of the first coordinator.
     #[must_use]
     pub const fn api(&self) -> SocketAddr {
         self.api
@@ -206,7 +206,7 @@ impl Deployment {
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
 
-    /// How a sweep stands; `null` while the coordinator is away.
+    /// Status of a sweep as JSON; `null` while the coordinator is away.
     ///
     /// # Errors
     /// When the command cannot be run.

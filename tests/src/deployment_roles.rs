@@ -34,7 +34,7 @@ pub(crate) struct Template {
 }
 
 impl Template {
-    /// Of the services that all tests of this process share: the owner migrates it, as `regatta migrate` in a deployment.
+    /// Template in the services that all tests of this process share: the owner migrates it, as `regatta migrate` in a deployment.
     ///
     /// # Errors
     /// When the services cannot be had, or the database cannot be made.

@@ -1,8 +1,8 @@
-//! What can go wrong while a service is brought up.
+//! Errors of bringing up a service.
 
 use std::io;
 
-/// Why a private service could not be started, used or stopped.
+/// Reason why a private service could not be started, used or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum HarnessError {
     /// The service's programs are not on this machine.
@@ -16,9 +16,9 @@ pub enum HarnessError {
     /// The operating system refused something.
     #[error("failed to {action}")]
     Io {
-        /// What was tried.
+        /// The action, as a verb phrase.
         action: String,
-        /// Why it did not work.
+        /// Answer of the operating system.
         #[source]
         source: io::Error,
     },
@@ -27,7 +27,7 @@ pub enum HarnessError {
     NotReady {
         /// Name of the service.
         service: &'static str,
-        /// What happened instead.
+        /// The problem, as a clause.
         reason: String,
         /// The last lines that the service wrote.
         output: String,
@@ -38,9 +38,9 @@ pub enum HarnessError {
     /// A running service refused a request.
     #[error("failed to {action}")]
     Refused {
-        /// What was asked.
+        /// The refused request, as a verb phrase.
         action: String,
-        /// What the service answered.
+        /// Answer of the service.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },

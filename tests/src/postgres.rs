@@ -15,7 +15,7 @@ use crate::supervisor::{Supervisor, new_folder};
 /// A port found free may be taken before the service has it.
 const START_ATTEMPTS: u32 = 3;
 
-/// Where Debian keeps the programs of each major version; the newest wins over what is on the `PATH`.
+/// Folder in which Debian keeps the programs of each major version; the newest wins over what is on the `PATH`.
 const VERSIONS: &str = "/usr/lib/postgresql";
 
 /// A crash of the machine may lose everything, so nothing waits for the disk. Shared memory lies in the folder and not in
@@ -196,7 +196,7 @@ fn with_database(url: &str, name: &str) -> String {
     format!("{}/{name}{options}", &address[..end])
 }
 
-/// Whom the server runs as: ourselves or, since it refuses to run as root, a user without rights.
+/// User that the server runs as: ourselves or, since it refuses to run as root, a user without rights.
 #[derive(Debug)]
 enum ServerUser {
     Ourselves,

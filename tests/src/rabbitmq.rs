@@ -163,7 +163,7 @@ impl RabbitMq {
     }
 }
 
-/// Whether a broker on this port greets with `Connection.Start`; a port alone may be open long before.
+/// True if a broker on this port greets with `Connection.Start`; the port alone may be open long before.
 async fn answers_amqp(port: u16) -> bool {
     let greet = async || -> std::io::Result<u8> {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).await?;

@@ -1,4 +1,4 @@
-//! How a private RabbitMQ node and its command line tool are told where everything is.
+//! Configuration of a private RabbitMQ node and its command line tool: folders, ports, names.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -25,15 +25,15 @@ const SMALL: &str = "+S 2:2 +sbwt none +sbwtdcpu none +sbwtdio none";
 pub(crate) struct Node {
     name: String,
     server: PathBuf,
-    /// Where clients connect.
+    /// Port for clients.
     amqp: Port,
-    /// Where clients connect with TLS, if at all.
+    /// Port for clients with TLS, if there is TLS.
     amqps: Port,
-    /// Where the tool connects.
+    /// Port that the tool connects to.
     node: Port,
-    /// Where the tool listens while it works.
+    /// Port that the tool listens on while it works.
     tool: Port,
-    /// Where Erlang's port mapper listens.
+    /// Port of Erlang's port mapper.
     mapper: Port,
 }
 
@@ -51,17 +51,17 @@ impl Node {
         Ok(Self { name, server, amqp, amqps, node, tool, mapper })
     }
 
-    /// Where clients connect.
+    /// Port for clients.
     pub(crate) fn amqp_port(&self) -> u16 {
         self.amqp.number()
     }
 
-    /// Where clients connect with TLS.
+    /// Port for clients with TLS.
     pub(crate) fn tls_port(&self) -> u16 {
         self.amqps.number()
     }
 
-    /// Where Erlang's port mapper has to listen before the node starts.
+    /// Port on which Erlang's port mapper has to listen before the node starts.
     pub(crate) fn mapper_port(&self) -> u16 {
         self.mapper.number()
     }

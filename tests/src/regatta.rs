@@ -223,7 +223,7 @@ pub async fn ready(address: SocketAddr) -> Result<(bool, String), HarnessError> 
     Ok((head.contains(" 200 "), String::from_utf8_lossy(&body).into_owned()))
 }
 
-/// What `GET` at `url` answers, parsed as JSON; for the counters of simulated endpoints.
+/// Body of `GET` at `url`, parsed as JSON; for the counters of simulated endpoints.
 ///
 /// # Errors
 /// When nobody answers, or not with JSON.

@@ -16,7 +16,7 @@ use crate::authority::ServerTls;
 use crate::names::unique_name;
 use crate::supervisor::{Supervisor, new_folder};
 
-/// What an S3 client needs to know. Addresses are path-style (`force_path_style`).
+/// Settings of an S3 client. Addresses are path-style (`force_path_style`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct S3Config {
     /// `http://127.0.0.1:port`, or that of another server.

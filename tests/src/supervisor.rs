@@ -17,10 +17,10 @@ use crate::HarnessError;
 
 const SCRIPT: &str = include_str!("supervisor.bash");
 
-/// How long a service may take until it answers. RabbitMQ needs 5 s on a free machine, and CI machines are not free.
+/// Longest time until a service answers. RabbitMQ needs 5 s on a free machine, and CI machines are not free.
 const READY_WITHIN: Duration = Duration::from_secs(120);
 
-/// Between two looks whether a service answers.
+/// Pause between two probes of a service.
 const PROBE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Lines of a service's output that an error quotes.
@@ -93,7 +93,7 @@ impl Supervisor {
         Self::new(service, folder, "KILL", Command::new("true"))
     }
 
-    /// Where the service keeps its data, and its output in the file `output`.
+    /// Folder in which the service keeps its data, and its output in the file `output`.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }

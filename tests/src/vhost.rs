@@ -10,7 +10,7 @@ use crate::names::unique_name;
 
 /// Names a program that imports into the broker the definitions that it reads.
 pub(crate) const IMPORT_DEFINITIONS: &str = "REGATTA_TEST_IMPORT_DEFINITIONS";
-/// Where the management plugin listens unless told otherwise; the image in `deploy/services.yaml` has it.
+/// Port of the management plugin unless told otherwise; the image in `deploy/services.yaml` has it.
 const MANAGEMENT_PORT: u16 = 15_672;
 
 /// A new virtual host, not made yet, on the broker that an AMQP URL names.
@@ -18,9 +18,9 @@ const MANAGEMENT_PORT: u16 = 15_672;
 pub(crate) struct VirtualHost {
     /// AMQP URL of the new virtual host.
     pub(crate) url: String,
-    /// What RabbitMQ imports to make it, with all rights for the URL's user.
+    /// Definitions (JSON) that RabbitMQ imports to make it, with all rights for the URL's user.
     pub(crate) definitions: String,
-    /// Where a broker that is not ours imports it. Carries the credentials.
+    /// Address at which another broker imports them, with the credentials.
     management_url: String,
 }
 

@@ -47,7 +47,7 @@ fn read(directory: &Path, name: &str) -> String {
     std::fs::read_to_string(directory.join(name)).unwrap()
 }
 
-/// What the same sweep gives live, in one process.
+/// Contents of `results.jsonl` of the same sweep with the delivery mode `live`, in one process.
 async fn live_results(folder: &Path, name: &str, kind: &str) -> String {
     let server = simulate(0).await;
     let (spec, directory) = (spec(folder, name, kind, &server, "lane: live"), folder.join("live"));

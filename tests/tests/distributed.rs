@@ -30,7 +30,7 @@ async fn sweep(folder: &Path, name: &str, median_ms: u32) -> (Process, PathBuf) 
     (server, spec)
 }
 
-/// What the same sweep gives in one process.
+/// Contents of `results.jsonl` of the same sweep in one process.
 async fn embedded_results(folder: &Path, spec: &Path) -> String {
     let directory = folder.join("embedded");
     let mut command = regatta().unwrap();

@@ -19,7 +19,7 @@ async fn simulate(data: &Path, median_ms: u32) -> Process {
     Process::start_and_read(simulate).await.unwrap()
 }
 
-/// What a sweep runs.
+/// Variable parts of a sweep's spec.
 #[derive(Clone, Copy)]
 struct Plan<'a> {
     data: &'a Path,
@@ -138,7 +138,7 @@ async fn a_conversation_that_is_handed_over_goes_on_elsewhere_and_no_call_is_mad
     assert_eq!(read(&directory, "results.jsonl"), read(&embedded, "results.jsonl"));
 }
 
-/// What an endpoint wrote down itself: its answers by model, and the tokens that it read and wrote for them.
+/// An endpoint's own counters: its answers by model, and the tokens that it read and wrote for them.
 async fn own_books(server: &Process) -> (Value, Value) {
     let counters = get_json(&server.first_line.replace("/v1", "/simulator/counters")).await.unwrap();
     (counters["answered"].clone(), counters["delivered"].clone())

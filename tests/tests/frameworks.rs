@@ -11,7 +11,7 @@ use regatta_tests::regatta::{Process, finish, get_json, regatta, skipped, worksp
 use regatta_tests::unique_name;
 use serde_json::Value;
 
-/// What is said about these in the miniature: twenty things.
+/// Domains of the miniature that the tests select; they have twenty items.
 const DOMAINS: &str =
     "calendar, lists, alarm, email, weather, news, stock, currency, transport, recommendation, radio, audiobook";
 const PRICE: &str = "{ input_per_mtok: 1, output_per_mtok: 2 }";
@@ -38,7 +38,7 @@ async fn simulate() -> Process {
     Process::start_and_read(command).await.unwrap()
 }
 
-/// What the endpoint counts as `key`.
+/// The endpoint's counter `key` for the oracle.
 async fn counted(server: &Process, key: &str) -> Value {
     let counters = get_json(&server.first_line.replace("/v1", "/simulator/counters")).await.unwrap();
     counters[key]["oracle"].clone()
@@ -52,7 +52,7 @@ struct Run {
 }
 
 impl Run {
-    /// Of what is said about `domains`, in `settings`, with agents as the spec writes them.
+    /// Run over the utterances of `domains`, in `settings`, with agents as the spec writes them.
     async fn of(folder: &Path, server: &Process, agents: &str, settings: &[&str], domains: &str) -> Self {
         let text = format!(
             "name: {}\nseed: 5\nagents:\n{agents}benchmarks:\n  autoslurp:\n    data: {}\n    settings: [{}]\n    tasks: [{domains}]\n    \
@@ -100,7 +100,7 @@ fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// What happened of one kind in a session.
+/// Events of one kind in a session, in order.
 fn events<'t>(transcript: &'t Value, kind: &str) -> Vec<&'t Value> {
     let events = transcript["transcript"]["events"].as_array().unwrap();
     events.iter().filter_map(|event| event.get(kind)).collect()
@@ -191,7 +191,7 @@ async fn is_measured_like_our_own(framework: &str, script: &str, tool: &str) {
     assert_eq!(counted(&server, "billed_nanodollars").await["delivered"], spent);
 }
 
-/// Whether a model wants the tool called, in a call or in its text.
+/// True if a model asks for the tool, in a call or in its text.
 fn asks_for(tool: &str, reply: &Value) -> bool {
     let calls = reply["tool_calls"].as_array().into_iter().flatten();
     let in_text = reply["text"].as_str().is_some_and(|text| text.starts_with(&format!("{tool}[")));

@@ -63,7 +63,7 @@ async fn simulate(simulation: &str) -> Process {
 const REQUESTS: usize = 1;
 const TOKENS: usize = 2;
 
-/// What came in seconds `from..to`.
+/// Sum of `figure` (requests or tokens) over the seconds `from..to`.
 fn arrived(arrivals: &Value, figure: usize, from: u64, to: u64) -> u64 {
     let within = |one: &&Value| one[0].as_u64().is_some_and(|second| (from..to).contains(&second));
     arrivals.as_array().unwrap().iter().filter(within).filter_map(|one| one[figure].as_u64()).sum()

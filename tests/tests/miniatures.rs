@@ -14,7 +14,8 @@ struct Benchmark {
     evaluators: &'static str,
     judge: &'static str,
     tables: &'static [&'static str],
-    /// Where an oracle's sessions go on from what it said itself: setting, evaluator, what it reaches, and what there is to reach.
+    /// A case in which an oracle's sessions go on from its own earlier replies: setting, evaluator, what it reaches, and what there is to
+    /// reach.
     oracle: (&'static str, &'static str, &'static str, &'static str),
 }
 

@@ -35,7 +35,7 @@ fn lines(text: &str) -> impl Iterator<Item = Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap())
 }
 
-/// What every call in the transcripts of a run cost, summed.
+/// Sum of the costs of all calls in the transcripts of a run, in nanodollars.
 fn cost_of_calls(directory: &Path) -> u64 {
     let mut sum = 0;
     for segment in directory.join("transcripts").read_dir().unwrap() {

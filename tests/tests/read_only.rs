@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::process::Command;
 
 const SESSIONS: u64 = 100;
-/// Whoever has no rights beyond those that files give; the superuser writes where nobody may.
+/// User without rights beyond those that files give; the superuser writes where nobody may.
 const NOBODY: u32 = 65_534;
 
 /// `true` if this process may write where nobody may.

@@ -35,7 +35,7 @@ fn written(folder: &Path, name: &str, judge: &str, server: &Process) -> PathBuf 
     path
 }
 
-/// What was printed by a command that ended with `code`, and what it noted.
+/// Standard output and standard error of a command that must have ended with `code`.
 fn said(output: &Output, code: i32) -> (String, String) {
     let (printed, noted) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(code), "{printed}{noted}");

@@ -135,7 +135,7 @@ fn declared(folder: &Path, text: &str, latency_ms: u32) -> std::path::PathBuf {
     spec
 }
 
-/// What means something to browsers, terminals and readers' eyes, and a line of a megabyte.
+/// Text with markup, escape sequences and bidirectional controls that browsers, terminals and readers would obey, and a line of a megabyte.
 fn hostile() -> String {
     let words = "<script>document.title='owned'</script><img src=x onerror=alert(1)>\" onmouseover=\"x </pre></html>\
                  \u{1b}]8;;http://evil.example\u{7}link\u{1b}]8;;\u{7}\u{202e}txt.exe\u{2066}";
@@ -171,7 +171,8 @@ async fn browser(test: &str) -> Option<Chromium> {
     Some(Chromium::start(1400, 900).await.unwrap())
 }
 
-/// What a page lacks for who does not see it: names of fields and pictures, headers of tables, a language, a title, one first heading.
+/// Script that lists what a page lacks for accessibility: names of fields and pictures, headers of tables, a language, a title, one first
+/// heading.
 const LACKS: &str = "(() => { const lacks = []; \
     if (!document.documentElement.lang || !document.title) lacks.push('language or title'); \
     if (document.querySelectorAll('h1').length !== 1) lacks.push('one h1'); \

@@ -58,7 +58,7 @@ impl Attempts {
         Self { worker, numbered: AtomicU64::new(0), open: Mutex::default() }
     }
 
-    /// Whose attempts these are.
+    /// The worker that makes these attempts.
     pub(crate) const fn worker(&self) -> &WorkerId {
         &self.worker
     }
@@ -83,8 +83,8 @@ impl Attempts {
         Ok(OpenGuard { attempts: self, id, number, started_at })
     }
 
-    /// What has changed since the last report, or was not reported for a while; `None` for nothing. Attempts that come and go between two
-    /// reports need none.
+    /// Open attempts that changed since the last report, or were last reported at least [`TOLD_EVERY`] ago; `None` if there are none. An
+    /// attempt that begins and ends between two reports is in none of them.
     pub(crate) fn progress(&self) -> Option<Progress> {
         let (mut changed, now) = (Vec::new(), Instant::now());
         for entry in self.locked().values_mut() {

@@ -1,4 +1,4 @@
-//! Who plays what in a session: models, the endpoints they are asked at, and who pays for them.
+//! Models that play the roles of a session, with their endpoints and the accounts that pay for their calls.
 
 use std::collections::BTreeMap;
 
@@ -19,14 +19,14 @@ pub(crate) struct Player {
     pub(crate) endpoint: Endpoint,
     /// The provider's own name.
     pub(crate) model: String,
-    /// Its parameters and its price; none for a model that the lock does not have.
+    /// Parameters and price of the model; `None` for a model that the lock does not have.
     pub(crate) parameters: Option<ModelSpec>,
     /// Accounts that its calls are paid from.
     pub(crate) accounts: Vec<AccountId>,
 }
 
 impl Player {
-    /// What its tokens cost, as far as it is known.
+    /// Price of the model's tokens; `None` when the model has none.
     pub(crate) fn price(&self) -> Option<&Price> {
         self.parameters.as_ref()?.price.as_ref()
     }
@@ -67,7 +67,8 @@ impl Cast {
         Self { agent, others: others.collect(), members: members.collect() }
     }
 
-    /// Who plays `role`, or, of the agent's team, `member`.
+    /// Player of `role`; of `member`, if it is a member of the agent's team whom another model plays. `None` when nobody plays it, or the
+    /// endpoint is not open in this process.
     pub(crate) fn player(&self, role: Role, member: Option<&MemberName>) -> Option<&Player> {
         match role {
             Role::Agent => match self.members.iter().find(|(name, _)| Some(name) == member) {

@@ -1,4 +1,4 @@
-//! What a worker must be told.
+//! Settings of a worker, and the services that it takes from its process.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -12,24 +12,24 @@ use regatta_proto::{Clock, EndpointName, WorkerId};
 
 use crate::Policy;
 
-/// How this process works.
+/// Settings of one worker process.
 #[derive(Debug, Clone)]
 pub struct WorkerConfig {
     /// Unique per process start; attempt ids derive from it.
     pub id: WorkerId,
     /// Endpoints whose queues this process consumes, by their names in specs; `None` is all whose keys it has.
     pub endpoints: Option<BTreeSet<EndpointName>>,
-    /// How long sessions may go on after the first signal, before they are handed over.
+    /// Longest time that sessions go on after the first signal; then they are handed over.
     pub drain: Duration,
     /// A session older than this is handed over as a continuation job. Must stay below the broker's acknowledgement time-out
     /// (RabbitMQ: 30 minutes by default) less the longest single call, or the broker gives the session to a second worker.
     pub hand_over_after: Duration,
-    /// How often the money of running attempts is reported.
+    /// Interval between two reports of the money of running attempts.
     pub progress_every: Duration,
     /// Seed of retry jitter.
     pub seed: u64,
-    /// Where external agents reach the bridge, once there are any. Whoever reaches it and knows the address of a session can ask models
-    /// there, so it belongs to the loopback interface, or is encrypted.
+    /// Address at which external agents reach the bridge, which starts with the first agent. Anyone who reaches it and knows the address of
+    /// a session can ask models there, so it must be on the loopback interface, or encrypted.
     pub bridge: BridgePlace,
     /// Handed to agents where the authorities of their system do not know the bridge's certificate.
     pub bridge_authorities: Option<AgentAuthorities>,
@@ -40,10 +40,10 @@ pub struct WorkerConfig {
 /// Authorities by which agents know the bridge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentAuthorities {
-    /// Those of the bridge alone (PEM), for agents on other machines.
+    /// Authorities of the bridge alone, as PEM, for agents on other machines.
     pub own: String,
-    /// A file that every agent of this machine can read, with those of the system beside them (PEM): most programs take it in place of the
-    /// system's.
+    /// File that every agent of this machine can read, with the bridge's authorities and the system's (PEM): most programs take it in place
+    /// of the system's.
     pub with_systems: PathBuf,
 }
 
@@ -65,7 +65,7 @@ impl WorkerConfig {
     }
 }
 
-/// What a worker takes from the machine it runs on.
+/// Services and variables that a worker takes from its process; shared by reference.
 #[derive(Clone)]
 pub struct Environment {
     /// Timestamps.
@@ -75,7 +75,7 @@ pub struct Environment {
     pub variables: Arc<BTreeMap<String, String>>,
     /// Permits and money, shared by the fleet.
     pub permits: Arc<dyn PermitStore>,
-    /// Kept answers, shared by the fleet.
+    /// The response cache, shared by the fleet.
     pub answers: Arc<dyn ResponseStore>,
     /// Permissions of specs that others wrote.
     pub policy: Arc<Policy>,

@@ -1,4 +1,4 @@
-//! What a worker measures of itself.
+//! Prometheus metrics of a worker.
 
 use prometheus::{IntCounter, IntCounterVec, IntGauge, Opts, Registry};
 

@@ -122,7 +122,7 @@ impl PolicyFile {
 }
 
 impl Policy {
-    /// Of a person's own machine: commands of specs run, their keys go where they say.
+    /// Policy for a person's own machine: commands of specs run, and keys go where specs say.
     #[must_use]
     pub fn trusting() -> Self {
         Self {
@@ -135,7 +135,7 @@ impl Policy {
         }
     }
 
-    /// Of a deployed worker whose policy file allows nothing.
+    /// Policy of a deployed worker whose policy file allows nothing.
     #[must_use]
     pub fn closed() -> Self {
         Self { runs_commands_of_specs: false, outbound: Arc::new(OutboundPolicy::closed()), ..Self::trusting() }

@@ -52,7 +52,7 @@ impl Held {
     }
 }
 
-/// Where a publication comes from.
+/// Origin of a publication, which is settled once it is confirmed.
 pub(crate) enum Origin {
     /// No job.
     Nobody,
@@ -81,11 +81,11 @@ impl Origin {
     }
 }
 
-/// What one job has led to.
+/// Reports and jobs that one job led to, published together.
 pub(crate) struct Publication {
-    /// For the scorers.
+    /// Reports for the scorers.
     pub(crate) reports: Vec<Report>,
-    /// For whichever worker: continuations, each with its queue.
+    /// Jobs for any worker: continuations and batches, each with the queue that it is published to.
     pub(crate) jobs: Vec<(String, Job)>,
     /// The job's delivery, acknowledged once all the above is confirmed.
     pub(crate) origin: Origin,

@@ -83,7 +83,7 @@ struct Line {
     beside: BTreeMap<EndpointName, Endpoint>,
     shared: Arc<Shared>,
     publisher: ConfirmingPublisher,
-    /// Where sessions and batches go, at endpoints of the batch lane.
+    /// Receives sessions and batches, at endpoints whose delivery mode is `batch`; `None` at others.
     batches: Option<BatchLane>,
 }
 

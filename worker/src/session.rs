@@ -18,15 +18,15 @@ use crate::cast::{Cast, Player};
 use crate::checkpoints::CheckpointWriter;
 use crate::external::External;
 
-/// How driving a session ended here.
+/// The way in which this process was done with a session.
 pub(crate) enum Ended {
-    /// It is over.
+    /// The session is over, with this outcome.
     Over(Outcome),
-    /// It has to go on elsewhere; the transcript holds everything so far.
+    /// The session must go on elsewhere; the transcript holds everything so far.
     Interrupted,
-    /// Its sweep was cancelled before it could begin; nobody waits for it.
+    /// The sweep was cancelled before the session began; nobody waits for it.
     Dropped,
-    /// Its job is delivered again elsewhere, and nothing of it is paid yet.
+    /// The job is delivered again elsewhere, and no call of it is paid yet.
     Unwanted,
 }
 
@@ -46,11 +46,11 @@ pub(crate) struct Session<'a> {
     pub(crate) waited_for: &'a CancellationToken,
     /// When it was begun here.
     pub(crate) begun: Instant,
-    /// How long after that it is interrupted.
+    /// Longest time from `begun` until the session is interrupted.
     pub(crate) hand_over_after: Duration,
-    /// Whether its sweep is cancelled by now.
+    /// True once the session's sweep is cancelled.
     pub(crate) is_cancelled: &'a (dyn Fn() -> bool + Sync),
-    /// What runs sessions that are somebody else's agent's.
+    /// Runs sessions of external agents.
     pub(crate) external: &'a External,
 }
 
@@ -119,7 +119,8 @@ impl Session<'_> {
         }
     }
 
-    /// Who answers `request` to `role`, which gets the parameters that it is to be asked with.
+    /// Player who answers `request` to `role`; sets the player's sampling parameters in `request`. Logs an error and returns `None` if
+    /// nobody plays the role.
     pub(crate) fn resolve(&self, role: Role, request: &mut ChatRequest) -> Option<&Player> {
         let Some(player) = self.cast.player(role, request.member.as_ref()) else {
             // The plan and the broadcasts see to it that everybody is there.
@@ -172,14 +173,14 @@ impl Session<'_> {
     }
 }
 
-/// How often the session has asked `role` exactly this before. Each time is a sample of its own, with its own seed and its own place in
-/// the cache; otherwise an answer that a benchmark does not take would be given again and again.
+/// Number of earlier calls in `transcript` that put the same request to `role`. Each repetition is a sample of its own, with its own seed
+/// and its own entry in the response cache; otherwise an answer that a benchmark rejects would come again and again.
 fn asked_before(transcript: &Transcript, role: Role, request: &ChatRequest) -> u32 {
     transcript.calls().filter(|call| call.role == role && call.request == *request).count() as u32
 }
 
-/// What becomes of a session whose call to `role` was given up. Only the agent is under test: what its partners cannot do is never its
-/// failure.
+/// Outcome of a session whose call to `role` was given up. Only the agent is under test: a failure of another role leaves the session not
+/// measured.
 fn outcome_of(role: Role, class: ErrorClass, filtered: Filtered) -> Outcome {
     match Outcome::of_failure(class, filtered) {
         Outcome::ModelFailure { .. } | Outcome::NotMeasured { cause: Cause::ContentFilter } if role != Role::Agent => {

@@ -29,7 +29,7 @@ impl PermitStore for SharedPermits {
     }
 }
 
-/// Kept answers as blobs.
+/// The response cache as blobs.
 #[derive(Debug, Clone)]
 pub struct CachedResponses(pub Blobs);
 

@@ -40,7 +40,7 @@ pub struct Lifecycle {
     pub stop: CancellationToken,
 }
 
-/// Why a worker could not run.
+/// Reason why a worker could not run.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
     /// The queue failed for good.
@@ -60,7 +60,7 @@ pub struct Worker {
     opened: AtomicU64,
 }
 
-/// Why a job's sweep could not be read.
+/// Reason why a job's sweep could not be read.
 pub(crate) enum Unreadable {
     /// This process leaves; another may have more luck.
     Interrupted,
@@ -68,7 +68,7 @@ pub(crate) enum Unreadable {
     Damaged,
 }
 
-/// What all sessions of the process share.
+/// State that all sessions of the process share.
 pub(crate) struct Shared {
     pub(crate) attempts: Attempts,
     pub(crate) clock: Arc<dyn Clock>,
@@ -89,7 +89,7 @@ pub(crate) struct Shared {
 #[derive(Debug, Default)]
 struct Void {
     cancelled: BTreeSet<SweepId>,
-    /// Of these sweeps, jobs of earlier generations.
+    /// Sweeps that were resumed, with their generation: jobs of earlier ones are void.
     generations: BTreeMap<SweepId, u32>,
 }
 
@@ -98,15 +98,15 @@ impl Shared {
         self.void.read().unwrap_or_else(PoisonError::into_inner).cancelled.contains(sweep)
     }
 
-    /// Whether `job` was published before its sweep was resumed.
+    /// True if `job` was published before its sweep was last resumed.
     pub(crate) fn is_stale(&self, job: &Job) -> bool {
         let Job::Session(session) = job else { return false };
         let void = self.void.read().unwrap_or_else(PoisonError::into_inner);
         void.generations.get(&session.key.sweep).is_some_and(|present| session.generation < *present)
     }
 
-    /// What runs of a sweep that was resumed since the last broadcast is reported at once: its coordinator dispatches soon, and a cancel may
-    /// have given it up for lost.
+    /// Marks the attempts of each sweep that was resumed since the last broadcast to be reported at once: its coordinator dispatches soon,
+    /// and a cancel may have given them up as lost.
     fn tell_again_after_a_resume(&self, generations: &BTreeMap<SweepId, u32>) {
         let void = self.void.read().unwrap_or_else(PoisonError::into_inner);
         for (sweep, present) in generations {
@@ -359,7 +359,7 @@ impl Worker {
     }
 }
 
-/// What this process serves, by queue.
+/// Open endpoints and consumed queues of this process, by queue.
 #[derive(Default)]
 struct Routes {
     /// Endpoints that are open.
@@ -371,7 +371,7 @@ struct Routes {
 /// Endpoints that are open, by queue, with what they were opened for.
 type Opened = BTreeMap<String, (EndpointRoute, Endpoint)>;
 
-/// Those of `opened` that sessions of `route` need beside its own; `None` unless all of them are open.
+/// Endpoints of `opened` that sessions of `route` use for other roles; `None` unless all of them are open.
 fn beside(opened: &Opened, route: &EndpointRoute) -> Option<BTreeMap<EndpointName, Endpoint>> {
     let find = |name: &EndpointName| {
         let mut opened = opened.values();
@@ -381,7 +381,7 @@ fn beside(opened: &Opened, route: &EndpointRoute) -> Option<BTreeMap<EndpointNam
     route.needs.iter().map(find).collect()
 }
 
-/// Whether two sweeps mean one endpoint, and so share its connections, its breaker and its permits.
+/// True if the routes of two sweeps mean one endpoint, and so share its connections, its circuit breaker and its permits.
 fn is_same_endpoint(one: &EndpointRoute, other: &EndpointRoute) -> bool {
     one.pool == other.pool && one.name == other.name && one.endpoint == other.endpoint
 }

@@ -43,7 +43,7 @@ impl HttpConnector for Pool {
     }
 }
 
-/// What a new connection may mend is tried again by the SDK.
+/// Error of a connection. One that was never made is marked as such, so that the SDK tries again.
 fn failed(error: Error) -> ConnectorError {
     let never_connected = error.is_connect();
     let error = ConnectorError::io(error.into());

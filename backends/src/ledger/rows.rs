@@ -247,7 +247,7 @@ pub struct TranscriptRef {
 pub enum RecordState {
     /// The session needs no verdicts.
     Settled {
-        /// Its scores; null if it was not measured.
+        /// Scores of the session; null if it was not measured.
         scores: Value,
     },
     /// The session needs verdicts.
@@ -301,7 +301,7 @@ pub struct AwaitingSession {
 pub struct Settlement {
     /// The session.
     pub key: SessionKey,
-    /// Its result.
+    /// Result of the session.
     pub result: SettlementResult,
 }
 

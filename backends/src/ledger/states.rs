@@ -38,11 +38,11 @@ macro_rules! states {
 states!(
     /// State of a shard. A resume leads back to `planned`.
     ShardState, "shards.state", {
-        /// Its jobs were not published.
+        /// The jobs of the shard were not published.
         Planned = "planned",
-        /// Its jobs are being published; after a crash some may have been.
+        /// The jobs are being published; after a crash some may have been.
         Dispatching = "dispatching",
-        /// Its jobs are confirmed by the queue.
+        /// The jobs are confirmed by the queue.
         Dispatched = "dispatched",
     }
 );
@@ -52,7 +52,7 @@ states!(
     /// that a cancel made `lost` is `open` again when its worker reports it in the resumed sweep. A resume turns an attempt that counted
     /// into `waste`, or into `handed_over` if the budget had ended it.
     AttemptState, "attempts.state", {
-        /// Its worker reported it as running.
+        /// The worker reported it as running.
         Open = "open",
         /// It is the session's result.
         Recorded = "recorded",

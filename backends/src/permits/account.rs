@@ -35,13 +35,13 @@ const FORGET_MS: u64 = 24 * 3_600_000;
 pub struct AccountState {
     /// Most that may be spent.
     pub cap: Money,
-    /// What was spent, by what endpoints told.
+    /// Money spent, as endpoints reported it.
     pub spent: Money,
     /// On top, what may have been billed without being told.
     pub maybe_spent: Money,
     /// Reserved by workers that are alive.
     pub reserved: Money,
-    /// Of it, what they may have under way.
+    /// Part of `reserved` that workers may have under way.
     pub may_send: Money,
     /// Money that workers which died may have had under way: may have been spent.
     pub lost: Money,
@@ -50,7 +50,7 @@ pub struct AccountState {
 }
 
 impl AccountState {
-    /// Everything that is spent, may be, or may become so without another grant: more has not been billed.
+    /// Upper bound of what may be billed without another grant: spent, maybe spent, under way, and lost.
     #[must_use]
     pub fn at_most(&self) -> Money {
         self.spent + self.maybe_spent + self.may_send + self.lost
@@ -81,7 +81,7 @@ struct Holder {
     spent: Money,
     maybe_spent: Money,
     reserved: Money,
-    /// Of it, what may be under way; `None` where a build wrote it that could not tell, and all of it may be.
+    /// Part of `reserved` that may be under way; `None` where an older build wrote it, and all of it may be.
     #[serde(default)]
     may_send: Option<Money>,
 }
@@ -114,7 +114,7 @@ impl Account {
         Self { cap, spent_before: spent, lost_before: less(granted, spent), ..Self::default() }
     }
 
-    /// What is reserved stays so, also beyond a smaller cap.
+    /// Changes the cap. Money that is reserved stays reserved, also beyond a smaller cap.
     pub(super) const fn set_cap(&mut self, cap: Money) {
         self.cap = cap;
     }

@@ -7,7 +7,7 @@ use regatta_proto::AccountId;
 
 use crate::ledger::LedgerError;
 
-/// Why the store of permits did not do what it was asked; nothing of the call has been kept.
+/// Reason why a call of the store of permits failed; nothing of the call has been kept.
 #[derive(Debug, thiserror::Error)]
 pub enum PermitsError {
     /// Nobody opened that account.
@@ -16,7 +16,7 @@ pub enum PermitsError {
         /// The account as asked.
         account: AccountId,
     },
-    /// What is stored about an account cannot be read.
+    /// The stored state of an account cannot be read.
     #[error(
         "failed to read the account of {}: {reason}; it is damaged or was written by another version",
         named(account)

@@ -43,7 +43,7 @@ struct State {
     failures: LruCache<Digest, BTreeMap<ErrorClass, Failures>>,
 }
 
-/// How often a request has failed in one way.
+/// Failures of a request of one class: their number and the time of the last one.
 #[derive(Debug, Clone, Copy)]
 struct Failures {
     count: u32,

@@ -33,17 +33,17 @@ use self::steering::Steering;
 use super::PoolHolder;
 use super::steady::Steady;
 
-/// For how long requests and tokens may be used, in milliseconds.
+/// Validity of granted requests and tokens, in milliseconds.
 pub(super) const VALID_MS: u64 = 1_000;
-/// For how long slots are held without renewal, in milliseconds.
+/// Validity of slots without renewal, in milliseconds.
 pub(super) const SLOTS_VALID_MS: u64 = 10 * VALID_MS;
-/// How long a request may take from its permit's last moment to the endpoint, in milliseconds.
+/// Longest time from a permit's last moment until the request arrives at the endpoint, in milliseconds.
 const MARGIN_MS: u64 = 500;
-/// For how long demand is believed, in milliseconds: who lacks something asks again within `VALID_MS`.
+/// Validity of reported demand, in milliseconds: a party that lacks something asks again within `VALID_MS`.
 const DEMAND_VALID_MS: u64 = 3 * VALID_MS;
-/// Nobody need ask again earlier than this, in milliseconds.
+/// Least pause before a party asks again, in milliseconds.
 const RETRY_MIN_MS: u64 = 20;
-/// With many workers, each asks less often: at most so many of them in a second.
+/// Most requests to the pool per second by all workers together: with many workers, each asks less often.
 const RETRIES_PER_SECOND: u64 = 100;
 
 /// A quantity that is limited by the minute.

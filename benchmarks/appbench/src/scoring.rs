@@ -15,11 +15,11 @@ use super::parse::{Line, apps, lines};
 use super::session::texts;
 use super::stepwise::{Toolbox, Walk};
 
-/// What a session led to.
+/// Result of a session.
 enum Answer<'t> {
     /// A plan.
     Plan(&'t str),
-    /// No app was selected, as often as it was asked; so there is no plan.
+    /// No plan, because no attempt selected an app.
     Dropped,
 }
 

@@ -13,7 +13,7 @@ use super::{demonstrations, prompts};
 /// As the released code samples; its `top_p` of 0, which several providers refuse, changes nothing at temperature 0.
 const SAMPLING: Sampling = Sampling { temperature: Some(0.0), top_p: None, max_tokens: Some(1024), seed: None };
 
-/// What the session of `entry` does next.
+/// Next step of the session of `entry`.
 pub(crate) fn next(data: &Data, toolbox: &Toolbox, entry: &Entry, mode: Mode, transcript: &Transcript) -> Step {
     match mode.route {
         Route::Tools => next_with_tools(data, toolbox, entry, transcript),
@@ -32,7 +32,7 @@ pub(crate) fn next(data: &Data, toolbox: &Toolbox, entry: &Entry, mode: Mode, tr
     }
 }
 
-/// What the model wrote, in order.
+/// Texts of the model's replies, in order; empty for a reply without text.
 pub(crate) fn texts(transcript: &Transcript) -> impl Iterator<Item = &str> {
     transcript.replies(Role::Agent).map(|reply| reply.text.as_deref().unwrap_or_default())
 }
@@ -69,7 +69,7 @@ fn next_with_tools(data: &Data, toolbox: &Toolbox, entry: &Entry, transcript: &T
     Step::Ask(Role::Agent, request)
 }
 
-/// Whether `request` asks for apps rather than a plan.
+/// True if `request` asks for apps rather than a plan.
 pub(crate) fn is_selection(data: &Data, request: &ChatRequest) -> bool {
     let selection = prompts::selection(&data.phone.flat_apps_desc);
     request.messages.first().is_some_and(|first| first.role == ChatRole::System && *first.content == *selection)

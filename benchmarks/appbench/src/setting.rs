@@ -7,7 +7,7 @@ pub(crate) const SHOTS_MAX: u8 = 10;
 /// Numbers of demonstrations that are listed: none, and those of the paper's Table 5.
 const SHOTS_LISTED: [u8; 4] = [0, 3, 4, 5];
 
-/// How a plan is asked for (paper, section 4.1).
+/// Way to ask for a plan (paper, section 4.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Route {
     /// First the apps are chosen, then a plan is made from their APIs: the paper's main setting.
@@ -21,7 +21,7 @@ pub(crate) enum Route {
 /// A choice on both axes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Mode {
-    /// How a plan is asked for.
+    /// Way to ask for a plan.
     pub(crate) route: Route,
     /// Number of demonstrations, 0 to [`SHOTS_MAX`].
     pub(crate) shots: u8,
@@ -54,7 +54,7 @@ impl Mode {
         (is_shown && mode.name() == setting.as_str()).then_some(mode)
     }
 
-    /// Its name as a setting.
+    /// Name of the mode as a setting.
     pub(crate) fn name(self) -> String {
         let route = match self.route {
             Route::Hierarchical => "hierarchical",
@@ -64,7 +64,7 @@ impl Mode {
         if self.shots == 0 { route.to_owned() } else { format!("{route}/{}-shot", self.shots) }
     }
 
-    /// What there is, for messages.
+    /// Known modes, for messages.
     pub(crate) fn known() -> String {
         format!("hierarchical and flat, either with /1-shot to /{SHOTS_MAX}-shot, and tools")
     }

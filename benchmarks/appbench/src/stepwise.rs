@@ -11,11 +11,11 @@ use serde_json::{Map, Value, json};
 use super::data::{Api, Data, Entry, Phone};
 use super::exec::{Executed, World};
 
-/// How often the model is asked at most.
+/// Most calls of the model in one session.
 pub(crate) const ROUNDS_MAX: usize = 20;
-/// How many calls of one reply are executed; the others are refused.
+/// Calls of one reply that are executed; the others are refused.
 const CALLS_MAX: usize = 32;
-/// What a session may move and hash, in bytes.
+/// Bytes that one session may move and hash.
 const BUDGET: usize = 1 << 20;
 /// Longest name of a tool that all providers take.
 const NAME_MAX: usize = 64;
@@ -67,15 +67,15 @@ fn schema(api: &Api) -> Value {
 /// A session as far as it has gone.
 #[derive(Debug)]
 pub(crate) struct Walk {
-    /// What was said after the instruction: the model's calls and the apps' answers.
+    /// Messages after the instruction: the model's calls and the apps' answers.
     pub(crate) messages: Vec<ChatMessage>,
     /// The calls that were executed.
     pub(crate) executed: Vec<Executed>,
-    /// Whether some call was refused.
+    /// True if some call was refused.
     pub(crate) is_refused: bool,
     /// Replies with calls.
     pub(crate) rounds: usize,
-    /// Whether the model has stopped calling, or may not go on.
+    /// True if the model has stopped calling, or has used all rounds.
     pub(crate) is_over: bool,
 }
 

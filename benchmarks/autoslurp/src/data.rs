@@ -18,7 +18,7 @@ const COLUMNS: [&str; 4] = ["id", "query", "intent", "slots"];
 pub(crate) struct Utterance {
     /// Column `id`.
     pub(crate) iid: String,
-    /// What the person says.
+    /// Column `text`: the request as the person says it.
     pub(crate) text: String,
     /// The gold intent; several are joined by `,` or `;`.
     pub(crate) intent: String,
@@ -61,7 +61,7 @@ impl Data {
     }
 }
 
-/// Whether the file at `path` belongs to the data set.
+/// True if the file at `path` belongs to the data set.
 pub(crate) fn wants(path: &str) -> bool {
     Dataset::at(path).is_some()
 }

@@ -1,4 +1,4 @@
-//! What came of a session that an external agent, or somebody else altogether, ran.
+//! Results of sessions that an external agent ran, or that were recorded elsewhere.
 
 use regatta_proto::{Ended, Event, Exchange, Finish, HowEnded, Reply, Started, Transcript};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::members;
 use super::run::Run;
 
-/// Whether the last agent that was started has come to an end of its own. One that somebody else killed, or that could not go on here, is
+/// True if the last agent that was started has ended by itself. An agent that was killed from outside, or that could not go on here, is
 /// started again.
 pub(crate) fn has_ended(transcript: &Transcript) -> bool {
     end(last_start(transcript)).is_some()
@@ -22,14 +22,14 @@ fn end(events: &[Event]) -> Option<&Ended> {
     })
 }
 
-/// What happened since an agent was last started; what an earlier one did is no part of the result.
+/// Events since the last start of an agent; those of earlier starts are no part of the result.
 fn last_start(transcript: &Transcript) -> &[Event] {
     let events = transcript.events.as_slice();
     let start = events.iter().rposition(|event| matches!(event, Event::Started(_))).unwrap_or(events.len());
     events.get(start..).unwrap_or_default()
 }
 
-/// What the session came to; `None` while it has not ended.
+/// Result of the session; `None` while it has not ended.
 ///
 /// The log is what the agent printed. The answer is the field `final` of a JSON object that it printed as its last line or answered with.
 /// Without one it is the last text of the member `response`, or else of any member but those that only say whose turn it is; last in the

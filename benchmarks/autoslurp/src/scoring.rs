@@ -9,14 +9,14 @@ use super::official::{self, Answer, Subject};
 use super::run::Run;
 use super::structured;
 
-/// What an evaluator goes by.
+/// Source of an evaluator's verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rule {
     /// A script of the official repository; `None` is `eval/eval.py`.
     Official(Option<Script>),
     /// The same verdicts, counted as the paper does.
     Paper,
-    /// What was really asked and answered.
+    /// Requests and answers themselves, without a judge.
     Structured,
 }
 

@@ -1,4 +1,4 @@
-//! What a session does next.
+//! Steps of a session.
 
 use regatta_benchmarks::{DelegatedTask, Step};
 use regatta_proto::{Reply, Role, Transcript};
@@ -10,13 +10,13 @@ use super::run::Run;
 use super::setting::{Mode, Route};
 use super::{delegated, servers};
 
-/// How far a session of a policy has come.
+/// State of a session of a policy.
 pub(crate) enum Progress {
-    /// It is over.
+    /// The session is over.
     Over(Run),
-    /// This is asked next.
+    /// The next request.
     Asks(Asking),
-    /// The transcript has replies that nobody asked for.
+    /// The transcript has replies that were not asked for. Holds the reason.
     Unfit(String),
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn progress(policy: Policy, mode: &Mode, utterance: &Utterance, trans
     }
 }
 
-/// What the session of `utterance` does next. `item` is its name for external agents.
+/// Next step of the session of `utterance`. `item` is its name for external agents.
 pub(crate) fn next(mode: &Mode, item: &str, utterance: &Utterance, transcript: &Transcript) -> Step {
     match &mode.route {
         Route::Native(policy) => match progress(*policy, mode, utterance, transcript) {
@@ -57,7 +57,7 @@ pub(crate) fn next(mode: &Mode, item: &str, utterance: &Utterance, transcript: &
     }
 }
 
-/// Where an agent thinks that the simulated servers are, by name. Requests to them go through the tools of its session.
+/// Addresses of the simulated servers for an external agent, by name. Requests to them go through the tools of its session.
 fn addresses() -> Map<String, Value> {
     let address = |server: &servers::Server| json!(format!("http://127.0.0.1:{}{}", server.port, server.path));
     servers::SERVERS.iter().map(|server| (server.name.to_owned(), address(server))).collect()

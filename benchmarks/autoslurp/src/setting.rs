@@ -36,7 +36,7 @@ impl Dataset {
         }
     }
 
-    /// Its path in the official repository.
+    /// Path of the file in the official repository.
     pub(crate) const fn path(self) -> &'static str {
         match self {
             Self::Test => "data/test.csv",
@@ -57,25 +57,25 @@ impl Dataset {
     }
 }
 
-/// Who orchestrates.
+/// Orchestrator of a session.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Route {
-    /// A policy of ours.
+    /// A policy of Regatta.
     Native(Policy),
-    /// Somebody else's program, behind the bridge.
+    /// An external agent, behind the bridge.
     External(AgentName),
 }
 
 /// A choice on every axis.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Mode {
-    /// Who orchestrates.
+    /// Orchestrator.
     pub(crate) route: Route,
-    /// Which utterances.
+    /// Data set of the utterances.
     pub(crate) dataset: Dataset,
-    /// What the date tool says, and the evaluators think.
+    /// Today's date for the date tool and the evaluators.
     pub(crate) today: Date,
-    /// Which members are played by models of their own.
+    /// Cast, which names the members that models of their own play; `None` without one.
     pub(crate) cast: Option<String>,
 }
 
@@ -119,7 +119,7 @@ impl Mode {
         (parts.next().is_none() && mode.name() == setting.as_str()).then_some(mode)
     }
 
-    /// Its name as a setting.
+    /// Name of the mode as a setting.
     pub(crate) fn name(&self) -> String {
         let mut name = match &self.route {
             Route::Native(policy) => policy.as_str().to_owned(),
@@ -137,7 +137,7 @@ impl Mode {
         name
     }
 
-    /// What there is, for messages.
+    /// Known modes, for messages.
     pub(crate) fn known() -> String {
         "camelai, langgraph, autogen, agentlite or external/NAME, then perhaps /test_1k, /train or /train_5k, /today=YYYY-MM-DD \
          and /cast=NAME, in this order"

@@ -74,7 +74,7 @@ impl Loaded {
         numbered
     }
 
-    /// What a finished session came to.
+    /// Run of a finished session; an error when it has not ended, or its transcript does not fit.
     fn run(&self, utterance: &Utterance, transcript: &Transcript, mode: Option<&Mode>) -> Result<Run, String> {
         if delegated::has_ended(transcript) {
             return delegated::run(transcript).ok_or_else(|| "nothing is known of how it ended".to_owned());
@@ -238,7 +238,8 @@ impl Suite for Loaded {
     }
 }
 
-/// Whose formats a simulated member speaks: its policy's, and in somebody else's framework those of the policy that its name tells.
+/// Policy whose formats a simulated member uses: its own, or for an external agent the one that the agent's name contains; `None` if it
+/// contains none.
 fn policy_of(route: &Route) -> Option<Policy> {
     match route {
         Route::Native(policy) => Some(*policy),

@@ -1,4 +1,4 @@
-//! Which records are examples: drawn by a seed, the same on every machine and in every version.
+//! Choice of example records: drawn by a seed, the same on every machine and in every version.
 
 use regatta_proto::Digest;
 

@@ -6,7 +6,7 @@ use regatta_benchmarks::source_location::{SourceLocation, lines};
 use regatta_benchmarks::{DataError, Item};
 use regatta_proto::{ItemIndex, Transcript};
 
-/// Where such files come from, in messages.
+/// Origin of such files, in messages.
 const ORIGIN: &str = "predictions";
 
 /// Reads predictions. An output that is no text counts as unreadable.

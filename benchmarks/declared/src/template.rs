@@ -20,7 +20,7 @@ const ONLY: &str = "template";
 #[derive(Clone)]
 pub(crate) struct Template(Arc<Environment<'static>>);
 
-/// Why a template makes no text.
+/// Reason why a template gives no text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TemplateError {
     /// Line in the template, from 0.

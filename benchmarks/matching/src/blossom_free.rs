@@ -23,7 +23,7 @@ struct Edge {
     allowed: bool,
 }
 
-/// How a dual step ends: nothing can improve, or an edge becomes tight and its end `from` is searched again.
+/// Result of a dual step: nothing can improve, or an edge becomes tight and its end `from` is searched again.
 enum DualStep {
     Finished,
     Tight { edge: usize, from: usize },

@@ -27,7 +27,7 @@ enum Stop {
     Hub,
 }
 
-/// What a stop does next on its way to the row being settled.
+/// Next move from a stop on the way to the row that is settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     /// Nothing known: the row cannot be reached.

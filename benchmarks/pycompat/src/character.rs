@@ -23,7 +23,8 @@ pub fn strip(text: &str) -> &str {
     text.trim_matches(is_space)
 }
 
-/// Where lone surrogates go. Python keeps them; Rust texts cannot, so each becomes its own character of a plane for private use.
+/// Offset of the characters that stand for lone surrogates. Python keeps them; Rust texts cannot, so each becomes its own character of a
+/// plane for private use.
 const SURROGATE_HOME: u32 = 0x10_0000;
 
 /// The character that stands for a lone surrogate, `0xd800..=0xdfff`.

@@ -55,7 +55,7 @@ fn separate(position: usize, out: &mut String) {
     }
 }
 
-/// What a value without members is in JSON, a text without its quotes.
+/// JSON of a value without members, a text without its quotes; `None` for a value with members.
 fn scalar(value: &Value) -> Option<String> {
     Some(match value {
         Value::None => "null".to_owned(),

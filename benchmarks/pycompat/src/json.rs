@@ -24,7 +24,7 @@ pub enum Json {
     Object(Object),
 }
 
-/// What `type` says of a value.
+/// Python type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// `NoneType`.
@@ -44,7 +44,7 @@ pub enum Kind {
 }
 
 impl Json {
-    /// Its type.
+    /// Python type of the value.
     pub const fn kind(&self) -> Kind {
         match self {
             Self::Null => Kind::Null,
@@ -110,7 +110,7 @@ impl Int {
         (float.is_finite() && float.fract() == 0.0).then(|| Self::from_json(&format!("{float:.0}")))
     }
 
-    /// Its decimal digits with a minus sign for negative ones: its `str`.
+    /// Decimal digits with a minus sign for negative numbers: Python's `str`.
     pub const fn decimal(&self) -> &str {
         &self.decimal
     }
@@ -120,12 +120,12 @@ impl Int {
         self.decimal.trim_start_matches('-').len() <= DIGITS_MAX
     }
 
-    /// Whether it is the number `float` exactly.
+    /// True if it is exactly the number `float`.
     pub fn equals_float(&self, float: f64) -> bool {
         Self::from_float(float).is_some_and(|int| *self == int)
     }
 
-    /// Whether it is 1 for `true`, 0 for `false`.
+    /// True if it is 1 for `true`, 0 for `false`.
     pub fn equals_bool(&self, bool: bool) -> bool {
         &*self.decimal == if bool { "1" } else { "0" }
     }
@@ -160,7 +160,7 @@ impl Object {
         self.positions.get(key).and_then(|at| self.entries.get(*at)).map(|(_, value)| value)
     }
 
-    /// How many entries.
+    /// Number of entries.
     pub const fn len(&self) -> usize {
         self.entries.len()
     }

@@ -83,7 +83,7 @@ impl Reader<'_> {
         self.rest = self.rest.trim_start_matches([' ', '\t', '\u{c}']);
     }
 
-    /// Whether `expected` comes next, which is then read, and blanks before it.
+    /// Skips blanks and reads `expected`; false, with only the blanks skipped, if another character comes next.
     fn take(&mut self, expected: char) -> bool {
         self.skip_blanks();
         match self.rest.strip_prefix(expected) {

@@ -3,10 +3,10 @@
 use super::character::of_surrogate;
 use super::json::{DIGITS_MAX, Int, Json, Object};
 
-/// How deep arrays and objects may be nested: Python's recursion limit of 1000, less the frames that are there already.
+/// Greatest depth of nested arrays and objects: Python's recursion limit of 1000, less the frames that are there already.
 const DEPTH_MAX: usize = 990;
 
-/// Why Python refuses a text. Whoever catches the first kind only is left with the others.
+/// Reason why Python refuses a text. Code that catches only the first kind lets the others escape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
     /// `JSONDecodeError`: it is not JSON.
@@ -42,7 +42,7 @@ struct Parser<'a> {
     text: &'a str,
     /// Byte position; always that of a character.
     at: usize,
-    /// Why there is no value, when there is none.
+    /// Reason why there is no value, when there is none.
     refusal: Refusal,
 }
 

@@ -49,7 +49,7 @@ pub fn lower(text: &str) -> String {
     lower
 }
 
-/// Whether the official loader takes the text for a number: digits of any script, in the forms that Python's `float` accepts.
+/// True if the official loader takes the text for a number: digits of any script, in the forms that Python's `float` accepts.
 pub fn is_numeric(text: &str) -> bool {
     let in_ascii = |c: char| decimal_digit(c).map_or(c, |digit| char::from(b'0' + digit));
     let text: String = text.trim().chars().map(in_ascii).collect();

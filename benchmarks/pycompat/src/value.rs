@@ -48,7 +48,7 @@ pub enum Collection {
 }
 
 impl Value {
-    /// What `type(value).__name__` says.
+    /// Name of the value's type, `type(value).__name__`.
     pub const fn type_name(&self) -> &'static str {
         match self {
             Self::None => "NoneType",
@@ -122,7 +122,7 @@ impl Value {
         }
     }
 
-    /// What Python hashes it by: two hashable values are equal if and only if these are. `None` for one without a hash.
+    /// Key by which Python hashes it: two hashable values are equal if and only if their keys are. `None` for one without a hash.
     ///
     /// A `nan` has the hash of every other, as the readers give one and the same object each time.
     pub fn hash_key(&self) -> Option<HashKey> {
@@ -181,7 +181,7 @@ impl From<Json> for Value {
     }
 }
 
-/// What the values that are equal to each other have in common.
+/// Hash key: the same for values that are equal to each other.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum HashKey {
     /// `None`.
@@ -198,7 +198,7 @@ pub enum HashKey {
     Date(Date),
     /// A moment.
     DateTime {
-        /// Whether it has an offset; without one it never equals one that has.
+        /// True if it has an offset; without one it never equals one that has.
         aware: bool,
         /// Microseconds, in UTC if aware.
         instant: i128,
@@ -242,7 +242,7 @@ impl Dict {
         self.positions.get(key).and_then(|at| self.entries.get(*at)).map(|(_, value)| value)
     }
 
-    /// How many entries.
+    /// Number of entries.
     pub const fn len(&self) -> usize {
         self.entries.len()
     }

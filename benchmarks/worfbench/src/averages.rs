@@ -100,7 +100,7 @@ pub(crate) struct Counted<M> {
     pub(crate) means: M,
 }
 
-/// Everything that is averaged. Only tasks that occur count; absent means are means of nothing.
+/// All averages. Only tasks that occur count; absent means are means of nothing.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Averages<M> {
     /// Over all items of a task, unparsable ones included.

@@ -62,8 +62,8 @@ impl Data {
     }
 }
 
-/// Whether a file belongs to the data set. Any JSON file in a task's folder does, so that a folder whose
-/// `graph_eval.json` has another name is noticed instead of overlooked.
+/// True if a file belongs to the data set. Any JSON file in a task's folder does, so that a folder whose `graph_eval.json` has another name
+/// is noticed instead of overlooked.
 pub(crate) fn wants(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
     let in_place = match parts.as_slice() {

@@ -2,7 +2,7 @@
 
 use regatta_pycompat::is_space;
 
-/// What an edge's end `(START|digits|END)` is made of, in either evaluator's reading.
+/// An end of an edge, `(START|digits|END)`, in either evaluator's reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End<'a> {
     /// `START` on the left, `END` on the right.

@@ -1,4 +1,4 @@
-//! Why an item could not be scored. Never the model's fault: whatever it wrote has a score.
+//! Reasons why an item could not be scored. None is the model's fault: each of its texts has a score.
 
 /// Trouble with the gold workflow or with the similarities.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

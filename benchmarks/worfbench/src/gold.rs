@@ -7,7 +7,7 @@ use super::official::ENTRIES_WITH_ONE_ORDER;
 use super::similarity::Similarities;
 use super::{paper, parse_official};
 
-/// Whether both evaluators can use `gold`.
+/// Checks that both evaluators can use `gold`.
 ///
 /// # Errors
 /// When one of them cannot: no workflow in it, a cycle, or too many nodes.

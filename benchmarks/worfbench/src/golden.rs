@@ -199,7 +199,7 @@ fn vectors(case: &Path, golds: &HashMap<String, String>) -> Vec<Vector> {
         .collect()
 }
 
-/// Where `got` is not what is wanted: numbers to 1e-9, the rest exactly, surplus keys allowed.
+/// Collects the paths at which `got` is not as wanted: numbers to 1e-9, the rest exactly, surplus keys allowed.
 fn differences(want: &Value, got: &Value, path: &str, out: &mut Vec<String>) {
     match (want, got) {
         (Value::Object(want), Value::Object(got)) => {

@@ -28,14 +28,14 @@ pub(crate) struct OfficialScore {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct OfficialMetric {
     pub(crate) status: OfficialStatus,
-    /// What the published code raises where the status is `crash`.
+    /// Name of the exception that the published code raises, where the status is `crash`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) exception: Option<&'static str>,
     #[serde(flatten)]
     pub(crate) values: OfficialValues,
 }
 
-/// How a metric came about.
+/// Way in which a metric got its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum OfficialStatus {

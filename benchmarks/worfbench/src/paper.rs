@@ -28,7 +28,7 @@ pub(crate) struct PaperScore {
     pub(crate) graph: PaperValues,
 }
 
-/// How a score came about.
+/// Way in which a score got its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum PaperStatus {

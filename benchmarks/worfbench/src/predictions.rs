@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::data::Data;
 use super::task::Task;
 
-/// Where such files come from, in messages.
+/// Origin of such files, in messages.
 const ORIGIN: &str = "predictions";
 
 /// Reads predictions. What a file holds is told by its first byte and its fields:

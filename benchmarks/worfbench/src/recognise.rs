@@ -1,4 +1,4 @@
-//! Which item a request belongs to, told by its last user message.
+//! Recognition of the item of a request by its last user message.
 
 use std::collections::HashMap;
 use std::sync::Arc;

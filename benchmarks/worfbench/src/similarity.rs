@@ -37,7 +37,7 @@ impl Similarities {
         Ok(Self { rows: index(predicted), columns: index(gold), micro: micro.concat(), stride: gold.len() })
     }
 
-    /// What can be matched between two lists of texts, and how well: similarities above the threshold.
+    /// Weights for matching two lists of texts: similarities above the threshold, 0 for all others.
     ///
     /// # Errors
     /// If the similarity of two different texts is not known.

@@ -7,10 +7,10 @@ use regatta_proto::{SessionSeed, rng};
 use super::data::Record;
 use super::workflow_noise::Draft;
 
-/// How much rarer a broken format is than any other mistake.
+/// Probability of a broken format, relative to that of any other mistake.
 const FORMAT_SHARE: f64 = 0.15;
 
-/// What a model answers in the session of `record`: the gold word for word, or with mistakes drawn from `seed`.
+/// Answer of a simulated model in the session of `record`: the gold word for word, or with mistakes drawn from `seed`.
 pub(crate) fn reply(record: &Record, persona: Persona, seed: SessionSeed) -> String {
     match persona {
         Persona::Oracle => record.gold.as_ref().to_owned(),

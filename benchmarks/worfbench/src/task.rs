@@ -63,7 +63,7 @@ impl Task {
         Self::ALL.into_iter().find(|task| task.name() == name)
     }
 
-    /// Whether it has few-shot examples. The held-out tasks have none and always run zero-shot.
+    /// True if the task has few-shot examples. The held-out tasks have none and always run zero-shot.
     pub(crate) fn has_examples(self) -> bool {
         self.group() != Group::HeldOut
     }

@@ -119,7 +119,7 @@ impl Draft {
         format!("Node:\n{nodes}Edge: {}", edges.join(" "))
     }
 
-    /// What led to the node now leads to what followed it.
+    /// Removes a node; edges through it become edges from each of its predecessors to each of its successors.
     fn drop_node(&mut self, index: usize) {
         let gone = index + 1;
         let before: Vec<usize> = self.edges.iter().filter(|edge| edge.1 == gone).map(|edge| edge.0).collect();

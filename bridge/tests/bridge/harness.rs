@@ -20,7 +20,7 @@ pub(crate) struct Session {
     pub(crate) answer: Mutex<Option<Result<Reply, Refused>>>,
     pub(crate) asked: Mutex<Vec<(String, ChatRequest)>>,
     pub(crate) served: Mutex<Vec<ToolRequest>>,
-    /// What could not be carried.
+    /// Messages of requests that could not be carried.
     pub(crate) unreadable: Mutex<Vec<String>>,
     begun: mpsc::UnboundedSender<()>,
     ended: mpsc::UnboundedSender<()>,
@@ -43,12 +43,12 @@ impl Watch {
 }
 
 impl Session {
-    /// Whose gate is open.
+    /// A session that answers calls at once.
     pub(crate) fn open() -> Arc<Self> {
         Self::with(Semaphore::MAX_PERMITS).0
     }
 
-    /// Whose gate is shut.
+    /// A session that holds each call until its gate gets a permit, with a watch over its calls.
     pub(crate) fn gated() -> (Arc<Self>, Watch) {
         Self::with(0)
     }
@@ -74,7 +74,7 @@ impl Session {
         session
     }
 
-    /// How many calls were made.
+    /// Number of calls that were made.
     pub(crate) fn calls(&self) -> usize {
         self.asked.lock().unwrap().len()
     }
@@ -153,7 +153,7 @@ pub(crate) fn chat(text: &str) -> Value {
     json!({"model": "agent", "messages": [{"role": "user", "content": text}]})
 }
 
-/// What a chat completion says.
+/// Text of a chat completion.
 pub(crate) fn said(answer: &Value) -> &str {
     answer["choices"][0]["message"]["content"].as_str().unwrap_or_else(|| panic!("{answer}"))
 }

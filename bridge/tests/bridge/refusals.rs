@@ -1,4 +1,4 @@
-//! What is not answered.
+//! Requests that are refused, with their statuses.
 
 use regatta_bridge::Refused;
 use regatta_proto::{ErrorClass, Reply};

@@ -1,4 +1,4 @@
-//! What the Python clients of OpenAI (3.54.0) and Anthropic (2.12.0) send, recorded: all of it is carried.
+//! Recorded request bodies of the Python clients of OpenAI (3.54.0) and Anthropic (2.12.0): all of them are carried.
 
 use serde_json::Value;
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::harness::{Session, chat, client, said};
 
-/// What comes of a call to a bridge that shows `identity`, by a client that trusts `authority` alone.
+/// Text of the answer to a call by a client that trusts `authority` alone, to a bridge that shows `identity`; the client's error otherwise.
 async fn asked(identity: Identity, authority: &Authority, advertised: &str) -> Result<String, String> {
     // Installs the cryptography.
     client();

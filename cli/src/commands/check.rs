@@ -79,7 +79,7 @@ struct Description<'a> {
     cells: &'a [CellEstimate],
     /// The smallest differences that comparisons can see.
     sees: &'a [Outlook],
-    /// What the rounds of a sweep with a question are likely to take.
+    /// Expected rounds, sessions and cost of a sweep with a question; empty for others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     rounds: Vec<RoundsOutlook>,
 }

@@ -45,7 +45,7 @@ fn no_coordinator() -> regatta_coordinator::Finding {
     }
 }
 
-/// Where a diagnosis comes from.
+/// Source of a diagnosis.
 enum Seen<'a> {
     Coordinator,
     Run { directory: &'a Path, is_at_work: bool },

@@ -65,7 +65,7 @@ struct Advice {
     trials: u32,
     items: u32,
     sessions: u64,
-    /// Of models, partners and judges; `None` where somebody's agent asks for what nobody knows.
+    /// Tokens of models, partners and judges; `None` for external agents, whose calls cannot be foreseen.
     tokens: Option<u64>,
     /// `None` when a price is unknown.
     nanodollars: Option<Money>,

@@ -103,7 +103,7 @@ fn render(models: &BTreeMap<String, Vec<DatedPrice>>) -> String {
     table.to_string()
 }
 
-/// What a price has besides its plain figures.
+/// Features of a price besides its plain figures, comma-separated.
 fn also(price: &Price) -> String {
     let mut parts = Vec::new();
     parts.extend(price.per_request.map(|fee| format!("${fee} a request")));
@@ -231,7 +231,7 @@ fn describe_check(check: &CrossCheck) -> String {
     text
 }
 
-/// How many, and the names of some.
+/// Number of `models`, with the names of the first few.
 fn some(models: &[String]) -> String {
     let named = models.iter().take(EXAMPLES).cloned().collect::<Vec<_>>().join(", ");
     let more = if models.len() > EXAMPLES { ", …" } else { "" };

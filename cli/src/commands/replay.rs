@@ -99,7 +99,7 @@ fn list(lock: &SweepLock, given_up: &BTreeMap<Session, FailedCall>, run: &Path) 
     }
 }
 
-/// Why a call was given up, in one line.
+/// Reason why a call was given up, in one line.
 fn last(tries: &[Try]) -> String {
     let Some(last) = tries.last() else { return "for no recorded reason".to_owned() };
     let status = last.status.map(|status| format!(", HTTP {status}")).unwrap_or_default();

@@ -169,7 +169,7 @@ struct Repriced<'a> {
     models: &'a [Bill],
     recorded: CostSum,
     repriced: CostSum,
-    /// Of the calls whose cost is known both times.
+    /// Difference in nanodollars over the calls whose cost is known both times; `None` when there is no such call.
     difference: Option<i128>,
     /// The part of `recorded` that attempts took which were repeated or lost.
     wasted: Option<CostSum>,

@@ -1,4 +1,4 @@
-//! What the rounds of an adaptive sweep are likely to take, before anything is spent: they are played with simulated models.
+//! Expected rounds, sessions and cost of an adaptive sweep before anything is spent, from rounds with simulated models.
 
 use std::collections::BTreeMap;
 
@@ -18,16 +18,16 @@ const MEANS: (f64, f64) = (0.5, 0.8);
 /// Parts of the luck of a session that are its cluster's, its item's and its model's on that item.
 const SHARED: (f64, f64, f64) = (0.1, 0.3, 0.2);
 
-/// What the rounds of one benchmark and setting take.
+/// Expected rounds, sessions and cost of one benchmark and setting.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct RoundsOutlook {
     benchmark: BenchmarkName,
     setting: Setting,
-    /// Metric that is decided by.
+    /// Metric that decides.
     metric: String,
-    /// Looks, at most.
+    /// Rounds, at most.
     rounds: usize,
-    /// Part of the simulated sweeps that answer the question.
+    /// Share of the simulated sweeps that answer the question, from 0 to 1.
     decided: f64,
     /// Mean number of sessions.
     sessions: u64,
@@ -112,7 +112,7 @@ impl RoundsOutlook {
     }
 }
 
-/// Where these numbers come from.
+/// Assumptions behind these numbers, as one line.
 pub(crate) fn basis() -> String {
     format!(
         "rounds: simulated with models whose true values are drawn between {} and {}; real ones may be closer together, or farther apart",

@@ -27,11 +27,11 @@ use crate::results::{ResultLine, Scores};
 use crate::run_directory;
 use crate::transcripts;
 
-/// Everything about a session that is shown.
+/// A session as it is shown.
 struct Shown {
     /// Benchmark, setting, model, trial and item.
     title: String,
-    /// How it ended.
+    /// Outcome of the session, as one line.
     ending: String,
     scores: Scores,
     parts: Vec<Part>,
@@ -188,7 +188,7 @@ impl Shown {
     }
 }
 
-/// What the benchmark draws of the session. Says so when its data are not at hand.
+/// Pictures that the benchmark draws of the session; none, and a note, when the run's data are not available.
 async fn pictures(
     args: &ShowArgs,
     lock: &SweepLock,

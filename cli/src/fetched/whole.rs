@@ -21,7 +21,7 @@ const QUESTIONS_AT_ONCE: usize = 1000;
 pub(crate) enum Reach {
     /// A run with its stores.
     Whole,
-    /// Its files alone, for the reason given.
+    /// The run's files alone, for the reason given.
     Files(String),
 }
 

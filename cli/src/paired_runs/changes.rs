@@ -10,7 +10,7 @@ use super::matching::MatchedCell;
 use crate::ended_run::EndedRun;
 use crate::transcripts;
 
-/// Something that is not the same in both.
+/// A difference between the two runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Change {
     pub(crate) what: String,
@@ -70,7 +70,7 @@ impl Changes {
         Ok(())
     }
 
-    /// Of two documents with fields, only the fields that differ.
+    /// Compares two documents field by field, so that only fields that differ are changes.
     fn add_values(&mut self, what: &str, a: &Value, b: &Value) {
         if a == b {
             return;

@@ -1,4 +1,4 @@
-//! Which cells of two runs belong together.
+//! Matching of the cells of two runs by benchmark, setting and model.
 
 use std::fmt;
 

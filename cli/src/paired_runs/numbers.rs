@@ -38,7 +38,7 @@ pub(crate) struct Numbers {
     pub(crate) difference: Difference,
 }
 
-/// Of single sessions with a score.
+/// Distribution of a number over single sessions with a score.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Distribution {
     pub(crate) mean: f64,

@@ -21,7 +21,7 @@ use crate::tls::{self, Identity};
 pub(crate) struct Bridge {
     pub(crate) place: BridgePlace,
     pub(crate) authorities: Option<AgentAuthorities>,
-    /// Where the authorities lie, as long as agents run.
+    /// Folder of the authorities, kept as long as agents run.
     _folder: Option<TempDir>,
 }
 

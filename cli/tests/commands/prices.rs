@@ -5,7 +5,7 @@ use super::{regatta, text};
 const LITELLM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../llm/src/prices/fixtures/litellm.json");
 const GENAI_PRICES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../llm/src/prices/fixtures/genai_prices.json");
 
-/// What is said does not depend on the day it is said on.
+/// Snapshot settings that hide the date of the day.
 fn settings() -> insta::Settings {
     let mut settings = insta::Settings::clone_current();
     settings.add_filter(r"prices of \d{4}-\d\d-\d\d", "prices of TODAY");

@@ -1,4 +1,4 @@
-//! Everything that a run paid for is repriced.
+//! Repricing of all calls that a run paid for.
 
 use std::io::Write;
 use std::path::Path;

@@ -33,7 +33,7 @@ pub(super) struct Guard {
     lookups: Arc<Semaphore>,
 }
 
-/// Why a request is not answered.
+/// Reason why a request is not answered.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) status: StatusCode,

@@ -33,9 +33,10 @@ pub struct VerdictsRequest {
 /// Verdicts on the first of the questions that were asked for.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct VerdictsPage {
-    /// Those that there are, by question.
+    /// Verdicts of the questions that have one, by digest of the question.
     pub verdicts: Vec<(Digest, Verdict)>,
-    /// Number of questions that were looked up, from the first one on; the rest is to be asked for again. Never 0 where there are questions.
+    /// Number of questions that were looked up, from the first one on; the rest must be requested again. Never 0 unless there are no
+    /// questions.
     pub looked_up: usize,
 }
 
@@ -43,7 +44,7 @@ async fn row(coordinator: &Coordinator, id: SweepId) -> Result<SweepRow, Coordin
     coordinator.ledger.sweep(&id).await?.ok_or(CoordinatorError::UnknownSweep(id))
 }
 
-/// Everything that the sweep is made of.
+/// Inputs of the sweep, by digest.
 pub(super) async fn inputs(
     State(coordinator): Api,
     Path(id): Path<SweepId>,

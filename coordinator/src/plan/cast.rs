@@ -1,4 +1,4 @@
-//! Whether a benchmark's sessions have everybody they need: roles, members of teams, judges, live endpoints.
+//! Checks that every role of a benchmark's sessions can be played: roles, members of teams, judges, live endpoints.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::estimate::play;
 
 /// Items of each setting that are played to see whether a judge is needed.
 const ITEMS_TRIED: usize = 16;
-/// How they are played: gold leaves nothing to judge in some benchmarks, noise nothing in others.
+/// Simulated models that play them: some benchmarks have nothing to judge in gold answers, others nothing in noisy ones.
 const PERSONAS: [Persona; 2] = [Persona::Oracle, Persona::Noisy(0.5)];
 
 /// Every role that sessions need has a model, and no other has.

@@ -148,7 +148,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the policy: every tick that elapsed is due or missed, and none is both.
+        /// Under every policy, each tick that elapsed is due or missed, and none is both.
         #[test]
         fn no_tick_is_forgotten_or_counted_twice(
             policy in prop::sample::select(&["none", "last", "all:1", "all:3", "all:50"][..]),

@@ -47,7 +47,7 @@ pub struct ScheduleSpec {
     /// Most money to spend, in dollars.
     #[serde(default, skip_serializing_if = "ScheduleBudget::is_none")]
     pub budget_usd: ScheduleBudget,
-    /// Which ticks are made up for that went by while no coordinator led, or while the sweep before still ran.
+    /// Rule for ticks that passed while no coordinator led, or while the sweep before still ran.
     #[serde(default)]
     pub catch_up: CatchUp,
     /// Delay up to which a tick still counts as on time, in seconds.
@@ -65,9 +65,9 @@ pub struct ScheduleSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ScheduleBudget {
-    /// Of each night.
+    /// Most dollars of each night.
     pub night: Option<f64>,
-    /// Of all nights of a calendar month in the schedule's zone.
+    /// Most dollars of all nights of a calendar month in the schedule's zone.
     pub month: Option<f64>,
 }
 
@@ -97,7 +97,7 @@ impl Notify {
         *self == Self::default()
     }
 
-    /// Where `event` is told.
+    /// Channels that are notified of `event`.
     pub(crate) fn channels(&self, event: NightEvent) -> Vec<String> {
         if !self.events.is_empty() && !self.events.contains(&event) {
             return Vec::new();
@@ -172,7 +172,7 @@ impl ScheduleSpec {
         serde_json::from_value(value).map_err(|error| error.to_string())
     }
 
-    /// Everything that can be said without knowing the sweep; returns the schedule's ticks.
+    /// Checks the fields that can be checked without the sweep; returns the schedule's ticks.
     pub(crate) fn check(&self) -> Result<Ticks, PlanError> {
         if self.name.as_str().len() > NAME_BYTES_MAX {
             return refuse("name", format!("{} is longer than {NAME_BYTES_MAX} bytes", self.name));

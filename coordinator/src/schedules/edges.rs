@@ -55,7 +55,7 @@ pub struct GateJudgement {
     pub document: Value,
 }
 
-/// Why a night was not judged.
+/// Reason why a night was not judged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GateError {
     /// It never will be: the policy does not fit, or a document is not there.

@@ -204,7 +204,7 @@ impl Coordinator {
     }
 }
 
-/// Why a night can never run; `None` when a store may only be away.
+/// Reason why a night can never run; `None` when a store may only be away.
 fn reason(error: &CoordinatorError) -> Option<String> {
     match error {
         CoordinatorError::Plan(PlanError::Data { source: CatalogError::Blobs(error), .. }) if !is_missing(error) => {

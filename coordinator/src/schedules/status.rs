@@ -60,7 +60,7 @@ pub struct ScheduleStatus {
 pub struct TickStatus {
     /// The moment.
     pub at: Timestamp,
-    /// Where it stands.
+    /// State of the tick.
     pub state: TickState,
     /// `true` if a person asked for it, not the clock.
     pub by_hand: bool,
@@ -68,7 +68,7 @@ pub struct TickStatus {
     pub since: Timestamp,
     /// Number of ticks that it stands for, at least 1.
     pub stands_for: u32,
-    /// Why it is missed or refused.
+    /// Reason why it is missed or refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The sweep of the tick.
@@ -102,7 +102,7 @@ pub struct NightOutcome {
     /// Mean of the gate policy's metrics over cells, higher is better.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
-    /// Why there is no verdict although there is a gate.
+    /// Reason why there is no verdict although there is a gate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unjudged: Option<String>,
 }

@@ -16,7 +16,7 @@ use crate::PlanError;
 const KEPT: usize = 1000;
 /// Ticks of a span that are counted; each takes a few microseconds.
 const COUNTED: u32 = 200_000;
-/// Where more have elapsed, only so much before the end of the span is looked at, so that the last ones are found all the same.
+/// Span before the end that is searched where more have elapsed, so that the last ones are found all the same.
 const LOOKED_BACK: SignedDuration = SignedDuration::from_hours(3 * 24);
 
 /// The moments at which a schedule wants sweeps.

@@ -156,7 +156,7 @@ async fn a_raised_budget_is_the_accounts_before_the_sweep_runs_again() {
     assert_eq!(stage.permits.account(&account).await.unwrap().unwrap().cap, Money(17 * DOLLAR.0 / 2));
 }
 
-/// Whoever repeats a wish that failed must not get twice as much.
+/// A failed request that is repeated must not raise the budget twice.
 #[tokio::test]
 async fn a_budget_is_not_raised_by_a_resume_that_fails() {
     let stage = Stage::set().await;

@@ -1,4 +1,4 @@
-//! Who may do what over the API, and what is written down of it.
+//! Rights of tokens over the API, and the audit log of their use.
 
 use axum::body::{Body, to_bytes};
 use axum::http::{Method, Request, StatusCode};

@@ -1,4 +1,4 @@
-//! What the coordinator promises, whatever happens to it and to its queues.
+//! Guarantees of the coordinator, whatever happens to it and to its queues.
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 mod api;

@@ -6,7 +6,7 @@ use regatta_deciding::{Contest, Estimand, Over, Question, Relation, State};
 use crate::contest;
 
 const SWEEPS: u64 = 100;
-/// Of 100 sweeps that each go wrong with probability 0.05, 12 or more do with a probability of 0.004.
+/// Most wrong sweeps of a hundred: if each goes wrong with probability 0.05, 12 or more do with a probability of 0.004.
 const WRONG_MAX: usize = 12;
 
 fn population(means: &[f64], form: Form) -> Population {

@@ -18,7 +18,7 @@ const VERSION: u32 = 2;
 
 /// A log's header, with sums over its samples.
 pub(super) struct Header {
-    /// Of its first trial.
+    /// Cell of the first trial.
     cell: Cell,
     row: SummaryRow,
     by_model: Sums,

@@ -160,7 +160,7 @@ fn metadata(session: &Session) -> Value {
     metadata
 }
 
-/// Why a session was not measured. One that the model made impossible has a score, and is no error.
+/// Reason why a session was not measured. One that the model made impossible has a score, and is no error.
 fn error(session: &Session, transcript: &Transcript) -> Option<Value> {
     if session.result.scores.is_some() {
         return None;

@@ -14,7 +14,7 @@ pub(super) struct Sum {
 }
 
 impl Sum {
-    /// Of no calls.
+    /// Sum over no calls.
     pub(super) const NONE: Self = Self {
         usage: Usage { input: 0, cached_input: 0, cache_write: 0, cache_write_1h: 0, output: 0, reasoning: 0 },
         cost: Some(Money::ZERO),

@@ -28,7 +28,7 @@ pub struct Predictions {
     pub failed: u64,
 }
 
-/// Why a file holds no predictions that could be read.
+/// Reason why a file holds no predictions that could be read.
 #[derive(Debug, thiserror::Error)]
 pub enum PredictionsError {
     /// It is no zip, or a damaged one.

@@ -180,9 +180,9 @@ pub(crate) struct Tables {
     scores: Vec<sessions::ScoreColumn>,
     sessions: Table,
     attempts: Table,
-    /// Where transcripts are at hand.
+    /// Table of calls; `None` unless transcripts are available.
     calls: Option<Table>,
-    /// Where verdicts are.
+    /// Table of verdicts; `None` unless verdicts are available.
     verdicts: Option<Table>,
 }
 

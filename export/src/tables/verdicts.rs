@@ -8,13 +8,13 @@ use crate::run::Session;
 /// A question about a session, as it was put to one judge, with the answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VerdictRow {
-    /// Which question about the session, from 0.
+    /// Number of the question within its session, from 0.
     pub number: u32,
     /// The question.
     pub question: Question,
     /// The judge.
     pub judge: ModelRef,
-    /// `true` if it saw what is compared in the other order.
+    /// `true` if the two compared texts were shown in the other order.
     pub is_swapped: bool,
     /// Answer; `None` while there is none.
     pub verdict: Option<Verdict>,

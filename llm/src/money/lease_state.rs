@@ -29,9 +29,9 @@ pub(super) type Answer = Result<Money, Money>;
 
 #[derive(Debug, Default)]
 pub(super) struct LeaseState {
-    /// Everything that this process has spent.
+    /// Money that this process has spent.
     spent: Money,
-    /// Everything that may have been billed in addition without a report.
+    /// Money that may have been billed in addition without a report.
     maybe_spent: Money,
     /// Money reserved for calls that wait for a permit or are in flight.
     in_flight: Money,

@@ -1,9 +1,9 @@
-//! Why a sweep's reports could not be written.
+//! Errors of writing a sweep's reports.
 
 use regatta_backends::{BlobError, LedgerError};
 use regatta_proto::{ItemId, SweepId};
 
-/// Why a sweep's reports could not be written.
+/// Reason why a sweep's reports could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum FinishError {
     /// The sweep asks what cannot be decided.
@@ -21,19 +21,19 @@ pub enum FinishError {
     /// A stored score is not one.
     #[error("failed to read the stored scores of item {item} in cell {cell}: {source}")]
     Scores {
-        /// Which cell.
+        /// Index of the cell.
         cell: u32,
-        /// Which item.
+        /// Id of the item.
         item: ItemId,
-        /// What is wrong.
+        /// Cause, from the JSON reader.
         source: serde_json::Error,
     },
     /// A document could not be written as JSON.
     #[error("failed to write {file}: {source}")]
     Json {
-        /// Which document.
+        /// Name of the document.
         file: &'static str,
-        /// What is wrong.
+        /// Cause, from the JSON writer.
         source: serde_json::Error,
     },
     /// The lock could not be written as YAML.

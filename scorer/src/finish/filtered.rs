@@ -14,7 +14,7 @@ use crate::summary::{BothWays, MetricBothWays};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FilteredSession {
     pub(super) trial: usize,
-    /// Of its item among the selected ones.
+    /// Position of its item among the selected ones.
     pub(super) position: usize,
     pub(super) item: ItemIndex,
 }

@@ -27,7 +27,7 @@ use crate::summary::{BothWays, SessionCounts};
 /// The first session of each outcome and cause that is no plain result, with where its transcript is.
 pub(crate) type Examples = BTreeMap<(&'static str, &'static str), (CellIndex, ItemIndex, TranscriptRef)>;
 
-/// Which number: a scoring rule and a metric.
+/// Identity of a number of a group: a scoring rule and one of its metrics.
 pub(crate) type MetricKey = (Evaluator, Metric);
 
 /// Collects the cells of one benchmark, setting and model.
@@ -37,7 +37,7 @@ pub(crate) struct Group<'s> {
     suite: &'s dyn Suite,
     lock: &'s BenchmarkLock,
     keys: Vec<MetricKey>,
-    /// What each of `keys` is an average of.
+    /// Metrics that each of `keys` averages over; the metric itself where it is no average.
     leaves: Vec<Vec<Metric>>,
     /// By metric as in `keys`, then by leaf, by trial, and by position of the selected item.
     samples: Vec<Vec<Trials>>,
@@ -79,11 +79,11 @@ pub(crate) struct PartResult {
     pub(crate) estimates: Vec<Estimate>,
 }
 
-/// All that is known of one benchmark, setting and model.
+/// Results of one benchmark, setting and model.
 pub(crate) struct GroupResult {
-    /// Its first trial.
+    /// First trial of the group.
     pub(crate) first: Cell,
-    /// Whether its answers came from a simulated endpoint, as the spec or the endpoint itself says.
+    /// True if answers came from a simulated endpoint, according to the spec or to the endpoint itself.
     pub(crate) simulated: bool,
     pub(crate) items: u32,
     pub(crate) keys: Vec<MetricKey>,
@@ -229,7 +229,7 @@ impl<'s> Group<'s> {
             .withheld_below(self.sweep.lock.coverage_min)
     }
 
-    /// What the session of `item` adds to every metric.
+    /// Adds the samples of the session of `item` to those of every metric; `scores` is `None` for a session without a score.
     fn push_samples(&self, item: ItemIndex, scores: Option<&Scores>, of_cell: &mut [Vec<Trials>]) {
         let failure = scores.is_none().then(|| self.suite.score_failure(item, &self.lock.evaluators));
         for (((evaluator, _), leaves), of_leaves) in self.keys.iter().zip(&self.leaves).zip(of_cell) {
@@ -279,7 +279,7 @@ impl<'s> Group<'s> {
         }
     }
 
-    /// What the benchmark makes of these trials, by evaluator.
+    /// Aggregates that the benchmark's own code computes from these trials, by evaluator.
     fn tables(&self, trials: &[Vec<(ItemIndex, Scores)>]) -> Vec<(Evaluator, Table)> {
         let of = |evaluator: &Evaluator| {
             let trials: Vec<Vec<(ItemIndex, &Score)>> =
@@ -324,7 +324,7 @@ impl<'s> Group<'s> {
         &self.examples
     }
 
-    /// What all cells are together.
+    /// Results over all cells of the group.
     pub(crate) fn finish(self) -> GroupResult {
         let over = |keys: &[MetricKey], positions: &[usize]| -> Vec<Estimate> {
             let of = |((_, metric), samples): (&MetricKey, &Vec<Trials>)| self.estimate(metric, samples, positions);
@@ -415,7 +415,7 @@ fn unreadable(cell: &Cell, row: &SessionRow, source: serde_json::Error) -> Finis
     FinishError::Scores { cell: cell.index.0, item: row.item_id.clone(), source }
 }
 
-/// Everything that is measured in `setting`.
+/// Numbers of `setting`: all metrics of each evaluator.
 fn metric_keys(suite: &dyn Suite, lock: &BenchmarkLock, setting: &Setting) -> Vec<MetricKey> {
     let of = |evaluator: &Evaluator| suite.metrics(setting, *evaluator).into_iter();
     lock.evaluators.iter().flat_map(|evaluator| of(evaluator).map(|metric| (*evaluator, metric))).collect()
@@ -434,7 +434,7 @@ fn headline(keys: &[MetricKey]) -> BTreeSet<usize> {
     if chosen.is_empty() { (0..keys.len()).collect() } else { chosen }
 }
 
-/// Whether the spec says that `model` is simulated.
+/// True if the spec names an endpoint of the kind `simulated` for `model`.
 pub(crate) fn is_simulated(sweep: &Sweep, model: &ModelRef) -> bool {
     sweep.lock.endpoints.get(&model.endpoint).is_some_and(|endpoint| endpoint.kind == EndpointKind::Simulated)
 }

@@ -78,7 +78,7 @@ struct Document<'a> {
     /// Probability with which each interval covers.
     level: Level,
     metrics: Vec<Row<'a>>,
-    /// Of successes that are 0 or 1, over several trials: pass@k and pass^k.
+    /// pass@k and pass^k of successes that are 0 or 1, over several trials.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     passes: Vec<PassRow<'a>>,
     /// The benchmark's own aggregates: over all trials, and of each.
@@ -316,7 +316,7 @@ pub(crate) fn csv(sweep: &Sweep, groups: &[GroupResult]) -> Result<Vec<u8>, Fini
     writer.into_inner().map_err(|error| FinishError::Csv(error.into_error().into()))
 }
 
-/// What the ledger keeps of each cell: its metrics with intervals, and the columns of the paper's table without.
+/// Rows that the ledger keeps of each cell: its metrics with intervals, and the columns of the paper's table without intervals.
 pub(crate) fn ledger_rows(groups: &[GroupResult]) -> Vec<MetricRow> {
     let mut rows = Vec::new();
     for group in groups {

@@ -104,7 +104,8 @@ pub(crate) async fn finish(
 /// Transcripts that are read to quote how sessions ended; each is of a benchmark, setting and model, and a cause.
 const QUOTED_MAX: usize = 256;
 
-/// Last words of the sessions at `places`. A transcript that is gone or damaged has none: the numbers of a report do not hang on it.
+/// Failure messages of the sessions at `places`. A transcript that is gone or damaged has none: the numbers of a report do not depend on
+/// it.
 async fn said(
     catalog: &Catalog,
     sweep: &Sweep,
@@ -136,7 +137,7 @@ fn whole_milliseconds(time: Timestamp) -> Timestamp {
     time.round(Unit::Millisecond).unwrap_or(time)
 }
 
-/// How a sweep with these sessions ends; `out_of_budget` of them were not measured because a budget was used up.
+/// End state of a sweep with these sessions; `out_of_budget` of them were not measured because a budget was used up.
 fn end_state(lock: &SweepLock, sessions: &SessionCounts, out_of_budget: u64) -> SweepState {
     if sessions.scored() == sessions.total {
         SweepState::Complete

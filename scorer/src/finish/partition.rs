@@ -1,4 +1,4 @@
-//! Which items of a cell belong together.
+//! Partitions of a cell's items: clusters that are dependent, and named parts.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a session used, on average, for the tables of papers that compare costs.
+//! Means of cost, tokens, calls and latency per session, for tables of papers that compare costs.
 
 use std::collections::BTreeMap;
 
@@ -17,13 +17,13 @@ struct Used {
     latency_us: u64,
 }
 
-/// What each cell's sessions with a score used.
+/// Sums over the sessions with a score, by cell.
 #[derive(Debug, Default)]
 pub(crate) struct Usages(BTreeMap<CellIndex, Used>);
 
 impl Usages {
-    /// Of all attempts of a sweep. Those that were repeated, lost, or came to no measurement are no part of what a session costs: what
-    /// they took is told apart from it. What was handed over belongs to the session that went on.
+    /// Sums over all attempts of a sweep. Attempts that were repeated, lost, or came to no measurement are no part of what a session costs:
+    /// they are reported apart. An attempt that was handed over belongs to the session that went on.
     pub(crate) fn of(attempts: &[AttemptRow]) -> Self {
         let mut cells: BTreeMap<CellIndex, Used> = BTreeMap::new();
         let counts = |attempt: &&AttemptRow| {

@@ -21,7 +21,7 @@ struct Line<'a> {
     state: &'static str,
     outcome: Option<&'static str>,
     cause: Option<Cause>,
-    /// Whether its money bought nothing.
+    /// True if the money was wasted: the attempt was lost, or another one counts in its place.
     wasted: bool,
     worker: &'a WorkerId,
     started_at: Timestamp,
@@ -41,7 +41,7 @@ struct Line<'a> {
     calls: u32,
     retries: u32,
     latency_us: u64,
-    /// What answered the attempt that counts.
+    /// Models and versions that answered, as providers report them; only of the attempt that counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     served: Option<&'a [String]>,
     segment: Option<&'a str>,
@@ -92,7 +92,7 @@ pub(crate) fn lines<'a>(
     Ok(out)
 }
 
-/// What `attempt` took.
+/// Tokens, money and calls of `attempt`, counted as waste too where its state says so.
 pub(crate) fn spending(attempt: &AttemptRow) -> Spending {
     let mut spent = Spending {
         attempts: 1,

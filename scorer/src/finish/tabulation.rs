@@ -45,11 +45,11 @@ pub(crate) struct Tabulation<'s> {
 /// The attempt of a session that counts.
 struct Counting {
     number: u32,
-    /// What answered it.
+    /// Models and versions that answered it, one line each.
     served: Arc<[String]>,
 }
 
-/// What else the documents tell.
+/// Facts about a sweep beside its scores, for the documents.
 pub(crate) struct Circumstances {
     pub(crate) state: SweepState,
     pub(crate) created_at: Timestamp,
@@ -61,19 +61,19 @@ pub(crate) struct Circumstances {
     pub(crate) judges: Vec<JudgeCosts>,
     /// Sums over the calls of each cell.
     pub(crate) calls: Vec<(CellIndex, CallSums)>,
-    /// Last words of the sessions that [`Tabulation::examples`] names, as far as they have any.
+    /// Message of the failure of each session that [`Tabulation::examples`] names, if it has one.
     pub(crate) said: BTreeMap<Place, String>,
 }
 
-/// Everything a sweep leaves behind.
+/// Documents and metrics that a sweep leaves behind.
 pub(crate) struct Documents {
-    /// By name.
+    /// Contents of the documents, with their names.
     pub(crate) files: Vec<(String, Vec<u8>)>,
     pub(crate) metrics: Vec<MetricRow>,
 }
 
 impl<'s> Tabulation<'s> {
-    /// Of `sweep`, whose cells have sessions as `progress` says.
+    /// A tabulation of `sweep`, whose cells have sessions as `progress` says.
     pub(crate) fn new(sweep: &'s Sweep, progress: &[CellProgress]) -> Result<Self, FinishError> {
         Ok(Self {
             sweep,
@@ -132,7 +132,7 @@ impl<'s> Tabulation<'s> {
         self.groups
     }
 
-    /// Everything, when all cells were added.
+    /// The documents, when all cells were added.
     pub(crate) fn finish(mut self, circumstances: &Circumstances) -> Result<Documents, FinishError> {
         self.groups.extend(self.open.take().map(Group::finish));
         self.groups.sort_by_key(|group| self.sweep.lock.place(&group.first));
@@ -383,7 +383,7 @@ fn failures(group: &GroupResult, said: &BTreeMap<Place, String>) -> Vec<Failure>
     found
 }
 
-/// What calls were like, over all cells.
+/// Sums over the calls of all cells.
 fn all_calls(calls: &[(CellIndex, CallSums)]) -> CallSums {
     let mut all = CallSums::default();
     calls.iter().for_each(|(_, sums)| all.merge(sums));

@@ -44,7 +44,7 @@ impl Recovery {
     }
 }
 
-/// What the transcripts know and the ledger does not.
+/// Attempts that the transcripts have and the ledger lacks.
 #[derive(Debug, Default)]
 struct Lost {
     found: Vec<Found>,

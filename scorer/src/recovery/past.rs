@@ -1,4 +1,4 @@
-//! What an ended sweep has left behind says of its attempts, and of when it ran.
+//! Attempts and times of an ended sweep, read from the documents that it left in the blob store.
 
 use std::collections::{BTreeMap, BTreeSet};
 

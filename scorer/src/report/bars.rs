@@ -13,7 +13,7 @@ const WIDTH: (f64, f64) = (396.0, 64.0);
 const NAMES: (f64, f64, f64) = (100.0, 460.0, 6.4);
 /// Height of a bar, of the gap below a group and of the line of the legend, in pixels.
 const HEIGHT: (f64, f64, f64) = (12.0, 8.0, 22.0);
-/// How strongly bars of neighbouring series differ; the last ones are as light as the paper allows.
+/// Opacity of the bars of each series, from 0 to 1; the last is as light as still shows on white.
 const SHADES: [f64; 6] = [1.0, 0.75, 0.55, 0.4, 0.28, 0.2];
 
 /// Draws `bars`; groups and series without any value have a dash.

@@ -1,4 +1,4 @@
-//! What a report consists of, before it is Markdown or HTML.
+//! Blocks that a report consists of, before they are written as Markdown or HTML.
 
 use regatta_benchmarks::{Measured, Unit};
 use regatta_proto::{BenchmarkName, Evaluator};
@@ -18,7 +18,7 @@ pub(crate) struct Section {
 /// A part of a section.
 pub(crate) enum Block {
     Text(String),
-    /// Something a reader must not miss.
+    /// Sentences that a reader must not miss.
     Notice(Vec<String>),
     /// Lines of equal weight below a few words.
     List(String, Vec<String>),
@@ -40,7 +40,7 @@ pub(crate) enum Block {
 /// Horizontal bars in groups, on one axis that begins at zero.
 pub(crate) struct Bars {
     pub(crate) caption: String,
-    /// What each bar of a group is of.
+    /// Labels of the series: one for each bar of a group.
     pub(crate) series: Vec<String>,
     pub(crate) unit: Unit,
     pub(crate) decimals: u8,
@@ -120,7 +120,7 @@ impl Field {
         Self::Number(text.to_string())
     }
 
-    /// Whether it stands to the right.
+    /// True if the field is aligned to the right, as numbers are.
     pub(crate) const fn is_number(&self) -> bool {
         match self {
             Self::Number(_) | Self::Estimate(..) | Self::Brief(..) | Self::Measured(..) | Self::Significant(_) => true,

@@ -1,4 +1,4 @@
-//! What it took.
+//! Section of a report about costs: tokens, money, attempts and waste.
 
 use regatta_backends::ReportedCost;
 

@@ -6,7 +6,7 @@ use regatta_proto::Money;
 use crate::statistics::{Difference, Estimate, Gaps};
 use crate::summary::{Spending, Summary};
 
-/// What stands where there is no value.
+/// Sign in place of a value that does not exist.
 pub(crate) const NOTHING: &str = "–";
 
 /// Word in the place of a value that too few sessions stand behind.
@@ -114,7 +114,7 @@ pub(crate) fn heading(name: &str, unit: Unit) -> String {
     }
 }
 
-/// How many digits stand behind the point where a table does not say it itself.
+/// Decimals of a unit where a table does not set them.
 const fn decimals(unit: Unit) -> u8 {
     match unit {
         Unit::Plain => 3,
@@ -202,7 +202,7 @@ pub(crate) fn at_most(summary: &Summary, most: Money) -> String {
     )
 }
 
-/// What was paid for nothing.
+/// Money and attempts that were wasted (lost, or surplus to the one that counts), as one phrase.
 pub(crate) fn waste(spent: &Spending) -> String {
     let attempts = match spent.wasted_attempts {
         1 => "1 attempt".to_owned(),

@@ -1,4 +1,4 @@
-//! Where the numbers come from.
+//! Section of a report about the provenance of its numbers.
 
 use std::collections::BTreeMap;
 
@@ -121,7 +121,7 @@ fn price(price: &regatta_proto::Price) -> String {
     format!("${} in{cached}, ${} out", price.input_per_mtok, price.output_per_mtok)
 }
 
-/// What kind of endpoint serves `model`, and where.
+/// Kind and address of the endpoint that serves `model`.
 fn endpoint(lock: &SweepLock, model: &ModelRef) -> String {
     let Some(spec) = lock.endpoints.get(&model.endpoint) else { return "unknown endpoint".to_owned() };
     let kind = match spec.kind {

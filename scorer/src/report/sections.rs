@@ -19,7 +19,7 @@ pub(crate) fn named(model: &ModelRef, simulated: bool) -> Field {
     if simulated { Field::Simulated(model.to_string()) } else { Field::name(model) }
 }
 
-/// What was measured, and what the numbers would be if the rest had been all wrong or all right.
+/// Outcomes of sessions, and the bounds of each metric if all missing sessions were wrong or right.
 pub(crate) fn coverage(summary: &Summary, groups: &[GroupResult]) -> Section {
     let mut outcomes = Vec::new();
     let mut bounds = Vec::new();
@@ -130,7 +130,7 @@ pub(crate) fn tasks(groups: &[GroupResult]) -> Section {
     Section { id: "tasks", title: "Tasks".to_owned(), is_folded: true, blocks }
 }
 
-/// How to read the numbers.
+/// Explanation of intervals, ranks and other conventions of the report.
 pub(crate) fn reading(summary: &Summary) -> Section {
     let interval = format!(
         "{}, over new items of this kind: Wilson's at the effective sample size, with the bias-reduced variance over clusters (CR2) and \

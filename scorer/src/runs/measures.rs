@@ -14,7 +14,7 @@ use crate::finish::GroupResult;
 pub struct Measures {
     /// Version of this document.
     pub v: u32,
-    /// Of each benchmark.
+    /// Measures by benchmark.
     pub benchmarks: BTreeMap<BenchmarkName, BenchmarkMeasures>,
 }
 
@@ -41,7 +41,7 @@ pub struct MetricDefinition {
     pub low: Option<f64>,
     /// Largest value; absent where there is none.
     pub high: Option<f64>,
-    /// Which way is better.
+    /// Direction in which the metric improves.
     pub better: Better,
     /// Unit in which people read it.
     pub unit: Unit,

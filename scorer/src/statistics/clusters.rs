@@ -23,9 +23,9 @@ pub(crate) struct Influence {
 struct Cluster {
     shift: f64,
     weight: f64,
-    /// Of the single items' weights.
+    /// Sum of the squares of the single items' weights.
     weight_squares: f64,
-    /// Of the single items' shifts.
+    /// Sum of the squares of the single items' shifts.
     shift_squares: f64,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Clusters {
 /// One cluster's part in an estimate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Part {
-    /// Of all weight, 0..=1.
+    /// Share of all weight, 0..=1.
     pub(crate) weight: f64,
     /// Sum of its items' squared weights, on the same scale.
     pub(crate) weight_squares: f64,

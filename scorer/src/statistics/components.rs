@@ -1,4 +1,4 @@
-//! Where the variance of a paired difference comes from.
+//! Components of the variance of a paired difference.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -21,8 +21,8 @@ use super::shares::{Share, beyond, by_cluster};
 /// without the sessions that are missing.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Difference {
-    /// Of a mean: the mean over items of the mean difference over trials. Of a ratio of sums: the mean over trials of the difference of
-    /// the ratios. Of everything else: the difference.
+    /// Difference: of a mean, the mean over items of the mean difference over trials; of a ratio of sums, the mean over trials of the
+    /// difference of the ratios; of all other metrics, the difference of their values.
     pub value: f64,
     /// Lower end of the interval at the level of the sweep; absent for a single cluster of items, and of an amount that does not differ at
     /// all. It holds the differences that the sign-flip test does not refuse (for so few clusters that they can refuse none, fewer than six at

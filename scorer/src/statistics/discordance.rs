@@ -31,14 +31,14 @@ pub(crate) struct Discordance {
 /// P-values of tests in one direction each.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct OneSided {
-    /// Of "no more", against "it is more".
+    /// P-value of "no more", against "it is more".
     pub(crate) more: f64,
-    /// Of "no less", against "it is less".
+    /// P-value of "no less", against "it is less".
     pub(crate) less: f64,
 }
 
 impl Discordance {
-    /// Of differences of clusters that add up to the whole difference, over a scale of `width`.
+    /// Discordance of clusters whose differences add up to the whole difference, over a scale of `width`.
     pub(crate) fn of(sums: impl Iterator<Item = f64>, width: f64) -> Self {
         let (mut more, mut less) = (0.0, 0.0);
         for sum in sums {

@@ -14,8 +14,8 @@ use super::{groups, ratio};
 /// One number of a table. All figures but the counts are within the metric's range, and absent when nothing has a score.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Estimate {
-    /// Of a mean: the mean over items of each item's mean over its scored trials. Of a ratio of sums: its mean over trials, or that of all
-    /// trials together. Of groups: the mean over them. A session that the model made impossible counts as wrong.
+    /// Value: of a mean, the mean over items of each item's mean over its scored trials; of a ratio of sums, its mean over trials, or that
+    /// of all trials together; of groups, the mean over them. A session that the model made impossible counts as wrong.
     pub value: Option<f64>,
     /// Lower end of the interval over new items like these: clusters of items are the sample. Where sessions are missing it is that of
     /// `bound_low`. Absent for a single cluster and where no valid interval is known.
@@ -127,8 +127,8 @@ fn bounds(leaf: &Metric, samples: &Samples<'_>) -> (Option<f64>, Option<f64>) {
     }
 }
 
-/// Where intervals are cut: at the end of the range, or, where that is beyond the end of the unit's scale, there, unless a session shows
-/// that there is more.
+/// Upper end at which intervals are cut: the end of the range, or, where that is beyond the end of the unit's scale, the latter, unless a
+/// session shows that there is more.
 fn ceiling(metric: &Metric, samples: &Samples<'_>) -> f64 {
     let most = metric.range.1;
     let Some((_, end)) = metric.unit.scale().filter(|(_, end)| *end < most) else { return most };

@@ -92,7 +92,8 @@ impl Flips {
 
     /// The p-value of "there is no difference" against a difference in either direction.
     ///
-    /// What sampling cannot resolve has Hoeffding's bound, 2 exp(−sum² / 2 Σ squares), which is never below the p-value over all patterns.
+    /// A p-value below what the drawn patterns resolve is Hoeffding's bound, 2 exp(−sum² / 2 Σ squares), which is never below the p-value
+    /// over all patterns.
     pub(crate) fn p(&self) -> f64 {
         let is_as_far = |split: &&Split| {
             let (low, high) = (split.flipped.min(split.others), split.flipped.max(split.others));

@@ -16,9 +16,9 @@ struct Run {
     top: f64,
     bottom: f64,
     has_score: bool,
-    /// Something is missing that could have been divided by.
+    /// True if a session is missing that would have had a denominator.
     lacks: bool,
-    /// Something is missing, and nobody knows how much of it there would be.
+    /// True if a session is missing whose part is unknown.
     is_open: bool,
     is_dropped: bool,
     is_zero: bool,

@@ -21,12 +21,12 @@ const HOLDING: (f64, f64) = (0.9, 1.3);
 const LEAST: f64 = 0.25;
 /// Up to so many clusters no interval is shorter than what all variances together make it, and from the second number on it may be.
 const FEW_CLUSTERS: (f64, f64) = (5.0, 10.0);
-/// Of what an interval may miss in all, the part that it may miss on one side where nothing can be missed on the other.
+/// Share of an interval's error probability that may be on one side where no error is possible on the other.
 const ONE_SIDED: f64 = 0.8;
 /// Weight of the variance of right or wrong in one over reruns, in normal deviates.
 const PRIOR_INFORMATION: f64 = 2.0;
 
-/// Where a number can lie.
+/// Range of a number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Range {
     /// Anywhere on a scale, and at its ends as well as in the middle.
@@ -56,7 +56,7 @@ impl Range {
 /// Figures that an interval needs beside its value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Margin {
-    /// Of a proportion of a range: Wilson's.
+    /// Margin of a proportion of a range: Wilson's.
     Wilson {
         /// Ends of the range.
         range: (f64, f64),
@@ -77,7 +77,7 @@ pub(crate) enum Margin {
 }
 
 impl Margin {
-    /// Of an estimate of `value` in `range` over clusters. `None` for a single cluster, and where items that are all alike leave no
+    /// Margin of an estimate of `value` in `range` over clusters. `None` for a single cluster, and where items that are all alike leave no
     /// measure of what is unseen because the range is no scale.
     pub(crate) fn over_clusters(value: f64, range: Range, spread: &Spread, level: Level) -> Option<Self> {
         let variance = spread.variance?;
@@ -89,7 +89,8 @@ impl Margin {
         Some(of_share(&share, variance, (from, to), level))
     }
 
-    /// Of an estimate of `value` in `range` with a `variance` that has `freedom` degrees of freedom, from `sessions` that count alike.
+    /// Margin of an estimate of `value` in `range` with a `variance` that has `freedom` degrees of freedom, from `sessions` that count
+    /// alike.
     pub(crate) fn of_variance(
         value: f64,
         range: Range,
@@ -151,7 +152,7 @@ pub(crate) fn interval_of(
     Some((margin.around(low).0, margin.around(high).1))
 }
 
-/// Of a `share` whose clusters have this `variance`.
+/// Margin of a `share` whose clusters have this `variance`.
 fn of_share(share: &Share<'_>, variance: f64, range: (f64, f64), level: Level) -> Margin {
     let upper = level.upper();
     let spread = share.spread;

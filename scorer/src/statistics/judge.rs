@@ -12,7 +12,7 @@ use super::sample::{Samples, Trials};
 pub struct JudgePart {
     /// Squared standard error: the variance of what one repeat alone gives, divided by their number.
     pub variance: f64,
-    /// Of the squared standard error over new items, at most 1. Absent where that is none or unknown.
+    /// Share of the squared standard error over new items, at most 1. Absent where that is none or unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
 }
@@ -62,7 +62,7 @@ fn judge_variance(metric: &Metric, repeats: &[&[Trials]], positions: &[usize], c
     Some((0..longest).map(variance_at).sum::<f64>() / count)
 }
 
-/// What each cluster adds to the mean over items.
+/// Contribution of each cluster to the mean over items: its sum of item means, over the number of items. `None` without any item.
 fn of_clusters(trials: &Trials, positions: &[usize], clusters: &[u32]) -> Option<Vec<f64>> {
     let samples = Samples { trials, positions, clusters };
     let means: Vec<(u32, f64)> =

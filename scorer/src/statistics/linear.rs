@@ -31,7 +31,7 @@ impl Linear {
         (sums.spread(), n)
     }
 
-    /// How much higher it is than `other`, of the same items.
+    /// The difference of this number and `other`, of the same items.
     pub(crate) fn less(&self, other: &Self) -> Self {
         const NONE: Influence = Influence { shift: 0.0, weight: 0.0 };
         let less = |(one, other): (&Option<Influence>, &Option<Influence>)| {
@@ -46,7 +46,7 @@ impl Linear {
     }
 }
 
-/// What `of` says of every trial by itself.
+/// The number `of` each trial by itself, in the order of the trials.
 pub(crate) fn single_trials(samples: &Samples<'_>, of: impl Fn(&Samples<'_>) -> Option<f64>) -> Vec<Option<f64>> {
     samples.trials.chunks(1).map(|trials| of(&Samples { trials, ..*samples })).collect()
 }

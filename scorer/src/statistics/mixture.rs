@@ -20,7 +20,7 @@ pub(crate) struct Component {
 }
 
 impl Mixture {
-    /// Of components whose probabilities have any sum but 0, and one of which is there.
+    /// Mixture of components whose probabilities have any sum but 0, and one of which is there.
     pub(crate) fn new(mut components: Vec<Component>) -> Self {
         let sum: f64 = components.iter().map(|component| component.probability).sum();
         components.iter_mut().for_each(|component| component.probability /= sum);

@@ -10,7 +10,7 @@ use super::sample::{Sample, Trials};
 /// Up to so many trials every k is of interest; of more, powers of two and their number.
 const EVERY_K: u16 = 8;
 
-/// Of k trials of an item, drawn from those that it has.
+/// Success among k trials of an item, drawn from those that it has.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Pass {
     /// Number of trials, k.
@@ -22,7 +22,8 @@ pub struct Pass {
     pub all: Estimate,
 }
 
-/// Of `metric` over the items at `positions`. Empty for a single trial, and for what is not the mean of a success that is 0 or 1.
+/// pass@k and pass^k of `metric` over the items at `positions`. Empty for a single trial, and for a metric that is not the mean of a
+/// success that is 0 or 1.
 pub(crate) fn passes(
     metric: &Metric,
     samples: &[Trials],

@@ -95,7 +95,8 @@ fn take_out(trials: &mut [Vec<Sample>], positions: &[usize]) {
     }
 }
 
-/// What each position contributes to the mean over trials (or to the ratio that all trials have together), in the order of `samples.positions`; `None`: nothing that could vary.
+/// Contribution of each position to the mean of the trials' ratios (or to the one ratio of all trials), in the order of
+/// `samples.positions`; `None` where nothing of the item could vary.
 struct Influences {
     /// The ratio of every trial, or the one of all.
     ratios: Vec<Option<f64>>,

@@ -31,7 +31,8 @@ struct OverReruns {
     sessions: f64,
 }
 
-/// Of the estimate `found` of `metric`, whose squared standard error over new items is `variance`. `None` where no item has two trials.
+/// Interval over reruns of the estimate `found` of `metric`, whose squared standard error over new items is `variance`. `None` where no
+/// item has two trials.
 pub(super) fn reruns(
     leaves: &[(Metric, Samples<'_>)],
     metric: &Metric,
@@ -50,7 +51,7 @@ pub(super) fn reruns(
     Some(Reruns { low, high, item_variance, trial_variance: over.variance })
 }
 
-/// Of a mean over items: the variances within items, added up. Items with one trial are taken to vary as the others do.
+/// Variance of a mean over items: the variances within items, added up. Items with one trial are taken to vary as the others do.
 fn of_items(samples: &Samples<'_>) -> Option<OverReruns> {
     let (mut items, mut repeated, mut sessions) = (0.0, 0.0, 0.0);
     let (mut sum, mut fourth, mut spare) = (0.0, 0.0, 0.0);
@@ -87,7 +88,7 @@ fn scores(samples: &Samples<'_>, position: usize) -> impl Iterator<Item = f64> {
     })
 }
 
-/// Of everything else: the variance of the values that whole trials have.
+/// Variance of all other metrics: that of the values of whole trials.
 fn of_trials(leaves: &[(Metric, Samples<'_>)], found: &Linear) -> Option<OverReruns> {
     let trials: Vec<f64> = found.trials.iter().flatten().copied().collect();
     let count = trials.len() as f64;

@@ -1,33 +1,33 @@
-//! What sessions add to a metric.
+//! Contributions of sessions to a metric.
 
 use std::collections::BTreeMap;
 
 use regatta_benchmarks::{Measure, Metric};
 
-/// What one session adds to a metric: `top` above the line of a ratio, `bottom` below it. A mean has 1 below.
+/// Contribution of one session to a metric: `top` to the numerator of a ratio, `bottom` to its denominator, which is 1 for a mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Sample {
-    /// It has no score. A session of this item that the model had made impossible would have had this much below the line (for an F1 only
-    /// what is gold); 0 where no session of the item has anything there.
+    /// The session has no score. `weight` is the denominator that it would have had if the model had made it impossible (for an F1, the
+    /// gold values only); 0 where no session of the item has any.
     Missing {
         /// At least 0.
         weight: f64,
     },
-    /// Its score says nothing about the metric.
+    /// The score has no value for the metric.
     Nothing,
     /// The sweep did not buy it: it stopped before, and nothing is missing.
     NotBought,
-    /// Its score says that the ratios of its trial are none.
+    /// The score makes the ratios of its trial undefined.
     Void,
-    /// Its score says that its group's sessions of this trial do not count.
+    /// The score excludes its group's sessions of this trial.
     DropsRun,
-    /// Its score says that its group counts nothing in any trial.
+    /// The score makes its group count zero in all trials.
     ZeroesGroup,
-    /// Its score.
+    /// The score has values for the metric.
     Scored {
-        /// Above the line.
+        /// Part of the numerator.
         top: f64,
-        /// Below it.
+        /// Part of the denominator.
         bottom: f64,
     },
 }
@@ -40,20 +40,20 @@ pub type Trials = Vec<Vec<Sample>>;
 pub(crate) struct Samples<'a> {
     /// By trial, then by position of the item.
     pub(crate) trials: &'a [Vec<Sample>],
-    /// Which items, ascending.
+    /// Positions of the items, ascending.
     pub(crate) positions: &'a [usize],
     /// Cluster of each position; numbered by first appearance.
     pub(crate) clusters: &'a [u32],
 }
 
 impl Samples<'_> {
-    /// Of the item at `position` in every trial.
+    /// Samples of the item at `position`, one for each trial.
     pub(crate) fn of(&self, position: usize) -> impl Iterator<Item = Sample> {
         self.trials.iter().filter_map(move |trial| trial.get(position).copied())
     }
 }
 
-/// What a session with these flat values adds to `metric`.
+/// Sample of a session with the flat values `values` under `metric`.
 pub(crate) fn sample(metric: &Metric, values: &BTreeMap<String, f64>) -> Sample {
     let value = |name: &str| values.get(name).copied();
     if metric.void_if.as_deref().and_then(value).is_some_and(|void| void > 0.0) {
@@ -90,7 +90,7 @@ fn of_measure(measure: &Measure, values: &BTreeMap<String, f64>) -> Sample {
     parts.map_or(Sample::Nothing, |(top, bottom)| Sample::Scored { top, bottom })
 }
 
-/// What a session without a score leaves open, when a session of its item that the model made impossible has the flat values `failure`.
+/// Sample of a session without a score. `failure` has the flat values of a session of the same item that the model made impossible.
 pub(crate) fn missing(metric: &Metric, failure: Option<&BTreeMap<String, f64>>) -> Sample {
     Sample::Missing { weight: failure.and_then(|failure| weight(&metric.measure, failure)).unwrap_or(0.0) }
 }

@@ -5,7 +5,7 @@ use regatta_proto::{AttemptTotals, Cause, OpenAttempt, Outcome, Progress, Report
 
 use crate::stage::{Books, CALL, ITEMS, Stage, attempt, report};
 
-/// What two workers and a judge have to say about ten of twelve sessions.
+/// Reports of two workers and a judge about ten of twelve sessions.
 fn reports(stage: &Stage) -> Vec<Report> {
     let mut reports = Vec::new();
     let mut asked = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! What the scorer promises: whatever comes, in whatever order and however often, the ledger says the same.
+//! Guarantees of the scorer: reports in any order, and any number of times, lead to the same ledger.
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 mod aside;

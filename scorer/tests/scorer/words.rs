@@ -30,7 +30,7 @@ fn question(kind: &str, item: ItemIndex) -> Question {
     }
 }
 
-/// The last words of every member.
+/// Last reply of every member.
 fn words(verdict: Verdict) -> Vec<String> {
     let last = |replies: Vec<String>| replies.into_iter().next_back().unwrap_or_default();
     match verdict {
@@ -147,7 +147,7 @@ fn session(stage: &Stage, item: usize) -> SessionOutcome {
     }
 }
 
-/// What was sent to `judge` since the last look, as kinds, with what it is asked as.
+/// Questions that were sent to `judge` since the last call of this function, as they are asked.
 async fn asked(stage: &Stage, judge: &str) -> Vec<AskedQuestion> {
     let judge: ModelRef = judge.parse().unwrap();
     let queue = stage.sweep.lock.endpoints[&judge.endpoint].queue(&judge.endpoint, &stage.sweep.id);
@@ -191,7 +191,7 @@ fn says(stage: &Stage, name: &str, judge: &str, asked: &[AskedQuestion], reply: 
     })
 }
 
-/// What the settled sessions were found to be.
+/// Details of the scores of the settled sessions under the official evaluator.
 async fn found(stage: &Stage) -> Vec<Value> {
     let books = stage.books().await;
     books.sessions[0].iter().map(|row| row.scores["official"]["detail"].clone()).collect()

@@ -29,7 +29,7 @@ pub struct SeedReport {
     pub waste_nanodollars: u64,
     /// Calls that sessions had made which were under way in processes that were killed or cut off: as many may be made again.
     pub explained_calls: u64,
-    /// All that does not hold; empty when the seed passed.
+    /// Checks that failed; empty when the seed passed.
     pub findings: Vec<Finding>,
 }
 

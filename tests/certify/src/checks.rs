@@ -10,10 +10,10 @@ use crate::workload::{CONCURRENCY, REQUESTS_PER_MINUTE};
 /// Longest silence after the last fault, in milliseconds; what a fault may take to recover, and what a tail of slow sessions takes.
 const SILENCE_MAX_MS: u64 = 25_000;
 
-/// Something that does not hold.
+/// A check that failed, with the item that failed it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Which check failed.
+    /// Name of the check that failed.
     pub check: &'static str,
     /// The session, queue, process or fault that failed it.
     pub item: String,
@@ -25,7 +25,7 @@ fn finding(check: &'static str, item: impl Into<String>, message: String) -> Fin
     Finding { check, item: item.into(), message }
 }
 
-/// All that does not hold.
+/// Checks that failed.
 pub(crate) fn check(reference: &Reference, evidence: &Evidence) -> Vec<Finding> {
     let checks =
         [ended, same_results, one_result_an_item, calls, money, judges, budget, limits, nothing_left, recovered];

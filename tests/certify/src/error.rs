@@ -1,4 +1,4 @@
-//! Why no certificate could be made.
+//! Errors of making a certificate.
 
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ pub enum CertifyError {
     /// A file could not be read or written.
     #[error("failed to use {path}: {source}")]
     File {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
         /// Answer of the system.
         source: std::io::Error,
@@ -32,7 +32,7 @@ pub enum CertifyError {
         /// Answer of the system.
         source: std::io::Error,
     },
-    /// Something that the audit stands on did not happen.
+    /// A precondition of the audit did not hold.
     #[error("{0}")]
     Broken(String),
 }

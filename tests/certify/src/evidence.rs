@@ -55,21 +55,21 @@ pub(crate) struct Leftovers {
 /// A fault that was done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Struck {
-    /// Which.
+    /// Kind of the fault.
     pub fault: Fault,
-    /// To whom.
+    /// Process or connection that it was done to.
     pub target: String,
-    /// When, in milliseconds since the sweep was submitted.
+    /// Time of the fault, in milliseconds since the sweep was submitted.
     pub at_ms: u64,
-    /// When it was undone.
+    /// Time at which it was undone, in milliseconds since the sweep was submitted.
     pub ended_ms: u64,
-    /// From then to the next recorded session, or to the end of the sweep.
+    /// Milliseconds from then to the next recorded session, or to the end of the sweep; `None` if neither came.
     pub recovered_after_ms: Option<u64>,
     /// Sessions that were under way in processes that were killed or cut off.
     pub sessions_under_way: Vec<String>,
 }
 
-/// All that is known of one history.
+/// Evidence about one history.
 #[derive(Debug, Clone)]
 pub(crate) struct Evidence {
     pub(crate) state: String,

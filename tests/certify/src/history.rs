@@ -37,11 +37,11 @@ pub struct Options {
     pub seeds: u64,
     /// Faults of each seed.
     pub faults: usize,
-    /// Which faults there are.
+    /// Kinds of faults to draw from.
     pub among: Vec<Fault>,
-    /// Trials of every cell: how long a sweep is.
+    /// Trials of every cell, which determine the length of a sweep.
     pub trials: u16,
-    /// Where specs, logs and exports of seeds stay; without one they go.
+    /// Folder in which specs, logs and exports of seeds stay; `None` deletes them.
     pub keep: Option<PathBuf>,
 }
 

@@ -1,4 +1,4 @@
-//! Which faults strike, and when: a function of the seed.
+//! Schedule of faults: a function of the seed.
 
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};

@@ -9,7 +9,7 @@ use crate::Wire;
 pub(crate) struct Answer {
     /// Content of the answer.
     pub(crate) text: &'static str,
-    /// Why it stopped.
+    /// Reason why it stopped.
     pub(crate) stop: Stop,
     /// Usage that is billed.
     pub(crate) bill: Bill,
@@ -17,7 +17,7 @@ pub(crate) struct Answer {
     pub(crate) tier: Option<&'static str>,
 }
 
-/// Why an answer ends.
+/// Reason why an answer ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stop {
     /// It was done.

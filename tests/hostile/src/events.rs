@@ -1,10 +1,10 @@
-//! Everything that is played: each event, and the ways in which it is said on each wire.
+//! Events of the hostile endpoint, and the ways in which each is said on each wire.
 
 use crate::Wire;
 use crate::answer::{Answer, Bill, Stop};
 use crate::errors::Refusal;
 
-/// Something that filters, limits, credentials or bills do to a call.
+/// An effect of filters, limits, credentials or bills on a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Event {
     /// A filter refuses the prompt.

@@ -1,8 +1,8 @@
 //! A hostile endpoint: it plays every event of filters, limits, credentials and bills, on every wire format, whole or streamed.
 //!
-//! Which event a request gets is in the address alone, `http://HOST/EVENT/WAY/WIRE`, so that any client can be pointed at it. An event
-//! may be said in several ways on one wire; [`ways`] lists them. Shapes and words are those of the providers' public documentation and of
-//! servers that people run themselves; texts are our own.
+//! The event of a request is in the address alone, `http://HOST/EVENT/WAY/WIRE`, so that any client can be pointed at it. An event may be
+//! said in several ways on one wire; [`ways`] lists them. Shapes and words are those of the providers' public documentation and of servers
+//! that people run themselves; texts are our own.
 
 mod answer;
 mod errors;

@@ -44,7 +44,7 @@ impl Hostile {
         Ok(Self { address, seen, accepting })
     }
 
-    /// Where `way` of `event` is played on `wire`: the `base_url` of an endpoint of the wire's kind.
+    /// Address at which `way` of `event` is played on `wire`: the `base_url` of an endpoint of the wire's kind.
     #[must_use]
     pub fn base_url(&self, event: Event, way: usize, wire: Wire) -> String {
         format!("http://{}{}", self.address, place(event, way, wire))
@@ -57,7 +57,7 @@ impl Hostile {
         seen.get(&place(event, way, wire)).copied().unwrap_or(0)
     }
 
-    /// Where it listens.
+    /// Address that it listens on.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address

@@ -1,4 +1,4 @@
-//! What must hold at the end of a history.
+//! Checks of a history at its end.
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -9,7 +9,7 @@ use regatta_proto::SweepState;
 use crate::referee::Call;
 use crate::world::{World, undisturbed_results};
 
-/// Something that does not hold.
+/// A check that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finding {
     /// The sweep has not ended within two hours.
@@ -25,7 +25,7 @@ pub enum Finding {
     Repeated {
         /// The session that made it.
         session: String,
-        /// How often it was paid.
+        /// Number of times that it was paid.
         times: u64,
     },
     /// Messages were set aside.
@@ -34,7 +34,7 @@ pub enum Finding {
     Left {
         /// The queue.
         queue: String,
-        /// How many.
+        /// Number of jobs.
         jobs: u64,
     },
 }
@@ -52,7 +52,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Everything that does not hold in `world`, whose sweep ended so, or not at all.
+/// Checks that `world` fails, whose sweep ended in this state; `None` if it did not end.
 pub(crate) async fn check(
     world: &World,
     ended: Option<SweepState>,

@@ -64,7 +64,7 @@ impl Life {
         self.dead.is_cancelled()
     }
 
-    /// Its consumers lose their connection, and have another.
+    /// Breaks the connections of its consumers, which then have another.
     pub(crate) fn cut(&self) {
         let connections = self.locked().connections.clone();
         for connection in connections {

@@ -1,4 +1,4 @@
-//! What goes wrong in a history, and when.
+//! Faults of a history, with their times.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub enum Kind {
     Scorer,
 }
 
-/// Something that happens to one process at one moment.
+/// A fault of one process at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Blow {
     /// It dies, wherever it is, and another takes its place after `down_ms`.
@@ -25,7 +25,7 @@ pub enum Blow {
         /// Time until then.
         down_ms: u64,
     },
-    /// Its consumers lose their connection: what they hold is delivered again, to whomever, while it goes on.
+    /// The process's consumers lose their connection while it goes on: what they hold is delivered again, to any process.
     Cut,
     /// It stands still, and goes on where it was after `ms`.
     Pause {
@@ -43,16 +43,16 @@ pub struct Event {
     pub at_ms: u64,
     /// Number of the process among all.
     pub process: usize,
-    /// What happens.
+    /// Fault that strikes it.
     pub blow: Blow,
 }
 
-/// Everything that goes wrong. It derives from its seed, and may be made simpler than that.
+/// Faults and conditions of a history. They derive from the seed, and may be made simpler than that.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// Seed of every draw that is not in the plan: latencies, and which calls fail.
     pub seed: u64,
-    /// Whether the sweep has a question, and so rounds.
+    /// True if the sweep has a question, and so rounds.
     pub adaptive: bool,
     /// Processes of each kind.
     pub coordinators: usize,

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use crate::life::Life;
 use crate::plan::Plan;
 
-/// What makes two calls the same: the session that asks, and what it asks.
+/// Identity of a call: its session and its request.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Identity {
     /// Benchmark, setting, item and trial, as the headers of the request have them.
@@ -35,7 +35,7 @@ pub(crate) struct Call {
     pub(crate) process: usize,
     /// When it came, in milliseconds since the start.
     pub(crate) at_ms: u128,
-    /// Whether it was answered with a success, which costs.
+    /// True if it was answered with a success, which costs.
     pub(crate) is_paid: bool,
 }
 
@@ -62,7 +62,7 @@ impl Referee {
         Arc::new(Self { endpoint, begun, refused: plan.refused, dropped: plan.dropped, books })
     }
 
-    /// How long the next answer takes, and what becomes of it.
+    /// Draws the latency and the fate of the next answer.
     fn draw(&self) -> (Duration, Fate) {
         let rng = &mut self.locked().rng;
         let latency = Duration::from_millis(rng.random_range(50..4000));
@@ -106,13 +106,13 @@ impl Referee {
     }
 }
 
-/// What becomes of a call.
+/// Fate of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Answered,
-    /// There were too many, it is told.
+    /// It is refused as one too many.
     Refused,
-    /// Its connection breaks before anything is computed.
+    /// The connection breaks before anything is computed.
     Dropped,
 }
 
@@ -160,7 +160,7 @@ fn refusal() -> Response {
     Response::from(response)
 }
 
-/// Of a session's call; `None` for others.
+/// Identity of a session's call; `None` for others.
 fn identity(request: &Request) -> Option<Identity> {
     let header = |name: &str| request.headers().get(name)?.to_str().ok().map(str::to_owned);
     let session = [

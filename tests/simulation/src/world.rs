@@ -17,17 +17,17 @@ use crate::plan::{Blow, Event, Plan};
 use crate::process::{Stores, start};
 use crate::referee::{Identity, Referee};
 
-/// A history that has not come to its end by then has none.
+/// Time after which a history that has not ended counts as endless.
 const HORIZON: Duration = Duration::from_secs(2 * 3600);
-/// How long a history goes on after its end, so that whatever is still about to happen does.
+/// Time for which a history goes on after its end, so that pending events happen.
 const AFTERMATH: Duration = Duration::from_secs(150);
 /// Pause between two looks at the sweep's state.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// What came of a plan.
+/// Result of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct History {
-    /// What does not hold.
+    /// Checks that failed.
     pub findings: Vec<Finding>,
     /// Calls to models that sessions made.
     pub calls: usize,
@@ -71,7 +71,7 @@ pub(crate) struct World {
     pub(crate) stores: Stores,
     pub(crate) sweep: Arc<Sweep>,
     pub(crate) referee: Arc<Referee>,
-    /// Who asks the coordinator for something: nothing befalls its calls.
+    /// Coordinator for requests of the test; no fault strikes its calls.
     operator: Coordinator,
     begun: Instant,
     sessions: BTreeMap<([String; 4], String), SessionKey>,

@@ -1,4 +1,4 @@
-//! What sessions ask next: a pure function of their jobs, so it is worked out again at each step rather than carried along.
+//! The next call of each session of a batch. It is a pure function of the job, so it is computed anew at each step and not stored.
 
 use regatta_benchmarks::{Item, Step, Suite};
 use regatta_catalog::Sweep;
@@ -12,17 +12,17 @@ use crate::session::override_sampling;
 /// Sessions worked out without giving others a turn.
 const SESSIONS_A_TURN: usize = 64;
 
-/// What a session does next.
+/// Next step of a session: a call to make, or the reason why there is none.
 pub(super) enum Next<'a> {
-    /// It asks this.
+    /// A call to a model.
     Ask(Box<Asked<'a>>),
-    /// Nothing; it is over.
+    /// No further call: the session is over.
     Done,
-    /// Nothing; its transcript is of no such session.
+    /// No call: the transcript does not fit the benchmark. Holds the reason.
     Unfit(String),
-    /// Nothing; the benchmark's program failed.
+    /// No call: the benchmark's program failed.
     Failed(BenchmarkFailed),
-    /// The sweep has no such session.
+    /// No call: the sweep has no such cell or item.
     Misfit,
 }
 
@@ -61,7 +61,7 @@ impl Asked<'_> {
     }
 }
 
-/// What the session of `job` does next.
+/// Next step of the session of `job`, computed from its transcript.
 pub(super) fn next<'a>(sweep: &'a Sweep, job: &SessionJob) -> Next<'a> {
     let key = &job.key;
     let found = sweep.cell(key.cell).and_then(|cell| Some((cell, sweep.suite(cell)?, sweep.item(cell, key.item)?)));
@@ -82,8 +82,8 @@ pub(super) fn next<'a>(sweep: &'a Sweep, job: &SessionJob) -> Next<'a> {
     Next::Ask(Box::new(Asked { cell, suite, request, item, seed, role, model, attempt, cache, filtered }))
 }
 
-/// What the sessions of a batch ask, in their order. `None` when one of them asks nothing: then it is no batch that was gathered for
-/// this sweep.
+/// The next call of every session of a batch, in the order of the sessions. `None` when any of them makes no call: such a batch was not
+/// gathered for this sweep.
 pub(super) async fn all<'a>(sweep: &'a Sweep, job: &BatchJob) -> Option<Vec<Asked<'a>>> {
     let mut all = Vec::with_capacity(job.sessions.len());
     for (position, session) in job.sessions.iter().enumerate() {

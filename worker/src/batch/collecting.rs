@@ -117,15 +117,15 @@ impl<'a> Results<'a> {
     }
 }
 
-/// How a session ended.
+/// Outcome of a session that is over, with its whole transcript.
 #[derive(Debug, PartialEq)]
 pub(super) struct SessionEnd {
     outcome: Outcome,
     transcript: Transcript,
 }
 
-/// What becomes of a session whose line came to `call`: its end, or the transcript with which it goes on. Of tries at one call, those in
-/// earlier batches count: there are at most `tries_max`.
+/// Adds the result of one line to its session's transcript: `Ok` when the session is over with it, `Err` with the transcript to go on from
+/// otherwise. Tries at a call are counted over all batches that it was part of; after `tries_max` of them the session ends.
 fn go_on(
     (suite, setting): (&dyn Suite, &Setting),
     session: &SessionJob,

@@ -24,7 +24,7 @@ use crate::worker::Unreadable;
 /// A batch that has no end by then has none: both providers give themselves a day.
 const FOLLOWED_FOR: SignedDuration = SignedDuration::from_hours(48);
 
-/// What becomes of a batch's message.
+/// The messages and reports that replace the message of a batch.
 pub(super) enum Step {
     /// This one takes its place; the sessions that have begun with it are reported as open.
     Next(Box<BatchJob>, Vec<Report>),
@@ -34,11 +34,11 @@ pub(super) enum Step {
     Over(Vec<Report>, Vec<SessionJob>, Option<Spending>),
     /// It is delivered again, and thereby in doubt.
     HandBack,
-    /// Its sweep was cancelled.
+    /// The sweep was cancelled.
     Void,
 }
 
-/// What a look at a batch has shown.
+/// State of a batch as polled: running, refused as a whole, or ended with its lines collected.
 enum Look {
     Running,
     Refused(Try),
@@ -54,7 +54,7 @@ impl Drop for Open<'_> {
     }
 }
 
-/// Everything about one batch that the steps share.
+/// State of one batch that its steps share.
 pub(super) struct Followed<'a> {
     pub(super) lane: &'a BatchLane,
     pub(super) client: &'a BatchClient,
@@ -261,7 +261,7 @@ impl Followed<'_> {
         self.all_failed(&self.perhaps_billed(trouble(ErrorClass::Timeout, detail)))
     }
 
-    /// Whether the batch is older than batches get.
+    /// True if the batch was closed more than [`FOLLOWED_FOR`] ago, so that no end is to be expected.
     pub(super) fn has_no_end(&self) -> bool {
         self.lane.shared.clock.now().duration_since(self.job.intended_at) > FOLLOWED_FOR
     }

@@ -176,7 +176,7 @@ impl Gatherer {
     }
 }
 
-/// Why an intent was not published.
+/// Reason why an intent was not published.
 #[derive(Debug, thiserror::Error)]
 enum Unpublished {
     #[error(transparent)]

@@ -104,7 +104,7 @@ impl Followed<'_> {
         self.with_id(id)
     }
 
-    /// Where the batch stands now if nobody had its message before.
+    /// State of the batch now, if its message was not delivered before.
     fn standing(&self) -> Standing {
         Standing::of(self.job, 0, self.lane.shared.clock.now())
     }

@@ -63,7 +63,7 @@ fn settings(endpoint: &EndpointSpec) -> Option<BatchSettings> {
     (endpoint.lane == Lane::Batch).then(|| endpoint.batch.unwrap_or_default())
 }
 
-/// What is done with the jobs of one queue whose endpoint is of the batch lane.
+/// Consumes the jobs of one queue whose endpoint has the delivery mode `batch`: gathers sessions, submits batches and follows them.
 pub(crate) struct BatchLane {
     queue: String,
     endpoint: Endpoint,

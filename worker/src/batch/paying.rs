@@ -100,7 +100,7 @@ impl Followed<'_> {
     }
 }
 
-/// What the lines of a batch have cost.
+/// Money that the lines of a batch spent: known costs as spent, and worst cases as maybe spent where a cost is unknown.
 pub(super) fn spending(calls: &[Result<Call, FailedCall>], asked: &[Asked<'_>]) -> Spending {
     let mut spending = Spending::default();
     for (call, asked) in calls.iter().zip(asked) {
@@ -119,19 +119,19 @@ pub(super) fn spending(calls: &[Result<Call, FailedCall>], asked: &[Asked<'_>]) 
     spending
 }
 
-/// Which lines of a batch there is money for.
+/// Number of lines of a batch that the budget covers.
 #[derive(Debug, PartialEq, Eq)]
 enum Share {
-    /// So many, from the first on.
+    /// The first so many; at least one, and not all.
     First(usize),
-    /// Perhaps all or more, when others have said what they really spent.
+    /// Undecided until reservations of others are settled: perhaps all lines, or more than now.
     Later,
-    /// None, now or ever.
+    /// None: the first line alone costs more than can ever be left.
     Never,
 }
 
-/// What to do with lines of these worst cases when `left` is left, and at most `may_come`. Batches are cut only where that is worth it:
-/// crumbs would cost a batch each.
+/// Share of lines with the worst cases `worst` that `left` pays for, when at most `may_come` can be left later. A batch is cut only where
+/// at least a quarter of its lines is affordable, or the rest never will be: each small remainder would be a batch of its own.
 fn share(worst: &[Money], left: Money, may_come: Money) -> Share {
     let total: Money = worst.iter().copied().sum();
     let affordable = worst.iter().scan(Money::ZERO, |sum, one| {

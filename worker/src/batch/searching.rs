@@ -10,18 +10,18 @@ use regatta_proto::{ErrorClass, Try};
 use super::following::{Followed, Step};
 use super::{named, trouble};
 
-/// How far the clocks of two workers may be apart.
+/// Most by which the clocks of two workers may differ.
 const CLOCKS_APART: Duration = Duration::from_secs(5 * 60);
 
-/// What came of the search for a batch that may have been handed in.
+/// Result of the search for a batch that may have been submitted.
 pub(super) enum Searched {
-    /// It is this one.
+    /// The batch was submitted; its id at the provider.
     Is(String),
-    /// It was not handed in.
+    /// The batch was not submitted.
     Nowhere,
-    /// It cannot be told, and waiting is no use.
+    /// The provider refused to say, and trying again is no use.
     Failed(Try),
-    /// The search was broken off.
+    /// The search was interrupted.
     Left,
 }
 
@@ -74,7 +74,7 @@ impl Followed<'_> {
         }
     }
 
-    /// Whether a batch of the provider is this one; `None` while that cannot be told.
+    /// True if the provider's batch is this one; `None` while it still runs, because only results name the job.
     async fn is_ours(&self, provider_id: &str) -> Result<Option<bool>, Try> {
         match self.client.poll(provider_id).await?.state {
             BatchState::Running => Ok(None),

@@ -1,4 +1,4 @@
-//! Where a batch stands: by its message and how it was delivered, since nothing else keeps it.
+//! State of a batch: known by its message and the number of its deliveries, since nothing else keeps it.
 
 use jiff::{SignedDuration, Timestamp};
 use regatta_llm::SUBMIT_WITHIN;
@@ -6,7 +6,7 @@ use regatta_proto::BatchJob;
 
 use super::following::Step;
 
-/// Where a batch stands.
+/// State of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Standing {
     /// Nobody has handed it in; only its message is there.
@@ -24,7 +24,7 @@ impl Standing {
     #[cfg(test)]
     pub(super) const ALL: [Self; 4] = [Self::Intended, Self::InDoubt, Self::HandedIn, Self::Over];
 
-    /// Where the batch of `job` stands that was delivered `redeliveries` times before, `now`.
+    /// State of the batch of `job` at `now`, when it was delivered `redeliveries` times before.
     pub(super) fn of(job: &BatchJob, redeliveries: u32, now: Timestamp) -> Self {
         let age = now.duration_since(job.intended_at);
         match job.provider_id {
@@ -38,7 +38,7 @@ impl Standing {
         }
     }
 
-    /// Where `step` leads from here.
+    /// State after `step`.
     pub(super) fn after(self, step: &Step) -> Self {
         match (step, self) {
             (Step::Next(next, _), _) if next.provider_id.is_some() => Self::HandedIn,

@@ -1,10 +1,10 @@
-//! What an external agent is told when it is started.
+//! The input of an external agent at its start: its task and its addresses, as JSON and as variables.
 
 use serde_json::Value;
 
 use crate::config::AgentAuthorities;
 
-/// The same thing twice: as JSON, and, for what speaks to models through a library that reads them, as variables.
+/// Input of one start, given twice: as JSON, and as environment variables for libraries that read those.
 pub(super) struct Briefing {
     /// One line of JSON with its line break: the task with addresses and the model's name.
     pub(super) line: String,
@@ -15,7 +15,7 @@ pub(super) struct Briefing {
 /// Variables that name authorities for OpenSSL and what is built on it, Python's requests, curl, and Node.
 const AUTHORITIES: [&str; 4] = ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"];
 
-/// Where an agent finds everything.
+/// Addresses and names that an agent needs.
 pub(super) struct Addresses<'a> {
     /// Base URL in the manner of OpenAI's clients.
     openai: String,
@@ -23,9 +23,9 @@ pub(super) struct Addresses<'a> {
     anthropic: String,
     /// Base URL of the tool servers.
     tools: String,
-    /// What it shows for a key; good for nothing but this session, if for that.
+    /// Token that the agent sends as API key: the last part of the session's address, of no use outside this session.
     token: String,
-    /// What the model is called.
+    /// Name of the model under test, as the agent must send it.
     model: &'a str,
 }
 
@@ -38,7 +38,7 @@ impl<'a> Addresses<'a> {
 }
 
 impl Briefing {
-    /// Without `authorities`, those of the agent's own system are enough.
+    /// Input with the task `input`. `authorities` is `None` where the agent's system already trusts the bridge's certificate.
     pub(super) fn new(input: Value, addresses: &Addresses<'_>, authorities: Option<&AgentAuthorities>) -> Self {
         let Addresses { openai, anthropic, tools, token, model } = addresses;
         let (openai, anthropic, tools, token): (&str, &str, &str, &str) = (openai, anthropic, tools, token);

@@ -1,4 +1,4 @@
-//! How much a session may record.
+//! Limit on the bytes that a session records.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,27 +9,28 @@ use serde::Serialize;
 /// Most bytes of requests, replies, exchanges and output that a session records: what is recorded travels through the broker as a whole.
 const BYTES_MAX: u64 = 64 << 20;
 
-/// What one start of an agent may still record.
+/// Bytes that one start of an agent has recorded, against the limit of its session.
 pub(super) struct Budget {
-    /// Recorded by earlier starts.
+    /// Bytes recorded by earlier starts.
     earlier: u64,
-    /// Recorded by this one, and what it may write.
+    /// Bytes recorded by this start, plus the most that its own output may have.
     own: AtomicU64,
 }
 
 impl Budget {
-    /// What `transcript` leaves to the next start of `agent`.
+    /// Counts the bytes of `transcript` as recorded by earlier starts, and reserves room for the output of the next start of `agent`.
     pub(super) fn after(transcript: &Transcript, agent: &ExternalAgent) -> Self {
         let own = AtomicU64::new(agent.output_bytes_max.into());
         Self { earlier: transcript.events.iter().map(size).sum(), own }
     }
 
-    /// Whether so many bytes more can be recorded.
+    /// True if `bytes` more stay within the session's limit.
     pub(super) fn fits(&self, bytes: u64) -> bool {
         self.earlier.saturating_add(self.with(bytes)) <= BYTES_MAX
     }
 
-    /// Whether they could be, had there been no earlier starts: the agent is not to blame then.
+    /// True if `bytes` more would stay within the limit had there been no earlier starts. If so, the agent is not to blame for a lack of
+    /// room.
     pub(super) fn would_fit_alone(&self, bytes: u64) -> bool {
         self.with(bytes) <= BYTES_MAX
     }

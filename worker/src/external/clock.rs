@@ -1,4 +1,4 @@
-//! How long an external agent has had.
+//! Time that an external agent has used, as far as it counts against its limit.
 
 use std::time::Duration;
 

@@ -36,7 +36,7 @@ pub(super) struct Desk {
     notes: mpsc::UnboundedSender<Note>,
 }
 
-/// Something that the agent did. There are never more of them than calls that wait and exchanges that are allowed.
+/// An action of the agent. There are never more of them than calls that wait and exchanges that are allowed.
 pub(super) enum Note {
     /// It asks a model.
     Call(ChatRequest, oneshot::Sender<Result<Answered, Refused>>),
@@ -140,7 +140,7 @@ fn refusal(status: u16, message: &str) -> ToolAnswer {
     ToolAnswer { status, body: format!("{message}\n").into_bytes(), ..ToolAnswer::not_found() }
 }
 
-/// What an agent is told that asks too late.
+/// The refusal (HTTP 503) of a call that comes when the session is being ended.
 pub(super) fn over() -> Refused {
     Refused {
         status: Some(503),

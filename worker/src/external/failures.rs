@@ -11,7 +11,7 @@ use tokio::time::Instant;
 const ALIKE_MAX: u32 = 5;
 /// A held cell has one agent started this long after the last failure: what was missing may be there by then, also after a `resume`.
 const HELD_FOR: Duration = Duration::from_secs(60);
-/// Of the last line of standard error, this many characters tell failures apart.
+/// Characters of the last line of standard error by which failures are told apart.
 const LINE_CHARS: usize = 200;
 
 /// The failures of each cell since the last agent that worked.
@@ -26,7 +26,7 @@ struct Streak {
 }
 
 impl Failures {
-    /// Why no agent of the cell is started now; `None` when one is.
+    /// Reason why no agent of the cell is started now; `None` when one is.
     pub(super) fn held(&self, sweep: &SweepId, cell: CellIndex) -> Option<String> {
         let mut cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let streak = cells.get_mut(&(sweep.clone(), cell)).filter(|streak| streak.count >= ALIKE_MAX)?;

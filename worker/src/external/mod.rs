@@ -49,7 +49,7 @@ use stop::Stop;
 /// session, would be started for ever.
 const STARTS_MAX: usize = 64;
 
-/// What all external agents of a worker share.
+/// State that all external agents of a worker share.
 pub(crate) struct External {
     place: BridgePlace,
     /// Handed to agents.
@@ -58,7 +58,7 @@ pub(crate) struct External {
     bridge: OnceCell<Bridge>,
     places: Places,
     failures: Failures,
-    /// Where commands get the variables that are passed on to them.
+    /// Variables of which commands get those that are passed on to them.
     variables: Arc<BTreeMap<String, String>>,
     policy: Arc<Policy>,
     containers: Containers,
@@ -330,7 +330,7 @@ const fn has_failed(agent: &ExternalAgent, how: HowEnded) -> bool {
     }
 }
 
-/// Whether this end of an agent that has done nothing says that it never began.
+/// True if `how` shows that an agent which has done nothing never began: its address or its program was not available.
 fn is_unable(agent: &ExternalAgent, how: HowEnded) -> bool {
     match (how, &agent.url) {
         (HowEnded::Exited(status), Some(_)) => post::is_unable(status),

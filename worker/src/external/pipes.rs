@@ -1,4 +1,4 @@
-//! What external agents write, kept in bounded space however much it is.
+//! Output of external agents, read to its end but stored only up to a limit.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

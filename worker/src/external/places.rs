@@ -1,4 +1,4 @@
-//! How many of each external agent run at once.
+//! Limit on the instances of each external agent that run at once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use regatta_proto::{AgentName, SweepId};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Places by agent. Those of agents that nobody runs or waits for are forgotten.
+/// A semaphore for each agent of each sweep. It is dropped when nobody holds it or waits for it.
 #[derive(Default)]
 pub(super) struct Places(Mutex<HashMap<(SweepId, AgentName), Weak<Semaphore>>>);
 

@@ -12,7 +12,7 @@ use super::briefing::Briefing;
 use super::pipes::Head;
 use super::stop::Stop;
 
-/// How long a connection may take to come about.
+/// Longest time for a connection to be established.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// Statuses by which gateways say that they did not reach what is behind them.
 const NOT_REACHED: [u16; 3] = [502, 503, 504];
@@ -39,7 +39,7 @@ pub(super) async fn run(
     Ended { how: stop.why().unwrap_or(how), output, is_cut, errors: errors.into() }
 }
 
-/// Whether an agent that answers with `status`, and has done nothing, never began.
+/// True if `status` says that an agent which has done nothing never began: its server is down, busy, or was not reached.
 pub(super) fn is_unable(status: i32) -> bool {
     status >= 500 || BUSY.map(i32::from).contains(&status)
 }

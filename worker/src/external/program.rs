@@ -29,9 +29,9 @@ const PASSED: [&str; 2] = ["PATH", "LANG"];
 
 /// Signals that a program brings upon itself. All others are somebody else's.
 const OWN_SIGNALS: [i32; 11] = [4, 5, 6, 7, 8, 11, 13, 14, 24, 25, 31];
-/// What shells and wrappers add to the signal that ended the program which they stand for.
+/// Offset that shells and wrappers add to the number of the signal that ended their program, to make an exit code.
 const BY_SIGNAL: i32 = 128;
-/// What shells and wrappers end with when a program cannot be run, or is not there.
+/// Exit codes of shells and wrappers for a program that cannot be run (126) or is not found (127).
 const NOT_RUN: [i32; 2] = [126, 127];
 const SIGKILL: i32 = 9;
 const SIGTERM: i32 = 15;
@@ -148,7 +148,7 @@ pub(super) fn with_memory(how: HowEnded, errors: Arc<str>, is_out_of_memory: boo
     (how, errors.trim_start().into())
 }
 
-/// Whether an agent that exits with `code`, and has done nothing, never began.
+/// True if exit code `code` says that an agent which has done nothing never began: its program cannot be run or is not found.
 pub(super) fn is_unable(code: i32) -> bool {
     NOT_RUN.contains(&code)
 }

@@ -1,4 +1,4 @@
-//! What earlier starts of an agent asked, and what they were answered.
+//! Calls that earlier starts of an agent made, with their answers, to be given again.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -6,18 +6,18 @@ use std::time::Duration;
 use jiff::Timestamp;
 use regatta_proto::{Call, ChatRequest, Digest, Event, Money, Transcript, json_bytes};
 
-/// Calls of earlier starts: of each request the first answer, the second, and so on, by their places in the transcript. One that failed keeps
-/// its turn: the calls after it are others, with answers of their own.
+/// Calls of earlier starts, by request: positions in the transcript of its first answer, its second, and so on. A call that failed is
+/// `None` and keeps its turn: the calls after it are others, with answers of their own.
 pub(super) struct Recorded(HashMap<Digest, Vec<Option<usize>>>);
 
-/// What makes two requests equal, and how many bytes they are.
+/// Digest by which requests are compared, and the size of the request in bytes of JSON.
 pub(super) fn key(request: &ChatRequest) -> (Digest, u64) {
     let bytes = json_bytes(request);
     (Digest::of(&bytes), bytes.len() as u64)
 }
 
 impl Recorded {
-    /// Those of all that has happened so far. A start that was answered from earlier ones adds only what it asked beyond them.
+    /// The calls of `transcript`. A start that was answered from earlier ones adds only the calls that it made beyond theirs.
     pub(super) fn of(transcript: &Transcript) -> Self {
         let mut places: HashMap<Digest, Vec<Option<usize>>> = HashMap::new();
         let mut of_start: HashMap<Digest, usize> = HashMap::new();
@@ -71,14 +71,14 @@ pub(super) struct Known {
     served: Duration,
 }
 
-/// How long the calls of earlier starts took that were given again. Those made at the same time take no longer together than they did.
+/// Time that replayed calls of earlier starts took. Calls that ran at the same time count once.
 #[derive(Default)]
 pub(super) struct Replayed {
     until: Option<Timestamp>,
 }
 
 impl Replayed {
-    /// What `known` takes beyond those before it.
+    /// Time that `known` adds to the calls replayed before it, without the part that ran while they did.
     pub(super) fn beyond(&mut self, known: &Known) -> Duration {
         let Some(began) = known.began else { return known.served };
         let end = began.saturating_add(known.served).unwrap_or(began);

@@ -43,14 +43,14 @@ pub(super) struct Running<'s> {
     asked: u32,
     /// Calls refused to this start without having been made.
     refused: u32,
-    /// Of each request, how often it was asked.
+    /// Number of times that each request was asked.
     repeats: HashMap<Digest, u32>,
-    /// Everything that the agent does gets a number, and is recorded in this order, however long it takes: what is scored must not depend on
-    /// who answers first, and the n-th answer of a transcript is that to the n-th request.
+    /// Number of the agent's next action. Actions are recorded in this order, however long they take: a score must not depend on who
+    /// answers first, and the n-th answer of a transcript is that to the n-th request.
     numbers: u32,
-    /// How far it is recorded.
+    /// Number of the first event that is not recorded yet; all before it are in the transcript.
     recorded_to: u32,
-    /// Settled, but something before it is not; `None` where nothing is to be recorded.
+    /// Events by their numbers that are settled while one before them is not; `None` where nothing is to be recorded.
     early: BTreeMap<u32, Option<Event>>,
     budget: Arc<Budget>,
     replayed: Replayed,
@@ -120,12 +120,12 @@ impl<'s> Running<'s> {
         self.interrupt.cancel();
     }
 
-    /// Why the session cannot be measured, whatever the agent made of it.
+    /// The cause for which the session cannot be measured, whatever the agent does; `None` if there is none.
     pub(super) const fn ruin(&self) -> Option<Cause> {
         self.ruin
     }
 
-    /// Whether the agent has not even tried to do anything.
+    /// True if the agent has made no request at all, of a model or a tool.
     pub(super) const fn is_idle(&self) -> bool {
         self.numbers == 0
     }
@@ -247,7 +247,7 @@ impl<'s> Running<'s> {
         number
     }
 
-    /// What was done under `number` is settled.
+    /// Settles `number` with its event, if it has one, and records all events that no unsettled one precedes.
     fn record(&mut self, number: u32, event: Option<Event>) {
         self.early.insert(number, event);
         while let Some(event) = self.early.remove(&self.recorded_to) {
@@ -285,8 +285,8 @@ impl<'s> Running<'s> {
         tell(reply, told);
     }
 
-    /// What the agent is told of a call that was given up. What the model made impossible is the agent's to live with; everything else
-    /// says nothing about it, so it is stopped.
+    /// The answer to the agent for a call that was given up. A failure of the model is the agent's to cope with; any other failure says
+    /// nothing about the agent, so the session is stopped.
     fn refusal(&mut self, failed: &FailedCall) -> Refused {
         let Some(last) = failed.tries.last() else {
             self.spoil(Cause::Internal);
@@ -319,11 +319,11 @@ const fn seconds(seconds: u32) -> Duration {
     Duration::from_secs(seconds as u64)
 }
 
-/// What becomes of a request.
+/// Result of a request: a call under way, or an answer that is already recorded.
 enum Asked<'s> {
-    /// It is asked.
+    /// A new call with its number.
     Made(u32, BoxFuture<'s, Result<Call, CallError>>),
-    /// It was answered before.
+    /// The recorded call of an earlier start.
     Known(Box<Call>),
 }
 

@@ -1,4 +1,4 @@
-//! How often agents of a session were started, and to what avail.
+//! Counts of an agent's starts in a session, and of those that came to nothing.
 
 use std::collections::HashSet;
 
@@ -6,13 +6,13 @@ use regatta_proto::{Event, HowEnded, Transcript};
 
 use super::recorded::key;
 
-/// How often agents of the session were started, in all its attempts.
+/// Number of starts of agents in the session, over all its attempts.
 pub(super) fn times_started(transcript: &Transcript) -> usize {
     transcript.events.iter().filter(|event| matches!(event, Event::Started(_))).count()
 }
 
-/// How many starts, in all attempts, came to nothing: the agent was killed, or it was interrupted and had asked nothing but what no earlier
-/// start had asked, so that the next one will pay for everything again.
+/// Number of starts, over all attempts, that came to nothing: the agent was killed, or it was interrupted and had made no call that an
+/// earlier start had not made, so that the next start pays for everything again.
 pub(super) fn times_lost(transcript: &Transcript) -> usize {
     let (mut earlier, mut own) = (HashSet::new(), HashSet::new());
     let mut lost = 0;

@@ -20,7 +20,7 @@ impl Stop {
         self.told.cancel();
     }
 
-    /// Why, if it was told to.
+    /// Reason of the stop; `None` unless it was told to stop.
     pub(super) fn why(&self) -> Option<HowEnded> {
         self.why.get().copied()
     }

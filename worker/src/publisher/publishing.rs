@@ -13,7 +13,7 @@ use crate::WorkerMetrics;
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// What publications are published to.
+/// The queues that publications go to; a trait so that tests can fail them.
 pub(super) trait Publishing: Sync {
     fn jobs(&self, queue: &str, jobs: Vec<Job>) -> impl Future<Output = Result<(), QueueError>> + Send;
     fn reports(&self, reports: Vec<Report>) -> impl Future<Output = Result<(), QueueError>> + Send;
@@ -125,7 +125,8 @@ async fn alone(queue: &impl Publishing, mut reports: Vec<Report>, jobs: Vec<(Str
     Ok(())
 }
 
-/// What is reported in place of `report`, which says that its session goes on as `job`, when `job` cannot be published.
+/// The report in place of `report` when the continuation `job` that it announces cannot be published: the session is not measured. `None`
+/// if `report` is not about `job`.
 fn given_up(report: &Report, job: &Job) -> Option<Report> {
     match (report, job) {
         (Report::HandedOver { key, attempt, .. }, Job::Session(job)) if *key == job.key => {

@@ -1,4 +1,4 @@
-//! What a worker promises: one outcome a job, acknowledged when it is safe, and nothing lost when it leaves.
+//! Guarantees of a worker: one outcome for each job, acknowledged when it is safe, and nothing lost when it leaves.
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 mod batch;

@@ -173,7 +173,7 @@ struct Worker {
     spent: u64,
     maybe_spent: u64,
     in_flight: u64,
-    /// Of it, what is under way.
+    /// Part of `in_flight` that is under way.
     sent: u64,
     reserved: u64,
     may_send: u64,

@@ -3,7 +3,7 @@
 /// Amounts below this are rounding.
 pub(super) const NOTHING: f64 = 1e-6;
 
-/// Somebody who wants a part.
+/// Claim of one party to a part.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Claim {
     /// Claims of higher priority are met first.

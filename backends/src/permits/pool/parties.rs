@@ -31,9 +31,9 @@ pub(super) struct Units {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Lacking {
     pub(super) since_ms: u64,
-    /// What there is too little of.
+    /// The limited quantity that is short.
     pub(super) unit: Unit,
-    /// It is the model's limit that is in the way, not the endpoint's.
+    /// True if the model's limit is the cause, false if it is the endpoint's.
     pub(super) of_model: bool,
 }
 
@@ -47,11 +47,11 @@ pub(super) struct Held {
     pub(super) in_flight: u32,
     /// Calls that wait for anything.
     pub(super) waiting: u32,
-    /// Of these, calls that could be sent soon if requests and tokens were there.
+    /// Waiting calls that could be sent soon if requests and tokens were there.
     pub(super) ready: u32,
     /// Tokens of a call that waits. Workers see to it that the first one needs no more.
     pub(super) call_tokens: u64,
-    /// Of the grant before the last, the requests that were used.
+    /// Requests of the grant before the last that were used.
     pub(super) used: u32,
     /// The last grant.
     pub(super) granted: Units,

@@ -67,7 +67,7 @@ impl Pool {
         endpoint.chain(models).collect()
     }
 
-    /// What is left of a window.
+    /// Requests or tokens left in a window.
     fn free(&self, window: &Window<'_>) -> u64 {
         let spent: u64 =
             self.lines.values().filter(|line| window.covers(line)).map(|line| line.spent.total(window.unit)).sum();
@@ -85,7 +85,7 @@ impl Pool {
         calls.min().map_or(u64::MAX, |calls| calls.max(1))
     }
 
-    /// Of the calls of a party that wait, those that the windows leave room for.
+    /// Number of waiting calls of a party that the windows leave room for.
     pub(super) fn sendable(&self, windows: &[Window<'_>], held: &Held) -> u32 {
         let Some(line) = self.lines.get(&held.line) else { return 0 };
         let room = self.room(windows, None, line, held.call_tokens);

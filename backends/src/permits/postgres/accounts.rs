@@ -9,7 +9,7 @@ use super::{CLOCK_MS, clock};
 use crate::ledger::columns::stored_json;
 use crate::ledger::postgres::pool::Fault;
 
-/// What a transaction returns that goes well as far as the database is concerned.
+/// Result of a transaction: outside, failures of the database; inside, refusals of a transaction that went well.
 type Answer<T> = Result<Result<T, PermitsError>, Fault>;
 
 pub(super) async fn open(tx: &Transaction<'_>, id: &AccountId, cap: Money, spent: Money) -> Answer<()> {

@@ -17,7 +17,7 @@ use crate::{exec, official, paper};
 
 static DATA: LazyLock<Data> = LazyLock::new(miniature);
 
-/// What the patterns of the readers are made of, and characters that Python and Rust see differently.
+/// Pieces of the readers' patterns, and characters that Python and Rust treat differently.
 const TOKENS: &[&str] = &[
     "'",
     "\"",

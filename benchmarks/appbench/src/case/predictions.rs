@@ -12,9 +12,9 @@ use crate::data::{Data, Entry};
 
 /// One line.
 pub(super) struct Prediction<'d> {
-    /// What the line is called; the item's id unless it says otherwise.
+    /// Name of the line; the item's id unless the line has one.
     pub(super) id: String,
-    /// The set that it belongs to; the item's split unless it says otherwise.
+    /// Set that the line belongs to; the item's split unless the line has one.
     pub(super) group: String,
     /// The item.
     pub(super) entry: &'d Entry,

@@ -25,7 +25,7 @@ pub(super) fn derive(entry: &mut Entry, phone: &Phone) {
     entry.fixtures = fixtures;
 }
 
-/// What each call says of itself, next to its description and its true form.
+/// Flags of each call by itself, from its description and its true form.
 fn flags_of_calls(entry: &Entry, phone: &Phone, plan: &[Option<Call>]) -> BTreeSet<Flag> {
     let mut flags = BTreeSet::new();
     for (at, call) in plan.iter().enumerate() {

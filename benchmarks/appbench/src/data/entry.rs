@@ -15,17 +15,17 @@ pub(crate) type Inputs = Vec<(Arc<str>, Arc<str>)>;
 pub(crate) struct Entry {
     /// `SPLIT-INDEX`, three digits, counted from 0 in the order of the file.
     pub(crate) id: ItemId,
-    /// Its category.
+    /// Category of the instruction.
     pub(crate) split: Split,
     /// The user's instruction, as written.
     pub(crate) input: Arc<str>,
     /// The gold plan.
     pub(crate) gold: Gold,
-    /// What is odd about it.
+    /// Oddities of the item.
     pub(crate) flags: BTreeSet<Flag>,
     /// The first item of the split with the same instruction.
     pub(crate) duplicate_of: Option<ItemId>,
-    /// What earlier calls must return so that later ones can be made.
+    /// Values that earlier calls must return so that later ones can be made.
     pub(crate) fixtures: Vec<Fixture>,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Gold {
 pub(crate) struct TrueCall {
     /// The API.
     pub(crate) api: Arc<str>,
-    /// Its arguments.
+    /// Arguments of the call with their true values.
     pub(crate) inputs: Inputs,
 }
 
@@ -71,13 +71,13 @@ pub(crate) struct Fixture {
     pub(crate) api: Arc<str>,
     /// The inputs it was called with.
     pub(crate) inputs: Inputs,
-    /// Which of its returned arguments.
+    /// Name of the returned argument.
     pub(crate) slot: Arc<str>,
-    /// Its value.
+    /// Value that is returned.
     pub(crate) value: Arc<str>,
 }
 
-/// Something odd about an item (docs/benchmarks/appbench.md §2.4).
+/// An oddity of an item (docs/benchmarks/appbench.md §2.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Flag {
     /// A gold argument is not in the description of its API.

@@ -1,9 +1,9 @@
-//! Which files belong to the data set, and what each of them is. Folders do not count, so that a copy of the official repository
-//! will do (docs/benchmarks/appbench.md §2.1).
+//! Files of the data set, known by their names alone. Folders do not count, so that a copy of the official repository will do
+//! (docs/benchmarks/appbench.md §2.1).
 
 use super::split::Split;
 
-/// What a file is.
+/// Kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     /// `test_SPLIT.json`: official test items.
@@ -50,7 +50,7 @@ impl Template {
 }
 
 impl Kind {
-    /// What the file at `path` is; nothing when it does not belong to the data set.
+    /// Kind of the file at `path`; `None` if it does not belong to the data set.
     pub(super) fn of(path: &str) -> Option<Self> {
         let parts: Vec<&str> = path.split('/').collect();
         if parts.iter().any(|part| part.starts_with('.') || *part == "__MACOSX") {
@@ -72,7 +72,7 @@ impl Kind {
     }
 }
 
-/// Whether the file at `path` belongs to the data set.
+/// True if the file at `path` belongs to the data set.
 pub(crate) fn wants(path: &str) -> bool {
     Kind::of(path).is_some()
 }

@@ -48,7 +48,7 @@ impl Data {
         Self { phone: Arc::new(phone), entries, training, templates, positions }
     }
 
-    /// Where the item of this id is among the entries.
+    /// Position of the item of this id among the entries; `None` if there is none.
     pub(crate) fn position(&self, id: &str) -> Option<usize> {
         self.positions.get(id).copied()
     }

@@ -18,11 +18,11 @@ pub struct Phone {
 /// An app.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct App {
-    /// Its name.
+    /// Name of the app, unique on the phone.
     pub name: Arc<str>,
-    /// What it is for.
+    /// Purpose of the app, in a sentence.
     pub desc: Arc<str>,
-    /// Its APIs.
+    /// APIs of the app.
     pub apis: Vec<Api>,
     /// `NAME: {description as a Python dictionary} \n\n `, as official prompts have it.
     pub block: Arc<str>,
@@ -31,28 +31,28 @@ pub struct App {
 /// An API of an app.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Api {
-    /// Its name.
+    /// Name of the API.
     pub name: Arc<str>,
-    /// What it does.
+    /// Effect of the API, in a sentence.
     pub desc: Arc<str>,
-    /// Whether it changes the world.
+    /// True if a call changes the world.
     pub is_transactional: bool,
     /// Arguments that a call must have.
     pub required: Vec<Slot>,
     /// Arguments that a call may have.
     pub optional: Vec<Slot>,
-    /// What it returns.
+    /// Arguments that a call returns.
     pub returns: Vec<Slot>,
 }
 
 /// An argument, going in or coming out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slot {
-    /// Its name.
+    /// Name of the argument.
     pub name: Arc<str>,
-    /// `str`, `int`, `float`, `bool`, `date` or `time`; nothing when it is not said.
+    /// `str`, `int`, `float`, `bool`, `date` or `time`; `None` when the description has no type.
     pub kind: Option<Arc<str>>,
-    /// What it means.
+    /// Meaning of the argument, in a sentence.
     pub desc: Arc<str>,
 }
 
@@ -86,7 +86,7 @@ impl Phone {
         self.by_lower_name.get(lower).and_then(|at| self.apps.get(*at))
     }
 
-    /// Whether some app has an API of this name.
+    /// True if some app has an API of this name.
     pub(crate) fn has_api(&self, name: &str) -> bool {
         self.first_owner.contains_key(name)
     }
@@ -107,7 +107,7 @@ impl Phone {
 }
 
 impl App {
-    /// Its API of this name.
+    /// The app's API of this name; `None` if it has none.
     #[must_use]
     pub fn api(&self, name: &str) -> Option<&Api> {
         self.apis.iter().find(|api| *api.name == *name)

@@ -1,6 +1,6 @@
 //! The four categories of instructions (docs/benchmarks/appbench.md §1).
 
-/// How many apps and APIs an instruction needs.
+/// Category of an instruction: one or several apps, with one or several API calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Split {
     /// One app, one API.

@@ -35,12 +35,12 @@ fn every_item_and_group_of_the_golden_case_is_as_expected() {
     }
 }
 
-/// How many items of each split a way to write their plans succeeds on.
+/// Successful items of each split, when their plans are written by `plan`.
 fn successes(data: &Data, plan: impl Fn(&Entry) -> String) -> [usize; 4] {
     Split::ALL.map(|split| data.of_split(split).filter(|entry| score(data, entry, &plan(entry)).success).count())
 }
 
-/// How a perfect plan writes an argument that gold takes from an earlier call.
+/// Way in which a perfect plan writes an argument that gold takes from an earlier call.
 #[derive(Clone, Copy, PartialEq)]
 enum Style {
     /// As a variable only if the earlier call really makes the value.

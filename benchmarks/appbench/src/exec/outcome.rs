@@ -1,4 +1,4 @@
-//! What of an executed item counts in sums, and its flat values.
+//! Counts of an executed item that enter sums, and its flat values.
 
 use regatta_benchmarks::flat_value;
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use super::world::Executed;
 use crate::data::Entry;
 use crate::official::counters::{to_counter, to_value};
 
-/// What came of the calls of one item, those of a plan or those that were made step by step.
+/// Counts over the calls of one item: the calls of a plan, or calls that were made step by step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Outcome {
     /// Executed calls that are true ones, each counted as often as it is true.
@@ -17,16 +17,16 @@ pub(crate) struct Outcome {
     pub(crate) pred: usize,
     /// True calls.
     pub(crate) gold: usize,
-    /// Whether there was no error, and the executed calls are the true ones.
+    /// True if there was no error, and the executed calls are the true ones.
     pub(crate) success: bool,
-    /// Whether some call was not executed.
+    /// True if some call was not executed.
     pub(crate) has_error: bool,
-    /// Steps that the calls take when independent ones run at the same time.
+    /// Number of steps that the calls take when independent ones run at the same time.
     pub(crate) makespan: usize,
 }
 
 impl Outcome {
-    /// Of calls that were made in `rounds` steps, some of them perhaps refused.
+    /// Counts of calls that were made in `rounds` steps, some of them perhaps refused.
     pub(crate) fn of_steps(entry: &Entry, executed: &[Executed], is_refused: bool, rounds: usize) -> Self {
         let counts = Counts::of(executed.iter(), &entry.gold);
         let success = !is_refused && counts.all_hit();

@@ -11,16 +11,16 @@ use crate::paper::slot_of;
 use crate::parse::lines;
 use crate::parse::paper::{Argument, Call, call};
 
-/// What one plan may move and hash, in bytes: far more than an answer of some thousand tokens needs. Without a limit, a plan could let
-/// one long value flow into very many calls, and its execution would take the square of its length.
+/// Bytes that one plan may move and hash: far more than an answer of some thousand tokens needs. Without a limit, a plan could let one long
+/// value flow into very many calls, and its execution would take the square of its length.
 const BUDGET: usize = 16 << 20;
 
-/// What happened.
+/// Result of executing a plan.
 #[derive(Debug, Clone)]
 pub(crate) struct Execution {
     /// The calls that were executed, in order.
     pub(crate) calls: Vec<Done>,
-    /// The calls that were not: position among all calls of the plan, and why.
+    /// Calls that were not executed, by position among all calls of the plan, with the reason.
     pub(crate) errors: Vec<(usize, Refusal)>,
     /// The world afterwards.
     pub(crate) world: World,
@@ -29,7 +29,7 @@ pub(crate) struct Execution {
 /// A call of the plan that was executed.
 #[derive(Debug, Clone)]
 pub(crate) struct Done {
-    /// Its position among all calls of the plan.
+    /// Position among all calls of the plan, from 0.
     pub(crate) position: usize,
     /// The call.
     pub(crate) call: Executed,
@@ -59,7 +59,7 @@ pub(crate) fn execute(data: &Data, entry: &Entry, text: &str) -> Execution {
 struct Run {
     world: World,
     calls: Vec<Done>,
-    /// What stands for a name: an executed call, and what it returns there. The latest one counts.
+    /// Meaning of each name: the executed call that made it, and the slot that it returns. The latest one counts.
     bound: HashMap<String, (usize, Arc<str>)>,
     /// Values that were needed already.
     values: HashMap<(usize, Arc<str>), Arc<str>>,
@@ -96,7 +96,7 @@ impl Run {
         Ok(())
     }
 
-    /// What an executed call returned in `slot`. Only what is needed is made.
+    /// Value that an executed call returned in `slot`. Only values that are needed are made.
     fn value(&mut self, producer: usize, slot: Arc<str>) -> Result<Arc<str>, Refusal> {
         let key = (producer, slot);
         if let Some(value) = self.values.get(&key) {

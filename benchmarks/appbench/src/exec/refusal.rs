@@ -1,6 +1,6 @@
-//! Why a call is not executed.
+//! Refusals of calls in the simulated world.
 
-/// Why a call is not executed.
+/// Reason why a call is not executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
 pub enum Refusal {
     /// The text is no call.

@@ -33,7 +33,7 @@ impl Schedule {
         Self { steps }
     }
 
-    /// How long the plan takes when every call takes as long as any other and nobody waits without need: its steps.
+    /// Number of steps of the plan: its duration when every call takes one step and none waits without need.
     pub(crate) const fn makespan(&self) -> usize {
         self.steps.len()
     }

@@ -19,9 +19,9 @@ pub(crate) struct ExecScore {
     pub(crate) pred: usize,
     /// True calls.
     pub(crate) gold: usize,
-    /// Whether there was no error, and the executed calls are the true ones.
+    /// True if there was no error, and the executed calls are the true ones.
     pub(crate) success: bool,
-    /// What happened.
+    /// The executed and refused calls, and the world after them.
     pub(crate) execution: Execution,
 }
 
@@ -65,7 +65,7 @@ impl Counts {
         Self { hit, pred, gold: truth.len() }
     }
 
-    /// Whether the two are equal.
+    /// True if the executed calls are exactly the true ones.
     pub(super) const fn all_hit(&self) -> bool {
         self.hit == self.pred && self.hit == self.gold
     }
@@ -89,7 +89,7 @@ impl ExecScore {
         })
     }
 
-    /// The same with what else is worth knowing: steps of calls that can run at once, how many there are, side effects.
+    /// The same as [`Self::golden`], with the schedule of steps, their number, and the calls with side effects.
     pub(crate) fn detail(&self) -> Value {
         let schedule = Schedule::of(&self.execution);
         let ledger: Vec<Value> = self.execution.world.ledger().iter().map(call_json).collect();
@@ -102,14 +102,14 @@ impl ExecScore {
         detail
     }
 
-    /// What of it counts in sums.
+    /// Counts that enter sums.
     pub(crate) fn outcome(&self) -> Outcome {
         let makespan = Schedule::of(&self.execution).makespan();
         let (hit, pred, gold) = (self.hit, self.pred, self.gold);
         Outcome { hit, pred, gold, success: self.success, has_error: self.has_error(), makespan }
     }
 
-    /// Whether some call was not executed.
+    /// True if some call was not executed.
     pub(crate) fn has_error(&self) -> bool {
         !self.execution.errors.is_empty()
     }

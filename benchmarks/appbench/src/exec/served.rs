@@ -1,4 +1,4 @@
-//! What a server of the simulated apps needs: items, descriptions, worlds, scores.
+//! Simulated apps for a server that calls them step by step: items, descriptions, worlds, scores.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::score::Counts;
 use super::world::{Executed, World};
 use crate::data::{Data, Phone, load, wants};
 
-/// What one session may move and hash, in bytes.
+/// Bytes that one session may move and hash.
 const BUDGET: usize = 1 << 20;
 
 /// The apps of a data set, to be called step by step.
@@ -30,12 +30,12 @@ pub struct SessionScore {
     pub pred: usize,
     /// True calls.
     pub gold: usize,
-    /// Whether no call was refused, and the executed calls are the true ones.
+    /// True if no call was refused, and the executed calls are the true ones.
     pub success: bool,
 }
 
 impl ServedApps {
-    /// Whether the file at `path` (relative to the data directory) belongs to the data set.
+    /// True if the file at `path` (relative to the data directory) belongs to the data set.
     #[must_use]
     pub fn wants(path: &str) -> bool {
         wants(path)

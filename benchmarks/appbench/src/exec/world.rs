@@ -11,7 +11,7 @@ use super::refusal::Refusal;
 use crate::data::{Api, Fixture, Inputs, Phone};
 use crate::parse::paper::{collapse, normal};
 
-/// What a call costs of a world's budget besides its bytes, so that empty ones are limited too.
+/// Bytes that a call takes from a world's budget besides its own, so that empty calls are limited too.
 const CALL_COST: usize = 64;
 
 /// API, slot, and inputs in comparable form.
@@ -37,17 +37,17 @@ pub struct Executed {
     pub app: Arc<str>,
     /// The API.
     pub api: Arc<str>,
-    /// Its arguments as they arrived, white space collapsed.
+    /// Arguments as they arrived, with white space collapsed.
     pub inputs: BTreeMap<Arc<str>, Arc<str>>,
-    /// What is against the description.
+    /// Deviations of the call from its API's description.
     pub warnings: Vec<Warning>,
-    /// Whether it has a side effect.
+    /// True if the call has a side effect.
     pub is_transactional: bool,
     /// `k=v|k=v`, values in the form in which they are compared.
     comparable: Arc<str>,
 }
 
-/// Something in a call that is against the description. Gold plans do such things too, so the call is executed.
+/// A deviation of a call from the description. Gold plans deviate too, so the call is executed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Warning {
     /// The description does not have this argument.
@@ -119,7 +119,8 @@ impl World {
         Ok(executed)
     }
 
-    /// What a call returns in `slot`: what it was given there, else what the item says, else a text made from the call.
+    /// Value that a call returns in `slot`: the input of that name if it was given, else the item's fixture, else a text made from the
+    /// call.
     ///
     /// # Errors
     /// When the budget is used up.
@@ -137,7 +138,7 @@ impl World {
         Ok(format!("{slot}:{first}").into())
     }
 
-    /// Everything that a call returns by its description, in described order.
+    /// All values that a call returns by its description, in described order.
     ///
     /// # Errors
     /// When the budget is used up.
@@ -167,7 +168,7 @@ impl World {
 }
 
 impl Executed {
-    /// What two calls are compared by: app, API, inputs in comparable form.
+    /// Key for comparing two calls: app, API, inputs in comparable form.
     pub(crate) fn identity(&self) -> (&str, &str, &str) {
         (&self.app, &self.api, &self.comparable)
     }

@@ -13,7 +13,7 @@ use crate::parse::Dict;
 use crate::parse::analysis::{Arguments, call};
 
 counters! {
-    /// What the evaluator counts; the names are its own.
+    /// Counters of evaluator B, under its own names.
     Analysis {
         /// Items that are right.
         succ_count,
@@ -44,7 +44,7 @@ counters! {
     }
 }
 
-/// How the lists of names of one item compare.
+/// Comparison of the names of apps and APIs of one item with those of its gold.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Lists {
     /// 1 when the apps are those of the gold.
@@ -133,7 +133,7 @@ impl Sums {
         self.counters.add(counters);
     }
 
-    /// What the code prints for `items` items. It raises where nothing is wrong.
+    /// Metrics that the code prints for `items` items. An error where the code would divide by zero: it raises when nothing is wrong.
     pub(super) fn metrics(&self, items: u64) -> Result<Value, ZeroDivision> {
         let Self { lists, counters } = self;
         let of_items = |sum: f64| divide(sum, items as f64);

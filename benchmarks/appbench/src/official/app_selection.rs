@@ -1,10 +1,10 @@
-//! Which apps an answer of the first step selects, and what names in a plan mean after it (docs/benchmarks/appbench.md §3.2).
+//! Selection of apps by an answer of the first step, and the meaning of names in a plan after it (docs/benchmarks/appbench.md §3.2).
 
 use regatta_pycompat::{decimal_digit, is_space, lower};
 
 use crate::data::Phone;
 
-/// How often the first step is asked before the item is left out.
+/// Most attempts at the first step before the item is left out.
 pub(crate) const ATTEMPTS_MAX: usize = 5;
 
 /// The apps whose names occur in an answer, in phone order.
@@ -24,14 +24,14 @@ fn by_letters<'p>(phone: &'p Phone, answer: &str) -> Vec<&'p str> {
     answer.chars().flat_map(of).collect()
 }
 
-/// How the first step ended.
+/// Result of the first step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Selection<'p> {
-    /// How many answers were looked at.
+    /// Number of answers that were read.
     pub(crate) attempts: usize,
-    /// What the last of them selects; empty when the item is left out.
+    /// Apps that the last answer selects; empty when the item is left out.
     pub(crate) apps: Vec<&'p str>,
-    /// The apps that it names.
+    /// Apps that the last answer names.
     pub(crate) named: Vec<&'p str>,
 }
 
@@ -49,7 +49,7 @@ impl<'p> Selection<'p> {
         Self { attempts, apps: Vec::new(), named: Vec::new() }
     }
 
-    /// Whether the official code leaves the item out.
+    /// True if the official code leaves the item out.
     pub(crate) fn is_dropped(&self) -> bool {
         self.apps.is_empty()
     }

@@ -11,7 +11,7 @@ use crate::parse::evaluation::{Arguments, call, name};
 use crate::parse::{Dict, without_backslashes};
 
 counters! {
-    /// What the evaluator counts; the names are its own.
+    /// Counters of evaluator A, under its own names.
     Evaluation {
         /// Items whose apps are those of the gold.
         app_em_count,
@@ -87,7 +87,7 @@ pub(super) fn count<S: AsRef<str>>(gold: &Gold, apps: &[S], calls: &[&str]) -> E
     counters
 }
 
-/// How many different APIs the gold has.
+/// Number of different APIs in the gold.
 pub(super) fn gold_names(gold: &Gold) -> u64 {
     let calls: Vec<&str> = gold.api_results.iter().map(|call| &**call).collect();
     by_name(&calls).len() as u64
@@ -98,7 +98,7 @@ fn by_name(calls: &[&str]) -> Dict<Arguments> {
     calls.iter().filter_map(|text| call(&without_backslashes(text))).collect()
 }
 
-/// What is not in apostrophes is a dependency.
+/// True if the value depends on another call: it has no apostrophe.
 fn is_dependent(value: &str) -> bool {
     !value.contains('\'')
 }
@@ -117,7 +117,7 @@ fn count_arguments(counters: &mut Evaluation, gold: &Gold, predictions: &Dict<Ar
     }
 }
 
-/// How many of something there are, and how many of these are dependent.
+/// Count of all arguments of a kind, and of the dependent ones among them.
 #[derive(Default)]
 struct Pair {
     all: u64,

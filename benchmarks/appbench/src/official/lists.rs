@@ -17,7 +17,7 @@ impl Names {
         self.0.len()
     }
 
-    /// Whether both lists have the same names, each as often.
+    /// True if both lists have the same names, each as often.
     pub(super) fn equals(&self, gold: &Self) -> bool {
         let sorted = |names: &Self| {
             let mut sorted = names.0.clone();
@@ -27,7 +27,7 @@ impl Names {
         !self.0.is_empty() && self.0.len() == gold.0.len() && sorted(self) == sorted(gold)
     }
 
-    /// Whether the lists share a name. The code of evaluator A means to count the names they share, but loses both lists after the first.
+    /// True if the lists share a name. The code of evaluator A means to count the shared names, but loses both lists after the first.
     pub(super) fn meets(&self, gold: &Self) -> bool {
         let gold: HashSet<&String> = gold.0.iter().collect();
         self.0.iter().any(|name| gold.contains(name))

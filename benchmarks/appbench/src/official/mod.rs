@@ -51,7 +51,7 @@ pub(crate) mod value {
     pub(crate) const DROPPED: &str = "dropped";
 }
 
-/// What both evaluators count in one item.
+/// Counters of both evaluators for one item.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct ItemCounters {
     /// Evaluator A.
@@ -62,11 +62,11 @@ pub(crate) struct ItemCounters {
     pub(crate) analysis: Analysis,
     /// Predicted calls that evaluator A cannot read.
     pub(crate) unparseable: u64,
-    /// Whether evaluator A finds all arguments right, which Figure 4 shows.
+    /// True if evaluator A finds all arguments right, which Figure 4 shows.
     pub(crate) argument_em: bool,
     /// The scale of the gold plan; none where the official code cannot read it.
     pub(crate) scale: Option<Scale>,
-    /// Whether something is odd about the item.
+    /// True if the item has a flag.
     pub(crate) is_flagged: bool,
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn dropped_values() -> BTreeMap<String, f64> {
     BTreeMap::from([(value::DROPPED.to_owned(), 1.0)])
 }
 
-/// Whether flat values are those of an item that was left out.
+/// True if flat values are those of an item that was left out.
 pub(crate) fn is_dropped(values: &BTreeMap<String, f64>) -> bool {
     values.get(value::DROPPED).is_some_and(|dropped| *dropped > 0.0)
 }

@@ -23,7 +23,7 @@ pub(super) fn predicted(value: &str) -> String {
     }
 }
 
-/// Whether one of the values is a part of the other, case and outer apostrophes aside. So an empty one is the same as any.
+/// True if one of the values is a part of the other, case and outer apostrophes aside. So an empty one is the same as any.
 pub(super) fn same(one: &str, other: &str) -> bool {
     let (one, other) = (lower(one), lower(other));
     let (one, other) = (one.trim_matches('\''), other.trim_matches('\''));
@@ -39,7 +39,7 @@ impl<'k> Past<'k> {
         self.0.push((key, value));
     }
 
-    /// Whether the first value of `key` is the same as this one.
+    /// True if the first value of `key` is the same as this one.
     pub(super) fn repeats(&self, key: &str, value: &str) -> bool {
         self.0.iter().find(|(of, _)| *of == key).is_some_and(|(_, first)| same(first, value))
     }

@@ -21,7 +21,7 @@ enum Form {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Value {
     Literal(String),
-    /// What the call of this form returns in this slot.
+    /// Value that the call of this form (by its number) returns in this slot.
     Returned(String, usize),
 }
 

@@ -20,7 +20,7 @@ use super::parse::{Line, paper as parse};
 use regatta_pycompat::lower;
 
 counters! {
-    /// What is counted in one item.
+    /// Counters of one item.
     ItemCounters {
         /// Apps that plan and gold share, each as often as in both.
         app_hit,
@@ -126,7 +126,7 @@ pub(crate) fn partners(entry: &Entry, phone: &Phone, lines: &[Line<'_>]) -> (Vec
     (partner, is_same)
 }
 
-/// How many elements two multisets share.
+/// Number of elements that two multisets share.
 fn shared<T: Hash + Eq>(one: impl Iterator<Item = T>, other: impl Iterator<Item = T>) -> usize {
     let mut left: HashMap<T, usize> = HashMap::new();
     for element in other {

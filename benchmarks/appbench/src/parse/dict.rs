@@ -39,7 +39,7 @@ impl<V> Dict<V> {
         self.entries.iter().map(|(key, value)| (key.as_str(), value))
     }
 
-    /// How many keys there are.
+    /// Number of keys.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }

@@ -14,7 +14,7 @@ pub(crate) struct Call {
     pub(crate) returned: Vec<String>,
     /// The API, in lower case.
     pub(crate) name: String,
-    /// Its arguments by key, in lower case.
+    /// Arguments by key, in lower case.
     pub(crate) arguments: BTreeMap<String, Argument>,
 }
 
@@ -28,7 +28,7 @@ pub(crate) enum Argument {
 }
 
 impl Argument {
-    /// What is written, without quotes or `#`.
+    /// Text of the argument, without quotes or `#`.
     pub(crate) fn text(&self) -> &str {
         match self {
             Self::Literal(text) | Self::Name(text) => text,

@@ -7,9 +7,9 @@ use super::scan::{skip_space, word};
 /// A line that looks like a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Line<'t> {
-    /// What stands before the colon; may be empty.
+    /// Text before the colon; may be empty.
     pub(crate) app: &'t str,
-    /// What stands behind it, without brackets; may be empty.
+    /// Text after the colon, without brackets; may be empty.
     pub(crate) call: String,
 }
 

@@ -12,7 +12,7 @@ pub(super) fn skip_space(text: &str) -> &str {
     text.trim_start_matches(is_space)
 }
 
-/// What comes after white space, an equals sign, and white space again (`\s*=\s*`).
+/// Text after white space, an equals sign, and white space again (`\s*=\s*`); `None` without an equals sign there.
 pub(super) fn skip_equals(text: &str) -> Option<&str> {
     skip_space(text).strip_prefix('=').map(skip_space)
 }

@@ -1,4 +1,4 @@
-//! What the readers make of what models write.
+//! Readings of texts as models write them.
 
 use super::paper::{Argument, collapse, normal};
 use super::*;

@@ -1,14 +1,14 @@
 //! Prompts of the model (docs/benchmarks/appbench.md §3.1, §3.2). The instructions are our own words; the official template is used where
 //! the user's copy of the benchmark brings it.
 
-/// Where a template has the descriptions of the apps; the official template marks the place likewise.
+/// Placeholder for the descriptions of the apps, the same as in the official template.
 const APPS_FIELD: &str = "{app_api_list}";
 
-/// How to write a plan.
+/// Instructions for writing a plan.
 const PLANNING: &str = include_str!("planning.txt");
-/// How to choose apps.
+/// Instructions for choosing apps.
 const SELECTION: &str = include_str!("selection.txt");
-/// How to work with tools.
+/// Instructions for working with tools.
 const STEPWISE: &str = include_str!("stepwise.txt");
 
 /// The system message of a plan call. `blocks` describes the apps and their APIs, one block after the other, each as `App: description`

@@ -12,7 +12,7 @@ use self::noise::Plan;
 pub(crate) use self::steps::step;
 use regatta_benchmarks::Persona;
 
-/// What a simulated model is asked for.
+/// Kind of answer that a simulated model is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asked {
     /// A list of apps.
@@ -32,7 +32,7 @@ pub(crate) struct Gold<'a> {
     pub(crate) phone: &'a [Arc<str>],
 }
 
-/// What a model answers. Mistakes are drawn from `seed`.
+/// Answer of a simulated model. Mistakes are drawn from `seed`.
 pub(crate) fn reply(gold: Gold<'_>, asked: Asked, persona: Persona, seed: SessionSeed) -> String {
     let probability = match persona {
         Persona::Oracle => 0.0,

@@ -6,7 +6,7 @@ use rand::seq::IndexedRandom;
 
 use super::Gold;
 
-/// How much rarer a broken form is than any other mistake.
+/// Probability of a broken form, relative to that of any other mistake.
 const FORM_SHARE: f64 = 0.15;
 
 /// A plan that is being got wrong.
@@ -19,7 +19,7 @@ pub(super) struct Plan {
 #[derive(Debug, Clone)]
 struct Line {
     app: String,
-    /// Everything up to the opening bracket.
+    /// Text up to the opening bracket.
     head: String,
     /// As written, `#key=value`.
     arguments: Vec<String>,

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::data::{Entry, TrueCall};
 use crate::stepwise::tool_name;
 
-/// What the model does next: its next true call, or a last word when all were made.
+/// Next reply of the model: its next true call, or a closing text when all were made.
 pub(crate) fn step(entry: &Entry, persona: Persona, seed: SessionSeed, request: &ChatRequest) -> Reply {
     let probability = match persona {
         Persona::Oracle => 0.0,

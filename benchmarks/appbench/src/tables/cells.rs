@@ -1,4 +1,4 @@
-//! What a cell says of a split.
+//! Numbers of a cell by split.
 
 use regatta_benchmarks::{CellResult, Measured, PaperEntry, PaperRow};
 use regatta_proto::Evaluator;
@@ -48,12 +48,12 @@ impl<'a> Cell<'a> {
         Some(Self { mode: Mode::of(result.setting)?, result })
     }
 
-    /// Whether a plan was asked for in this way, with this many demonstrations.
+    /// True if a plan was asked for by `route`, with `shots` demonstrations.
     pub(super) fn is(self, route: Route, shots: u8) -> bool {
         (self.mode.route, self.mode.shots) == (route, shots)
     }
 
-    /// What `read` finds in the aggregates of a split, over trials, with the interval of the split's `metric` where that is known.
+    /// Number that `read` finds in the aggregates of a split, over trials, with the interval of the split's `metric` where that is known.
     pub(super) fn value(self, split: Split, metric: &str, read: impl Fn(&Value) -> Option<f64>) -> Measured {
         let groups = self.result.tables.iter().map(|table| table.aggregate.get(split.as_str()));
         let over_trials = Measured::over_trials(groups.map(|group| group.and_then(&read)));

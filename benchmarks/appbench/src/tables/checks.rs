@@ -56,7 +56,7 @@ const EXECUTED: [Check; 3] = [
     },
 ];
 
-/// What the official numbers leave out.
+/// Table of the items and calls that the official numbers leave out.
 pub(super) fn official(cells: &[Cell<'_>]) -> PaperTable {
     PaperTable {
         name: "checks".to_owned(),
@@ -71,7 +71,7 @@ pub(super) fn official(cells: &[Cell<'_>]) -> PaperTable {
     }
 }
 
-/// What came of executed plans.
+/// Table of the results of executed plans.
 pub(super) fn executed(data: &Data, cells: &[Cell<'_>]) -> PaperTable {
     PaperTable {
         name: "execution".to_owned(),

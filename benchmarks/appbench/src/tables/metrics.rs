@@ -50,7 +50,7 @@ pub(crate) mod name {
     pub(crate) const MAKESPAN: &str = "makespan";
 }
 
-/// What is measured. Sessions with tools make no plan, so that only what they executed can be measured.
+/// Metrics of `evaluator` in `setting`. Sessions with tools make no plan, so they have metrics of execution only.
 pub(crate) fn metrics(setting: &Setting, evaluator: Evaluator) -> Vec<Metric> {
     let has_plans = Mode::of(setting).is_some_and(|mode| mode.route != Route::Tools);
     match evaluator {

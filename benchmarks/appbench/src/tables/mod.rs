@@ -25,7 +25,7 @@ use self::cells::Cell;
 use super::data::Data;
 use regatta_benchmarks::{CellResult, PaperTable};
 
-/// Everything of the paper that `cells` fill, on a data set.
+/// Tables and figures of the paper that `cells` fill, on a data set.
 pub(crate) fn paper_tables(evaluator: Evaluator, data: &Data, cells: &[CellResult<'_>]) -> Vec<PaperTable> {
     let cells: Vec<Cell<'_>> = cells.iter().filter_map(Cell::of).collect();
     let tables = match evaluator {

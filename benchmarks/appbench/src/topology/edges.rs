@@ -1,15 +1,15 @@
-//! Which call needs what another one returns, as the official code reads the texts of calls (docs/benchmarks/appbench.md §5.4).
+//! Dependencies between calls, as the official code reads them from the texts of calls (docs/benchmarks/appbench.md §5.4).
 
 use std::collections::HashSet;
 
 use regatta_pycompat::{is_space, is_word, strip};
 
-/// What the official code raises for a call that it cannot read.
+/// Error that the official code raises for a call that it cannot read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unreadable {
     /// There is no equals sign.
     NothingReturned,
-    /// What follows the first one does not begin with a word and a parenthesis.
+    /// The text after the first equals sign does not begin with a word and a parenthesis.
     NoCall,
 }
 

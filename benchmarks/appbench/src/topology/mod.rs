@@ -30,7 +30,7 @@ impl Topology {
     /// The graph of `calls`, as far as each has an app. Its edges may be as many as the square of the calls, so this is for gold plans.
     ///
     /// # Errors
-    /// Where the official code cannot read a call.
+    /// When the official code cannot read a call.
     pub(crate) fn of<S: AsRef<str>>(apps: usize, calls: &[S]) -> Result<Self, Unreadable> {
         let calls: Vec<edges::Call<'_>> =
             calls.iter().take(apps).map(|call| edges::Call::read(call.as_ref())).collect::<Result<_, _>>()?;
@@ -44,7 +44,7 @@ impl Topology {
         Ok(Self { graph })
     }
 
-    /// How many calls there are.
+    /// Number of calls.
     pub(crate) fn calls(&self) -> usize {
         self.graph.node_count()
     }
@@ -87,7 +87,7 @@ impl Topology {
         sizes
     }
 
-    /// Its official scale.
+    /// Official scale of the plan.
     pub(crate) fn scale(&self) -> Scale {
         Scale { components: self.sizes().len(), calls: self.calls() }
     }

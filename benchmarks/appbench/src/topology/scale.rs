@@ -1,4 +1,4 @@
-//! How far a plan goes side by side and one after another.
+//! Parallel and sequential scale of a plan.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,9 @@ use serde_json::{Map, Value, json};
 /// The parallel scale of a plan is the number of its components; the sequential scale is their mean size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Scale {
-    /// How many components there are.
+    /// Number of components.
     pub(crate) components: usize,
-    /// How many calls they have together.
+    /// Number of calls in all components.
     pub(crate) calls: usize,
 }
 

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// What a script takes for the predicted intent.
+/// Pattern by which a script finds the predicted intent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     /// The first line with `http` and, later, `intent=`: up to the end of the last such intent.
@@ -54,7 +54,7 @@ pub(super) fn response(is_last: bool, content: &str) -> Option<&str> {
     if is_last { last(&RESPONSE_TO_BRACE, content) } else { first(&RESPONSE, content) }
 }
 
-/// Whether one of these is in the log.
+/// True if one of these is in the log.
 pub(super) fn has_one(tokens: &[&str], content: &str) -> bool {
     tokens.iter().any(|token| content.contains(token))
 }

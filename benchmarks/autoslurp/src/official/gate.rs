@@ -4,7 +4,7 @@ use super::evidence::{has_one, intent, response};
 use super::rules::Rules;
 use crate::data::is_external;
 
-/// How an item goes on.
+/// Decision about an item before any final judge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Gate<'c> {
     /// It is wrong, with what is printed.
@@ -17,14 +17,14 @@ pub(super) enum Gate<'c> {
     Open,
 }
 
-/// What was found in a log, and what follows from it.
+/// Evidence found in a log, and the decision that follows from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Examined<'c> {
-    /// What is taken for the predicted intent.
+    /// Predicted intent as the script reads it; `None` if it finds none.
     pub(super) intent: Option<&'c str>,
-    /// The answer of a server.
+    /// Answer of a server; `None` if the script finds none.
     pub(super) response: Option<&'c str>,
-    /// What follows.
+    /// Decision that follows.
     pub(super) gate: Gate<'c>,
 }
 

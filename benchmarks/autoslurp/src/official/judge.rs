@@ -17,14 +17,14 @@ pub(super) const SLOT: &str = "slot";
 /// The kind of questions whether the task is done.
 pub(super) const FINAL: &str = "final";
 
-/// What came of asking a judge.
+/// Result of asking a judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// It said something, or declined to.
+    /// The judge answered, or declined to.
     Said {
-        /// The text, if there is one.
+        /// Text of the answer, if it has one.
         content: Option<String>,
-        /// Why it declined.
+        /// Reason for declining, if it declined.
         refusal: Option<String>,
     },
     /// It could not be asked: its provider refused the request, as one that is too long, or was not there. Where the official code catches
@@ -59,13 +59,13 @@ fn spokesman(script: Option<Script>, replies: Vec<String>) -> Option<String> {
     largest.into_iter().next()
 }
 
-/// Whether the slots of a server's answer are those of the gold.
+/// Question whether the slots of a server's answer are those of the gold.
 pub(super) fn about_slots(rules: &Rules, subject: &Subject<'_>, resolved: &str, response: &str) -> Question {
     let prompt = format!("The golden slot is :{{{resolved}}}. The result is {response}");
     question(rules, subject, SLOT, 1, prompts::slots(rules.script, subject.today), prompt)
 }
 
-/// Whether the task was done, as far as the log shows.
+/// Question whether the task was done, as far as the log shows.
 pub(super) fn about_task(rules: &Rules, subject: &Subject<'_>, resolved: &str, content: &str, attempt: u8) -> Question {
     let is_external = subject.utterance.is_external();
     let is_retry = attempt > 1;

@@ -7,9 +7,9 @@ use regatta_pycompat::decimal_digit;
 pub(super) enum Dropped {
     /// It reads all.
     Nothing,
-    /// Those that announce what AgentLite's manager was given.
+    /// Lines that announce the input of AgentLite's manager.
     Packages,
-    /// Those that the libraries below CamelAI log: they begin with a date, which may stand behind the end of a result.
+    /// Lines that the libraries below CamelAI log: they begin with a date, which may stand behind the end of a result.
     LibraryLines,
 }
 

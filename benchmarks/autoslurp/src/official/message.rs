@@ -2,7 +2,7 @@
 
 use regatta_pycompat::repr_text;
 
-/// What every line that holds a verdict begins with.
+/// Beginning of every line that holds a verdict.
 pub(super) const NAME: &str = "ChatCompletionMessage";
 
 /// The line, without its end.

@@ -1,6 +1,6 @@
-//! What the paper defines, from the verdicts of `eval/eval.py`: an item is right if something says so and nothing says wrong, and the
-//! accuracy is the share of such items (docs/benchmarks/autoslurp.md §6). It differs from the official one where nothing was understood of
-//! an item, and where there are not a hundred of them.
+//! Accuracy as the paper defines it, from the verdicts of `eval/eval.py`: an item is right if a message says so and none says wrong, and
+//! the accuracy is the share of such items (docs/benchmarks/autoslurp.md §6). It differs from the official one where no message of an item
+//! was understood, and where there are not a hundred items.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,4 @@
-//! What the judges are told before they are asked. The wording is Regatta's; what is allowed and what is not is each script's
-//! (docs/benchmarks/autoslurp.md §8 and §5.3).
+//! System prompts of the judges. The wording is Regatta's; the rules are each script's (docs/benchmarks/autoslurp.md §8 and §5.3).
 
 use jiff::civil::Date;
 use regatta_proto::Script;
@@ -29,18 +28,18 @@ const TASK_EXTERNAL: &str = "You check the work of a smart home's assistant, whi
 const TASK_LOCAL: &str = "You check the work of a smart home's assistant, which had to have a server do something for a person. You get the \
      task, its annotation, and the log of what the assistant did. Decide whether the task was finished, by these rules:";
 
-/// How the verdict is to be given.
+/// Form of the verdict that a judge is asked for.
 const PLAIN: &str = "Say whether it is right or wrong.";
 const BRACKETED: &str = "Say <Right> or <Wrong>, in these very letters.";
 
-/// How strict a script's judges are.
+/// Strictness of a script's judges.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Manner {
-    /// Those for GPT-4.
+    /// Judges for GPT-4.
     Lenient,
-    /// Those for DeepSeek, but AgentLite's.
+    /// Judges for DeepSeek, except AgentLite's.
     Strict,
-    /// Those, which also take New York for the place where nobody named another, and know errors of format.
+    /// Strict judges who also take New York for the place where none was named, and know errors of format.
     StrictAtHome,
 }
 

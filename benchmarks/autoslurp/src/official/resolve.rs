@@ -8,7 +8,7 @@ use jiff::civil::Date;
 use regatta_proto::Script;
 use regatta_pycompat::is_space;
 
-/// What becomes of the slots of a row on the day `today`, in the copy of the official code that came with `script`.
+/// Slots of a row after they are resolved on the day `today`, in the copy of the official code that came with `script`.
 pub(crate) fn resolve(script: Option<Script>, slots: &str, today: Date) -> String {
     let mut text = Text(slots.trim_matches(['[', ']']).chars().collect());
     let is_old_camelai = script == Some(Script::Camelai);
@@ -96,7 +96,7 @@ fn second_time(text: &mut Text, clock: &Clock<'_>) {
     *text = Text(renamed.chars().collect());
 }
 
-/// How words for times are read.
+/// Rules by which words for times are read.
 struct Clock<'t> {
     part_of_day: Option<&'t str>,
     all_numbers: bool,
@@ -128,18 +128,18 @@ impl Clock<'_> {
 /// A text by characters, as Python indexes it.
 struct Text(Vec<char>);
 
-/// Where a slot stands, or seems to.
+/// Position of a slot in the text, or of something that looks like one.
 struct Field {
-    /// Its colon; the position before the slot if there is none.
+    /// Position of its colon; the position before the slot if there is none.
     colon: isize,
     /// The quote that ends it; the position before the colon if there is none.
     end: isize,
-    /// What is between, without white space around it.
+    /// Text between colon and end, without white space around it.
     value: String,
 }
 
 impl Text {
-    /// Where `key` occurs first.
+    /// Position of the first `key`; `None` if there is none.
     fn find(&self, key: &str) -> Option<usize> {
         find(&self.0, key)
     }

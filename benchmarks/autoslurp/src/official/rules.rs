@@ -9,37 +9,37 @@ use super::stat::Words;
 /// A script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Rules {
-    /// Which; none is `eval/eval.py`.
+    /// Name of the script; `None` is `eval/eval.py`.
     pub(super) script: Option<Script>,
-    /// Lines of the log that it does not read.
+    /// Lines of the log that the script does not read.
     pub(super) dropped: Dropped,
-    /// What it takes for the predicted intent.
+    /// Pattern by which it finds the predicted intent.
     pub(super) shape: Shape,
-    /// Whether an external prediction for a local item is wrong at once.
+    /// True if an external prediction for a local item is wrong at once.
     pub(super) classes_must_agree: bool,
-    /// What must be in the log of an external item that was predicted so; nothing for most.
+    /// Tokens of which one must be in the log of an external item that was predicted as external; `None` for most scripts.
     pub(super) external_tokens: Option<&'static [&'static str]>,
-    /// One of these must be in a log without a predicted intent.
+    /// Tokens of which one must be in a log without a predicted intent.
     pub(super) fallback_tokens: &'static [&'static str],
-    /// Whether the last answer of a server is judged, up to its last brace; otherwise the first, up to the end of its line.
+    /// True if the last answer of a server is judged, up to its last brace; false if the first, up to the end of its line.
     pub(super) last_response: bool,
-    /// What it prints where no server answered.
+    /// Line that is printed where no server answered.
     pub(super) no_response: &'static str,
-    /// What it prints where there is neither an intent nor an answer.
+    /// Line that is printed where there is neither an intent nor an answer.
     pub(super) no_evidence: &'static str,
-    /// What it prints where the classes of intents differ.
+    /// Line that is printed where the classes of intents differ.
     pub(super) other_class: &'static str,
     /// `true` if the row of the data set is looked at for judges alone, so that a missing one ends the run after what was printed before.
     pub(super) row_is_read_late: bool,
-    /// Whether the final judge of a local item is asked again when it cannot be.
+    /// True if the final judge of a local item is asked again when asking it fails.
     pub(super) local_is_retried: bool,
     /// Characters of the log that the final judge of an external item is given when it is asked again.
     pub(super) external_tail_chars: usize,
-    /// Whether that judge is then told the date.
+    /// True if that judge is then told the date.
     pub(super) retry_tells_date: bool,
-    /// What its `stat.py` looks for.
+    /// Words that the script's `stat.py` searches for.
     pub(super) words: Words,
-    /// Whether its `stat.py` takes the first separator for the end of an item, one without a verdict.
+    /// True if the script's `stat.py` takes the first separator for the end of an item, one without a verdict.
     pub(super) first_separator_is_an_error: bool,
 }
 
@@ -51,7 +51,7 @@ const ANSWERS_AND_PLACES: &[&str] = &["\"results\"", "\"data\"", "\"success\"", 
 const ANSWERS_AND_CHAT: &[&str] = &["\"results\"", "\"data\"", "\"success\"", "\"amount\"", "general_quirky"];
 
 impl Rules {
-    /// Those of a script.
+    /// Rules of a script.
     pub(super) const fn of(script: Option<Script>) -> Self {
         let official = Self {
             script,

@@ -25,16 +25,16 @@ const STATIC_WRONG: &str = "static_wrong";
 /// A judge's words that were not understood.
 pub(super) const UNPARSABLE: [&str; 2] = ["unparsable_slot", "unparsable_final"];
 
-/// What is to be scored.
+/// Input of a script for one item.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Subject<'a> {
-    /// The item's name in questions to judges.
+    /// Name of the item in questions to judges.
     pub(crate) item: &'a str,
-    /// The row.
+    /// Row of the data set.
     pub(crate) utterance: &'a Utterance,
     /// The day for which words like today are resolved, and which judges are told.
     pub(crate) today: Date,
-    /// What was printed.
+    /// Log that the session printed.
     pub(crate) log: &'a str,
 }
 
@@ -68,7 +68,7 @@ pub(super) struct Line {
     said: Said,
 }
 
-/// Where a line comes from.
+/// Origin of a printed line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Static,
@@ -112,15 +112,15 @@ impl Line {
     }
 }
 
-/// What a script printed for an item, and from what.
+/// Lines that a script printed for an item, with the evidence that they are based on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Judged {
     resolved: String,
     intent: Option<String>,
     response: Option<String>,
-    /// In their order.
+    /// Lines in the order of printing.
     pub(super) lines: Vec<Line>,
-    /// Whether the script ended there, with everything that was still to come.
+    /// True if the script ended there, so that all later lines are missing.
     pub(super) aborted: bool,
 }
 
@@ -213,7 +213,7 @@ impl Judged {
         Verdict::of(self.lines.iter().map(|line| line.said))
     }
 
-    /// How many lines were not understood.
+    /// Number of lines that were not understood.
     pub(super) fn unparsable(&self) -> u32 {
         self.lines.iter().map(|line| u32::from(line.said == Said::Unparsable)).sum()
     }

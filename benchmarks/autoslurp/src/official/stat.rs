@@ -7,12 +7,12 @@ use regatta_pycompat::lower;
 use super::log::split_line;
 use super::message::NAME;
 
-/// What begins the line between two items.
+/// Beginning of the line between two items.
 const SEPARATOR: &str = "-----**";
-/// What numbers of right items are divided by, however many items there are.
+/// Divisor of the number of right items, however many items there are.
 pub(crate) const DIVISOR: u32 = 100;
 
-/// Which words are searched.
+/// Words that are searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Words {
     /// `wrong` and `right`.
@@ -21,12 +21,12 @@ pub(super) enum Words {
     Bracketed,
 }
 
-/// What a printed message says.
+/// Statement of a printed message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Said {
-    /// That something is wrong.
+    /// Something is wrong.
     Wrong,
-    /// That it is right.
+    /// It is right.
     Right,
     /// Nothing, as it should.
     Nothing,
@@ -35,7 +35,7 @@ pub(super) enum Said {
 }
 
 impl Said {
-    /// What it counts as in the golden files.
+    /// Name under which the golden files count it.
     pub(super) const fn counts(self) -> &'static str {
         match self {
             Self::Wrong => "wrong",
@@ -45,7 +45,7 @@ impl Said {
     }
 }
 
-/// What a line that holds a message says: the whole line is searched, in lower case, words for wrong first.
+/// Statement of a line that holds a message: the whole line is searched, in lower case, for the words for wrong first.
 pub(super) fn said(words: Words, line: &str) -> Said {
     let line = lower(line);
     let (wrong, right) = match words {
@@ -64,12 +64,12 @@ pub(super) fn said(words: Words, line: &str) -> Said {
     }
 }
 
-/// What a line of `eval.log` says; nothing if it holds no message.
+/// Statement of a line of `eval.log`; `None` if it holds no message.
 pub(super) fn said_by_line(words: Words, line: &str) -> Option<Said> {
     line.starts_with(NAME).then(|| said(words, line))
 }
 
-/// What comes of all messages of an item.
+/// Verdict of all messages of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Verdict {
     /// At least one says wrong.
@@ -100,7 +100,7 @@ impl Verdict {
         }
     }
 
-    /// What it is counted as: without a verdict an item is in no count, but the last of a file is right.
+    /// Name under which it is counted: an item without a verdict is in no count, except that the last of a file is right.
     pub(super) const fn counted_as(self, is_last: bool) -> &'static str {
         match self {
             Self::Wrong => "wrong",
@@ -111,14 +111,14 @@ impl Verdict {
     }
 }
 
-/// What `stat.py` prints at its end.
+/// Numbers that `stat.py` prints at its end.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Counts {
     /// Items that are right.
     pub(super) right: u32,
     /// Items that are wrong.
     pub(super) wrong: u32,
-    /// How often `error` was printed.
+    /// Number of times that `error` was printed.
     pub(super) error_lines: u32,
     /// Items by their own verdict.
     pub(super) verdicts: BTreeMap<Verdict, u32>,

@@ -14,8 +14,8 @@ use super::stat::{Counts, DIVISOR, Verdict};
 const PRINTED: &str = "printed accuracy";
 
 /// The aggregate of some trials together, each with its scores by ascending number among the items that were run. Every hundred numbers of
-/// a trial are counted as one run of the official code: over a hundred, however many of them there are, and with its last item right unless it is wrong.
-/// What [`Score::detail`] says is not looked at.
+/// a trial are counted as one run of the official code: over a hundred, however many of them there are, and with its last item right unless
+/// it is wrong. [`Score::detail`] is not read.
 pub(crate) fn tabulate(script: Option<Script>, trials: &[Vec<(u32, &Score)>]) -> Table {
     let rules = Rules::of(script);
     let mut chunks = Vec::new();
@@ -39,7 +39,7 @@ fn counted(score: &Score) -> (Verdict, u32) {
     (verdict, UNPARSABLE.into_iter().map(|name| u32::from(is(name))).sum())
 }
 
-/// What was run as one test set.
+/// Counts of the items that were run as one test set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Chunk {
     number: u32,

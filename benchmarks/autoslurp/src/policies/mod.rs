@@ -73,12 +73,12 @@ impl fmt::Display for Policy {
     }
 }
 
-/// What a team is to do.
+/// Task of a team.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Query<'a> {
     /// Column `id`.
     pub(crate) iid: &'a str,
-    /// What the person said.
+    /// The person's request.
     pub(crate) text: &'a str,
     /// Answer of the date tool; it is 10:00 in New York (docs/benchmarks/autoslurp.md §3.2).
     pub(crate) today: Date,
@@ -108,7 +108,7 @@ impl<'t> Replies<'t> {
         self.left.next().copied().ok_or_else(|| Asking(Box::new(request())))
     }
 
-    /// How many replies nobody has asked for.
+    /// Number of replies that were not asked for.
     pub(crate) fn left(&self) -> usize {
         self.left.len()
     }
@@ -118,7 +118,7 @@ impl<'t> Replies<'t> {
 /// raise on ends the run as it would end there; it is never an error here.
 ///
 /// # Errors
-/// What is asked next.
+/// With the next request, when `replies` are used up.
 pub(crate) fn play(policy: Policy, query: &Query<'_>, replies: &mut Replies<'_>) -> Result<Run, Asking> {
     match policy {
         Policy::LangGraph => langgraph::play(query, replies),
@@ -128,7 +128,7 @@ pub(crate) fn play(policy: Policy, query: &Query<'_>, replies: &mut Replies<'_>)
     }
 }
 
-/// What a simulated model that believes `gold` replies to `request` as the member of `policy` that the request names.
+/// Reply of a simulated model that believes `gold` to `request`, as the member of `policy` that the request names.
 pub(crate) fn simulated(policy: Policy, gold: &Gold, request: &ChatRequest) -> Reply {
     match policy {
         Policy::LangGraph => langgraph::simulated::reply(request, gold),

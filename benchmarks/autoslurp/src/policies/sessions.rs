@@ -16,11 +16,11 @@ use crate::simulate::Gold;
 /// A policy.
 pub(super) type Play = fn(&Query<'_>, &mut Replies<'_>) -> Result<Run, Asking>;
 
-/// What is played where the words do not matter.
+/// Query for tests in which the words do not matter.
 pub(super) const QUERY: Query<'static> =
     Query { iid: "7", text: "wake me at seven, it's important", today: date(2025, 5, 28) };
 
-/// Plays `replies` to their end: what it came to and how many were used, or what is asked next.
+/// Plays `replies` to their end: the run and the number of replies used, or the next request.
 pub(super) fn played(play: Play, query: &Query<'_>, replies: &[Reply]) -> Result<(Run, usize), Box<ChatRequest>> {
     let all: Vec<&Reply> = replies.iter().collect();
     let mut left = Replies::new(&all);
@@ -84,7 +84,7 @@ pub(super) fn utterance(text: &str, domain: &str, intent: &str, slots: &str) -> 
     }
 }
 
-/// Who was asked, in order.
+/// Members that were asked, in order.
 pub(super) fn members(requests: &[ChatRequest]) -> Vec<&str> {
     requests.iter().map(|request| request.member.as_ref().map_or("", |member| member.as_str())).collect()
 }

@@ -1,8 +1,8 @@
-//! What those are told who lead.
+//! System prompts of the managers.
 
 use crate::policies::Policy;
 
-/// What the manager of `policy` is told. It names the workers as the policy names them.
+/// System prompt of the manager of `policy`. It names the workers as the policy names them.
 pub(super) const fn told(policy: Policy) -> &'static str {
     match policy {
         Policy::CamelAi => {

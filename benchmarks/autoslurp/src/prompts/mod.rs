@@ -11,9 +11,10 @@ pub(crate) mod services;
 use crate::members;
 use crate::policies::Policy;
 
-/// What `member` is told under `policy`: the system message of an agent of LangGraph, AutoGen and CamelAI, the role of one of AgentLite.
+/// System prompt of `member` under `policy`: the system message of an agent of LangGraph, AutoGen and CamelAI, the role of one of
+/// AgentLite.
 ///
-/// Who has no role of its own (AutoGen's selector, CamelAI's planner and coordinator) is told by its policy what to do, and here nothing.
+/// Empty for a member without a role of its own (AutoGen's selector, CamelAI's planner and coordinator), which its policy instructs.
 pub(crate) fn told(policy: Policy, member: &str) -> String {
     match member {
         members::MANAGER => managers::told(policy).to_owned(),
@@ -27,7 +28,7 @@ pub(crate) fn told(policy: Policy, member: &str) -> String {
     }
 }
 
-/// What `member` does, in one line: how CamelAI's workers are described to planner and coordinator.
+/// Description of `member` in one line, as CamelAI's planner and coordinator get it of their workers.
 pub(crate) const fn described(member: &str) -> &'static str {
     // Names are told apart by their first letters, because texts cannot be compared in constants.
     match member.as_bytes() {

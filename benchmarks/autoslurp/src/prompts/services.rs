@@ -3,7 +3,7 @@
 use crate::policies::Policy;
 use crate::servers::{SERVERS, Server};
 
-/// Where the servers of the house are, as prompts say it.
+/// Address of the simulated servers in prompts.
 const HOST: &str = "http://127.0.0.1";
 
 /// An intent that the lists of some policies name, though no server knows it.

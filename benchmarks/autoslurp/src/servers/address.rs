@@ -5,7 +5,7 @@ use regatta_pycompat::is_space;
 /// A URL of HTTP, in its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Address<'u> {
-    /// Whether it is one of `https`.
+    /// True for `https`.
     pub(super) is_secure: bool,
     /// Host as written; an IPv6 address has its brackets.
     pub(super) host: &'u str,
@@ -13,7 +13,7 @@ pub(super) struct Address<'u> {
     pub(super) port: u16,
     /// Path as written; empty, or from its slash on.
     pub(super) path: &'u str,
-    /// What stands between `?` and `#`, as written.
+    /// Text between `?` and `#`, as written.
     pub(super) query: &'u str,
 }
 
@@ -43,7 +43,7 @@ impl<'u> Address<'u> {
         (!host.is_empty()).then_some(Self { is_secure, host, port, path, query })
     }
 
-    /// Whether the host means the machine that the servers run on.
+    /// True if the host means the machine that the servers run on.
     pub(super) fn is_local(&self) -> bool {
         let is_loopback = || self.host.parse::<std::net::Ipv4Addr>().is_ok_and(|host| host.is_loopback());
         self.host.eq_ignore_ascii_case("localhost") || self.host == "0.0.0.0" || is_loopback()

@@ -5,19 +5,19 @@ use std::ops::RangeInclusive;
 
 use regatta_pycompat::{Json, Object, repr_float};
 
-/// Where [`regatta_pycompat::parse`] keeps lone surrogates, each at 0x100000 above itself.
+/// Characters that stand for lone surrogates in texts of [`regatta_pycompat::parse`], each 0x100000 above its surrogate.
 const SURROGATES: RangeInclusive<char> = '\u{10d800}'..='\u{10dfff}';
 
 /// Writes values that were read from one text.
 #[derive(Debug)]
 pub(super) struct Dumps {
     out: String,
-    /// Whether [`SURROGATES`] are lone surrogates, and not themselves.
+    /// True if [`SURROGATES`] stand for lone surrogates, false if for themselves.
     has_surrogates: bool,
 }
 
 impl Dumps {
-    /// For values that were read from `source`.
+    /// A writer for values that were read from `source`.
     pub(super) fn new(source: &str) -> Self {
         // The characters where lone surrogates are kept can also be meant. A text that has both is read as if it had the characters.
         let escaped = |text: &str| ["\\udbf6", "\\udbf7"].iter().any(|high| text.contains(high));
@@ -25,7 +25,7 @@ impl Dumps {
         Self { out: String::new(), has_surrogates: !is_meant }
     }
 
-    /// What has been written.
+    /// The written text.
     pub(super) fn into_text(self) -> String {
         self.out
     }

@@ -9,12 +9,12 @@ use super::answer;
 use super::services::Service;
 use super::table::SERVERS;
 
-/// How much of a body an exchange keeps, in bytes.
+/// Most bytes of a body that an exchange keeps.
 const BODY_BYTES_KEPT: usize = 64 << 10;
 
-/// What the simulated world answers to a policy's request tool: what the model wrote goes the way that it would go through the HTTP library
-/// of the official tools. The status is 0 and the answer empty where that library would raise: the text is no URL of HTTP, or nobody is
-/// there who would answer, or not in TLS.
+/// Exchange of a policy's request tool with the simulated world: the model's text goes the way that it would go through the HTTP library of
+/// the official tools. The status is 0 and the answer empty where that library would raise: the text is no URL of HTTP, or nobody is there
+/// who would answer, or not in TLS.
 pub(crate) fn exchange(method: &str, url: &str, body: Option<&str>, today: Date) -> Exchange {
     let (status, response) = match reached(url, None) {
         Some(url) => {

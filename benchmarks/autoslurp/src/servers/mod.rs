@@ -29,7 +29,7 @@ const BODY_BYTES_MAX: usize = 1 << 20;
 /// Longest URL that is read, in bytes.
 const URL_BYTES_MAX: usize = 64 << 10;
 
-/// What the simulated world answers to a request.
+/// Answer of the simulated world to a request.
 ///
 /// A host of somebody else (docs/benchmarks/autoslurp.md §2.6) is its stand-in, also when the host stands as the first segment of the path
 /// (so that one port can serve everything); a port of the table (§2.5) is its server; on any other port the path says which server is

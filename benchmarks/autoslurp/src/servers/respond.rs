@@ -7,20 +7,20 @@ use super::dumps::Dumps;
 use super::query::parameters;
 use super::server::{Format, OK, Rule, Server};
 
-/// How deep Flask's JSON may be nested when it is read and when it is written, on CPython 3.11: the recursion limit of 1000 less the frames
-/// that are there already. What is deeper is an internal error.
+/// Greatest depth of Flask's JSON when it is read and when it is written, on CPython 3.11: the recursion limit of 1000 less the frames that
+/// are there already. Deeper JSON is an internal error.
 const READ_DEPTH_MAX: usize = 978;
 /// See [`READ_DEPTH_MAX`].
 const WRITTEN_DEPTH_MAX: usize = 975;
-/// How deep the values of slots stand in an answer.
+/// Depth of the values of slots in an answer.
 const SLOT_DEPTH: usize = 4;
-/// How deep the intent stands in an answer.
+/// Depth of the intent in an answer.
 const INTENT_DEPTH: usize = 3;
 
 /// Methods that a server has.
 const ALLOW: &str = "GET, HEAD, OPTIONS, POST";
 
-/// What `server` answers at its path.
+/// Answer of `server` at its path.
 pub(super) fn respond(server: &Server, method: &str, query: &str, body: &[u8]) -> ToolAnswer {
     match method {
         "GET" => json(get(server, query)),
@@ -134,7 +134,7 @@ fn answer(server: &Server, given: &Object, source: &str) -> Option<String> {
     Some(out.into_text())
 }
 
-/// Whether no more than `depth` arrays and objects stand in each other.
+/// True if arrays and objects are nested no deeper than `depth`.
 fn is_within(value: &Json, depth: usize) -> bool {
     match value {
         Json::List(values) => depth > 0 && values.iter().all(|value| is_within(value, depth - 1)),
@@ -144,7 +144,7 @@ fn is_within(value: &Json, depth: usize) -> bool {
 }
 
 impl Format {
-    /// Whether the value begins with what the server looks for. `\d` is a decimal digit of any script, and what follows is not looked at.
+    /// True if the value begins as the server checks. `\d` is a decimal digit of any script; the rest of the value is not checked.
     fn fits(self, value: &str) -> bool {
         match self {
             Self::Time => after(value, "dd:dd").is_some(),
@@ -161,7 +161,7 @@ impl Format {
     }
 }
 
-/// What follows a beginning of this form, in which `d` is any decimal digit.
+/// Rest of the value after a beginning of this form, in which `d` is any decimal digit; `None` if it begins otherwise.
 fn after<'v>(value: &'v str, form: &str) -> Option<&'v str> {
     let mut characters = value.chars();
     for expected in form.chars() {

@@ -1,4 +1,4 @@
-//! Who answers a request.
+//! Routing of requests to simulated servers and services.
 
 use super::address::Address;
 use super::query::unescape;
@@ -6,7 +6,7 @@ use super::server::Server;
 use super::services::Service;
 use super::table::SERVERS;
 
-/// Who answers.
+/// Target of a request.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Place {
     Server(&'static Server),
@@ -22,7 +22,7 @@ pub(crate) fn server_of(url: &str) -> Option<&'static Server> {
     }
 }
 
-/// Who answers a request to `url`, and what query it gets.
+/// Target of a request to `url`, with its query; `None` where nobody would answer.
 pub(super) fn route(url: &str) -> Option<(Place, &str)> {
     let address = Address::parse(url)?;
     Some((place(&address)?, address.query))

@@ -1,4 +1,4 @@
-//! What a server of the simulated tools needs.
+//! The simulated tools for a server of their own.
 
 use jiff::civil::Date;
 use regatta_benchmarks::{ToolAnswer, ToolRequest};
@@ -22,7 +22,7 @@ impl ServedTools {
         Self { today }
     }
 
-    /// What the date tool says.
+    /// Answer of the date tool.
     #[must_use]
     pub const fn today(&self) -> Date {
         self.today
@@ -40,8 +40,8 @@ impl ServedTools {
         answer(request, self.today)
     }
 
-    /// What a policy's request tool would really ask for `url`, as a model wrote it, when everything is served at `port` of this machine and
-    /// each server at its official port; nothing where nobody would answer.
+    /// URL that a policy's request tool would really ask for `url`, as a model wrote it, when everything is served at `port` of this
+    /// machine and each server at its official port; `None` where nobody would answer.
     #[must_use]
     pub fn reached(url: &str, port: u16) -> Option<String> {
         reached(url, Some(port))

@@ -1,41 +1,41 @@
-//! What a simulated server is: what it accepts and what it says, as data.
+//! Simulated servers as data: accepted requests and their answers.
 
-/// What a server says that did what it was asked.
+/// Answer of a server that carried out the request.
 pub(crate) const OK: &str = "operated successfully";
-/// What a server says of a time that it cannot read.
+/// Answer of a server to a time that it cannot read.
 pub(crate) const TIME_FORMAT: &str = "time format not right";
-/// What a server says of a date that it cannot read.
+/// Answer of a server to a date that it cannot read.
 pub(crate) const DATE_FORMAT: &str = "date format not right";
 
 /// One of the simulated servers (docs/benchmarks/autoslurp.md §2.5).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Server {
-    /// Its name, which is the domain that it serves.
+    /// Name of the server, which is the domain that it serves.
     pub(crate) name: &'static str,
-    /// The port that prompts give for it.
+    /// Port that prompts give for the server.
     pub(crate) port: u16,
-    /// Its only path.
+    /// The server's only path.
     pub(crate) path: &'static str,
-    /// What it copies from a request, in the order in which it looks.
+    /// Slots that it copies from a request, in the order in which it looks.
     pub(crate) slots: &'static [Slot],
-    /// What it can be asked to do.
+    /// Intents that it knows.
     pub(crate) intents: &'static [Intent],
-    /// What it says to any other intent; each server has its own spelling.
+    /// Answer to any other intent; each server has its own spelling.
     pub(crate) unknown_intent: &'static str,
     /// The constant `msg` of its answers.
     pub(super) message: &'static str,
-    /// Whether formats are checked before the intent is looked at, so that the intent may hide what is wrong.
+    /// True if formats are checked before the intent, so that the answer to the intent may hide a wrong format.
     pub(super) checks_first: bool,
 }
 
 /// A slot of a server.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Slot {
-    /// Its name in requests.
+    /// Name of the slot in requests.
     pub(crate) name: &'static str,
     /// The format that its value must have.
     pub(crate) format: Option<Format>,
-    /// Whether the lists of servers in official prompts name it.
+    /// True if the lists of servers in official prompts name the slot.
     pub(crate) in_prompts: bool,
     /// The slot whose value it gets, when that is another one.
     pub(super) value_of: &'static str,
@@ -52,23 +52,23 @@ pub(crate) enum Format {
     Date,
 }
 
-/// Something that a server can be asked to do.
+/// A request that a server knows, with its answer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Intent {
-    /// Its name in requests.
+    /// Name of the intent in requests.
     pub(crate) name: &'static str,
-    /// Whether the lists of servers in official prompts name it.
+    /// True if the lists of servers in official prompts name the intent.
     pub(crate) in_prompts: bool,
-    /// How the answer is chosen.
+    /// Choice of the answer.
     pub(super) rule: Rule,
 }
 
-/// How the answer to an intent is chosen.
+/// Rule by which the answer to an intent is chosen.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Rule {
     /// Always this.
     Always(&'static str),
-    /// What the checks came to.
+    /// The result of the checks of formats.
     AsChecked,
     /// The first when the request has no slot at all, else the second (or what the checks came to).
     UnlessAny(&'static str, Option<&'static str>),
@@ -79,7 +79,7 @@ pub(super) enum Rule {
 }
 
 impl Server {
-    /// Whether it takes a slot of this name.
+    /// True if it takes a slot of this name.
     pub(crate) fn accepts(&self, slot: &str) -> bool {
         self.slots.iter().any(|accepted| accepted.name == slot)
     }
@@ -91,7 +91,7 @@ impl Server {
 }
 
 impl Format {
-    /// What a server says of a value that has it not.
+    /// Answer of a server to a value without this format.
     pub(crate) const fn complaint(self) -> &'static str {
         match self {
             Self::Time | Self::DateTime => TIME_FORMAT,

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::plan::Plan;
 use super::said::first_object;
 
-/// What is said when nothing was found out.
+/// Reply when no answer was found.
 const NOTHING: &str = "Sorry, that could not be found out.";
 /// The reply to small talk.
 const TALK: &str = "I am always glad to talk with you about that.";

@@ -1,5 +1,5 @@
-//! What a model that knows the gold of an utterance says as each agent, in pieces that know no policy: the policies put them into the forms
-//! that their agents speak.
+//! Texts and requests of a model that knows the gold of an utterance, for each agent, in pieces that know no policy: the policies put them
+//! into the forms that their agents speak.
 
 use jiff::civil::Date;
 use regatta_benchmarks::Persona;
@@ -11,8 +11,8 @@ use super::said::{Said, listed, pairs};
 use super::{Slot, answering, resolved, wrong};
 use crate::data::Utterance;
 
-/// What is to be said and done for one utterance. Each piece belongs to one member, and is right or wrong by itself: a cast that has the intent
-/// agent played by a worse model spoils the intent alone.
+/// The right text and request of each member for one utterance. Each piece belongs to one member, and is right or wrong by itself: a cast
+/// that has the intent agent played by a worse model spoils the intent alone.
 ///
 /// The policies make it anew for each reply: [`Gold::of`] the utterance, [`Gold::perturbed`] as the model that replies has it, and [`Gold::heard`]
 /// with what other members have said before, for those who go by it.
@@ -29,7 +29,7 @@ pub(crate) struct Gold {
     seed: SessionSeed,
 }
 
-/// What others have said before, word for word. What is not told is taken for the gold.
+/// Earlier texts of other members, word for word. A member without a text counts as right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Heard<'a> {
     /// The intent agent.
@@ -86,45 +86,45 @@ impl Gold {
         self
     }
 
-    /// Whether a step of a policy's own, as the manager's choice of who is next, goes wrong: `step` names it, and equal steps of one session go
-    /// alike. Never for the oracle.
+    /// True if a step of a policy's own, as the manager's choice of the next member, goes wrong: `step` names it, and equal steps of one
+    /// session go alike. Never for the oracle.
     pub(crate) fn slips(&self, step: &str) -> bool {
         Mistakes::of(self.persona, self.seed, &format!("step/{step}")).happens()
     }
 
-    /// What the intent agent predicts.
+    /// Prediction of the intent agent.
     pub(crate) fn said(&self) -> Said {
         self.slips.intent.map_or_else(|| self.said.clone(), |slip| wrong::said(&self.said, slip))
     }
 
-    /// What the intent agent says: `domain:X,intent:Y,slot:value,…`.
+    /// Text of the intent agent: `domain:X,intent:Y,slot:value,…`.
     pub(crate) fn intent_text(&self) -> String {
         self.said().text()
     }
 
-    /// Whether there is a time or a date for the time agent.
+    /// True if there is a time or a date for the time agent.
     pub(crate) fn needs_time(&self) -> bool {
         self.said.slots.iter().any(|(name, _)| is_time(name))
     }
 
-    /// Whether the time agent has to know what day it is.
+    /// True if the time agent has to know what day it is.
     pub(crate) fn needs_date(&self) -> bool {
         self.said.slots.iter().any(|(name, _)| name.starts_with("date"))
     }
 
-    /// Whether there is a place for the location agent.
+    /// True if there is a place for the location agent.
     pub(crate) fn needs_location(&self) -> bool {
         self.said.slots.iter().any(|(name, _)| is_place(name))
     }
 
-    /// What the time agent says: `slot:value,…`, with dates as `2025-05-28` and times as `10:00` where the gold can be read.
+    /// Text of the time agent: `slot:value,…`, with dates as `2025-05-28` and times as `10:00` where the gold can be read.
     pub(crate) fn time_text(&self) -> String {
         let times = self.slots_that(is_time);
         let times = self.slips.time.map_or_else(|| times.clone(), |slip| wrong::times(&times, slip));
         if times.is_empty() { "There is no time to work out.".to_owned() } else { listed(&times) }
     }
 
-    /// What the location agent says: `slot:value,…`.
+    /// Text of the location agent: `slot:value,…`.
     pub(crate) fn location_text(&self) -> String {
         let places = self.slots_that(is_place);
         let places = self.slips.location.map_or_else(|| places.clone(), |slip| wrong::places(&places, slip));
@@ -142,7 +142,7 @@ impl Gold {
         self.requested()?.next(answers, Form::Post).map(|call| call.posted())
     }
 
-    /// What the person is told in the end, by the bodies that came back.
+    /// Final answer to the person, from the bodies that came back.
     pub(crate) fn answer(&self, answers: &[&str]) -> String {
         match self.slips.answer {
             Some(slip) => wrong::answer(slip),

@@ -12,16 +12,16 @@ use super::said::first_object;
 use super::{Slot, resolved};
 use crate::servers::{DATE_FORMAT, SERVERS, TIME_FORMAT};
 
-/// How an answer of a simulated server begins.
+/// Beginning of an answer of a simulated server.
 const SUCCESS: &str = "{\"code\":\"SUCCESS\"";
-/// What answers of other services hold, one or the other.
+/// Words of which answers of other services hold at least one.
 const SERVICE_WORDS: [&str; 4] = ["\"results\"", "\"data\"", "\"success\"", "\"amount\""];
 /// Minutes after which a clock without am and pm shows the same again.
 const HALF_A_DAY: u32 = 12 * 60;
-/// How many answers are looked at, from the last one on: each may be as long as the log.
+/// Most answers that are read, from the last one on: each may be as long as the log.
 const ANSWERS_MAX: usize = 16;
 
-/// What a judge of this `persona` replies to the user message `prompt`; `None` when it is neither of the two judgements.
+/// Reply of a judge of this `persona` to the user message `prompt`; `None` when it is neither of the two judgements.
 pub(crate) fn reply(prompt: &str, persona: Persona, seed: SessionSeed) -> Option<String> {
     let is_right = slots_are_right(prompt).or_else(|| task_is_finished(prompt))?;
     let is_right = is_right != Mistakes::of(persona, seed, &format!("judge/{prompt}")).happens();
@@ -111,7 +111,7 @@ fn is_refusal(response: &str) -> bool {
     SERVERS.iter().any(|server| server.unknown_intent == response) || [TIME_FORMAT, DATE_FORMAT].contains(&response)
 }
 
-/// Whether a service answered, and what comes after its last answer says something of it.
+/// True if a service answered, and the text after its last answer repeats something of it.
 fn service_was_told(log: &str) -> bool {
     let lines: Vec<&str> = log.lines().collect();
     let is_answer = |line: &&str| SERVICE_WORDS.iter().any(|word| line.contains(word));
@@ -151,7 +151,7 @@ fn telling(text: &str) -> impl Iterator<Item = String> {
         .into_iter()
 }
 
-/// Whether it was small talk, and there was a sentence in reply.
+/// True if it was small talk, and there was a sentence in reply.
 fn was_small_talk(log: &str) -> bool {
     let Some(at) = log.rfind("general_") else { return false };
     let sentences = log[at..].split_inclusive(['.', '!', '?']).filter(|text| text.ends_with(['.', '!', '?']));

@@ -1,4 +1,4 @@
-//! How often a persona errs, and how.
+//! Mistakes of a persona: their probability and their kind.
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -20,18 +20,18 @@ impl Mistakes {
         Self { probability, draws: rng(seed.0, &format!("autoslurp/{purpose}")) }
     }
 
-    /// Whether it errs here. Never for the oracle: no draw is less than 0.
+    /// True if it errs here. Never for the oracle: no draw is less than 0.
     pub(super) fn happens(&mut self) -> bool {
         self.draws.random::<f64>() < self.probability
     }
 
-    /// How it errs, if it does.
+    /// Kind of the mistake; `None` if it does not err.
     pub(super) fn slip(mut self) -> Option<Slip> {
         self.happens().then(|| Slip(self.draws.random_range(0..Slip::WAYS)))
     }
 }
 
-/// A mistake that was made; the number says which of those that are possible where it is made.
+/// A mistake that was made; the number selects one of those that are possible there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Slip(u32);
 
@@ -51,7 +51,7 @@ impl Slip {
     }
 }
 
-/// Which of the pieces went wrong.
+/// Mistakes by piece; `None` for a right one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Slips {
     pub(super) intent: Option<Slip>,

@@ -1,6 +1,6 @@
 //! Simulated models in the roles of every agent and judge, so that the whole benchmark runs without a real one.
 //!
-//! What is said is here, policy by policy alike; how it is put is the policies' business.
+//! The contents of replies are here, the same for all policies; their form is the policies' business.
 
 mod answering;
 mod currency;

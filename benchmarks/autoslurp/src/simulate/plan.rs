@@ -1,4 +1,4 @@
-//! What is requested for an utterance: one request to a simulated server, or one or two to somebody else's service.
+//! Requests for an utterance: one to a simulated server, or one or two to an external service.
 
 use jiff::civil::Date;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -8,13 +8,14 @@ use super::said::{Said, first_object};
 use super::{Slot, currency};
 use crate::servers::{SERVERS, Server};
 
-/// What needs no escape in a value of a URL: what official logs have there unescaped too. No other character ends the pattern for URLs early.
+/// Characters that are escaped in a value of a URL: all but those that official logs have unescaped there. No unescaped character ends the
+/// pattern for URLs early.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b':');
 
 /// Longest symbol of a stock.
 const SYMBOL_BYTES_MAX: usize = 8;
 
-/// Where the smart home is.
+/// Place of the smart home.
 const HOME: &str = "new york";
 
 /// The requests that an utterance needs.
@@ -22,7 +23,7 @@ const HOME: &str = "new york";
 pub(super) enum Plan {
     /// A simulated server.
     Local { server: &'static Server, intent: String, slots: Vec<Slot> },
-    /// Where the place is, and the forecast there.
+    /// Position of the place, and the forecast for it.
     Weather { place: String },
     /// News.
     News { keywords: String, date: Option<String> },
@@ -62,7 +63,7 @@ impl Call {
     }
 }
 
-/// Which of two ways to ask the services that there are.
+/// Form of requests to the external services.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// Forecasts by the hour, rates by freecurrencyapi: AutoGen, and others that GET.
@@ -72,8 +73,8 @@ pub(super) enum Form {
 }
 
 impl Plan {
-    /// What is requested for `said`, whose resolved slots are `slots`, by who was asked `text`. Which service it is goes by the words that official
-    /// code knows them by, in the order of docs/benchmarks/autoslurp.md §7.4.
+    /// Requests for `said`, whose resolved slots are `slots`, by the member that was asked `text`. The service is chosen by the words that
+    /// official code knows them by, in the order of docs/benchmarks/autoslurp.md §7.4.
     pub(super) fn of(said: &Said, slots: &[Slot], text: &str) -> Self {
         let intent = said.intent.as_str();
         let value = |name: &str| slots.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
@@ -173,7 +174,7 @@ fn search(query: &str) -> Call {
     service("http://api.serpstack.com/search", &[("access_key", "KEY"), ("query", query)])
 }
 
-/// What the news are to be about.
+/// Topic of a request for news; `news` without one.
 fn keywords(slots: &[Slot]) -> String {
     const TOLD: [&str; 4] = ["news_topic", "media_type", "place_name", "person"];
     let words: Vec<&str> =

@@ -1,4 +1,4 @@
-//! What an intent agent says, and how others read it.
+//! Predictions of an intent agent, written and read.
 
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ impl Said {
         format!("domain:{},intent:{},{}", self.domain, self.intent, listed(&self.slots))
     }
 
-    /// What somebody makes of an intent agent's `output`, in this form, as JSON, or in one like it; `None` when it names no intent.
+    /// Prediction in an intent agent's `output`, in this form, as JSON, or in one like it; `None` when it names no intent.
     pub(super) fn read(output: &str) -> Option<Self> {
         read_json(output).or_else(|| read_text(output))
     }

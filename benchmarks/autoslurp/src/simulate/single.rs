@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 
 use super::Gold;
 
-/// What a model that knows (or believes) `gold` replies to `request`: first it looks what day it is, if it is offered a tool for that and needs
-/// to know; then it makes the requests with the tool for requests, or says their URLs where there is no such tool; then it answers.
+/// Reply of a model that knows (or believes) `gold` to `request`: first it asks for the date, if it has a tool for that and needs the date;
+/// then it makes the requests with the tool for requests, or says their URLs where there is no such tool; then it answers.
 pub(crate) fn reply(gold: &Gold, request: &ChatRequest) -> Reply {
     let tools: &[Tool] = if request.tool_choice == ToolChoice::None { &[] } else { &request.tools };
     let requests = tools.iter().find(|tool| makes_requests(tool));
@@ -71,7 +71,7 @@ fn tells_the_day(tool: &Tool) -> bool {
     ["date", "time", "day", "clock"].iter().any(|word| name.contains(word))
 }
 
-/// What calls of the tool `name` have come to so far.
+/// Results of calls of the tool `name` so far.
 fn results<'m>(messages: &'m [ChatMessage], name: &str) -> Vec<&'m str> {
     let calls = || messages.iter().flat_map(|message| &message.tool_calls).filter(|call| &*call.name == name);
     let is_result = |message: &&ChatMessage| {

@@ -1,4 +1,4 @@
-//! How pieces go wrong. Whoever makes a mistake makes one that shows.
+//! Wrong versions of the pieces. Each mistake is visible in the result.
 
 use jiff::civil::Date;
 use jiff::{Span, ToSpan as _};

@@ -48,7 +48,7 @@ pub(crate) fn score<'u>(
     Ok(case.outputs.keys().map(|file| (file.clone(), output.clone())).collect())
 }
 
-/// What a line says that a session came to; what it does not say, nobody did.
+/// Run that a line of a case describes; fields that it lacks are empty.
 pub(crate) fn run(place: &SourceLocation<'_>, line: &Value) -> Result<Run, DataError> {
     let optional = |field: &str| match line.get(field) {
         None | Some(Value::Null) => Ok(None),

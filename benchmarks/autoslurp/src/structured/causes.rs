@@ -19,7 +19,7 @@ use crate::servers::{DATE_FORMAT, SERVERS, Server, TIME_FORMAT, server_of};
 /// Names of the causes, in the order of the paper's Table 3.
 pub(crate) const CAUSES: [&str; 6] = ["intent", "time", "location", "url", "manager", "function_call"];
 
-/// Which causes are true.
+/// Causes of a failure, true or false each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Causes {
     /// The intent agent was wrong, and the request shows it.
@@ -30,7 +30,7 @@ pub(super) struct Causes {
     location: bool,
     /// Server, intent or a slot's name were wrong although the intent agent had that right.
     url: bool,
-    /// Somebody who was needed was not asked, nothing was requested, or there was no end.
+    /// A member that was needed was not asked, nothing was requested, or there was no end.
     manager: bool,
     /// There were requests, and none was carried out.
     function_call: bool,
@@ -83,7 +83,7 @@ struct Failed<'a> {
 }
 
 impl<'a> Failed<'a> {
-    /// What is wrong with the slots: kind and name.
+    /// Wrong slots: kind of the error and name.
     fn errors(self) -> impl Iterator<Item = (&'a str, &'a str)> {
         self.judged.comparison.errors.iter().filter_map(|error| error.split_once(':'))
     }
@@ -92,18 +92,18 @@ impl<'a> Failed<'a> {
         self.utterance.is_external().then(|| Service::of(&self.utterance.intent)).flatten()
     }
 
-    /// What the intent agent said under a name, or one that stands for it.
+    /// Slot that the intent agent said under this name, or under one that stands for it.
     fn said_of(self, name: &str) -> Option<&'a Slot> {
         let slots = &self.said?.slots;
         counterparts(name).find_map(|name| slots.iter().find(|(said, _)| said == name))
     }
 
-    /// Whether the intent agent named a slot that `is` of some kind.
+    /// True if the intent agent named a slot for which `is` is true.
     fn has_named(self, is: impl Fn(&str) -> bool) -> bool {
         self.said.is_some_and(|said| said.slots.iter().any(|(name, _)| is(name)))
     }
 
-    /// Whether what the intent agent said wrongly is what was requested.
+    /// True if the wrong part of the intent agent's text is what was requested.
     fn shows_error_of_intent(self) -> bool {
         let Some(said) = self.said else { return false };
         let Some(intent) = said.intent.as_deref() else { return false };
@@ -123,7 +123,7 @@ impl<'a> Failed<'a> {
         })
     }
 
-    /// Whether an intent leads to a request to `url`: to its server or service, or from the simulated servers to anybody else.
+    /// True if an intent leads to a request to `url`: to its server or service, or from the simulated servers to any other host.
     fn leads_to(self, intent: &str, url: &str) -> bool {
         match server_of(url) {
             Some(server) => server.intent(intent).is_some(),
@@ -134,7 +134,7 @@ impl<'a> Failed<'a> {
         }
     }
 
-    /// Whether a slot of a kind went wrong although the intent agent had named it.
+    /// True if a slot of a kind went wrong although the intent agent had named it.
     fn is_lost_later(self, is: impl Fn(&str) -> bool + Copy) -> bool {
         self.errors().any(|(_, name)| is(name) && (self.said_of(name).is_some() || self.has_named_like(name, is)))
     }
@@ -144,7 +144,7 @@ impl<'a> Failed<'a> {
         self.has_named(|said| is(said) && (said == "date") == (name == "date"))
     }
 
-    /// Whether the server could not read a date or time that the intent agent had named.
+    /// True if the server could not read a date or time that the intent agent had named.
     fn has_unreadable_time(self) -> bool {
         let said = self.judged.decisive.as_ref().map(|decisive| decisive.response.as_str());
         self.judged.reason == Reason::FormatError
@@ -155,7 +155,7 @@ impl<'a> Failed<'a> {
             }
     }
 
-    /// Whether the request did not go where a right intent leads, asked for something else, or named other slots than were said.
+    /// True if the request did not go where a right intent leads, asked for something else, or named other slots than were said.
     fn is_sent_elsewhere(self) -> bool {
         let gold = &self.utterance.intent;
         if !self.said.and_then(|said| said.intent.as_deref()).is_some_and(|said| is_one_of(said, gold)) {
@@ -201,7 +201,7 @@ fn is_place(name: &str) -> bool {
     name.contains("place_name")
 }
 
-/// Whether somebody did what the request asks for, or said so.
+/// True if a server or service did what the request asks for, or said so.
 fn is_carried_out(request: &Exchange) -> bool {
     if server_of(&request.url).is_some() {
         return success(request).is_some();

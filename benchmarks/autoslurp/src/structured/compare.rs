@@ -14,12 +14,12 @@ pub(super) const PART_OF_DAY: &str = "timeofday";
 /// Slots of persons, which stand for each other.
 const PERSONS: [&str; 3] = ["person", "to_person", "from_person"];
 
-/// What is wrong with the slots.
+/// Errors in the slots of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Comparison {
     /// As `missing:date`, `value:time`, `extra:person`: those of the gold in its order, then what is too much.
     pub(super) errors: Vec<String>,
-    /// Those that are errors even when texts are compared leniently.
+    /// Errors that remain when texts are compared leniently.
     pub(super) lenient: Vec<String>,
     /// Slots of the gold that the server does not take.
     pub(super) unreachable: Vec<String>,
@@ -84,7 +84,7 @@ pub(super) fn compare(
 }
 
 impl Comparison {
-    /// Something is wrong however texts are compared.
+    /// Adds an error that counts however texts are compared.
     fn wrong(&mut self, what: &str, slot: &str) {
         let error = format!("{what}:{slot}");
         self.errors.push(error.clone());
@@ -103,7 +103,7 @@ pub(super) fn counterparts(name: &str) -> impl Iterator<Item = &str> {
     std::iter::once(name).chain(others.iter().copied())
 }
 
-/// How far two values agree.
+/// Agreement of two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Agreement {
     Equal,
@@ -112,7 +112,7 @@ pub(super) enum Agreement {
     Different,
 }
 
-/// How far the value that was `requested` agrees with what was `said`.
+/// Agreement of the value that was `requested` with the one that was `said`.
 pub(super) fn agreement(name: &str, said: &str, requested: &str, today: Date) -> Agreement {
     let exactly = |truth: bool| if truth { Agreement::Equal } else { Agreement::Different };
     if name == "date" {

@@ -48,7 +48,7 @@ impl Service {
         WORDS.into_iter().find(|(word, _)| intent.contains(word)).map(|(_, service)| service)
     }
 
-    /// Whether a request to `url` is one to it. What follows the question mark is the agent's words.
+    /// True if a request to `url` is one to the service. The part after the question mark does not count: it is the agent's words.
     pub(super) fn is_asked_at(self, url: &str) -> bool {
         let place = url.split(['?', '#']).next().unwrap_or_default();
         match self {
@@ -61,7 +61,7 @@ impl Service {
         }
     }
 
-    /// Whether an answer holds what was wanted of it.
+    /// True if an answer holds the value that was asked for.
     fn is_answer(self, url: &str, answer: &Object) -> bool {
         let has = |key: &str| answer.get(key).is_some_and(is_something);
         match self {
@@ -75,12 +75,12 @@ impl Service {
     }
 }
 
-/// Whether an intent is only talk, for which no service is needed.
+/// True if an intent is only talk, for which no service is needed.
 pub(super) fn is_talk(intent: &str) -> bool {
     is_external(intent) && Service::of(intent) == Some(Service::Talk)
 }
 
-/// What the requests and the answer of an external item came to.
+/// Judgement of an external item by its requests and its final answer.
 pub(super) fn judge(intent: &str, run: &Run) -> Judged {
     Judged { reason: reason(Service::of(intent).unwrap_or(Service::Search), run), ..Judged::default() }
 }
@@ -119,7 +119,7 @@ fn is_answered(service: Service, request: &Exchange) -> bool {
             .is_some_and(|answer| service.is_answer(&request.url, &answer))
 }
 
-/// Whether Python takes a value for true.
+/// Truth of a value in Python.
 pub(super) fn is_something(value: &Json) -> bool {
     match value {
         Json::Null => false,

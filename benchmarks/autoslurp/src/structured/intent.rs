@@ -15,7 +15,7 @@ static INTENT: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#"intent['
 static SLOT: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#"[,\n][\s{'"]*([A-Za-z]+(?:_[A-Za-z]+)*[0-9]?)['"]?\s*:"#).ok());
 
-/// What the intent agent said.
+/// Intent and slots that the intent agent said.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Said {
     pub(super) intent: Option<String>,
@@ -51,7 +51,7 @@ fn plain(output: &str) -> Said {
     Said { intent: intent.map(str::to_owned), slots: between(rest, SLOT.as_ref(), trimmed) }
 }
 
-/// How far the intent agent agrees with the gold.
+/// Agreement of the intent agent with the gold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Agreement {
     /// Intent, names and values (Table 6).
@@ -61,7 +61,7 @@ pub(super) struct Agreement {
 }
 
 impl Agreement {
-    /// What was `said` against the gold. Slots may come in any order.
+    /// Agreement of `said` with the gold; none without an intent. Slots may come in any order.
     pub(super) fn of(intent: &str, gold: &[Slot], said: Option<&Said>) -> Self {
         let Some(said) = said.filter(|said| said.intent.as_deref() == Some(intent)) else { return Self::default() };
         let (gold, said) = (named(gold), named(&said.slots));

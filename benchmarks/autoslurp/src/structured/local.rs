@@ -12,7 +12,7 @@ use super::{Decisive, Judged};
 use crate::run::Run;
 use crate::servers::{DATE_FORMAT, SERVERS, TIME_FORMAT, server_of};
 
-/// What the requests of a local item came to.
+/// Judgement of a local item by its requests.
 pub(super) fn judge(intent: &str, gold: &[Slot], today: Date, run: &Run) -> Judged {
     let Some(decisive) = run.requests.iter().rev().find_map(success) else {
         let is_asked = run.requests.iter().any(|request| server_of(&request.url).is_some());
@@ -35,7 +35,7 @@ pub(super) fn judge(intent: &str, gold: &[Slot], today: Date, run: &Run) -> Judg
     Judged { reason, decisive: Some(decisive), comparison }
 }
 
-/// Whether `intent` is one of those that the gold joins by commas or semicolons.
+/// True if `intent` is one of those that the gold joins by commas or semicolons.
 pub(super) fn is_one_of(intent: &str, gold: &str) -> bool {
     gold.split([',', ';']).any(|one| one.trim() == intent)
 }

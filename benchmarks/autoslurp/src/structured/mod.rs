@@ -1,7 +1,7 @@
 //! The evaluator that reads requests and answers, not logs (docs/benchmarks/autoslurp.md §7): deterministic, without a judge, and Regatta's
 //! own.
 //!
-//! What is looked at is bounded by what a run holds; every step is linear in it, but for the slots of one answer, of which a server echoes
+//! The evaluator reads no more than a run holds; every step is linear in it, except for the slots of one answer, of which a server echoes
 //! each once.
 
 mod causes;
@@ -57,19 +57,19 @@ pub(crate) mod value {
     pub(crate) const SUCCESS_LOCAL: &str = "success_local";
     /// The intent agent's intent and slots are those of the gold.
     pub(crate) const INTENT_STRICT: &str = "intent_strict";
-    /// Its intent and the values of its slots are, whatever it calls the slots.
+    /// The intent agent's intent and the values of its slots are those of the gold, whatever it calls the slots.
     pub(crate) const INTENT_VALUES: &str = "intent_values";
-    /// Not carried out; what the causes are shares of.
+    /// Not carried out; denominator of the shares of causes.
     pub(crate) const FAILED: &str = "failed";
     /// Failed with none of the causes.
     pub(crate) const FAIL_NONE: &str = "fail_none";
-    /// What names of causes begin with.
+    /// Prefix of the names of causes.
     pub(crate) const FAIL: &str = "fail_";
-    /// What names of reasons begin with; exactly one of them is 1.
+    /// Prefix of the names of reasons; exactly one of them is 1.
     pub(crate) const REASON: &str = "reason_";
 }
 
-/// What was found in the requests and the answer.
+/// Judgement of the requests and the answer.
 #[derive(Debug, Default)]
 struct Judged {
     reason: Reason,
@@ -85,7 +85,7 @@ struct Decisive {
     intent: Value,
     /// The slots that it echoes, in its order.
     slots: Vec<Slot>,
-    /// What it says.
+    /// Message of the server.
     response: String,
 }
 
@@ -94,13 +94,13 @@ impl Judged {
         self.reason == Reason::Ok
     }
 
-    /// Whether nothing is wrong but values of slots that are nearly right.
+    /// True if nothing is wrong but values of slots that are nearly right.
     fn passes_leniently(&self) -> bool {
         self.passes() || (self.reason == Reason::Slots && self.comparison.lenient.is_empty())
     }
 }
 
-/// What `run`, the session of `utterance` on the day `today`, is worth.
+/// Score of `run`, the session of `utterance` on the day `today`.
 pub(crate) fn score(utterance: &Utterance, today: Date, run: &Run) -> Score {
     let gold = slots::gold(&utterance.slots);
     let judged = if utterance.is_external() {

@@ -40,7 +40,7 @@ impl Clock {
         Self::said(text).or_else(|| digits(CLOCK_WITHIN.as_ref(), text))
     }
 
-    /// Whether both show the same on a clock's face.
+    /// True if both show the same on a clock's face.
     pub(super) fn same_face(self, other: Self) -> bool {
         self.0 % HALF_DAY == other.0 % HALF_DAY
     }
@@ -100,7 +100,7 @@ fn clock(hour: u32, minute: u32, half: Option<char>) -> Clock {
     Clock(hour * 60 + minute)
 }
 
-/// Whether a request's time is in a part of the day; of another part than these, everything is.
+/// True if a request's time is in a part of the day, or the part of the day is unknown.
 pub(super) fn is_in_part_of_day(part: &str, requested: &str) -> bool {
     let hours = match part.trim().to_ascii_lowercase().as_str() {
         "morning" => 5..12,

@@ -1,4 +1,4 @@
-//! Why a session counts as it does.
+//! Reasons for the verdict on a session.
 
 /// One word for it; the first that applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -22,7 +22,7 @@ pub(super) enum Reason {
     NoServiceAnswer,
     /// The person was told nothing.
     NoFinal,
-    /// What the person was told is not what the service said.
+    /// The final answer does not repeat the service's answer.
     NotGrounded,
 }
 

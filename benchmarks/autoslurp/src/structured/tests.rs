@@ -20,7 +20,7 @@ fn exchange(url: &str, status: u16, response: &str) -> Exchange {
     Exchange { method: "GET".into(), url: url.into(), body: None, status, response: response.into() }
 }
 
-/// What the server at `place`, as `3002/calendar`, answers.
+/// Exchange with the server at `place`, for example `3002/calendar`.
 fn answer(place: &str, intent: &str, slots: Value, said: &str) -> Exchange {
     let echo = json!({ "intent": intent, "slots": slots });
     let response = json!({ "code": "SUCCESS", "data": { "query": echo, "response": said }, "msg": "success" });
@@ -216,7 +216,7 @@ mod servers_of_ours {
         assert_eq!(local(&gold, vec![done]), found("ok", &[]));
     }
 
-    /// What is wrong with the slots that the calendar echoes.
+    /// Errors of the slots that the calendar echoes.
     fn calendar(gold: &str, echoed: Value) -> Vec<String> {
         local(&utterance("calendar_set", gold), vec![answer("3002/calendar", "calendar_set", echoed, "done")]).1
     }

@@ -21,7 +21,7 @@ pub(super) fn tokens(text: &str) -> Vec<String> {
     tokens
 }
 
-/// How much two lists of words have in common, as sets: 0 to 1, and 1 when neither has any.
+/// Jaccard similarity of two lists of words as sets: 0 to 1, and 1 when both are empty.
 pub(super) fn jaccard(a: &[String], b: &[String]) -> f64 {
     let (a, b): (BTreeSet<&String>, BTreeSet<&String>) = (a.iter().collect(), b.iter().collect());
     let all = a.union(&b).count();

@@ -1,4 +1,4 @@
-//! What a cell is, for tables.
+//! Cells of the tables, with their places on the benchmark's axes.
 
 use regatta_benchmarks::{CellResult, Measured, PaperEntry, PaperRow};
 
@@ -28,7 +28,7 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// Who orchestrates, for readers.
+    /// Orchestrator, for readers.
     pub(super) fn team(&self) -> String {
         match &self.mode.route {
             Route::Native(policy) => policy.title().to_owned(),

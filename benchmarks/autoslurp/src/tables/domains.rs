@@ -65,7 +65,7 @@ pub(super) fn success(cells: &[Cell<'_>], evaluator: Evaluator) -> Vec<PaperTabl
     })
 }
 
-/// What `table` makes of the cells of each data set that there are any of.
+/// The `table` of each data set that has cells.
 fn of_data_sets<'a>(cells: &[Cell<'a>], table: impl Fn(Dataset, &[&Cell<'a>]) -> PaperTable) -> Vec<PaperTable> {
     let of = |dataset: Dataset| {
         let cells: Vec<&Cell<'a>> = cells.iter().filter(|cell| cell.mode.dataset == dataset).collect();
@@ -82,7 +82,7 @@ fn named(table: &str, dataset: Dataset) -> String {
     }
 }
 
-/// How many items each domain has in a trial of any cell: what was selected need not be the whole data set.
+/// Number of items of each domain, the largest of any trial of a cell: the selected items need not be the whole data set.
 fn items(cells: &[&Cell<'_>]) -> BTreeMap<String, u64> {
     let mut items: BTreeMap<String, u64> = BTreeMap::new();
     let trials = cells.iter().flat_map(|cell| &cell.result.tables);

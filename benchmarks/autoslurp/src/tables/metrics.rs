@@ -1,4 +1,4 @@
-//! What is measured, by evaluator.
+//! Metrics by evaluator.
 
 use regatta_benchmarks::{Better, Measure, Metric, Unit};
 use regatta_proto::{Evaluator, Setting};
@@ -20,7 +20,7 @@ pub(crate) mod name {
     pub(crate) const INTENT: &str = "intent_accuracy";
     /// The same, whatever it called the slots.
     pub(crate) const INTENT_VALUES: &str = "intent_accuracy_values";
-    /// What shares of causes among failed sessions begin with.
+    /// Prefix of the shares of causes among failed sessions.
     pub(crate) const FAIL: &str = "fail_";
     /// Failed sessions with none of the causes.
     pub(crate) const FAIL_NONE: &str = "fail_none";
@@ -40,7 +40,7 @@ mod official {
     pub(super) const ERROR: &str = "error";
 }
 
-/// What is measured. Nothing in a setting that is none.
+/// Metrics of `evaluator` in `setting`; none for a name that is no setting.
 pub(crate) fn metrics(setting: &Setting, evaluator: Evaluator) -> Vec<Metric> {
     if Mode::of(setting).is_none() {
         return Vec::new();

@@ -21,7 +21,7 @@ use regatta_proto::Evaluator;
 use self::cells::Cell;
 use regatta_benchmarks::{CellResult, PaperTable};
 
-/// Everything of the paper that `cells` fill. Causes of failures and intents are told by the structured evaluator alone. Tasks of cells are
+/// Tables of the paper that `cells` fill. Causes of failures and intents are told by the structured evaluator alone. Tasks of cells are
 /// domains, and their parts [`super::structured::PART_LOCAL`] and [`super::structured::PART_EXTERNAL`].
 pub(crate) fn paper_tables(evaluator: Evaluator, cells: &[CellResult<'_>]) -> Vec<PaperTable> {
     let cells: Vec<Cell<'_>> = cells.iter().filter_map(Cell::of).collect();

@@ -7,7 +7,7 @@ use crate::setting::Dataset;
 /// Names by which providers and people call the model of Tables 2 to 4, in lower case.
 const GPT_4: [&str; 3] = ["gpt-4", "gpt-4-0314", "gpt-4-0613"];
 
-/// What is known of a framework.
+/// Published numbers of a framework.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Team {
     policy: Policy,
@@ -59,7 +59,7 @@ pub(super) fn team(cell: &Cell<'_>) -> Option<&'static Team> {
     TEAMS.iter().find(|team| is_as_published && cell.framework() == Some(team.policy))
 }
 
-/// What stands before the last slash, as an organisation, does not matter.
+/// Model family without an organisation before the last slash, in lower case.
 fn family(cell: &Cell<'_>) -> String {
     let family = cell.result.family;
     family.rsplit('/').next().unwrap_or(family).to_ascii_lowercase()
@@ -74,7 +74,7 @@ pub(super) enum Llama {
     Tuned,
 }
 
-/// How casts are called that have the paper's intent agents, for documents.
+/// Names of casts that have the paper's intent agents, for documents.
 pub(super) const CASTS: &str = "cast=llama-3-8b (or cast=original) and cast=llama-3-8b-tuned (or cast=tuned)";
 
 impl Llama {
@@ -108,7 +108,7 @@ impl Llama {
     }
 }
 
-/// Of each domain: Table 6 original and tuned, Table 7 original and tuned.
+/// Published percentages of each domain: Table 6 original and tuned, Table 7 original and tuned.
 const INTENTS: [(&str, [f64; 4]); 15] = [
     ("audiobook", [0.0, 66.7, 0.0, 66.7]),
     ("calendar", [11.8, 76.5, 29.4, 82.4]),

@@ -85,7 +85,7 @@ pub(super) fn table_3(cells: &[Cell<'_>]) -> PaperTable {
     }
 }
 
-/// How many sessions failed, in all trials.
+/// Number of failed sessions, in all trials.
 fn failed(cell: &Cell<'_>) -> Measured {
     let aggregate = &cell.result.all_trials.aggregate;
     let number = |name: &str| aggregate.get(name).and_then(serde_json::Value::as_f64);

@@ -39,7 +39,7 @@ pub(crate) enum Step {
     AnyOf(Vec<Vec<Step>>),
 }
 
-/// Which of several finds.
+/// Match that counts where a text has several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Take {

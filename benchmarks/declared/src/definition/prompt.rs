@@ -36,9 +36,9 @@ pub(crate) struct Prompt {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Turn {
-    /// Of the user.
+    /// Message of the user.
     User(Template),
-    /// Of the model, written by the benchmark.
+    /// Message of the model, written by the benchmark.
     Assistant(Template),
     /// Several, from a column: a list of objects with `role` (system, user or assistant) and `content`.
     Messages(String),
@@ -52,7 +52,7 @@ pub(crate) struct FewShot {
     pub(crate) split: String,
     /// Number of examples.
     pub(crate) count: Count,
-    /// Which ones.
+    /// Rule by which records are chosen.
     #[serde(default)]
     pub(crate) choose: Choose,
     /// Seed of the choice.
@@ -62,7 +62,7 @@ pub(crate) struct FewShot {
     pub(crate) turns: Vec<Turn>,
 }
 
-/// Which records of a split are examples.
+/// Rule by which records of a split become examples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Choose {

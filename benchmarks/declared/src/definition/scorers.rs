@@ -40,7 +40,7 @@ pub(crate) enum Scorer {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ExactSpec {
-    /// Which answer; the only one where there is one, the whole reply where there is none.
+    /// Name of the answer; the only answer where there is one, the whole reply where there is none.
     #[serde(default)]
     pub(crate) answer: Option<String>,
     /// The gold text.
@@ -64,7 +64,7 @@ pub(crate) struct ExactSpec {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Against {
-    /// Which answer; the only one where there is one, the whole reply where there is none.
+    /// Name of the answer; the only answer where there is one, the whole reply where there is none.
     #[serde(default)]
     pub(crate) answer: Option<String>,
     /// The gold text.
@@ -79,7 +79,7 @@ pub(crate) struct Against {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NumberSpec {
-    /// Which answer.
+    /// Name of the answer, as in [`Against::answer`].
     #[serde(default)]
     pub(crate) answer: Option<String>,
     /// The gold number.
@@ -96,7 +96,7 @@ pub(crate) struct NumberSpec {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ChoiceSpec {
-    /// Which answer.
+    /// Name of the answer, as in [`Against::answer`].
     #[serde(default)]
     pub(crate) answer: Option<String>,
     /// The gold letter, or its position, from 0.
@@ -107,7 +107,7 @@ pub(crate) struct ChoiceSpec {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SchemaSpec {
-    /// Which answer.
+    /// Name of the answer, as in [`Against::answer`].
     #[serde(default)]
     pub(crate) answer: Option<String>,
     /// The schema of all items.
@@ -122,7 +122,7 @@ pub(crate) struct SchemaSpec {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FieldsSpec {
-    /// Which answer.
+    /// Name of the answer, as in [`Against::answer`].
     #[serde(default)]
     pub(crate) answer: Option<String>,
     /// Column of the gold object.
@@ -147,7 +147,7 @@ pub(crate) struct CallsSpec {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ConstraintsSpec {
-    /// Which answer.
+    /// Name of the answer, as in [`Against::answer`].
     #[serde(default)]
     pub(crate) answer: Option<String>,
     /// Column of the list of instructions.
@@ -158,7 +158,7 @@ pub(crate) struct ConstraintsSpec {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct JudgeSpec {
-    /// Which answer.
+    /// Name of the answer, as in [`Against::answer`].
     #[serde(default)]
     pub(crate) answer: Option<String>,
     /// Rubric that the judge applies.

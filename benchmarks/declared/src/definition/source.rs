@@ -21,7 +21,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Of the folder `files`.
+    /// Reads the definition of the folder `files`.
     pub(crate) fn of(files: &FileSet) -> Result<Self, DataError> {
         let origin = files.origin().to_owned();
         let Some(content) = files.get(FILE) else {
@@ -93,12 +93,12 @@ impl Source {
         Ok(definition)
     }
 
-    /// Something is wrong with the value at `path`.
+    /// An error about the value at `path`.
     pub(crate) fn problem(&self, path: &str, problem: impl Display) -> DataError {
         self.problem_below(path, 0, problem)
     }
 
-    /// Something is wrong `below` lines below the first line of the text at `path`.
+    /// An error about the line `below` lines below the first line of the text at `path`.
     pub(crate) fn problem_below(&self, path: &str, below: usize, problem: impl Display) -> DataError {
         let place = match line_of(&self.text, path) {
             Some(line) => format!("line {}, {path}", self.line_in_text(line, below)),

@@ -61,7 +61,7 @@ pub(crate) enum Gold {
     Judgement(judge::Subject),
 }
 
-/// Everything that scores.
+/// All scorers of a benchmark.
 #[derive(Debug)]
 pub(crate) struct Scorers {
     pub(crate) scorers: Vec<Scorer>,

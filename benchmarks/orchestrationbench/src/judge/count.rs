@@ -16,7 +16,7 @@ pub(super) enum Count {
 }
 
 impl Count {
-    /// Of values.
+    /// A whole number of values.
     pub(super) fn of(count: usize) -> Self {
         Self::Int(BigInt::from(count))
     }

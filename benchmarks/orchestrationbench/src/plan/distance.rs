@@ -26,7 +26,7 @@ impl Costs {
 /// Algorithm of the search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Search {
-    /// That of `networkx.graph_edit_distance`, which may miss the minimum when there are loops.
+    /// Search of `networkx.graph_edit_distance`, which may miss the minimum when there are loops.
     Inexact,
     /// The minimum.
     Exact,

@@ -7,19 +7,19 @@ use super::resolve::Tag;
 use super::scalar::{Timestamp, binary, boolean, timestamp};
 use super::{Collection, HashKey, Value, YamlError, number};
 
-/// How many entries merges (`<<`) may add.
+/// Most entries that merges (`<<`) may add.
 const MERGED_MAX: usize = 1_000_000;
 
-/// How much the value may hold once its aliases are written out: 16 for every value, and the bytes of texts.
+/// Largest size of the value once its aliases are written out: 16 for every value, and the bytes of texts.
 const SIZE_MAX: usize = 64_000_000;
 
-/// How deep the value may be once its aliases are written out: more than a text without them can be.
+/// Greatest depth of the value once its aliases are written out: more than a text without them can have.
 const DEPTH_MAX: usize = 500;
 
-/// How deep merges may lead to merges. Python's recursion limit allows more.
+/// Longest chain of merges that lead to merges. Python's recursion limit allows more.
 const MERGE_DEPTH_MAX: usize = 300;
 
-/// How far a text may be behind keys `=`. Python's recursion limit allows about this many.
+/// Most keys `=` that a text may be behind. Python's recursion limit allows about this many.
 const DEFAULT_DEPTH_MAX: usize = 980;
 
 /// The value of the first node.
@@ -36,7 +36,7 @@ pub(super) fn construct(nodes: Vec<Node>) -> Result<Value, YamlError> {
     Writer { made: &constructor.made, frames: Vec::new(), open: HashSet::new(), size: 0 }.value(0)
 }
 
-/// What is made of a node: the members of collections are other nodes.
+/// Value made of a node: the members of collections are other nodes.
 #[derive(Debug)]
 enum Made {
     /// A value that holds no others.
@@ -48,7 +48,7 @@ enum Made {
 }
 
 impl Made {
-    /// What stands for it inside itself.
+    /// Kind of collection that stands for it inside itself.
     const fn kind(&self) -> Collection {
         match self {
             Self::Dict(_) => Collection::Dict,
@@ -63,7 +63,7 @@ struct Constructor {
     made: Vec<Option<Made>>,
     /// Collections that are still empty, in the order of their making.
     waiting: VecDeque<Id>,
-    /// How many entries merges have added.
+    /// Number of entries that merges have added.
     merged: usize,
 }
 
@@ -270,7 +270,7 @@ struct Frame {
     id: Id,
     /// The keys of a dict.
     keys: Vec<Value>,
-    /// What is yet to be written, the next last: of pairs, both.
+    /// Members still to be written, the next one last; of pairs, both.
     members: Vec<Id>,
     written: Vec<Value>,
 }

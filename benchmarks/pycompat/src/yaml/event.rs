@@ -17,11 +17,11 @@ pub(super) enum Event {
     Alias(String),
     /// A scalar.
     Scalar {
-        /// What comes before it.
+        /// Anchor and tag before the scalar.
         properties: Properties,
-        /// What it says.
+        /// Text of the scalar.
         text: String,
-        /// Whether its text decides its type.
+        /// True if its text decides its type.
         implicit: bool,
     },
     /// A sequence begins.
@@ -32,16 +32,16 @@ pub(super) enum Event {
     End,
 }
 
-/// What may come before a node.
+/// Properties that may come before a node.
 #[derive(Debug, Default)]
 pub(super) struct Properties {
     /// A name to refer to it.
     pub(super) anchor: Option<String>,
-    /// Its type in full; `None` where it is the usual one.
+    /// Tag in full; `None` for the usual one.
     pub(super) tag: Option<String>,
 }
 
-/// What is expected after the present node.
+/// Production that is expected after the present node.
 #[derive(Debug, Clone, Copy)]
 enum State {
     BlockSequence,
@@ -69,7 +69,7 @@ enum State {
 pub(super) struct Events {
     scanner: Scanner,
     states: Vec<State>,
-    /// Whether the document began with `---`.
+    /// True if the document began with `---`.
     marked: bool,
     tag_handles: HashMap<String, String>,
 }
@@ -82,7 +82,7 @@ impl Events {
         Ok(events.document_start(true)?.then_some(events))
     }
 
-    /// Where the next token begins.
+    /// Position at which the next token begins.
     pub(super) fn place(&mut self) -> Result<Place, YamlError> {
         self.scanner.place()
     }
@@ -104,7 +104,7 @@ impl Events {
         self.scanner.peek().map(|next| tokens.contains(next))
     }
 
-    /// Whether there is a document. A second one may not begin without `---`; a `...` before the first is no document's end.
+    /// True if there is a document. A second one may not begin without `---`; a `...` before the first is no document's end.
     fn document_start(&mut self, first: bool) -> Result<bool, YamlError> {
         let marked = matches!(self.scanner.peek()?, Token::Directive(_) | Token::DocumentStart | Token::StreamEnd);
         self.tag_handles = HashMap::from([("!".to_owned(), "!".to_owned()), ("!!".to_owned(), STANDARD.to_owned())]);
@@ -133,7 +133,7 @@ impl Events {
         if self.marked && nothing { Ok(empty()) } else { self.node(true, false) }
     }
 
-    /// That no second document follows the first.
+    /// An error if a second document follows the first.
     pub(super) fn finish(&mut self) -> Result<(), YamlError> {
         self.pass(&Token::DocumentEnd)?;
         if self.document_start(false)? { self.error("a second document") } else { Ok(()) }

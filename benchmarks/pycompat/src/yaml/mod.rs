@@ -1,6 +1,6 @@
 //! `yaml.safe_load` of PyYAML 6.0.2: YAML 1.1 with that library's own ideas, one document per text.
 //!
-//! Its differences from other readers show on texts that models write: a tab is no indentation, `{a:1}` is one key, an anchor
+//! Differences from other readers show on texts that models write: a tab is no indentation, `{a:1}` is one key, an anchor
 //! may not be set twice, the last of two equal keys wins, and exceptions of other kinds than `YAMLError` escape.
 
 mod construct;
@@ -20,10 +20,10 @@ mod token;
 pub use super::date::{Date, DateTime};
 pub use super::value::{Collection, Dict, HashKey, Value};
 
-/// How many characters a text may have.
+/// Most characters of a text.
 pub const CHARACTERS_MAX: usize = 2_000_000;
 
-/// Why there is no value.
+/// Reason why there is no value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum YamlError {
     /// The text is no YAML (Python's `YAMLError`).
@@ -33,7 +33,7 @@ pub enum YamlError {
         line: usize,
         /// From 1, in characters.
         column: usize,
-        /// What is wrong there.
+        /// The problem, as a clause.
         problem: &'static str,
     },
     /// Python raises an exception of another kind, such as `ValueError` for the 30th of February.

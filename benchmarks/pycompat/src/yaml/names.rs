@@ -5,7 +5,7 @@ use super::reader::{is_blank_or_end, is_break_or_end, is_name, is_space_or_end};
 use super::scanner::Scanner;
 use super::token::{Directive, Tag};
 
-/// How many digits Python turns into an integer before it refuses.
+/// Most digits that Python turns into an integer before it refuses.
 const INT_DIGITS_MAX: usize = 4300;
 
 impl Scanner {

@@ -7,7 +7,7 @@ use super::event::{Event, Events, Properties};
 use super::reader::Place;
 use super::resolve::{Tag, resolve};
 
-/// How deep sequences and mappings may be nested. Python's recursion limit of 1000 allows this many.
+/// Greatest depth of nested sequences and mappings, as Python's recursion limit of 1000 allows.
 pub(super) const DEPTH_MAX: usize = 491;
 
 /// A node's number.
@@ -16,15 +16,15 @@ pub(super) type Id = usize;
 /// A node.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
-    /// Its type.
+    /// Type of the node.
     pub(super) tag: Tag,
-    /// What it holds.
+    /// Text or members of the node.
     pub(super) content: Content,
-    /// Where it begins.
+    /// Position at which it begins.
     pub(super) place: Place,
 }
 
-/// What a node holds.
+/// Content of a node.
 #[derive(Debug, Clone)]
 pub(super) enum Content {
     /// A text.

@@ -7,7 +7,7 @@ use super::super::json::{DIGITS_MAX, Int};
 use super::super::text::lower;
 use super::YamlError;
 
-/// How many characters a number that is not decimal may have; Python knows no such limit.
+/// Most characters of a number that is not decimal; Python knows no such limit.
 const CHARACTERS_MAX: usize = 10_000;
 
 const fn exception<T>(kind: &'static str) -> Result<T, YamlError> {

@@ -6,11 +6,11 @@ use super::{CHARACTERS_MAX, YamlError};
 /// A place in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
-    /// How many characters come before it.
+    /// Number of characters before it.
     pub(super) index: usize,
-    /// From 0.
+    /// Line, from 0.
     pub(super) line: usize,
-    /// From 0, in characters; byte order marks do not count.
+    /// Column from 0, in characters; byte order marks do not count.
     pub(super) column: usize,
 }
 
@@ -43,7 +43,7 @@ impl Reader {
         Ok(reader)
     }
 
-    /// Where the next character is.
+    /// Position of the next character.
     pub(super) const fn place(&self) -> Place {
         self.place
     }
@@ -86,7 +86,7 @@ impl Reader {
         }
     }
 
-    /// How many characters come before one that is not wanted.
+    /// Number of characters before the next one that is not `wanted`.
     pub(super) fn count(&self, mut wanted: impl FnMut(char) -> bool) -> usize {
         let mut count = 0;
         while self.ahead(count) != '\0' && wanted(self.ahead(count)) {
@@ -113,18 +113,18 @@ impl Reader {
         Some(if matches!(c, '\u{2028}' | '\u{2029}') { c } else { '\n' })
     }
 
-    /// Whether `---` or `...` comes next, as a word of its own.
+    /// True if `---` or `...` comes next, as a word of its own.
     pub(super) fn at_document_mark(&self) -> bool {
         self.at_mark('-') || self.at_mark('.')
     }
 
-    /// Whether this character comes next three times, as a word of its own.
+    /// True if this character comes next three times, as a word of its own.
     pub(super) fn at_mark(&self, c: char) -> bool {
         (0..3).all(|ahead| self.ahead(ahead) == c) && is_blank_or_end(self.ahead(3))
     }
 }
 
-/// What may occur in a text.
+/// True if the character may occur in a text.
 fn is_printable(c: char) -> bool {
     !is_surrogate(c) && matches!(c, '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{fffd}' | '\u{10000}'..)
 }
@@ -149,7 +149,7 @@ pub(super) const fn is_blank_or_end(c: char) -> bool {
     is_space_or_end(c) || c == '\t'
 }
 
-/// What names consist of.
+/// True if the character may occur in a name.
 pub(super) const fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_')
 }

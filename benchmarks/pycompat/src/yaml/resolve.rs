@@ -1,4 +1,4 @@
-//! What type a node has: by its tag, or by the text of a plain scalar.
+//! Types of nodes: by the tag, or by the text of a plain scalar.
 
 use std::sync::LazyLock;
 

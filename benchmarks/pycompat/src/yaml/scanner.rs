@@ -6,7 +6,7 @@ use super::YamlError;
 use super::reader::{Place, Reader, is_blank_or_end};
 use super::token::{Placed, Token};
 
-/// How far behind its beginning the `:` of a key without `?` may stand, in characters.
+/// Largest distance from the beginning of a key without `?` to its `:`, in characters.
 const SIMPLE_KEY_MAX: usize = 1024;
 
 /// A text being divided into tokens.
@@ -14,23 +14,23 @@ const SIMPLE_KEY_MAX: usize = 1024;
 pub(super) struct Scanner {
     /// The text.
     pub(super) reader: Reader,
-    /// How many brackets and braces are open. More may close than were open: the parser refuses them later.
+    /// Number of open brackets and braces. Negative if more were closed than opened: the parser refuses them later.
     pub(super) flow_level: i64,
     /// The column of the innermost block, -1 outside of all.
     pub(super) indent: i64,
     /// The columns of the blocks around it.
     outer_indents: Vec<i64>,
-    /// Whether a key without `?` may begin here.
+    /// True if a key without `?` may begin here.
     pub(super) simple_key_allowed: bool,
-    /// What may yet become a key, by flow level.
+    /// Beginnings of texts that may yet become a key, by flow level.
     possible_keys: BTreeMap<i64, PossibleKey>,
     tokens: VecDeque<Placed>,
-    /// How many tokens were taken.
+    /// Number of tokens that were taken.
     taken: usize,
     done: bool,
 }
 
-/// Something that becomes a key if a `:` follows.
+/// A token that becomes a key if a `:` follows.
 #[derive(Debug)]
 struct PossibleKey {
     /// The number of its first token in the text.
@@ -71,7 +71,7 @@ impl Scanner {
         Ok(placed)
     }
 
-    /// Where the next token begins.
+    /// Position at which the next token begins.
     pub(super) fn place(&mut self) -> Result<Place, YamlError> {
         self.fill()?;
         Ok(self.tokens.front().map_or(self.reader.place(), |placed| placed.place))
@@ -176,7 +176,7 @@ impl Scanner {
         Ok(())
     }
 
-    /// What comes next may become a key.
+    /// Notes that the next token may become a key. An error if one that had to become a key has not.
     fn remember_key(&mut self) -> Result<(), YamlError> {
         if self.simple_key_allowed {
             self.forget_key()?;
@@ -187,7 +187,7 @@ impl Scanner {
         Ok(())
     }
 
-    /// What may have become a key cannot any more.
+    /// Forgets the possible key of the present flow level. An error if it had to become one.
     fn forget_key(&mut self) -> Result<(), YamlError> {
         if self.possible_keys.remove(&self.flow_level).is_some_and(|key| key.required) {
             return self.error("no ':' after a key");
@@ -203,7 +203,7 @@ impl Scanner {
         }
     }
 
-    /// Whether a block begins at this column.
+    /// Begins a block at this column and returns true, unless the present block is as far to the right.
     fn open_block(&mut self, column: i64) -> bool {
         let opens = self.indent < column;
         if opens {
@@ -318,7 +318,7 @@ impl Scanner {
         Ok(())
     }
 
-    /// Something that may become a key, or a part of one.
+    /// Scans a token that may become a key, or a part of one.
     fn fetch_inline(&mut self, scan: impl FnOnce(&mut Self) -> Result<Token, YamlError>) -> Result<(), YamlError> {
         self.remember_key()?;
         self.simple_key_allowed = false;

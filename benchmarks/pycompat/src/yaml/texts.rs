@@ -4,10 +4,11 @@ use super::YamlError;
 use super::reader::{is_blank_or_end, is_break, is_space_or_end};
 use super::scanner::Scanner;
 
-/// Where the code points U+D800 to U+DFFF go that Python's texts may hold and Rust's may not; as in the JSON reader.
+/// Offset of the characters that stand for the code points U+D800 to U+DFFF, which Python's texts may hold and Rust's may not; as in the
+/// JSON reader.
 const SURROGATE_HOME: u32 = 0x10_0000;
 
-/// What happens to a block's last end of line and to the empty lines after it.
+/// Treatment of a block's last end of line and of the empty lines after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Chomping {
     /// `-`: all go.
@@ -41,7 +42,7 @@ impl Scanner {
         Ok(text)
     }
 
-    /// How many characters of a plain scalar come next without a blank.
+    /// Number of characters of a plain scalar that come next without a blank.
     fn plain_length(&self) -> usize {
         let in_flow = self.flow_level != 0;
         let mut length = 0;
@@ -281,7 +282,7 @@ fn folded(first: Option<char>, more: &str) -> String {
     }
 }
 
-/// What a backslash and this character stand for.
+/// Character that a backslash and `letter` stand for; `None` if they stand for none.
 const fn escaped(letter: char) -> Option<char> {
     Some(match letter {
         '0' => '\0',

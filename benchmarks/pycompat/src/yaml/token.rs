@@ -1,4 +1,4 @@
-//! What a text consists of.
+//! Tokens of a text.
 
 use super::reader::Place;
 
@@ -43,9 +43,9 @@ pub(super) enum Token {
     Tag(Tag),
     /// A text.
     Scalar {
-        /// What it says.
+        /// Text of the scalar.
         text: String,
-        /// Whether it has neither quotes nor an indicator.
+        /// True if it has neither quotes nor an indicator.
         plain: bool,
     },
 }
@@ -68,7 +68,7 @@ pub(super) enum Directive {
     Tag {
         /// The short form.
         handle: String,
-        /// What it stands for.
+        /// Prefix that it stands for.
         prefix: String,
     },
     /// Any other.
@@ -80,6 +80,6 @@ pub(super) enum Directive {
 pub(super) struct Placed {
     /// The token.
     pub(super) token: Token,
-    /// Where.
+    /// Position at which it begins.
     pub(super) place: Place,
 }

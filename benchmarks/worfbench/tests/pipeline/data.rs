@@ -1,4 +1,4 @@
-//! What loads, and what is refused, with the place of the fault.
+//! Data sets that load, and data sets that are refused, with the location of the fault.
 
 use std::collections::BTreeMap;
 

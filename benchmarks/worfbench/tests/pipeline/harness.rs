@@ -71,7 +71,7 @@ pub(crate) fn user_request(text: &str) -> ChatRequest {
     ChatRequest::new(vec![ChatMessage::new(ChatRole::User, text)], Sampling::default())
 }
 
-/// What a simulated model answers.
+/// Answer of a simulated model.
 pub(crate) fn answer(suite: &dyn Suite, item: ItemIndex, persona: Persona, seed: u64) -> String {
     let setting = setting("zero-shot");
     let reply = suite.simulate(item, &setting, Role::Agent, persona, SessionSeed(seed), &user_request(""));

@@ -1,4 +1,4 @@
-//! What a session asks, and how its answer is scored.
+//! Requests of a session, and scores of its answer.
 
 use regatta_benchmarks::{Scoring, Step, Suite};
 use regatta_proto::{ChatRequest, Evaluator, ItemIndex, Question, Role, Transcript, Verdict};
@@ -7,7 +7,7 @@ use crate::harness::{
     BOTH, Silence, WordOverlap, index_of, miniature, official_files, scored, setting, shared, worfbench,
 };
 
-/// What the session of `item` asks first.
+/// First request of the session of `item`.
 pub(crate) fn first_request(suite: &dyn Suite, item: ItemIndex, name: &str) -> ChatRequest {
     match suite.next(item, &setting(name), &Transcript::default()) {
         Step::Ask(Role::Agent, request) => request,

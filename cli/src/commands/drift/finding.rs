@@ -36,7 +36,7 @@ pub(super) enum Evidence {
     Measured,
 }
 
-/// Something that has changed from one night to the next.
+/// A change from one night to the next.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Finding {
     pub(super) cause: Cause,
@@ -44,7 +44,7 @@ pub(super) struct Finding {
     pub(super) what: String,
     pub(super) before: String,
     pub(super) now: String,
-    /// Of what is measured: the p-value of "no difference", corrected (Holm) over all that was measured that night.
+    /// P-value of "no difference" for a measured value, corrected (Holm) over all that was measured that night; `None` for other changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) p_holm: Option<f64>,
 }

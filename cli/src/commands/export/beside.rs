@@ -19,7 +19,7 @@ use crate::output;
 
 /// Right answers and verdicts, which no document of a run has.
 pub(super) struct Stores {
-    /// Where the run has its stores with it, and its data can be read.
+    /// Ledger and sweep, where the run has its stores with it and its data can be read.
     whole: Option<(Ledger, Arc<Sweep>)>,
     /// Data sets that were given.
     given: BTreeMap<BenchmarkName, Arc<dyn Suite>>,

@@ -44,16 +44,16 @@ pub(super) fn judge(
     Ok(checks)
 }
 
-/// Which models of the baseline the run must have.
+/// Models of the baseline that the run must have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Models {
-    /// Every one.
+    /// All models of the baseline.
     All,
-    /// Those that somebody named.
+    /// Only the models that options of the command name.
     Named,
 }
 
-/// What the baseline has of the policy's benchmarks, and the run has not: nothing is shown about it.
+/// Checks for the cells of the policy's benchmarks that the baseline has and the run lacks; nothing is shown about them.
 fn lost(policy: &Policy, baseline: &EndedRun, run: &EndedRun, cells: &[MatchedCell], models: Models) -> Vec<Check> {
     let is_asked = |benchmark: &BenchmarkName| {
         policy.metrics.values().any(|metric| metric.benchmark.as_ref().is_none_or(|only| only == benchmark))

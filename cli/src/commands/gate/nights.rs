@@ -23,7 +23,7 @@ pub(crate) struct NightLedger {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Night {
-    /// Of the summaries of run and baseline: to judge the same again spends nothing.
+    /// Digest of the summaries of run and baseline: to judge the same again spends nothing.
     pub(crate) judged: Digest,
     /// As the command line named it.
     pub(crate) run: String,

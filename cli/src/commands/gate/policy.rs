@@ -68,7 +68,7 @@ pub(crate) struct Increase(pub(crate) f64);
 #[serde(deny_unknown_fields)]
 pub(crate) struct Nights {
     pub(crate) method: Method,
-    /// Where the nights are kept; beside the policy unless it begins with a slash. Schedules keep them themselves.
+    /// File that keeps the nights; relative to the policy's folder unless it begins with a slash. Schedules keep them themselves.
     #[serde(default)]
     pub(crate) ledger: Option<PathBuf>,
 }

@@ -41,7 +41,7 @@ impl fmt::Display for Verdict {
 pub(crate) struct Check {
     /// Benchmark, setting and model.
     pub(crate) cell: String,
-    /// Of a metric its name, else what is limited.
+    /// Name of the metric, or of the limited quantity.
     pub(crate) what: String,
     pub(crate) verdict: Verdict,
     /// The figure that was seen, and the one that was asked for.

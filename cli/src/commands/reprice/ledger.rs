@@ -26,35 +26,35 @@ pub(super) enum Purpose {
     Judging,
 }
 
-/// What one model's calls cost, then and at other prices.
+/// Recorded cost of one model's calls, and their cost at the prices of a table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Bill {
     pub(super) purpose: Purpose,
     pub(super) model: ModelRef,
     /// Answered calls that were sent.
     pub(super) calls: u64,
-    /// Answers from the cache, which cost nothing.
+    /// Answers from the response cache, which cost nothing.
     pub(super) from_cache: u64,
     /// Failed tries that were billed.
     pub(super) billed_tries: u64,
-    /// Tokens of what was billed.
+    /// Tokens of billed calls and tries.
     pub(super) usage: Usage,
-    /// Where the price of the run came from.
+    /// Source of the price that the run used.
     pub(super) priced_by: String,
-    /// What was recorded.
+    /// Cost as recorded.
     pub(super) recorded: CostSum,
-    /// What the table says.
+    /// Cost at the table's prices.
     pub(super) repriced: CostSum,
-    /// What was billed and has a cost that is known both times.
+    /// Billed calls whose cost is known both times.
     pub(super) comparable_calls: u64,
-    /// The part of `recorded` for those.
+    /// Part of `recorded` for comparable calls.
     pub(super) comparable: Money,
-    /// What the table says of those.
+    /// Part of `repriced` for comparable calls.
     pub(super) comparable_repriced: Money,
 }
 
 impl Bill {
-    /// Nano-dollars that the calls whose cost is known both times cost more at the table's prices; `None` when there is no such call.
+    /// Difference of the comparable calls' cost, at the table's prices less as recorded, in nanodollars; `None` when there is no such call.
     pub(super) fn difference(&self) -> Option<i128> {
         let difference = i128::from(self.comparable_repriced.0) - i128::from(self.comparable.0);
         (self.comparable_calls > 0).then_some(difference)
@@ -131,7 +131,7 @@ pub(super) struct Ledger<'a> {
     lock: &'a SweepLock,
     table: &'a PriceTable,
     on: Option<Date>,
-    /// Of an endpoint that the lock does not have, as specs leave out OpenAI's own.
+    /// Default endpoint for one that the lock does not have, as specs leave out OpenAI's own.
     openai: EndpointSpec,
     seen: HashSet<[u8; 16]>,
     prices: BTreeMap<(ModelRef, Date), Option<&'a Price>>,
@@ -312,7 +312,7 @@ fn in_proportion(recorded: CostSum, comparable: Money, repriced: Money) -> Optio
     u64::try_from(nanos).ok().map(Money)
 }
 
-/// What the lock says of a model, under test or in another role.
+/// Entries of a model in the lock, as model under test or in another role.
 fn in_lock<'l>(lock: &'l SweepLock, id: &'l ModelRef) -> impl Iterator<Item = &'l ModelSpec> {
     let players = lock.benchmarks.values().flat_map(|benchmark| benchmark.roles.iter().map(|(_, model)| model));
     lock.models.iter().chain(players).filter(move |model| model.id == *id)

@@ -71,7 +71,7 @@ fn bills_of(transcripts: Vec<(Session, Transcript)>, on: Option<&str>) -> Vec<Bi
 
 const SESSION: Session = Session { cell: 0, item: 0 };
 
-/// What one call costs at the table's prices, in nano-dollars.
+/// Cost of one call at the table's prices, in nanodollars; `None` when it is unknown.
 fn repriced(changes: Value) -> Option<u64> {
     let bills = bills_of(vec![(SESSION, transcript(vec![call(changes)]))], None);
     let sum = bills[0].repriced;

@@ -16,7 +16,7 @@ use crate::data::read_dataset;
 use crate::embedded::Embedded;
 use crate::spec::Loaded;
 
-/// Everything that the new sweep is planned from.
+/// Spec and data that the new sweep is planned from.
 pub(super) async fn spec(args: &RescoreArgs, run: &Embedded, old: &Sweep) -> anyhow::Result<Loaded> {
     let lock = &old.lock;
     if lock.decide.is_some() {

@@ -1,19 +1,19 @@
-//! What a repair finds, and what it does about each.
+//! Findings of a repair, with what it does about each.
 
 use std::fmt;
 
 use regatta_proto::SweepState;
 
-/// Something that is not as the run left it.
+/// A part of the run's directory that is not as the run left it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Finding {
-    /// File or part that it is about.
+    /// File or part that has the problem.
     pub(crate) about: &'static str,
     /// The problem, in one sentence.
     pub(crate) problem: String,
-    /// What repair does about it.
+    /// The remedy that repair applies.
     pub(crate) remedy: String,
-    /// It needs a person: repair cannot do anything about it.
+    /// True if a person must act: repair cannot do anything about it.
     pub(crate) is_left: bool,
 }
 
@@ -27,10 +27,10 @@ impl Finding {
     }
 }
 
-/// What a repair has found, and how the run stands after it.
+/// Result of a repair: its findings, and the state of the run after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Repaired {
-    /// In the order in which they are dealt with.
+    /// Findings in the order in which they are dealt with.
     pub(crate) findings: Vec<Finding>,
     /// `None` where the lock or the data of the sweep cannot be read.
     pub(crate) standing: Option<Standing>,

@@ -1,7 +1,7 @@
 //! Repair of a run's directory: files that were lost or damaged since they were written.
 //!
-//! Everything is done to a copy of the ledger, whose own file is replaced at the very end, in one step, and kept. When a person only wants to
-//! know what would be done, it is done to linked copies of the other files too, which are thrown away; so both say the same.
+//! Repair works on a copy of the ledger, whose own file is replaced at the very end, in one step, and kept. When a person only wants to
+//! know what would be done, it works on linked copies of the other files too, which are thrown away; so both say the same.
 
 mod finding;
 mod segments;
@@ -29,12 +29,12 @@ use super::{clock, link_tree};
 use crate::benchmarks::BENCHMARKS;
 use crate::exit::BadConfiguration;
 
-/// How to repair.
+/// Options of a repair.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wish {
-    /// Only say what would be done.
+    /// Only reports what would be done.
     pub(crate) dry_run: bool,
-    /// Sessions whose transcripts are gone run again.
+    /// Runs sessions again whose transcripts are gone.
     pub(crate) run_again: bool,
 }
 

@@ -30,7 +30,7 @@ const KEYS_MAX: usize = 100;
 #[derive(Debug)]
 pub(super) struct Keys {
     issuer: String,
-    /// Where the keys are; found by discovery when `None`.
+    /// Address of the keys; `None` to find it by discovery.
     address: Option<Url>,
     client: Client,
     state: Mutex<State>,

@@ -55,7 +55,7 @@ fn encoded(bytes: impl AsRef<[u8]>) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// What the issuer's server answers.
+/// Documents that the issuer's server answers with.
 #[derive(Default)]
 struct Published {
     issuer: Mutex<String>,

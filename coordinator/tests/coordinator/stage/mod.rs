@@ -38,13 +38,13 @@ pub(crate) struct Stage {
     pub(crate) config: CoordinatorConfig,
     /// Reports that were taken and that no test has asked for yet.
     unread: Mutex<VecDeque<Report>>,
-    /// Whether there is a scorer that answers the coordinator's questions.
+    /// True if a scorer answers the coordinator's questions.
     pub(crate) has_scorer: bool,
-    /// Of all coordinators; stands at 1970 unless a test moves it.
+    /// Clock of all coordinators; stands at 1970 unless a test moves it.
     pub(crate) clock: Arc<ManualClock>,
     /// Gate and messenger of schedules, where there are any.
     pub(crate) scheduling: Option<Scheduling>,
-    /// Blobs that are no folder.
+    /// Blob store in memory; `None` for a folder.
     pub(crate) in_memory: Option<Blobs>,
 }
 
@@ -191,7 +191,7 @@ impl Stage {
         }
     }
 
-    /// What the coordinator tells everybody now.
+    /// The control message that the coordinator broadcasts now.
     pub(crate) async fn told(&self) -> Control {
         self.round().await;
         within(self.queue.listen().await.unwrap().next()).await.expect("the queue is open")

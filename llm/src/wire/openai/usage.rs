@@ -18,7 +18,7 @@ const WRITTEN: [&str; 3] = [
     "/cache_creation_input_tokens",
     "/prompt_tokens_details/cache_creation_tokens",
 ];
-/// Those prompt tokens written to a cache that stay for an hour: LiteLLM.
+/// Prompt tokens that were written to a cache for an hour: LiteLLM.
 const WRITTEN_1H: [&str; 2] = [
     "/prompt_tokens_details/cache_creation_token_details/ephemeral_1h_input_tokens",
     "/cache_creation/ephemeral_1h_input_tokens",

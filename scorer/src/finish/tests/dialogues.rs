@@ -75,7 +75,7 @@ impl Suite for Dialogues {
         evaluators.iter().map(|evaluator| (*evaluator, score.clone())).collect()
     }
 
-    /// How many scores each trial has, and whether any says more than its values.
+    /// Number of scores of each trial, and whether any has a detail besides its values.
     fn tabulate(&self, _: Evaluator, trials: &[Vec<(ItemIndex, &Score)>]) -> Table {
         let sizes: Vec<usize> = trials.iter().map(Vec::len).collect();
         let has_details = trials.iter().flatten().any(|(_, score)| !score.detail.is_null());

@@ -1,4 +1,4 @@
-//! What people and programs read.
+//! Documents of a finished sweep, for people and for programs.
 
 use insta::assert_snapshot;
 use regatta_backends::{AgentEnd, AttemptState};

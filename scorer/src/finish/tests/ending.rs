@@ -94,7 +94,7 @@ impl Settled {
         self.ledger.sweep(&self.sweep.id).await.unwrap().unwrap().state
     }
 
-    /// Everything below `sweeps/<id>`.
+    /// Files below `sweeps/<id>`, by path.
     fn files(&self) -> BTreeMap<String, Vec<u8>> {
         let folder = self.folder.path().join("blobs/sweeps").join(self.sweep.id.as_str());
         let Ok(entries) = std::fs::read_dir(folder) else { return BTreeMap::new() };

@@ -184,7 +184,7 @@ pub(crate) fn all_measured(_: &Cell, _: usize) -> Option<Outcome> {
     Some(Outcome::Measured)
 }
 
-/// Something of everything: a failure of the model, one of the endpoint, and a session that was not run.
+/// Outcomes with one of each kind of trouble: a failure of the model, one of the endpoint, and a session that was not run.
 pub(crate) fn some_trouble(cell: &Cell, at: usize) -> Option<Outcome> {
     match (cell.model.model.as_str(), cell.trial.0, at) {
         ("second", 0, 0) => Some(Outcome::ModelFailure { cause: Cause::ContextLength }),

@@ -3,7 +3,7 @@
 use super::*;
 use crate::statistics::{Components, Design, Threshold};
 
-/// How much better the one is that is better.
+/// Difference between the abilities of the better and the worse model.
 const ABLE: f64 = 0.38;
 
 /// Items of the sweep that `seed` draws, and how `model` does on them: each item is hard or easy for all, each cluster a little harder or

@@ -1,4 +1,4 @@
-//! What estimates must be, whatever the scores.
+//! Laws of estimates that hold for all scores.
 
 use proptest::prelude::*;
 use regatta_benchmarks::{Measure, Metric};

@@ -8,7 +8,7 @@ use regatta_proto::Level;
 
 use crate::statistics::{Estimate, Sample, Trials, difference, estimate, leaves, missing, sample};
 
-/// What a session has: a numerator and a denominator (or right, predicted and gold), and whether it crashed in either way.
+/// Values of a session: a numerator and a denominator (or right, predicted and gold), and whether it crashed in either way.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Session {
     top: u32,
@@ -70,7 +70,7 @@ fn values(session: &Session) -> BTreeMap<String, f64> {
     numbers.into_iter().chain(flags).map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// Everything that a session of any item could have had, if the model had made it impossible.
+/// Values that a session of any item would have had, if the model had made it impossible.
 fn failure() -> BTreeMap<String, f64> {
     values(&Session { top: 0, bottom: 2, more: 0, drops: false, zeroes: false })
 }
@@ -103,7 +103,7 @@ impl Data {
         (0..self.trials()).map(|trial| items().filter_map(|(item, _)| item[trial]).collect()).collect()
     }
 
-    /// Whether something of `group` was not measured, by trial.
+    /// For each trial, true if a session of `group` was not measured.
     fn lacks(&self, group: u32) -> Vec<bool> {
         let items = || self.sessions.iter().zip(&self.groups).filter(|(_, of)| **of == group);
         (0..self.trials()).map(|trial| items().any(|(item, _)| item[trial].is_none())).collect()

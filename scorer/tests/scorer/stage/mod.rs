@@ -25,7 +25,7 @@ pub(crate) const BENCHMARKS: regatta_benchmarks::Registry =
 
 /// Real time after which a test that waits has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// What every call costs.
+/// Cost of every call.
 pub(crate) const CALL: Money = Money(1000);
 /// Items of each of the two cells.
 pub(crate) const ITEMS: usize = 6;
@@ -36,11 +36,11 @@ pub(crate) struct Stage {
     pub(crate) ledger: Ledger,
     pub(crate) queue: Queue,
     pub(crate) sweep: Arc<Sweep>,
-    /// What all scorers know of sweeps; each reads them for itself where there is none.
+    /// Catalog that all scorers share; `None` where each scorer loads sweeps itself.
     catalog: Option<Catalog>,
 }
 
-/// Everything that the ledger says about a sweep, but not where transcripts are: that depends on the batches.
+/// Contents of the ledger about a sweep, without the locations of transcripts, which depend on the batches.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Books {
     pub(crate) progress: Vec<CellProgress>,
@@ -213,7 +213,7 @@ impl Stage {
         again
     }
 
-    /// What must be asked to score `session`.
+    /// Questions that must be answered to score `session`.
     pub(crate) fn questions(&self, session: &SessionOutcome) -> Vec<AskedQuestion> {
         struct Nothing;
         impl Verdicts for Nothing {

@@ -1,4 +1,4 @@
-//! Which executables are run, in which order, and what runs beside what.
+//! Order of the test executables, and the ones that run at the same time.
 
 use crate::executable::Executable;
 

@@ -27,7 +27,7 @@ pub(crate) struct Finished {
     pub(crate) ignored: usize,
     /// `true` if it reported each of its tests and ended by itself, with status 0 if all passed.
     pub(crate) is_orderly: bool,
-    /// Everything it printed.
+    /// Output of the executable.
     pub(crate) output: String,
     /// Names and times of its tests.
     pub(crate) times: Vec<(String, Duration)>,

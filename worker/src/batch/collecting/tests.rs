@@ -81,7 +81,7 @@ fn failed(class: ErrorClass) -> Result<Call, FailedCall> {
     Err(FailedCall { role: Role::Agent, attempt: 1, model, tries, request: None, asked: None })
 }
 
-/// What becomes of a session of two calls after `lines`, one batch each, with at most three tries at a call.
+/// Outcome of a session of two calls after `lines`, one batch each, with at most three tries at a call; `None` if the session is not over.
 fn after(lines: Vec<Result<Call, FailedCall>>) -> Option<Outcome> {
     let key = SessionKey { sweep: "s".parse().unwrap(), cell: CellIndex(0), item: ItemIndex(0) };
     let mut session =

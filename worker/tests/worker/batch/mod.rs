@@ -17,7 +17,7 @@ use server::{BatchServer, Line};
 const MEASURED: Outcome = Outcome::Measured;
 /// Longer than any test.
 const FOR_EVER_MS: u64 = 86_400_000;
-/// What a session may cost at most, and what the server's usual answer does cost, at batch rates.
+/// Worst case of a session, and the cost of the server's usual answer, at batch rates.
 const AT_MOST: Money = Money(500_000_000);
 const COST: Money = Money(5_000_000);
 

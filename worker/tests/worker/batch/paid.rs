@@ -14,7 +14,7 @@ async fn with_budget(requests_max: u32, budget: Money) -> (Stage, BatchServer, A
     (stage, server, account)
 }
 
-/// What is spent of an account, and what is counted besides.
+/// Money spent from an account, and money counted against it besides (maybe spent, reserved or lost).
 async fn state(stage: &Stage, account: &AccountId) -> (Money, Money) {
     let state = stage.permits.account(account).await.unwrap().unwrap();
     (state.spent, state.maybe_spent + state.reserved + state.lost)

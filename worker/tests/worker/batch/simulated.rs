@@ -9,7 +9,7 @@ use crate::stage::Stage;
 
 const SESSIONS: usize = 3;
 
-/// What each session was answered at a simulated endpoint.
+/// Reply that each session got at a simulated endpoint.
 async fn replies(kind: EndpointKind, lane: Lane, batch: SimulatedBatches) -> BTreeMap<SessionKey, String> {
     let (mut stage, server) = Stage::with(Simulation { batch, ..Simulation::default() }).await;
     let endpoint = &mut stage.route.endpoint;

@@ -1,4 +1,4 @@
-//! What ends a session before its agent does.
+//! Events that end a session before its agent does.
 
 use axum::Router;
 use axum::http::StatusCode;

@@ -19,7 +19,7 @@ use serde_json::json;
 
 use crate::stage::Stage;
 
-/// What the agent is told to do is its item's name.
+/// A suite whose items are tasks for an agent: the item's name is the text of its task.
 struct Errands {
     items: Vec<Item>,
     folder: PathBuf,
@@ -90,7 +90,7 @@ impl Suite for Errands {
     }
 }
 
-/// What every agent of these tests begins with.
+/// Python code that every agent of these tests begins with.
 const PRELUDE: &str = r#"
 import json, os, signal, sys, time, urllib.error, urllib.request
 errand = json.loads(sys.stdin.readline())
@@ -134,7 +134,7 @@ pub(super) struct Office {
     pub(super) folder: tempfile::TempDir,
 }
 
-/// What one call costs at most.
+/// Worst case of one call.
 pub(super) const CALL_AT_MOST: Money = Money(1_000_000_000);
 
 impl Office {
@@ -247,7 +247,7 @@ fn lock(items: u32, agent: ExternalAgent, endpoint: EndpointSpec) -> SweepLock {
     }
 }
 
-/// What happened, a line an event.
+/// Events of a transcript, one line each.
 pub(super) fn story(transcript: &Transcript) -> Vec<String> {
     let line = |event: &Event| match event {
         Event::Started(started) => format!("attempt {} starts {}", started.attempt, started.agent),
@@ -265,7 +265,7 @@ pub(super) fn story(transcript: &Transcript) -> Vec<String> {
     transcript.events.iter().map(line).collect()
 }
 
-/// What the agent wrote in the end.
+/// Output of the agent in its last start; panics if the transcript does not end with an agent's end.
 pub(super) fn output(transcript: &Transcript) -> &str {
     match transcript.events.last() {
         Some(Event::Ended(ended)) => &ended.output,

@@ -1,4 +1,4 @@
-//! What is recorded of an agent, in which order, and how much of it.
+//! Events that are recorded of an agent: their order, and the limit on their size.
 
 use std::path::PathBuf;
 

@@ -39,7 +39,7 @@ pub(crate) struct Stage {
     pub(crate) sweep: Arc<Sweep>,
     pub(crate) route: EndpointRoute,
     pub(crate) variables: BTreeMap<String, String>,
-    /// What all workers know of sweeps; each reads them for itself where there is none.
+    /// Catalog that all workers share; `None` where each worker loads sweeps itself.
     catalog: Option<Catalog>,
 }
 
@@ -412,7 +412,7 @@ impl Reports {
         }
     }
 
-    /// Everything that has been reported and not been looked at, progress left out. For when no worker is left.
+    /// Reports that were not read yet, without progress. For when no worker is left.
     pub(crate) async fn rest(mut self, queue: &Queue) -> Vec<Report> {
         let end = Report::Tabulate { sweep: "end".parse().unwrap(), lock: Digest::of(b"end") };
         queue.publish_reports(vec![end.clone()]).await.unwrap();

@@ -19,9 +19,9 @@ pub(super) struct Work {
     pub(super) to_ms: u64,
     /// Calls that always wait in a worker.
     pub(super) backlog: u32,
-    /// Of a call on average, as estimated.
+    /// Tokens of a call on average, as estimated.
     pub(super) tokens: u64,
-    /// Of single calls, in per cent of that. Calls are sent in order: the next one waits until its own tokens are there.
+    /// Tokens of single calls, in per cent of `tokens`. Calls are sent in order: the next one waits until its own tokens are there.
     pub(super) sizes_percent: (u64, u64),
     /// Range of the tokens that calls really take, in per cent of the estimate.
     pub(super) taken_percent: (u64, u64),

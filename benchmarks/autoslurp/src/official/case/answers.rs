@@ -1,4 +1,4 @@
-//! What judges said in a case, by what they were asked about.
+//! Recorded answers of judges in a case, by question.
 
 use std::collections::HashMap;
 

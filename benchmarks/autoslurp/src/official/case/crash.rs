@@ -22,7 +22,7 @@ struct Position<'a> {
     evaluator: Evaluator,
 }
 
-/// What is printed of each scenario of a case, and what is counted then.
+/// Verdicts and printed lines of each scenario of a case, with the counts at its end.
 ///
 /// # Errors
 /// When an input cannot be read, or an answer of a judge is missing.
@@ -107,7 +107,7 @@ fn run(inputs: &Inputs<'_>, answers: &Answers, name: &str, positions: &[Position
 const FILE_NOT_FOUND: &str = "FileNotFoundError";
 const INDEX_ERROR: &str = "IndexError";
 
-/// How many items the loop of a script goes through.
+/// Number of items that the loop of a script goes through.
 const fn rounds(script: Option<Script>) -> u32 {
     match script {
         Some(Script::AutogenDeepseek) => DIVISOR - 1,
@@ -115,9 +115,9 @@ const fn rounds(script: Option<Script>) -> u32 {
     }
 }
 
-/// What was printed for one item.
+/// Output of the script for one item.
 struct Printed {
-    /// Nothing where the run ended before the log was looked at.
+    /// `None` where the run ended before the log was read.
     verdict: Option<Verdict>,
     lines: usize,
     unparsable: u32,

@@ -13,7 +13,7 @@ use crate::official::rules::Rules;
 use crate::official::scoring::{Judged, Subject, judged};
 use crate::official::tabulation::{Chunk, table};
 
-/// What a script makes of the logs of a case.
+/// Scores that a script gives the logs of a case.
 ///
 /// # Errors
 /// When an input cannot be read, or an answer of a judge is missing.

@@ -15,10 +15,10 @@ use crate::data::Utterance;
 use regatta_benchmarks::DataError;
 use regatta_benchmarks::source_location::SourceLocation;
 
-/// What a case is made of.
+/// Files and parameters of a case.
 #[derive(Clone, Copy)]
 pub(crate) struct Inputs<'a> {
-    /// Where its files come from, in messages.
+    /// Origin of the files, in messages.
     pub(crate) origin: &'a str,
     /// `params` of `case.json`.
     pub(crate) params: &'a Map<String, Value>,

@@ -11,7 +11,7 @@ use super::{Inputs, day, text_or_null};
 use crate::official::message::printed;
 use crate::official::stat::{Counts, Words, said_by_line};
 
-/// What becomes of slots.
+/// Slots of each row of a case after they are resolved.
 ///
 /// # Errors
 /// When an input cannot be read.
@@ -44,7 +44,7 @@ fn resolver(place: &SourceLocation<'_>, name: &str) -> Result<Option<Script>, Da
     }
 }
 
-/// What printed lines are counted as, and whole logs of them.
+/// Verdict of each printed line of a case, with their counts.
 ///
 /// # Errors
 /// When an input cannot be read.

@@ -1,4 +1,4 @@
-//! What an agent does in a step, as the framework reads it from what a model wrote.
+//! Actions of agents, as the framework reads them from a model's text.
 
 use regatta_pycompat::yaml::Value;
 use regatta_pycompat::{is_word, literal, strip};
@@ -13,7 +13,7 @@ pub(super) struct Action {
 /// It is no step, and the framework raises.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Unreadable {
-    /// What it prints before.
+    /// Text that the framework prints before it raises, if it prints any.
     pub(super) printed: Option<String>,
 }
 

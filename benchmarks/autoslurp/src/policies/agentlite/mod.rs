@@ -30,19 +30,19 @@ use crate::run::Run;
 /// Most steps of one agent in one task.
 const STEPS_MAX: usize = 20;
 
-/// What is answered when the steps are used up.
+/// Answer when the steps are used up.
 const NO_ANSWER: &str = "I could not do this. Please say it in another way.";
-/// What an agent observes that calls what it does not have.
+/// Observation of an agent that calls an action which it does not have.
 const WRONG_ACTION: &str = "There is no such action. Choose one of your list.";
-/// What comes of a last step.
+/// Observation after a last step.
 const COMPLETED: &str = "Task Completed.";
-/// What comes of a thought.
+/// Observation after a thought.
 const THOUGHT: &str = "OK";
 
 /// Plays the session of `query` as far as `replies` go.
 ///
 /// # Errors
-/// What is asked next.
+/// With the next request, when `replies` are used up.
 pub(crate) fn play(query: &Query<'_>, replies: &mut Replies<'_>) -> Result<Run, Asking> {
     let mut session = Session::new(query, replies);
     // The execution agent says so when it is made.
@@ -62,7 +62,7 @@ pub(crate) fn play(query: &Query<'_>, replies: &mut Replies<'_>) -> Result<Run, 
     }
 }
 
-/// Why a task is not worked on any more.
+/// Reason why a task is not worked on any more.
 enum Stop {
     /// A reply is missing.
     Asking(Asking),

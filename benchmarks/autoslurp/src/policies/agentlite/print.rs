@@ -44,7 +44,7 @@ pub(super) fn acted(agent: &str, step: usize, action: &Action) -> String {
     )
 }
 
-/// What came of it; `None` where printing it raises, because it has no length or is too long for what it is.
+/// An observation as it is printed; `None` where printing it raises, because it has no length or is too long for its type.
 pub(super) fn observed(observation: &Value) -> Option<String> {
     let shown = match observation {
         Value::Str(text) => match text.char_indices().nth(OBSERVATION_CHARS) {

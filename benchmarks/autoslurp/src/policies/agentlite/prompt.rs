@@ -11,11 +11,11 @@ use crate::prompts;
 
 /// The line behind which task and past steps stand.
 pub(super) const EXECUTION: &str = "[Execution]";
-/// What stands before an action, and at the very end.
+/// Label of an action, and the end of the prompt.
 pub(super) const ACTION: &str = "Action:";
-/// What stands before what came of it.
+/// Label of an observation.
 pub(super) const OBSERVATION: &str = "Observation: ";
-/// What stands before the task.
+/// Label of the task.
 pub(super) const TASK: &str = "Task:";
 /// The parameter of an agent's call.
 pub(super) const TASK_PARAMETER: &str = "Task";
@@ -23,7 +23,7 @@ pub(super) const TASK_PARAMETER: &str = "Task";
 /// Most tokens of a step: the library's default.
 const TOKENS_MAX: u32 = 256;
 
-/// What `agent` is asked for the next step of the task `instruction`; `history` is what [`step`] made of the steps so far.
+/// Request to `agent` for the next step of the task `instruction`; `history` is what [`step`] made of the steps so far.
 pub(super) fn request(agent: &Agent, instruction: &str, history: &str) -> ChatRequest {
     let sampling = Sampling { temperature: Some(0.0), max_tokens: Some(TOKENS_MAX), ..Sampling::default() };
     let message = ChatMessage::new(ChatRole::User, text(agent, instruction, history));

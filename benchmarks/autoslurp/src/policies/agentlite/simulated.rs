@@ -8,11 +8,11 @@ use super::prompt::{ACTION, EXECUTION, OBSERVATION, TASK, json};
 use crate::members;
 use crate::simulate::{Gold, Heard};
 
-/// What stands before the words of other agents in what the manager tells the execution agent, behind those of the intent agent.
+/// Label of other agents' words in the manager's task for the execution agent, after those of the intent agent.
 const TIME_SAID: &str = " | time: ";
 const LOCATION_SAID: &str = " | location: ";
 
-/// What a model that knows (or believes) `gold` says to `request`, of which it sees nothing but the prompt.
+/// Reply of a model that knows (or believes) `gold` to `request`, of which it sees nothing but the prompt.
 pub(crate) fn reply(request: &ChatRequest, gold: &Gold) -> Reply {
     let prompt = request.messages.last().map_or("", |message| &message.content);
     let session = Seen::of(prompt);
@@ -108,7 +108,7 @@ impl<'p> Seen<'p> {
         Self { task, steps: steps.collect() }
     }
 
-    /// What came of the last action of this name.
+    /// Observation of the last action of this name.
     fn observed(&self, name: &str) -> Option<&'p str> {
         self.steps.iter().rev().find(|step| step.name == name).map(|step| step.observation)
     }

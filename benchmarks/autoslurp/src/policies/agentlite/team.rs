@@ -1,8 +1,8 @@
-//! Who is on the team, and what each of them can do.
+//! Members of the team, with their actions.
 
 use crate::members;
 
-/// Something that an agent can do by itself.
+/// An action of an agent besides calling others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Deed {
     /// Tells today's date.
@@ -20,18 +20,18 @@ pub(super) enum Deed {
 /// An agent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Agent {
-    /// Its name, which is also that of the manager's action that calls it.
+    /// Name of the agent and of the manager's action that calls it.
     pub(super) name: &'static str,
-    /// Which member of the team it is.
+    /// Member of the team that the agent is.
     pub(super) member: &'static str,
-    /// What it can do, beside calling others.
+    /// Actions of the agent, besides calling others.
     pub(super) deeds: &'static [Deed],
-    /// Whom it can call.
+    /// Agents that it can call.
     pub(super) team: &'static [Agent],
 }
 
 impl Deed {
-    /// Its name in actions.
+    /// Name of the action.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::CurDate => "CurDate_Act",
@@ -42,7 +42,7 @@ impl Deed {
         }
     }
 
-    /// What it does, for models.
+    /// Description of the action for models.
     pub(super) const fn description(self) -> &'static str {
         match self {
             Self::CurDate => "Tells today's date.",
@@ -53,7 +53,7 @@ impl Deed {
         }
     }
 
-    /// Its parameters, and what models are told of them.
+    /// Parameters of the action, with their descriptions for models.
     pub(super) const fn parameters(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::CurDate => &[("query", "what the date is needed for, in a few words")],

@@ -1,4 +1,4 @@
-//! What actions do with their parameters, as Python calls and its HTTP library do it.
+//! Execution of actions with their parameters, as Python calls and its HTTP library do it.
 
 use jiff::civil::Date;
 use regatta_proto::Exchange;

@@ -1,7 +1,7 @@
 //! AutoGen: a group chat whose next speaker a model selects (docs/benchmarks/autoslurp.md §3.4).
 //!
-//! What the framework does was looked up by running it: `pyautogen` 0.2.35. Where the framework raises, the run ends; what was printed until then
-//! is the log.
+//! The behaviour of the framework was found out by running it: `pyautogen` 0.2.35. Where the framework raises, the run ends; what was
+//! printed until then is the log.
 //!
 //! Different from the framework: names of speakers stand in front of what they say ([`super::naming`]); the selection is asked for in our own
 //! words, and errors of tools are told in them; and the temperature is 0, as the paper says (the example takes it from a file).
@@ -34,7 +34,7 @@ use crate::run::Run;
 /// Messages of a chat, the first one among them.
 const MESSAGES_MAX: usize = 12;
 
-/// What ends a chat: as a whole message at once, inside a message when the next speaker is the user's proxy.
+/// Text that ends a chat: as a whole message at once, inside a message when the next speaker is the user's proxy.
 const TERMINATE: &str = "TERMINATE";
 
 /// Reply of the user's proxy when there is nothing to execute (docs/benchmarks/autoslurp.md §3.4).
@@ -43,7 +43,7 @@ const PROXY_SAYS: &str = "if finish task, TERMINATE. If not, solve again.";
 /// Plays the session of `query` as far as `replies` go.
 ///
 /// # Errors
-/// What is asked next.
+/// With the next request, when `replies` are used up.
 pub(crate) fn play(query: &Query<'_>, replies: &mut Replies<'_>) -> Result<Run, Asking> {
     let mut chat = Chat { query, said: Vec::new(), members: BTreeSet::new(), run: Run::default() };
     chat.say(Message::of(Participant::UserProxy, Some(print::first(query).into())));
@@ -68,13 +68,13 @@ pub(crate) fn play(query: &Query<'_>, replies: &mut Replies<'_>) -> Result<Run, 
 #[derive(Debug)]
 struct Message {
     speaker: Participant,
-    /// What is said; `None` is printed in another way than an empty text.
+    /// Text of the message; `None` is printed in another way than an empty text.
     text: Option<Arc<str>>,
     /// Calls of tools.
     calls: Vec<ToolCall>,
-    /// What calls of tools came to.
+    /// Results of calls of tools.
     results: Vec<ToolResult>,
-    /// What the model thought; only it is told again.
+    /// Reasoning of the model, which is sent to that model alone.
     reasoning: Option<Reasoning>,
 }
 
@@ -87,7 +87,7 @@ impl Message {
         self.text.as_deref().unwrap_or_default()
     }
 
-    /// Whether the word is in what is said, or in what tools came to.
+    /// True if the word is in the text, or in a result of a tool.
     fn holds(&self, word: &str) -> bool {
         self.text().contains(word) || self.results.iter().any(|result| result.text.contains(word))
     }
@@ -117,7 +117,7 @@ struct Chat<'q> {
 }
 
 impl Chat<'_> {
-    /// Whether there is a next turn after the last message.
+    /// True if there is a next turn after the last message.
     fn goes_on(&mut self) -> bool {
         let Some(last) = self.said.last() else { return false };
         if last.results.is_empty() && last.text() == TERMINATE {
@@ -130,7 +130,7 @@ impl Chat<'_> {
         true
     }
 
-    /// Whose turn it is; `None` where the framework raises.
+    /// Participant whose turn it is; `None` where the framework raises.
     fn next_speaker(&mut self, replies: &mut Replies<'_>) -> Result<Option<Participant>, Asking> {
         let Some(last) = self.said.last() else { return Ok(None) };
         if !last.calls.is_empty() {
@@ -202,7 +202,7 @@ impl Chat<'_> {
     }
 }
 
-/// What a speaker says, as the chat takes it: names of tools hold only what names of tools may hold.
+/// Message of a speaker as the chat takes it: names of tools are reduced to the characters that they may have.
 fn message_of(speaker: Participant, reply: &Reply) -> Message {
     let calls: Vec<ToolCall> = reply
         .tool_calls

@@ -1,4 +1,4 @@
-//! Who takes part in the chat.
+//! Participants of the chat.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl Participant {
     pub(super) const ALL: [Self; 7] =
         [Self::UserProxy, Self::ProductManager, Self::Intent, Self::Time, Self::Location, Self::Url, Self::Request];
 
-    /// Its name in the chat.
+    /// Name in the chat.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::UserProxy => "user_proxy",
@@ -41,7 +41,7 @@ impl Participant {
         }
     }
 
-    /// Which member of the team it is, if a model plays it.
+    /// Member of the team that the participant is; `None` for the user's proxy, which no model plays.
     pub(super) const fn member(self) -> Option<&'static str> {
         match self {
             Self::UserProxy => None,
@@ -54,7 +54,7 @@ impl Participant {
         }
     }
 
-    /// What the selector is told of it: what it is told itself.
+    /// Description of the participant for the selector: its own system prompt.
     pub(super) fn described(self) -> String {
         self.member().map_or_else(
             || "Stands for the user. It executes the tools that others call, and does nothing else.".to_owned(),
@@ -62,7 +62,7 @@ impl Participant {
         )
     }
 
-    /// Who comes after it, the first after the last.
+    /// Participant after this one; the first after the last.
     pub(super) fn following(self) -> Self {
         let after = Self::ALL.into_iter().skip_while(|participant| *participant != self).nth(1);
         after.unwrap_or(Self::UserProxy)

@@ -1,8 +1,8 @@
-//! What the framework prints: no colours, since standard output is no terminal.
+//! Output of the framework: without colours, since standard output is no terminal.
 
 use super::{Message, Query};
 
-/// What a message of the chat looks like, whoever gets it.
+/// End of the head of a message in the chat, whoever gets it.
 const TO: &str = "(to chat_manager):";
 
 /// The first message: what the user said, as JSON.

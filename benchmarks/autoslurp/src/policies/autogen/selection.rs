@@ -1,4 +1,4 @@
-//! Who speaks next: a conversation of its own with a model.
+//! Selection of the next speaker: a conversation of its own with a model.
 
 use regatta_proto::{ChatMessage, ChatRole, Reply};
 use regatta_pycompat::{is_word, repr_texts};
@@ -6,15 +6,15 @@ use regatta_pycompat::{is_word, repr_texts};
 use super::Message;
 use super::participant::Participant;
 
-/// How often the selector is asked for one turn.
+/// Most requests to the selector for one turn.
 pub(super) const ATTEMPTS_MAX: usize = 3;
 
-/// What has been asked and answered for this turn, when the first answer was none.
+/// Questions and answers of this turn's selection, when the first answer named no speaker.
 #[derive(Debug, Default)]
 pub(super) struct Asked(Vec<ChatMessage>);
 
 impl Asked {
-    /// What the selector is asked now.
+    /// Messages of the next request to the selector.
     pub(super) fn messages(&self, said: &[Message]) -> Vec<ChatMessage> {
         let described: Vec<String> =
             Participant::ALL.map(|participant| format!("{}: {}", participant.name(), participant.described())).to_vec();
@@ -47,7 +47,7 @@ fn names() -> String {
     repr_texts(&Participant::ALL.map(Participant::name))
 }
 
-/// Whose names stand in the text, as whole words; for underscores there may be blanks, or underscores that are escaped.
+/// Participants whose names stand in the text, as whole words; underscores may be blanks or escaped.
 pub(super) fn named_in(text: &str) -> Vec<Participant> {
     let is_named = |participant: &Participant| {
         let name = participant.name();

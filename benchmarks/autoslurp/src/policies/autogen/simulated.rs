@@ -1,4 +1,4 @@
-//! What a model that knows the gold says as each member of AutoGen's chat.
+//! Replies of a model that knows the gold, for each member of AutoGen's chat.
 
 use regatta_proto::{ChatMessage, ChatRequest, ChatRole, Reply, ToolCall};
 use serde_json::json;
@@ -34,13 +34,13 @@ pub(crate) fn reply(request: &ChatRequest, gold: &Gold) -> Reply {
     }
 }
 
-/// What a request shows of the chat so far.
+/// The chat so far, as a request shows it.
 struct Seen<'r> {
     messages: &'r [ChatMessage],
 }
 
 impl<'r> Seen<'r> {
-    /// What somebody else said last.
+    /// Last message of another participant.
     fn last(&self, participant: Participant) -> Option<&'r str> {
         self.messages.iter().rev().find_map(|message| said_by(participant.name(), message))
     }
@@ -49,7 +49,7 @@ impl<'r> Seen<'r> {
         self.messages.iter().flat_map(|message| &message.tool_calls).any(|call| *call.name == *tool)
     }
 
-    /// What the servers have answered.
+    /// Answers of the servers, in order.
     fn answers(&self) -> Vec<&'r str> {
         let requests = self.messages.iter().flat_map(|message| &message.tool_calls);
         let ids: Vec<&str> = requests.filter(|call| *call.name == *REQUEST_TOOL).map(|call| &*call.id).collect();
@@ -69,7 +69,7 @@ impl<'r> Seen<'r> {
         self.heard(gold).next_url(&self.answers())
     }
 
-    /// Who is next; where the selector slips, the product manager, too early.
+    /// Next speaker; where the selector errs, the product manager, too early.
     fn select(&self, gold: &Gold) -> Participant {
         let next = self.next(gold);
         let slips = gold.slips(&format!("next/{}/{}", next.name(), self.messages.len()));
@@ -97,7 +97,7 @@ impl<'r> Seen<'r> {
         if self.next_url(gold).is_some() { Participant::Url } else { Participant::ProductManager }
     }
 
-    /// Whether the last message of the chat is the url agent's; the selector's own question stands after it.
+    /// True if the last message of the chat is the url agent's; the selector's own question stands after it.
     fn last_is_url(&self) -> bool {
         let of_chat = self.messages.iter().rev().find(|message| message.role != ChatRole::System);
         of_chat.is_some_and(|message| said_by(Participant::Url.name(), message).is_some())

@@ -21,7 +21,7 @@ fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
     expected.iter().map(|(role, text)| ((*role).to_owned(), (*text).to_owned())).collect()
 }
 
-/// Who spoke, by the log.
+/// Speakers in order, by the log.
 fn speakers(log: &str) -> Vec<&str> {
     log.lines().filter_map(|line| line.strip_prefix("Next speaker: ")).collect()
 }

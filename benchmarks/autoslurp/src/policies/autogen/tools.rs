@@ -14,20 +14,20 @@ pub(super) const DATE_TOOL: &str = "get_time";
 /// The tool that sends a request.
 pub(super) const REQUEST_TOOL: &str = "url_request";
 
-/// How many calls of one message are executed.
+/// Most calls of one message that are executed.
 pub(super) const EXECUTED_MAX: usize = 16;
 
-/// What a call came to.
+/// Result of a call.
 #[derive(Debug)]
 pub(super) struct ToolResult {
-    /// The call's id.
+    /// Id of the call.
     pub(super) id: Arc<str>,
-    /// What the tool returned.
+    /// Text that the tool returned.
     pub(super) text: String,
 }
 
 impl ToolResult {
-    /// As models get it.
+    /// The result as a message for models.
     pub(super) fn as_sent(&self) -> ChatMessage {
         ChatMessage { tool_call_id: Some(self.id.clone()), ..ChatMessage::new(ChatRole::Tool, self.text.as_str()) }
     }

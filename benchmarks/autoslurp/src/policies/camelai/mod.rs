@@ -4,9 +4,9 @@
 //! eyes. What fails is taken apart once more, or, deep down, given to a worker made for it. The framework itself knows no bound but the time; here
 //! a session ends after [`CALLS_MAX`] calls as it would at its end. Tasks are three deep, texts grow with what models write and by nothing else.
 //!
-//! What the framework does with replies that it cannot use: a planner or coordinator that it raises on ends the run silently, because the example
-//! swallows every exception. A worker that it raises on in its tools fails; one whose result cannot be read dies without telling anybody, and so does
-//! a task that is given to nobody: the workforce waits for them until its time is up.
+//! Replies that the framework cannot use: a planner or coordinator that it raises on ends the run silently, because the example swallows
+//! every exception. A worker that it raises on in its tools fails; one whose result cannot be read dies without telling anybody, and so
+//! does a task that is given to nobody: the workforce waits for them until its time is up.
 
 mod print;
 mod prompt;
@@ -37,7 +37,7 @@ const DEPTH_OF_NEW_WORKERS: usize = 3;
 /// Plays the session of `query` as far as `replies` go.
 ///
 /// # Errors
-/// What is asked next.
+/// With the next request, when `replies` are used up.
 pub(crate) fn play(query: &Query<'_>, replies: &mut Replies<'_>) -> Result<Run, Asking> {
     let mut workforce = Workforce::new(query, replies);
     workforce.run.log.push_str(&print::heading(query.iid));
@@ -55,7 +55,7 @@ pub(crate) fn play(query: &Query<'_>, replies: &mut Replies<'_>) -> Result<Run, 
     Ok(workforce.run)
 }
 
-/// Why a workforce does not go on.
+/// Reason why a workforce does not go on.
 enum Stop {
     /// A reply is missing.
     Asking(Asking),
@@ -65,7 +65,7 @@ enum Stop {
     TimeUp,
 }
 
-/// What came of a worker's task.
+/// Result of a worker's task.
 enum Outcome {
     Done(String),
     Failed,
@@ -77,7 +77,7 @@ struct Workforce<'s, 't> {
     calls: usize,
     workers: Vec<Worker>,
     board: Board,
-    /// What coordinator and model have said since it was last reset.
+    /// Messages of coordinator and model since the last reset.
     coordination: Vec<ChatMessage>,
     run: Run,
 }
@@ -127,7 +127,7 @@ impl<'s, 't> Workforce<'s, 't> {
         Ok(())
     }
 
-    /// What happens to a task that has failed.
+    /// Decides about a task that has failed: halt, a new worker, or pieces. An error when the session stops there.
     fn recover(&mut self, task: TaskId) -> Result<Recovery, Stop> {
         if self.board.get(task).failures >= FAILURES_MAX {
             self.run.log.push_str(&print::halted(&self.board.get(task).name));
@@ -163,7 +163,7 @@ impl<'s, 't> Workforce<'s, 't> {
         Ok(())
     }
 
-    /// Which worker gets the task; the coordinator begins anew each time.
+    /// Worker that gets the task; the coordinator begins anew each time.
     fn assign(&mut self, task: TaskId) -> Result<usize, Stop> {
         self.coordination.clear();
         let request = prompt::assign(&self.board.get(task).content, &prompt::listed(&self.workers));
@@ -223,7 +223,7 @@ impl<'s, 't> Workforce<'s, 't> {
         }
     }
 
-    /// What a worker's last words come to.
+    /// Result that a worker's final text says.
     fn result(&mut self, at: usize, text: &str) -> Result<Outcome, Stop> {
         let Some(worker) = self.workers.get(at) else { return Err(Stop::TimeUp) };
         self.run.log.push_str(&print::replies(worker));
@@ -258,7 +258,7 @@ impl<'s, 't> Workforce<'s, 't> {
     }
 }
 
-/// What was done about a task that has failed.
+/// Decision about a task that has failed.
 enum Recovery {
     /// A worker was made for it.
     Reassigned(usize),

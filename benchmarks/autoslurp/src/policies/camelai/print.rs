@@ -11,7 +11,7 @@ fn colour(code: &str, text: &str) -> String {
     format!("\u{1b}[{code}m{text}\u{1b}[39m")
 }
 
-/// What the example prints before all else.
+/// Lines that the example prints first.
 pub(super) fn heading(iid: &str) -> String {
     format!("---------*****************************************-----------\n{iid}\n")
 }
@@ -21,7 +21,7 @@ pub(super) fn replies(worker: &Worker) -> String {
     format!("======\n{}\n", colour(GREEN, &format!("Reply from {}:", named(worker))))
 }
 
-/// What it replied. What is printed next follows on the same line.
+/// Text of a worker's result. The next output follows on the same line.
 pub(super) fn result(result: &TaskResult) -> String {
     format!("\n{}\n======", colour(if result.failed { RED } else { GREEN }, &result.content))
 }

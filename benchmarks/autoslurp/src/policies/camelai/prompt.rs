@@ -10,7 +10,7 @@ use super::worker::{Worker, WorkerTool};
 /// The library's default temperature.
 const TEMPERATURE: f64 = 0.2;
 
-/// What stands around lists in requests.
+/// Line around lists in requests.
 const RULE: &str = "==========";
 
 /// First words of each kind of request.
@@ -19,18 +19,18 @@ pub(super) const COMPOSE: &str = "Put the results together";
 pub(super) const ASSIGN: &str = "Choose the worker";
 pub(super) const HIRE: &str = "Describe a new worker";
 pub(super) const SOLVE: &str = "Work on one task";
-/// What stands before a task.
+/// Label of a task.
 pub(super) const TASK: &str = "The task:";
-/// What stands before what is done.
+/// Label of the finished tasks.
 pub(super) const RESULTS: &str = "What is done so far:";
-/// What stands before the list of workers.
+/// Label of the list of workers.
 pub(super) const WORKERS: &str = "The workers, as <id>:<what it does>:<its tools>:";
 
 fn section(title: &str, content: &str) -> String {
     format!("{title}\n{RULE}\n{content}\n{RULE}\n")
 }
 
-/// What stands in the section of `text` that has this title.
+/// Text of the section of `text` that has this title; empty without one.
 pub(super) fn section_of<'t>(text: &'t str, title: &str) -> &'t str {
     let start = format!("{title}\n{RULE}\n");
     let Some((_, after)) = text.split_once(&start) else { return "" };
@@ -99,7 +99,7 @@ pub(super) fn hire(task: &str, workers: &str) -> String {
     )
 }
 
-/// What a worker is asked.
+/// Request to a worker for a task.
 pub(super) fn solve(task: &str, finished: &str) -> String {
     format!(
         "{SOLVE}.\n\n{}\n{}\nAnswer with its result (content), and whether you could not do it (failed).",

@@ -1,4 +1,4 @@
-//! What the framework makes of what models say.
+//! Readings of models' texts, as the framework reads them.
 
 use regatta_pycompat::{Json, parse};
 
@@ -9,12 +9,12 @@ pub(super) struct TaskResult {
     pub(super) failed: bool,
 }
 
-/// How the coordinator wants a new worker to be.
+/// A new worker, as the coordinator describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NewWorker {
-    /// What it is told.
+    /// System prompt of the worker.
     pub(super) told: String,
-    /// How it is described to others.
+    /// Description for planner and coordinator.
     pub(super) description: String,
 }
 
@@ -30,7 +30,7 @@ pub(super) fn pieces(text: &str) -> Vec<String> {
     pieces
 }
 
-/// Whom the coordinator gives a task to.
+/// Id of the worker that the coordinator gives a task to; `None` where the framework cannot read it.
 pub(super) fn assignee(text: &str) -> Option<String> {
     text_of(&parse(text)?, "assignee_id")
 }

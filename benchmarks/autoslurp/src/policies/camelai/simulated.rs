@@ -8,7 +8,7 @@ use crate::members;
 use crate::prompts;
 use crate::simulate::{Gold, Heard};
 
-/// Which member's work a task of the simulated planner is: its first words.
+/// Members and the first words of the tasks that the simulated planner makes for them.
 const TASKS: [(&str, &str); 6] = [
     (members::INTENT, "Find out domain, intent and slots of: "),
     (members::TIME, "Work out dates and times of: "),
@@ -18,7 +18,7 @@ const TASKS: [(&str, &str); 6] = [
     (members::RESPONSE, "Write the reply to: "),
 ];
 
-/// What a model that knows (or believes) `gold` says to `request`, of which it sees nothing but the messages.
+/// Reply of a model that knows (or believes) `gold` to `request`, of which it sees nothing but the messages.
 pub(crate) fn reply(request: &ChatRequest, gold: &Gold) -> Reply {
     let asked =
         request.messages.iter().rfind(|message| message.role == ChatRole::User).map_or("", |message| &message.content);
@@ -104,7 +104,7 @@ fn calling(request: &ChatRequest, name: &str, arguments: String) -> Reply {
     )
 }
 
-/// What tools have answered since the worker was last asked.
+/// Answers of tools since the worker was last asked.
 fn answers_of_tools(messages: &[ChatMessage]) -> Vec<&str> {
     let since = messages.iter().rposition(|message| message.role == ChatRole::User).map_or(0, |at| at + 1);
     let answers = messages.iter().skip(since).filter(|message| message.role == ChatRole::Tool);
@@ -117,7 +117,7 @@ fn url_in(text: &str) -> Option<&str> {
     text.get(start..).map(|url| url.lines().next().unwrap_or_default().trim())
 }
 
-/// What is done: tasks with their results, which may have several lines.
+/// Finished tasks with their results, which may have several lines.
 struct Done<'t> {
     results: Vec<(&'t str, &'t str)>,
 }
@@ -142,13 +142,13 @@ impl<'t> Done<'t> {
         Self { results }
     }
 
-    /// What the member said whose work the task was.
+    /// Result of the last finished task of a member.
     fn of_member(&self, member: &str) -> Option<&'t str> {
         let (_, words) = TASKS.iter().find(|(other, _)| *other == member)?;
         self.results.iter().rev().find(|(content, _)| content.starts_with(words)).map(|(_, result)| *result)
     }
 
-    /// What servers have answered, a line each.
+    /// Answers of servers, a line each.
     fn bodies(&self) -> Vec<&'t str> {
         self.of_member(members::REQUEST).map(|result| result.lines().collect()).unwrap_or_default()
     }

@@ -9,7 +9,7 @@ use regatta_pycompat::strip;
 pub(super) struct TaskId(usize);
 
 impl TaskId {
-    /// What the person said.
+    /// The whole request of the person.
     pub(super) const ROOT: Self = Self(0);
 }
 
@@ -21,7 +21,7 @@ pub(super) struct Task {
     pub(super) content: String,
     pub(super) pieces: Vec<TaskId>,
     pub(super) result: String,
-    /// Whether it is there to be put together from its pieces.
+    /// True if the task has to be composed from its pieces.
     pub(super) has_failed: bool,
     pub(super) failures: u32,
 }
@@ -59,7 +59,7 @@ impl Board {
         self.queue.front().copied()
     }
 
-    /// How deep a task is; the root is 1 deep.
+    /// Depth of a task; the root has depth 1.
     pub(super) fn depth(&self, task: TaskId) -> usize {
         // Names have a part for each level.
         self.get(task).name.split('.').count()
@@ -110,7 +110,7 @@ impl Board {
         self.finished.push(task);
     }
 
-    /// What is done, a line for each task.
+    /// Finished tasks, a line each.
     pub(super) fn finished(&self) -> String {
         let lines: Vec<String> = self
             .finished

@@ -27,7 +27,7 @@ const TEAM: [&str; 7] = [
     members::RESPONSE,
 ];
 
-/// Something that a worker can call.
+/// A tool of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WorkerTool {
     /// Tells today's date.
@@ -111,8 +111,8 @@ impl Worker {
         self.memory.extend([calling, answered]);
     }
 
-    /// What its model gets: what it is told, and what it remembers. A memory never begins with a tool's answer to a forgotten call, because no
-    /// provider takes that.
+    /// Request to the worker's model: its system prompt and its memory. A memory never begins with a tool's answer to a forgotten call,
+    /// because no provider takes that.
     pub(super) fn request(&self) -> ChatRequest {
         let from = self.memory.len().saturating_sub(MEMORY_MAX);
         let remembered = self.memory.iter().skip(from).skip_while(|message| message.role == ChatRole::Tool);
@@ -126,7 +126,7 @@ impl Worker {
     /// Makes a call.
     ///
     /// # Errors
-    /// Why it cannot be made, where the framework raises.
+    /// With the reason as the framework words it, where it raises.
     pub(super) fn call(&self, call: &ToolCall, today: Date, run: &mut Run) -> Result<String, String> {
         let unknown = || format!("{:?} is no tool", call.name);
         let tool = *self.tools.iter().find(|tool| tool.name() == &*call.name).ok_or_else(unknown)?;

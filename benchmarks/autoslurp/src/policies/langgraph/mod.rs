@@ -1,7 +1,7 @@
 //! LangGraph: a supervisor over one list of messages (docs/benchmarks/autoslurp.md §3.3).
 //!
-//! What the framework does was looked up by running it: `langgraph` 0.2.60 with `langchain-openai` 0.2.14. Where the framework raises, the run
-//! ends; what was printed until then is the log.
+//! The behaviour of the framework was found out by running it: `langgraph` 0.2.60 with `langchain-openai` 0.2.14. Where the framework
+//! raises, the run ends; what was printed until then is the log.
 //!
 //! Different from the framework: names of speakers stand in front of what they say ([`super::naming`]); a call whose arguments are not JSON, which
 //! it drops, is not sent back to the model that made it (providers refuse calls without results); errors of tools are told in our own words; and a
@@ -40,13 +40,13 @@ const STEPS_MAX: usize = 100;
 /// Model calls of a worker in one turn: every second of 25 steps, the first and the last among them.
 const CALLS_MAX: usize = 13;
 
-/// What a worker says whose last model call asks for tools once more.
+/// Text of a worker whose last model call asks for tools once more.
 const OUT_OF_STEPS: &str = "I could not finish this within the steps that I have.";
 
 /// Plays the session of `query` as far as `replies` go.
 ///
 /// # Errors
-/// What is asked next.
+/// With the next request, when `replies` are used up.
 pub(crate) fn play(query: &Query<'_>, replies: &mut Replies<'_>) -> Result<Run, Asking> {
     let mut graph =
         Graph { query, list: vec![ChatMessage::new(ChatRole::User, query.text)], spoken: 0, run: Run::default() };
@@ -57,9 +57,9 @@ pub(crate) fn play(query: &Query<'_>, replies: &mut Replies<'_>) -> Result<Run, 
 
 struct Graph<'q> {
     query: &'q Query<'q>,
-    /// What everybody sees.
+    /// Messages that all members see.
     list: Vec<ChatMessage>,
-    /// How many turns workers have had.
+    /// Number of turns that workers have had.
     spoken: usize,
     run: Run,
 }
@@ -165,7 +165,7 @@ impl Graph<'_> {
     }
 }
 
-/// What `member` is asked: its instructions, the list, and what it alone knows.
+/// Request to `member`: its instructions, the list, and its own calls with their results.
 fn request(member: &'static str, list: &[ChatMessage], own: &[ChatMessage], tools: Vec<Tool>) -> ChatRequest {
     let system = ChatMessage::new(ChatRole::System, prompts::told(Policy::LangGraph, member));
     let messages = std::iter::once(&system).chain(list).chain(own).cloned().collect();
@@ -193,7 +193,7 @@ fn message_id(query: &Query<'_>, turn: usize) -> String {
     id
 }
 
-/// What the person is told: the text inside `{'response':'…'}`, or all of it.
+/// Text for the person: the text inside `{'response':'…'}`, or all of it.
 fn told(text: &str) -> String {
     let literal = literal(text.trim());
     let inner = literal.as_ref().and_then(|value| value.get("response")).and_then(Value::as_str);

@@ -1,4 +1,4 @@
-//! What a model that knows the gold says as each member of LangGraph's team.
+//! Replies of a model that knows the gold, for each member of LangGraph's team.
 
 use regatta_proto::{ChatMessage, ChatRequest, ChatRole, Reply, ToolCall};
 use regatta_pycompat::repr_text;
@@ -31,9 +31,9 @@ pub(crate) fn reply(request: &ChatRequest, gold: &Gold) -> Reply {
     }
 }
 
-/// What a request shows of the run so far.
+/// The run so far, as a request shows it.
 struct List<'r> {
-    /// What the workers have said, in order.
+    /// Texts of the workers, in order.
     said: Vec<(Worker, &'r str)>,
     /// Results of the member's own calls in this turn.
     results: Vec<&'r str>,
@@ -67,7 +67,7 @@ impl<'r> List<'r> {
         self.heard(gold).next_url(&self.all(Worker::Request))
     }
 
-    /// Who is next; where the supervisor slips, nobody.
+    /// Call that routes to the next worker; where the supervisor errs, to the end.
     fn route(&self, gold: &Gold) -> Reply {
         let next = self.next(gold).filter(|worker| !gold.slips(&format!("next/{}/{}", worker.name(), self.said.len())));
         self.call("next", ROUTER, &json!({"next": next.map_or(FINISH, Worker::name)}))

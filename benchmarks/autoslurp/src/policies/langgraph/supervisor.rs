@@ -16,7 +16,7 @@ pub(super) const ROUTER: &str = "Router";
 /// The answer that nobody is next.
 pub(super) const FINISH: &str = "FINISH";
 
-/// Who is next.
+/// Choice of the supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
     /// Nobody; the run is over.
@@ -28,13 +28,13 @@ pub(super) enum Next {
 /// The supervisor's answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Answer {
-    /// What is printed of it; nothing when it is not even read.
+    /// Text that is printed of it; `None` when it is not even read.
     pub(super) printed: Option<String>,
-    /// What it says; `None` where the framework raises.
+    /// The choice; `None` where the framework raises.
     pub(super) next: Option<Next>,
 }
 
-/// What the supervisor is asked, given the list.
+/// Request to the supervisor, given the list.
 pub(super) fn request(list: &[ChatMessage]) -> ChatRequest {
     let choices: Vec<&str> = std::iter::once(FINISH).chain(Worker::ALL.map(Worker::name)).collect();
     let next = json!({"enum": choices, "type": "string"});

@@ -10,7 +10,7 @@ use crate::policies::Query;
 use crate::run::Run;
 use crate::servers;
 
-/// How many calls of one reply are executed.
+/// Most calls of one reply that are executed.
 pub(super) const EXECUTED_MAX: usize = 16;
 
 /// A call with arguments that can be read.
@@ -48,7 +48,7 @@ pub(super) fn calls(reply: &Reply) -> Option<Vec<Call>> {
     Some(calls)
 }
 
-/// What the call, the one at `position` of its reply, comes to. A request is noted in `run`, and the answer printed.
+/// Result of the call at `position` of its reply. A request is recorded in `run`, and the answer printed.
 pub(super) fn execute(worker: Worker, call: &Call, position: usize, query: &Query<'_>, run: &mut Run) -> String {
     match worker.tool() {
         Some(_) if position >= EXECUTED_MAX => {

@@ -28,7 +28,7 @@ impl Worker {
     pub(super) const ALL: [Self; 6] =
         [Self::Intent, Self::Time, Self::Location, Self::Url, Self::Request, Self::Response];
 
-    /// Its name in the graph.
+    /// Name in the graph.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Intent => "intent",
@@ -40,7 +40,7 @@ impl Worker {
         }
     }
 
-    /// Which member of the team it is.
+    /// Member of the team that the worker is.
     pub(super) const fn member(self) -> &'static str {
         match self {
             Self::Intent => members::INTENT,
@@ -61,7 +61,7 @@ impl Worker {
         }
     }
 
-    /// What it is asked, given the list and what it did in this turn.
+    /// Request to the worker, given the list and its messages of this turn.
     pub(super) fn request(self, list: &[ChatMessage], own: &[ChatMessage]) -> ChatRequest {
         super::request(self.member(), list, own, self.tools())
     }

@@ -44,7 +44,7 @@ const CURRENCIES: [(&str, f64); 33] = [
     ("ZAR", 17.9),
 ];
 
-/// How much of a currency a dollar is today.
+/// Units of a currency for one dollar on the day `today`; `None` for an unknown currency.
 fn per_dollar(code: &str, today: Date) -> Option<f64> {
     let (code, about) = CURRENCIES.iter().find(|(known, _)| known.eq_ignore_ascii_case(code))?;
     let swing = if *code == "USD" { 1.0 } else { Draw::new("currency", code, Some(today)).between(0.98, 1.02, 6) };

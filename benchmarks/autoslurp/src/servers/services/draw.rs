@@ -6,7 +6,7 @@ use rand_chacha::rand_core::{RngCore, SeedableRng};
 use regatta_proto::Digest;
 use regatta_pycompat::lower;
 
-/// Where values come from.
+/// Seeded source of the values of a service.
 #[derive(Debug)]
 pub(super) struct Draw(ChaCha8Rng);
 

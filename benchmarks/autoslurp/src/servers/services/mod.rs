@@ -75,7 +75,7 @@ impl Service {
         of_host.peek().is_some().then_some(of_host)
     }
 
-    /// What it answers: GET and POST are alike, and what a POST has in its body counts where the query does not say it.
+    /// Answer of the service: GET and POST are alike, and parameters in the body of a POST count where the query does not have them.
     pub(super) fn respond(self, method: &str, query: &str, body: &[u8], today: Date) -> ToolAnswer {
         let given = match method {
             "GET" | "HEAD" => Parameters::of(&escape(query), b""),
@@ -96,7 +96,7 @@ impl Service {
     }
 }
 
-/// What a service answers.
+/// Answer of a service: an HTTP status and a JSON body.
 #[derive(Debug)]
 struct Answer {
     status: u16,

@@ -8,9 +8,9 @@ use super::Answer;
 use super::draw::Draw;
 use super::parameters::Parameters;
 
-/// How many articles there are for anything.
+/// Number of articles about any topic.
 const ARTICLES: usize = 5;
-/// How much of a topic an article repeats, in characters.
+/// Most characters of a topic that an article repeats.
 const REPEATED_MAX: usize = 200;
 
 pub(super) fn answer(given: &Parameters, today: Date) -> Answer {

@@ -1,4 +1,4 @@
-//! What a request asks for.
+//! Parameters of a request to a service.
 
 use regatta_pycompat::{Json, parse, strip};
 
@@ -12,7 +12,7 @@ const PARAMETERS_MAX: usize = 256;
 pub(super) struct Parameters(Vec<(String, String)>);
 
 impl Parameters {
-    /// Those of a query, and after them those of a body: a JSON object, or a form.
+    /// Parameters of a query, and after them those of a body: a JSON object, or a form.
     pub(super) fn of(query: &str, body: &[u8]) -> Self {
         let body = String::from_utf8_lossy(body);
         let of_body = match parse(&body) {

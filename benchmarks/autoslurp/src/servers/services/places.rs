@@ -7,7 +7,7 @@ use super::Answer;
 use super::draw::{Draw, normalised};
 use super::parameters::Parameters;
 
-/// How much of a name an answer repeats, in characters.
+/// Most characters of a name that an answer repeats.
 const REPEATED_MAX: usize = 100;
 
 pub(super) fn answer(given: &Parameters) -> Answer {

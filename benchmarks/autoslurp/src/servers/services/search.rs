@@ -7,9 +7,9 @@ use super::Answer;
 use super::draw::{Draw, normalised};
 use super::parameters::Parameters;
 
-/// How many results there are.
+/// Number of results.
 const RESULTS: u32 = 5;
-/// How much of a question an answer repeats, in characters.
+/// Most characters of a question that an answer repeats.
 const REPEATED_MAX: usize = 400;
 
 pub(super) fn answer(given: &Parameters, today: Date) -> Answer {

@@ -10,7 +10,7 @@ use super::parameters::Parameters;
 
 /// Most symbols of a request.
 const SYMBOLS_MAX: usize = 20;
-/// How many trading days are known.
+/// Number of trading days that are known.
 const DAYS: usize = 60;
 
 pub(super) fn answer(given: &Parameters, today: Date) -> Answer {

@@ -144,7 +144,7 @@ fn table(times: Value, variables: &[&Variable], series: impl Fn(&Variable) -> Va
     std::iter::once(("time".to_owned(), times)).chain(variables.iter().map(of_variable)).collect()
 }
 
-/// What a variable is somewhere at some hour, as it is foreseen today.
+/// Value of a variable at a place and hour, as the forecast of `today` has it.
 fn value((name, unit, low, high): &Variable, place: &str, day: Date, hour: i8, today: Date) -> Value {
     let mut draw = Draw::new(name, &format!("{place} {day} {hour}"), Some(today));
     match *unit {

@@ -1,4 +1,4 @@
-//! What is said and requested for a row, and by whom who has heard others.
+//! Texts and requests for a row, also of members that have heard others.
 
 use super::super::plan::Plan;
 use super::super::{Gold, Heard};

@@ -1,4 +1,4 @@
-//! What the simulated judge allows, and what not.
+//! Verdicts of the simulated judge.
 
 use regatta_benchmarks::Persona;
 use regatta_proto::SessionSeed;
@@ -9,7 +9,7 @@ fn verdict(prompt: &str) -> Option<String> {
     reply(prompt, Persona::Oracle, SessionSeed(1))
 }
 
-/// How both official ways of counting read a verdict: words of the wrong ones first, with brackets where they are demanded.
+/// Reading of a verdict by both official ways of counting: words for wrong first, with brackets where they are demanded.
 fn is_right(verdict: &str) -> bool {
     let lower = verdict.to_lowercase();
     let wrong = ["wrong", "incorrect", "not completed"].iter().any(|word| lower.contains(word));

@@ -75,7 +75,7 @@ pub(super) fn is_carried_out(utterance: &Utterance, run: &Run) -> bool {
     structured::score(utterance, TODAY, run).values["success"] == 1.0
 }
 
-/// What a simulated server said to the only request.
+/// Answer of a simulated server to the only request.
 fn response(run: &Run) -> String {
     let body: serde_json::Value = serde_json::from_str(&run.requests[0].response).unwrap();
     assert_eq!(body["code"], "SUCCESS");
@@ -92,7 +92,7 @@ pub(super) fn row(intent: &str, slots: &str) -> Utterance {
     }
 }
 
-/// How many local items are answered, refused for a format, and unknown; with ids of the latter two.
+/// Numbers of local items that are answered, refused for a format, and unknown; with ids of the latter two.
 fn answered(rows: &[Utterance]) -> ([usize; 3], [Vec<&str>; 2]) {
     let (mut counts, mut ids) = ([0; 3], [Vec::new(), Vec::new()]);
     for row in rows.iter().filter(|row| !row.is_external()) {
@@ -125,8 +125,8 @@ fn the_resolved_gold_of_the_later_test_set_is_answered_as_often_as_the_spec_says
     assert_eq!(answered(&rows).0, [644, 78, 4]);
 }
 
-/// What the structured evaluator says of the oracle's sessions: carried out of local and of external items, and the ids of those that a server
-/// answered, or a service, and that are not.
+/// Verdicts of the structured evaluator on the oracle's sessions: local and external items that were carried out, and the ids of those that
+/// were not although a server or service answered.
 fn carried_out(rows: &[Utterance]) -> ([usize; 2], Vec<String>) {
     let mut counts = [0; 2];
     let mut others = Vec::new();

@@ -1,4 +1,4 @@
-//! How often and how the pieces go wrong, and that nothing stops whoever says them.
+//! Frequency and kinds of mistakes in the pieces, and sessions that go on in spite of them.
 
 use jiff::civil::Date;
 use proptest::prelude::*;

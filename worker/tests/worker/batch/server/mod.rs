@@ -27,7 +27,7 @@ pub(crate) enum Place {
     Results,
 }
 
-/// What becomes of a line.
+/// Result that the server gives for a line.
 #[derive(Debug, Clone)]
 pub(crate) enum Line {
     /// The model says this, for a hundred tokens in and ten out.
@@ -40,10 +40,10 @@ pub(crate) enum Line {
     IsLost,
 }
 
-/// What becomes of whole batches.
+/// End that the server gives to whole batches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// None: they run on.
+    /// No end: they keep running.
     Running,
     Completed,
     Expired,
@@ -87,7 +87,7 @@ pub(crate) struct BatchServer {
 
 struct Shared {
     inner: Mutex<Inner>,
-    /// Where requests are held.
+    /// Place at which requests are held; `None` to hold none.
     held_at: watch::Sender<Option<Place>>,
     /// Requests that have come to each place.
     seen: watch::Sender<BTreeMap<Place, usize>>,
