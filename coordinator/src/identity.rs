@@ -186,8 +186,8 @@ mod tests {
         for (names, owner, credential) in [
             (&["alice@example.com", "Alice"][..], "alice@example.com", "certificate alice@example.com"),
             (&["spiffe://example/ci", "ci"], "ci", "certificate spiffe://example/ci"),
-            (&["operator", "Alice A."], "certificate-03d66dd08835c1ca3f128cceacd1f31e", "certificate operator"),
-            (&[], "certificate-03d66dd08835c1ca3f128cceacd1f31e", "certificate 03d66dd0"),
+            (&["operator", "Alice A."], "certificate-03d66dd08835c1ca3f128cceacd1f31a", "certificate operator"),
+            (&[], "certificate-03d66dd08835c1ca3f128cceacd1f31a", "certificate 03d66dd0"),
         ] {
             let principal = CertificateRules::default().principal(&certificate(names));
             assert_eq!(principal.owner.as_str(), owner, "{names:?}");

@@ -1,5 +1,6 @@
 //! Everything that a deployment writes down, says or sends: rows, objects, pages, messages, files.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -109,8 +110,11 @@ pub(crate) fn files(folder: &Path) -> Vec<Place> {
 pub(crate) struct Tap {
     /// AMQP URL of the broker behind it.
     pub(crate) url: String,
-    heard: Arc<Mutex<Vec<u8>>>,
+    heard: Arc<Mutex<Vec<Stream>>>,
 }
+
+/// All bytes of one direction of a connection.
+type Stream = Arc<Mutex<Vec<u8>>>;
 
 impl Tap {
     /// Before the broker at `url`.
@@ -125,24 +129,42 @@ impl Tap {
             while let Ok((client, _)) = listener.accept().await {
                 let broker = TcpStream::connect(&broker).await.unwrap();
                 let ((from_client, to_client), (from_broker, to_broker)) = (client.into_split(), broker.into_split());
-                tokio::spawn(pass(from_client, to_broker, Arc::clone(&all)));
-                tokio::spawn(pass(from_broker, to_client, Arc::clone(&all)));
+                let streams = [Stream::default(), Stream::default()];
+                all.lock().unwrap_or_else(PoisonError::into_inner).extend(streams.clone());
+                let [out, back] = streams;
+                tokio::spawn(pass(from_client, to_broker, out));
+                tokio::spawn(pass(from_broker, to_client, back));
             }
         });
         Self { url, heard }
     }
 
-    /// Everything that was said until now, one connection's direction after the other where they have ended.
+    /// Everything that was said until now, one direction of a connection after the other, with the messages that were compressed.
     pub(crate) fn heard(&self) -> Place {
-        Place::of("messages", &self.heard.lock().unwrap_or_else(PoisonError::into_inner))
+        let mut all = Vec::new();
+        for stream in self.heard.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            let bytes = stream.lock().unwrap_or_else(PoisonError::into_inner);
+            all.extend_from_slice(&bytes);
+            for at in positions(&bytes, &ZSTD_MAGIC) {
+                // A message of several frames of the protocol is not whole here; what can be read of it counts.
+                if let Ok(decoder) = zstd::Decoder::new(&bytes[at..]) {
+                    let _ = decoder.single_frame().read_to_end(&mut all);
+                }
+            }
+            all.push(b'\n');
+        }
+        Place::of("messages", &all)
     }
 }
 
-async fn pass(
-    mut from: tokio::net::tcp::OwnedReadHalf,
-    mut to: tokio::net::tcp::OwnedWriteHalf,
-    heard: Arc<Mutex<Vec<u8>>>,
-) {
+/// Beginning of what zstd has compressed.
+const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+fn positions(bytes: &[u8], wanted: &[u8; 4]) -> Vec<usize> {
+    bytes.windows(wanted.len()).enumerate().filter(|(_, window)| window == wanted).map(|(at, _)| at).collect()
+}
+
+async fn pass(mut from: tokio::net::tcp::OwnedReadHalf, mut to: tokio::net::tcp::OwnedWriteHalf, heard: Stream) {
     let mut chunk = vec![0; 1 << 16];
     while let Ok(length @ 1..) = from.read(&mut chunk).await {
         heard.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&chunk[..length]);
