@@ -43,7 +43,7 @@ pub fn check_yaml_nesting(text: &str) -> Result<(), String> {
     // every bracket is followed from where it opens as if it were one; those that are none can only find too many.
     let mut steps = text.len().saturating_mul(STEPS_PER_CHARACTER);
     for (position, _) in text.match_indices(['[', '{']) {
-        if Flow::new(&text[position + 1..], &mut steps).is_too_deep() {
+        if Flow::new(&text[position + 1..], &mut steps).nests_too_deeply() {
             return too_deep(position + 1);
         }
     }
@@ -62,7 +62,7 @@ impl<'t, 's> Flow<'t, 's> {
     }
 
     /// `true` if more than [`NESTING_MAX`] brackets are open at some place, or that was too much work to find out.
-    fn is_too_deep(mut self) -> bool {
+    fn nests_too_deeply(mut self) -> bool {
         let mut open = 1_usize;
         while let Some(c) = self.next() {
             match c {
