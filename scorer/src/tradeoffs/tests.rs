@@ -23,7 +23,7 @@ fn is_second(cell: &Cell) -> bool {
 #[test]
 fn equal_endpoints_of_which_one_waits_in_line_have_the_same_speed() {
     let waits = |cell: &Cell, attempt: &mut AttemptRow| {
-        let jitter = if is_second(cell) == (attempt.key.item.0 % 2 == 0) { 9_000 } else { 0 };
+        let jitter = if is_second(cell) == (attempt.key.item.0.is_multiple_of(2)) { 9_000 } else { 0 };
         attempt.latency_us = uneven(cell, attempt) + jitter;
         // Between beginning and end the session also waits for a permit: the second model five times as long.
         let seconds = if is_second(cell) { 50 } else { 10 };
