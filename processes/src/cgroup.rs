@@ -262,7 +262,7 @@ fn is_delegated(folder: &Path) -> bool {
         let mut value = [0; 8];
         rustix::fs::getxattr(folder, *name, &mut value).is_ok_and(|length| value[..length] == *b"1")
     };
-    DELEGATED.iter().any(|name| says_so(&name))
+    DELEGATED.iter().any(says_so)
 }
 
 #[cfg(test)]
