@@ -16,8 +16,6 @@ use crate::input::Input;
 
 /// Most calls of a session that is played to its end; what bounds the longer ones is tested by their benchmarks.
 const CALLS_MAX: usize = 200;
-/// Most rounds of questions of a scoring.
-const ROUNDS_MAX: usize = 20;
 /// Separates the name of a called tool from its arguments, and marks a reply as a call: ASCII's unit separator.
 const UNIT: char = '\u{1f}';
 
@@ -112,25 +110,22 @@ fn scores(loaded: &Loaded, item: ItemIndex, setting: &Setting, transcript: &Tran
     let suite = &*loaded.suite;
     let judge = Judge { replies };
     for evaluator in &loaded.evaluators {
-        for _ in 0..ROUNDS_MAX {
-            let scoring = suite.score_session(item, setting, &[*evaluator], transcript, &judge);
-            assert_eq!(scoring, suite.score_session(item, setting, &[*evaluator], transcript, &judge));
-            match scoring {
-                Scoring::Scored(scores) => {
-                    for score in scores.values() {
-                        for (name, value) in &score.values {
-                            assert!(value.is_finite(), "{name} of {evaluator:?} is {value}");
-                        }
+        let scoring = suite.score_session(item, setting, &[*evaluator], transcript, &judge);
+        assert_eq!(scoring, suite.score_session(item, setting, &[*evaluator], transcript, &judge));
+        match scoring {
+            Scoring::Scored(scores) => {
+                for score in scores.values() {
+                    for (name, value) in &score.values {
+                        assert!(value.is_finite(), "{name} of {evaluator:?} is {value}");
                     }
-                    break;
                 }
-                Scoring::Needs(questions) => {
-                    assert!(questions.iter().any(|question| judge.answer(question).is_none()), "asked again");
-                    return;
-                }
-                Scoring::Unfit(why) => panic!("a finished session of {setting} is not scored by {evaluator:?}: {why}"),
-                Scoring::Failed(failed) => panic!("{evaluator:?} failed: {failed:?}"),
             }
+            Scoring::Needs(questions) => {
+                assert!(questions.iter().any(|question| judge.answer(question).is_none()), "asked again");
+                return;
+            }
+            Scoring::Unfit(why) => panic!("a finished session of {setting} is not scored by {evaluator:?}: {why}"),
+            Scoring::Failed(failed) => panic!("{evaluator:?} failed: {failed:?}"),
         }
     }
     for drawing in suite.drawings(item, setting, &loaded.evaluators, transcript, &judge) {
