@@ -1,12 +1,9 @@
 //! Every seed, and every input that a fuzzer found, obeys the laws of its target.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use regatta_fuzzing::TARGETS;
-
-/// Longest that one input may take, without optimisation and beside other tests. What is quadratic takes minutes.
-const INPUT_MAX: Duration = Duration::from_secs(5);
 
 /// Runs the inputs of the target `name`; fails with the name of the file that breaks a law.
 fn replay(name: &str) {
@@ -16,10 +13,8 @@ fn replay(name: &str) {
     assert!(!seeds.is_empty(), "the target {name} has no seeds");
     for path in seeds.into_iter().chain(inputs(&root.join("found").join(name))) {
         let data = std::fs::read(&path).unwrap();
-        let begun = Instant::now();
         let ended = std::panic::catch_unwind(|| (target.run)(&data));
         assert!(ended.is_ok(), "{} broke a law; the panic above says which", path.display());
-        assert!(begun.elapsed() < INPUT_MAX, "{} took {:?}", path.display(), begun.elapsed());
     }
 }
 
