@@ -25,11 +25,18 @@ pub struct Population {
 #[must_use]
 pub fn bounds(units: &[Unit], population: Option<Population>, level: f64) -> Interval {
     let mirrored: Vec<Unit> = units.iter().map(|unit| unit.mirrored()).collect();
-    Interval { low: lower(units, population, level), high: 1.0 - lower(&mirrored, population, level) }.in_order()
+    let (least, most) = (certain(units, population), 1.0 - certain(&mirrored, population));
+    let (low, high) = (lower(units, population, level), 1.0 - lower(&mirrored, population, level));
+    // An improbable order may have excluded what is certain by now.
+    Interval { low: low.min(most).max(least), high: high.max(least).min(most) }.in_order()
+}
+
+/// The mean is at least this, whatever the units that were not drawn are.
+fn certain(units: &[Unit], population: Option<Population>) -> f64 {
+    population.map_or(0.0, |all| units.iter().map(|unit| unit.low).sum::<f64>() / all.weight)
 }
 
 fn lower(units: &[Unit], population: Option<Population>, level: f64) -> f64 {
-    let known = population.map_or(0.0, |all| units.iter().map(|unit| unit.low).sum::<f64>() / all.weight);
     let draws = Draws::new(units, population);
     let threshold = -libm::log(level);
     let beyond = |m: f64| draws.log_capital(m) - threshold;
@@ -59,5 +66,5 @@ fn lower(units: &[Unit], population: Option<Population>, level: f64) -> f64 {
             at_excluded /= 2.0;
         }
     }
-    known.max(excluded).min(1.0)
+    excluded
 }

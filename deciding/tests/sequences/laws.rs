@@ -45,6 +45,15 @@ proptest! {
 }
 
 #[test]
+fn an_improbable_order_denies_nothing_that_is_certain_of_a_population() {
+    let units: Vec<Unit> = (0..120).map(|at| unit(f64::from(at / 60))).collect();
+    let all = Some(Population { units: 120, weight: 120.0 });
+    assert!(bounds(&units[..60], all, 0.05).high < 0.5, "the first half misleads");
+    let found = bounds(&units, all, 0.05);
+    assert!((found.low - 0.5).abs() < 1e-6 && (found.high - 0.5).abs() < 1e-6, "{found:?}");
+}
+
+#[test]
 fn a_sequence_without_replacement_is_narrower() {
     let units: Vec<Unit> = (0..80).map(|at| unit(f64::from(at % 2))).collect();
     let population = Population { units: 100, weight: 100.0 };
