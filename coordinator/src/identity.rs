@@ -77,7 +77,7 @@ pub struct CertificateRules {
     pub everybody: Scopes,
 }
 
-/// What a certificate of a certain name stands for.
+/// Rights and owner of client certificates of a certain name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CertificateGrant {
     /// Rights.

@@ -1,6 +1,6 @@
 //! Control groups (cgroup v2) of programs, below a folder that the system has delegated to this process.
 //!
-//! What a group limits counts for all processes of a program together, where limits of processes count for each of them alone; and a group
+//! Limits of a group count for all processes of a program together, where limits of processes count for each of them alone; and a group
 //! is ended as a whole, wherever its processes went.
 
 use std::fs;
@@ -27,7 +27,7 @@ const PROCESSES_MAX: u32 = 4096;
 /// Microseconds of a period of the processor's limit.
 const PERIOD_US: u64 = 100_000;
 const BYTES_A_MB: u64 = 1 << 20;
-/// How often, and how long in milliseconds at a time, the end of a killed group is waited for.
+/// Number of waits for the end of a killed group, and the milliseconds of each.
 const ROUNDS_MAX: usize = 100;
 const ROUND_MS: i64 = 20;
 

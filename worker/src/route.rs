@@ -67,7 +67,7 @@ impl Drop for Route {
     }
 }
 
-/// What a session leaves when it ends here.
+/// Reports and jobs that a session leaves when it ends here.
 enum Left {
     /// Reports, and jobs by queue, after which its deliveries are acknowledged.
     Behind(Vec<Report>, Vec<(String, Job)>),

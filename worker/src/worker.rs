@@ -121,7 +121,7 @@ impl Shared {
         self.patiently(&format!("sweep {lock}"), || Box::pin(self.catalog.sweep(lock))).await
     }
 
-    /// What an earlier attempt at `job` has left. Waits out a blob store that is away for a while.
+    /// Checkpoint of an earlier attempt at `job`. Waits out a blob store that is away for a while.
     pub(crate) async fn checkpoint(&self, job: &SessionJob) -> Result<Option<Checkpoint>, Unreadable> {
         let what = format!("checkpoint of {}", job.key);
         self.patiently(&what, || Box::pin(self.checkpoints.find(job))).await

@@ -65,7 +65,7 @@ states!(
     }
 );
 
-/// Who reports that an attempt was handed over.
+/// Source of the report that an attempt was handed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToldBy {
     /// The attempt itself, which knows all that it has spent.

@@ -36,7 +36,7 @@ struct Changes {
     counts: BTreeMap<OwnerName, u32>,
 }
 
-/// What is written down within a minute, and what is left out since the last that was.
+/// Entries written within the present minute, and the number left out since the last that was written.
 #[derive(Debug, Default)]
 struct Counted {
     minute: i64,

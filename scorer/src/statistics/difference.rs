@@ -45,7 +45,7 @@ pub struct Difference {
     /// The test that `p` is of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test: Option<Test>,
-    /// What hangs on sessions without a score; absent where none is missing.
+    /// Bounds and complete-case values where sessions have no score; absent where none is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<Gaps>,
     /// `true` if too few sessions have a score in both for a difference to be claimed.

@@ -312,7 +312,7 @@ impl End {
         }
     }
 
-    /// How far a group with these sums moves a ratio of `bound` towards this end; below 0 if away from it.
+    /// Movement of a ratio of `bound` towards this end by a group with these sums; below 0 if away from it.
     fn pull(self, group: &Sums, bound: f64) -> f64 {
         let sign = match self {
             Self::Low => -1.0,

@@ -151,7 +151,7 @@ fn lines(mut input: Input<'_>) {
     }
 }
 
-/// What is written of predictions is read as the same.
+/// Predictions that are written are read as the same.
 fn assert_lines(read: &Predictions) {
     let (item, output) = ("item".parse().unwrap(), "output".parse().unwrap());
     let again = Predictions::of_lines(read.to_lines().as_bytes(), &item, &output).unwrap();

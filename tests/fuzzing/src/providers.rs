@@ -1,4 +1,4 @@
-//! What providers answer, and what clients of the bridge ask, in every wire format.
+//! Answers of providers, and requests of clients of the bridge, in every wire format.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What CPython and its libraries read: literals, JSON, ujson, YAML, and how they print.
+//! Parsers that do as CPython and its libraries do: literals, JSON, ujson, YAML; and their printing.
 
 use regatta_pycompat::{
     display, dumps, dumps_text, equal, is_numeric, literal, lower, parse, parse_or_refuse, parse_prefix, parse_ujson,
@@ -19,7 +19,7 @@ pub(crate) fn run(data: &[u8]) {
     }
 }
 
-/// What is printed of a literal's value is a literal of the same value.
+/// A literal's value is printed as a literal of the same value.
 fn literals(text: &str) {
     let Some(value) = literal(text) else { return };
     let printed = repr(&value);

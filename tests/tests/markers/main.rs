@@ -143,7 +143,7 @@ impl Marked {
         command
     }
 
-    /// What a client's command prints, in both ways.
+    /// Output and errors of a client's command.
     async fn say(&self, token: &str, arguments: &[&str]) -> (String, Place) {
         let (verb, rest) = arguments.split_first().unwrap();
         let mut command = self.command(verb);

@@ -9,7 +9,7 @@ const PIECE: usize = 16;
 /// A secret that somebody put somewhere.
 #[derive(Debug)]
 pub(crate) struct Marker {
-    /// Its place, for people.
+    /// Place of the secret, in words for a failure.
     pub(crate) name: String,
     needles: Vec<(&'static str, String)>,
 }

@@ -30,7 +30,7 @@ pub(super) struct Addresses<'a> {
 }
 
 impl<'a> Addresses<'a> {
-    /// Those of the session at `base`, with a model called `model`.
+    /// Variables of the session at `base`, with a model called `model`.
     pub(super) fn of(base: &str, model: &'a str) -> Self {
         let token = base.rsplit('/').next().unwrap_or_default().to_owned();
         Self { openai: format!("{base}/v1"), anthropic: base.to_owned(), tools: format!("{base}/tools"), token, model }

@@ -41,10 +41,10 @@ const HOME: &str = "/tmp";
 const PASSED: [&str; 1] = ["LANG"];
 /// Processes and threads of a container whose limits say no number.
 const PROCESSES_MAX: u32 = 4096;
-/// What engines end with when a container could not be started.
+/// Exit codes of engines when a container could not be started.
 const NOT_STARTED: i32 = 125;
 
-/// What all containers of a worker share.
+/// State that all containers of a worker share.
 pub(super) struct Containers {
     /// The program that is the relay, where that is not this one.
     relay: Option<PathBuf>,
@@ -255,7 +255,7 @@ fn bind(from: &Path, to: &str) -> String {
     format!("--mount=type=bind,source={},target={to},readonly", from.display())
 }
 
-/// How long an engine may take to end, look at or remove a container.
+/// Longest time that an engine may take to end, look at or remove a container.
 const ENGINE_MAX: Duration = Duration::from_secs(60);
 
 #[cfg(test)]

@@ -89,7 +89,7 @@ pub(super) struct Streams {
 }
 
 impl Streams {
-    /// Those of `child`, which has none any more.
+    /// Pipes of `child`, which has none any more.
     pub(super) fn of(child: &mut Child) -> Self {
         Self { stdin: child.stdin.take(), stdout: child.stdout.take(), stderr: child.stderr.take() }
     }

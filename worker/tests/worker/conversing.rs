@@ -14,7 +14,7 @@ use regatta_proto::{
 };
 use regatta_simulator::{Config, SimulatedEndpoint, SimulatedSuite, answer_seed};
 
-use crate::stage::{Cable, Stage};
+use crate::stage::{Cable, Reports, Stage};
 
 /// A benchmark of conversations: the user begins, the agent calls a tool, and is then asked the same twice.
 struct Talk(Vec<Item>);
@@ -291,13 +291,7 @@ async fn a_conversation_that_is_handed_over_goes_on_where_it_was_and_no_call_is_
 
 #[tokio::test]
 async fn a_conversation_whose_worker_dies_goes_on_from_its_checkpoint_and_no_answered_call_is_made_twice() {
-    let mut company = Company::gather(broken()).await;
-    company.stage.publish([company.stage.job(0, 0)]).await;
-    let mut reports = company.stage.reports().await;
-    company.stage.tell(company.routes(&NAMES), Vec::new()).await;
-    let first = company.stage.start_mortal_untold("first");
-    company.stage.checkpoint(2).await;
-    first.kill();
+    let (mut company, mut reports) = left_after_two_calls().await;
 
     company.mend_tools().await;
     let second = company.stage.start_untold("second", |_| {});
@@ -357,13 +351,7 @@ async fn a_conversation_that_is_cut_off_from_the_broker_ends_with_its_call_and_g
 
 #[tokio::test]
 async fn a_checkpoint_of_an_earlier_generation_is_none() {
-    let mut company = Company::gather(broken()).await;
-    company.stage.publish([company.stage.job(0, 0)]).await;
-    let mut reports = company.stage.reports().await;
-    company.stage.tell(company.routes(&NAMES), Vec::new()).await;
-    let first = company.stage.start_mortal_untold("first");
-    company.stage.checkpoint(2).await;
-    first.kill();
+    let (mut company, mut reports) = left_after_two_calls().await;
     until_back(&company.stage).await;
     company.stage.take_all().await;
 
@@ -376,6 +364,18 @@ async fn a_checkpoint_of_an_earlier_generation_is_none() {
     second.leave().await;
     assert!(outcome.transcript.calls().all(|call| call.attempt == 2));
     assert_eq!(company.requests(), [2, 4, 1]);
+}
+
+/// A conversation whose worker, the first, died after two calls; its tools are broken.
+async fn left_after_two_calls() -> (Company, Reports) {
+    let company = Company::gather(broken()).await;
+    company.stage.publish([company.stage.job(0, 0)]).await;
+    let reports = company.stage.reports().await;
+    company.stage.tell(company.routes(&NAMES), Vec::new()).await;
+    let first = company.stage.start_mortal_untold("first");
+    company.stage.checkpoint(2).await;
+    first.kill();
+    (company, reports)
 }
 
 /// Every call fails and is tried again an hour later.

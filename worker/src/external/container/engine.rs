@@ -44,7 +44,7 @@ pub(super) struct Engine {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct State {
     pub(super) is_out_of_memory: bool,
-    /// Its program was started.
+    /// The program in the container was started.
     pub(super) has_run: bool,
 }
 
@@ -103,7 +103,7 @@ impl Engine {
         self.told(&["rm", "--force", name]).await;
     }
 
-    /// How the container ended; `None` when there is none.
+    /// End of the container; `None` when there is none.
     pub(super) async fn state(&self, name: &str) -> Option<State> {
         state(&self.told(&["container", "inspect", "--format={{.State.OOMKilled}} {{.State.Status}}", name]).await?)
     }
@@ -122,7 +122,7 @@ impl Engine {
         }
     }
 
-    /// What the engine answers; `None` when it refuses, or takes too long.
+    /// Answer of the engine; `None` when it refuses, or takes too long.
     async fn told(&self, words: &[&str]) -> Option<String> {
         let mut command = self.command(words);
         let answer =

@@ -62,7 +62,7 @@ fn a_variable_of_several_lines_cannot_add_another() {
     assert_eq!(problem, "the variable A has several lines, which no container can be given");
 }
 
-/// Its service is not there: that is the first thing that docker finds wrong.
+/// The engine's service is not there: that is the first thing that docker finds wrong.
 #[test]
 fn docker_knows_all_of_the_arguments() {
     let folder = tempfile::tempdir().unwrap();
