@@ -8,11 +8,13 @@ use regatta_tests::regatta::{Process, finish, regatta, workspace};
 use regatta_tests::{Deployment, unique_name};
 use serde_json::Value;
 
+/// The judge has a price: how many requests embed the texts depends on which sessions end together, and unpriced ones are counted.
 const SPEC: &str = "
 name: NAME
 seed: 3
 benchmarks:
-  worfbench: { data: DATA, settings: [zero-shot], limit: 12, evaluators: [official, paper], judge: sim/JUDGE }
+  worfbench: { data: DATA, settings: [zero-shot], limit: 12, evaluators: [official, paper], judge: sim/JUDGE,
+    judge_price: { input_per_mtok: 1, output_per_mtok: 2 } }
 endpoints:
   sim: { kind: openai, base_url: \"SERVER\", api_key_env: none, identify_sessions: true }
 models:
@@ -99,6 +101,7 @@ async fn a_coordinators_sweep_is_rescored_repriced_and_exported_like_a_run_of_th
     let of_sweep = repriced(&sweep).await;
     assert_eq!(of_sweep, repriced(local).await);
     assert!(of_sweep.0["known"].as_u64().unwrap() > 0, "{of_sweep:?}");
+    assert_eq!(of_sweep.0["unknown_calls"], 0, "{of_sweep:?}");
     for verb in ["rescore", "reprice"] {
         let (_, noted) = said(&deployment.run(&[verb, "never-submitted"]).await.unwrap(), 78);
         assert!(noted.contains("there is no directory never-submitted"), "{noted}");
