@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use regatta_benchmarks::{Score, Scores, Scoring, Verdicts, flat_value};
 use regatta_proto::{Evaluator, Question, Verdict};
 use serde::Serialize;
-use serde_json::Value;
 
 use super::averages::Means;
 use super::data::Record;
@@ -90,9 +89,10 @@ fn scores(
     Ok(scores)
 }
 
+#[expect(clippy::expect_used, reason = "a score without its detail could not be looked into")]
 fn entry(task: Task, means: impl Means, score: impl Serialize) -> Score {
     let values = VALUE_NAMES.iter().map(|name| (*name).to_owned()).zip(means.to_numbers()).collect();
-    Score { values, detail: serde_json::to_value(Detail { task, score }).unwrap_or(Value::Null) }
+    Score { values, detail: serde_json::to_value(Detail { task, score }).expect("numbers and texts are JSON") }
 }
 
 /// The values that averages are taken of, back from a score.

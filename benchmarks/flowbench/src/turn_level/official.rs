@@ -4,7 +4,7 @@
 use regatta_benchmarks::Score;
 use regatta_pycompat::{Json, Kind, Object, equal, lower, parse, strip};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{Crash, TurnRecord};
 use crate::extraction::{self, Input};
@@ -85,6 +85,7 @@ impl TurnScore {
     }
 
     /// Makes the entry of `official_fixed`.
+    #[expect(clippy::expect_used, reason = "a score without its detail could not be looked into")]
     pub(super) fn entry_fixed(&self) -> Score {
         let counts = [
             ("all_function", usize::from(self.all_function)),
@@ -97,7 +98,7 @@ impl TurnScore {
         ];
         Score {
             values: counts.map(|(name, count)| (name.to_owned(), super::aggregate::to_value(count))).into(),
-            detail: serde_json::to_value(self).unwrap_or(Value::Null),
+            detail: serde_json::to_value(self).expect("counts, texts and finite numbers are JSON"),
         }
     }
 }

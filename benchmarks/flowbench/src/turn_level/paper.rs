@@ -6,7 +6,6 @@ use regatta_benchmarks::Score;
 use regatta_pycompat::{Json, Object, equal_by_kind, parse, strip};
 use regex::Regex;
 use serde::Serialize;
-use serde_json::Value;
 
 use super::{GoldCall, ParameterSchema, ToolSchema, TurnRecord, node, response};
 use crate::extraction;
@@ -45,6 +44,7 @@ struct ResponseScore {
 }
 
 impl TurnScore {
+    #[expect(clippy::expect_used, reason = "a score without its detail could not be looked into")]
     pub(super) fn entry(&self) -> Score {
         let counts = [
             ("all_function", usize::from(self.all_function)),
@@ -56,7 +56,7 @@ impl TurnScore {
         ];
         let mut score = Score {
             values: counts.map(|(name, count)| (name.to_owned(), super::aggregate::to_value(count))).into(),
-            detail: serde_json::to_value(self).unwrap_or(Value::Null),
+            detail: serde_json::to_value(self).expect("counts, texts and finite numbers are JSON"),
         };
         if let Some(node) = &self.node {
             score.values.insert("node_right".to_owned(), f64::from(node.node_right));

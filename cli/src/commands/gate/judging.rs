@@ -132,7 +132,10 @@ fn metric(
         return Ok(check(Verdict::Inconclusive, "no session has a score in both runs".to_owned()));
     };
     let missing = rendered_missing(&difference, definition.unit);
-    if let Some(gaps) = difference.missing.filter(|gaps| gaps.coverage < policy.coverage_min) {
+    let verdict = verdict_of(test.p_worse, alpha_worse, test.p_not_worse, policy.alpha);
+    // The tests hold whatever is missing: a loss that is shown although much is missing is one.
+    let too_few = difference.missing.filter(|gaps| gaps.coverage < policy.coverage_min);
+    if let Some(gaps) = too_few.filter(|_| verdict != Verdict::NoGo) {
         let detail = format!(
             "{} of the sessions have a score in both; at least {}",
             percent(gaps.coverage),
@@ -140,7 +143,6 @@ fn metric(
         );
         return Ok(check(Verdict::Inconclusive, detail));
     }
-    let verdict = verdict_of(test.p_worse, alpha_worse, test.p_not_worse, policy.alpha);
     let reads = match verdict {
         Verdict::Go => format!("not worse by the margin, p {} (alpha {})", compared(test.p_not_worse), policy.alpha),
         Verdict::NoGo => {

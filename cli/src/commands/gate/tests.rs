@@ -127,6 +127,16 @@ fn too_few_sessions_of_both_are_inconclusive_though_each_run_has_enough() {
 }
 
 #[test]
+fn a_loss_that_holds_whatever_is_missing_is_one_however_much_is() {
+    // If all 60 that are missing had been right, it would still be 35 points worse.
+    let mut scores = right(20, 200);
+    scores[140..].fill(None);
+    let checks = judged(&policy(MARGIN), made(right(150, 200)), made(scores)).unwrap().checks;
+    assert_eq!(checks[0].verdict, Verdict::NoGo, "{checks:?}");
+    assert_eq!(checks[1].verdict, Verdict::Inconclusive, "coverage: {checks:?}");
+}
+
+#[test]
 fn a_metric_that_there_is_not_is_refused() {
     let error = judged(&policy("metrics: { succes: { margin: 2pp } }"), made(right(3, 8)), made(right(3, 8)));
     let error = error.unwrap_err().to_string();
