@@ -11,7 +11,7 @@ use regatta_proto::{BenchmarkName, Evaluator, ItemId, Level, ModelRef, Setting};
 use regatta_scorer::{Difference, MetricDefinition, PairedCells, SessionScores, flips_seed, holm};
 use serde::Serialize;
 
-pub(crate) use self::changes::{Change, Changes, changes, parameters, served};
+pub(crate) use self::changes::{Change, Changes, changes, other_tests, parameters, served};
 pub(crate) use self::matching::{Chosen, MatchedCell, matched};
 pub(crate) use self::numbers::{Distribution, Numbers, Quantity};
 use crate::ended_run::EndedRun;
@@ -45,13 +45,13 @@ pub(crate) struct ComparedMetric {
     pub(crate) metric: String,
     pub(crate) unit: Unit,
     pub(crate) better: Better,
-    /// Over all items of A.
+    /// Over all items of A; absent where nothing was measured, and where the value is withheld.
     pub(crate) a: Option<f64>,
-    /// Over all items of B.
+    /// Over all items of B; absent as A's.
     pub(crate) b: Option<f64>,
     /// Over the items and trials that both have a score of; interval and p-value hold whatever those that one of both lacks would have
-    /// scored.
-    pub(crate) difference: Difference,
+    /// scored. Absent where no session has a score in both.
+    pub(crate) difference: Option<Difference>,
     /// P-value, corrected (Holm) over all metrics of all cells that are compared.
     pub(crate) p_holm: f64,
 }
@@ -77,7 +77,7 @@ pub(crate) fn level(a: &EndedRun, b: &EndedRun) -> Level {
 pub(crate) fn compared(a: &EndedRun, b: &EndedRun, cells: Vec<MatchedCell>) -> Vec<ComparedCell> {
     let mut compared: Vec<ComparedCell> = cells.into_iter().map(|cell| compare(a, b, cell)).collect();
     let all = || compared.iter().flat_map(|cell| &cell.metrics);
-    let p: Vec<f64> = all().map(|metric| metric.difference.p.unwrap_or(1.0)).collect();
+    let p: Vec<f64> = all().map(|metric| metric.difference.and_then(|of| of.p).unwrap_or(1.0)).collect();
     let corrected = holm(&p, p.len());
     let metrics = compared.iter_mut().flat_map(|cell| &mut cell.metrics);
     metrics.zip(corrected).for_each(|(metric, corrected)| metric.p_holm = corrected);
@@ -92,19 +92,17 @@ fn compare(a: &EndedRun, b: &EndedRun, cell: MatchedCell) -> ComparedCell {
         let row = run.row(&cell.benchmark, &cell.setting, model)?;
         let is_of =
             |metric: &&regatta_scorer::SummaryMetric| metric.evaluator == of.evaluator && metric.metric == of.metric;
-        row.metrics.iter().find(is_of)?.estimate.value
+        row.metrics.iter().find(is_of)?.estimate.shown()
     };
-    let metrics = definitions.iter().filter_map(|of| {
-        Some(ComparedMetric {
-            evaluator: of.evaluator,
-            metric: of.metric.clone(),
-            unit: of.unit,
-            better: of.better,
-            a: value(a, &cell.model_a, of),
-            b: value(b, &cell.model_b, of),
-            difference: paired.difference(of)?,
-            p_holm: 1.0,
-        })
+    let metrics = definitions.iter().map(|of| ComparedMetric {
+        evaluator: of.evaluator,
+        metric: of.metric.clone(),
+        unit: of.unit,
+        better: of.better,
+        a: value(a, &cell.model_a, of),
+        b: value(b, &cell.model_b, of),
+        difference: paired.difference(of),
+        p_holm: 1.0,
     });
     let metrics = metrics.collect();
     let flips = definitions.first().map(|of| flips(&paired.cells, of));

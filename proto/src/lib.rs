@@ -88,4 +88,4 @@ pub use stage::SweepState;
 pub use totals::AttemptTotals;
 pub use transcript::{BenchmarkFailed, Call, ErrorClass, Event, FailedCall, Role, Served, Transcript, Try};
 pub use usage::Usage;
-pub use yaml::{check_yaml_nesting, read_yaml};
+pub use yaml::{check_yaml, read_yaml};

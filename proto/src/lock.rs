@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize, de};
 use crate::{
     AgentName, BenchmarkName, CacheMode, CellIndex, Decide, Digest, EndpointName, EndpointSpec, Evaluator,
     ExternalAgent, Filtered, Judge, Level, Limit, MemberName, ModelRef, ModelSpec, Price, PriceSource, Role,
-    RoleModels, SessionSeed, Setting, Share, SweepId, Trial, check_yaml_nesting,
+    RoleModels, SessionSeed, Setting, Share, SweepId, Trial, check_yaml,
 };
 
 /// Resolved settings of one benchmark.
@@ -271,7 +271,7 @@ impl SweepLock {
     /// # Errors
     /// With line and column, when the text is not the YAML of a lock.
     pub fn from_yaml(text: &str) -> Result<Self, serde_yaml_ng::Error> {
-        check_yaml_nesting(text).map_err(<serde_yaml_ng::Error as de::Error>::custom)?;
+        check_yaml(text).map_err(<serde_yaml_ng::Error as de::Error>::custom)?;
         serde_yaml_ng::from_str(text)
     }
 

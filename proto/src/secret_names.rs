@@ -1,7 +1,7 @@
 //! Names that indicate secrets.
 
 /// Words that mark a name as that of a secret.
-const SECRET_WORDS: [&str; 12] = [
+const SECRET_WORDS: [&str; 14] = [
     "key",
     "apikey",
     "token",
@@ -14,9 +14,14 @@ const SECRET_WORDS: [&str; 12] = [
     "passphrase",
     "credential",
     "credentials",
+    "bearer",
+    "jwt",
 ];
-/// Words that indicate a credential if they are the whole name or its beginning, as in `PGPASSWORD` and `cookie`.
-const SECRET_PARTS: [&str; 5] = ["password", "passwd", "secret", "apikey", "cookie"];
+/// Parts of words that indicate a credential, as in `PGPASSWORD` and `cookie`.
+const SECRET_PARTS: [&str; 4] = ["password", "passwd", "secret", "cookie"];
+/// Words that indicate one together, also where nothing parts them, as in `accesstoken` and `api_keys`.
+const SECRET_COMPOUNDS: [&str; 6] =
+    ["apikey", "accesskey", "accesstoken", "authtoken", "privatekey", "subscriptionkey"];
 /// Names that contain such a word, but whose values are not secret.
 const HARMLESS: [&str; 8] = [
     "idempotency-key",
@@ -45,7 +50,11 @@ pub fn is_secret_name(name: &str) -> bool {
     if HARMLESS.contains(&plain.as_str()) {
         return false;
     }
-    plain.split('-').any(|word| SECRET_WORDS.contains(&word) || SECRET_PARTS.iter().any(|part| word.contains(part)))
+    let joined = plain.replace('-', "");
+    SECRET_COMPOUNDS.iter().any(|compound| joined.contains(compound))
+        || plain
+            .split('-')
+            .any(|word| SECRET_WORDS.contains(&word) || SECRET_PARTS.iter().any(|part| word.contains(part)))
 }
 
 #[cfg(test)]
@@ -67,6 +76,14 @@ mod tests {
             "ocp-apim-subscription-key",
             "set-cookie",
             "APIKEY",
+            "x-jwt",
+            "x-bearer",
+            "x-accesstoken",
+            "x-authtoken",
+            "x-subscriptionkey",
+            "x-accesskey",
+            "x-privatekey",
+            "api_keys",
         ] {
             assert!(is_secret_name(name), "{name}");
         }

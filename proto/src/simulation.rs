@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de};
 
-use crate::{Price, check_yaml_nesting};
+use crate::{Price, check_yaml};
 
 /// Latency, limits, faults, prices and batches of a simulated endpoint. Every draw derives from `seed` and the request, so a run can be
 /// repeated.
@@ -161,7 +161,7 @@ impl Simulation {
     /// # Errors
     /// With line and column, when the text is no YAML of a simulation.
     pub fn from_yaml(text: &str) -> Result<Self, serde_yaml_ng::Error> {
-        check_yaml_nesting(text).map_err(<serde_yaml_ng::Error as de::Error>::custom)?;
+        check_yaml(text).map_err(<serde_yaml_ng::Error as de::Error>::custom)?;
         serde_yaml_ng::from_str(text)
     }
 

@@ -66,7 +66,7 @@ pub fn parse_spec(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Resu
 /// Replaces `${NAME}` and `${NAME:-default}`; `$$` is a dollar sign. Comments are left alone.
 ///
 /// # Errors
-/// When a variable is not set, or a reference is malformed.
+/// When a variable is not set or by its name [a secret](is_secret_name), or a reference is malformed.
 pub fn substitute(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, SpecError> {
     let mut out = String::with_capacity(text.len());
     for (number, line) in text.split_inclusive('\n').enumerate() {
@@ -86,6 +86,11 @@ pub fn substitute(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Resu
                 let (name, default) = inside.split_once(":-").map_or((inside, None), |(n, d)| (n, Some(d)));
                 if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
                     return Err(problem(&format!("{name:?} is not a variable name")));
+                }
+                if is_secret_name(name) {
+                    return Err(problem(&format!(
+                        "{name} may hold a secret, and specs are stored: name the variable in api_key_env or headers_env instead"
+                    )));
                 }
                 let value = variable(name)
                     .or_else(|| default.map(str::to_owned))
@@ -330,7 +335,16 @@ fn check_endpoint(place: &str, endpoint: &EndpointSpec) -> Result<(), SpecError>
             return field("base_url", "only belongs to endpoints of models behind HTTP".into());
         }
         if !url.starts_with("http://") && !url.starts_with("https://") {
-            return field("base_url", format!("must begin with http:// or https://, is {url:?}"));
+            // Not quoted, like everything that may hold a secret where it does not belong.
+            return field("base_url", "must begin with http:// or https://".into());
+        }
+        if url.contains(['?', '#']) {
+            return field(
+                "base_url",
+                "goes on after the path, with `?` or `#`; api_version is a field of its own, and a key belongs into the variable that \
+                 api_key_env names"
+                    .into(),
+            );
         }
         if has_credentials(url) {
             return field(

@@ -1,4 +1,6 @@
-//! Reads YAML of other people: documents that parsers would take minutes for are refused before they are parsed.
+//! Reads YAML of other people: documents that parsers would take minutes or gigabytes for are refused before they are parsed.
+
+mod expansion;
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -13,20 +15,26 @@ const STEPS_PER_CHARACTER: usize = 256;
 /// Reads a document. Of a map, a key may be there once.
 ///
 /// # Errors
-/// When it is no YAML of a `T`, has a key twice or is [nested too deeply](check_yaml_nesting); names line and field.
+/// When it is no YAML of a `T`, has a key twice or is [more than anybody needs](check_yaml); names line and field.
 pub fn read_yaml<T: DeserializeOwned>(text: &str) -> Result<T, String> {
-    check_yaml_nesting(text)?;
+    check_yaml(text)?;
     let value = serde_yaml_ng::from_str(text).map_err(|error| error.to_string())?;
     // A map silently takes the last of two equal keys; a YAML document refuses them.
     serde_yaml_ng::from_str::<serde_yaml_ng::Value>(text).map_err(|error| error.to_string())?;
     Ok(value)
 }
 
-/// Refuses deeply nested brackets and lists, which nobody needs and which YAML parsers take minutes for.
+/// Refuses what nobody needs and what YAML parsers take minutes or gigabytes for: deeply nested brackets and lists, and aliases that repeat
+/// much.
 ///
 /// # Errors
-/// The line in which too many are open.
-pub fn check_yaml_nesting(text: &str) -> Result<(), String> {
+/// The line in which too many are open, or how much the aliases expand to.
+pub fn check_yaml(text: &str) -> Result<(), String> {
+    check_nesting(text)?;
+    expansion::check(text)
+}
+
+fn check_nesting(text: &str) -> Result<(), String> {
     let too_deep = |position: usize| {
         let line = text.get(..position).unwrap_or(text).lines().count().max(1);
         Err(format!("line {line} is nested too deeply: at most {NESTING_MAX} brackets, or dashes, may be open"))
@@ -152,18 +160,18 @@ mod tests {
     use super::*;
 
     fn refused(text: &str) -> String {
-        check_yaml_nesting(text).unwrap_err()
+        check_nesting(text).unwrap_err()
     }
 
     #[test]
     fn what_nobody_writes_by_hand_is_refused_with_its_line() {
         let nested = |depth: usize| format!("a: 1\nb: {}{}\n", "[".repeat(depth), "]".repeat(depth));
-        assert_eq!(check_yaml_nesting(&nested(NESTING_MAX)), Ok(()));
+        assert_eq!(check_nesting(&nested(NESTING_MAX)), Ok(()));
         assert_eq!(
             refused(&nested(NESTING_MAX + 1)),
             "line 2 is nested too deeply: at most 100 brackets, or dashes, may be open"
         );
-        assert!(check_yaml_nesting(&format!("a:\n{}x\n", "- ".repeat(NESTING_MAX + 1))).is_err());
+        assert!(check_nesting(&format!("a:\n{}x\n", "- ".repeat(NESTING_MAX + 1))).is_err());
     }
 
     #[test]
@@ -189,11 +197,11 @@ mod tests {
     fn brackets_side_by_side_and_in_texts_are_as_many_as_they_are() {
         let many = NESTING_MAX * 3;
         let side_by_side = "- { a: \"it's {}\", b: ['[]', x], c: [1, 2] } # don't [sic]\n".repeat(many);
-        assert_eq!(check_yaml_nesting(&side_by_side), Ok(()));
+        assert_eq!(check_nesting(&side_by_side), Ok(()));
         let prompts = "- |\n  Choose one of [A] or {B}; don't say \"[\n  why]\".\n".repeat(many);
-        assert_eq!(check_yaml_nesting(&prompts), Ok(()));
+        assert_eq!(check_nesting(&prompts), Ok(()));
         let json = format!("[{}]", vec!["{\"a\": [\"\\\"{}\", {}], \"b\": \"it's [sic]\"}"; many].join(",\n"));
-        assert_eq!(check_yaml_nesting(&json), Ok(()));
+        assert_eq!(check_nesting(&json), Ok(()));
     }
 
     #[test]

@@ -77,25 +77,22 @@ fn rendered_cell(of: &ComparedCell, level: Level) -> String {
     }
     for metric in &of.metrics {
         let value = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| number(value, metric.unit));
-        if metric.difference.withheld {
-            let name = format!("{} ({})", metric.metric, metric.evaluator);
-            let [withheld, nothing] = ["withheld", "–"].map(str::to_owned);
-            table.add_row([name, value(metric.a), value(metric.b), withheld, nothing.clone(), nothing]);
-            continue;
-        }
-        table.add_row([
-            format!("{} ({})", metric.metric, metric.evaluator),
-            value(metric.a),
-            value(metric.b),
-            rendered(&metric.difference, metric.unit),
-            metric.difference.p.map_or_else(|| "–".to_owned(), p_value),
-            p_value(metric.p_holm),
-        ]);
+        let name = format!("{} ({})", metric.metric, metric.evaluator);
+        let (difference, p, corrected) = match &metric.difference {
+            None => ("no session has a score in both".to_owned(), "–".to_owned(), "–".to_owned()),
+            Some(difference) if difference.withheld => ("withheld".to_owned(), "–".to_owned(), "–".to_owned()),
+            Some(difference) => (
+                rendered(difference, metric.unit),
+                difference.p.map_or_else(|| "–".to_owned(), p_value),
+                p_value(metric.p_holm),
+            ),
+        };
+        table.add_row([name, value(metric.a), value(metric.b), difference, p, corrected]);
     }
     add_numbers(&mut table, of);
     text += &lines(&table);
     for metric in &of.metrics {
-        if let Some(missing) = rendered_missing(&metric.difference, metric.unit) {
+        if let Some(missing) = metric.difference.and_then(|of| rendered_missing(&of, metric.unit)) {
             text += &format!("{}: {missing}\n", metric.metric);
         }
     }

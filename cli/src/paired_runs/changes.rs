@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use regatta_proto::{Digest, ItemId, ModelRef, ModelSpec, Role, json_bytes};
+use regatta_proto::{
+    Answerer, BenchmarkLock, BenchmarkName, Digest, EndpointName, ItemId, Judge, ModelRef, ModelSpec, Role, SweepLock,
+    json_bytes,
+};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -24,18 +27,24 @@ pub(crate) fn changes(a: &EndedRun, b: &EndedRun, cells: &[MatchedCell]) -> anyh
     found.add("Regatta", &a.lock.regatta, &b.lock.regatta)?;
     found.add("seed", &a.lock.seed, &b.lock.seed)?;
     found.add("trials", &a.lock.trials, &b.lock.trials)?;
-    let benchmarks: BTreeSet<_> = cells.iter().map(|cell| &cell.benchmark).collect();
-    for name in benchmarks {
+    found.add("filtered", &a.lock.filtered, &b.lock.filtered)?;
+    found.add("external agents", &a.lock.agents, &b.lock.agents)?;
+    found.add("question", &a.lock.decide, &b.lock.decide)?;
+    let mut endpoints: BTreeSet<&EndpointName> = BTreeSet::new();
+    for name in benchmarks(cells) {
         let (Some(of_a), Some(of_b)) = (a.lock.benchmarks.get(name), b.lock.benchmarks.get(name)) else { continue };
         found.add(&format!("{name}: data"), &of_a.dataset, &of_b.dataset)?;
         found.add(&format!("{name}: tasks"), &of_a.tasks, &of_b.tasks)?;
         found.add(&format!("{name}: limit of items"), &of_a.limit, &of_b.limit)?;
+        found.add(&format!("{name}: sample of items"), &of_a.sample, &of_b.sample)?;
         found.add(&format!("{name}: evaluators"), &of_a.evaluators, &of_b.evaluators)?;
         found.add(&format!("{name}: judge"), &of_a.judge, &of_b.judge)?;
+        found.add(&format!("{name}: price of the judge"), &of_a.judge_price, &of_b.judge_price)?;
         found.add(&format!("{name}: other roles"), &of_a.roles, &of_b.roles)?;
         found.add(&format!("{name}: casts"), &of_a.casts, &of_b.casts)?;
         let metrics = |run: &EndedRun| run.measures.benchmarks.get(name).map(|measures| measures.settings.clone());
         found.add(&format!("{name}: metrics"), &metrics(a), &metrics(b))?;
+        endpoints.extend([of_a, of_b].into_iter().flat_map(beside_the_model));
     }
     let mut models: Vec<(&ModelRef, &ModelRef)> = Vec::new();
     for cell in cells {
@@ -52,12 +61,85 @@ pub(crate) fn changes(a: &EndedRun, b: &EndedRun, cells: &[MatchedCell]) -> anyh
             &of_a.map(|of| parameters(of, model_b)),
             &of_b.map(|of| parameters(of, model_b)),
         )?;
-        let endpoints = (a.lock.endpoints.get(&model_a.endpoint), b.lock.endpoints.get(&model_b.endpoint));
-        found.add(&format!("{model_b}: endpoint"), &endpoints.0, &endpoints.1)?;
+        let of_model = (a.lock.endpoints.get(&model_a.endpoint), b.lock.endpoints.get(&model_b.endpoint));
+        found.add(&format!("{model_b}: endpoint"), &of_model.0, &of_model.1)?;
+        if model_a.endpoint == model_b.endpoint {
+            endpoints.remove(&model_a.endpoint);
+        }
         found.add(&format!("{model_b}: served as"), &served(a, model_a), &served(b, model_b))?;
+    }
+    for name in endpoints {
+        found.add(&format!("endpoint {name}"), &a.lock.endpoints.get(name), &b.lock.endpoints.get(name))?;
     }
     found.0.extend(prompts(a, b, cells)?);
     Ok(found.0)
+}
+
+/// Differences in what is measured and by whom, for each benchmark of `cells`: the data, the judge, the models of other roles, and the outcome
+/// of filtered sessions. Scores of both runs are not those of the same test then, and a difference between them says nothing of a model.
+pub(crate) fn other_tests(
+    a: &EndedRun,
+    b: &EndedRun,
+    cells: &[MatchedCell],
+) -> anyhow::Result<Vec<(BenchmarkName, Change)>> {
+    let mut all = Vec::new();
+    for name in benchmarks(cells) {
+        let (Some(of_a), Some(of_b)) = (a.lock.benchmarks.get(name), b.lock.benchmarks.get(name)) else { continue };
+        let mut found = Changes::default();
+        found.add("data", &of_a.dataset, &of_b.dataset)?;
+        found.add("filtered", &a.lock.filtered, &b.lock.filtered)?;
+        // Under the name of one sweep, so that what no spec tells of an endpoint is no difference.
+        let answerers = |lock: &SweepLock, of: &BenchmarkLock| -> BTreeMap<String, Option<Answerer>> {
+            let asked = of.judge.iter().flat_map(Judge::members).chain(of.roles.iter().map(|(_, model)| model.clone()));
+            let answerer = |model: &ModelSpec| {
+                let endpoint = lock.endpoints.get(&model.id.endpoint)?;
+                Some(Answerer::new(endpoint, &model.id.model, &a.lock.name))
+            };
+            asked.map(|model| (model.id.to_string(), answerer(&model))).collect()
+        };
+        let roles = |of: &BenchmarkLock| -> BTreeMap<&'static str, ModelSpec> {
+            of.roles.iter().map(|(role, model)| (role.as_str(), unpriced(model.clone()))).collect()
+        };
+        found.add("judge", &of_a.judge.clone().map(without_prices), &of_b.judge.clone().map(without_prices))?;
+        found.add("other roles", &roles(of_a), &roles(of_b))?;
+        let (of_a, of_b) = (answerers(&a.lock, of_a), answerers(&b.lock, of_b));
+        for (model, answerer) in &of_a {
+            if of_b.get(model).is_some_and(|other| other != answerer) {
+                found.0.push(Change {
+                    what: format!("endpoint of {model}"),
+                    a: "one".to_owned(),
+                    b: "another".to_owned(),
+                });
+            }
+        }
+        all.extend(found.0.into_iter().map(|change| (name.clone(), change)));
+    }
+    Ok(all)
+}
+
+fn without_prices(judge: Judge) -> Judge {
+    match judge {
+        Judge::Plain(id) => Judge::Plain(id),
+        Judge::Model(model) => Judge::Model(Box::new(unpriced(*model))),
+        Judge::Panel(mut panel) => {
+            panel.panel = panel.panel.into_iter().map(unpriced).collect();
+            Judge::Panel(panel)
+        }
+    }
+}
+
+fn unpriced(model: ModelSpec) -> ModelSpec {
+    ModelSpec { price: None, ..model }
+}
+
+fn benchmarks(cells: &[MatchedCell]) -> BTreeSet<&BenchmarkName> {
+    cells.iter().map(|cell| &cell.benchmark).collect()
+}
+
+/// Endpoints of judges, other roles and members of casts.
+fn beside_the_model(of: &BenchmarkLock) -> BTreeSet<&EndpointName> {
+    let judges = of.judge.iter().flat_map(Judge::ids).map(|judge| &judge.endpoint);
+    of.players().map(|model| &model.id.endpoint).chain(judges).collect()
 }
 
 /// Fields in which documents differ.

@@ -57,8 +57,10 @@ pub struct EgressRules {
     pub allows_private: bool,
 }
 
-/// Addresses at which clouds serve a machine its credentials, besides link-local ones: Alibaba's, and AWS's and Oracle's over IPv6.
-const METADATA: [&str; 3] = ["100.100.100.200", "fd00:ec2::254", "fd00:c1::a9fe:a9fe"];
+/// Addresses at which clouds serve a machine its credentials, besides link-local ones: Alibaba's, Azure's wire server, Oracle's at the edge, and
+/// those of AWS, Oracle and Google over IPv6.
+const METADATA: [&str; 6] =
+    ["100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd00:c1::a9fe:a9fe", "fd20:ce::254"];
 
 impl EgressRules {
     /// Allows all addresses except those that no endpoint has.
@@ -103,14 +105,18 @@ impl EgressRules {
     }
 }
 
-/// Unwraps an IPv4 address that is written as an IPv6 address.
+/// Unwraps an IPv4 address that an IPv6 address holds or leads to.
 fn plain(address: IpAddr) -> IpAddr {
     let IpAddr::V6(six) = address.to_canonical() else { return address.to_canonical() };
     let segments = six.segments();
-    // NAT64 (64:ff9b::/96) and 6to4 (2002::/16) addresses lead to the IPv4 address inside.
+    // Of NAT64 (64:ff9b::/96, and 64:ff9b:1::/48 with the usual suffix), 6to4 (2002::/16), Teredo (2001::/32, inverted) and the retired
+    // "compatible" form. The unspecified address and loopback are no IPv4 addresses.
     let inside = match segments {
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => Some((high, low)),
+        [0x64, 0xff9b, 1, _, _, _, high, low] => Some((high, low)),
         [0x2002, high, low, ..] => Some((high, low)),
+        [0x2001, 0, _, _, _, _, high, low] => Some((!high, !low)),
+        [0, 0, 0, 0, 0, 0, high, low] if high > 0 => Some((high, low)),
         _ => None,
     };
     inside.map_or(IpAddr::V6(six), |(high, low)| Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)).into())
@@ -125,7 +131,8 @@ fn is_link_local(address: IpAddr) -> bool {
 
 fn is_nowhere(address: IpAddr) -> bool {
     match address {
-        IpAddr::V4(four) => four.octets()[0] == 0 || four.is_broadcast() || four.is_multicast(),
+        // 240.0.0.0/4 was never given to anybody, and holds the broadcast address.
+        IpAddr::V4(four) => four.octets()[0] == 0 || four.octets()[0] >= 240 || four.is_multicast(),
         IpAddr::V6(six) => six.is_unspecified() || six.is_multicast(),
     }
 }
@@ -137,7 +144,8 @@ fn is_private(address: IpAddr) -> bool {
             let [a, b, ..] = four.octets();
             four.is_private() || four.is_loopback() || (a == 100 && b & 0xc0 == 64) || (a == 198 && b & 0xfe == 18)
         }
-        IpAddr::V6(six) => six.is_loopback() || six.is_unique_local(),
+        // fec0::/10, the retired site-local range, too.
+        IpAddr::V6(six) => six.is_loopback() || six.is_unique_local() || six.segments()[0] & 0xffc0 == 0xfec0,
     }
 }
 
@@ -186,9 +194,17 @@ mod tests {
                 "64:ff9b::a9fe:a9fe",
                 "2002:a9fe:a9fe::1",
                 "100.100.100.200",
+                "168.63.129.16",
+                "192.0.0.192",
                 "fd00:ec2::254",
+                "fd20:ce::254",
+                "::a9fe:a9fe",
+                "64:ff9b:1::a9fe:a9fe",
+                "2001:0:1:2:3:4:5601:5601",
                 "0.0.0.0",
                 "224.0.0.1",
+                "240.0.0.1",
+                "255.255.255.255",
                 "::",
             ] {
                 assert!(refused(&rules, address), "{address}");
@@ -211,6 +227,8 @@ mod tests {
             "fd12::1",
             "::ffff:10.1.2.3",
             "64:ff9b::0a01:0203",
+            "::0a01:0203",
+            "fec0::1",
         ];
         for address in private {
             assert!(refused(&none, address), "{address}");
@@ -233,6 +251,16 @@ mod tests {
             error,
             "rebound.example resolves to 169.254.169.254, a link-local or metadata address, which is never reached"
         );
+    }
+
+    #[tokio::test]
+    async fn a_name_is_refused_for_what_the_machine_resolves_it_to() {
+        let resolved = async |rules: EgressRules| {
+            AllowedAddresses(Arc::new(rules)).resolve("localhost".parse().unwrap()).await.map(|found| found.count())
+        };
+        assert!(resolved(EgressRules::open()).await.unwrap() > 0);
+        let refused = resolved(EgressRules::default()).await.unwrap_err().to_string();
+        assert!(refused.starts_with("localhost resolves to ") && refused.contains("a private address"), "{refused}");
     }
 
     #[test]

@@ -143,20 +143,26 @@ fn only_this_machine_is_loopback() {
     }
 }
 
+/// The rules are asked by the resolver of the transport itself; what they say of names is tested beside them.
 #[tokio::test]
 async fn a_name_that_resolves_to_a_forbidden_address_is_not_reached() {
     let server = Server::scripted(vec![Step::ok("")]).await;
-    let port = Url::parse(&server.base_url).unwrap().port().unwrap();
-    // Not an address literal, so only resolving it reveals the address.
-    let host = "ip6-localhost";
-    let url = Url::parse(&format!("http://{host}:{port}/")).unwrap();
-    let closed = Arc::new(EgressRules::default());
-    let transport = Transport::new(&url, Secret::default(), BEARER, TIMEOUTS, closed, None).unwrap();
-    let failure = transport.post(&url, &HeaderMap::new(), Bytes::new()).await.unwrap_err();
-    assert!(failure.unreached, "{failure:?}");
     let local = Url::parse(&server.base_url).unwrap();
-    let refused = Transport::new(&local, Secret::default(), BEARER, TIMEOUTS, Arc::new(EgressRules::default()), None);
+    let closed = || Arc::new(EgressRules::default());
+    let refused = Transport::new(&local, Secret::default(), BEARER, TIMEOUTS, closed(), None);
     assert!(matches!(refused, Err(TransportError::Egress(_))));
+    // Not an address literal, so only resolving it reveals the address.
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned();
+    let found =
+        tokio::net::lookup_host((host.as_str(), 0)).await.map(|found| found.map(|at| at.ip()).collect::<Vec<_>>());
+    if !found.is_ok_and(|found| found.iter().any(|address| closed().refusal(*address).is_some())) {
+        eprintln!("skipped: this machine's own name does not resolve to a private address");
+        return;
+    }
+    let url = Url::parse(&format!("http://{host}:{}/", local.port().unwrap())).unwrap();
+    let transport = Transport::new(&url, Secret::default(), BEARER, TIMEOUTS, closed(), None).unwrap();
+    let failure = transport.post(&url, &HeaderMap::new(), Bytes::new()).await.unwrap_err();
+    assert!(failure.unreached && failure.detail.contains("that the policy does not name"), "{failure:?}");
 }
 
 #[tokio::test]

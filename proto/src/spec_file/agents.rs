@@ -98,6 +98,11 @@ fn check_agent(place: &str, agent: &ExternalAgent, keys: &BTreeSet<&str>) -> Res
         let problem = format!("{name} is the worker's own and may hold secrets; agents do not need it, leave it out");
         return field(format!("{place}.pass_env"), problem);
     }
+    if let Some(name) = agent.env.keys().find(|name| is_secret_name(name)) {
+        let problem = "may hold a secret, and specs are stored: write it into the environment of an agent of the workers' policy \
+                       (`registered`), or have the command read a file";
+        return field(format!("{place}.env.{name}"), problem);
+    }
     if let Some((name, _)) = agent.env.iter().find(|(_, value)| value.contains('\0')) {
         return field(format!("{place}.env.{name}"), "holds a zero byte, which no variable can");
     }
@@ -176,11 +181,22 @@ fn check_ranges(place: &str, agent: &ExternalAgent) -> Result<(), SpecError> {
 
 fn check_url(place: &str, url: &str, agent: &ExternalAgent) -> Result<(), SpecError> {
     if !url.starts_with("http://") && !url.starts_with("https://") {
-        return field(format!("{place}.url"), format!("must begin with http:// or https://, is {url:?}"));
+        return field(format!("{place}.url"), "must begin with http:// or https://");
     }
     let host = url.split_once("://").map(|(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or(rest));
     if host.is_none_or(str::is_empty) || super::has_credentials(url) {
         return field(format!("{place}.url"), "must name a host, and hold no credentials");
+    }
+    let query = url.split_once('?').map_or("", |(_, query)| query);
+    if let Some(name) = query
+        .split(['&', ';', '#'])
+        .map(|pair| pair.split('=').next().unwrap_or(pair))
+        .find(|name| is_secret_name(name))
+    {
+        let problem = format!(
+            "holds {name}, which may be a secret, and specs are stored; an agent is called with the session's own token"
+        );
+        return field(format!("{place}.url"), problem);
     }
     let of_commands = [
         ("container", agent.container.is_some()),

@@ -198,6 +198,10 @@ fn a_secret_in_a_spec_is_refused_with_the_way_to_do_it() {
         ("body: { extra: { deep: [{ auth_token: t }] } }", "endpoints.main.body.extra.deep.auth_token"),
         ("base_url: 'http:///user:PW@host/v1'", "holds credentials"),
         ("base_url: 'https://\\user:PW@host/v1'", "holds credentials"),
+        ("base_url: 'http:\\\\user:PW@host/v1'", "must begin with http:// or https://"),
+        ("base_url: 'https://host/v1?api_key=sk-1'", "goes on after the path"),
+        ("base_url: 'https://host/v1#sk-1'", "goes on after the path"),
+        ("body: { api_keys: [sk-1] }", "endpoints.main.body.api_keys"),
         ("region: 'x.evil.example/#'", "region"),
     ] {
         let error = refused(fields);
@@ -210,4 +214,11 @@ fn a_secret_in_a_spec_is_refused_with_the_way_to_do_it() {
     )
     .unwrap();
     check_endpoint("endpoints.main", &fine).unwrap();
+}
+
+#[test]
+fn a_variable_that_may_hold_a_secret_is_not_written_into_a_spec() {
+    let refused = substitute("a: 1\nname: ${MY_API_KEY}\n", &|_| Some("sk-1".to_owned())).unwrap_err().to_string();
+    assert!(refused.contains("line 2") && refused.contains("MY_API_KEY may hold a secret"), "{refused}");
+    assert!(!refused.contains("sk-1"), "{refused}");
 }

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use regatta_benchmarks::DataError;
-use regatta_proto::{FileSet, check_yaml_nesting};
+use regatta_proto::{FileSet, check_yaml};
 use serde::de::DeserializeOwned;
 use serde_yaml_ng::with::singleton_map_recursive;
 
@@ -71,7 +71,7 @@ impl Source {
 
     /// `true` if a program answers the functions of this benchmark. A file that cannot be read at all names none.
     pub(crate) fn names_program(&self) -> bool {
-        check_yaml_nesting(&self.text).is_ok()
+        check_yaml(&self.text).is_ok()
             && serde_yaml_ng::from_str::<serde_yaml_ng::Value>(&self.text)
                 .is_ok_and(|document| document.get("program").is_some())
     }
@@ -85,7 +85,7 @@ impl Source {
     }
 
     fn parse<D: DeserializeOwned>(&self) -> Result<D, DataError> {
-        check_yaml_nesting(&self.text).map_err(|problem| self.malformed("whole file".to_owned(), &problem))?;
+        check_yaml(&self.text).map_err(|problem| self.malformed("whole file".to_owned(), &problem))?;
         let document = serde_yaml_ng::Deserializer::from_str(&self.text);
         let definition = singleton_map_recursive::deserialize(document).map_err(|error| self.yaml(&error))?;
         // A map of ours takes the last of two equal keys without a word; a document refuses them.

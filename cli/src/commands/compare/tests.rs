@@ -56,7 +56,7 @@ fn two_runs_are_compared_at_the_higher_level_of_both() {
     let mut after = Made { scores: right(42, 48), ..Made::default() }.run("runs/after");
     let interval = |a: &EndedRun, b: &EndedRun| {
         let found = document(a, b, &Chosen::default()).unwrap();
-        let difference = found.cells[0].metrics[0].difference;
+        let difference = found.cells[0].metrics[0].difference.unwrap();
         (render(&found), difference.high.unwrap() - difference.low.unwrap())
     };
     let (usual, width) = interval(&before, &after);
@@ -75,12 +75,16 @@ fn everything_that_a_result_can_depend_on_is_named_when_it_changed() {
     let (a, mut b) = (run("runs/a"), run("runs/b"));
     b.lock.seed += 1;
     b.lock.trials += 1;
+    b.lock.filtered = regatta_proto::Filtered::Missing;
     for benchmark in b.lock.benchmarks.values_mut() {
         benchmark.dataset = regatta_proto::Digest::of(b"other data");
         benchmark.evaluators.push(regatta_proto::Evaluator::Exec);
-        benchmark.judge = Some(regatta_proto::Judge::Plain("openai/judge".parse().unwrap()));
+        benchmark.judge = Some(regatta_proto::Judge::Plain("judges/one".parse().unwrap()));
         benchmark.limit = Some(7);
+        benchmark.sample = Some(9);
+        benchmark.judge_price = Some(regatta_proto::Price::per_mtok(1.0, 2.0));
     }
+    b.lock.endpoints.insert("judges".parse().unwrap(), b.lock.endpoints.values().next().unwrap().clone());
     b.lock.models.iter_mut().for_each(|model| model.temperature = Some(0.5));
     for endpoint in b.lock.endpoints.values_mut() {
         endpoint.base_url = Some("https://elsewhere.example".to_owned());
@@ -91,12 +95,26 @@ fn everything_that_a_result_can_depend_on_is_named_when_it_changed() {
 }
 
 #[test]
+fn a_metric_without_a_session_of_both_and_a_value_that_is_withheld_are_not_shown_as_numbers() {
+    let (mut first, mut second) = (right(30, 50), right(30, 50));
+    first[..25].fill(None);
+    second[25..].fill(None);
+    let made = |scores, name| Made { scores, ..Made::default() }.run(name);
+    let (a, b) = (made(first, "runs/a"), made(second, "runs/b"));
+    let found = document(&a, &b, &Chosen::default()).unwrap();
+    let metric = &found.cells[0].metrics[0];
+    assert_eq!((metric.a, metric.b, metric.difference), (None, None, None));
+    let text = render(&found);
+    assert!(text.contains("no session has a score in both"), "{text}");
+}
+
+#[test]
 fn a_run_does_not_differ_from_itself() {
     let run = || Made { scores: right(30, 50), ..Made::default() }.run("runs/same");
     let (a, b) = (run(), run());
     let found = document(&a, &b, &Chosen::default()).unwrap();
     assert_eq!(found.cells[0].flips.as_ref().unwrap().same, 50);
-    assert_eq!((found.cells[0].metrics[0].difference.value, found.cells[0].metrics[0].p_holm), (0.0, 1.0));
+    assert_eq!((found.cells[0].metrics[0].difference.unwrap().value, found.cells[0].metrics[0].p_holm), (0.0, 1.0));
     // Without transcripts nobody knows whether the prompts are the same, and that is said.
     assert_eq!(found.changes.iter().map(|change| change.what.as_str()).collect::<Vec<_>>(), ["prompts"]);
 }

@@ -8,7 +8,7 @@ use super::verdict::{Check, Verdict};
 use crate::commands::compare::{p_value, percent};
 use crate::ended_run::EndedRun;
 use crate::exit::BadConfiguration;
-use crate::paired_runs::{Distribution, MatchedCell, Numbers, Paired, Quantity};
+use crate::paired_runs::{Change, Distribution, MatchedCell, Numbers, Paired, Quantity, other_tests};
 
 /// A metric of a cell that the policy is about.
 struct Asked<'p> {
@@ -41,7 +41,19 @@ pub(super) fn judge(
         checks.extend(limits(policy, run, cell, paired));
     }
     checks.extend(lost(policy, baseline, run, cells, models));
+    checks.extend(incomparable(baseline, run, cells)?);
     Ok(checks)
+}
+
+/// Checks for the benchmarks that are another test than in the baseline.
+fn incomparable(baseline: &EndedRun, run: &EndedRun, cells: &[MatchedCell]) -> anyhow::Result<Vec<Check>> {
+    let check = |(benchmark, change): (BenchmarkName, Change)| Check {
+        cell: benchmark.to_string(),
+        what: "the same test".to_owned(),
+        verdict: Verdict::Inconclusive,
+        detail: format!("{} changed: {} in the baseline, {} in the run", change.what, change.a, change.b),
+    };
+    Ok(other_tests(baseline, run, cells)?.into_iter().map(check).collect())
 }
 
 /// Models of the baseline that the run must have.

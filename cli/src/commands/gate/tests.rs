@@ -137,6 +137,35 @@ fn a_loss_that_holds_whatever_is_missing_is_one_however_much_is() {
 }
 
 #[test]
+fn runs_of_different_tests_are_not_judged_by_their_scores() {
+    fn each(lock: &mut regatta_proto::SweepLock, change: fn(&mut regatta_proto::BenchmarkLock)) {
+        lock.benchmarks.values_mut().for_each(change);
+    }
+    let changed = |change: fn(&mut regatta_proto::SweepLock)| {
+        let baseline = made(right(150, 200)).run("runs/last-release");
+        let mut run = made(right(150, 200)).run("runs/tonight");
+        change(&mut run.lock);
+        let cells = matched(&baseline, &run, &Chosen::default()).unwrap();
+        let question =
+            Question { policy: &policy(MARGIN), baseline: &baseline, run: &run, cells: &cells, models: Models::All };
+        let judged = question.judge(None).unwrap();
+        let said = judged.checks.iter().filter(|check| check.what == "the same test").map(|check| check.detail.clone());
+        (judged.verdict, said.collect::<Vec<_>>().join("; "))
+    };
+    assert_eq!(changed(|_| ()), (Verdict::Go, String::new()));
+    let (verdict, said) = changed(|lock| each(lock, |of| of.dataset = Digest::of(b"other golds")));
+    assert!(verdict == Verdict::Inconclusive && said.starts_with("data changed: "), "{said}");
+    let (verdict, said) =
+        changed(|lock| each(lock, |of| of.judge = Some(regatta_proto::Judge::Plain("openai/o".parse().unwrap()))));
+    assert!(verdict == Verdict::Inconclusive && said.starts_with("judge changed: none in the baseline"), "{said}");
+    let (verdict, said) = changed(|lock| lock.filtered = regatta_proto::Filtered::Missing);
+    assert!(verdict == Verdict::Inconclusive && said.starts_with("filtered changed: "), "{said}");
+    // Neither prices nor what the run adds make it another test.
+    assert_eq!(changed(|lock| each(lock, |of| of.limit = Some(500))).0, Verdict::Go);
+    assert_eq!(changed(|lock| lock.models.iter_mut().for_each(|model| model.price = None)).0, Verdict::Go);
+}
+
+#[test]
 fn a_metric_that_there_is_not_is_refused() {
     let error = judged(&policy("metrics: { succes: { margin: 2pp } }"), made(right(3, 8)), made(right(3, 8)));
     let error = error.unwrap_err().to_string();

@@ -102,6 +102,20 @@ fn variables_that_are_likely_to_hold_secrets_are_not_passed_on() {
 }
 
 #[test]
+fn values_of_variables_and_addresses_in_a_spec_are_no_secrets() {
+    let command = "command: [python3, agent.py], directory: agents, pass_env: [VIRTUAL_ENV], env: { A: b }";
+    let cases = [
+        ("env: { A: b }", "env: { HF_TOKEN: sk-1 }", "env.HF_TOKEN: may hold a secret"),
+        (command, "url: 'http://127.0.0.1:1/?a=b&token=sk-1'", "holds token, which may be a secret"),
+        (command, "url: 'http:sk-1@127.0.0.1:1/'", "must begin with http:// or https://"),
+    ];
+    for (from, to, expected) in cases {
+        let problem = error(from, to);
+        assert!(problem.contains(expected) && !problem.contains("sk-1"), "{problem}");
+    }
+}
+
+#[test]
 fn a_container_has_a_command_and_no_way_around_its_walls() {
     let before = "directory: agents";
     let image = "container: 'example.com:5000/agent:3'";
