@@ -165,7 +165,13 @@ fn prepare(
             // As sessions that were measured: by evaluators that measure something in the setting.
             let mut evaluators = sweep.benchmark(cell).ok_or_else(unknown)?.evaluators.clone();
             evaluators.retain(|evaluator| !suite.metrics(&cell.setting, *evaluator).is_empty());
-            RecordState::Settled { scores: serde_json::to_value(suite.score_failure(outcome.key.item, &evaluators))? }
+            let scores = suite.score_failure(outcome.key.item, &evaluators);
+            if scores.is_empty() && !evaluators.is_empty() {
+                result = unfit(&outcome.key, "its benchmark has no scores for a session of this item that failed");
+                RecordState::Settled { scores: serde_json::Value::Null }
+            } else {
+                RecordState::Settled { scores: serde_json::to_value(scores)? }
+            }
         }
         Outcome::Measured => match scoring.ok_or_else(unknown)? {
             (Scoring::Scored(scores), repeats) => RecordState::Settled { scores: stored(&scores, &repeats)? },

@@ -317,16 +317,10 @@ const fn has_failed(agent: &ExternalAgent, how: HowEnded) -> bool {
     match (how, &agent.url) {
         (HowEnded::Exited(status), Some(_)) => status < 200 || status > 299,
         (HowEnded::Exited(code), None) => code != 0,
-        (HowEnded::Deadline, _) => true,
+        // A flood is stopped, as a hang is.
+        (HowEnded::Deadline | HowEnded::TooMuchOutput, _) => true,
         // What else ends an agent is judged by itself: it is started again, lost, or scored.
-        (
-            HowEnded::Killed(_)
-            | HowEnded::OutOfMemory
-            | HowEnded::TooMuchOutput
-            | HowEnded::NotStarted
-            | HowEnded::Interrupted,
-            _,
-        ) => false,
+        (HowEnded::Killed(_) | HowEnded::OutOfMemory | HowEnded::NotStarted | HowEnded::Interrupted, _) => false,
     }
 }
 

@@ -96,10 +96,10 @@ async fn one_that_never_ends_is_stopped_at_its_deadline_and_what_it_did_counts()
 
 #[tokio::test]
 async fn one_that_writes_a_gigabyte_is_stopped_and_its_beginning_counts() {
-    let office = Office::of(command(&["head", "-c", "1073741824", "/dev/zero"])).await;
+    let office = Office::of(python("ask('a')\nwhile True: print('x' * 65536)")).await;
     let outcome = office.outcome().await;
     assert_eq!(outcome.outcome, Outcome::Measured);
-    assert_eq!(story(&outcome.transcript), ["attempt 1 starts mine", "ends: TooMuchOutput"]);
+    assert_eq!(story(&outcome.transcript)[2], "ends: TooMuchOutput");
     assert_eq!(output(&outcome.transcript).len(), 1 << 20);
 }
 
@@ -111,7 +111,7 @@ async fn one_that_fails_by_itself_is_measured() {
     assert_eq!(story(&outcome.transcript)[2], "ends: Exited(1)");
 }
 
-/// A missing file, a crash on import, a hang, a wrong URL: none of them says anything about the model.
+/// A missing file, a crash on import, a hang, a wrong URL, a flood: none of them says anything about the model.
 #[tokio::test]
 async fn one_that_fails_before_it_asked_its_model_is_lost() {
     let agents = [
@@ -119,6 +119,7 @@ async fn one_that_fails_before_it_asked_its_model_is_lost() {
         (python("import no_such_module"), "ends: Exited(1)"),
         (ExternalAgent { deadline_s: 1, startup_s: 1, ..python("time.sleep(1000)") }, "ends: Deadline"),
         (python("fetch('http://127.0.0.1:9/')"), "ends: Exited(1)"),
+        (command(&["head", "-c", "1073741824", "/dev/zero"]), "ends: TooMuchOutput"),
     ];
     for (agent, end) in agents {
         let outcome = Office::of(agent).await.outcome().await;
