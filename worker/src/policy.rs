@@ -411,11 +411,25 @@ egress: { private: [10.1.0.0/16] }
 
     #[test]
     fn pods_are_made_by_their_rules_and_those_of_another_engine_are_refused() {
-        let text = "agents: {}\ncontainers: { engine: kubernetes, pods: { program_image: 'example.com/regatta:1', labels: { a: b } } }";
+        // As the chart writes them.
+        let text = "
+containers:
+  engine: kubernetes
+  pods:
+    labels: { regatta/pool: nightly-regatta-worker-agents }
+    namespace: agents
+    node_selector: { pool: agents }
+    priority_class: batch
+    program_image: registry.example.com/regatta:0.1.0
+    pull_secrets: [registry]
+    requests: { cpu_millis: 100, memory_mb: 512 }
+    runtime_class: gvisor
+    tolerations: [{ key: agents, operator: Exists }]
+";
         let ContainerEngine::Kubernetes(rules) = PolicyFile::from_yaml(text).unwrap().containers.engine() else {
             panic!("it is a program");
         };
-        assert_eq!((rules.requests.cpu_millis, rules.requests.memory_mb), (100, 256));
+        assert_eq!((rules.requests.cpu_millis, rules.requests.memory_mb), (100, 512));
         let problem = |containers: &str| PolicyFile::from_yaml(&format!("containers: {containers}")).unwrap_err();
         let problems = [
             problem("{ engine: kubernetes }"),

@@ -2,9 +2,10 @@
 #![expect(clippy::print_stdout, reason = "a skipped test says so")]
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use regatta_bridge::BridgePlace;
-use regatta_proto::{Cause, Event, ExternalAgent, HowEnded, Outcome, SessionOutcome};
+use regatta_proto::{Cause, Event, ExternalAgent, HowEnded, Outcome, Report, SessionOutcome};
 use regatta_tests::{Authority, ServerTls};
 use regatta_worker::{AgentAuthorities, Policy, PolicyFile, WorkerConfig};
 use serde_json::{Value, json};
@@ -211,6 +212,30 @@ async fn one_that_never_ends_is_removed_at_its_deadline_and_what_it_did_counts()
     assert_eq!(story(&outcome.transcript), ["attempt 1 starts mine", "attempt 1 asks a", "ends: Deadline"]);
     assert_eq!((outcome.outcome.clone(), output(&outcome.transcript)), (Outcome::Measured, "item-0\n"));
     assert_eq!(deployment.cluster.pods(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn it_is_removed_when_its_worker_leaves_and_another_starts_it_again() {
+    let script = "print(ask('a'))\nif first_time('x'): time.sleep(1000)\nprint(ask('b'))";
+    let Some(deployment) = Deployment::of(podded(script), Fate::Runs).await else { return };
+    let stage = &deployment.office.stage;
+    stage.publish([stage.job(0, 0)]).await;
+    let mut reports = stage.reports().await;
+    let adjust = |config: &mut WorkerConfig| {
+        deployment.adjust(config);
+        config.drain = Duration::ZERO;
+    };
+    let first = stage.start("first", adjust).await;
+    reports.progress(|open| open.totals.usage.output > 0).await;
+    first.leave().await;
+    assert_eq!(deployment.cluster.pods(), Vec::<String>::new());
+    let Report::HandedOver { .. } = reports.result().await else { panic!("not handed over") };
+    std::fs::write(deployment.office.folder.path().join("x"), "").unwrap();
+    let second = stage.start("second", adjust).await;
+    let outcome = reports.outcome().await;
+    second.leave().await;
+    assert_eq!((outcome.outcome.clone(), ended(&outcome).0), (Outcome::Measured, HowEnded::Exited(0)));
+    assert_eq!(deployment.office.server.counters().total_answered(), 2, "what it had asked is known");
 }
 
 #[tokio::test]
