@@ -1,7 +1,7 @@
 //! Address of a bridge: the one that it listens on, and the one that agents use.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{Ipv6Addr, SocketAddr};
 
 use tokio_rustls::TlsAcceptor;
 
@@ -40,8 +40,12 @@ impl BridgePlace {
     pub(crate) fn origin(&self, address: SocketAddr) -> String {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         let authority = match &self.advertised {
-            Some(known) if has_port(known) => known.clone(),
-            Some(host) => format!("{host}:{}", address.port()),
+            Some(known) => match known.parse::<Ipv6Addr>() {
+                // Addresses of pods come without brackets.
+                Ok(bare) => SocketAddr::new(bare.into(), address.port()).to_string(),
+                Err(_) if has_port(known) => known.clone(),
+                Err(_) => format!("{known}:{}", address.port()),
+            },
             None => address.to_string(),
         };
         format!("{scheme}://{authority}")
@@ -69,5 +73,6 @@ mod tests {
         assert_eq!(origin(Some("workers.example:80")), "http://workers.example:80");
         assert_eq!(origin(Some("[::1]")), "http://[::1]:7");
         assert_eq!(origin(Some("[::1]:80")), "http://[::1]:80");
+        assert_eq!(origin(Some("fd00::1")), "http://[fd00::1]:7");
     }
 }

@@ -40,6 +40,7 @@ BY_NAME = {
     "arguments": {"type": "array", "items": {"type": "string"}},
     "servicePorts": {"type": "array", "items": {"type": "integer"}},
     "endpointPorts": {"type": "array", "items": {"type": "integer"}},
+    "apiServer": OBJECTS, "apiServerPorts": {"type": "array", "items": {"type": "integer"}},
     "data": STRINGS, "spec": {"type": "object"}, "simulation": {"type": "object"},
     "costPerHourMax": {"type": "number", "exclusiveMinimum": 0},
 }
@@ -65,6 +66,10 @@ BY_PATH = {
             "additionalProperties": False,
         },
     },
+    "worker.defaults.agentPods.egress": OBJECTS,
+    "worker.defaults.bridge.from": OBJECTS,
+    # Ports below are not for users without rights, and 8080 is taken.
+    "worker.defaults.bridge.port": {"type": "integer", "minimum": 1024, "maximum": 65535, "not": {"const": 8080}},
     "worker.defaults.keys": {"type": "object", "additionalProperties": SECRET_KEY},
     "externalSecrets.store.kind": {"enum": ["SecretStore", "ClusterSecretStore"]},
     "externalSecrets.secrets": {
@@ -82,14 +87,17 @@ BY_PATH = {
     "networkPolicy.endpoints": OBJECTS,
     "coordinator.policy": {
         "type": "object",
-        "properties": {name: {"type": "object"} for name in ("webhooks", "commands")},
+        "properties": {
+            "oidc": {"type": "array", "items": {"type": "object"}},
+            **{name: {"type": "object"} for name in ("owners", "certificates", "webhooks", "commands", "coded")},
+        },
         "additionalProperties": False,
     },
     "scheduleDefaults.schedule": {"type": "object"},
     "scheduleDefaults.gate": {"type": "object"},
     "worker.policy": {
         "type": "object",
-        "properties": {name: {"type": "object"} for name in ("agents", "keys", "egress")},
+        "properties": {name: {"type": "object"} for name in ("agents", "keys", "egress", "coded")},
         "additionalProperties": False,
     },
     "topologySpread.whenUnsatisfiable": {"enum": ["ScheduleAnyway", "DoNotSchedule"]},

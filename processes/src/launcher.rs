@@ -55,6 +55,12 @@ pub struct Cpus {
 }
 
 impl Cpus {
+    /// Thousandths of a processor.
+    #[must_use]
+    pub const fn thousandths(self) -> u32 {
+        self.thousandths
+    }
+
     /// Microseconds of processor time in a period of so many microseconds.
     pub(crate) fn of_period_us(self, period: u64) -> u64 {
         u64::from(self.thousandths) * period / 1000

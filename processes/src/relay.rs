@@ -13,9 +13,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 
+use crate::pod;
+
 /// First argument by which a program of Regatta knows that it is to be a relay.
-const RELAY: &str = "container-relay";
-/// Second argument of each of its three starts.
+pub(crate) const RELAY: &str = "container-relay";
+/// Second argument of each of its three starts in a container. In a pod of Kubernetes they are those of [`pod`].
 const ENTER: &str = "enter";
 const DETACH: &str = "detach";
 const FORWARD: &str = "forward";
@@ -59,6 +61,11 @@ fn run(arguments: &[OsString]) -> io::Result<()> {
         FORWARD => {
             let listener = TcpListener::from(io::stdin().as_fd().try_clone_to_owned()?);
             forward(&listener, Arc::new(PathBuf::from(arguments.get(1).ok_or_else(bad)?)))
+        }
+        pod::INSTALL => pod::install(Path::new(word(1)?)),
+        pod::BECOME => {
+            let files = word(3)?.parse().map_err(|_| bad())?;
+            Err(pod::become_program(Path::new(word(1)?), Path::new(word(2)?), files, &arguments[4..]))
         }
         _ => Err(bad()),
     }

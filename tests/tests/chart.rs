@@ -302,6 +302,8 @@ fn what_selects_finds_and_what_is_named_is_there() {
             match kind(object) {
                 "Service" => assert!(finds(field(object, "spec.selector")), "{who}"),
                 "PodDisruptionBudget" => assert!(finds(field(object, "spec.selector.matchLabels")), "{who}"),
+                // Agents' pods are made by workers, in a namespace of their own.
+                "NetworkPolicy" if word(field(object, "metadata.namespace")) == "agents" => {}
                 "NetworkPolicy" => assert!(finds(field(object, "spec.podSelector.matchLabels")), "{who}"),
                 "ScaledObject" | "HorizontalPodAutoscaler" => {
                     let target = word(field(object, "spec.scaleTargetRef.name"));
@@ -329,6 +331,151 @@ fn what_selects_finds_and_what_is_named_is_there() {
             }));
         }
     }
+}
+
+/// Objects of the pools whose agents run in pods.
+fn with_agents(renderer: &Path) -> Vec<Value> {
+    documents(&render(renderer, &workspace().join("helm/tests/values/agent-pods.yaml")))
+}
+
+fn named<'o>(objects: &'o [Value], kind_: &str, name: &str) -> &'o Value {
+    objects.iter().find(|one| kind(one) == kind_ && word(field(one, "metadata.name")) == name).unwrap()
+}
+
+#[test]
+fn a_worker_whose_agents_run_in_pods_may_make_pods_in_their_namespace_and_nothing_else() {
+    let Some(renderer) = renderer("chart") else { return };
+    let objects = with_agents(renderer);
+    let roles: Vec<&Value> = objects.iter().filter(|one| kind(one) == "Role").collect();
+    assert_eq!(roles.len(), 2);
+    for role in roles {
+        let name = word(field(role, "metadata.name"));
+        let rights = items(field(role, "rules")).iter().map(|rule| {
+            let words = |key: &str| items(field(rule, key)).iter().map(word).collect::<Vec<_>>().join(",");
+            format!("{}: {}", words("resources"), words("verbs"))
+        });
+        let rights: Vec<String> = rights.collect();
+        assert_eq!(rights, ["pods: create,get,list,delete", "pods/log: get", "secrets: create"]);
+        let binding = named(&objects, "RoleBinding", name);
+        assert_eq!(
+            (field(role, "metadata.namespace"), word(field(binding, "roleRef.name"))),
+            (field(binding, "metadata.namespace"), name)
+        );
+        let subject = &items(field(binding, "subjects"))[0];
+        let deployment = named(&objects, "Deployment", name);
+        assert_eq!(field(subject, "name"), field(deployment, "spec.template.spec.serviceAccountName"));
+        assert_eq!(
+            (word(field(subject, "namespace")), word(field(role, "metadata.namespace"))),
+            ("evaluations", "agents")
+        );
+    }
+    let plain = serde_yaml_ng::to_string(named(&objects, "Deployment", "nightly-regatta-worker-default")).unwrap();
+    assert!(!plain.contains("serviceAccountToken:") && !plain.contains("REGATTA_BRIDGE"), "{plain}");
+    let namespaces: Vec<&Value> = objects.iter().filter(|one| kind(one) == "Namespace").collect();
+    assert_eq!(namespaces.len(), 1, "pools share it");
+    let level = namespaces[0].get("metadata").unwrap()["labels"].get("pod-security.kubernetes.io/enforce");
+    assert_eq!(level.map(word), Some("restricted"));
+}
+
+#[test]
+fn agents_in_pods_reach_the_bridge_of_their_pool_and_nothing_reaches_them() {
+    let Some(renderer) = renderer("chart") else { return };
+    let objects = with_agents(renderer);
+    for (pool, port, rules) in [("agents", 7070, 1), ("sandboxed", 7171, 2)] {
+        let worker = format!("nightly-regatta-worker-{pool}");
+        let policy = named(&objects, "NetworkPolicy", &format!("{worker}-agents"));
+        assert!(items(field(policy, "spec.ingress")).is_empty());
+        assert_eq!(field(policy, "spec.policyTypes").as_sequence().map(Vec::len), Some(2));
+        let out = items(field(policy, "spec.egress"));
+        assert_eq!(out.len(), rules, "{pool}");
+        let (to, ports) = (&items(field(&out[0], "to"))[0], items(field(&out[0], "ports")));
+        let deployment = named(&objects, "Deployment", &worker);
+        assert_eq!(field(to, "podSelector.matchLabels"), field(deployment, "spec.selector.matchLabels"));
+        assert_eq!((ports.len(), field(&ports[0], "port").as_u64()), (1, Some(port)));
+        // The worker gives its pods the labels by which this policy selects them, and lets them in.
+        let written =
+            word(field(named(&objects, "ConfigMap", &format!("{worker}-policy")), "data").get("policy.yaml").unwrap());
+        let written: Value = serde_yaml_ng::from_str(written).unwrap();
+        let mut labels = field(&written, "containers.pods.labels").as_mapping().unwrap().clone();
+        labels.insert("regatta/role".into(), "agent".into());
+        assert_eq!(Some(&labels), field(policy, "spec.podSelector.matchLabels").as_mapping());
+        assert_eq!(word(field(&written, "containers.engine")), "kubernetes");
+        assert!(!field(&written, "agents.boxed").is_null(), "what all workers may do is there too");
+        let lets_in = items(field(named(&objects, "NetworkPolicy", &worker), "spec.ingress")).last().unwrap();
+        let from = &items(field(lets_in, "from"))[0];
+        assert_eq!(field(from, "podSelector.matchLabels").as_mapping(), Some(&labels));
+        assert_eq!(field(&items(field(lets_in, "ports"))[0], "port").as_u64(), Some(port));
+    }
+}
+
+#[test]
+fn agents_in_the_namespace_of_the_release_are_refused() {
+    let Some(renderer) = renderer("chart") else { return };
+    for (namespace, said) in [("evaluations", "is the release's"), ("", "name a namespace for the agents")] {
+        let mut command = Command::new(renderer);
+        command.args(["--release", "nightly", "--namespace", "evaluations", "-f"]);
+        command.arg(workspace().join("helm/tests/values/agent-pods.yaml"));
+        let set = format!("worker.pools.agents.agentPods.namespace={namespace}");
+        let output = command.args(["--set", &set]).arg(chart()).output().unwrap();
+        assert!(!output.status.success() && text(&output).contains(said), "{namespace}: {}", text(&output));
+    }
+}
+
+#[test]
+fn over_tls_clients_trust_the_api_and_probes_and_scrapes_need_no_certificate() {
+    let Some(renderer) = renderer("chart") else { return };
+    let objects = documents(&render(renderer, &workspace().join("helm/tests/values/tls.yaml")));
+    let variable = |container: &Value, name: &str| {
+        let found = items(field(container, "env")).iter().find(|one| word(field(one, "name")) == name);
+        found.map(|one| word(field(one, "value")).to_owned())
+    };
+    // A file that a variable names lies in a volume that is mounted there.
+    let is_mounted = |container: &Value, file: &str| {
+        items(field(container, "volumeMounts")).iter().any(|mount| file.starts_with(word(field(mount, "mountPath"))))
+    };
+    let coordinator = named(&objects, "Deployment", "nightly-regatta-coordinator");
+    let container = &items(field(pod(coordinator).unwrap(), "containers"))[0];
+    for name in ["REGATTA_TLS_CERT", "REGATTA_TLS_KEY", "REGATTA_TLS_CLIENT_CA"] {
+        assert!(is_mounted(container, &variable(container, name).unwrap()), "{name}");
+    }
+    let port = |name: &str| {
+        let found = items(field(container, "ports")).iter().find(|one| word(field(one, "name")) == name);
+        found.and_then(|one| field(one, "containerPort").as_u64()).unwrap()
+    };
+    assert_eq!((port("https"), variable(container, "REGATTA_LISTEN").unwrap().as_str()), (8080, "0.0.0.0:8080"));
+    // Probes ask the port `http`, which is that of the metrics.
+    assert_eq!((port("http"), variable(container, "REGATTA_METRICS").unwrap().as_str()), (8081, "0.0.0.0:8081"));
+    let service = named(&objects, "Service", "nightly-regatta-coordinator");
+    assert_eq!(
+        items(field(service, "spec.ports")).iter().map(|one| word(field(one, "targetPort"))).collect::<Vec<_>>(),
+        ["https"]
+    );
+    let scraped = &items(field(named(&objects, "Service", "nightly-regatta-coordinator-metrics"), "spec.ports"))[0];
+    let monitor = named(&objects, "ServiceMonitor", "nightly-regatta-coordinator");
+    assert_eq!(field(&items(field(monitor, "spec.endpoints"))[0], "port"), field(scraped, "name"));
+    assert_eq!(word(field(scraped, "targetPort")), "http");
+    for (kind, name) in [("CronJob", "nightly-regatta-sweep-nightly"), ("Pod", "nightly-regatta-smoke")] {
+        let client = &items(field(pod(named(&objects, kind, name)).unwrap(), "containers"))[0];
+        assert!(variable(client, "REGATTA_COORDINATOR").unwrap().starts_with("https://"), "{name}");
+        for file in ["REGATTA_CA", "REGATTA_CLIENT_CERT", "REGATTA_CLIENT_KEY"] {
+            assert!(is_mounted(client, &variable(client, file).unwrap()), "{name}: {file}");
+        }
+    }
+    let worker = named(&objects, "Deployment", "nightly-regatta-worker-default");
+    let worker = &items(field(pod(worker).unwrap(), "containers"))[0];
+    for file in ["REGATTA_BRIDGE_TLS_CERT", "REGATTA_BRIDGE_TLS_KEY", "REGATTA_BRIDGE_TLS_CA"] {
+        assert!(is_mounted(worker, &variable(worker, file).unwrap()), "{file}");
+    }
+    let ports_in = |name: &str| -> Vec<u64> {
+        let rules = items(field(named(&objects, "NetworkPolicy", name), "spec.ingress"));
+        rules
+            .iter()
+            .flat_map(|rule| items(field(rule, "ports")))
+            .filter_map(|one| field(one, "port").as_u64())
+            .collect()
+    };
+    assert_eq!(ports_in("nightly-regatta-coordinator"), [8080, 8081]);
+    assert_eq!(ports_in("nightly-regatta-worker-default"), [8080, 7070]);
 }
 
 #[test]

@@ -35,6 +35,8 @@ pub struct WorkerConfig {
     pub bridge_authorities: Option<AgentAuthorities>,
     /// Program that begins with `regatta_processes::be_relay`, for containers; this process's own when absent.
     pub container_relay: Option<PathBuf>,
+    /// Folder with token, authority (`ca.crt`) and namespace of the worker's service account, by which agents in pods are made.
+    pub service_account: PathBuf,
 }
 
 /// Authorities by which agents know the bridge.
@@ -61,6 +63,7 @@ impl WorkerConfig {
             bridge: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0).into(),
             bridge_authorities: None,
             container_relay: None,
+            service_account: "/var/run/secrets/kubernetes.io/serviceaccount".into(),
         }
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! A spec only chooses among names. [`Policy::trusting`] is for a person's own machine, where specs, commands and keys are one person's.
 
+mod pods;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,6 +13,8 @@ use regatta_llm::{EgressSection, KeyRule, OutboundPolicy, OutboundRules};
 use regatta_processes::{Account, Limits};
 use regatta_proto::{AgentName, ExternalAgent, read_yaml};
 use serde::Deserialize;
+
+pub(crate) use pods::PodRules;
 
 /// Permissions of specs that others wrote.
 #[derive(Debug, Clone)]
@@ -42,8 +46,35 @@ pub struct PolicyFile {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct ContainersSection {
-    /// Name or path of `docker` or `podman`; the first in the worker's `PATH` when absent.
+    /// Name or path of `docker` or `podman`, the first in the worker's `PATH` when absent; or `kubernetes`.
     engine: Option<String>,
+    /// Rules of pods, for the engine `kubernetes`.
+    pods: Option<Arc<PodRules>>,
+}
+
+/// Value of `engine` by which each container is a pod.
+const KUBERNETES: &str = "kubernetes";
+
+impl ContainersSection {
+    /// Finds what contradicts itself; names the field.
+    fn check(&self) -> Result<(), String> {
+        let is_kubernetes = self.engine.as_deref() == Some(KUBERNETES);
+        match &self.pods {
+            Some(rules) if is_kubernetes => rules.check().map_err(|problem| format!("pods.{problem}")),
+            Some(_) => Err(format!("pods: only belong to `engine: {KUBERNETES}`")),
+            None if is_kubernetes => {
+                Err("pods: the engine kubernetes needs `program_image`, an image of Regatta".to_owned())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn engine(&self) -> ContainerEngine {
+        match &self.pods {
+            Some(rules) => ContainerEngine::Kubernetes(rules.clone()),
+            None => ContainerEngine::Program(self.engine.clone()),
+        }
+    }
 }
 
 /// A command that specs may choose by its name.
@@ -86,8 +117,8 @@ pub(crate) struct Program {
     pub(crate) limits: Limits,
     /// It sees no process but its own, where the system allows that: specs are other people's.
     pub(crate) is_isolated: bool,
-    /// It runs in a container of this image.
-    pub(crate) container: Option<Image>,
+    /// It runs in a container of this image, by this engine.
+    pub(crate) container: Option<(Image, ContainerEngine)>,
 }
 
 /// Image of a container, and what its engine is told beside that.
@@ -98,8 +129,15 @@ pub(crate) struct Image {
     pub(crate) network: Option<String>,
     /// Numbers of user and group in the container.
     pub(crate) user: (u32, u32),
-    /// Name or path of the engine's program; `None` is the first in `PATH`.
-    pub(crate) engine: Option<String>,
+}
+
+/// Engine of containers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ContainerEngine {
+    /// Name or path of a program; `None` is the first of Podman and Docker in `PATH`.
+    Program(Option<String>),
+    /// The API server of the cluster that the worker runs in.
+    Kubernetes(Arc<PodRules>),
 }
 
 /// User and group of containers that name none: nobody.
@@ -117,6 +155,7 @@ impl PolicyFile {
         for (name, agent) in &file.agents {
             agent.check().map_err(|problem| format!("agents.{name}.{problem}"))?;
         }
+        file.containers.check().map_err(|problem| format!("containers.{problem}"))?;
         Ok(file)
     }
 }
@@ -180,8 +219,8 @@ impl Policy {
         };
         if let Some(image) = &registered.container {
             let user = registered.user.as_deref().map(user_of_container).transpose()?.unwrap_or(NOBODY);
-            let (network, engine) = (registered.network.clone(), self.containers.engine.clone());
-            let container = Some(Image { name: image.clone(), network, user, engine });
+            let (network, engine) = (registered.network.clone(), self.containers.engine());
+            let container = Some((Image { name: image.clone(), network, user }, engine));
             let RegisteredAgent { command, directory, env, pass_env, limits, .. } = registered;
             return Ok(Program {
                 command,
@@ -342,11 +381,11 @@ egress: { private: [10.1.0.0/16] }
         assert!(refused.contains("registered: NAME"), "{refused}");
         let program = policy.program(&agent(r#"{"registered":"boxed"}"#), true).unwrap();
         assert_eq!((program.account, program.command), (None, vec!["tidy".to_owned()]));
-        let image = program.container.unwrap();
+        let (image, engine) = program.container.unwrap();
         assert_eq!(image.name, format!("example.com/tidy@sha256:{digest}"));
         assert_eq!(
-            (image.user, image.network.as_deref(), image.engine.as_deref()),
-            ((7, 8), Some("inner"), Some("podman"))
+            (image.user, image.network.as_deref(), engine),
+            ((7, 8), Some("inner"), ContainerEngine::Program(Some("podman".to_owned())))
         );
     }
 
@@ -371,9 +410,45 @@ egress: { private: [10.1.0.0/16] }
     }
 
     #[test]
+    fn pods_are_made_by_their_rules_and_those_of_another_engine_are_refused() {
+        // As the chart writes them.
+        let text = "
+containers:
+  engine: kubernetes
+  pods:
+    labels: { regatta/pool: nightly-regatta-worker-agents }
+    namespace: agents
+    node_selector: { pool: agents }
+    priority_class: batch
+    program_image: registry.example.com/regatta:0.1.0
+    pull_secrets: [registry]
+    requests: { cpu_millis: 100, memory_mb: 512 }
+    runtime_class: gvisor
+    tolerations: [{ key: agents, operator: Exists }]
+";
+        let ContainerEngine::Kubernetes(rules) = PolicyFile::from_yaml(text).unwrap().containers.engine() else {
+            panic!("it is a program");
+        };
+        assert_eq!((rules.requests.cpu_millis, rules.requests.memory_mb), (100, 512));
+        let problem = |containers: &str| PolicyFile::from_yaml(&format!("containers: {containers}")).unwrap_err();
+        let problems = [
+            problem("{ engine: kubernetes }"),
+            problem("{ engine: podman, pods: { program_image: r } }"),
+            problem("{ engine: kubernetes, pods: { program_image: '--privileged' } }"),
+            problem("{ engine: kubernetes, pods: { program_image: r, labels: { regatta/role: worker } } }"),
+        ];
+        insta::assert_snapshot!(problems.join("\n"), @r#"
+        containers.pods: the engine kubernetes needs `program_image`, an image of Regatta
+        containers.pods: only belong to `engine: kubernetes`
+        containers.pods.program_image: "--privileged" is not the name of an image
+        containers.pods.labels: regatta/role is Regatta's own; name another
+        "#);
+    }
+
+    #[test]
     fn a_persons_own_machine_runs_the_container_that_the_spec_names_as_nobody() {
         let chosen = agent(r#"{"container":"busybox","command":["sh"]}"#);
-        let image = Policy::trusting().program(&chosen, true).unwrap().container.unwrap();
+        let (image, _) = Policy::trusting().program(&chosen, true).unwrap().container.unwrap();
         assert_eq!((image.name.as_str(), image.user, image.network), ("busybox", NOBODY, None));
     }
 

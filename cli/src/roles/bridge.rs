@@ -2,7 +2,7 @@
 //! lives as long as the worker.
 
 use std::io::Write as _;
-use std::net::SocketAddr;
+use std::net::{Ipv6Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt as _;
 
 use anyhow::Context;
@@ -74,6 +74,7 @@ fn make(args: &BridgeArgs) -> anyhow::Result<Bridge> {
 fn names(listen: SocketAddr, advertised: Option<&str>) -> Vec<String> {
     let host = |authority: &str| match authority.split_once(']') {
         Some((address, _)) => address.trim_start_matches('[').to_owned(),
+        None if authority.parse::<Ipv6Addr>().is_ok() => authority.to_owned(),
         None => authority.split(':').next().unwrap_or(authority).to_owned(),
     };
     let mut names: Vec<String> = advertised.map(host).into_iter().collect();
@@ -175,6 +176,7 @@ mod tests {
         assert_eq!(names(listen, Some("workers.example:8443")), ["127.0.0.1", "localhost", "workers.example"]);
         assert_eq!(names("10.0.0.1:80".parse().unwrap(), None), ["10.0.0.1", "127.0.0.1", "localhost"]);
         assert_eq!(names(listen, Some("[::1]:80")), ["127.0.0.1", "::1", "localhost"]);
+        assert_eq!(names(listen, Some("fd00::1")), ["127.0.0.1", "fd00::1", "localhost"]);
     }
 
     #[test]

@@ -188,13 +188,61 @@ topologySpreadConstraints:
 {{/* Where clients find the coordinators. */}}
 {{- define "regatta.env.client" -}}
 - name: REGATTA_COORDINATOR
-  value: http://{{ include "regatta.fullname" . }}-coordinator.{{ .Release.Namespace }}.svc:{{ .Values.coordinator.service.port | int64 }}
+  value: {{ ternary "https" "http" (ne .Values.tls.secret "") }}://{{ include "regatta.fullname" . }}-coordinator.{{ .Release.Namespace }}.svc:{{ .Values.coordinator.service.port | int64 }}
 {{- if .Values.coordinator.token.secret }}
 - name: REGATTA_TOKEN
   valueFrom:
     secretKeyRef:
       name: {{ .Values.coordinator.token.secret }}
       key: {{ .Values.coordinator.token.key }}
+{{- end }}
+{{- with .Values.tls }}
+{{- if and .secret .client.caSecret }}
+- name: REGATTA_CA
+  value: /etc/regatta/api/{{ .client.caKey }}
+{{- end }}
+{{- if and .secret .client.secret }}
+- name: REGATTA_CLIENT_CERT
+  value: /etc/regatta/client/tls.crt
+- name: REGATTA_CLIENT_KEY
+  value: /etc/regatta/client/tls.key
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* Mounts of clients: the API's authority, and their own certificate. */}}
+{{- define "regatta.mounts.client" -}}
+{{ include "regatta.mounts" . }}
+{{- with .Values.tls }}
+{{- if and .secret .client.caSecret }}
+- name: api-ca
+  mountPath: /etc/regatta/api
+  readOnly: true
+{{- end }}
+{{- if and .secret .client.secret }}
+- name: client
+  mountPath: /etc/regatta/client
+  readOnly: true
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* Volumes of clients. */}}
+{{- define "regatta.volumes.client" -}}
+{{ include "regatta.volumes" . }}
+{{- with .Values.tls }}
+{{- if and .secret .client.caSecret }}
+- name: api-ca
+  secret:
+    secretName: {{ .client.caSecret }}
+    # Its key, if there is one, is not for clients.
+    items: [{ key: {{ .client.caKey }}, path: {{ .client.caKey }} }]
+{{- end }}
+{{- if and .secret .client.secret }}
+- name: client
+  secret:
+    secretName: {{ .client.secret }}
+{{- end }}
 {{- end }}
 {{- end -}}
 
@@ -255,6 +303,35 @@ readinessProbe:
 {{/* A pool with its defaults, as YAML. Takes (list $ POOL). */}}
 {{- define "regatta.pool" -}}
 {{- mergeOverwrite (deepCopy (index . 0).Values.worker.defaults) (deepCopy (index . 1 | default dict)) | toYaml -}}
+{{- end -}}
+
+{{/* What workers do for specs, as YAML. */}}
+{{- define "regatta.worker.policy" -}}
+{{- $policy := deepCopy .Values.worker.policy -}}
+{{- if and .Values.simulator.enabled (not (dig "egress" "private" nil $policy)) -}}
+{{- $usual := list "10.0.0.0/8" "172.16.0.0/12" "192.168.0.0/16" "100.64.0.0/10" -}}
+{{- $policy = merge (dict "egress" (dict "private" $usual)) $policy -}}
+{{- end -}}
+{{- toYaml $policy -}}
+{{- end -}}
+
+{{/* Name of a pool's workers. Takes (list $ POOL). */}}
+{{- define "regatta.worker.name" -}}
+{{ include "regatta.fullname" (index . 0) }}-worker-{{ index . 1 }}
+{{- end -}}
+
+{{/* Namespace of the pods of a pool's agents. Takes (list $ POOL AGENT-PODS). */}}
+{{- define "regatta.agents.namespace" -}}
+{{- $namespace := required (printf "worker.pools.%s.agentPods.namespace: name a namespace for the agents" (index . 1)) (index . 2).namespace -}}
+{{- if eq $namespace (index . 0).Release.Namespace -}}
+{{- fail (printf "worker.pools.%s.agentPods.namespace: %s is the release's, whose secrets agents' pods could be given; name another" (index . 1) $namespace) -}}
+{{- end -}}
+{{- $namespace -}}
+{{- end -}}
+
+{{/* Labels of the pods of a pool's agents. Takes (list $ POOL). */}}
+{{- define "regatta.agents.labels" -}}
+regatta/pool: {{ include "regatta.worker.name" . }}
 {{- end -}}
 
 {{/* Sum of the concurrency of a pool's endpoints; 0 when it serves all. */}}

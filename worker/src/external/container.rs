@@ -36,7 +36,7 @@ const PORT: u16 = 7177;
 /// The bridge's socket there.
 const SOCKET: &str = "/regatta/bridge.sock";
 /// The one folder there that can be written to, in memory.
-const HOME: &str = "/tmp";
+pub(super) const HOME: &str = "/tmp";
 /// Variables of the worker that every container gets.
 const PASSED: [&str; 1] = ["LANG"];
 /// Processes and threads of a container whose limits say no number.
@@ -62,14 +62,27 @@ struct Prepared<'e> {
     _folder: TempDir,
 }
 
+/// A command in a container.
+#[derive(Clone, Copy)]
+pub(super) struct Contained<'c> {
+    pub(super) program: &'c Program,
+    pub(super) image: &'c Image,
+    /// Name or path of the engine's program; `None` is the first in `PATH`.
+    pub(super) engine: Option<&'c str>,
+}
+
 impl Containers {
     pub(super) fn new(relay: Option<PathBuf>) -> Self {
         Self { relay, ready: OnceCell::new() }
     }
 
-    async fn ready(&self, image: &Image, variables: &BTreeMap<String, String>) -> Result<&(Engine, Relay), String> {
+    async fn ready(
+        &self,
+        chosen: Option<&str>,
+        variables: &BTreeMap<String, String>,
+    ) -> Result<&(Engine, Relay), String> {
         let prepare = || async {
-            let engine = Engine::find(image.engine.as_deref(), variables)?;
+            let engine = Engine::find(chosen, variables)?;
             let relay = Relay::find(self.relay.clone())?;
             engine.remove_leftovers().await;
             Ok::<_, String>((engine, relay))
@@ -80,11 +93,11 @@ impl Containers {
     async fn prepare(
         &self,
         bridge: &Bridge,
-        (program, image): (&Program, &Image),
+        Contained { program, image, engine: chosen }: Contained<'_>,
         briefing: &Briefing,
         variables: &BTreeMap<String, String>,
     ) -> Result<Prepared<'_>, String> {
-        let (engine, relay) = self.ready(image, variables).await?;
+        let (engine, relay) = self.ready(chosen, variables).await?;
         let failed = |error: std::io::Error| format!("failed to prepare a container: {error}");
         let folder = tempfile::Builder::new().prefix("regatta-container-").tempdir().map_err(failed)?;
         let file_name = folder.path().file_name().map(|name| name.to_string_lossy().into_owned());
@@ -105,7 +118,7 @@ impl Containers {
 pub(super) async fn run(
     (containers, bridge): (&Containers, &Bridge),
     agent: &ExternalAgent,
-    program: (&Program, &Image),
+    contained: Contained<'_>,
     briefing: &Briefing,
     variables: &BTreeMap<String, String>,
     stop: &Stop,
@@ -113,7 +126,7 @@ pub(super) async fn run(
     keep_to_ourselves();
     let not_started =
         |problem: String| Ended { how: HowEnded::NotStarted, output: "".into(), is_cut: false, errors: problem.into() };
-    let prepared = match containers.prepare(bridge, program, briefing, variables).await {
+    let prepared = match containers.prepare(bridge, contained, briefing, variables).await {
         Ok(prepared) => prepared,
         Err(problem) => return not_started(problem),
     };
@@ -173,7 +186,8 @@ async fn live(child: &mut Child, engine: &Engine, name: &str, stop: &Stop) -> Op
     child.wait().await.ok()
 }
 
-fn variables_of(
+/// All variables of a program in a container.
+pub(super) fn variables_of(
     program: &Program,
     briefing: &Briefing,
     variables: &BTreeMap<String, String>,

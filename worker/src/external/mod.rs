@@ -12,6 +12,7 @@ mod desk;
 mod failures;
 mod pipes;
 mod places;
+mod pods;
 mod post;
 mod program;
 mod recorded;
@@ -28,19 +29,22 @@ use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use regatta_benchmarks::DelegatedTask;
 use regatta_bridge::{Bridge, BridgePlace};
-use regatta_proto::{Cause, Ended as AgentEnded, Event, ExternalAgent, HowEnded, Money, Outcome, Started, Transcript};
+use regatta_proto::{
+    Cause, Ended as AgentEnded, Event, ExternalAgent, HowEnded, Money, Outcome, SessionKey, Started, Transcript,
+};
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
 use crate::config::{AgentAuthorities, WorkerConfig};
-use crate::policy::{Image, Policy, Program};
+use crate::policy::{ContainerEngine, Image, PodRules, Policy, Program};
 use crate::session::{Ended, Session};
 use briefing::{Addresses, Briefing};
 use budget::Budget;
-use container::Containers;
+use container::{Contained, Containers};
 use desk::Desk;
 use failures::Failures;
 use places::Places;
+use pods::{Podded, Pods};
 use running::Running;
 use starts::{times_lost, times_started};
 use stop::Stop;
@@ -62,6 +66,7 @@ pub(crate) struct External {
     variables: Arc<BTreeMap<String, String>>,
     policy: Arc<Policy>,
     containers: Containers,
+    pods: Pods,
 }
 
 /// An agent as this worker runs it.
@@ -70,8 +75,10 @@ enum Runnable<'a> {
     Service(&'a str),
     /// A command, or why there is none.
     Process(Result<Program, String>),
-    /// A command in a container.
-    Container(Program, Image),
+    /// A command in a container, and the engine's program where one is chosen.
+    Container(Program, Image, Option<String>),
+    /// A command in a pod.
+    Pod(Program, Image, Arc<PodRules>),
 }
 
 impl External {
@@ -79,7 +86,8 @@ impl External {
         let (place, authorities) = (config.bridge.clone(), config.bridge_authorities.clone());
         let (places, failures) = (Places::default(), Failures::default());
         let containers = Containers::new(config.container_relay.clone());
-        Self { place, authorities, bridge: OnceCell::new(), places, failures, variables, policy, containers }
+        let pods = Pods::new(config, authorities.as_ref());
+        Self { place, authorities, bridge: OnceCell::new(), places, failures, variables, policy, containers, pods }
     }
 
     fn runnable<'a>(&self, agent: &'a ExternalAgent) -> Runnable<'a> {
@@ -88,7 +96,8 @@ impl External {
         }
         match self.policy.program(agent, rustix::process::geteuid().is_root()) {
             Ok(mut program) => match program.container.take() {
-                Some(image) => Runnable::Container(program, image),
+                Some((image, ContainerEngine::Program(chosen))) => Runnable::Container(program, image, chosen),
+                Some((image, ContainerEngine::Kubernetes(rules))) => Runnable::Pod(program, image, rules),
                 None => Runnable::Process(Ok(program)),
             },
             Err(problem) => Runnable::Process(Err(problem)),
@@ -103,15 +112,20 @@ impl External {
         &self,
         bridge: &Bridge,
         (agent, runnable): (&ExternalAgent, Runnable<'_>),
+        session: &SessionKey,
         briefing: &Briefing,
         stop: &Stop,
     ) -> AgentEnded {
         match runnable {
             Runnable::Service(url) => post::run(agent, url, &self.policy.outbound.egress, briefing, stop).await,
             Runnable::Process(program) => program::run(agent, program, briefing, &self.variables, stop).await,
-            Runnable::Container(program, image) => {
-                let (containers, program) = ((&self.containers, bridge), (&program, &image));
-                container::run(containers, agent, program, briefing, &self.variables, stop).await
+            Runnable::Container(program, image, engine) => {
+                let contained = Contained { program: &program, image: &image, engine: engine.as_deref() };
+                container::run((&self.containers, bridge), agent, contained, briefing, &self.variables, stop).await
+            }
+            Runnable::Pod(program, image, rules) => {
+                let podded = Podded { program: &program, image: &image, rules: &rules, session };
+                pods::run((&self.pods, bridge), agent, podded, briefing, &self.variables, stop).await
             }
         }
     }
@@ -255,12 +269,14 @@ impl Session<'_> {
             }
             // Its way to the bridge is no network, and not encrypted.
             Runnable::Container(..) => (open.base_url_at(container::ORIGIN), None),
+            Runnable::Pod(..) => (open.base_url().to_owned(), self.external.pods.authorities()),
         };
         let addresses = Addresses::of(&base, &self.cell.model.model);
         let briefing = Briefing::new(task.input.clone(), &addresses, authorities);
         let mut calls = FuturesUnordered::new();
         let mut ended = {
-            let run = self.external.run(bridge, (agent, runnable), &briefing, &stop);
+            let session = SessionKey { sweep: self.sweep.id.clone(), cell: self.cell.index, item: self.index };
+            let run = self.external.run(bridge, (agent, runnable), &session, &briefing, &stop);
             tokio::pin!(run);
             loop {
                 let is_free = stop.why().is_none();

@@ -33,8 +33,8 @@ const OWN_SIGNALS: [i32; 11] = [4, 5, 6, 7, 8, 11, 13, 14, 24, 25, 31];
 const BY_SIGNAL: i32 = 128;
 /// Exit codes of shells and wrappers for a program that cannot be run (126) or is not found (127).
 const NOT_RUN: [i32; 2] = [126, 127];
-const SIGKILL: i32 = 9;
-const SIGTERM: i32 = 15;
+pub(super) const SIGKILL: i32 = 9;
+pub(super) const SIGTERM: i32 = 15;
 
 /// Runs the command of `agent` to its end, or until `stop` says so. Nothing of it is left afterwards, nor when this is dropped.
 pub(super) async fn run(
@@ -156,10 +156,17 @@ pub(super) fn is_unable(code: i32) -> bool {
 /// How a status that nobody here caused is to be read. Wrappers report the signal of what they wrapped as a number of their own.
 pub(super) fn how_ended(status: ExitStatus) -> HowEnded {
     match (status.code(), status.signal()) {
-        (Some(code), _) if [SIGKILL, SIGTERM].contains(&(code - BY_SIGNAL)) => HowEnded::Killed(code - BY_SIGNAL),
-        (Some(code), _) => HowEnded::Exited(code),
+        (Some(code), _) => how_exited(code),
         (None, Some(signal)) if OWN_SIGNALS.contains(&signal) => HowEnded::Exited(BY_SIGNAL + signal),
         (None, signal) => HowEnded::Killed(signal.unwrap_or(SIGKILL)),
+    }
+}
+
+/// The same of an exit code.
+pub(super) fn how_exited(code: i32) -> HowEnded {
+    match code - BY_SIGNAL {
+        signal @ (SIGKILL | SIGTERM) => HowEnded::Killed(signal),
+        _ => HowEnded::Exited(code),
     }
 }
 

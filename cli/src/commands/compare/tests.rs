@@ -100,10 +100,11 @@ fn a_metric_without_a_session_of_both_and_a_value_that_is_withheld_are_not_shown
     first[..25].fill(None);
     second[25..].fill(None);
     let made = |scores, name| Made { scores, ..Made::default() }.run(name);
-    let (a, b) = (made(first, "runs/a"), made(second, "runs/b"));
+    let (mut a, b) = (made(first, "runs/a"), made(second, "runs/b"));
+    a.summary.rows.iter_mut().flat_map(|row| &mut row.metrics).for_each(|metric| metric.estimate.withheld = true);
     let found = document(&a, &b, &Chosen::default()).unwrap();
     let metric = &found.cells[0].metrics[0];
-    assert_eq!((metric.a, metric.b, metric.difference), (None, None, None));
+    assert_eq!((metric.a, metric.b, metric.difference), (None, Some(1.0), None));
     let text = render(&found);
     assert!(text.contains("no session has a score in both"), "{text}");
 }

@@ -15,7 +15,7 @@ fn program(fields: serde_json::Value) -> Program {
 }
 
 fn image() -> Image {
-    Image { name: "example.com/agent@sha256:0123".to_owned(), network: None, user: NOBODY, engine: None }
+    Image { name: "example.com/agent@sha256:0123".to_owned(), network: None, user: NOBODY }
 }
 
 fn words(program: &Program, image: &Image) -> String {

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use regatta_processes::{LinkedProgram, become_arguments, install_arguments};
 use regatta_proto::{Event, ExternalAgent, Outcome, SessionOutcome};
 
 use super::office::{Office, command, output, story};
@@ -208,4 +209,36 @@ async fn what_a_worker_that_is_gone_has_left_is_removed_by_the_next() {
     engine.outcome(contained("ask a")).await;
     let others = String::from_utf8(others.stdout).unwrap();
     assert!(others.starts_with(engine.containers().trim()) && !engine.containers().is_empty());
+}
+
+#[test]
+fn the_program_that_a_pod_installs_becomes_the_agent_in_an_image_that_has_nothing_of_it() {
+    let Some(engine) = Engine::available() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name).display().to_string();
+    for shared in ["program", "session"] {
+        std::fs::create_dir(place(shared)).unwrap();
+    }
+    std::fs::write(place("session/task.json"), "the task").unwrap();
+    std::fs::write(place("errors"), "").unwrap();
+    for open in [folder.path().to_path_buf(), place("errors").into()] {
+        std::fs::set_permissions(open, std::fs::Permissions::from_mode(0o777)).unwrap();
+    }
+    let installed = Command::new(&engine.relay).args(install_arguments(&place("program"))).status().unwrap();
+    assert!(installed.success());
+    let mounts = ["program:/regatta/program", "session:/regatta/session", "errors:/dev/termination-log"];
+    let mounts = mounts.map(|mount| format!("--volume={}", place(mount)));
+    let own = LinkedProgram::find(None).unwrap().words("/regatta/program");
+    let entrypoint = format!("--entrypoint={}", own[0]);
+    let script = "cat; id -u; ulimit -n; echo failed >&2; exit 3".to_owned();
+    let command = ["sh".to_owned(), "-c".to_owned(), script];
+    let become_it = become_arguments("/regatta/session/task.json", "/dev/termination-log", 128, &command);
+    let mut words = vec!["run", "--rm", "--network=none", "--read-only", "--user=65534:65534", "--cap-drop=ALL"];
+    words.extend(mounts.iter().map(String::as_str));
+    words.extend([entrypoint.as_str(), IMAGE]);
+    words.extend(own[1..].iter().chain(&become_it).map(String::as_str));
+    let ended = engine.run(&words);
+    let errors = std::fs::read_to_string(place("errors")).unwrap();
+    assert_eq!((ended.status.code(), errors.as_str()), (Some(3), "failed\n"), "{ended:?}");
+    assert_eq!(String::from_utf8(ended.stdout).unwrap(), "the task65534\n128\n");
 }

@@ -2,9 +2,11 @@
 
 mod office;
 
+mod cluster;
 mod commands;
 mod containers;
 mod ending;
+mod pods;
 mod records;
 mod services;
 mod teams;

@@ -20,7 +20,7 @@ use regatta_proto::{
 };
 use regatta_simulator::{Config, SimulatedEndpoint, SimulatedSuite};
 use regatta_worker::{
-    CachedResponses, Environment, Lifecycle, SharedPermits, Worker, WorkerConfig, WorkerError, WorkerMetrics,
+    CachedResponses, Environment, Lifecycle, Policy, SharedPermits, Worker, WorkerConfig, WorkerError, WorkerMetrics,
 };
 use tokio::task::JoinHandle;
 
@@ -39,6 +39,7 @@ pub(crate) struct Stage {
     pub(crate) sweep: Arc<Sweep>,
     pub(crate) route: EndpointRoute,
     pub(crate) variables: BTreeMap<String, String>,
+    pub(crate) policy: Policy,
     /// Catalog that all workers share; `None` where each worker loads sweeps itself.
     catalog: Option<Catalog>,
 }
@@ -115,7 +116,16 @@ impl Stage {
         let sweep = Catalog::new(blobs.clone(), BENCHMARKS).store(&lock).await.unwrap();
         let route = route(&sweep, endpoint);
         let (queue, permits) = (Queue::memory(), Permits::memory());
-        Self { folder, queue, permits, sweep, route, variables: BTreeMap::new(), catalog: None }
+        Self {
+            folder,
+            queue,
+            permits,
+            sweep,
+            route,
+            variables: BTreeMap::new(),
+            policy: Policy::trusting(),
+            catalog: None,
+        }
     }
 
     /// A stage for a sweep over a benchmark that no build lists; its route is that of the first model under test.
@@ -126,7 +136,16 @@ impl Stage {
         let endpoint = sweep.lock.endpoints[&sweep.cells()[0].model.endpoint].clone();
         let route = route(&sweep, endpoint);
         let (queue, permits) = (Queue::memory(), Permits::memory());
-        Self { folder, queue, permits, sweep, route, variables: BTreeMap::new(), catalog: Some(catalog) }
+        Self {
+            folder,
+            queue,
+            permits,
+            sweep,
+            route,
+            variables: BTreeMap::new(),
+            policy: Policy::trusting(),
+            catalog: Some(catalog),
+        }
     }
 
     /// A stage with an endpoint.
@@ -212,7 +231,7 @@ impl Stage {
                 variables: Arc::new(self.variables.clone()),
                 permits: Arc::new(SharedPermits(self.permits.clone())),
                 answers: Arc::new(CachedResponses(Blobs::directory(self.folder.path().join("answers")).unwrap())),
-                policy: Arc::new(regatta_worker::Policy::trusting()),
+                policy: Arc::new(self.policy.clone()),
                 network: None,
             },
             metrics.clone(),

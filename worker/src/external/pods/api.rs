@@ -1,0 +1,263 @@
+//! The API server of Kubernetes, as far as pods of agents need it, by the service account of the worker's own pod.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use reqwest::header::{DATE, RETRY_AFTER};
+use reqwest::{Client, Method, Response, StatusCode};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use serde_json::Value;
+
+/// Longest time for a connection to be established.
+const CONNECT_MAX: Duration = Duration::from_secs(10);
+/// Longest time for an answer, other than a log.
+const ANSWER_MAX: Duration = Duration::from_secs(30);
+/// Times that a request is sent while the server is away, or busy.
+const TRIES_MAX: u32 = 5;
+/// Wait before the second try; twice as long before each further one.
+const FIRST_WAIT: Duration = Duration::from_millis(200);
+/// Longest wait that the server may ask for.
+const WAIT_MAX: Duration = Duration::from_secs(10);
+/// Characters told of an answer that is no status.
+const MESSAGE_CHARS: usize = 300;
+
+/// The API server, and the namespace of the pods.
+pub(super) struct Api {
+    client: Client,
+    origin: String,
+    token: PathBuf,
+    namespace: String,
+}
+
+/// Reason why the server did not do what it was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// There is no such object.
+    Absent,
+    /// There is one of that name.
+    Exists,
+    /// It could not be reached, or was busy, each time; in words.
+    Away(String),
+    /// It will say so again; in words.
+    Refused(String),
+}
+
+impl Refusal {
+    /// In words.
+    pub(super) fn told(self) -> String {
+        match self {
+            Self::Absent => "the API server of Kubernetes has no such object".to_owned(),
+            Self::Exists => "the API server of Kubernetes has an object of that name".to_owned(),
+            Self::Away(problem) | Self::Refused(problem) => problem,
+        }
+    }
+}
+
+/// A request, in the words of Kubernetes' rules of access.
+#[derive(Clone, Copy)]
+struct Action<'a> {
+    verb: &'a str,
+    resource: &'a str,
+}
+
+impl Api {
+    /// The server that `variables` name, for the service account in the folder `account`.
+    pub(super) fn open(
+        account: &Path,
+        namespace: Option<&str>,
+        variables: &BTreeMap<String, String>,
+    ) -> Result<Self, String> {
+        let variable = |name: &str| {
+            variables.get(name).filter(|value| !value.is_empty()).ok_or_else(|| {
+                format!("agents in pods need a worker that runs in Kubernetes, but {name} is not set; run it there, or choose another `engine`")
+            })
+        };
+        let (host, port) = (variable("KUBERNETES_SERVICE_HOST")?, variable("KUBERNETES_SERVICE_PORT")?);
+        let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
+        let namespace = match namespace {
+            Some(chosen) => chosen.to_owned(),
+            None => read(&account.join("namespace"))?,
+        };
+        let client = client(&account.join("ca.crt"))?;
+        Ok(Self { client, origin: format!("https://{host}:{port}"), token: account.join("token"), namespace })
+    }
+
+    /// The object as it was made.
+    pub(super) async fn create(&self, resource: &str, object: &Value) -> Result<Value, Refusal> {
+        let action = Action { verb: "create", resource };
+        json(self.send(action, Method::POST, &self.path(resource, ""), Some(object)).await?).await
+    }
+
+    pub(super) async fn pod(&self, name: &str) -> Result<Value, Refusal> {
+        let action = Action { verb: "get", resource: "pods" };
+        json(self.send(action, Method::GET, &self.path("pods", &format!("/{name}")), None).await?).await
+    }
+
+    /// All pods with the label `name=value`, and the server's time.
+    pub(super) async fn pods(&self, (name, value): (&str, &str)) -> Result<(Vec<Value>, Option<Timestamp>), Refusal> {
+        let action = Action { verb: "list", resource: "pods" };
+        let selector = format!("?labelSelector={}%3D{value}", name.replace('/', "%2F"));
+        let response = self.send(action, Method::GET, &self.path("pods", &selector), None).await?;
+        let date = response.headers().get(DATE).and_then(|date| date.to_str().ok());
+        let now = date.and_then(|date| jiff::fmt::rfc2822::parse(date).ok()).map(|date| date.timestamp());
+        let list = json(response).await?;
+        Ok((list["items"].as_array().cloned().unwrap_or_default(), now))
+    }
+
+    /// Ends and removes a pod at once, if it is there.
+    pub(super) async fn delete_pod(&self, name: &str) -> Result<(), Refusal> {
+        let action = Action { verb: "delete", resource: "pods" };
+        let path = self.path("pods", &format!("/{name}?gracePeriodSeconds=0"));
+        match self.send(action, Method::DELETE, &path, None).await {
+            Ok(_) | Err(Refusal::Absent) => Ok(()),
+            Err(refusal) => Err(refusal),
+        }
+    }
+
+    /// At most `bytes` of the beginning of a container's log; with `follow` it goes on until the container ends.
+    pub(super) async fn log(
+        &self,
+        (pod, container): (&str, &str),
+        bytes: usize,
+        follow: bool,
+    ) -> Result<Response, Refusal> {
+        let action = Action { verb: "get", resource: "pods/log" };
+        let query = format!("/{pod}/log?container={container}&limitBytes={bytes}&follow={follow}");
+        self.send(action, Method::GET, &self.path("pods", &query), None).await
+    }
+
+    fn path(&self, resource: &str, rest: &str) -> String {
+        format!("{}/api/v1/namespaces/{}/{resource}{rest}", self.origin, self.namespace)
+    }
+
+    /// The answer, if it is a good one. What may go away by itself is tried again.
+    async fn send(
+        &self,
+        action: Action<'_>,
+        method: Method,
+        url: &str,
+        body: Option<&Value>,
+    ) -> Result<Response, Refusal> {
+        let (mut wait, mut tries) = (FIRST_WAIT, 0);
+        loop {
+            tries += 1;
+            // Each time anew: Kubernetes replaces it before it expires.
+            let token = read(&self.token).map_err(Refusal::Refused)?;
+            let mut request = self.client.request(method.clone(), url).bearer_auth(token);
+            if action.resource != "pods/log" {
+                request = request.timeout(ANSWER_MAX);
+            }
+            if let Some(body) = body {
+                request = request.json(body);
+            }
+            let (problem, asked) = match request.send().await {
+                Ok(response) if response.status().is_success() => return Ok(response),
+                Ok(response) => {
+                    let asked = seconds(&response);
+                    match self.refusal(action, response, tries).await {
+                        Refusal::Away(problem) => (problem, asked),
+                        refusal @ (Refusal::Absent | Refusal::Exists | Refusal::Refused(_)) => return Err(refusal),
+                    }
+                }
+                Err(error) => (format!("failed to reach the API server of Kubernetes: {}", explained(&error)), None),
+            };
+            if tries >= TRIES_MAX {
+                return Err(Refusal::Away(problem));
+            }
+            tokio::time::sleep(asked.map_or(wait, |asked| asked.min(WAIT_MAX))).await;
+            wait *= 2;
+        }
+    }
+
+    async fn refusal(&self, Action { verb, resource }: Action<'_>, response: Response, tries: u32) -> Refusal {
+        let status = response.status();
+        let message = message(response).await;
+        let Self { namespace, .. } = self;
+        let refused = format!(
+            "the API server of Kubernetes refused to {verb} {resource} in the namespace {namespace} ({}): {message}",
+            status.as_u16()
+        );
+        match status {
+            StatusCode::FORBIDDEN if message.contains(&format!("cannot {verb} resource")) => Refusal::Refused(format!(
+                "{refused}; grant the worker's service account `{verb}` on `{resource}` in {namespace}, as the chart does for pools with `agentPods`"
+            )),
+            // Its token may have been replaced between reading and sending it.
+            StatusCode::UNAUTHORIZED if tries < 2 => Refusal::Away(refused),
+            StatusCode::UNAUTHORIZED => {
+                Refusal::Refused(format!("{refused}; the token in {} is not taken", self.token.display()))
+            }
+            StatusCode::NOT_FOUND if verb != "create" => Refusal::Absent,
+            StatusCode::CONFLICT if verb == "create" => Refusal::Exists,
+            StatusCode::TOO_MANY_REQUESTS => Refusal::Away(refused),
+            status if status.is_server_error() => Refusal::Away(refused),
+            _ => Refusal::Refused(refused),
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        format!(
+            "failed to read {} of the worker's service account: {error}; the worker's pod needs the account mounted",
+            path.display()
+        )
+    })?;
+    Ok(text.trim().to_owned())
+}
+
+/// A client that trusts the cluster's authority alone.
+fn client(authority: &Path) -> Result<Client, String> {
+    let pem = read(authority)?;
+    let mut roots = rustls::RootCertStore::empty();
+    let found = CertificateDer::pem_slice_iter(pem.as_bytes()).filter_map(Result::ok);
+    roots.add_parsable_certificates(found);
+    if roots.is_empty() {
+        return Err(format!("{} holds no certificate (PEM)", authority.display()));
+    }
+    let failed = |error: &dyn std::error::Error| format!("failed to set up TLS for the API server: {error}");
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| failed(&error))?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let client = Client::builder()
+        .user_agent(concat!("regatta/", env!("CARGO_PKG_VERSION")))
+        .redirect(reqwest::redirect::Policy::none())
+        // A proxy is for what is outside of the cluster.
+        .no_proxy()
+        .http1_only()
+        .connect_timeout(CONNECT_MAX)
+        .tls_backend_preconfigured(tls);
+    client.build().map_err(|error| failed(&error))
+}
+
+async fn json(response: Response) -> Result<Value, Refusal> {
+    response.json().await.map_err(|error| {
+        Refusal::Away(format!("failed to read an answer of the API server of Kubernetes: {}", explained(&error)))
+    })
+}
+
+/// The message of a status, or the beginning of what is none.
+async fn message(response: Response) -> String {
+    let text = response.text().await.unwrap_or_default();
+    let status: Option<Value> = serde_json::from_str(&text).ok();
+    let message = status.as_ref().and_then(|status| status["message"].as_str()).unwrap_or(&text);
+    message.chars().take(MESSAGE_CHARS).collect()
+}
+
+fn seconds(response: &Response) -> Option<Duration> {
+    let seconds = response.headers().get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds))
+}
+
+/// The error with its causes.
+pub(super) fn explained(error: &reqwest::Error) -> String {
+    let first: &dyn std::error::Error = error;
+    let causes = std::iter::successors(Some(first), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
