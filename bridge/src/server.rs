@@ -13,6 +13,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use regatta_proto::{Clock as _, SystemClock};
+use regatta_serving::WriteTimeout;
 use rustix::process::{Resource, getrlimit};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
@@ -188,6 +189,7 @@ async fn greet(stream: Stream, tls: Option<TlsAcceptor>, server: Arc<Server>) {
     }
     let connection = Connection::new(stream);
     let peer = connection.peer();
+    let connection = WriteTimeout::new(connection);
     let Some(tls) = tls else { return converse(connection, peer, server).await };
     match timeout(IDLE_MAX, tls.accept(connection)).await {
         Ok(Ok(connection)) => converse(connection, peer, server).await,

@@ -1,4 +1,4 @@
-//! Listening for HTTP: so many connections, none that says nothing for long.
+//! Listening for HTTP: so many connections, none that says nothing or takes nothing for long.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use regatta_serving::WriteTimeout;
 use rustls::pki_types::CertificateDer;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
@@ -21,10 +22,16 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt as _;
 
-/// Connections served at once; more wait to be accepted.
-const CONNECTIONS_MAX: usize = 512;
-/// A connection without a whole head of a request for so long is closed.
-const HEAD_MAX: Duration = Duration::from_secs(15);
+/// Limits of a listener.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    /// Connections served at once; more wait to be accepted.
+    connections: usize,
+    /// A connection without a whole head of a request for so long is closed.
+    head: Duration,
+}
+
+const LIMITS: Limits = Limits { connections: 512, head: Duration::from_secs(15) };
 /// Longest request, its body and the beginning of its answer included: the largest upload on a slow line.
 const REQUEST_MAX: Duration = Duration::from_secs(600);
 /// Longest head of a request, in bytes.
@@ -49,7 +56,7 @@ pub(crate) fn serve(
     routes: axum::Router,
     stop: CancellationToken,
 ) -> tokio::task::JoinHandle<()> {
-    serve_within(listener, None, routes, stop, HEAD_MAX)
+    serve_within(listener, None, routes, stop, LIMITS)
 }
 
 /// The same, over TLS where there is an acceptor.
@@ -60,7 +67,7 @@ pub(crate) fn serve_tls(
     routes: axum::Router,
     stop: CancellationToken,
 ) -> tokio::task::JoinHandle<()> {
-    serve_within(listener, tls, routes, stop, HEAD_MAX)
+    serve_within(listener, tls, routes, stop, LIMITS)
 }
 
 fn serve_within(
@@ -68,10 +75,10 @@ fn serve_within(
     tls: Option<TlsAcceptor>,
     routes: axum::Router,
     stop: CancellationToken,
-    head_max: Duration,
+    limits: Limits,
 ) -> tokio::task::JoinHandle<()> {
     tokio::spawn(async move {
-        let (places, connections) = (Arc::new(Semaphore::new(CONNECTIONS_MAX)), TaskTracker::new());
+        let (places, connections) = (Arc::new(Semaphore::new(limits.connections)), TaskTracker::new());
         loop {
             let next = async {
                 let place = Arc::clone(&places).acquire_owned().await.ok()?;
@@ -81,20 +88,21 @@ fn serve_within(
             match accepted {
                 Ok((stream, _)) => {
                     let (tls, routes, stop) = (tls.clone(), routes.clone(), stop.clone());
+                    let stream = WriteTimeout::new(stream);
                     connections.spawn(async move {
                         match tls {
-                            Some(tls) => match tokio::time::timeout(head_max, tls.accept(stream)).await {
+                            Some(tls) => match tokio::time::timeout(limits.head, tls.accept(stream)).await {
                                 Ok(Ok(stream)) => {
                                     let shown = stream.get_ref().1.peer_certificates();
                                     let certificate = shown.and_then(<[_]>::first).cloned().map(ClientCertificate);
-                                    converse(stream, certificate, routes, stop, head_max).await;
+                                    converse(stream, certificate, routes, stop, limits.head).await;
                                 }
                                 Ok(Err(error)) => {
                                     tracing::warn!(%error, "refused a connection: its TLS handshake failed")
                                 }
                                 Err(_) => {}
                             },
-                            None => converse(stream, None, routes, stop, head_max).await,
+                            None => converse(stream, None, routes, stop, limits.head).await,
                         }
                         drop(place);
                     });
@@ -181,7 +189,33 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (address, stop) = (listener.local_addr().unwrap(), CancellationToken::new());
         let routes = axum::Router::new().route("/", axum::routing::get(|| async { "ok" }));
-        (address, stop.clone(), serve_within(listener, None, routes, stop, head_max))
+        let limits = Limits { head: head_max, ..LIMITS };
+        (address, stop.clone(), serve_within(listener, None, routes, stop, limits))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_never_reads_is_dropped_and_its_place_is_free_again() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        // More than the system keeps for a client that does not read.
+        let much = bytes::Bytes::from(vec![b'x'; 32 << 20]);
+        let routes = axum::Router::new()
+            .route("/much", axum::routing::get(async move || much.clone()))
+            .route("/", axum::routing::get(async || "ok"));
+        let limits = Limits { connections: 1, ..LIMITS };
+        let _serving = serve_within(listener, None, routes, CancellationToken::new(), limits);
+        let begun = tokio::time::Instant::now();
+        let mut deaf = TcpStream::connect(address).await.unwrap();
+        deaf.write_all(b"GET /much HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+        let mut next = TcpStream::connect(address).await.unwrap();
+        next.write_all(b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();
+        let mut answer = Vec::new();
+        tokio::time::timeout(Duration::from_secs(300), next.read_to_end(&mut answer))
+            .await
+            .expect("the place of the client that never reads is not free again")
+            .unwrap();
+        assert!(answer.ends_with(b"ok"));
+        assert_eq!(begun.elapsed().as_secs(), regatta_serving::WRITE_STALL_MAX.as_secs());
     }
 
     #[tokio::test]
@@ -208,7 +242,7 @@ mod tests {
 
     #[tokio::test]
     async fn it_ends_when_it_is_told_to() {
-        let (address, stop, serving) = server(HEAD_MAX).await;
+        let (address, stop, serving) = server(LIMITS.head).await;
         let _idle = TcpStream::connect(address).await.unwrap();
         stop.cancel();
         serving.await.unwrap();

@@ -1,4 +1,5 @@
-//! The server's side of the providers' formats: requests are read, answers, streams of events and errors are written. No I/O.
+//! The server's side of the providers' formats: requests are read, answers, streams of events and errors are written. No I/O of its own;
+//! [`WriteTimeout`] is the limit that every listener puts around its connections.
 //!
 //! | format | route | source of the field names |
 //! |---|---|---|
@@ -40,6 +41,7 @@ mod responses;
 mod sse_encoder;
 mod thinking;
 mod tools;
+mod write_timeout;
 
 pub use answer::{Answer, Stamp};
 pub use call::{ChatCall, Reading, Streaming};
@@ -48,3 +50,4 @@ pub use format::Format;
 pub use parts::{Part, part, parts};
 pub use request_body::{NoBody, read_body};
 pub use sse_encoder::{SseEncoder, at_once};
+pub use write_timeout::{WRITE_STALL_MAX, WriteTimeout};

@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use regatta_benchmarks::Suite;
 use regatta_proto::{BenchmarkName, Clock, Setting, Simulation, SystemClock};
+use regatta_serving::WriteTimeout;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -26,6 +27,9 @@ use crate::session::ServedSuite;
 
 /// Most connections at once; further ones wait to be accepted. A client opens one per call in flight.
 const MAX_CONNECTIONS: usize = 4096;
+/// A connection without a whole head of a request for so long is closed, also one that is kept between requests; requests that are being
+/// answered may take any time. Longer than clients keep an idle connection (reqwest: 90 s), which would otherwise send into a closed one.
+const HEAD_MAX: Duration = Duration::from_secs(120);
 /// Longest time for requests to end after the shutdown begins.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 /// Pause after a failed accept, which is mostly caused by a lack of file descriptors.
@@ -226,11 +230,12 @@ async fn converse(stream: TcpStream, endpoint: Arc<Endpoint>, stopping: Cancella
         let endpoint = Arc::clone(&endpoint);
         async move { endpoint.serve(request).await }
     });
-    // Without a date, equal requests get equal bytes; without a time-out, an idle connection stays open for its client's pool.
+    // Without a date, equal requests get equal bytes.
     let connection = http1::Builder::new()
         .auto_date_header(false)
-        .header_read_timeout(None)
-        .serve_connection(TokioIo::new(stream), service);
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_MAX)
+        .serve_connection(TokioIo::new(WriteTimeout::new(stream)), service);
     let mut connection = pin!(connection);
     let finished = tokio::select! {
         finished = connection.as_mut() => finished,

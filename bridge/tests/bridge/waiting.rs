@@ -4,7 +4,7 @@ use regatta_bridge::Refused;
 use regatta_proto::ErrorClass;
 use reqwest::Response;
 use serde_json::{Value, json};
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::{Duration, Instant};
 
@@ -120,4 +120,16 @@ async fn a_connection_that_says_nothing_for_fifteen_seconds_is_closed() {
     let at = Instant::now();
     assert_eq!(idle.read(&mut [0; 1]).await.unwrap(), 0);
     assert!((Duration::from_secs(15)..Duration::from_secs(16)).contains(&at.elapsed()), "{:?}", at.elapsed());
+}
+
+#[tokio::test]
+async fn a_connection_that_takes_no_answer_for_thirty_seconds_is_closed() {
+    let bridge = bridge().await;
+    let mut deaf = TcpStream::connect(bridge.address()).await.unwrap();
+    tokio::time::pause();
+    let request = "GET /nothing HTTP/1.1\r\nhost: x\r\n\r\n";
+    let at = Instant::now();
+    // Sends until the bridge has had enough: answers that nobody reads fill what the system keeps for them first.
+    while deaf.write_all(request.repeat(1000).as_bytes()).await.is_ok() {}
+    assert!((Duration::from_secs(30)..Duration::from_secs(31)).contains(&at.elapsed()), "{:?}", at.elapsed());
 }

@@ -1,6 +1,6 @@
 //! Files of data sets, by content: uploaded on the way to a disk, never held in memory whole.
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use futures::{StreamExt as _, stream};
 use regatta_backends::Blobs;
 use regatta_proto::Digest;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 
 use super::Problem;
 use crate::CoordinatorError;
@@ -26,6 +27,9 @@ const DOWNLOADS_MAX: usize = 4;
 const PLANS_MAX: usize = 1;
 /// Longest wait for one's turn, and longest pause between two pieces of a body.
 const TURN_MAX: Duration = Duration::from_secs(30);
+/// Longest time for which an answer keeps its turn: the largest file on a slow line. A client that takes nothing at all is dropped by the
+/// listener long before.
+const SEND_MAX: Duration = Duration::from_secs(600);
 /// Size of the pieces of an answer, in bytes.
 const PIECE_BYTES: usize = 64 << 10;
 
@@ -71,7 +75,7 @@ async fn turn(turns: &Arc<Semaphore>, what: &str) -> Result<OwnedSemaphorePermit
 pub(super) async fn receive(blobs: &Blobs, turns: &Turns, digest: Digest, body: Body) -> Result<(), Response> {
     let _turn = turn(&turns.uploads, "uploads").await?;
     let refused = |status, error: String| (status, Json(Problem { error })).into_response();
-    let broken = |error: std::io::Error| {
+    let broken = |error: io::Error| {
         tracing::error!(%error, "failed to write an upload");
         refused(StatusCode::SERVICE_UNAVAILABLE, format!("failed to write the upload on its way: {error}"))
     };
@@ -108,15 +112,20 @@ pub(super) async fn receive(blobs: &Blobs, turns: &Turns, digest: Digest, body: 
     stored.map_err(|error| CoordinatorError::from(error).into_response())
 }
 
-/// `bytes` as an answer that keeps `turn` until it is sent.
+/// `bytes` as an answer that keeps `turn` until it is sent, or breaks off after [`SEND_MAX`].
 pub(super) fn send(bytes: Bytes, media_type: &'static str, turn: OwnedSemaphorePermit) -> Response {
     let length = bytes.len();
-    let pieces = stream::unfold((bytes, turn), |(mut left, turn)| async move {
+    let end = Instant::now() + SEND_MAX;
+    let pieces = stream::unfold((bytes, turn), move |(mut left, turn)| async move {
         if left.is_empty() {
             return None;
         }
+        if Instant::now() >= end {
+            let problem = format!("the answer was not taken within {} s", SEND_MAX.as_secs());
+            return Some((Err(io::Error::new(io::ErrorKind::TimedOut, problem)), (Bytes::new(), turn)));
+        }
         let piece = left.split_to(left.len().min(PIECE_BYTES));
-        Some((Ok::<Bytes, std::convert::Infallible>(piece), (left, turn)))
+        Some((Ok(piece), (left, turn)))
     });
     let headers = [
         (header::CONTENT_TYPE, media_type.to_owned()),
@@ -125,4 +134,39 @@ pub(super) fn send(bytes: Bytes, media_type: &'static str, turn: OwnedSemaphoreP
         (header::CONTENT_SECURITY_POLICY, PAGE_POLICY.to_owned()),
     ];
     (headers, Body::from_stream(pieces)).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_is_taken_for_ever_breaks_off_and_gives_its_turn_back() {
+        let turns = Turns::default();
+        let turn = turns.download().await.unwrap();
+        let bytes = Bytes::from(vec![0; 3 * PIECE_BYTES]);
+        let mut pieces = send(bytes, "text/plain", turn).into_body().into_data_stream();
+        assert_eq!(pieces.next().await.unwrap().unwrap().len(), PIECE_BYTES);
+        tokio::time::advance(SEND_MAX - Duration::from_secs(1)).await;
+        assert_eq!(pieces.next().await.unwrap().unwrap().len(), PIECE_BYTES);
+        tokio::time::advance(Duration::from_secs(1)).await;
+        pieces.next().await.unwrap().unwrap_err();
+        assert!(pieces.next().await.is_none());
+        assert_eq!(turns.downloads.available_permits(), DOWNLOADS_MAX);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_gets_no_turn_in_time_is_told_to_come_back() {
+        let turns = Turns::default();
+        let mut held = Vec::new();
+        for _ in 0..DOWNLOADS_MAX {
+            held.push(turns.download().await.unwrap());
+        }
+        let begun = Instant::now();
+        let refused = turns.download().await.unwrap_err();
+        assert_eq!((refused.status(), begun.elapsed()), (StatusCode::TOO_MANY_REQUESTS, TURN_MAX));
+        assert_eq!(refused.headers()[header::RETRY_AFTER], "5");
+        held.pop();
+        drop(turns.download().await.unwrap());
+    }
 }

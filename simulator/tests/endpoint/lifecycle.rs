@@ -1,7 +1,11 @@
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use regatta_proto::{Faults, Simulation};
 use regatta_simulator::{Config, SimulatedEndpoint, StartError};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::Instant;
 
 use crate::harness::{Harness, config, faulty, read};
 use crate::three_items::{PLAIN, gold};
@@ -66,4 +70,36 @@ async fn shutdown_lets_a_request_finish() {
     }
     harness.endpoint.shutdown().await;
     assert_eq!(waiting.await.unwrap().content(), gold(PLAIN));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_head_that_is_never_finished_and_an_idle_connection_are_closed_after_two_minutes() {
+    let harness = Harness::start(config()).await;
+    for said in ["", "GET /healthz HT", "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n"] {
+        let mut stream = TcpStream::connect(harness.endpoint.address()).await.unwrap();
+        stream.write_all(said.as_bytes()).await.unwrap();
+        let begun = Instant::now();
+        stream.read_to_end(&mut Vec::new()).await.unwrap();
+        assert_eq!(begun.elapsed().as_secs(), 120, "{said:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_may_take_longer_than_an_idle_connection() {
+    let slow = Duration::from_secs(600);
+    let slow_ms = u64::try_from(slow.as_millis()).unwrap();
+    let harness = Harness::start(faulty(Faults { slow: 1.0, slow_ms, ..Faults::default() })).await;
+    let begun = Instant::now();
+    assert_eq!(read(harness.ask("oracle", PLAIN)).await.content(), gold(PLAIN));
+    assert!(begun.elapsed() >= slow);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_takes_no_answer_for_thirty_seconds_is_dropped() {
+    let harness = Harness::start(config()).await;
+    let mut deaf = TcpStream::connect(harness.endpoint.address()).await.unwrap();
+    let begun = Instant::now();
+    // Sends until the server has had enough: answers that nobody reads fill what the system keeps for them first.
+    while deaf.write_all("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n".repeat(1000).as_bytes()).await.is_ok() {}
+    assert_eq!(begun.elapsed().as_secs(), 30);
 }

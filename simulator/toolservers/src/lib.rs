@@ -2,6 +2,7 @@
 //! HTTP and, in builds with the feature `mcp`, over MCP.
 
 mod apps;
+mod connections;
 mod tools;
 
 pub use apps::SimulatedApps;

@@ -7,25 +7,30 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper_util::service::TowerToHyperService;
 use regatta_appbench::ServedApps;
 use regatta_simulator::StartError;
 use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
 
 use super::http::{Shared, router};
 use super::sessions::Sessions;
 #[cfg(feature = "mcp")]
 use super::tools::Tools;
+use crate::connections::{Ending, accept};
 
 /// Longest time for requests to end after the shutdown begins.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
-/// A running server of simulated apps. Dropping it stops listening; [`Self::shutdown`] also waits for requests to finish.
+/// A running server of simulated apps. Dropping it closes every connection at once; [`Self::shutdown`] lets requests finish.
 pub struct SimulatedApps {
     address: SocketAddr,
-    stopping: DropGuard,
-    task: JoinHandle<()>,
+    tasks: TaskTracker,
+    /// Fires when no new connections and no new requests are accepted.
+    stopping: CancellationToken,
+    /// Closes all connections when dropped.
+    stopped: DropGuard,
 }
 
 impl SimulatedApps {
@@ -38,7 +43,9 @@ impl SimulatedApps {
             let cannot_listen = |source: io::Error| StartError::listening(listen, source);
             let listener = TcpListener::bind(listen).await.map_err(cannot_listen)?;
             let address = listener.local_addr().map_err(cannot_listen)?;
-            let stopping = CancellationToken::new();
+            let tasks = TaskTracker::new();
+            let stopped = CancellationToken::new();
+            let stopping = stopped.child_token();
             let shared = Arc::new(Shared {
                 #[cfg(feature = "mcp")]
                 tools: Tools::of(apps.phone()),
@@ -48,13 +55,10 @@ impl SimulatedApps {
                 #[cfg(feature = "mcp")]
                 is_local: address.ip().is_loopback(),
             });
-            let stopped = stopping.clone().cancelled_owned();
-            let task = tokio::spawn(async move {
-                if let Err(error) = axum::serve(listener, router(shared)).with_graceful_shutdown(stopped).await {
-                    tracing::error!(%error, "the simulated apps ended");
-                }
-            });
-            Ok(Self { address, stopping: stopping.drop_guard(), task })
+            let service = TowerToHyperService::new(router(shared));
+            let ending = Ending { stopping: stopping.clone(), stopped: stopped.clone() };
+            tasks.spawn(accept(listener, service, tasks.clone(), ending));
+            Ok(Self { address, tasks, stopping, stopped: stopped.drop_guard() })
         })
     }
 
@@ -74,13 +78,14 @@ impl SimulatedApps {
         self.address
     }
 
-    /// Stops listening and lets requests finish for at most five seconds.
+    /// Stops listening, lets requests finish for at most five seconds, and closes every connection.
     pub fn shutdown(self) -> BoxFuture<'static, ()> {
         Box::pin(async move {
-            let Self { stopping, mut task, .. } = self;
-            stopping.disarm().cancel();
-            if tokio::time::timeout(SHUTDOWN_GRACE, &mut task).await.is_err() {
-                task.abort();
+            self.stopping.cancel();
+            self.tasks.close();
+            if tokio::time::timeout(SHUTDOWN_GRACE, self.tasks.wait()).await.is_err() {
+                self.stopped.disarm().cancel();
+                self.tasks.wait().await;
             }
         })
     }

@@ -4,30 +4,23 @@ use futures::future::BoxFuture;
 use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use regatta_autoslurp::ServedTools;
 use regatta_proto::Simulation;
 use regatta_simulator::StartError;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use super::http::{Door, Shared, serve};
 use super::sessions::Sessions;
+use crate::connections::{Ending, accept};
 
-/// Most connections at once on each port; further ones wait to be accepted.
-const CONNECTIONS_MAX: usize = 1024;
 /// Longest time for requests to end after the shutdown begins.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
-/// Pause after a failed accept, which is mostly caused by a lack of file descriptors.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Configuration of simulated tools.
 #[derive(Debug, Clone)]
@@ -114,7 +107,10 @@ impl SimulatedTools {
                 is_local: address.ip().is_loopback(),
             });
             for (listener, door) in doors {
-                tasks.spawn(accept(listener, door, Arc::clone(&shared), tasks.clone(), stopped.clone()));
+                let shared = Arc::clone(&shared);
+                let service = service_fn(move |request| serve(Arc::clone(&shared), door, request));
+                let ending = Ending { stopping: stopping.clone(), stopped: stopped.clone() };
+                tasks.spawn(accept(listener, service, tasks.clone(), ending));
             }
             Ok(Self { address, ports: own, tasks, stopping, stopped: stopped.drop_guard() })
         })
@@ -179,60 +175,4 @@ fn reachable(mut address: SocketAddr) -> String {
         address.set_ip(Ipv4Addr::LOCALHOST.into());
     }
     format!("http://{address}")
-}
-
-async fn accept(
-    listener: TcpListener,
-    door: Door,
-    shared: Arc<Shared>,
-    tasks: TaskTracker,
-    stopped: CancellationToken,
-) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    loop {
-        let next = async {
-            let place = Arc::clone(&places).acquire_owned().await.ok()?;
-            Some((place, listener.accept().await))
-        };
-        let Some(Some((place, accepted))) = shared.stopping.run_until_cancelled(next).await else {
-            return;
-        };
-        match accepted {
-            Ok((stream, _)) => {
-                let connection = converse(stream, door, Arc::clone(&shared), stopped.clone());
-                tasks.spawn(async move {
-                    connection.await;
-                    drop(place);
-                });
-            }
-            Err(error) => {
-                tracing::warn!(%error, "failed to accept a connection to the simulated tools; trying again");
-                tokio::time::sleep(ACCEPT_PAUSE).await;
-            }
-        }
-    }
-}
-
-/// Serves one connection until either side closes it.
-async fn converse(stream: TcpStream, door: Door, shared: Arc<Shared>, stopped: CancellationToken) {
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "failed to turn off Nagle's algorithm");
-    }
-    let stopping = shared.stopping.clone();
-    let service = service_fn(move |request| serve(Arc::clone(&shared), door, request));
-    let connection = http1::Builder::new()
-        .auto_date_header(false)
-        .header_read_timeout(None)
-        .serve_connection(TokioIo::new(stream), service);
-    let mut connection = pin!(connection);
-    let finished = tokio::select! {
-        finished = connection.as_mut() => finished,
-        () = stopping.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            stopped.run_until_cancelled(connection).await.unwrap_or(Ok(()))
-        }
-    };
-    if let Err(error) = finished {
-        tracing::debug!(%error, "a connection to the simulated tools ended early");
-    }
 }

@@ -1,6 +1,9 @@
 //! Limits of bodies, sessions and a session's budget.
 
 use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::Instant;
 
 use crate::harness::{Harness, answer};
 
@@ -50,4 +53,22 @@ async fn after_a_shutdown_nobody_listens() {
     let url = phone.url("/healthz");
     phone.server.shutdown().await;
     assert!(phone.client.get(url).send().await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn connections_that_stall_are_closed() {
+    let phone = Harness::start().await;
+    let request = "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
+    for said in ["", "GET /healthz HT", request] {
+        let mut stream = TcpStream::connect(phone.server.address()).await.unwrap();
+        stream.write_all(said.as_bytes()).await.unwrap();
+        let begun = Instant::now();
+        stream.read_to_end(&mut Vec::new()).await.unwrap();
+        assert_eq!(begun.elapsed().as_secs(), 120, "{said:?}");
+    }
+    let mut deaf = TcpStream::connect(phone.server.address()).await.unwrap();
+    let begun = Instant::now();
+    // Sends until the server has had enough: answers that nobody reads fill what the system keeps for them first.
+    while deaf.write_all(request.repeat(1000).as_bytes()).await.is_ok() {}
+    assert_eq!(begun.elapsed().as_secs(), 30);
 }

@@ -1,0 +1,96 @@
+//! Connections of a listener: accepted, served, and closed when their clients stall.
+
+use std::error::Error;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::Service;
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use regatta_serving::WriteTimeout;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// Most connections at once on each port; further ones wait to be accepted.
+const CONNECTIONS_MAX: usize = 1024;
+/// A connection without a whole head of a request for so long is closed, also one that is kept between requests; requests that are being
+/// answered may take any time. Longer than clients keep an idle connection, which would otherwise send into a closed one.
+const HEAD_MAX: Duration = Duration::from_secs(120);
+/// Pause after a failed accept, which is mostly caused by a lack of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// The two steps in which connections end.
+#[derive(Debug, Clone)]
+pub(crate) struct Ending {
+    /// Fires when no new connections and no new requests are accepted.
+    pub(crate) stopping: CancellationToken,
+    /// Fires when connections close at once.
+    pub(crate) stopped: CancellationToken,
+}
+
+/// Serves what connects to `listener` as tasks of `tasks`.
+pub(crate) async fn accept<S>(listener: TcpListener, service: S, tasks: TaskTracker, ending: Ending)
+where
+    S: Service<Request<Incoming>, Response = Response<Body>, Error: Into<Box<dyn Error + Send + Sync>>, Future: Send>
+        + Clone
+        + Send
+        + 'static,
+{
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    loop {
+        let next = async {
+            let place = Arc::clone(&places).acquire_owned().await.ok()?;
+            Some((place, listener.accept().await))
+        };
+        let Some(Some((place, accepted))) = ending.stopping.run_until_cancelled(next).await else {
+            return;
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                let connection = converse(stream, service.clone(), ending.clone());
+                tasks.spawn(async move {
+                    connection.await;
+                    drop(place);
+                });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "failed to accept a connection to the simulated tools; trying again");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Serves one connection until either side closes it.
+async fn converse<S>(stream: TcpStream, service: S, ending: Ending)
+where
+    S: Service<Request<Incoming>, Response = Response<Body>, Error: Into<Box<dyn Error + Send + Sync>>, Future: Send>
+        + Send,
+{
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "failed to turn off Nagle's algorithm");
+    }
+    // Without a date, equal requests get equal bytes.
+    let connection = http1::Builder::new()
+        .auto_date_header(false)
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_MAX)
+        .serve_connection(TokioIo::new(WriteTimeout::new(stream)), service);
+    let mut connection = pin!(connection);
+    let finished = tokio::select! {
+        finished = connection.as_mut() => finished,
+        () = ending.stopping.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            ending.stopped.run_until_cancelled(connection).await.unwrap_or(Ok(()))
+        }
+    };
+    if let Err(error) = finished {
+        tracing::debug!(%error, "a connection to the simulated tools ended early");
+    }
+}
