@@ -18,7 +18,7 @@ const NODE_BYTES_MIN: usize = 2;
 /// Refuses a document whose aliases expand to much more than a document of its length without any.
 ///
 /// # Errors
-/// What is too much. A document that cannot be read is not refused here: the error of whoever reads it says where.
+/// Too large an expansion, with the size allowed. A document that cannot be read is not refused here: the error of whoever reads it says where.
 pub(super) fn check(text: &str) -> Result<(), String> {
     if !text.contains('*') {
         return Ok(()); // without an alias

@@ -78,7 +78,7 @@ pub(super) struct Podded<'p> {
     pub(super) session: &'p SessionKey,
 }
 
-/// How a pod came to its end.
+/// End of a pod, as its status tells it.
 enum End {
     Exited(Exit),
     /// The agent never began.
@@ -88,10 +88,10 @@ enum End {
     TooMuchOutput,
 }
 
-/// What is known of an agent while it runs.
+/// State of an agent's pod before its end.
 struct Seen {
     output: Output,
-    /// What it waits for.
+    /// Reason why it has not started yet.
     waits_for: String,
 }
 

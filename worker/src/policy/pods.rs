@@ -37,7 +37,7 @@ pub(crate) struct PodRules {
     /// Priority class.
     #[serde(default)]
     pub(crate) priority_class: Option<String>,
-    /// What a node must have free for a pod.
+    /// Resources that a node must have free for a pod.
     #[serde(default)]
     pub(crate) requests: PodRequests,
 }

@@ -43,7 +43,7 @@ pub(super) fn labels(rules: &PodRules, owner: &Owner, image: &Image, session: &S
     labels
 }
 
-/// What people want to know of a pod and no label can hold.
+/// Annotations: what people want to know of a pod and no label can hold.
 pub(super) fn annotations(session: &SessionKey) -> BTreeMap<String, String> {
     BTreeMap::from([(SESSION.to_owned(), session.to_string())])
 }

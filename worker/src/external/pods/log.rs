@@ -14,7 +14,7 @@ pub(super) struct Output {
     pub(super) read: usize,
 }
 
-/// How far a log was read.
+/// Position up to which a log was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Reading {
     /// To the end that it has for now.

@@ -46,7 +46,7 @@ pub(super) struct Pod<'p> {
     pub(super) seconds_max: u64,
 }
 
-/// What is told to the agent and nobody else.
+/// The Secret's content: told to the agent and nobody else.
 pub(super) struct Told<'t> {
     /// Standard input.
     pub(super) task: &'t str,

@@ -25,14 +25,14 @@ use tokio_util::sync::CancellationToken;
 /// Namespace of the pods.
 pub(super) const NAMESPACE: &str = "agents";
 
-/// What becomes of each pod that is made.
+/// Fate of each pod that is made.
 #[derive(Clone)]
 pub(super) enum Fate {
-    /// Its containers are run.
+    /// The pod's containers are run.
     Runs,
-    /// Its status is this for ever.
+    /// The pod keeps this status for ever.
     Is(Value),
-    /// Its containers are run, and at the end its status is this.
+    /// The pod's containers are run, and at the end it has this status.
     RunsAndIs(Value),
 }
 

@@ -11,7 +11,7 @@ use tokio::process::Command;
 
 use super::Shared;
 
-/// What is kept of the message of an ended container.
+/// Part of an ended container's message that is kept.
 const MESSAGE_MAX: usize = 4096;
 
 pub(super) async fn run(shared: Arc<Shared>, name: String, secret: Value, last: Option<Value>) {
