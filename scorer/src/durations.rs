@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use regatta_backends::{AttemptRow, AttemptState, CallSums};
-use regatta_proto::{CellIndex, ItemIndex, Outcome};
+use regatta_proto::{Cause, CellIndex, ItemIndex, Outcome};
 
 use crate::summary::Percentiles;
 
@@ -18,7 +18,9 @@ pub(crate) struct Durations<'a> {
 #[derive(Clone, Copy, Default)]
 struct Session {
     seconds: f64,
+    in_calls: f64,
     has_score: bool,
+    is_answered: bool,
 }
 
 impl<'a> Durations<'a> {
@@ -28,6 +30,9 @@ impl<'a> Durations<'a> {
             let Some((from, to)) = worked(attempt) else { continue };
             let session = sessions.entry((attempt.key.cell, attempt.key.item)).or_default();
             session.seconds += to.duration_since(from).as_secs_f64().max(0.0);
+            session.in_calls += attempt.latency_us as f64 / 1e6;
+            session.is_answered |=
+                attempt.state == AttemptState::Recorded && attempt.outcome.as_ref().is_some_and(is_answered);
             session.has_score |= attempt.state == AttemptState::Recorded
                 && matches!(attempt.outcome, Some(Outcome::Measured | Outcome::ModelFailure { .. }));
         }
@@ -40,13 +45,27 @@ impl<'a> Durations<'a> {
         if self.sums(cells).from_cache > 0 {
             return None;
         }
-        let mut seconds = Vec::new();
+        self.percentiles(cells, |session| session.has_score.then_some(session.seconds))
+    }
+
+    /// Time that sessions of `cells` which were answered spent in model calls, each from sending its last try to the last byte; `None`
+    /// without any, and where answers came from the response cache or by a batch API, which tell nothing of a model's speed.
+    pub(crate) fn in_calls(&self, cells: &[CellIndex]) -> Option<Percentiles> {
+        let sums = self.sums(cells);
+        if sums.from_cache > 0 || sums.batched > 0 {
+            return None;
+        }
+        self.percentiles(cells, |session| session.is_answered.then_some(session.in_calls))
+    }
+
+    fn percentiles(&self, cells: &[CellIndex], seconds: impl Fn(&Session) -> Option<f64>) -> Option<Percentiles> {
+        let mut found = Vec::new();
         for cell in cells {
             let of_cell = self.sessions.range((*cell, ItemIndex(0))..=(*cell, ItemIndex(u32::MAX)));
-            seconds.extend(of_cell.filter(|(_, session)| session.has_score).map(|(_, session)| session.seconds));
+            found.extend(of_cell.filter_map(|(_, session)| seconds(session)));
         }
-        seconds.sort_by(f64::total_cmp);
-        Percentiles::of_sorted(&seconds)
+        found.sort_by(f64::total_cmp);
+        Percentiles::of_sorted(&found)
     }
 
     /// Durations of the answered calls of `cells`, each from sending its last try; `None` without any.
@@ -58,6 +77,16 @@ impl<'a> Durations<'a> {
         let mut sums = CallSums::default();
         self.calls.iter().filter(|(cell, _)| cells.contains(cell)).for_each(|(_, of_cell)| sums.merge(of_cell));
         sums
+    }
+}
+
+/// `true` for a session that has a score, and of which the endpoint answered all that it was asked. One that a filter or the length of the
+/// context ended took next to nothing: beside a session that was answered it would make its model cheap and fast.
+pub(crate) fn is_answered(outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::Measured => true,
+        Outcome::ModelFailure { cause } => !matches!(cause, Cause::ContentFilter | Cause::ContextLength),
+        Outcome::NotMeasured { .. } => false,
     }
 }
 

@@ -50,7 +50,7 @@ pub use statistics::holm;
 pub use summary::{
     BenchmarkTable, BothWays, Comparison, Components, Contestant, Decided, DecidedContest, DecidedContestant,
     DecidedSequence, Difference, Ending, Estimate, Failure, Gaps, JudgePart, JudgeSpending, Judging, LeaderboardRow,
-    MetricBothWays, Pair, PairFamily, PairedRatio, Pass, Percentiles, Provider, Quality, Rank, Ranking, Reruns,
-    SequencePoint, SequenceRelation, SessionCounts, Spending, Standing, Summary, SummaryMetric, Test, Tradeoff,
+    MetricBothWays, Pair, PairFamily, PairedRatio, Pass, Percentiles, Provider, Quality, Rank, Ranking, RatioOfRun,
+    Reruns, SequencePoint, SequenceRelation, SessionCounts, Spending, Standing, Summary, SummaryMetric, Test, Tradeoff,
 };
 pub use wanted::WantedVerdicts;

@@ -70,7 +70,7 @@ pub struct Outlook {
     /// Variance of the difference of two models in one session.
     pub variance: Components,
     /// The smallest true difference that is found with the wished power; absent where the test can refuse nothing, as with fewer than
-    /// six clusters, or nothing is known of the variance.
+    /// six clusters, where nothing is known of the variance, and where it would be beyond the metric's range.
     pub smallest: Option<f64>,
     /// The same with any number of trials.
     pub smallest_of_many_trials: Option<f64>,
@@ -88,6 +88,11 @@ pub struct Outlook {
 pub enum Basis {
     /// Assumed: two models that are right half of the time, independently of each other.
     Assumed,
+    /// Assumed as well: the pilot's models agreed in every session, which says nothing of how models vary that differ.
+    Agreed {
+        /// The sweep.
+        sweep: SweepId,
+    },
     /// The pair of the pilot's models that varies most.
     Pilot {
         /// The sweep.
@@ -96,7 +101,17 @@ pub enum Basis {
         one: ModelRef,
         /// The other.
         other: ModelRef,
+        /// Pairs that it was chosen from. Of several, the others find a difference more often.
+        pairs: u32,
     },
+}
+
+impl Basis {
+    /// `true` where no pair of a pilot varied.
+    #[must_use]
+    pub const fn is_assumed(&self) -> bool {
+        matches!(self, Self::Assumed | Self::Agreed { .. })
+    }
 }
 
 /// Design that sees a difference.
@@ -235,18 +250,31 @@ fn outlook(sweep: &Sweep, cell: &Cell, pilot: Option<&Pilot>, aim: Aim) -> Optio
         let threshold = Threshold { level, is_binary: pair.is_binary };
         design.smallest_effect(&pair.variance, threshold, aim.power).unwrap_or(f64::INFINITY)
     };
-    let worst = pilot.and_then(|pilot| {
+    let of_pilot = pilot.and_then(|pilot| {
         let all: Vec<&PilotPair> = pilot.pairs.iter().filter(is_known).collect();
         let ours: Vec<&PilotPair> = all.iter().copied().filter(|pair| in_spec(pair)).collect();
         let from = if ours.is_empty() { all } else { ours };
-        let worst = from.into_iter().max_by(|one, other| seen(one).total_cmp(&seen(other)))?;
-        let [one, other] = worst.models.clone();
-        Some((Basis::Pilot { sweep: pilot.sweep.clone(), one, other }, worst.variance, worst.is_binary))
+        let pairs = from.len() as u32;
+        let sweep = pilot.sweep.clone();
+        let varying = from.into_iter().filter(|pair| pair.variance.in_session() > 0.0);
+        Some(match varying.max_by(|one, other| seen(one).total_cmp(&seen(other))) {
+            Some(worst) => {
+                let [one, other] = worst.models.clone();
+                (Basis::Pilot { sweep, one, other, pairs }, worst.variance, worst.is_binary)
+            }
+            None if pairs > 0 => {
+                let (_, variance, is_binary) = assumed();
+                (Basis::Agreed { sweep }, variance, is_binary)
+            }
+            None => return None,
+        })
     });
-    let (basis, variance, is_binary) = worst.unwrap_or_else(assumed);
+    let (basis, variance, is_binary) = of_pilot.unwrap_or_else(assumed);
     let threshold = Threshold { level, is_binary };
     let is_known = variance.cluster.is_finite();
-    let smallest = |design: Design| design.smallest_effect(&variance, threshold, aim.power).filter(|_| is_known);
+    let width = key.1.range.1 - key.1.range.0;
+    let is_possible = |effect: &f64| is_known && *effect <= width;
+    let smallest = |design: Design| design.smallest_effect(&variance, threshold, aim.power).filter(is_possible);
     Some(Outlook {
         benchmark: cell.benchmark.clone(),
         setting: cell.setting.clone(),

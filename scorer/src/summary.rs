@@ -17,7 +17,9 @@ pub use crate::decided::{
 pub use crate::failures::Failure;
 pub use crate::pairs::{Contestant, Pair, PairFamily, Ranking};
 pub use crate::standings::Standing;
-pub use crate::statistics::{Components, Difference, Estimate, Gaps, JudgePart, PairedRatio, Pass, Rank, Reruns, Test};
+pub use crate::statistics::{
+    Components, Difference, Estimate, Gaps, JudgePart, PairedRatio, Pass, Rank, RatioOfRun, Reruns, Test,
+};
 pub use crate::tradeoffs::Tradeoff;
 
 /// `summary.json`.
@@ -279,6 +281,10 @@ pub struct LeaderboardRow {
     /// Seconds of the sessions that have a score, with failed tries and waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_seconds: Option<Percentiles>,
+    /// Seconds in model calls, each from sending the last try, of the sessions that have a score and that neither a filter nor the length
+    /// of the context ended; absent where answers came from the response cache or by a batch API.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds_in_calls: Option<Percentiles>,
     /// Seconds of answered calls, each from sending the last try.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_seconds: Option<Percentiles>,

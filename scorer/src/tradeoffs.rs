@@ -1,13 +1,15 @@
-//! Time and money of a model beside those of another that it could replace, over the sessions that both have a score of.
+//! Time and money of a model beside those of another that it could replace, over the sessions that both have a score of and that no filter
+//! ended.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use regatta_backends::{AttemptRow, AttemptState, CallSums};
-use regatta_proto::{BenchmarkName, CellIndex, CostSum, ItemIndex, Level, ModelRef, Outcome};
+use regatta_proto::{BenchmarkName, CellIndex, CostSum, ItemIndex, Level, ModelRef};
 use serde::{Deserialize, Serialize};
 
+use crate::durations::is_answered;
 use crate::finish::GroupResult;
-use crate::statistics::{ItemAmounts, PairedRatio, holm, mean_ratio, ratio_of_sums};
+use crate::statistics::{ItemAmounts, PairedRatio, RatioOfRun, holm, mean_ratio, ratio_of_sums};
 
 /// Two models of a sweep, of which the other could replace the first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -17,10 +19,11 @@ pub struct Tradeoff {
     /// The other model.
     pub other: ModelRef,
     /// Seconds in model calls, each from sending to the last byte, that a session of the other takes for one of the first: the geometric
-    /// mean over items. Waits for limits and retries are no part of it. Absent where answers came from the response cache or by a
-    /// batch API.
+    /// mean over items. Waits for limits and retries are no part of it. It has no interval: sessions that run at the same time share an
+    /// endpoint's load, so that the items of a run are no independent draws of it. Absent where answers came from the response cache or
+    /// by a batch API.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seconds: Option<PairedRatio>,
+    pub seconds: Option<RatioOfRun>,
     /// Money of sessions of the other for that of the first, attempts that were repeated included: the ratio of the sums over items. Absent
     /// where some of it is unknown or nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,7 +41,7 @@ pub(crate) struct Amounts {
 struct Session {
     seconds: f64,
     cost: CostSum,
-    has_score: bool,
+    is_answered: bool,
 }
 
 impl Amounts {
@@ -50,8 +53,7 @@ impl Amounts {
             match attempt.state {
                 AttemptState::Recorded => {
                     session.seconds += attempt.latency_us as f64 / 1e6;
-                    session.has_score |=
-                        matches!(attempt.outcome, Some(Outcome::Measured | Outcome::ModelFailure { .. }));
+                    session.is_answered |= attempt.outcome.as_ref().is_some_and(is_answered);
                 }
                 AttemptState::HandedOver => session.seconds += attempt.latency_us as f64 / 1e6,
                 AttemptState::Open | AttemptState::Lost | AttemptState::Waste => {}
@@ -71,11 +73,10 @@ impl Amounts {
         let of = |(first, other): &(&ModelRef, &ModelRef)| Tradeoff {
             first: (*first).clone(),
             other: (*other).clone(),
-            seconds: self.seconds(groups, first, other).and_then(|items| mean_ratio(&items, level)),
+            seconds: self.seconds(groups, first, other).and_then(|items| mean_ratio(&items)),
             cost: self.cost(groups, first, other).and_then(|items| ratio_of_sums(&items, level)),
         };
         let mut found: Vec<Tradeoff> = alternatives.iter().map(of).collect();
-        correct(found.iter_mut().filter_map(|of| of.seconds.as_mut()).collect());
         correct(found.iter_mut().filter_map(|of| of.cost.as_mut()).collect());
         found
     }
@@ -93,7 +94,7 @@ impl Amounts {
         self.items(groups, first, other, dollars)
     }
 
-    /// Amounts of the items that both have sessions with a score of, in every benchmark and setting; `None` where one is unknown.
+    /// Amounts of the items that both have answered sessions of, in every benchmark and setting; `None` where one is unknown.
     fn items(
         &self,
         groups: &[GroupResult],
@@ -117,8 +118,8 @@ impl Amounts {
                 let cluster = *clusters.entry((&group.first.benchmark, named)).or_insert(next);
                 let mut trials = Vec::new();
                 for (one, two) in group.cells.iter().zip(&opposite.cells) {
-                    let scored = |cell| self.sessions.get(&(cell, *item)).filter(|session| session.has_score);
-                    let (Some(one), Some(two)) = (scored(one.cell.index), scored(two.cell.index)) else { continue };
+                    let answered = |cell| self.sessions.get(&(cell, *item)).filter(|session| session.is_answered);
+                    let (Some(one), Some(two)) = (answered(one.cell.index), answered(two.cell.index)) else { continue };
                     trials.push((amount(one)?, amount(two)?));
                 }
                 if !trials.is_empty() {

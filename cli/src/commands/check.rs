@@ -151,7 +151,8 @@ fn money(money: Option<Money>) -> String {
 
 fn totals(sweep: &Sweep, cells: &[CellEstimate]) -> String {
     let sum = |of: fn(&CellEstimate) -> u64| cells.iter().map(of).sum::<u64>();
-    let total = |of: fn(&CellEstimate) -> Option<Money>| cells.iter().filter_map(of).sum::<Money>();
+    // What external agents ask is told beside these sums.
+    let foreseen = || cells.iter().filter(|one| one.calls.is_some());
     let others = cells.iter().filter_map(|one| one.others_cost).sum::<Money>();
     let has_others = cells.iter().any(|one| one.others_cost.is_some());
     let others = if has_others { format!(" ({others} of it for users and environments)") } else { String::new() };
@@ -159,16 +160,32 @@ fn totals(sweep: &Sweep, cells: &[CellEstimate]) -> String {
     let models = sweep.lock.models.iter().chain(players);
     let unpriced: BTreeSet<_> = models.filter(|model| model.price.is_none()).map(|model| &model.id).collect();
     let unpriced = unpriced.len();
-    let unknown = if unpriced > 0 { format!(", and {unpriced} models of unknown price") } else { String::new() };
+    let unknown = match unpriced {
+        0 => String::new(),
+        1 => ", with 1 model of unknown price".to_owned(),
+        unpriced => format!(", with {unpriced} models of unknown price"),
+    };
     let beside = if cells.iter().any(|one| one.calls.is_none()) { " beside those of external agents" } else { "" };
     format!(
-        "{} cells, {} sessions, {} calls{beside}: about {}{others}, at most {} in one try each{unknown}",
+        "{} cells, {} sessions, {} calls{beside}: {}{others}, at most {} in one try each{unknown}",
         cells.len(),
         sum(|one| one.sessions),
         sum(|one| one.calls.unwrap_or_default()),
-        total(|one| one.cost),
-        total(|one| one.at_most),
+        about(foreseen().map(|one| one.cost)),
+        // Nothing bounds what has no price.
+        money(foreseen().map(|one| one.at_most).sum::<Option<Money>>().filter(|_| foreseen().next().is_some())),
     )
+}
+
+/// `about $1`, `at least about $1` where some of the amounts are unknown, and `about unknown` where all are, or there are none.
+fn about(amounts: impl Iterator<Item = Option<Money>>) -> String {
+    let (known, unknown): (Vec<_>, Vec<_>) = amounts.partition(Option::is_some);
+    let sum: Money = known.iter().copied().flatten().sum();
+    match (known.is_empty(), unknown.is_empty()) {
+        (true, _) => "about unknown".to_owned(),
+        (false, true) => format!("about {sum}"),
+        (false, false) => format!("at least about {sum}"),
+    }
 }
 
 /// A line on judges' calls, where there are any.

@@ -1,7 +1,7 @@
 //! Effects that comparisons can see, in words.
 
 use regatta_benchmarks::Unit;
-use regatta_scorer::{Basis, Outlook};
+use regatta_scorer::Outlook;
 
 /// A difference as people read it: in percentage points where the metric is a share.
 pub(crate) fn effect(value: f64, range: (f64, f64), unit: Unit) -> String {
@@ -37,7 +37,7 @@ pub(crate) fn sees(outlook: &Outlook) -> String {
     let of = format!("{items} items in {clusters} clusters × {}, {pairs}", of_trials(*trials));
     match outlook.smallest {
         Some(smallest) => {
-            let about = if outlook.basis == Basis::Assumed { "about " } else { "" };
+            let about = if outlook.basis.is_assumed() { "about " } else { "" };
             let smallest = effect(smallest, outlook.range, outlook.unit);
             format!("{benchmark} {setting}: differences of {metric} from {about}{smallest} on are seen ({of})")
         }

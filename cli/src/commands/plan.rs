@@ -38,6 +38,13 @@ pub(crate) async fn run(args: PlanArgs) -> anyhow::Result<ExitCode> {
             let problem = format!("{} has no largest value, so points of it mean nothing", outlook.metric);
             return Err(BadConfiguration(format!("{problem}; write --detect in its own scale")).into());
         };
+        if wished > outlook.range.1 - outlook.range.0 {
+            let shown = effect(wished, outlook.range, outlook.unit);
+            let (low, high) = outlook.range;
+            let problem =
+                format!("no two models can differ by {shown} in {}, which is {low} to {high}", outlook.metric);
+            return Err(BadConfiguration(format!("{problem}; write a smaller --detect")).into());
+        }
         answers.push(Answer::new(&planned.sweep, outlook, wished, pilot.as_ref(), &cells));
     }
     if args.json {
@@ -129,18 +136,29 @@ impl Answer {
     }
 }
 
+/// Variance of which nothing is known.
+const ASSUMED: &str = "assumed are two models that are right half of the time, independently of each other, a tenth of whose variance \
+                       whole clusters of items share, and two fifths of which more trials average out";
+
 fn basis(outlook: &Outlook) -> String {
     match &outlook.basis {
-        Basis::Assumed => "no pilot; assumed are two models that are right half of the time, independently of each other, a tenth of \
-                           whose variance whole clusters of items share, and two fifths of which more trials average out"
-            .to_owned(),
-        Basis::Pilot { sweep, one, other } if outlook.variance.knows_trials => {
-            format!("variance of {one} against {other} in {sweep}")
+        Basis::Assumed => format!("no pilot; {ASSUMED}"),
+        Basis::Agreed { sweep } => {
+            format!(
+                "the models agreed in every session of {sweep}, which says nothing of how models vary that differ; {ASSUMED}"
+            )
         }
-        Basis::Pilot { sweep, one, other } => format!(
-            "variance of {one} against {other} in {sweep}, which has one trial: what more trials would average out is unknown, and taken \
-             for nothing"
-        ),
+        Basis::Pilot { sweep, one, other, pairs } => {
+            let chosen = match pairs {
+                0 | 1 => String::new(),
+                pairs => format!(", of {pairs} pairs the one that varies most: for others the power is larger"),
+            };
+            let trials = match outlook.variance.knows_trials {
+                true => "",
+                false => "; it has one trial: what more trials would average out is unknown, and taken for nothing",
+            };
+            format!("variance of {one} against {other} in {sweep}{chosen}{trials}")
+        }
     }
 }
 
@@ -182,6 +200,14 @@ fn session(outlook: &Outlook, model: &ModelRef, pilot: Option<&Pilot>, cells: &[
     }
 }
 
+/// The pair that varies most has the least power of a pilot's pairs.
+const fn at_least(basis: &Basis) -> &'static str {
+    match basis {
+        Basis::Pilot { pairs: 2.., .. } => "at least ",
+        Basis::Pilot { .. } | Basis::Assumed | Basis::Agreed { .. } => "",
+    }
+}
+
 fn render(answers: &[Answer]) -> String {
     let mut table = Table::new();
     table
@@ -195,7 +221,7 @@ fn render(answers: &[Answer]) -> String {
         table.add_row([
             format!("{benchmark} {setting}"),
             effect(answer.need.effect, *range, *unit),
-            format!("{:.0} % ({trials} × {items})", 100.0 * answer.need.power),
+            format!("{}{:.0} % ({trials} × {items})", at_least(&answer.outlook.basis), 100.0 * answer.need.power),
             number(|advice| advice.trials.to_string()),
             number(|advice| advice.items.to_string()),
             number(|advice| advice.sessions.to_string()),

@@ -128,3 +128,58 @@ fn the_lock_says_how_the_items_were_chosen() {
     assert_eq!(output.status.code(), Some(64));
     assert!(text(&output.stderr).contains("write a number from 1"));
 }
+
+#[test]
+fn a_dry_run_without_prices_calls_the_cost_unknown_and_with_some_at_least() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let priced = spec(folder.path(), &worfbench(), "");
+    let text = std::fs::read_to_string(&priced).expect("the spec");
+    let total = |text: &str| {
+        std::fs::write(&priced, text).expect("it can be written");
+        let shown = said(&["run", &priced, "--dry-run"]);
+        shown.lines().find(|line| line.contains(" cells, ")).expect("the totals").to_owned()
+    };
+    let [one, other] =
+        [", price: { input_per_mtok: 1, output_per_mtok: 8 }", ", price: { input_per_mtok: 0.25, output_per_mtok: 2 }"];
+    // Names that no price table knows.
+    let text = text.replace("gpt-5", "my-own");
+    let some = total(&text.replace(other, ""));
+    assert!(
+        some.contains(": at least about $")
+            && some.contains(", at most unknown in")
+            && some.contains("1 model of unknown price"),
+        "{some}"
+    );
+    let none = total(&text.replace(one, "").replace(other, ""));
+    assert!(none.contains("about unknown, at most unknown") && !none.contains('$'), "{none}");
+    assert!(none.contains("2 models of unknown price"), "{none}");
+}
+
+#[test]
+fn a_difference_beyond_the_metrics_range_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let spec = spec(folder.path(), &worfbench(), "");
+    for detect in ["--detect=150pp", "--detect=2"] {
+        let output = regatta(&["plan", &spec, detect]);
+        assert_eq!(output.status.code(), Some(78), "{detect}: {}", text(&output.stdout));
+        assert!(text(&output.stderr).contains("no two models can differ by"), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn a_pilot_whose_models_agree_everywhere_leaves_the_variance_assumed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = std::fs::read_to_string(examples().join("quickstart.yaml")).expect("the example");
+    let data = examples().join("data").display().to_string();
+    let text = text.replace("data: data/", &format!("data: {data}/")).replace("median_ms: 20", "median_ms: 1");
+    // Both write the gold.
+    let (text, _) = text.split_once("  - id: sim/noisy-0.2").expect("the second model");
+    let text = format!("{text}  - id: sim/noisy-0\n");
+    let (spec, run) = (folder.path().join("pilot.yaml"), folder.path().join("run"));
+    std::fs::write(&spec, text).expect("it can be written");
+    let (spec, run) = (spec.display().to_string(), run.display().to_string());
+    said(&["run", &spec, "--output", &run]);
+    let shown = said(&["plan", &spec, "--detect", "2pp", "--pilot", &run]);
+    assert!(shown.contains("agreed in every session of") && shown.contains("assumed are two models"), "{shown}");
+    assert!(!shown.contains("100 % ("), "{shown}");
+}

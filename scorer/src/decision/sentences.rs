@@ -7,7 +7,7 @@ use super::{Contest, contests};
 use crate::comparison::Comparison;
 use crate::pairs::Pair;
 use crate::report::numbers::{bounds, magnitude, percent, signed};
-use crate::statistics::PairedRatio;
+use crate::statistics::{PairedRatio, RatioOfRun};
 use crate::summary::{Standing, Summary};
 
 /// Differences within this part of a scale are small enough to call two qualities the same.
@@ -81,22 +81,27 @@ pub(crate) fn alternatives<'s>(
     found
 }
 
-/// `same quality within ±0.04, 74 % cheaper [70 %, 78 %], 4.3× slower [3.9, 4.8]`: `other` beside `first`.
+/// `same quality within ±0.04, 74 % cheaper [70 %, 78 %], calls took 4.3× as long in this run`: `other` beside `first`.
 fn clause(summary: &Summary, contests: &[Contest<'_>], first: &ModelRef, other: &ModelRef) -> Option<(String, String)> {
     let standing = |model: &ModelRef| summary.standings.iter().find(|of| of.model == *model);
     let (one, two) = (standing(first)?, standing(other)?);
     let mut parts = vec![quality(summary, contests, first, other)];
     let tradeoff = summary.tradeoffs.iter().find(|of| of.first == *first && of.other == *other);
     let cost = tradeoff.and_then(|of| of.cost);
-    parts.push(money(one.cost_per_session, two.cost_per_session, cost, summary.level));
-    parts.extend(tradeoff.and_then(|of| of.seconds).map(|seconds| time(&seconds, summary.level)));
+    // What a filter ended cost little or nothing, which makes no model cheap.
+    let is_answered = [one, two].iter().all(|of| of.sessions.measured > 0);
+    parts.push(match is_answered {
+        true => money(one.cost_per_session, two.cost_per_session, cost, summary.level),
+        false => "cost not compared".to_owned(),
+    });
+    parts.extend(tradeoff.and_then(|of| of.seconds).map(time));
     Some((other.to_string(), parts.join(", ")))
 }
 
 /// Settings in which `other` is better, worse, or the same.
 fn quality(summary: &Summary, contests: &[Contest<'_>], first: &ModelRef, other: &ModelRef) -> String {
     let (mut worse, mut better, mut same, mut turned) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let mut unknown = 0;
+    let (mut unknown, mut alone) = (0, 0);
     for contest in contests {
         let withheld = [first, other]
             .iter()
@@ -104,6 +109,8 @@ fn quality(summary: &Summary, contests: &[Contest<'_>], first: &ModelRef, other:
         match pair(summary, contest, first, other).filter(|_| !withheld) {
             None => unknown += 1,
             Some(pair) if pair.difference.withheld => unknown += 1,
+            // It says nothing about how groups differ, so there is neither an interval nor a test.
+            Some(pair) if pair.difference.clusters < 2 => alone += 1,
             Some(pair) => match pair.order(summary.level) {
                 Some((winner, _)) if winner.model == *other => better.push((contest, pair)),
                 Some(_) => worse.push((contest, pair)),
@@ -123,6 +130,12 @@ fn quality(summary: &Summary, contests: &[Contest<'_>], first: &ModelRef, other:
         let settings =
             if same.len() == 1 { "1 other setting".to_owned() } else { format!("{} other settings", same.len()) };
         parts.push(format!("no difference seen in {settings}"));
+    }
+    if alone > 0 {
+        parts.push(match alone == contests.len() {
+            true => "quality not compared (one group of items alone)".to_owned(),
+            false => format!("not compared in {alone} of {} settings (one group of items alone)", contests.len()),
+        });
     }
     if unknown > 0 {
         parts.push(match unknown == contests.len() {
@@ -256,7 +269,7 @@ fn cost(ratio: &PairedRatio, level: Level) -> String {
     let ends = ratio.low.zip(ratio.high);
     match ends.filter(|_| shows_difference(ratio, level)) {
         None => match ends {
-            Some(ends) => unseen("cost", ends),
+            Some(ends) => unseen(ends),
             None if change.abs() < 0.5 => "same cost".to_owned(),
             None if change < 0.0 => format!("{} cheaper (no interval)", percent_of(-change)),
             None if change < 100.0 => format!("{} dearer (no interval)", percent_of(change)),
@@ -278,25 +291,10 @@ fn cost(ratio: &PairedRatio, level: Level) -> String {
     }
 }
 
-/// `4.3× slower [3.9, 4.8]`, or `same speed, within 0.95× to 1.04×`: of the calls of sessions, without what they waited for.
-fn time(ratio: &PairedRatio, level: Level) -> String {
-    let Some((low, high)) = ratio.low.zip(ratio.high) else {
-        return match ratio.value {
-            _ if ratio.clusters < 2 => "speed not compared (one group of items alone)".to_owned(),
-            value if (value - 1.0).abs() < 0.005 => "same speed".to_owned(),
-            value if value > 1.0 => format!("{}× slower (no interval)", times(value)),
-            value => format!("{}× faster (no interval)", times(1.0 / value)),
-        };
-    };
-    match shows_difference(ratio, level) {
-        false => unseen("speed", (low, high)),
-        true if ratio.value > 1.0 => {
-            format!("{}× slower [{}, {}]", times(ratio.value), times(low), times(high))
-        }
-        true => {
-            format!("{}× faster [{}, {}]", times(1.0 / ratio.value), times(1.0 / high), times(1.0 / low))
-        }
-    }
+/// `calls took 4.3× as long in this run`: of the calls of sessions, without what they waited for. Nobody is called faster or slower, since a
+/// run is a single draw of the endpoints' load.
+fn time(ratio: RatioOfRun) -> String {
+    format!("calls took {}× as long in this run", times(ratio.value))
 }
 
 /// `true` if the interval does not hold 1, and neither does chance explain it, corrected over all that is compared.
@@ -306,10 +304,10 @@ fn shows_difference(ratio: &PairedRatio, level: Level) -> bool {
 }
 
 /// Words for a ratio that shows no difference.
-fn unseen(what: &str, (low, high): (f64, f64)) -> String {
+fn unseen((low, high): (f64, f64)) -> String {
     match low <= 1.0 && 1.0 <= high {
-        true => format!("same {what}, within {}× to {}×", times(low), times(high)),
-        false => format!("no difference in {what} shown among so many, {}× to {}×", times(low), times(high)),
+        true => format!("same cost, within {}× to {}×", times(low), times(high)),
+        false => format!("no difference in cost shown among so many, {}× to {}×", times(low), times(high)),
     }
 }
 

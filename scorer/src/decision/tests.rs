@@ -6,7 +6,7 @@ use super::*;
 use crate::comparison::{Comparison, Provider};
 use crate::failures::Failure;
 use crate::finish::tests::harness::{all_measured, documents, lock, summary, sweep, sweep_of_both};
-use crate::statistics::{Difference, Gaps, PairedRatio};
+use crate::statistics::{Difference, Gaps, PairedRatio, RatioOfRun};
 use crate::tradeoffs::Tradeoff;
 
 /// Two models of one benchmark, of which no comparison has been made yet.
@@ -45,7 +45,7 @@ fn compared(difference: (f64, f64, f64), p_holm: f64, dollars: [f64; 2], seconds
         Tradeoff {
             first: first.parse().unwrap(),
             other: other.parse().unwrap(),
-            seconds: of(seconds),
+            seconds: of(seconds).map(|PairedRatio { value, n, .. }| RatioOfRun { value, n }),
             cost: of(dollars),
         }
     };
@@ -76,7 +76,9 @@ fn an_alternative_is_told_with_its_quality_money_and_time() {
     let found = compared((0.01, -0.02, 0.04), 0.4, [0.01, 0.0026], [1.0, 4.3]);
     assert_eq!(
         sentences(&found),
-        ["x/two, against x/one: same quality within ±0.040, 74 % cheaper [71 %, 77 %], 4.3× slower [3.9, 4.7]."]
+        [
+            "x/two, against x/one: same quality within ±0.040, 74 % cheaper [71 %, 77 %], calls took 4.3× as long in this run."
+        ]
     );
 }
 
@@ -88,7 +90,9 @@ fn a_family_has_one_sentence_on_all_endpoints_that_serve_it() {
     found.comparisons.push(Comparison { benchmark, setting, family: "llama".to_owned(), providers });
     assert_eq!(
         sentences(&found),
-        ["llama, against x/one: x/two: same quality within ±0.040, 74 % cheaper [71 %, 77 %], 4.3× slower [3.9, 4.7]."]
+        [
+            "llama, against x/one: x/two: same quality within ±0.040, 74 % cheaper [71 %, 77 %], calls took 4.3× as long in this run."
+        ]
     );
 }
 
@@ -98,19 +102,21 @@ fn a_wide_interval_is_not_called_the_same_and_a_difference_has_its_size() {
     assert_eq!(
         of((0.1, -0.2, 0.4), 0.4),
         "x/two, against x/one: no difference in quality seen, within ±0.400, same cost, within 0.90× to 1.1×, \
-         same speed, within 0.90× to 1.1×."
+         calls took 1.00× as long in this run."
     );
     assert_eq!(
         of((0.31, 0.27, 0.36), 0.01),
-        "x/two, against x/one: worse by 0.310 [0.270, 0.360], same cost, within 0.90× to 1.1×, same speed, within 0.90× \
-         to 1.1×."
+        "x/two, against x/one: worse by 0.310 [0.270, 0.360], same cost, within 0.90× to 1.1×, calls took 1.00× as long \
+         in this run."
     );
     // Ahead in the ranking, it is what the other is compared with.
     let mut better = compared((-0.31, -0.36, 0.01), 0.01, [2.0, 7.0], [3.0, 1.5]);
     better.standings.reverse();
     assert_eq!(
         sentences(&better),
-        ["x/one, against x/two: worse by 0.310 [-0.010, 0.360], 71 % cheaper [69 %, 74 %], 2.0× slower [1.8, 2.2]."]
+        [
+            "x/one, against x/two: worse by 0.310 [-0.010, 0.360], 71 % cheaper [69 %, 74 %], calls took 2.0× as long in this run."
+        ]
     );
 }
 
@@ -130,6 +136,29 @@ fn what_too_little_was_measured_of_or_nobody_knows_the_price_of_is_not_compared(
     assert_eq!(
         sentences(&found),
         ["x/two, against x/one: too little measured to compare quality (less than 80.0 %), cost not compared."]
+    );
+}
+
+#[test]
+fn a_model_of_which_a_filter_ended_every_session_is_not_called_free() {
+    let mut found = compared((0.31, 0.27, 0.36), 0.01, [1.0, 1.0], [1.0, 1.0]);
+    found.tradeoffs.clear();
+    let standing = found.standings.iter_mut().find(|of| of.model.to_string() == "x/two").unwrap();
+    let sessions = &mut standing.sessions;
+    (sessions.model_failures, sessions.measured) = (sessions.total, 0);
+    standing.cost_per_session = Some(Money(0));
+    assert_eq!(sentences(&found), ["x/two, against x/one: worse by 0.310 [0.270, 0.360], cost not compared."]);
+}
+
+#[test]
+fn one_group_of_items_alone_tells_nothing_of_a_difference_in_quality() {
+    let mut found = compared((0.3, 0.0, 0.0), 1.0, [1.0, 1.0], [1.0, 1.0]);
+    found.tradeoffs.clear();
+    let difference = &mut found.pairs[0].pairs[0].difference;
+    *difference = Difference { low: None, high: None, clusters: 1, ..*difference };
+    assert_eq!(
+        sentences(&found),
+        ["x/two, against x/one: quality not compared (one group of items alone), cost not compared."]
     );
 }
 
@@ -182,23 +211,18 @@ fn a_lead_that_holds_whatever_is_missing_says_so() {
 fn a_ratio_that_only_chance_among_so_many_explains_is_no_difference() {
     let mut found = compared((0.01, -0.02, 0.04), 0.4, [1.0, 1.5], [1.0, 1.2]);
     for of in &mut found.tradeoffs {
-        of.seconds.as_mut().unwrap().p_holm = Some(0.2);
-        of.cost = None;
+        of.cost.as_mut().unwrap().p_holm = Some(0.2);
+        of.seconds = None;
     }
     assert_eq!(
         sentences(&found),
-        [
-            "x/two, against x/one: same quality within ±0.040, cost not compared, no difference in speed shown among so many, 1.08× to 1.3×."
-        ]
+        ["x/two, against x/one: same quality within ±0.040, no difference in cost shown among so many, 1.4× to 1.7×."]
     );
     let nothing_varies = PairedRatio { low: None, high: None, p: None, p_holm: None, ..ratio([4.0, 1.0]) };
     for of in &mut found.tradeoffs {
-        (of.seconds, of.cost) = (Some(nothing_varies), Some(nothing_varies));
+        of.cost = Some(nothing_varies);
     }
-    assert_eq!(
-        sentences(&found),
-        ["x/two, against x/one: same quality within ±0.040, 75 % cheaper (no interval), 4.0× faster (no interval)."]
-    );
+    assert_eq!(sentences(&found), ["x/two, against x/one: same quality within ±0.040, 75 % cheaper (no interval)."]);
 }
 
 #[test]

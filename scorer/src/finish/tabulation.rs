@@ -294,6 +294,7 @@ impl<'s> Tabulation<'s> {
             filtered: group.filtered.clone(),
             failures: failures(group, said),
             session_seconds: durations.of_sessions(&cells),
+            seconds_in_calls: durations.in_calls(&cells),
             call_seconds: durations.of_calls(&cells),
             spending,
         }

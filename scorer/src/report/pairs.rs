@@ -101,6 +101,7 @@ const fn name(test: Test) -> &'static str {
         Test::AllFlips => "sign-flips, all",
         Test::SampledFlips => "sign-flips, 9,999",
         Test::FlipsBound => "sign-flips, bound",
+        Test::Score => "score test",
     }
 }
 

@@ -36,7 +36,7 @@ fn plots(summary: &Summary, contest: &Contest<'_>) -> Vec<Plot> {
     for standing in &summary.standings {
         let Some(row) = contest.row(summary, &standing.model) else { continue };
         by_cost.extend(point(row, per_session(row)));
-        by_time.extend(point(row, row.session_seconds.map(|seconds| seconds.p50)));
+        by_time.extend(point(row, row.seconds_in_calls.map(|seconds| seconds.p50)));
     }
     let quality = heading(&contest.metric.metric, contest.metric.unit);
     let plot = |what: &str, x_label: &str, points: Vec<Point>| Plot {
@@ -49,7 +49,7 @@ fn plots(summary: &Summary, contest: &Contest<'_>) -> Vec<Plot> {
     };
     let plots = [
         plot("cost", "dollars a session", by_cost),
-        plot("time", "seconds a session, with retries and waits (median)", by_time),
+        plot("time", "seconds in model calls a session (median)", by_time),
     ];
     plots.into_iter().filter(|plot| plot.points.len() >= MODELS_MIN && plot.unit != Unit::Money).collect()
 }
@@ -67,4 +67,27 @@ fn point(row: &LeaderboardRow, x: Option<f64>) -> Option<Point> {
         y: metric.estimate.shown()?,
         y_range: metric.estimate.low.zip(metric.estimate.high),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::SignedDuration;
+    use regatta_backends::AttemptRow;
+    use regatta_proto::Cell;
+
+    use super::*;
+    use crate::finish::tests::harness::{all_measured, documents_of, lock, summary, sweep};
+
+    #[test]
+    fn the_picture_of_time_is_of_model_calls_and_not_of_what_sessions_waited_for() {
+        let waits = |_: &Cell, attempt: &mut AttemptRow| {
+            attempt.latency_us = 1_500_000;
+            attempt.ended_at = Some(attempt.started_at + SignedDuration::from_secs(50));
+        };
+        let found = summary(&documents_of(&sweep(lock(&["x/one", "x/two"])), &all_measured, &waits, Vec::new()));
+        let plots = plots(&found, &contests(&found)[0]);
+        let time = plots.iter().find(|plot| plot.caption.ends_with("quality and time")).unwrap();
+        assert_eq!(time.x_label, "seconds in model calls a session (median)");
+        assert_eq!(time.points.iter().map(|point| point.x).collect::<Vec<f64>>(), [1.5, 1.5]);
+    }
 }

@@ -31,6 +31,7 @@ fn row(benchmark: &str, model: &str, value: Option<f64>) -> LeaderboardRow {
         filtered: None,
         failures: Vec::new(),
         session_seconds: None,
+        seconds_in_calls: None,
         call_seconds: None,
         spending: Spending { cost: CostSum { known: Money(8_000), unknown_calls: 0 }, ..Spending::default() },
     }

@@ -17,6 +17,11 @@ pub struct Components {
 }
 
 impl Components {
+    /// All of the variance of a single session's difference.
+    pub(crate) fn in_session(&self) -> f64 {
+        self.cluster + self.item + self.trial
+    }
+
     /// The components of `differences`, by trial and then by position of the item: the analysis of variance of a nested design, whose
     /// mean squares have known expectations however unequal its groups are (Searle, Casella and McCulloch 1992, "Variance Components",
     /// section 3.6). What would come out negative is zero. `None` with fewer than two clusters.

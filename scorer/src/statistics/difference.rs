@@ -37,7 +37,10 @@ pub struct Difference {
     /// Independent clusters among these.
     #[serde(default)]
     pub clusters: u32,
-    /// The p-value of "no difference", not corrected for how many differences were looked at; absent where nothing could vary. Where sessions
+    /// The p-value of "no difference", not corrected for how many differences were looked at; absent where nothing could vary. On a scale it
+    /// is the larger one of sign-flips (or McNemar's test) and the score test, as the interval holds what either does not refuse: it is at
+    /// most one less the level exactly where the interval leaves 0 out, if there are enough clusters for sign-flips to refuse anything, and
+    /// up to what 10,000 drawn patterns resolve where the test is McNemar's. Where sessions
     /// are missing it is the largest of those without them, and with all of them at either bound; 1 where these do not agree on which of
     /// both is higher, or where there is no such bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -127,6 +130,8 @@ pub enum Test {
     SampledFlips,
     /// Hoeffding's bound on the p-value of all sign-flips, where that is too small for a sample.
     FlipsBound,
+    /// The score test, where its p-value is the larger one: of a scale on which both seldom differ.
+    Score,
 }
 
 impl Test {
@@ -138,6 +143,7 @@ impl Test {
             Self::AllFlips => "all_flips",
             Self::SampledFlips => "sampled_flips",
             Self::FlipsBound => "flips_bound",
+            Self::Score => "score",
         }
     }
 }
@@ -181,13 +187,14 @@ pub(crate) fn paired_difference(metric: &Metric, paired: Paired<'_>, seed: u64, 
         let ends: Option<Vec<f64>> = cases.iter().map(of).collect();
         ends?.into_iter().reduce(further)
     };
-    let p =
-        cases.iter().map(|case| case.p).collect::<Option<Vec<f64>>>().map(|all| all.into_iter().fold(0.0, f64::max));
+    let tests: Option<Vec<(f64, Option<Test>)>> = cases.iter().map(|case| Some((case.p?, case.test))).collect();
+    let largest = tests.and_then(|tests| tests.into_iter().max_by(|(one, _), (other, _)| one.total_cmp(other)));
     let agree = cases.iter().all(|case| case.value > 0.0) || cases.iter().all(|case| case.value < 0.0);
     Some(Difference {
         low: end(|case| case.low, f64::min),
         high: end(|case| case.high, f64::max),
-        p: p.map(|p| if agree { p } else { 1.0 }),
+        p: largest.map(|(p, _)| if agree { p } else { 1.0 }),
+        test: largest.and_then(|(_, test)| test),
         missing,
         ..complete
     })
@@ -211,13 +218,19 @@ fn tested(metric: &Metric, found: Shared, seed: u64, level: Level) -> Difference
         // Nothing says how an amount varies that never did.
         None => refused.filter(|(low, high)| high > low),
     };
-    let (p, test) = match discordant {
-        _ if shares.is_empty() => (None, None),
-        Some((ours, theirs)) => (Some(mcnemar(ours, theirs)), Some(Test::Mcnemar)),
-        None if flips.is_exact() => (Some(flips.p()), Some(Test::AllFlips)),
-        None if flips.is_bound() => (Some(flips.p()), Some(Test::FlipsBound)),
-        None => (Some(flips.p()), Some(Test::SampledFlips)),
+    let of_signs = match discordant {
+        Some((ours, theirs)) => (mcnemar(ours, theirs), Test::Mcnemar),
+        None if flips.is_exact() => (flips.p(), Test::AllFlips),
+        None if flips.is_bound() => (flips.p(), Test::FlipsBound),
+        None => (flips.p(), Test::SampledFlips),
     };
+    let of_score = scale_of(metric).and_then(|width| {
+        let discordance = Discordance::of(shares.iter().map(|share| share.sum), width);
+        let OneSided { more, less } = discordance.tests(&spread, width, n, 0.0)?;
+        Some(((2.0 * more.min(less)).min(1.0), Test::Score))
+    });
+    let larger = of_score.filter(|(p, _)| *p > of_signs.0).unwrap_or(of_signs);
+    let (p, test) = if shares.is_empty() { (None, None) } else { (Some(larger.0), Some(larger.1)) };
     Difference {
         value,
         low: ends.map(|(low, _)| low.min(value).max(-most)),
@@ -538,7 +551,13 @@ mod tests {
         let right = |count: usize| (0..20).map(|at| Some(f64::from(u8::from(at < count)))).collect::<Vec<_>>();
         let found = paired(&right(15), &right(6)).unwrap();
         // Nine items are right for one alone, none for the other alone.
-        assert_eq!((found.p, found.test), (Some(2.0 / 512.0), Some(Test::Mcnemar)));
+        assert!(
+            found.p > Some(2.0 / 512.0) && found.test == Some(Test::Score),
+            "the score test is the more careful one"
+        );
+        // Of three nobody is sure.
+        let found_of_three = paired(&right(9), &right(6)).unwrap();
+        assert!((found_of_three.p.unwrap() - 2.0 / 8.0).abs() < 1e-12 && found_of_three.test == Some(Test::Mcnemar));
         let clusters: Vec<u32> = (0..20).map(|at| at / 2).collect();
         let found = difference(&Metric::mean("x"), &[items(&right(15))], &[items(&right(6))], &clusters).unwrap();
         // Five clusters differ, and always the same way.

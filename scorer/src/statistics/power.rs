@@ -63,14 +63,20 @@ impl Design {
         self.clusters > 1 && !(is_counted && 2.0 * 0.5_f64.powi(self.clusters as i32) > test.level)
     }
 
-    /// The probability that a true difference of `effect` is found.
+    /// The probability that a true difference of `effect` is found; 0 where `of` is nothing, as of models that agreed wherever they were
+    /// compared: that says nothing of how they vary where they differ.
     pub(crate) fn power(&self, of: &Components, test: Threshold, effect: f64) -> f64 {
-        if !self.can_refuse(test) {
+        let in_session = of.in_session();
+        if !self.can_refuse(test) || in_session == 0.0 {
             return 0.0;
         }
+        // What is right or wrong differs by -1, 0 or 1, so that it differs in a part |e| of the sessions at least to differ by e.
+        let least = if test.is_binary { effect.abs() - effect.powi(2) } else { 0.0 };
+        let stretched = (least / in_session).max(1.0);
         let is_mcnemar = test.is_binary && self.trials <= 1.0 && f64::from(self.clusters) >= self.items;
         let effect = if is_mcnemar { effect.abs() - 1.0 / self.items } else { effect.abs() };
-        let error = self.variance(of).sqrt();
+        let error = (stretched * self.variance(of)).sqrt();
+        // So many trials that nothing else is left of the variance.
         if error == 0.0 {
             return f64::from(u8::from(effect > 0.0));
         }
@@ -82,9 +88,10 @@ impl Design {
         cumulative((shift - central) / scale) + cumulative((-shift - central) / scale)
     }
 
-    /// The smallest true difference that is found with probability `power`; `None` where the test can refuse nothing.
+    /// The smallest true difference that is found with probability `power`; `None` where the test can refuse nothing, and where `of` is
+    /// nothing.
     pub(crate) fn smallest_effect(&self, of: &Components, test: Threshold, power: f64) -> Option<f64> {
-        if !self.can_refuse(test) {
+        if !self.can_refuse(test) || of.in_session() == 0.0 {
             return None;
         }
         let (mut low, mut high) = (0.0, 1e-6);

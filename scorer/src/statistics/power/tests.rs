@@ -150,3 +150,21 @@ fn more_trials_items_and_certainty_never_make_it_harder() {
     assert!(smallest(80, 1, 0.05) < smallest(40, 1, 0.05));
     assert!(smallest(40, 1, 0.005) > smallest(40, 1, 0.05));
 }
+
+#[test]
+fn of_models_that_agreed_everywhere_nothing_is_known_and_nothing_is_promised() {
+    let of = Components { knows_trials: true, ..Components::default() };
+    let test = Threshold { level: ALPHA, is_binary: false };
+    let design = Design::of(&(0..60).collect::<Vec<u32>>(), 2);
+    assert_eq!((design.power(&of, test, 0.02), design.smallest_effect(&of, test, POWER)), (0.0, None));
+    assert_eq!(design.clusters_needed(&of, test, 0.02, POWER, 1_000_000), None);
+}
+
+#[test]
+fn a_difference_of_what_is_right_or_wrong_varies_at_least_as_far_as_it_reaches() {
+    // Two models that seldom differ in the pilot: to differ by half they have to differ in half of the items.
+    let of = Components { cluster: 0.0, item: 0.001, trial: 0.001, knows_trials: true };
+    let design = Design::of(&(0..8).collect::<Vec<u32>>(), 2);
+    let power = |is_binary| design.power(&of, Threshold { level: ALPHA, is_binary }, 0.5);
+    assert!(power(false) > 0.99 && power(true) < 0.9, "{} {}", power(false), power(true));
+}
