@@ -160,17 +160,13 @@ struct Cell {
 
 impl Cell {
     fn of(design: &Design, mean: f64, seed: u64) -> Self {
-        let [printed, student, known, not_widened] = coverage(
-            design,
-            mean,
-            [Method::Printed, Method::Student, Method::Known, Method::NotWidened],
-            REPLICATIONS,
-            seed,
-        )
-        .map(|coverage| coverage.covered);
+        let [printed, student, known] =
+            coverage(design, mean, [Method::Printed, Method::Student, Method::Known], REPLICATIONS, seed)
+                .map(|coverage| coverage.covered);
         let reason = || {
             if design.missing > 0.0 {
-                return Reason::Widened(not_widened);
+                let [not_widened] = coverage(design, mean, [Method::NotWidened], REPLICATIONS, seed);
+                return Reason::Widened(not_widened.covered);
             }
             match attainable(values(design, mean, REPLICATIONS, seed), mean, &HELD) {
                 Some((below, above)) => Reason::Unattainable(below, above),

@@ -39,9 +39,8 @@ fn wilsons_interval_is_that_of_statsmodels() {
 }
 
 #[test]
-fn the_whole_method_is_that_of_its_reference_in_numpy_and_statsmodels() {
-    // `docs/statistics.md` says it in formulas. The reference multiplies matrices out, has its quantiles from scipy.stats and
-    // scipy.optimize.brentq, and its interval from proportion_confint at the effective sample size.
+fn the_whole_method_is_that_of_its_reference_in_numpy_and_scipy() {
+    // `docs/statistics.md` says it in formulas. The reference has its quantiles, tails and ends from scipy.stats and scipy.optimize.brentq.
     type Case<'a> = (&'a [f64], &'a [u32], (f64, f64), (f64, f64));
     let fives: Vec<u32> = (0..40).map(|at| at / 5).collect();
     let fours: Vec<u32> = (0..40).map(|at| at / 4).collect();
@@ -52,18 +51,34 @@ fn the_whole_method_is_that_of_its_reference_in_numpy_and_statsmodels() {
         1.0, 0.5, 1.0, 1.0, 0.5, 1.0, 1.0, 1.0, 0.5, 0.0, 1.0, 0.5, 0.0, 1.0, 1.0, 0.5, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0,
         1.0, 0.0, 1.0, 1.0, 1.0, 0.5, 0.0, 1.0, 0.5, 0.0, 1.0, 1.0, 0.5, 0.0,
     ];
-    let cases: [Case<'_>; 7] = [
-        (&many, &dozen, (0.0, 1.0), (0.559_947_025_627_491_7, 0.802_344_751_759_536_3)),
-        (&SCORES, &CLUSTERS, (0.0, 1.0), (0.442_375_894_058_454_8, 0.869_702_264_846_118_3)),
+    let wrong = few.map(|score| 1.0 - score);
+    let mut twenty = [1.0; 20];
+    (twenty[0], twenty[9]) = (0.0, 0.0);
+    let cases: [Case<'_>; 9] = [
+        (&many, &dozen, (0.0, 1.0), (0.559_982_149_248_555_5, 0.802_322_144_955_204_9)),
+        (&SCORES, &CLUSTERS, (0.0, 1.0), (0.449_378_955_562_975_1, 0.869_461_476_534_495_3)),
         (&[1.0; 35], &singles(35), (0.0, 1.0), (0.894_453_977_187_093_9, 1.0)),
-        (&[1.0; 17], &CLUSTERS, (0.0, 1.0), (0.718_057_533_022_101_5, 1.0)),
-        (&few, &fives, (0.0, 1.0), (0.753_586_356_858_058, 0.970_050_456_939_393)),
-        (&one, &fours, (0.0, 1.0), (0.827_420_432_207_515_5, 0.996_436_185_866_650_8)),
+        (&[1.0; 17], &CLUSTERS, (0.0, 1.0), (0.724_976_172_881_895_3, 1.0)),
+        (&few, &fives, (0.0, 1.0), (0.753_586_356_858_058_2, 0.970_232_711_149_501_6)),
+        (&wrong, &fives, (0.0, 1.0), (0.029_767_288_850_498_4, 0.246_413_643_141_941_8)),
+        (&twenty, &singles(20), (0.0, 1.0), (0.707_137_759_016_573_9, 0.974_199_233_412_180_1)),
+        (&one, &fours, (0.0, 1.0), (0.822_859_248_078_554, 0.996_442_680_773_872_9)),
         (&[7.0, 9.0, 8.0, 10.0, 6.5, 7.0], &singles(6), (0.0, 10.0), (5.307_796_600_020_813, 9.273_533_652_362_227)),
     ];
     for (scores, clusters, range, expected) in cases {
         let found = of(scores, clusters, range);
         assert!(is_close((found.low, found.high), expected), "{found:?}");
+    }
+}
+
+#[test]
+fn an_end_towards_the_middle_is_as_far_as_the_distance_that_is_found_when_it_is_tested() {
+    for share in [0.2, 0.55, 0.9, 0.999] {
+        let squared = |tested: f64| 0.1 + 0.3 * (1.0 - (tested - share).abs());
+        let found = towards_the_middle(share, 0.3, squared);
+        let end = if share > 0.5 { wilson(share, found).0 } else { wilson(share, found).1 };
+        assert!((found - squared(end)).abs() < 1e-9, "{share}: {found}");
+        assert!((squared_distance(share, end) - found).abs() < 1e-9, "{share}: {found}");
     }
 }
 
