@@ -17,11 +17,20 @@ use super::student;
 
 /// Clusters that hold the deviation, over the square root of the number of clusters that weigh alike: up to the first their variance is not
 /// believed, from the second on alone. These are what covers best in the coverage study.
-const HOLDING: (f64, f64) = (0.9, 1.3);
+const HOLDING: (f64, f64) = (1.0, 1.6);
 /// Part of its squared width that no interval is shorter than that of independent items: few clusters may agree by chance.
 const LEAST: f64 = 0.25;
 /// Up to so many clusters no interval is shorter than what all variances together make it, and from the second number on it may be.
 const FEW_CLUSTERS: (f64, f64) = (5.0, 10.0);
+/// Correction of a squared distance for each unit by which the correlation is believed to be larger than the second number: the belief is
+/// drawn towards the middle of all that may be, and so covers too much where items are independent and too little where they are alike.
+const CORRELATED: (f64, f64) = (0.35, 0.1);
+/// Correction of a squared distance where there are many failures and many successes.
+const MANY_FAILURES: f64 = -0.03;
+/// Up to so many clusters both corrections are whole; more clusters tell their correlation themselves.
+const CORRECTED_CLUSTERS: f64 = 10.0;
+/// What is left of the squared distance to an end on whose other side nothing can be missed, over that of an error on one side alone.
+const CAUTION: f64 = 0.9;
 /// Steps at most towards an end whose variance depends on where it is; a dozen is enough.
 const STEPS: u32 = 50;
 /// Weight of the variance of right or wrong in one over reruns, in normal deviates.
@@ -182,9 +191,11 @@ fn of_share(share: &Share<'_>, variance: f64, range: (f64, f64), level: Level) -
     let part = known.map_or(0.0, |_| ((spread.holding * spread.together.sqrt() - few) / (many - few)).clamp(0.0, 1.0));
     let (few, enough) = FEW_CLUSTERS;
     let doubted = ((enough - spread.parts.len() as f64) / (enough - few)).clamp(0.0, 1.0);
+    let in_clusters = 1.0 - spread.alone / spread.together;
+    let corrected = 1.0 + in_clusters * correction(share, population.correlation);
     let squared = |errors: &Mixture| {
         let believed = of(errors);
-        part * known.unwrap_or(0.0).max(doubted * believed) + (1.0 - part) * believed
+        (part * known.unwrap_or(0.0).max(doubted * believed) + (1.0 - part) * believed) * corrected
     };
     let outward = squared(&population.errors);
     let is_aside = (share.value - 0.5).abs() > ROUNDING;
@@ -201,11 +212,18 @@ fn of_share(share: &Share<'_>, variance: f64, range: (f64, f64), level: Level) -
     }
     // What makes intervals too wide is that nobody knows how alike the items of a cluster are; single ones are exact as they are.
     let one_sided = normal_quantile(1.0 - 2.0 * (1.0 - upper)) / normal_quantile(upper);
-    let in_clusters = 1.0 - spread.alone / spread.together;
-    let ease = 1.0 - (1.0 - one_sided.powi(2)) * in_clusters.powi(3);
+    let ease = 1.0 - (1.0 - CAUTION * one_sided.powi(2)) * in_clusters.powi(4);
     let perfect = 1.0 / (1.0 + of(&errors_beforehand(spread)));
     let [low, high] = [low, high].map(|squared| Distance { squared, eased: squared * ease });
     Margin::Wilson { range, low, high, perfect: perfect.max(0.5) }
+}
+
+/// Part by which a squared distance is larger for what the study has shown of the belief, where all items of a cluster weigh in one.
+fn correction(share: &Share<'_>, correlation: f64) -> f64 {
+    let (slope, from) = CORRELATED;
+    let failures = share.failures();
+    let of_clusters = (CORRECTED_CLUSTERS / share.spread.parts.len() as f64).min(1.0);
+    of_clusters * (slope * (correlation - from) + MANY_FAILURES * failures / (failures + 1.0))
 }
 
 /// The squared distance at which the end towards the middle of the scale lies, where `squared` says what it is if that end is tested: no end

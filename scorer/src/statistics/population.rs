@@ -14,8 +14,10 @@ const INDEPENDENT: f64 = 0.55;
 /// Possible correlations of the items of a cluster beside 0: the middles of so many equally probable parts of a beta distribution with the
 /// parameters 1 and 3.
 const CORRELATIONS: u32 = 8;
-/// Possible variances of an item, from what was found to what right or wrong has; all are equally probable beforehand.
+/// Possible variances of an item, from about what was found to what right or wrong has; all are equally probable beforehand.
 const VARIANCES: u32 = 8;
+/// Standard errors of the logarithm of the variance that was found by which the least of the possible ones is smaller.
+const BELOW_FOUND: f64 = 0.4;
 
 /// Belief about a population once a sample is known.
 #[derive(Debug, Clone, PartialEq)]
@@ -112,6 +114,11 @@ impl Share<'_> {
         1.0 / self.spread.alone
     }
 
+    /// Number of failures or of successes, whichever are fewer.
+    pub(crate) fn failures(&self) -> f64 {
+        self.items() * self.value.min(1.0 - self.value)
+    }
+
     /// The normal deviates that would tell the variance of an item as precisely: 2/(kurtosis − 1) of each, of items or of clusters,
     /// whichever tell less. One is taken off because a tail that the sample has hardly seen makes its kurtosis too small.
     fn information(&self, Deviations { items, clusters, .. }: &Deviations) -> f64 {
@@ -132,7 +139,7 @@ impl Share<'_> {
         // A mean that is estimated is as precise as the correlation allows; without a failure it is not.
         let estimated = match known {
             Some(_) => 0.0,
-            None => (self.items() * self.value.min(1.0 - self.value)).min(1.0),
+            None => self.failures().min(1.0),
         };
         let mean = known.unwrap_or_else(|| self.mean());
         let parts = counted(&self.spread.parts);
@@ -193,11 +200,12 @@ fn errors(spread: &Spread, correlations: &[Belief], variances: &[Belief]) -> Mix
     Mixture::new(components.collect())
 }
 
-/// Possible variances of an item from `found` to 1, after `information` normal deviates that had `found`.
+/// Possible variances of an item from somewhat below `found` to 1, after `information` normal deviates that had `found`.
 fn variances(found: f64, information: f64) -> Vec<Belief> {
+    let least = found.ln() - BELOW_FOUND * (2.0 / information.max(1.0)).sqrt();
     let belief = |at: u32| {
         // Steps of the logarithm, so that each stands for as much of the scale as it is large.
-        let log = found.ln() * (1.0 - (f64::from(at) + 0.5) / f64::from(VARIANCES));
+        let log = least * (1.0 - (f64::from(at) + 0.5) / f64::from(VARIANCES));
         let variance = log.exp();
         let likelihood = -information / 2.0 * ((log - found.ln()) + found / variance - 1.0);
         (variance, variance * likelihood.exp())
