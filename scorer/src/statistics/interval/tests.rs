@@ -55,19 +55,45 @@ fn the_whole_method_is_that_of_its_reference_in_numpy_and_scipy() {
     let mut twenty = [1.0; 20];
     (twenty[0], twenty[9]) = (0.0, 0.0);
     let cases: [Case<'_>; 9] = [
-        (&many, &dozen, (0.0, 1.0), (0.559_982_149_248_555_5, 0.802_322_144_955_204_9)),
-        (&SCORES, &CLUSTERS, (0.0, 1.0), (0.449_378_955_562_975_1, 0.869_461_476_534_495_3)),
-        (&[1.0; 35], &singles(35), (0.0, 1.0), (0.894_453_977_187_093_9, 1.0)),
-        (&[1.0; 17], &CLUSTERS, (0.0, 1.0), (0.724_976_172_881_895_3, 1.0)),
-        (&few, &fives, (0.0, 1.0), (0.753_586_356_858_058_2, 0.970_232_711_149_501_6)),
-        (&wrong, &fives, (0.0, 1.0), (0.029_767_288_850_498_4, 0.246_413_643_141_941_8)),
-        (&twenty, &singles(20), (0.0, 1.0), (0.707_137_759_016_573_9, 0.974_199_233_412_180_1)),
-        (&one, &fours, (0.0, 1.0), (0.822_859_248_078_554, 0.996_442_680_773_872_9)),
-        (&[7.0, 9.0, 8.0, 10.0, 6.5, 7.0], &singles(6), (0.0, 10.0), (5.307_796_600_020_813, 9.273_533_652_362_227)),
+        (&many, &dozen, (0.0, 1.0), (0.561_953_779_443_100_3, 0.801_049_378_713_437_3)),
+        (&SCORES, &CLUSTERS, (0.0, 1.0), (0.460_517_323_746_054_6, 0.864_774_583_966_967_4)),
+        (&[1.0; 35], &singles(35), (0.0, 1.0), (0.894_453_977_187_094, 1.0)),
+        (&[1.0; 17], &CLUSTERS, (0.0, 1.0), (0.724_374_858_799_252_7, 1.0)),
+        (&few, &fives, (0.0, 1.0), (0.755_393_994_790_249_5, 0.969_968_610_340_151_4)),
+        (&wrong, &fives, (0.0, 1.0), (0.030_031_389_659_848_68, 0.244_606_005_209_750_84)),
+        (&twenty, &singles(20), (0.0, 1.0), (0.707_137_759_016_574, 0.974_199_233_412_179_8)),
+        (&one, &fours, (0.0, 1.0), (0.822_995_310_284_504_9, 0.996_467_212_372_602_6)),
+        (&[7.0, 9.0, 8.0, 10.0, 6.5, 7.0], &singles(6), (0.0, 10.0), (5.254_501_108_644_219, 9.287_810_198_572_76)),
     ];
     for (scores, clusters, range, expected) in cases {
         let found = of(scores, clusters, range);
         assert!(is_close((found.low, found.high), expected), "{found:?}");
+    }
+}
+
+#[test]
+fn an_interval_of_a_higher_level_holds_that_of_a_lower_one() {
+    let fives: Vec<u32> = (0..40).map(|at| at / 5).collect();
+    let mut few = [1.0; 40];
+    (few[3], few[5], few[7], few[30]) = (0.0, 0.0, 0.5, 0.0);
+    let trial = few.iter().map(|top| Sample::Scored { top: *top, bottom: 1.0 }).collect::<Vec<_>>();
+    let positions: Vec<usize> = (0..few.len()).collect();
+    // The reference of the whole method at these levels.
+    for (level, expected) in [
+        (0.9, (0.794_173_654_352_474_6, 0.962_618_168_998_794_9)),
+        (0.99, (0.654_655_226_123_549_3, 0.981_375_479_541_968_4)),
+    ] {
+        let level = Level::new(level).unwrap();
+        let found = estimate(&Metric::mean("x"), &[vec![trial.clone()]], &positions, &fives, level);
+        assert!(is_close((found.low, found.high), expected), "{level:?}: {found:?}");
+    }
+    let ends = [0.501, 0.6, 0.9, 0.95, 0.99, 0.999].map(|level| {
+        let level = Level::new(level).unwrap();
+        let found = estimate(&Metric::mean("x"), &[vec![trial.clone()]], &positions, &fives, level);
+        (found.low.unwrap(), found.high.unwrap())
+    });
+    for pair in ends.windows(2) {
+        assert!(pair[1].0 < pair[0].0 && pair[0].1 < pair[1].1, "{ends:?}");
     }
 }
 
@@ -126,8 +152,11 @@ proptest! {
     }
 
     #[test]
-    fn right_and_wrong_are_mirror_images(scores in prop::collection::vec(0.0..=1.0, 2..30)) {
-        let clusters = singles(scores.len());
+    fn right_and_wrong_are_mirror_images(
+        scores in prop::collection::vec(prop_oneof![Just(0.0), Just(1.0), 0.0..=1.0], 2..30), group in 1_u32..4
+    ) {
+        let clusters: Vec<u32> = (0..scores.len() as u32).map(|at| at / group).collect();
+        prop_assume!(clusters.last().is_some_and(|last| *last > 0));
         let wrong: Vec<f64> = scores.iter().map(|score| 1.0 - score).collect();
         let (right, wrong) = (of(&scores, &clusters, (0.0, 1.0)), of(&wrong, &clusters, (0.0, 1.0)));
         prop_assert!((right.low.unwrap() + wrong.high.unwrap() - 1.0).abs() < 1e-9);
