@@ -30,7 +30,9 @@ const MANY_FAILURES: f64 = -0.03;
 /// Up to so many clusters both corrections are whole; more clusters tell their correlation themselves.
 const CORRECTED_CLUSTERS: f64 = 10.0;
 /// What is left of the squared distance to an end on whose other side nothing can be missed, over that of an error on one side alone.
-const CAUTION: f64 = 0.9;
+const CAUTION: f64 = 0.85;
+/// Power of the part of the items' weight that is shared within clusters, by which such an end is eased.
+const EASED: f64 = 4.4;
 /// Steps at most towards an end whose variance depends on where it is; a dozen is enough.
 const STEPS: u32 = 50;
 /// Weight of the variance of right or wrong in one over reruns, in normal deviates.
@@ -212,7 +214,7 @@ fn of_share(share: &Share<'_>, variance: f64, range: (f64, f64), level: Level) -
     }
     // What makes intervals too wide is that nobody knows how alike the items of a cluster are; single ones are exact as they are.
     let one_sided = normal_quantile(1.0 - 2.0 * (1.0 - upper)) / normal_quantile(upper);
-    let ease = 1.0 - (1.0 - CAUTION * one_sided.powi(2)) * in_clusters.powi(4);
+    let ease = 1.0 - (1.0 - CAUTION * one_sided.powi(2)) * in_clusters.powf(EASED);
     let perfect = 1.0 / (1.0 + of(&errors_beforehand(spread)));
     let [low, high] = [low, high].map(|squared| Distance { squared, eased: squared * ease });
     Margin::Wilson { range, low, high, perfect: perfect.max(0.5) }

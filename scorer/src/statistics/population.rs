@@ -17,7 +17,7 @@ const CORRELATIONS: u32 = 8;
 /// Possible variances of an item, from about what was found to what right or wrong has; all are equally probable beforehand.
 const VARIANCES: u32 = 8;
 /// Standard errors of the logarithm of the variance that was found by which the least of the possible ones is smaller.
-const BELOW_FOUND: f64 = 0.4;
+const BELOW_FOUND: f64 = 0.5;
 
 /// Belief about a population once a sample is known.
 #[derive(Debug, Clone, PartialEq)]
@@ -202,7 +202,8 @@ fn errors(spread: &Spread, correlations: &[Belief], variances: &[Belief]) -> Mix
 
 /// Possible variances of an item from somewhat below `found` to 1, after `information` normal deviates that had `found`.
 fn variances(found: f64, information: f64) -> Vec<Belief> {
-    let least = found.ln() - BELOW_FOUND * (2.0 / information.max(1.0)).sqrt();
+    // Of many deviates it is the standard error; where hardly anything is known, nothing speaks for less than was found.
+    let least = found.ln() - BELOW_FOUND * (2.0 * information).sqrt() / (information + 1.0);
     let belief = |at: u32| {
         // Steps of the logarithm, so that each stands for as much of the scale as it is large.
         let log = least * (1.0 - (f64::from(at) + 0.5) / f64::from(VARIANCES));
