@@ -1,6 +1,7 @@
 //! Estimates with intervals, coverage and bounds, and differences with tests; pure functions of scores.
 
 mod beta_binomial;
+mod binomial;
 mod clusters;
 mod completion;
 mod components;

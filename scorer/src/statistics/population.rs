@@ -3,15 +3,21 @@
 //! Both are needed for the variance of a number within bounds, and few clusters, or few failures, tell little of either. So neither is
 //! estimated: every possible value has a probability, and the interval is that of all of them together.
 
+use std::cmp::Ordering;
+
 use super::beta_binomial::{Trials, log_likelihood};
 use super::clusters::{Deviations, Part, Spread};
 use super::mixture::{Component, Mixture};
 
-/// Possible correlations of the items of a cluster beside 0, which is as probable as all of these together: the middles of so many
-/// equally probable parts of a beta distribution with the parameters 1 and 3.
+/// Probability beforehand that the items of a cluster are independent.
+const INDEPENDENT: f64 = 0.55;
+/// Possible correlations of the items of a cluster beside 0: the middles of so many equally probable parts of a beta distribution with the
+/// parameters 1 and 3.
 const CORRELATIONS: u32 = 8;
-/// Possible variances of an item, from what was found to what right or wrong has; all are equally probable beforehand.
+/// Possible variances of an item, from about what was found to what right or wrong has; all are equally probable beforehand.
 const VARIANCES: u32 = 8;
+/// Standard errors of the logarithm of the variance that was found by which the least of the possible ones is smaller.
+const BELOW_FOUND: f64 = 0.5;
 
 /// Belief about a population once a sample is known.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,14 +50,47 @@ type Belief = (f64, f64);
 impl Share<'_> {
     /// The population, from what the sample tells.
     pub(crate) fn population(&self) -> Population {
-        let found = self.found();
-        let variances = match (found, &self.spread.deviations) {
+        let variances = self.variances();
+        let correlations = self.correlations(mean(&variances), None);
+        let errors = errors(self.spread, &correlations, &variances);
+        Population { errors, correlation: mean(&correlations), found: self.found() }
+    }
+
+    /// Squared standard errors from what the sample tells, where its population is tested to have the mean `tested`, which is nearer to the
+    /// middle of the scale than the share, or beyond: a sample that has fewer failures than there are looks less alike than it is, too. The
+    /// mean that correlations are judged by lies half way to the tested one, and not beyond the middle.
+    pub(crate) fn errors_if(&self, tested: f64) -> Mixture {
+        let tested = if self.value > 0.5 { tested.max(0.5) } else { tested.min(0.5) };
+        let variances = self.variances();
+        let correlations = self.correlations(mean(&variances), Some(f64::midpoint(self.mean(), tested)));
+        errors(self.spread, &correlations, &variances)
+    }
+
+    /// `true` if correlations are told by the sample, and so by the mean that is tested.
+    pub(crate) fn tells_correlations(&self) -> bool {
+        let Spread { alone, together, variance, .. } = *self.spread;
+        let deviates = self.found().is_some() || variance.is_some_and(|variance| self.is_known(variance));
+        deviates && together - alone >= ROUNDING
+    }
+
+    /// Number of successes, if the items are known to be right or wrong, each a cluster of its own: then it is binomial.
+    pub(crate) fn successes(&self) -> Option<f64> {
+        let Spread { alone, together, ref parts, .. } = *self.spread;
+        let are_single = together - alone < ROUNDING && (parts.len() as f64 * alone - 1.0).abs() < ROUNDING.sqrt();
+        (are_single && self.found()? > 1.0 - 1e-9).then(|| (self.value * self.items()).round())
+    }
+
+    /// The share with a success and a failure more (Laplace's rule), so that the ends are not certain.
+    fn mean(&self) -> f64 {
+        (self.value * self.items() + 1.0) / (self.items() + 2.0)
+    }
+
+    /// Variances that an item may have, over that of right or wrong.
+    fn variances(&self) -> Vec<Belief> {
+        match (self.found(), &self.spread.deviations) {
             (Some(found), Some(deviations)) if found < 1.0 - 1e-9 => variances(found, self.information(deviations)),
             _ => vec![(1.0, 1.0)],
-        };
-        let correlations = self.correlations(mean(&variances));
-        let errors = errors(self.spread, &correlations, &variances);
-        Population { errors, correlation: mean(&correlations), found }
+        }
     }
 
     /// `true` if this `variance` is more than rounding, and has one of the proportion's to be compared with.
@@ -75,6 +114,11 @@ impl Share<'_> {
         1.0 / self.spread.alone
     }
 
+    /// Number of failures or of successes, whichever are fewer.
+    pub(crate) fn failures(&self) -> f64 {
+        self.items() * self.value.min(1.0 - self.value)
+    }
+
     /// The normal deviates that would tell the variance of an item as precisely: 2/(kurtosis − 1) of each, of items or of clusters,
     /// whichever tell less. One is taken off because a tail that the sample has hardly seen makes its kurtosis too small.
     fn information(&self, Deviations { items, clusters, .. }: &Deviations) -> f64 {
@@ -86,16 +130,19 @@ impl Share<'_> {
         of(*items, number).min(of(*clusters, self.spread.parts.len() as f64)).min(number - 1.0)
     }
 
-    /// Possible correlations of the items of a cluster, were the variance of each `variance` times that of right or wrong.
-    fn correlations(&self, variance: f64) -> Vec<Belief> {
-        let Spread { alone, together, ref parts, .. } = *self.spread;
-        let failures = self.items() * self.value.min(1.0 - self.value);
-        let deviates = self.found().is_some() || self.spread.variance.is_some_and(|variance| self.is_known(variance));
-        if !deviates || together - alone < ROUNDING {
+    /// Possible correlations of the items of a cluster, were the variance of each `variance` times that of right or wrong, and their mean
+    /// the `known` one; `None`: that of the sample.
+    fn correlations(&self, variance: f64, known: Option<f64>) -> Vec<Belief> {
+        if !self.tells_correlations() {
             return prior();
         }
-        // A success and a failure more (Laplace's rule), so that the ends are not certain.
-        let mean = (self.value * self.items() + 1.0) / (self.items() + 2.0);
+        // A mean that is estimated is as precise as the correlation allows; without a failure it is not.
+        let estimated = match known {
+            Some(_) => 0.0,
+            None => self.failures().min(1.0),
+        };
+        let mean = known.unwrap_or_else(|| self.mean());
+        let parts = counted(&self.spread.parts);
         let log_belief = |(correlation, prior): Belief| {
             let of_part = |part: &Part| {
                 let items = part.weight.powi(2) / part.weight_squares;
@@ -110,9 +157,8 @@ impl Share<'_> {
                 };
                 log_likelihood(trials, mean, between)
             };
-            // The mean is estimated too, as precisely as the correlation allows; without a failure it is not.
             let error = self.spread.error(correlation);
-            prior.ln() + failures.min(1.0) * error.ln() + parts.iter().map(of_part).sum::<f64>()
+            prior.ln() + estimated * error.ln() + parts.iter().map(|(part, count)| count * of_part(part)).sum::<f64>()
         };
         let logs: Vec<Belief> = prior().into_iter().map(|belief| (belief.0, log_belief(belief))).collect();
         let most = logs.iter().map(|(_, log)| *log).fold(f64::NEG_INFINITY, f64::max);
@@ -120,11 +166,23 @@ impl Share<'_> {
     }
 }
 
+/// The parts that differ, each with how often it is there: most clusters of a sample with few failures are the same.
+fn counted(parts: &[Part]) -> Vec<(Part, f64)> {
+    let mut sorted = parts.to_vec();
+    let key = |part: &Part| [part.weight, part.weight_squares, part.shift];
+    let order = |one: &Part, other: &Part| {
+        let orders = key(one).into_iter().zip(key(other)).map(|(one, other)| one.total_cmp(&other));
+        orders.fold(Ordering::Equal, Ordering::then)
+    };
+    sorted.sort_by(order);
+    sorted.chunk_by(|one, other| order(one, other).is_eq()).map(|same| (same[0], same.len() as f64)).collect()
+}
+
 /// Correlations of the items of a cluster as they are believed in before anything is known.
 fn prior() -> Vec<Belief> {
     let middle = |at: u32| 1.0 - (1.0 - (f64::from(at) + 0.5) / f64::from(CORRELATIONS)).cbrt();
-    let others = (0..CORRELATIONS).map(|at| (middle(at), 0.5 / f64::from(CORRELATIONS)));
-    std::iter::once((0.0, 0.5)).chain(others).collect()
+    let others = (0..CORRELATIONS).map(|at| (middle(at), (1.0 - INDEPENDENT) / f64::from(CORRELATIONS)));
+    std::iter::once((0.0, INDEPENDENT)).chain(others).collect()
 }
 
 /// Squared standard errors before anything is known, of a proportion.
@@ -142,11 +200,13 @@ fn errors(spread: &Spread, correlations: &[Belief], variances: &[Belief]) -> Mix
     Mixture::new(components.collect())
 }
 
-/// Possible variances of an item from `found` to 1, after `information` normal deviates that had `found`.
+/// Possible variances of an item from somewhat below `found` to 1, after `information` normal deviates that had `found`.
 fn variances(found: f64, information: f64) -> Vec<Belief> {
+    // Of many deviates it is the standard error; where hardly anything is known, nothing speaks for less than was found.
+    let least = found.ln() - BELOW_FOUND * (2.0 * information).sqrt() / (information + 1.0);
     let belief = |at: u32| {
         // Steps of the logarithm, so that each stands for as much of the scale as it is large.
-        let log = found.ln() * (1.0 - (f64::from(at) + 0.5) / f64::from(VARIANCES));
+        let log = least * (1.0 - (f64::from(at) + 0.5) / f64::from(VARIANCES));
         let variance = log.exp();
         let likelihood = -information / 2.0 * ((log - found.ln()) + found / variance - 1.0);
         (variance, variance * likelihood.exp())

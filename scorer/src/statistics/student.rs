@@ -47,7 +47,7 @@ fn below(t: f64, freedom: f64) -> f64 {
 
 /// The regularised incomplete beta function for `x` not far above `a` / (`a` + `b`): its continued fraction (Abramowitz and Stegun 26.5.8),
 /// from the front (W. J. Lentz, Applied Optics 15, 1976).
-fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
+pub(super) fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
     }

@@ -39,9 +39,8 @@ fn wilsons_interval_is_that_of_statsmodels() {
 }
 
 #[test]
-fn the_whole_method_is_that_of_its_reference_in_numpy_and_statsmodels() {
-    // `docs/statistics.md` says it in formulas. The reference multiplies matrices out, has its quantiles from scipy.stats and
-    // scipy.optimize.brentq, and its interval from proportion_confint at the effective sample size.
+fn the_whole_method_is_that_of_its_reference_in_numpy_and_scipy() {
+    // `docs/statistics.md` says it in formulas. The reference has its quantiles, tails and ends from scipy.stats and scipy.optimize.brentq.
     type Case<'a> = (&'a [f64], &'a [u32], (f64, f64), (f64, f64));
     let fives: Vec<u32> = (0..40).map(|at| at / 5).collect();
     let fours: Vec<u32> = (0..40).map(|at| at / 4).collect();
@@ -52,18 +51,60 @@ fn the_whole_method_is_that_of_its_reference_in_numpy_and_statsmodels() {
         1.0, 0.5, 1.0, 1.0, 0.5, 1.0, 1.0, 1.0, 0.5, 0.0, 1.0, 0.5, 0.0, 1.0, 1.0, 0.5, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0,
         1.0, 0.0, 1.0, 1.0, 1.0, 0.5, 0.0, 1.0, 0.5, 0.0, 1.0, 1.0, 0.5, 0.0,
     ];
-    let cases: [Case<'_>; 7] = [
-        (&many, &dozen, (0.0, 1.0), (0.559_947_025_627_491_7, 0.802_344_751_759_536_3)),
-        (&SCORES, &CLUSTERS, (0.0, 1.0), (0.442_375_894_058_454_8, 0.869_702_264_846_118_3)),
-        (&[1.0; 35], &singles(35), (0.0, 1.0), (0.894_453_977_187_093_9, 1.0)),
-        (&[1.0; 17], &CLUSTERS, (0.0, 1.0), (0.718_057_533_022_101_5, 1.0)),
-        (&few, &fives, (0.0, 1.0), (0.753_586_356_858_058, 0.970_050_456_939_393)),
-        (&one, &fours, (0.0, 1.0), (0.827_420_432_207_515_5, 0.996_436_185_866_650_8)),
-        (&[7.0, 9.0, 8.0, 10.0, 6.5, 7.0], &singles(6), (0.0, 10.0), (5.307_796_600_020_813, 9.273_533_652_362_227)),
+    let wrong = few.map(|score| 1.0 - score);
+    let mut twenty = [1.0; 20];
+    (twenty[0], twenty[9]) = (0.0, 0.0);
+    let cases: [Case<'_>; 9] = [
+        (&many, &dozen, (0.0, 1.0), (0.561_939_579_917_529, 0.801_058_571_534_230_8)),
+        (&SCORES, &CLUSTERS, (0.0, 1.0), (0.461_405_740_305_258_27, 0.864_419_822_372_654_6)),
+        (&[1.0; 35], &singles(35), (0.0, 1.0), (0.894_453_977_187_094, 1.0)),
+        (&[1.0; 17], &CLUSTERS, (0.0, 1.0), (0.724_374_858_799_252_7, 1.0)),
+        (&few, &fives, (0.0, 1.0), (0.755_324_241_296_553_5, 0.969_971_840_665_870_9)),
+        (&wrong, &fives, (0.0, 1.0), (0.030_028_159_334_129_084, 0.244_675_758_703_446_7)),
+        (&twenty, &singles(20), (0.0, 1.0), (0.707_137_759_016_574, 0.974_199_233_412_179_8)),
+        (&one, &fours, (0.0, 1.0), (0.822_995_310_284_504_9, 0.996_475_215_257_827_8)),
+        (&[7.0, 9.0, 8.0, 10.0, 6.5, 7.0], &singles(6), (0.0, 10.0), (5.257_206_443_860_132, 9.287_092_187_926_824)),
     ];
     for (scores, clusters, range, expected) in cases {
         let found = of(scores, clusters, range);
         assert!(is_close((found.low, found.high), expected), "{found:?}");
+    }
+}
+
+#[test]
+fn an_interval_of_a_higher_level_holds_that_of_a_lower_one() {
+    let fives: Vec<u32> = (0..40).map(|at| at / 5).collect();
+    let mut few = [1.0; 40];
+    (few[3], few[5], few[7], few[30]) = (0.0, 0.0, 0.5, 0.0);
+    let trial = few.iter().map(|top| Sample::Scored { top: *top, bottom: 1.0 }).collect::<Vec<_>>();
+    let positions: Vec<usize> = (0..few.len()).collect();
+    // The reference of the whole method at these levels.
+    for (level, expected) in [
+        (0.9, (0.794_126_903_885_766_9, 0.962_711_826_718_738_7)),
+        (0.99, (0.654_539_325_147_109_2, 0.981_301_823_866_185_7)),
+    ] {
+        let level = Level::new(level).unwrap();
+        let found = estimate(&Metric::mean("x"), &[vec![trial.clone()]], &positions, &fives, level);
+        assert!(is_close((found.low, found.high), expected), "{level:?}: {found:?}");
+    }
+    let ends = [0.501, 0.6, 0.9, 0.95, 0.99, 0.999].map(|level| {
+        let level = Level::new(level).unwrap();
+        let found = estimate(&Metric::mean("x"), &[vec![trial.clone()]], &positions, &fives, level);
+        (found.low.unwrap(), found.high.unwrap())
+    });
+    for pair in ends.windows(2) {
+        assert!(pair[1].0 < pair[0].0 && pair[0].1 < pair[1].1, "{ends:?}");
+    }
+}
+
+#[test]
+fn an_end_towards_the_middle_is_as_far_as_the_distance_that_is_found_when_it_is_tested() {
+    for share in [0.2, 0.55, 0.9, 0.999] {
+        let squared = |tested: f64| 0.1 + 0.3 * (1.0 - (tested - share).abs());
+        let found = towards_the_middle(share, 0.3, squared);
+        let end = if share > 0.5 { wilson(share, found).0 } else { wilson(share, found).1 };
+        assert!((found - squared(end)).abs() < 1e-9, "{share}: {found}");
+        assert!((squared_distance(share, end) - found).abs() < 1e-9, "{share}: {found}");
     }
 }
 
@@ -111,8 +152,11 @@ proptest! {
     }
 
     #[test]
-    fn right_and_wrong_are_mirror_images(scores in prop::collection::vec(0.0..=1.0, 2..30)) {
-        let clusters = singles(scores.len());
+    fn right_and_wrong_are_mirror_images(
+        scores in prop::collection::vec(prop_oneof![Just(0.0), Just(1.0), 0.0..=1.0], 2..30), group in 1_u32..4
+    ) {
+        let clusters: Vec<u32> = (0..scores.len() as u32).map(|at| at / group).collect();
+        prop_assume!(clusters.last().is_some_and(|last| *last > 0));
         let wrong: Vec<f64> = scores.iter().map(|score| 1.0 - score).collect();
         let (right, wrong) = (of(&scores, &clusters, (0.0, 1.0)), of(&wrong, &clusters, (0.0, 1.0)));
         prop_assert!((right.low.unwrap() + wrong.high.unwrap() - 1.0).abs() < 1e-9);
