@@ -27,8 +27,8 @@ pub struct SeedReport {
     pub waste_calls: u64,
     /// Cost of these, in nano-dollars.
     pub waste_nanodollars: u64,
-    /// Calls that sessions had made which were under way in processes that were killed or cut off: as many may be made again.
-    pub explained_calls: u64,
+    /// Calls that were in flight in processes that were killed or cut off: as many may be made again.
+    pub calls_in_flight: u64,
     /// Checks that failed; empty when the seed passed.
     pub findings: Vec<Finding>,
 }
@@ -44,7 +44,7 @@ impl SeedReport {
         let answered: Vec<_> = evidence.books.iter().filter(|call| !call.was_refused && !call.is_judges).collect();
         let undisturbed: u64 = reference.calls.values().sum();
         let cost: u64 = answered.iter().map(|call| call.cost).sum();
-        let under_way = evidence.struck.iter().flat_map(|struck| &struck.sessions_under_way);
+        let in_flight = evidence.struck.iter().flat_map(|struck| struck.calls_in_flight.values());
         Self {
             seed,
             took_s: (took.as_secs_f64() * 10.0).round() / 10.0,
@@ -53,7 +53,7 @@ impl SeedReport {
             calls: answered.len() as u64,
             waste_calls: (answered.len() as u64).saturating_sub(undisturbed),
             waste_nanodollars: cost.saturating_sub(reference.cost),
-            explained_calls: under_way.filter_map(|session| reference.calls.get(session)).sum(),
+            calls_in_flight: in_flight.sum(),
             findings,
         }
     }
@@ -167,7 +167,7 @@ impl Certificate {
 
     fn by_seed(&self) -> String {
         let mut text = String::from(
-            "\n| seed | verdict | time | faults | waste, calls | explained by sessions under way | waste, dollars |\n\
+            "\n| seed | verdict | time | faults | waste, calls | calls in flight that were cut off | waste, dollars |\n\
              |--:|---|--:|---|--:|--:|--:|\n",
         );
         for seed in &self.seeds {
@@ -180,7 +180,7 @@ impl Certificate {
                 seed.took_s,
                 faults.join(", "),
                 seed.waste_calls,
-                seed.explained_calls,
+                seed.calls_in_flight,
                 seed.waste_nanodollars as f64 / 1e9
             );
         }

@@ -79,13 +79,13 @@ fn one_result_an_item(_: &Reference, evidence: &Evidence) -> Vec<Finding> {
     findings
 }
 
-/// Counts how often each session was under way in a process that was killed or cut off.
-fn interruptions(evidence: &Evidence) -> BTreeMap<&str, u64> {
-    let mut interruptions = BTreeMap::new();
-    for session in evidence.struck.iter().flat_map(|struck| &struck.sessions_under_way) {
-        *interruptions.entry(session.as_str()).or_default() += 1;
+/// Calls of each session that were in flight in processes that were killed or cut off.
+fn in_flight(evidence: &Evidence) -> BTreeMap<&str, u64> {
+    let mut in_flight = BTreeMap::new();
+    for (session, calls) in evidence.struck.iter().flat_map(|struck| &struck.calls_in_flight) {
+        *in_flight.entry(session.as_str()).or_default() += calls;
     }
-    interruptions
+    in_flight
 }
 
 /// Answered calls and their cost in nano-dollars, by session, as the endpoint has them.
@@ -99,15 +99,15 @@ fn booked(evidence: &Evidence) -> BTreeMap<&str, (u64, u64)> {
     booked
 }
 
-/// No session calls more often than undisturbed, but for those that were under way in a process that was killed or cut off.
+/// No session calls more often than undisturbed, but for calls that were in flight in a process that was killed or cut off.
 fn calls(reference: &Reference, evidence: &Evidence) -> Vec<Finding> {
-    let (booked, interruptions) = (booked(evidence), interruptions(evidence));
+    let (booked, in_flight) = (booked(evidence), in_flight(evidence));
     let mut findings = Vec::new();
     for (session, expected) in &reference.calls {
         let made = booked.get(session.as_str()).map_or(0, |(calls, _)| *calls);
-        let most = expected * (1 + interruptions.get(session.as_str()).copied().unwrap_or(0));
+        let most = expected + in_flight.get(session.as_str()).copied().unwrap_or(0);
         if made < *expected || made > most {
-            findings.push(finding("calls", session, format!("{made} calls, and {expected} to {most} are explained")));
+            findings.push(finding("calls", session, format!("{made} calls, and {expected} to {most} are allowed")));
         }
     }
     for session in booked.keys().filter(|session| !reference.calls.contains_key(**session)) {
@@ -116,9 +116,9 @@ fn calls(reference: &Reference, evidence: &Evidence) -> Vec<Finding> {
     findings
 }
 
-/// Each session's known cost is what the endpoint billed for it, to the nano-dollar; less only for sessions that were cut off.
+/// Each session's known cost is what the endpoint billed for it, to the nano-dollar; less only for calls that were cut off.
 fn money(reference: &Reference, evidence: &Evidence) -> Vec<Finding> {
-    let (booked, interruptions) = (booked(evidence), interruptions(evidence));
+    let (booked, in_flight) = (booked(evidence), in_flight(evidence));
     let mut known: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     for attempt in &evidence.attempts {
         let (calls, cost) = known.entry(&attempt.session).or_default();
@@ -129,9 +129,10 @@ fn money(reference: &Reference, evidence: &Evidence) -> Vec<Finding> {
     for session in reference.calls.keys() {
         let (billed_calls, billed) = booked.get(session.as_str()).copied().unwrap_or_default();
         let (known_calls, known) = known.get(session.as_str()).copied().unwrap_or_default();
-        let was_cut_off = interruptions.contains_key(session.as_str());
+        let cut_off = in_flight.get(session.as_str()).copied().unwrap_or(0);
         let is_exact = known == billed && known_calls == billed_calls;
-        let is_explained = was_cut_off && known <= billed && known_calls <= billed_calls;
+        let is_less = known <= billed && known_calls <= billed_calls;
+        let is_explained = is_less && cut_off > 0 && billed_calls - known_calls <= cut_off;
         if !is_exact && !is_explained {
             let message = format!(
                 "the ledger has {known} nano-dollars of {known_calls} calls, the endpoint {billed} of {billed_calls}"

@@ -65,8 +65,8 @@ pub struct Struck {
     pub ended_ms: u64,
     /// Milliseconds from then to the next recorded session, or to the end of the sweep; `None` if neither came.
     pub recovered_after_ms: Option<u64>,
-    /// Sessions that were under way in processes that were killed or cut off.
-    pub sessions_under_way: Vec<String>,
+    /// Calls that were in flight in processes that were killed or cut off, by session: as many may be made again.
+    pub calls_in_flight: BTreeMap<String, u64>,
 }
 
 /// Evidence about one history.

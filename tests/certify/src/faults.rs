@@ -1,5 +1,6 @@
 //! Does each fault, and undoes it.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rand::Rng;
@@ -27,13 +28,13 @@ const UNREPORTED: Duration = Duration::from_millis(1_500);
 pub(crate) struct Done {
     /// To whom.
     pub(crate) target: String,
-    /// Sessions that were under way in processes that were killed or cut off.
-    pub(crate) under_way: Vec<String>,
+    /// Calls that were in flight in processes that were killed or cut off, by session.
+    pub(crate) in_flight: BTreeMap<String, u64>,
 }
 
 impl Done {
     fn to(target: impl Into<String>) -> Self {
-        Self { target: target.into(), under_way: Vec::new() }
+        Self { target: target.into(), in_flight: BTreeMap::new() }
     }
 }
 
@@ -73,9 +74,9 @@ pub(crate) async fn strike(
         Fault::KillBroker => {
             let broker = fleet.services.rabbitmq().ok_or_else(|| foreign("RabbitMQ"))?;
             broker.kill().await?;
-            let under_way = of_all_workers(fleet, endpoint)?;
+            let in_flight = of_all_workers(fleet, endpoint)?;
             broker.restart().await?;
-            Ok(Done { target: "RabbitMQ".to_owned(), under_way })
+            Ok(Done { target: "RabbitMQ".to_owned(), in_flight })
         }
         Fault::KillDatabase => {
             let database = fleet.services.postgres().ok_or_else(|| foreign("PostgreSQL"))?;
@@ -87,10 +88,10 @@ pub(crate) async fn strike(
             let position = one(Role::Worker, fleet, rng)?;
             let member = &fleet.members[position];
             member.broker.set(Traffic::IsCut);
-            let under_way = endpoint.under_way(&member.ports()?, UNREPORTED);
+            let in_flight = endpoint.in_flight(&member.ports()?, UNREPORTED);
             sleep(BRIEFLY).await;
             member.broker.set(Traffic::Passes);
-            Ok(Done { target: member.name.clone(), under_way })
+            Ok(Done { target: member.name.clone(), in_flight })
         }
         Fault::CutWorkerFromDatabase => {
             let member = &fleet.members[one(Role::Worker, fleet, rng)?];
@@ -195,27 +196,27 @@ async fn kill(
     // It does nothing any more while its connections are looked at.
     member.signal(Signal::STOP)?;
     let ports = member.ports()?;
-    let under_way = endpoint.under_way(&ports, UNREPORTED);
+    let in_flight = endpoint.in_flight(&ports, UNREPORTED);
     fleet.kill(position).await?;
     fleet.add(role).await?;
-    Ok(Done { target, under_way })
+    Ok(Done { target, in_flight })
 }
 
 async fn pause(position: usize, fleet: &Fleet<'_>, endpoint: &Endpoint) -> Result<Done, CertifyError> {
     let member = &fleet.members[position];
     member.signal(Signal::STOP)?;
-    let under_way = endpoint.under_way(&member.ports()?, UNREPORTED);
+    let in_flight = endpoint.in_flight(&member.ports()?, UNREPORTED);
     sleep(LEASES_AWAY).await;
     member.signal(Signal::CONT)?;
-    Ok(Done { target: member.name.clone(), under_way })
+    Ok(Done { target: member.name.clone(), in_flight })
 }
 
-fn of_all_workers(fleet: &Fleet<'_>, endpoint: &Endpoint) -> Result<Vec<String>, CertifyError> {
-    let mut under_way = Vec::new();
+fn of_all_workers(fleet: &Fleet<'_>, endpoint: &Endpoint) -> Result<BTreeMap<String, u64>, CertifyError> {
+    let mut in_flight = BTreeMap::new();
     for position in fleet.positions(Role::Worker) {
-        under_way.extend(endpoint.under_way(&fleet.members[position].ports()?, UNREPORTED));
+        in_flight.extend(endpoint.in_flight(&fleet.members[position].ports()?, UNREPORTED));
     }
-    Ok(under_way)
+    Ok(in_flight)
 }
 
 fn foreign(service: &str) -> CertifyError {

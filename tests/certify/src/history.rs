@@ -98,7 +98,7 @@ async fn one_seed(
             at_ms,
             ended_ms,
             recovered_after_ms: watch.recovery(begun).await,
-            sessions_under_way: done.under_way,
+            calls_in_flight: done.in_flight,
         });
     }
     let last_fault_ms = struck.last().map_or(0, |struck| struck.ended_ms);

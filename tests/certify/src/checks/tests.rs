@@ -43,10 +43,11 @@ fn sound() -> (Reference, Evidence) {
     (reference, evidence)
 }
 
-fn struck(fault: Fault, under_way: &[&str]) -> Struck {
-    let sessions_under_way = under_way.iter().map(|item| format!("b/s/0/{item}")).collect();
+/// A fault that cut one call of each of the items off.
+fn struck(fault: Fault, in_flight: &[&str]) -> Struck {
+    let calls_in_flight = in_flight.iter().map(|item| (format!("b/s/0/{item}"), 1)).collect();
     let target = "somebody".to_owned();
-    Struck { fault, target, at_ms: 1, ended_ms: 2, recovered_after_ms: Some(100), sessions_under_way }
+    Struck { fault, target, at_ms: 1, ended_ms: 2, recovered_after_ms: Some(100), calls_in_flight }
 }
 
 /// Asserts that a sound history with `change` fails this check, with this item.
@@ -65,7 +66,7 @@ fn a_sound_history_passes() {
 }
 
 #[test]
-fn calls_of_a_session_that_was_under_way_in_a_killed_process_are_explained() {
+fn a_call_that_was_in_flight_in_a_killed_process_may_be_made_again() {
     let (reference, mut evidence) = sound();
     evidence.struck.push(struck(Fault::KillWorker, &["x"]));
     evidence.books.push(call("x", 100));
@@ -80,6 +81,11 @@ fn a_call_that_nothing_explains_is_found() {
         evidence.struck.push(struck(Fault::KillWorker, &["y"]));
         evidence.books.push(call("x", 100));
     });
+    // Whatever a session had done before the call that was cut off is known, and not done again.
+    fails("calls", "b/s/0/x", |evidence| {
+        evidence.struck.push(struck(Fault::KillWorker, &["x"]));
+        evidence.books.extend([call("x", 100), call("x", 120)]);
+    });
     fails("calls", "b/s/0/z", |evidence| evidence.books.push(call("z", 100)));
     fails("calls", "b/s/0/y", |evidence| drop(evidence.books.remove(3)));
 }
@@ -89,6 +95,10 @@ fn a_nano_dollar_that_is_missing_or_too_much_is_found() {
     fails("money", "b/s/0/x", |evidence| evidence.attempts[0].known_cost -= 1);
     fails("money", "b/s/0/y", |evidence| evidence.attempts[1].known_cost += 1);
     fails("money", "b/s/0/y", |evidence| evidence.attempts.push(attempt("y", "waste", 1)));
+    fails("money", "b/s/0/x", |evidence| {
+        evidence.struck.push(struck(Fault::KillWorker, &["x"]));
+        evidence.attempts[0] = attempt("x", "recorded", 0);
+    });
     fails("judges", "judges' calls", |evidence| evidence.judged_cost = 6);
     fails("judges", "judges' calls", |evidence| evidence.books.push(judged(100)));
 }

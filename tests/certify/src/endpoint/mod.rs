@@ -1,5 +1,6 @@
 //! The model endpoint: a simulated one behind a clerk that writes every call into books, by session, client and outcome.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -89,21 +90,18 @@ impl Endpoint {
         std::mem::take(&mut *self.clerk.books())
     }
 
-    /// Sessions with a call of one of the clients `ports` that is under way, or was answered within `lately`: its process may not have
-    /// reported it yet.
-    pub(crate) fn under_way(&self, ports: &[u16], lately: Duration) -> Vec<String> {
+    /// Calls of the clients `ports`, by session, that are under way, or were answered within `lately`: their process may not have
+    /// reported them yet.
+    pub(crate) fn in_flight(&self, ports: &[u16], lately: Duration) -> BTreeMap<String, u64> {
         let since = self.clerk.now_ms().saturating_sub(lately.as_millis() as u64);
-        let books = self.clerk.books();
-        let mut sessions: Vec<String> = books
-            .iter()
-            .filter(|call| {
-                !call.is_judges && ports.contains(&call.client) && call.ended_ms.is_none_or(|ended| ended >= since)
-            })
-            .map(|call| call.session.clone())
-            .collect();
-        sessions.sort();
-        sessions.dedup();
-        sessions
+        let mut in_flight = BTreeMap::new();
+        let is_of_them = |call: &&Call| !call.is_judges && !call.was_refused && ports.contains(&call.client);
+        for call in self.clerk.books().iter().filter(is_of_them) {
+            if call.ended_ms.is_none_or(|ended| ended >= since) {
+                *in_flight.entry(call.session.clone()).or_default() += 1;
+            }
+        }
+        in_flight
     }
 }
 
