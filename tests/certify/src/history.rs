@@ -74,12 +74,7 @@ async fn one_seed(
     let folder = folder.join(format!("seed-{seed}"));
     std::fs::create_dir_all(&folder).map_err(CertifyError::file(&folder))?;
     let mut fleet = Fleet::start(&options.binary, services, folder.clone()).await?;
-    let spec = workload.write_spec(&folder, &format!("certify-{seed}"))?;
-    let submitted = fleet.client(&["submit", &spec.to_string_lossy()]).await?;
-    if !submitted.status.success() {
-        return Err(CertifyError::Broken(String::from_utf8_lossy(&submitted.stderr).into_owned()));
-    }
-    let sweep = String::from_utf8_lossy(&submitted.stdout).trim().to_owned();
+    let sweep = submit(&fleet, workload, &folder, &format!("certify-{seed}")).await?;
     let (begun, watch) = (Instant::now(), Watch::of(fleet.stores.database_url.clone()));
 
     let mut rng = ChaCha8Rng::seed_from_u64(seed ^ 0x5eed);
@@ -107,6 +102,16 @@ async fn one_seed(
     let evidence =
         collect(&mut fleet, workload, &folder, &sweep, end, struck, watch.longest_silence(last_fault_ms)).await?;
     Ok(SeedReport::new(seed, took, &workload.reference, &evidence, check(&workload.reference, &evidence)))
+}
+
+/// Submits the workload; the id of the sweep.
+async fn submit(fleet: &Fleet<'_>, workload: &Workload, folder: &Path, name: &str) -> Result<String, CertifyError> {
+    let spec = workload.write_spec(folder, name)?;
+    let submitted = fleet.client(&["submit", &spec.to_string_lossy()]).await?;
+    if !submitted.status.success() {
+        return Err(CertifyError::Broken(String::from_utf8_lossy(&submitted.stderr).into_owned()));
+    }
+    Ok(String::from_utf8_lossy(&submitted.stdout).trim().to_owned())
 }
 
 /// Gathers what the deployment and the others say once the sweep is over.
@@ -253,3 +258,6 @@ impl Drop for Watch {
         self.task.abort();
     }
 }
+
+#[cfg(test)]
+mod tampered;

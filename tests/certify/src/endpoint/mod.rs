@@ -90,6 +90,12 @@ impl Endpoint {
         std::mem::take(&mut *self.clerk.books())
     }
 
+    /// Calls that have begun and not ended.
+    #[cfg(test)]
+    pub(crate) fn open_calls(&self) -> usize {
+        self.clerk.books().iter().filter(|call| call.ended_ms.is_none()).count()
+    }
+
     /// Calls of the clients `ports`, by session, that are under way, or were answered within `lately`: their process may not have
     /// reported them yet.
     pub(crate) fn in_flight(&self, ports: &[u16], lately: Duration) -> BTreeMap<String, u64> {

@@ -16,6 +16,8 @@ pub(crate) enum Lane {
 
 /// The package of the end-to-end tests.
 const END_TO_END: &str = "regatta-tests";
+/// The package of the crash certificate, which starts a deployment to tamper with it.
+const CERTIFY: &str = "regatta-certify";
 /// End-to-end tests that need no service, no package of other people and less than half a minute.
 const QUICK: [&str; 5] = ["bad_input", "declared", "embedded", "replay", "show"];
 /// End-to-end tests that compute.
@@ -55,6 +57,8 @@ impl Executable {
             END_TO_END => self.is_unit || QUICK.contains(&self.target.as_str()),
             // Conformance suites of the four seams.
             "regatta-backends" => self.is_unit,
+            // One of its tests audits a deployment.
+            CERTIFY => false,
             // Encodes with a model that a Python package ships.
             "regatta-encoder" => self.target != "minilm",
             _ => true,
@@ -63,7 +67,8 @@ impl Executable {
 
     fn lane(&self) -> Lane {
         let is_end_to_end = self.package == END_TO_END && !self.is_unit;
-        if is_end_to_end && !COMPUTING.contains(&self.target.as_str()) { Lane::Waiting } else { Lane::Computing }
+        let waits = is_end_to_end && !COMPUTING.contains(&self.target.as_str());
+        if waits || self.package == CERTIFY { Lane::Waiting } else { Lane::Computing }
     }
 
     /// `true` if it uses the shared services. The tests of the harness start, stop and count their own.

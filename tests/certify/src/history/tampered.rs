@@ -1,0 +1,144 @@
+//! A deployment whose ledger, queues, processes and endpoint are tampered with: the audit of the real thing finds each, and names the item.
+
+use lapin::options::BasicPublishOptions;
+use lapin::{BasicProperties, Connection, ConnectionProperties};
+use regatta_tests::regatta::{binary, workspace};
+use rustix::process::Signal;
+
+use super::*;
+use crate::checks::Finding;
+use crate::endpoint::Mood;
+use crate::fleet::Role;
+use crate::workload::CONCURRENCY;
+
+/// The ledger lies about two sessions of a cell of single calls, and about judges, from the moment that they are written.
+const TRIGGERS: &str = r"
+CREATE FUNCTION is_session(cell BIGINT, item BIGINT, number BIGINT) RETURNS BOOLEAN LANGUAGE sql AS $$
+    SELECT $1 = min(cells.cell) AND $2 = min(first) + $3
+    FROM cells JOIN shards USING (sweep, cell)
+    WHERE cells.cell = (SELECT min(cells.cell) FROM cells WHERE benchmark = 'worfbench')
+$$;
+
+CREATE FUNCTION lie_about_money() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF is_session(NEW.cell, NEW.item, 0) AND NEW.state = 'recorded' THEN NEW.known := NEW.known + 1; END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER a_lie BEFORE INSERT OR UPDATE ON attempts FOR EACH ROW EXECUTE FUNCTION lie_about_money();
+
+CREATE FUNCTION lie_about_scores() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF is_session(NEW.cell, NEW.item, 1) AND NEW.state = 'settled' THEN
+        NEW.scores := regexp_replace(NEW.scores::TEXT, ':[0-9.]+', ':0.123')::JSON;
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER a_lie BEFORE INSERT OR UPDATE ON sessions FOR EACH ROW EXECUTE FUNCTION lie_about_scores();
+
+CREATE FUNCTION lie_about_judges() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.known := NEW.known + 1; RETURN NEW; END $$;
+CREATE TRIGGER a_lie BEFORE INSERT ON judge_attempts FOR EACH ROW EXECUTE FUNCTION lie_about_judges();
+";
+
+/// A session has a second attempt that counts.
+const ANOTHER_ATTEMPT: &str = r"
+INSERT INTO attempts (sweep, cell, item, id, number, worker, state, started_at_ns, ended_at_ns, outcome, cause, input, cached_input, output,
+                      reasoning, known, unknown_calls, at_most, calls, retries, latency_us, segment, line)
+SELECT sweep, cell, item, id || '-again', number + 1, worker, state, started_at_ns, ended_at_ns, outcome, cause, input, cached_input, output,
+       reasoning, known, unknown_calls, at_most, calls, retries, latency_us, segment, line
+FROM attempts WHERE is_session(cell, item, 2) AND state = 'recorded'";
+
+/// A session waits for verdicts for ever, another has an attempt without an end, and the account has forgotten what was spent.
+const LEFTOVERS: &str = r"
+INSERT INTO awaiting SELECT number, 0, 3, 'judge', '', '' FROM sweeps;
+INSERT INTO attempts (sweep, cell, item, id, number, worker, state, started_at_ns, input, cached_input, output, reasoning, known,
+                      unknown_calls, calls, retries, latency_us)
+SELECT number, 0, 3, 'without-an-end', 9, 'nobody', 'open', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 FROM sweeps;
+DELETE FROM permit_accounts";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_audit_finds_whatever_was_tampered_with_and_names_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let services = Services::start().await.unwrap();
+    let data = workspace().join("examples/data");
+    let workload = Workload::start(binary().unwrap(), &data, 1, folder.path()).await.unwrap();
+    let mut fleet = Fleet::start(binary().unwrap(), &services, folder.path().to_owned()).await.unwrap();
+    let url = fleet.stores.database_url.clone();
+    let ledger = LedgerView::of(&url).client().await.unwrap();
+    ledger.batch_execute(TRIGGERS).await.unwrap();
+
+    let sweep = submit(&fleet, &workload, folder.path(), "tampered").await.unwrap();
+    let (begun, watch) = (Instant::now(), Watch::of(url.clone()));
+    // Before the reports are written, which nobody changes afterwards.
+    while ledger.execute(ANOTHER_ATTEMPT, &[]).await.unwrap() == 0 {
+        tokio::task::yield_now().await;
+    }
+    let end = watch.until(begun, is_over).await;
+    ledger.batch_execute(LEFTOVERS).await.unwrap();
+    let session = async |item: i64| {
+        let row = "SELECT item_id FROM sessions WHERE is_session(cell, item, $1)";
+        let id: String = ledger.query_one(row, &[&item]).await.unwrap().get(0);
+        format!("worfbench/two-shot/0/{id}")
+    };
+    let (dearer, better, twice, called) = (session(0).await, session(1).await, session(2).await, session(4).await);
+    publish(&fleet.stores.broker_url, "regatta.dead").await;
+    call_at_once(&workload.endpoint, &called, CONCURRENCY + 1).await;
+    let worker = fleet.positions(Role::Worker)[0];
+    let worker = &fleet.members[worker];
+    let killed = format!("{} ended with signal: 9 (SIGKILL)", worker.name);
+    worker.signal(Signal::KILL).unwrap();
+    while !fleet.fallen().contains(&killed) {
+        tokio::task::yield_now().await;
+    }
+
+    let evidence = collect(&mut fleet, &workload, folder.path(), &sweep, end, Vec::new(), 0).await.unwrap();
+    let findings = check(&workload.reference, &evidence);
+
+    let told: Vec<String> = findings.iter().map(|Finding { check, item, .. }| format!("{check}: {item}")).collect();
+    let expected = [
+        format!("money: {dearer}"),
+        format!("same results: {better}"),
+        format!("one result an item: {twice}"),
+        format!("calls: {called}"),
+        "judges: judges' calls".to_owned(),
+        "budget: account".to_owned(),
+        "limits: concurrency".to_owned(),
+        "nothing left: sessions that await verdicts".to_owned(),
+        "nothing left: open attempts".to_owned(),
+        "nothing left: regatta.dead".to_owned(),
+        format!("processes: {killed}"),
+    ];
+    for one in &expected {
+        assert!(told.contains(one), "{one} is not among {told:#?}\n{findings:#?}");
+    }
+}
+
+/// Puts a message into a queue.
+async fn publish(url: &str, queue: &str) {
+    let connection = Connection::connect(url, ConnectionProperties::default()).await.unwrap();
+    let channel = connection.create_channel().await.unwrap();
+    let options = BasicPublishOptions::default();
+    channel.basic_publish("".into(), queue.into(), options, b"{}", BasicProperties::default()).await.unwrap();
+    connection.close(200, "done".into()).await.unwrap();
+}
+
+/// `count` calls in the name of `session`, all in flight at once.
+async fn call_at_once(endpoint: &crate::endpoint::Endpoint, session: &str, count: u32) {
+    endpoint.set(Mood::Hangs);
+    let parts: Vec<&str> = session.split('/').collect();
+    let [benchmark, setting, trial, item] = parts[..] else { panic!("{session} has other parts") };
+    let mut open = Vec::new();
+    for _ in 0..count {
+        let mut stream = tokio::net::TcpStream::connect(endpoint.address).await.unwrap();
+        let request = format!(
+            "POST /v1/chat/completions HTTP/1.1\r\nhost: {}\r\nx-regatta-benchmark: {benchmark}\r\nx-regatta-setting: {setting}\r\n\
+             x-regatta-trial: {trial}\r\nx-regatta-item: {item}\r\ncontent-length: 2\r\n\r\n{{}}",
+            endpoint.address
+        );
+        tokio::io::AsyncWriteExt::write_all(&mut stream, request.as_bytes()).await.unwrap();
+        open.push(stream);
+    }
+    while endpoint.open_calls() < count as usize {
+        tokio::task::yield_now().await;
+    }
+    endpoint.set(Mood::Answers);
+}
