@@ -150,7 +150,8 @@ pub(crate) struct CoordinatorArgs {
     /// Sessions that may be outstanding per queue; three for each concurrent call of its endpoint, where that is more
     #[arg(long, env = "REGATTA_WINDOW", default_value_t = 4096)]
     pub(crate) window: u32,
-    /// Seconds without any outcome after which jobs in doubt after a crash are dispatched again
+    /// Seconds without any outcome after which jobs in doubt after a crash are dispatched again; longer than the broker takes to notice that
+    /// a worker is gone, two heartbeats of 20 s unless AMQP_URL says otherwise: what a stopped worker holds would be run twice
     #[arg(long, env = "REGATTA_DOUBTFUL_AFTER_S", default_value_t = 60)]
     pub(crate) doubtful_after_s: u64,
 }
