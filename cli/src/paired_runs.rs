@@ -13,8 +13,8 @@ use serde::Serialize;
 
 pub(crate) use self::changes::{Change, Changes, changes, other_tests, parameters, served};
 pub(crate) use self::matching::{Chosen, MatchedCell, matched};
-pub(crate) use self::numbers::{Distribution, Numbers, Quantity};
-use crate::ended_run::EndedRun;
+pub(crate) use self::numbers::{Distribution, Numbers, Quantity, Times};
+use crate::ended_run::{EndedRun, Took};
 
 /// A model in a setting, in both runs. Differences are how much higher B is than A.
 #[derive(Debug, Clone, Serialize)]
@@ -35,7 +35,7 @@ pub(crate) struct ComparedCell {
     /// Dollars a session with a score; absent where a price is unknown.
     pub(crate) cost: Option<Numbers>,
     /// Seconds in model calls of a session with a score.
-    pub(crate) seconds: Option<Numbers>,
+    pub(crate) seconds: Option<Times>,
 }
 
 /// A metric in both runs.
@@ -81,6 +81,12 @@ pub(crate) fn compared(a: &EndedRun, b: &EndedRun, cells: Vec<MatchedCell>) -> V
     let corrected = holm(&p, p.len());
     let metrics = compared.iter_mut().flat_map(|cell| &mut cell.metrics);
     metrics.zip(corrected).for_each(|(metric, corrected)| metric.p_holm = corrected);
+    // Money is another question than quality, so that it is a family by itself, as on a report's first card.
+    let p: Vec<f64> =
+        compared.iter().filter_map(|cell| Some(cell.cost.as_ref()?.difference.p.unwrap_or(1.0))).collect();
+    let corrected = holm(&p, p.len());
+    let costs = compared.iter_mut().filter_map(|cell| cell.cost.as_mut());
+    costs.zip(corrected).for_each(|(cost, corrected)| cost.p_holm = corrected);
     compared
 }
 
@@ -115,7 +121,7 @@ fn compare(a: &EndedRun, b: &EndedRun, cell: MatchedCell) -> ComparedCell {
         metrics,
         flips,
         cost: paired.numbers(Quantity::Dollars),
-        seconds: paired.numbers(Quantity::Seconds),
+        seconds: paired.times(),
         cell,
     }
 }
@@ -192,12 +198,23 @@ impl<'r> Paired<'r> {
         level(self.a, self.b)
     }
 
-    pub(crate) fn numbers(&self, of: Quantity) -> Option<Numbers> {
+    /// What each session of both runs took: that of A, and that of B.
+    fn took(&self) -> [BTreeMap<(ItemId, u16), Took>; 2] {
         let took = |run: &'r EndedRun, model: &'r ModelRef| {
             let sessions: Vec<_> = run.sessions(&self.cell.benchmark, &self.cell.setting, model).collect();
             run.took(&sessions)
         };
-        let (a, b) = (took(self.a, &self.cell.model_a), took(self.b, &self.cell.model_b));
+        [took(self.a, &self.cell.model_a), took(self.b, &self.cell.model_b)]
+    }
+
+    /// Seconds in model calls; `None` where either run has no session with a score.
+    pub(crate) fn times(&self) -> Option<Times> {
+        let [a, b] = self.took();
+        Times::new(&a, &b)
+    }
+
+    pub(crate) fn numbers(&self, of: Quantity) -> Option<Numbers> {
+        let [a, b] = self.took();
         Numbers::new(of, self.groups, &a, &b, self.seed(of.as_str()), self.level())
     }
 }

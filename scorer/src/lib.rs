@@ -38,7 +38,7 @@ pub use finish::{DOCUMENTS, FinishError};
 pub use leaderboard::render_tables;
 pub use metrics::ScorerMetrics;
 pub use pairs::flips_seed;
-pub use planning::{Aim, Basis, Need, Outlook, Pilot, PilotCell, Spent, outlooks, read_pilot};
+pub use planning::{Aim, Basis, Need, Outlook, PairPower, Pilot, PilotCell, Spent, outlooks, read_pilot};
 pub use recovery::{Past, Recovery};
 pub use rescoring::Rescoring;
 pub use runs::{

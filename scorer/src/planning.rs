@@ -74,6 +74,9 @@ pub struct Outlook {
     pub smallest: Option<f64>,
     /// The same with any number of trials.
     pub smallest_of_many_trials: Option<f64>,
+    /// Pairs of the pilot's models that the variance was chosen from.
+    #[serde(skip)]
+    of_pilot: Vec<PilotPair>,
     #[serde(skip)]
     design: Design,
     #[serde(skip)]
@@ -115,7 +118,7 @@ impl Basis {
 }
 
 /// Design that sees a difference.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Need {
     /// The difference, in the metric's own scale.
     pub effect: f64,
@@ -125,6 +128,23 @@ pub struct Need {
     pub trials: Option<u32>,
     /// Items that suffice with the trials as they are, in clusters like these; perhaps more than the data has.
     pub items: Option<u32>,
+    /// The sweep as it is, for each pair of the pilot by itself; empty without a pilot.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pairs: Vec<PairPower>,
+}
+
+/// Prospects of a pair of the pilot's models, by its own variance.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PairPower {
+    /// One model.
+    pub one: ModelRef,
+    /// The other.
+    pub other: ModelRef,
+    /// Variance of their difference in one session.
+    pub variance: Components,
+    /// Probability that the sweep as it is finds the difference, if this pair is the first of its family to be found: once others are, Holm's
+    /// correction asks less of the rest. Absent where both agreed in every session, which says nothing of how they vary where they differ.
+    pub power: Option<f64>,
 }
 
 impl Outlook {
@@ -139,7 +159,15 @@ impl Outlook {
             power: self.design.power(of, self.threshold, effect),
             trials: self.design.trials_needed(of, self.threshold, effect, power, TRIALS_MAX),
             items,
+            pairs: self.of_pilot.iter().map(|pair| self.prospects(pair, effect)).collect(),
         }
+    }
+
+    fn prospects(&self, pair: &PilotPair, effect: f64) -> PairPower {
+        let [one, other] = pair.models.clone();
+        let threshold = Threshold { is_binary: pair.is_binary, ..self.threshold };
+        let power = || self.design.power(&pair.variance, threshold, effect);
+        PairPower { one, other, variance: pair.variance, power: (pair.variance.in_session() > 0.0).then(power) }
     }
 }
 
@@ -154,7 +182,7 @@ pub struct Pilot {
     pub judging: Spent,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 struct PilotPair {
     benchmark: BenchmarkName,
     setting: Setting,
@@ -250,13 +278,13 @@ fn outlook(sweep: &Sweep, cell: &Cell, pilot: Option<&Pilot>, aim: Aim) -> Optio
         let threshold = Threshold { level, is_binary: pair.is_binary };
         design.smallest_effect(&pair.variance, threshold, aim.power).unwrap_or(f64::INFINITY)
     };
+    let all: Vec<&PilotPair> = pilot.iter().flat_map(|pilot| &pilot.pairs).filter(is_known).collect();
+    let ours: Vec<&PilotPair> = all.iter().copied().filter(|pair| in_spec(pair)).collect();
+    let from = if ours.is_empty() { all } else { ours };
     let of_pilot = pilot.and_then(|pilot| {
-        let all: Vec<&PilotPair> = pilot.pairs.iter().filter(is_known).collect();
-        let ours: Vec<&PilotPair> = all.iter().copied().filter(|pair| in_spec(pair)).collect();
-        let from = if ours.is_empty() { all } else { ours };
         let pairs = from.len() as u32;
         let sweep = pilot.sweep.clone();
-        let varying = from.into_iter().filter(|pair| pair.variance.in_session() > 0.0);
+        let varying = from.iter().filter(|pair| pair.variance.in_session() > 0.0);
         Some(match varying.max_by(|one, other| seen(one).total_cmp(&seen(other))) {
             Some(worst) => {
                 let [one, other] = worst.models.clone();
@@ -292,6 +320,7 @@ fn outlook(sweep: &Sweep, cell: &Cell, pilot: Option<&Pilot>, aim: Aim) -> Optio
         variance,
         smallest: smallest(design),
         smallest_of_many_trials: smallest(Design { trials: f64::INFINITY, ..design }),
+        of_pilot: from.into_iter().cloned().collect(),
         design,
         threshold,
         power: aim.power,

@@ -12,7 +12,7 @@ use crate::args::CompareArgs;
 use crate::ended_run::EndedRun;
 use crate::exit::bad_configuration;
 use crate::output;
-use crate::paired_runs::{Change, Chosen, ComparedCell, ItemFlips, Numbers, changes, compared, level, matched};
+use crate::paired_runs::{Change, Chosen, ComparedCell, ItemFlips, Times, changes, compared, level, matched};
 
 /// Items that are named on a terminal; JSON has all.
 const NAMED: usize = 8;
@@ -91,6 +91,7 @@ fn rendered_cell(of: &ComparedCell, level: Level) -> String {
     }
     add_numbers(&mut table, of);
     text += &lines(&table);
+    text += &of.seconds.as_ref().map_or_else(String::new, times_note);
     for metric in &of.metrics {
         if let Some(missing) = metric.difference.and_then(|of| rendered_missing(&of, metric.unit)) {
             text += &format!("{}: {missing}\n", metric.metric);
@@ -103,28 +104,33 @@ fn rendered_cell(of: &ComparedCell, level: Level) -> String {
 }
 
 fn add_numbers(table: &mut Table, of: &ComparedCell) {
-    let row = |name: &str, numbers: &Numbers, a: f64, b: f64, unit: Unit, is_mean: bool| {
-        let p = || numbers.difference.p.map_or_else(|| "–".to_owned(), p_value);
-        let (difference, p) = if is_mean {
-            (rendered(&numbers.difference, unit), p())
-        } else {
-            (format!("{:+.*}", decimals(unit), b - a), String::new())
-        };
-        [name.to_owned(), number(a, unit), number(b, unit), difference, p, String::new()]
-    };
+    let cost = "cost of 1,000 sessions, $";
     table.add_row(match &of.cost {
-        Some(cost) => {
-            let cost = cost.times(1000.0);
-            row("cost of 1,000 sessions, $", &cost, cost.a.mean, cost.b.mean, Unit::Money, true)
+        Some(numbers) => {
+            let numbers = numbers.times(1000.0);
+            let p = numbers.difference.p.map(|p| [p_value(p), p_value(numbers.p_holm)]);
+            let [p, corrected] = p.unwrap_or(["–", "–"].map(str::to_owned));
+            let [a, b] = [numbers.a, numbers.b].map(|of| number(of.mean, Unit::Money));
+            [cost.to_owned(), a, b, rendered(&numbers.difference, Unit::Money), p, corrected]
         }
-        None => ["cost of 1,000 sessions, $", "unknown", "unknown", "–", "–", ""].map(str::to_owned),
+        None => [cost, "unknown", "unknown", "–", "–", "–"].map(str::to_owned),
     });
-    if let Some(seconds) = &of.seconds {
-        let (a, b) = (seconds.a, seconds.b);
-        table.add_row(row("latency a session, s", seconds, a.mean, b.mean, Unit::Plain, true));
-        table.add_row(row("latency p50, s", seconds, a.p50, b.p50, Unit::Plain, false));
-        table.add_row(row("latency p95, s", seconds, a.p95, b.p95, Unit::Plain, false));
+    let Some(Times { a, b }) = of.seconds else { return };
+    for (name, a, b) in
+        [("latency a session, s", a.mean, b.mean), ("latency p50, s", a.p50, b.p50), ("latency p95, s", a.p95, b.p95)]
+    {
+        let difference = format!("{:+.*}", decimals(Unit::Plain), b - a);
+        let [a, b] = [a, b].map(|value| number(value, Unit::Plain));
+        table.add_row([name.to_owned(), a, b, difference, String::new(), String::new()]);
     }
+}
+
+/// A reader takes a difference of times for one of the models, or of the providers.
+fn times_note(Times { a, b }: &Times) -> String {
+    format!(
+        "latency: of {} and {} sessions as they ran; sessions of a run share their endpoint's load, so that nothing is inferred from one run each\n",
+        a.sessions, b.sessions
+    )
 }
 
 /// Items that changed either way: counts and names.

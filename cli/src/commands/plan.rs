@@ -8,7 +8,7 @@ use comfy_table::{Table, TableComponent, presets};
 use regatta_catalog::Sweep;
 use regatta_coordinator::{CellEstimate, estimate};
 use regatta_proto::{ModelRef, Money};
-use regatta_scorer::{Aim, Basis, Need, Outlook, Pilot, outlooks};
+use regatta_scorer::{Aim, Basis, Need, Outlook, PairPower, Pilot, outlooks};
 use serde::Serialize;
 
 use super::check::Planned;
@@ -17,6 +17,9 @@ use crate::args::PlanArgs;
 use crate::exit::BadConfiguration;
 use crate::output;
 use crate::spec::{check_build, load};
+
+/// Pairs of a pilot that are listed on a terminal; JSON has all.
+const PAIRS_LISTED: usize = 20;
 
 pub(crate) async fn run(args: PlanArgs) -> anyhow::Result<ExitCode> {
     let loaded = load(&args.spec)?;
@@ -53,6 +56,7 @@ pub(crate) async fn run(args: PlanArgs) -> anyhow::Result<ExitCode> {
         output::line(&render(&answers));
         output::line(&aim(args.power, level));
         answers.iter().flat_map(Answer::notes).for_each(|note| output::line(&note));
+        answers.iter().filter_map(pairs_table).for_each(|table| output::line(&table));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -151,7 +155,7 @@ fn basis(outlook: &Outlook) -> String {
         Basis::Pilot { sweep, one, other, pairs } => {
             let chosen = match pairs {
                 0 | 1 => String::new(),
-                pairs => format!(", of {pairs} pairs the one that varies most: for others the power is larger"),
+                pairs => format!(", of {pairs} pairs the one that varies most"),
             };
             let trials = match outlook.variance.knows_trials {
                 true => "",
@@ -208,12 +212,41 @@ const fn at_least(basis: &Basis) -> &'static str {
     }
 }
 
-fn render(answers: &[Answer]) -> String {
+/// The pairs of a pilot with their own power, the smallest first; `None` where there are not several.
+fn pairs_table(answer: &Answer) -> Option<String> {
+    let Need { pairs, effect: wished, .. } = &answer.need;
+    let Outlook { benchmark, setting, range, unit, .. } = &answer.outlook;
+    if pairs.len() < 2 {
+        return None;
+    }
+    let mut sorted: Vec<&PairPower> = pairs.iter().collect();
+    // What is not known comes first: it may be smaller than anything.
+    sorted.sort_by(|one, other| one.power.unwrap_or(-1.0).total_cmp(&other.power.unwrap_or(-1.0)));
+    let mut table = plain_table();
+    let to_see = format!("power to see {} now", effect(*wished, *range, *unit));
+    table.set_header([&format!("{benchmark} {setting}, pair of the pilot"), &to_see]);
+    for pair in sorted.iter().take(PAIRS_LISTED) {
+        let power =
+            pair.power.map_or_else(|| "unknown: they agreed".to_owned(), |power| format!("{:.0} %", 100.0 * power));
+        table.add_row([format!("{} against {}", pair.one, pair.other), power]);
+    }
+    let more = sorted.len().saturating_sub(PAIRS_LISTED);
+    let more =
+        if more > 0 { format!("\n{more} more pairs find it at least as often; --json has all") } else { String::new() };
+    Some(format!("{table}{more}"))
+}
+
+fn plain_table() -> Table {
     let mut table = Table::new();
     table
         .load_preset(presets::UTF8_HORIZONTAL_ONLY)
         .remove_style(TableComponent::HorizontalLines)
         .remove_style(TableComponent::MiddleIntersections);
+    table
+}
+
+fn render(answers: &[Answer]) -> String {
+    let mut table = plain_table();
     table.set_header(["benchmark", "to see", "power now", "trials", "items", "sessions", "tokens", "dollars"]);
     for answer in answers {
         let Outlook { benchmark, setting, range, unit, trials, items, .. } = &answer.outlook;

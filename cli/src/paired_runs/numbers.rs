@@ -8,13 +8,11 @@ use serde::Serialize;
 
 use crate::ended_run::Took;
 
-/// Spending of sessions.
+/// Spending of sessions whose items are independent draws of it, so that a difference of two runs can be tested. Time is none: see [`Times`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Quantity {
     /// Money.
     Dollars,
-    /// Time in model calls.
-    Seconds,
     /// Tokens that models answered.
     OutputTokens,
 }
@@ -23,9 +21,25 @@ impl Quantity {
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Dollars => "dollars",
-            Self::Seconds => "seconds",
             Self::OutputTokens => "output_tokens",
         }
+    }
+}
+
+/// Seconds in model calls of the sessions of each run. There is no difference to test: sessions that run at the same time share an endpoint's
+/// load, so that a run, however many items it has, is a single draw of it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(crate) struct Times {
+    pub(crate) a: Distribution,
+    pub(crate) b: Distribution,
+}
+
+impl Times {
+    /// `None` where either run has no session with a score.
+    pub(crate) fn new(a: &BTreeMap<(ItemId, u16), Took>, b: &BTreeMap<(ItemId, u16), Took>) -> Option<Self> {
+        let seconds =
+            |took: &BTreeMap<(ItemId, u16), Took>| distribution(took.values().map(|took| took.seconds).collect());
+        Some(Self { a: seconds(a)?, b: seconds(b)? })
     }
 }
 
@@ -36,6 +50,8 @@ pub(crate) struct Numbers {
     pub(crate) b: Distribution,
     /// Mean difference over the items and trials that have a score in both.
     pub(crate) difference: Difference,
+    /// P-value, corrected (Holm) over all differences of the quantity that are compared.
+    pub(crate) p_holm: f64,
 }
 
 /// Distribution of a number over single sessions with a score.
@@ -46,6 +62,8 @@ pub(crate) struct Distribution {
     pub(crate) p50: f64,
     /// Nineteen of twenty took no more.
     pub(crate) p95: f64,
+    /// Number of sessions.
+    pub(crate) sessions: usize,
 }
 
 impl Numbers {
@@ -60,22 +78,27 @@ impl Numbers {
     ) -> Option<Self> {
         let (a, b) = (known(quantity, a)?, known(quantity, b)?);
         let difference = mean_difference(groups, &b, &a, seed, level)?;
-        Some(Self { a: distribution(&a)?, b: distribution(&b)?, difference })
+        let of = |sessions: &BTreeMap<(ItemId, u16), f64>| distribution(sessions.values().copied().collect());
+        Some(Self { a: of(&a)?, b: of(&b)?, difference, p_holm: 1.0 })
     }
 }
 
 impl Numbers {
     /// The same of so many sessions together.
     pub(crate) fn times(&self, count: f64) -> Self {
-        let of =
-            |one: Distribution| Distribution { mean: one.mean * count, p50: one.p50 * count, p95: one.p95 * count };
+        let of = |one: Distribution| Distribution {
+            mean: one.mean * count,
+            p50: one.p50 * count,
+            p95: one.p95 * count,
+            sessions: one.sessions,
+        };
         let difference = Difference {
             value: self.difference.value * count,
             low: self.difference.low.map(|low| low * count),
             high: self.difference.high.map(|high| high * count),
             ..self.difference
         };
-        Self { a: of(self.a), b: of(self.b), difference }
+        Self { a: of(self.a), b: of(self.b), difference, p_holm: self.p_holm }
     }
 }
 
@@ -84,7 +107,6 @@ fn known(quantity: Quantity, took: &BTreeMap<(ItemId, u16), Took>) -> Option<BTr
     let of = |(session, took): (&(ItemId, u16), &Took)| {
         let value = match quantity {
             Quantity::Dollars => took.dollars?,
-            Quantity::Seconds => took.seconds,
             Quantity::OutputTokens => took.output_tokens,
         };
         Some((session.clone(), value))
@@ -92,33 +114,40 @@ fn known(quantity: Quantity, took: &BTreeMap<(ItemId, u16), Took>) -> Option<BTr
     took.iter().map(of).collect()
 }
 
-fn distribution(sessions: &BTreeMap<(ItemId, u16), f64>) -> Option<Distribution> {
-    let mut values: Vec<f64> = sessions.values().copied().collect();
+fn distribution(mut values: Vec<f64>) -> Option<Distribution> {
     values.sort_by(f64::total_cmp);
     let at_least = |share: f64| values.get(((values.len() as f64 * share).ceil() as usize).max(1) - 1).copied();
     let mean = values.iter().sum::<f64>() / values.len() as f64;
-    Some(Distribution { mean, p50: at_least(0.5)?, p95: at_least(0.95)? })
+    Some(Distribution { mean, p50: at_least(0.5)?, p95: at_least(0.95)?, sessions: values.len() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn took(seconds: &[f64]) -> BTreeMap<(ItemId, u16), Took> {
-        let of = |(at, seconds): (usize, &f64)| {
-            ((format!("i{at:02}").parse().unwrap(), 0), Took { dollars: None, seconds: *seconds, output_tokens: 0.0 })
+    fn took(amounts: &[f64]) -> BTreeMap<(ItemId, u16), Took> {
+        let of = |(at, amount): (usize, &f64)| {
+            let took = Took { dollars: None, seconds: *amount, output_tokens: *amount };
+            ((format!("i{at:02}").parse().unwrap(), 0), took)
         };
-        seconds.iter().enumerate().map(of).collect()
+        amounts.iter().enumerate().map(of).collect()
     }
 
     #[test]
     fn percentiles_are_of_sessions_and_the_difference_is_paired() {
-        let slow: Vec<f64> = (1..=20).map(f64::from).collect();
-        let fast: Vec<f64> = slow.iter().map(|seconds| seconds - 0.5).collect();
-        let found =
-            Numbers::new(Quantity::Seconds, &BTreeMap::new(), &took(&slow), &took(&fast), 1, Level::USUAL).unwrap();
-        assert_eq!(found.a, Distribution { mean: 10.5, p50: 10.0, p95: 19.0 });
+        let more: Vec<f64> = (1..=20).map(f64::from).collect();
+        let less: Vec<f64> = more.iter().map(|tokens| tokens - 0.5).collect();
+        let (more, less) = (took(&more), took(&less));
+        let found = Numbers::new(Quantity::OutputTokens, &BTreeMap::new(), &more, &less, 1, Level::USUAL).unwrap();
+        assert_eq!(found.a, Distribution { mean: 10.5, p50: 10.0, p95: 19.0, sessions: 20 });
         assert!((found.difference.value + 0.5).abs() < 1e-12 && found.difference.n == 20);
+    }
+
+    #[test]
+    fn times_are_of_all_sessions_that_each_run_has() {
+        let found = Times::new(&took(&[1.0, 2.0, 9.0]), &took(&[3.0])).unwrap();
+        assert_eq!((found.a.p50, found.a.sessions, found.b.p50, found.b.sessions), (2.0, 3, 3.0, 1));
+        assert_eq!(Times::new(&took(&[1.0]), &took(&[])), None);
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub(super) enum Cause {
     Model,
     /// The judge.
     Judge,
-    /// The way it is served: address, gateway, tier, time.
+    /// The way it is served: address, gateway, tier.
     Provider,
     /// Scores moved, and nothing above did.
     Unexplained,
@@ -57,6 +57,19 @@ pub(super) struct Moved {
     pub(super) unit: Unit,
     pub(super) difference: Difference,
     pub(super) p_holm: f64,
+}
+
+/// Median times of a cell that are apart. They have no test and no cause: sessions of a night share their endpoint's load, so that two nights
+/// are two draws of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct Paced {
+    pub(super) cell: String,
+    /// Median seconds in model calls of a session with a score, the night before.
+    pub(super) before_s: f64,
+    pub(super) now_s: f64,
+    /// Sessions that the median is of.
+    pub(super) sessions_before: usize,
+    pub(super) sessions_now: usize,
 }
 
 impl fmt::Display for Cause {

@@ -12,7 +12,8 @@ use regatta_backends::TickState;
 use regatta_proto::{ScheduleName, SweepId, SweepState};
 use serde::Serialize;
 
-use self::finding::{Finding, Moved};
+use self::finding::{Finding, Moved, Paced};
+use self::observing::Observed;
 use crate::args::{ClientArgs, DriftArgs};
 use crate::client::Client;
 use crate::ended_run::EndedRun;
@@ -39,6 +40,8 @@ struct Night {
     findings: Vec<Finding>,
     /// Headline metrics that moved, by more than chance.
     scores: Vec<Moved>,
+    /// Median times that are others than the night before, of which nothing is inferred.
+    times: Vec<Paced>,
 }
 
 pub(crate) async fn run(args: DriftArgs) -> anyhow::Result<ExitCode> {
@@ -62,11 +65,11 @@ pub(crate) async fn run(args: DriftArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn night(before: Option<&EndedRun>, now: &EndedRun) -> anyhow::Result<Night> {
-    let (findings, scores) = match before {
+    let Observed { findings, scores, times } = match before {
         Some(before) => observing::observe(before, now)?,
-        None => (Vec::new(), Vec::new()),
+        None => Observed::default(),
     };
-    Ok(Night { run: now.name.clone(), ended_at: now.summary.ended_at, findings, scores })
+    Ok(Night { run: now.name.clone(), ended_at: now.summary.ended_at, findings, scores, times })
 }
 
 /// Sweeps of the last nights of a schedule that have results, oldest first.

@@ -1,44 +1,53 @@
 //! From two nights to what changed between them.
 //!
 //! Locks and the names that endpoints served under decide first. Numbers decide where these are silent: answers that became longer or
-//! shorter speak of another model, the same answers that took longer of the provider. A test counts only if it stands beside all others of
-//! its night, and only if it is of a size that matters.
+//! shorter speak of another model. A test counts only if it stands beside all others of its night, and only if it is of a size that matters.
+//! Of times nothing is inferred: a night is a single draw of its endpoint's load.
 
 use std::collections::BTreeSet;
 
 use regatta_proto::{Judge, ModelRef};
 use regatta_scorer::holm;
 
-use super::finding::{Cause, Evidence, Finding, Moved};
+use super::finding::{Cause, Evidence, Finding, Moved, Paced};
 use crate::ended_run::EndedRun;
 use crate::paired_runs::{
-    Change, Changes, Chosen, MatchedCell, Numbers, Paired, Quantity, matched, parameters, served,
+    Change, Changes, Chosen, MatchedCell, Numbers, Paired, Quantity, Times, matched, parameters, served,
 };
 
 /// Level of all tests of a night together.
 const ALPHA: f64 = 0.01;
 /// Relative change of the mean tokens of an answer that speaks of another model.
 const TOKENS_SHIFT: f64 = 0.05;
-/// Relative change of the median time of a session that speaks of the provider.
+/// Relative change of the median time of a session from which on it is shown.
 const LATENCY_SHIFT: f64 = 0.2;
 
-/// A cell's numbers of one kind.
+/// A cell's tokens.
 struct Measured<'c> {
     cell: &'c MatchedCell,
-    quantity: Quantity,
     numbers: Numbers,
     p_holm: f64,
 }
 
-/// Causes of difference between two nights, and the headline metrics that moved.
-pub(super) fn observe(before: &EndedRun, now: &EndedRun) -> anyhow::Result<(Vec<Finding>, Vec<Moved>)> {
+/// Observations of a night, held against the one before.
+#[derive(Default)]
+pub(super) struct Observed {
+    /// Causes of difference.
+    pub(super) findings: Vec<Finding>,
+    /// Headline metrics that moved.
+    pub(super) scores: Vec<Moved>,
+    /// Median times that are others.
+    pub(super) times: Vec<Paced>,
+}
+
+/// Observes what is different between two nights.
+pub(super) fn observe(before: &EndedRun, now: &EndedRun) -> anyhow::Result<Observed> {
     let cells = matched(before, now, &Chosen::default())?;
     let mut findings = declared(before, now, &cells)?;
     findings.extend(served_otherwise(before, now, &cells));
     let (measured, moved) = measure(before, now, &cells);
     for of in measured {
-        if let Some(finding) = shift(&of, &measured_cause(&of, &findings)) {
-            // A slow model says of itself that it is another one; its pace is no second cause.
+        if let Some(finding) = shift(&of).filter(|_| !is_explained(&of, &findings)) {
             findings.push(finding);
         }
     }
@@ -53,7 +62,21 @@ pub(super) fn observe(before: &EndedRun, now: &EndedRun) -> anyhow::Result<(Vec<
         }));
     }
     findings.sort_by_key(|finding| finding.cause);
-    Ok((findings, moved))
+    let times = cells.iter().filter_map(|cell| paced(cell, &Paired::new(before, now, cell))).collect();
+    Ok(Observed { findings, scores: moved, times })
+}
+
+/// The median times of a cell, if they are apart by a size that matters.
+fn paced(cell: &MatchedCell, paired: &Paired<'_>) -> Option<Paced> {
+    let Times { a, b } = paired.times()?;
+    let is_large = (b.p50 - a.p50).abs() > LATENCY_SHIFT * a.p50.min(b.p50).max(f64::MIN_POSITIVE);
+    is_large.then(|| Paced {
+        cell: cell.to_string(),
+        before_s: a.p50,
+        now_s: b.p50,
+        sessions_before: a.sessions,
+        sessions_now: b.sessions,
+    })
 }
 
 /// Differences that the locks declare.
@@ -181,9 +204,8 @@ fn measure<'c>(before: &EndedRun, now: &EndedRun, cells: &'c [MatchedCell]) -> (
     let (mut measured, mut moved) = (Vec::new(), Vec::new());
     for cell in cells {
         let paired = Paired::new(before, now, cell);
-        for quantity in [Quantity::OutputTokens, Quantity::Seconds] {
-            measured.extend(paired.numbers(quantity).map(|numbers| Measured { cell, quantity, numbers, p_holm: 1.0 }));
-        }
+        let tokens = paired.numbers(Quantity::OutputTokens);
+        measured.extend(tokens.map(|numbers| Measured { cell, numbers, p_holm: 1.0 }));
         for of in paired.definitions.iter().filter(|of| of.headline) {
             moved.extend(paired.difference(of).map(|difference| Moved {
                 cell: cell.to_string(),
@@ -204,8 +226,8 @@ fn measure<'c>(before: &EndedRun, now: &EndedRun, cells: &'c [MatchedCell]) -> (
     (measured, moved)
 }
 
-/// The cause that a shift of these numbers speaks of; `None` where another finding explains it.
-fn measured_cause(of: &Measured<'_>, findings: &[Finding]) -> Option<Cause> {
+/// `true` where another finding explains a shift of these tokens.
+fn is_explained(of: &Measured<'_>, findings: &[Finding]) -> bool {
     let model = of.cell.model_b.to_string();
     let is_of_model = |what: &str| {
         what == "model"
@@ -213,42 +235,27 @@ fn measured_cause(of: &Measured<'_>, findings: &[Finding]) -> Option<Cause> {
             || what.starts_with(&format!("{model}:"))
             || what.starts_with(&of.cell.to_string())
     };
-    // Of whatever else is asked, answered or counted, sessions take another time and other tokens.
-    let explained = findings.iter().any(|finding| match finding.cause {
+    // Of whatever else is asked, answered or counted, sessions take other tokens.
+    findings.iter().any(|finding| match finding.cause {
         Cause::Harness | Cause::Data | Cause::Unexplained => true,
         Cause::Model => is_of_model(&finding.what),
         Cause::Judge | Cause::Provider => false,
-    });
-    match of.quantity {
-        _ if explained => None,
-        Quantity::OutputTokens => Some(Cause::Model),
-        Quantity::Seconds => Some(Cause::Provider),
-        Quantity::Dollars => None,
-    }
+    })
 }
 
-/// A finding, if the numbers shifted by more than chance, and by a size that matters.
-fn shift(of: &Measured<'_>, cause: &Option<Cause>) -> Option<Finding> {
-    let cause = (*cause)?;
-    let (before, now, least, unit) = match of.quantity {
-        Quantity::OutputTokens => (of.numbers.a.mean, of.numbers.b.mean, TOKENS_SHIFT, "tokens answered a session"),
-        Quantity::Seconds => (of.numbers.a.p50, of.numbers.b.p50, LATENCY_SHIFT, "s a session, median"),
-        Quantity::Dollars => return None,
-    };
-    let is_large = (now - before).abs() > least * before.min(now).max(f64::MIN_POSITIVE);
+/// A finding, if the tokens shifted by more than chance, and by a size that matters: it speaks of another model.
+fn shift(of: &Measured<'_>) -> Option<Finding> {
+    let (before, now) = (of.numbers.a.mean, of.numbers.b.mean);
+    let is_large = (now - before).abs() > TOKENS_SHIFT * before.min(now).max(f64::MIN_POSITIVE);
     if of.p_holm > ALPHA || !is_large {
         return None;
     }
-    let shown = |value: f64| match of.quantity {
-        Quantity::OutputTokens => format!("{value:.0}"),
-        Quantity::Seconds | Quantity::Dollars => format!("{value:.2}"),
-    };
     Some(Finding {
-        cause,
+        cause: Cause::Model,
         evidence: Evidence::Measured,
-        what: format!("{}: {unit}", of.cell),
-        before: shown(before),
-        now: shown(now),
+        what: format!("{}: tokens answered a session", of.cell),
+        before: format!("{before:.0}"),
+        now: format!("{now:.0}"),
         p_holm: Some(of.p_holm),
     })
 }

@@ -3,20 +3,21 @@
 use regatta_scorer::rendered;
 
 use super::Drift;
-use super::finding::{Evidence, Finding, Moved};
+use super::finding::{Evidence, Finding, Moved, Paced};
 use crate::commands::compare::p_value;
 
 pub(super) fn text(drift: &Drift) -> String {
     let mut lines = vec![format!("{}: {} nights", drift.of, drift.nights.len())];
     let mut quiet = 0_usize;
     for (number, night) in drift.nights.iter().enumerate() {
-        if night.findings.is_empty() && night.scores.is_empty() {
+        if night.findings.is_empty() && night.scores.is_empty() && night.times.is_empty() {
             quiet += usize::from(number > 0);
             continue;
         }
         lines.push(format!("\n{} · {}", night.ended_at, night.run));
         lines.extend(night.findings.iter().map(finding));
         lines.extend(night.scores.iter().map(moved));
+        lines.extend(night.times.iter().map(paced));
     }
     if quiet > 0 {
         let nights = if quiet == 1 { "night is" } else { "nights are" };
@@ -43,5 +44,12 @@ fn moved(of: &Moved) -> String {
         of.metric,
         rendered(&of.difference, of.unit),
         p_value(of.p_holm)
+    )
+}
+
+fn paced(of: &Paced) -> String {
+    format!(
+        "  {:<11}  {}: {:.2} → {:.2} s a session, medians of {} and {} (observed; one night each, so nothing is inferred)",
+        "time", of.cell, of.before_s, of.now_s, of.sessions_before, of.sessions_now
     )
 }

@@ -8,7 +8,7 @@ use super::verdict::{Check, Verdict};
 use crate::commands::compare::{p_value, percent};
 use crate::ended_run::EndedRun;
 use crate::exit::BadConfiguration;
-use crate::paired_runs::{Change, Distribution, MatchedCell, Numbers, Paired, Quantity, other_tests};
+use crate::paired_runs::{Change, Distribution, MatchedCell, Paired, Quantity, other_tests};
 
 /// A metric of a cell that the policy is about.
 struct Asked<'p> {
@@ -195,7 +195,7 @@ fn compared(p: f64) -> String {
     if text.starts_with('<') { text } else { format!("= {text}") }
 }
 
-/// Coverage, money and time: plain limits on what was seen.
+/// Coverage, money and time: plain limits on what was seen. Nothing is inferred of them: a run is a single draw of its endpoint's load.
 fn limits(policy: &Policy, run: &EndedRun, cell: &MatchedCell, paired: &Paired<'_>) -> Vec<Check> {
     let check = |what: &str, verdict: Verdict, detail: String| Check {
         cell: cell.to_string(),
@@ -222,30 +222,44 @@ fn limits(policy: &Policy, run: &EndedRun, cell: &MatchedCell, paired: &Paired<'
     let mean: fn(&Distribution) -> f64 = |of| of.mean;
     let p95: fn(&Distribution) -> f64 = |of| of.p95;
     let asked = [
-        ("cost of 1,000 sessions", "$", Quantity::Dollars, money, mean),
-        ("latency p95", "s", Quantity::Seconds, time, p95),
+        // What a single session costs is too little to be read.
+        ("cost of 1,000 sessions", "$", 1000.0, money, mean, costs as fn(&Paired<'_>) -> Option<[Distribution; 2]>),
+        ("latency p95", "s", 1.0, time, p95, times),
     ];
-    for (name, unit, quantity, [increase, most], of) in asked {
+    for (name, unit, scale, [increase, most], of, seen) in asked {
         if increase.is_none() && most.is_none() {
             continue;
         }
-        let Some(Numbers { a, b, .. }) = paired.numbers(quantity) else {
+        let Some([a, b]) = seen(paired) else {
             checks.push(check(name, Verdict::Inconclusive, "unknown in one of the runs".to_owned()));
             continue;
         };
         let (before, now) = (of(&a), of(&b));
-        // What a single session costs is too little to be read.
-        let scale = if quantity == Quantity::Dollars { 1000.0 } else { 1.0 };
         let held = |limit: f64| if now <= limit { Verdict::Go } else { Verdict::NoGo };
         if let Some(increase) = increase {
             let limit = before * (1.0 + increase);
             let [now, before, most] = [now, before, limit].map(|value| value * scale);
-            let detail = format!("{now:.4} {unit}, was {before:.4}; at most {most:.4} (+{:.0} %)", increase * 100.0);
+            let detail =
+                format!("observed {now:.4} {unit}, was {before:.4}; at most {most:.4} (+{:.0} %)", increase * 100.0);
             checks.push(check(&format!("{name}, increase"), held(limit), detail));
         }
         if let Some(limit) = most {
-            checks.push(check(name, held(limit), format!("{:.4} {unit}; at most {:.4}", now * scale, limit * scale)));
+            checks.push(check(
+                name,
+                held(limit),
+                format!("observed {:.4} {unit}; at most {:.4}", now * scale, limit * scale),
+            ));
         }
     }
     checks
+}
+
+/// Dollars of the baseline's sessions, and of the run's.
+fn costs(paired: &Paired<'_>) -> Option<[Distribution; 2]> {
+    paired.numbers(Quantity::Dollars).map(|numbers| [numbers.a, numbers.b])
+}
+
+/// Seconds of the baseline's sessions, and of the run's.
+fn times(paired: &Paired<'_>) -> Option<[Distribution; 2]> {
+    paired.times().map(|times| [times.a, times.b])
 }
