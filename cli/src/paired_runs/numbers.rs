@@ -85,7 +85,7 @@ fn known(quantity: Quantity, took: &BTreeMap<(ItemId, u16), Took>) -> Option<BTr
         let value = match quantity {
             Quantity::Dollars => took.dollars?,
             Quantity::Seconds => took.seconds,
-            Quantity::OutputTokens => took.output_tokens,
+            Quantity::OutputTokens => took.output_tokens?,
         };
         Some((session.clone(), value))
     };
@@ -106,7 +106,7 @@ mod tests {
 
     fn took(seconds: &[f64]) -> BTreeMap<(ItemId, u16), Took> {
         let of = |(at, seconds): (usize, &f64)| {
-            ((format!("i{at:02}").parse().unwrap(), 0), Took { dollars: None, seconds: *seconds, output_tokens: 0.0 })
+            ((format!("i{at:02}").parse().unwrap(), 0), Took { dollars: None, seconds: *seconds, output_tokens: None })
         };
         seconds.iter().enumerate().map(of).collect()
     }
