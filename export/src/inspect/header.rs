@@ -230,7 +230,7 @@ mod tests {
         assert_eq!((&told["metrics"]["mean"]["value"], &told["metadata"]["withheld"]), (&json!(1.0), &Value::Null));
         let told = score(&metric(true));
         let names: Vec<&String> = told["metrics"].as_object().unwrap().keys().collect();
-        assert_eq!(names, ["withheld_bound_high", "withheld_bound_low"]);
+        assert_eq!(names, ["withheld_bound_low", "withheld_bound_high"]);
         assert_eq!(told["metadata"]["withheld"]["why"], "8 of 35 sessions measured, below the sweep's minimum");
         assert_eq!(told["metadata"]["withheld"]["values"]["mean"], 1.0);
     }
