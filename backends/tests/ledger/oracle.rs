@@ -150,8 +150,7 @@ impl Oracle {
             (ToldBy::Itself, AttemptState::HandedOver) if old.outcome.is_none() => *old = told,
             (ToldBy::Successor, AttemptState::Open | AttemptState::Lost) => {
                 // Counters only grow, but those of these tests may have fewer unknown calls beside more tokens.
-                let is_behind =
-                    told.usage.input < old.usage.input || told.cost.unknown_calls < old.cost.unknown_calls;
+                let is_behind = told.usage.input < old.usage.input || told.cost.unknown_calls < old.cost.unknown_calls;
                 let is_equal = told.usage.input == old.usage.input;
                 let maybe = old.maybe_spent + in_flight;
                 *old = if is_behind {
