@@ -44,8 +44,8 @@ pub struct Spending {
     pub cost_usd: Measured,
     /// Calls of models.
     pub calls: f64,
-    /// Tokens of all calls, prompts and answers together.
-    pub tokens: f64,
+    /// Tokens of all calls, prompts and answers together; `None` where those of a call are unknown.
+    pub tokens: Option<f64>,
     /// Total latency of the calls in seconds.
     pub seconds: f64,
 }

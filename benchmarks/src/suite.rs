@@ -135,7 +135,8 @@ pub trait Suite: Send + Sync {
     ) -> Scoring;
 
     /// Returns the worst scores, for a session that failed because of the model. They hold every value that a session
-    /// of the item can have: a value that is absent here is absent in every session of the item.
+    /// of the item can have: a value that is absent here is absent in every session of the item. Empty for an item that
+    /// is none, whose session is then unfit and has no scores.
     fn score_failure(&self, item: ItemIndex, evaluators: &[Evaluator]) -> Scores;
 
     /// Returns `true` if the benchmark's own parser found an answer of the agent unreadable: no workflow, no plan, or

@@ -129,12 +129,14 @@ pub fn contests(sweep: &Sweep) -> Result<Vec<SweepContest<'_>>, DecideError> {
         let (evaluator, metric) = decidable(&**suite, lock, setting, decide.asked.metric.as_deref())?;
         let counts: Vec<bool> =
             release.items.iter().map(|item| is_about(&**suite, evaluator, &metric, *item)).collect();
+        #[expect(clippy::expect_used, reason = "a contest against another model would decide another question")]
         let question = match &decide.asked.question {
             DecideQuestion::Ranking => Question::Ranking,
             DecideQuestion::Best => Question::Best,
             DecideQuestion::Interval => Question::Interval,
             DecideQuestion::Against(baseline) => {
-                Question::Against(models.iter().position(|model| *model == baseline).unwrap_or(0))
+                let at = models.iter().position(|model| *model == baseline);
+                Question::Against(at.expect("the spec was refused unless its baseline is one of its models"))
             }
         };
         let contest = Contest {

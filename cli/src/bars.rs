@@ -93,10 +93,10 @@ impl Bars {
 
 impl Row {
     fn describe(&self) -> String {
-        let tokens = self.usage.input + self.usage.output;
+        let tokens = self.usage.shown(self.usage.total(), thousands);
         let trouble =
             if self.not_measured > 0 { format!("  {} not measured", self.not_measured) } else { String::new() };
-        format!("{} tokens  {}{trouble}", thousands(tokens), self.cost)
+        format!("{tokens} tokens  {}{trouble}", self.cost)
     }
 }
 
@@ -142,7 +142,7 @@ fn line(status: &SweepStatus, started: Instant) -> String {
     };
     format!(
         "{state}{settled}/{sessions} sessions  {not_measured} not measured  {} tokens  {}  {elapsed:.0} s{}",
-        thousands(usage.input + usage.output),
+        usage.shown(usage.total(), thousands),
         status.sessions_cost(),
         money(status)
     )

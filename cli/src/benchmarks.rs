@@ -67,6 +67,8 @@ mod tests {
             }
             let scoring = suite.score(none, &benchmark.evaluators(), &nothing, &RecordedVerdicts::default());
             assert!(matches!(scoring, Scoring::Unfit(_)), "{}: {scoring:?}", benchmark.name());
+            let failure = suite.score_failure(none, &benchmark.evaluators());
+            assert!(failure.is_empty(), "{}: no scores, which the scorer calls unfit: {failure:?}", benchmark.name());
         }
     }
 

@@ -41,22 +41,29 @@ pub(crate) struct AttemptLine {
     /// `None` where the price of a call is unknown.
     pub(crate) cost_nanodollars: Option<Money>,
     pub(crate) latency_us: u64,
-    #[serde(default)]
-    pub(crate) usage: Usage,
+    /// `None` where the tokens of a call are unknown.
+    pub(crate) usage: Option<Usage>,
+    /// The part of the tokens that is known, if `usage` is `None`.
+    pub(crate) known_usage: Option<Usage>,
     /// Present for the attempt that counts.
     #[serde(default)]
     pub(crate) served: Option<Vec<String>>,
 }
 
 /// Spending of a session.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Took {
     /// `None` where the price of a call is unknown.
     pub(crate) dollars: Option<f64>,
     /// In model calls.
     pub(crate) seconds: f64,
-    /// Tokens that models answered.
-    pub(crate) output_tokens: f64,
+    /// Tokens that models answered; `None` where those of a call are unknown.
+    pub(crate) output_tokens: Option<f64>,
+}
+
+impl Took {
+    /// Spending before the first attempt.
+    const NOTHING: Self = Self { dollars: Some(0.0), seconds: 0.0, output_tokens: Some(0.0) };
 }
 
 impl EndedRun {
@@ -134,16 +141,16 @@ impl EndedRun {
     /// Spending of each session of some cells that has a score: all its attempts but those that were repeated or lost.
     pub(crate) fn took(&self, sessions: &[&ResultLine]) -> BTreeMap<(ItemId, u16), Took> {
         let scored = sessions.iter().filter(|line| line.scores.is_some());
-        let mut took: BTreeMap<(u32, &ItemId), (u16, Took)> = scored
-            .map(|line| ((line.cell, &line.item), (line.trial, Took { dollars: Some(0.0), ..Took::default() })))
-            .collect();
+        let mut took: BTreeMap<(u32, &ItemId), (u16, Took)> =
+            scored.map(|line| ((line.cell, &line.item), (line.trial, Took::NOTHING))).collect();
         for attempt in self.attempts.iter().filter(|attempt| !attempt.wasted) {
             let Some(item) = &attempt.item else { continue };
             if let Some((_, took)) = took.get_mut(&(attempt.cell, item)) {
                 let cost = attempt.cost_nanodollars.map(|cost| cost.dollars());
                 took.dollars = took.dollars.zip(cost).map(|(sum, cost)| sum + cost);
                 took.seconds += attempt.latency_us as f64 / 1e6;
-                took.output_tokens += attempt.usage.output as f64;
+                took.output_tokens =
+                    took.output_tokens.zip(attempt.usage).map(|(sum, usage)| sum + usage.output as f64);
             }
         }
         took.into_iter().map(|((_, item), (trial, took))| ((item.clone(), trial), took)).collect()

@@ -60,8 +60,10 @@ pub struct AttemptLine {
     pub started_at: Timestamp,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
-    /// Tokens, as far as told.
-    pub usage: Usage,
+    /// Tokens; `None` where those of a call are unknown.
+    pub usage: Option<Usage>,
+    /// The part of the tokens that is known, if `usage` is `None`.
+    pub known_usage: Option<Usage>,
     /// `None` where the price of a call is unknown.
     pub cost_nanodollars: Option<Money>,
     /// The part of the cost that is known.
@@ -140,4 +142,9 @@ pub(crate) struct SummaryMetric {
     pub(crate) n: u32,
     pub(crate) scored: u64,
     pub(crate) total: u64,
+    pub(crate) bound_low: Option<f64>,
+    pub(crate) bound_high: Option<f64>,
+    /// Too little was measured for the value to be shown among results: then its bounds are.
+    #[serde(default)]
+    pub(crate) withheld: bool,
 }

@@ -97,6 +97,26 @@ fn an_unknown_price_is_null_and_money_is_an_integer() {
 }
 
 #[test]
+fn tokens_that_nobody_told_are_null_and_no_part_of_a_sum() {
+    let run = SmallRun::new();
+    let attempts = run.path().join("attempts.jsonl");
+    let mut lines: Vec<serde_json::Value> =
+        text(&attempts).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    lines[3]["known_usage"] = serde_json::json!({"input": 100, "output": 0, "unmetered_calls": 1});
+    lines[3]["usage"] = serde_json::Value::Null;
+    std::fs::write(&attempts, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+    let to = tempfile::tempdir().unwrap();
+    export(run.path(), to.path()).unwrap();
+    for column in ["input_tokens", "output_tokens"] {
+        let of_attempts = values(&to.path().join("attempts.parquet"), column);
+        assert!(of_attempts[2] != Field::Null && of_attempts[3] == Field::Null, "{of_attempts:?}");
+        // The session has both of these attempts.
+        let of_sessions = values(&to.path().join("sessions.parquet"), column);
+        assert!(of_sessions[0] != Field::Null && of_sessions[2] == Field::Null, "{of_sessions:?}");
+    }
+}
+
+#[test]
 fn both_forms_of_a_table_have_the_same_columns_and_rows() {
     let run = SmallRun::new();
     let to = tempfile::tempdir().unwrap();

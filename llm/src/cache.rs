@@ -90,7 +90,10 @@ impl ResponseCache {
             &spec.simulation,
             spec.send_seed,
         );
-        Self { store, provider: json_bytes(&identity) }
+        let mut provider = json_bytes(&identity);
+        // JSON ends where it ends, so that two texts behind each other are told apart as well as two parts.
+        provider.extend(spec.secret_routing().map(|names| json_bytes(&names)).into_iter().flatten());
+        Self { store, provider }
     }
 
     /// The key of a chat call.

@@ -383,6 +383,7 @@ impl Failure {
             usage: self.usage,
             cost: None,
             at_most: None,
+            unpriced: false,
             refused: self.refused,
         }
     }

@@ -41,6 +41,8 @@ pub enum ProviderEvent {
     Unreadable,
     /// The answer was cut off by its output limit or by the end of the context.
     AnswerCutOff,
+    /// The endpoint could not read what the model wrote as an answer or a call, or does not say why the answer ended.
+    AnswerMalformed,
     /// The answer reports no usage, or impossible numbers.
     UsageUnknown,
     /// The answer was served in a tier that has no price.
@@ -82,7 +84,7 @@ const fn row(
 
 /// The table, in the order of the events.
 #[rustfmt::skip]
-pub const EVENTS: [EventRule; 17] = [
+pub const EVENTS: [EventRule; 18] = [
     row(ProviderEvent::PromptFiltered, "prompt filtered", Some(ErrorClass::ContentFilter),
         "OpenAI `content_policy_violation`, `invalid_prompt`, `cyber_policy`; Azure 400 `content_filter`; a 403 that says \"flagged\"; \
          Gemini `blockReason`; Bedrock `guardrail_intervened`",
@@ -133,6 +135,10 @@ pub const EVENTS: [EventRule; 17] = [
     row(ProviderEvent::AnswerCutOff, "answer cut off", None,
         "`length`, `max_output_tokens`, `max_tokens`, `MAX_TOKENS`, `model_context_window_exceeded`",
         "the model has answered, as far as it got: what came is scored"),
+    row(ProviderEvent::AnswerMalformed, "answer malformed", None,
+        "Gemini `MALFORMED_FUNCTION_CALL`, `UNEXPECTED_TOOL_CALL`, `OTHER`; Bedrock `malformed_model_output`, `malformed_tool_use`",
+        "the model has written what is no call or no answer, and the same text on a wire without such a word is its answer, too: what came is \
+         scored, and has the flag `empty` if nothing did. `OTHER` names no reason, so that there is none to excuse the answer"),
     row(ProviderEvent::UsageUnknown, "usage unknown", None,
         "no usage; a prompt of zero tokens; an answer of zero tokens that holds something",
         "the answer is scored; its cost is unknown, and an account pays the worst case. A known $0 would be wrong"),

@@ -103,7 +103,8 @@ impl Caller {
                 }
                 continue;
             };
-            batch.spent.usage += embedded.usage;
+            batch.spent.usage +=
+                if embedded.usage_is_known { embedded.usage } else { embedded.usage.of_unmetered_call() };
             batch.spent.cost.add_call(cost);
             let reported = embedded.served.model.as_deref().unwrap_or(model);
             let served: Arc<str> =
@@ -143,8 +144,8 @@ struct Spent {
 impl Spent {
     /// Adds the costs of failed tries, which may have been billed.
     fn add_tries(&mut self, tries: &[Try]) {
-        for (billed, cost) in tries.iter().filter_map(|one| Some((one.usage?, one.cost))) {
-            self.usage += billed;
+        for (usage, cost) in tries.iter().filter_map(Try::billed) {
+            self.usage += usage;
             self.cost.add_call(cost);
         }
     }

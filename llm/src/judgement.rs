@@ -192,15 +192,15 @@ impl Judged {
         self.served.insert(if call.served.simulated { format!("{reported} (simulated)") } else { reported });
         self.add_tries(&call.tries);
         if !call.from_cache {
-            self.usage += call.usage;
+            self.usage += call.usage.of_answer(&call.reply);
             self.cost.add_call(call.cost);
         }
     }
 
     /// Adds the costs of failed tries, which may have been billed.
     fn add_tries(&mut self, tries: &[Try]) {
-        for (billed, cost) in tries.iter().filter_map(|one| Some((one.usage?, one.cost))) {
-            self.usage += billed;
+        for (usage, cost) in tries.iter().filter_map(Try::billed) {
+            self.usage += usage;
             self.cost.add_call(cost);
         }
     }

@@ -117,6 +117,7 @@ pub(crate) fn advice(event: ProviderEvent, message: &str) -> Option<String> {
         | ProviderEvent::ServerTrouble
         | ProviderEvent::Unreadable
         | ProviderEvent::AnswerCutOff
+        | ProviderEvent::AnswerMalformed
         | ProviderEvent::UsageUnknown
         | ProviderEvent::TierUnpriced => None,
     }

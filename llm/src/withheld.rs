@@ -53,14 +53,15 @@ impl Withheld {
     }
 }
 
-/// Checks that an answer was not withheld, and discards an impossible usage.
+/// Checks that an answer was not withheld, and marks a usage that is not known or impossible as that of an unmetered call.
 ///
 /// # Errors
 /// When the answer was withheld, with its usage; the rest of such an answer is not the model's.
 pub(crate) fn usable(completion: Completion) -> Result<Completion, Failure> {
     let usage_is_known = completion.usage_is_known && completion.usage.can_be_of(&completion.reply);
     let Some(Withheld { event, said }) = completion.withheld else {
-        return Ok(Completion { usage_is_known, ..completion });
+        let usage = if usage_is_known { completion.usage } else { completion.usage.of_unmetered_call() };
+        return Ok(Completion { usage, usage_is_known, ..completion });
     };
     let usage = usage_is_known.then_some(completion.usage);
     Err(Failure {

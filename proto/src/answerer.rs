@@ -35,7 +35,10 @@ impl Answerer {
             EndpointKind::Encoder => false,
         };
         let scope = (!is_told).then(|| sweep.as_str());
-        Self(Digest::of_parts([b"answerer/1".as_slice(), &json_bytes(&(spec, address, model, scope))]))
+        let described = json_bytes(&(spec, address, model, scope));
+        let secrets = endpoint.secret_routing().map(|names| json_bytes(&names));
+        let parts = [b"answerer/1".as_slice(), &described].into_iter().chain(secrets.as_deref());
+        Self(Digest::of_parts(parts))
     }
 
     /// The digest under which the identity is stored.
@@ -53,6 +56,8 @@ impl fmt::Display for Answerer {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     fn at(address: &str) -> EndpointSpec {
@@ -77,12 +82,13 @@ mod tests {
             EndpointSpec { api_version: Some("2024-10-21".to_owned()), ..base.clone() },
             EndpointSpec { region: Some("eu-west-1".to_owned()), ..base.clone() },
             EndpointSpec { headers: [("x-route".to_owned(), "b".to_owned())].into(), ..base.clone() },
+            EndpointSpec { headers_env: [("x-virtual-key".to_owned(), "TEAM_A".to_owned())].into(), ..base.clone() },
+            EndpointSpec { headers_env: [("x-virtual-key".to_owned(), "TEAM_B".to_owned())].into(), ..base.clone() },
             EndpointSpec { send_seed: Some(true), ..base.clone() },
             EndpointSpec { body: [("top_k".to_owned(), 1.into())].into(), ..base.clone() },
         ];
-        for other in &others {
-            assert_ne!(answerer(&base, "s"), answerer(other, "s"), "{other:?}");
-        }
+        let all: BTreeSet<Answerer> = others.iter().chain([&base]).map(|endpoint| answerer(endpoint, "s")).collect();
+        assert_eq!(all.len(), others.len() + 1, "each is another one");
         assert_ne!(answerer(&base, "s"), Answerer::new(&base, "other", &"s".parse().unwrap()));
     }
 

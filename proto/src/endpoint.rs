@@ -179,6 +179,15 @@ impl EndpointSpec {
 }
 
 impl EndpointSpec {
+    /// Secret headers by the names of their variables, as a part of the digests by which answers are found again: a gateway may route by
+    /// such a header (a virtual key). `None` without such headers, so that the digests of endpoints that have none stay the same.
+    ///
+    /// `api_key_env` is no such part: it is the credential for the address, and a key that moves to another variable asks the same model.
+    #[must_use]
+    pub fn secret_routing(&self) -> Option<&BTreeMap<String, String>> {
+        Some(&self.headers_env).filter(|headers| !headers.is_empty())
+    }
+
     /// Name of the pool of permits that its calls use. Equal for two sweeps with the same provider and credentials, whatever the endpoint's
     /// name, so that they share its limits; limits, time-outs and retries are not part of the name.
     #[must_use]

@@ -82,6 +82,16 @@ impl CostSum {
             None => self.unknown_calls += 1,
         }
     }
+
+    /// `most`, an upper bound of the cost of calls that are known or in doubt, in words that name the calls which it does not bound.
+    #[must_use]
+    pub fn bounded(&self, most: Money) -> String {
+        match self.unknown_calls {
+            0 => format!("at most {most}"),
+            1 => format!("at most {most} without 1 call of unknown price, which may cost anything"),
+            calls => format!("at most {most} without {calls} calls of unknown price, which may cost anything"),
+        }
+    }
 }
 impl AddAssign for CostSum {
     fn add_assign(&mut self, other: Self) {
@@ -117,6 +127,15 @@ mod tests {
         assert_eq!(sum.to_string(), "unknown (1 calls)");
         sum.add_call(Some(Money(2_000_000_000)));
         assert_eq!(sum.to_string(), "$2.00 + unknown (1 calls)");
+    }
+
+    #[test]
+    fn a_bound_names_the_calls_that_it_does_not_bound() {
+        let cost = |unknown_calls| CostSum { known: Money(1_000_000_000), unknown_calls };
+        let bounded = [0, 1, 2].map(|unknown| cost(unknown).bounded(Money(2_000_000_000)));
+        assert_eq!(bounded[0], "at most $2.00");
+        assert_eq!(bounded[1], "at most $2.00 without 1 call of unknown price, which may cost anything");
+        assert_eq!(bounded[2], "at most $2.00 without 2 calls of unknown price, which may cost anything");
     }
 
     #[test]

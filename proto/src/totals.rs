@@ -21,7 +21,7 @@ pub struct AttemptTotals {
     /// Sum of the calls' latencies, in microseconds.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub latency_us: u64,
-    /// Tokens, including those that a broken answer reported, but not those of answers from the response cache.
+    /// Tokens, with the number of calls whose tokens are unknown, including those that a broken answer reported, but not those of answers from the response cache.
     pub usage: Usage,
     /// Cost of these tokens.
     pub cost: CostSum,
@@ -37,10 +37,11 @@ fn is_zero<T: Default + PartialEq>(amount: &T) -> bool {
 impl AttemptTotals {
     /// Adds the cost, or the possible cost, of a failed try.
     pub fn add_failed(&mut self, failed: &Try) {
-        if let Some(billed) = failed.usage {
-            self.usage += billed;
-            self.cost.add_call(failed.cost);
+        if let Some((usage, cost)) = failed.billed() {
+            self.usage += usage;
+            self.cost.add_call(cost);
         }
+        // Without a bound, it is either nothing or, as `billed` has it, a cost that is unknown.
         self.maybe_spent += failed.at_most.unwrap_or(Money::ZERO);
     }
 }
@@ -67,7 +68,7 @@ impl Transcript {
                     totals.calls = totals.calls.saturating_add(1);
                     totals.latency_us = totals.latency_us.saturating_add(call.latency_us);
                     if !call.from_cache {
-                        totals.usage += call.usage;
+                        totals.usage += call.usage.of_answer(&call.reply);
                         totals.cost.add_call(call.cost);
                     }
                     (&call.tries, call.tries.len())
@@ -132,5 +133,19 @@ mod tests {
         assert_eq!(retries(vec![answered_after(2)]), 2);
         assert_eq!(retries(vec![given_up_after(3)]), 2, "the last one was not tried again");
         assert_eq!(retries(vec![answered_after(1), given_up_after(1), answered_after(0)]), 1);
+    }
+
+    #[test]
+    fn calls_of_unknown_tokens_or_of_unknown_price_are_counted_and_no_zeros() {
+        let lost = Try::not_sent(ErrorClass::Timeout, String::new());
+        let failed = |tries| {
+            let (role, model) = (Role::Agent, "sim/m".parse().unwrap());
+            Event::Failed(FailedCall { role, attempt: 1, model, tries, request: None, asked: None })
+        };
+        let tries = vec![lost.clone(), lost.clone().maybe_billed(Some(Money(7))), lost.maybe_billed(None)];
+        let totals = Transcript { events: vec![answered_after(0), failed(tries)] }.totals_of(1);
+        assert_eq!(totals.usage, Usage { unmetered_calls: 1, ..Usage::default() }, "an answer has tokens");
+        let unknown = CostSum { known: Money::ZERO, unknown_calls: 2 };
+        assert_eq!((totals.cost, totals.maybe_spent), (unknown, Money(7)));
     }
 }

@@ -138,6 +138,9 @@ pub struct Try {
     /// Upper bound of the cost that the endpoint may have billed without reporting it, or in a service tier without a price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<Money>,
+    /// The endpoint may have billed it without reporting it, and nobody knows the price: there is no upper bound.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unpriced: bool,
     /// The model refused, in its provider's field for refusals; only with the class [`ErrorClass::ContentFilter`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub refused: bool,
@@ -147,7 +150,33 @@ impl Try {
     /// The entry of a try that was not sent, which took no time and cost nothing.
     #[must_use]
     pub const fn not_sent(class: ErrorClass, detail: String) -> Self {
-        Self { class, status: None, detail, latency_us: 0, usage: None, cost: None, at_most: None, refused: false }
+        Self {
+            class,
+            status: None,
+            detail,
+            latency_us: 0,
+            usage: None,
+            cost: None,
+            at_most: None,
+            unpriced: false,
+            refused: false,
+        }
+    }
+
+    /// Tokens and cost of the try, if it was billed or may have been billed without an upper bound. Those that `at_most` bounds are in
+    /// doubt and count as no cost.
+    #[must_use]
+    pub fn billed(&self) -> Option<(Usage, Option<Money>)> {
+        match self.usage {
+            Some(usage) => Some((usage, self.cost)),
+            None => self.unpriced.then(|| (Usage::default(), None)),
+        }
+    }
+
+    /// The try, which the endpoint may have billed without a report, at most `at_most`; `None` if the price is unknown.
+    #[must_use]
+    pub fn maybe_billed(self, at_most: Option<Money>) -> Self {
+        Self { at_most, unpriced: at_most.is_none(), ..self }
     }
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Reply;
 
-/// Tokens of one or several calls. `cached_input`, `cache_write` and `cache_write_1h` are disjoint parts of `input`; `reasoning` is
+/// Tokens of one or several calls; a lower bound if `unmetered_calls` is not zero. `cached_input`, `cache_write` and `cache_write_1h` are disjoint parts of `input`; `reasoning` is
 /// part of `output`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -29,6 +29,9 @@ pub struct Usage {
     /// Generated tokens that were reasoning.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reasoning: u64,
+    /// Answered calls whose tokens the endpoint did not tell, or told as what no answer can have. The counts hold at most a part of theirs.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unmetered_calls: u64,
 }
 
 const fn is_zero(n: &u64) -> bool {
@@ -49,7 +52,41 @@ impl Usage {
     /// that do not know the usage send zeros (LiteLLM's streams of Gemini).
     #[must_use]
     pub fn can_be_of(&self, reply: &Reply) -> bool {
-        self.input > 0 && (self.output > 0 || reply.answer_bytes() == 0)
+        self.unmetered_calls == 0 && self.input > 0 && (self.output > 0 || reply.answer_bytes() == 0)
+    }
+
+    /// The usage of one call whose tokens are unknown, with what was told of them.
+    #[must_use]
+    pub const fn of_unmetered_call(self) -> Self {
+        Self { unmetered_calls: 1, ..self }
+    }
+
+    /// The usage of an answer with `reply`, as it counts in sums: that of an unmetered call, unless such an answer can have it.
+    #[must_use]
+    pub fn of_answer(self, reply: &Reply) -> Self {
+        if self.can_be_of(reply) { self } else { self.of_unmetered_call() }
+    }
+
+    /// The usage if it is complete, for readers that cannot take a lower bound.
+    #[must_use]
+    pub fn complete(self) -> Option<Self> {
+        Some(self).filter(|usage| usage.unmetered_calls == 0)
+    }
+
+    /// The usage of an attempt by the two fields of its line in `attempts.jsonl`: complete, or else what is known of it.
+    #[must_use]
+    pub fn of_fields(complete: Option<Self>, known: Option<Self>) -> Self {
+        complete.or(known).unwrap_or_else(|| Self::default().of_unmetered_call())
+    }
+
+    /// `count` of this usage for a reader: written by `format`, and as a lower bound if the usage is not complete.
+    #[must_use]
+    pub fn shown(&self, count: u64, format: impl Fn(u64) -> String) -> String {
+        match (count, self.unmetered_calls) {
+            (_, 0) => format(count),
+            (0, _) => "unknown".to_owned(),
+            (_, _) => format!("≥ {}", format(count)),
+        }
     }
 
     /// Sum of prompt and generated tokens, which limits per minute count.
@@ -67,5 +104,25 @@ impl AddAssign for Usage {
         self.cache_write_1h += other.cache_write_1h;
         self.output += other.output;
         self.reasoning += other.reasoning;
+        self.unmetered_calls += other.unmetered_calls;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Finish;
+
+    #[test]
+    fn tokens_that_no_answer_can_have_are_unknown_and_not_0() {
+        let text = Reply::of_text(Some("yes"), Finish::Stop);
+        let told = Usage { input: 10, output: 1, ..Usage::default() };
+        let mut sum = told.of_answer(&text);
+        assert_eq!((sum.complete(), sum.shown(sum.input, |count| count.to_string())), (Some(told), "10".to_owned()));
+        sum += Usage::default().of_answer(&text);
+        assert_eq!((sum.complete(), sum.unmetered_calls), (None, 1));
+        assert_eq!(sum.shown(sum.input, |count| count.to_string()), "≥ 10");
+        let nothing = Usage::default().of_answer(&text);
+        assert_eq!(nothing.shown(nothing.output, |count| count.to_string()), "unknown");
     }
 }

@@ -153,7 +153,8 @@ fn block(summary: &Summary, first: &LeaderboardRow, rows: &[LeaderboardRow]) -> 
         let model = format!("{}{}", row.model, if row.simulated { " *" } else { "" });
         let rank = || summary.rank(row).map_or_else(|| NO_VALUE.to_owned(), |rank| rank.to_string());
         let ranked = || is_ranked.then(rank);
-        let tokens = format!("{}/{}", compact(row.spending.usage.input), compact(row.spending.usage.output));
+        let usage = &row.spending.usage;
+        let tokens = format!("{}/{}", usage.shown(usage.input, compact), usage.shown(usage.output, compact));
         let took = [percent(row.coverage), tokens, in_short(&row.spending.cost)];
         let mut metrics = shown_metrics(row).into_iter();
         if !is_stacked {

@@ -238,15 +238,16 @@ fn pilot_pairs(groups: &[GroupResult]) -> Vec<PilotPair> {
 fn pilot_pair(one: &GroupResult, other: &GroupResult) -> Option<PilotPair> {
     let ByTrial { key, differences, clusters } = matched_by_trial(one, other)?;
     let deciding = |group: &GroupResult| {
-        let at = group.headline.first().copied().unwrap_or(0);
-        group.samples.get(at).is_some_and(|leaves| are_right_or_wrong(leaves))
+        let at = *group.headline.first()?;
+        Some(are_right_or_wrong(group.samples.get(at)?))
     };
+    let [one_is_binary, other_is_binary] = [deciding(one)?, deciding(other)?];
     Some(PilotPair {
         benchmark: one.first.benchmark.clone(),
         setting: one.first.setting.clone(),
         models: [one.first.model.clone(), other.first.model.clone()],
         variance: Components::of(&differences, &clusters)?,
-        is_binary: matches!(key.1.measure, Measure::Mean { .. }) && deciding(one) && deciding(other),
+        is_binary: matches!(key.1.measure, Measure::Mean { .. }) && one_is_binary && other_is_binary,
         key,
     })
 }

@@ -193,11 +193,19 @@ const fn is_zero(count: &u64) -> bool {
 }
 
 impl Summary {
+    /// Cost of all attempts and judges. Attempts that were lost with a call of unknown price in flight have an unknown call each.
+    #[must_use]
+    pub fn cost(&self) -> CostSum {
+        let mut cost = self.spending.cost;
+        cost += self.judging.cost;
+        cost.unknown_calls += self.spending.lost_unpriced;
+        cost
+    }
+
     /// Most that can have been billed on top of what is known; zero where nothing is in doubt.
     #[must_use]
     pub fn in_doubt(&self) -> Money {
-        let known = self.spending.cost.known + self.judging.cost.known;
-        Money(self.at_most.map_or(0, |most| most.0.saturating_sub(known.0)))
+        Money(self.at_most.map_or(0, |most| most.0.saturating_sub(self.cost().known.0)))
     }
 }
 

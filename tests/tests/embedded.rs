@@ -3,9 +3,13 @@
 
 use std::path::Path;
 use std::process::{Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use regatta_tests::regatta::{Process, binary, finish, free_address, get_json, regatta, workspace};
 use serde_json::Value;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::TcpListener;
 
 const SPEC: &str = "
 name: NAME
@@ -106,6 +110,88 @@ async fn faults_of_the_endpoint_change_no_result_and_are_counted() {
         |run: &Path| lines(&run.join("attempts.jsonl")).iter().map(|a| a["retries"].as_u64().unwrap()).sum::<u64>();
     assert_eq!(retries(&calm), 0);
     assert!(retries(&stormy) > 0);
+}
+
+/// A server of chat completions that takes the key `right` alone: its address, and the requests that it refused and answered so far.
+async fn choosy() -> (String, Arc<[AtomicUsize; 2]>) {
+    const ANSWER: &str = r#"{"id":"1","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Node:\n1: go\nEdges: (START,1)(1,END)"},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":9}}"#;
+    const REFUSAL: &str = r#"{"error":{"message":"Incorrect API key provided.","type":"invalid_request_error","code":"invalid_api_key"}}"#;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}/v1", listener.local_addr().unwrap());
+    let counts: Arc<[AtomicUsize; 2]> = Arc::default();
+    let counting = Arc::clone(&counts);
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let counts = Arc::clone(&counting);
+            tokio::spawn(async move {
+                let mut stream = BufReader::new(stream);
+                loop {
+                    let (mut length, mut is_right) = (0, false);
+                    loop {
+                        let mut line = String::new();
+                        if stream.read_line(&mut line).await? == 0 {
+                            return std::io::Result::Ok(());
+                        }
+                        let line = line.trim().to_ascii_lowercase();
+                        is_right |= line == "authorization: bearer right";
+                        if let Some(told) = line.strip_prefix("content-length:") {
+                            length = told.trim().parse().unwrap();
+                        }
+                        if line.is_empty() {
+                            break;
+                        }
+                    }
+                    let mut body = vec![0; length];
+                    stream.read_exact(&mut body).await?;
+                    counts[usize::from(is_right)].fetch_add(1, Ordering::SeqCst);
+                    let (status, body) = if is_right { ("200 OK", ANSWER) } else { ("401 Unauthorized", REFUSAL) };
+                    let head = format!(
+                        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+                        body.len()
+                    );
+                    stream.write_all(format!("{head}{body}").as_bytes()).await?;
+                }
+            });
+        }
+    });
+    (address, counts)
+}
+
+#[tokio::test]
+async fn a_key_that_is_refused_is_sent_a_few_times_and_resume_tries_again_with_the_right_one() {
+    let (address, counts) = choosy().await;
+    let folder = tempfile::tempdir().unwrap();
+    let data = workspace().join("examples/data/worfbench");
+    let spec = folder.path().join("spec.yaml");
+    let written = format!(
+        "name: refused\nbenchmarks:\n  worfbench: {{ data: {}, settings: [two-shot], judge: sim/lexical }}\nendpoints:\n  \
+         sim: {{ kind: simulated }}\n  choosy: {{ kind: openai, base_url: '{address}', api_key_env: CHOOSY_KEY, limits: {{ concurrency: 2 }} }}\n\
+         models: [choosy/m]\n",
+        data.display()
+    );
+    std::fs::write(&spec, written).unwrap();
+    let directory = folder.path().join("out");
+    let mut command = regatta().unwrap();
+    command.env("CHOOSY_KEY", "wrong").arg("run").arg(&spec).arg("--output").arg(&directory);
+    let output = finish(command).await.unwrap();
+    assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
+    let results = lines(&directory.join("results.jsonl"));
+    assert!(results.len() >= 20, "{}", results.len());
+    for line in &results {
+        assert_eq!((&line["outcome"], &line["cause"]), (&"not_measured".into(), &"auth".into()), "{line}");
+    }
+    let sent = |at: usize| counts[at].load(Ordering::SeqCst);
+    // Three refusals hold the endpoint; each of the two calls at once may be under way by then.
+    assert!((3..=4).contains(&sent(0)), "{} requests for {} sessions", sent(0), results.len());
+
+    let refused = sent(0);
+    let mut resume = regatta().unwrap();
+    resume.env("CHOOSY_KEY", "right").arg("resume").arg(&directory);
+    let output = finish(resume).await.unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let resumed = lines(&directory.join("results.jsonl"));
+    assert!(resumed.iter().all(|line| line["outcome"] == "measured"));
+    assert_eq!((sent(0), sent(1), resumed.len()), (refused, results.len(), results.len()), "each is asked once");
 }
 
 #[tokio::test]

@@ -82,7 +82,11 @@ async fn a_session_has_one_outcome_for_an_event_whatever_the_wire() {
                 Event::RateLimited => "not_measured rate_limited",
                 Event::ServerTrouble => "not_measured endpoint_unavailable",
                 Event::Unreadable => "not_measured bad_response",
-                Event::AnswerCutOff | Event::UsageUnknown | Event::TierTold | Event::Answered => "measured -",
+                Event::AnswerCutOff
+                | Event::AnswerMalformed
+                | Event::UsageUnknown
+                | Event::TierTold
+                | Event::Answered => "measured -",
             };
             let wires = Wire::ALL.into_iter().filter(|wire| !ways(event, *wire).is_empty());
             let came: BTreeSet<&str> = wires.map(|wire| outcomes[&name(event, wire)].as_str()).collect();

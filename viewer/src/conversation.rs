@@ -160,12 +160,13 @@ fn of_end(ended: &Ended) -> Part {
 
 fn facts(call: &Call) -> String {
     let cost = call.cost.map_or_else(|| "cost unknown".to_owned(), |cost| cost.to_string());
+    let usage = call.usage.of_answer(&call.reply);
     let mut facts = format!(
         "{}{}, {} tokens in, {} out, {cost}, {:?}",
         call.request.member.as_ref().map(|member| format!("{member}, ")).unwrap_or_default(),
         call.model,
-        call.usage.input,
-        call.usage.output,
+        usage.shown(usage.input, |count| count.to_string()),
+        usage.shown(usage.output, |count| count.to_string()),
         Duration::from_micros(call.latency_us)
     );
     if call.from_cache {

@@ -71,9 +71,9 @@ pub(crate) fn cost(cost: CostSum) -> String {
     }
 }
 
-/// Tokens in and out.
+/// Tokens in and out, as lower bounds where those of a call are unknown.
 pub(crate) fn tokens(usage: Usage) -> String {
-    format!("{} in, {} out", count(usage.input), count(usage.output))
+    format!("{} in, {} out", usage.shown(usage.input, count), usage.shown(usage.output, count))
 }
 
 /// A moment in UTC, to the second.

@@ -76,8 +76,8 @@ impl OtherCalls {
 
     fn add_failed(&mut self, tries: &[Try]) {
         self.failed_tries += tries.len() as u64;
-        for failed in tries.iter().filter(|failed| failed.usage.is_some()) {
-            self.cost.add_call(failed.cost);
+        for (_, cost) in tries.iter().filter_map(Try::billed) {
+            self.cost.add_call(cost);
         }
     }
 }

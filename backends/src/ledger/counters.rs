@@ -19,6 +19,8 @@ pub(super) struct Spent {
     pub(super) reasoning: i64,
     pub(super) known: i64,
     pub(super) unknown_calls: i64,
+    /// Calls whose tokens are unknown.
+    pub(super) unmetered_calls: i64,
 }
 
 impl Spent {
@@ -32,6 +34,7 @@ impl Spent {
             reasoning: stored(usage.reasoning, "reasoning")?,
             known: stored(cost.known.0, "cost")?,
             unknown_calls: stored(cost.unknown_calls, "unknown_calls")?,
+            unmetered_calls: stored(usage.unmetered_calls, "unmetered_calls")?,
         })
     }
 
@@ -43,6 +46,7 @@ impl Spent {
             cache_write_1h: large(self.cache_write_1h, "cache_write_1h")?,
             output: large(self.output, "output")?,
             reasoning: large(self.reasoning, "reasoning")?,
+            unmetered_calls: large(self.unmetered_calls, "unmetered_calls")?,
         })
     }
 
@@ -56,6 +60,7 @@ impl Spent {
             || self.output < stored.output
             || self.known < stored.known
             || self.unknown_calls < stored.unknown_calls
+            || self.unmetered_calls < stored.unmetered_calls
     }
 }
 
@@ -69,6 +74,7 @@ impl AddAssign for Spent {
         self.reasoning += other.reasoning;
         self.known += other.known;
         self.unknown_calls += other.unknown_calls;
+        self.unmetered_calls += other.unmetered_calls;
     }
 }
 
@@ -82,6 +88,7 @@ impl SubAssign for Spent {
         self.reasoning -= other.reasoning;
         self.known -= other.known;
         self.unknown_calls -= other.unknown_calls;
+        self.unmetered_calls -= other.unmetered_calls;
     }
 }
 
@@ -105,10 +112,19 @@ impl Before {
         self.has_result || self.state.is_reported()
     }
 
-    /// Possible cost in addition to the known cost. The call in flight counts only once no process waits for its answer any more.
-    fn in_doubt(&self) -> i64 {
-        let in_flight = if self.state == AttemptState::Lost { self.at_most.unwrap_or_default() } else { 0 };
-        self.maybe_spent + in_flight
+    /// Possible cost in addition to the known cost, and the number of calls whose cost has no known bound. The call in flight counts only
+    /// once no process waits for its answer any more.
+    fn in_doubt(&self) -> (i64, i64) {
+        let (in_flight, unbounded) = if self.state == AttemptState::Lost { in_flight(self.at_most) } else { (0, 0) };
+        (self.maybe_spent + in_flight, unbounded)
+    }
+}
+
+/// Worst cases of calls in flight: their bound, and the number of calls without one, of which a stored `NULL` tells that there is one.
+const fn in_flight(at_most: Option<i64>) -> (i64, i64) {
+    match at_most {
+        Some(at_most) => (at_most, 0),
+        None => (0, 1),
     }
 }
 
@@ -189,15 +205,17 @@ impl<'a> AttemptWrite<'a> {
 
     /// This row, as a checkpoint knows of it, with what is stored of the running attempt where that is ahead.
     fn with_progress(self, before: Before) -> Self {
-        let in_flight = before.at_most.unwrap_or_default();
+        let (in_flight, unbounded) = in_flight(before.at_most);
+        let with_unbounded = |spent: Spent| Spent { unknown_calls: spent.unknown_calls + unbounded, ..spent };
         if before.spent == self.spent {
-            return Self { maybe_spent: self.maybe_spent.max(before.maybe_spent + in_flight), ..self };
+            let maybe_spent = self.maybe_spent.max(before.maybe_spent + in_flight);
+            return Self { maybe_spent, spent: with_unbounded(self.spent), ..self };
         }
         if !self.spent.is_behind(&before.spent) {
             return self;
         }
         Self {
-            spent: before.spent,
+            spent: with_unbounded(before.spent),
             maybe_spent: before.maybe_spent + in_flight,
             calls: before.calls,
             retries: before.retries,
@@ -288,14 +306,18 @@ impl Delta {
     pub(super) fn attempt(&mut self, before: Option<Before>, after: Before) {
         if let Some(before) = before {
             self.spent -= before.spent;
-            self.maybe_spent -= before.in_doubt();
+            let (maybe_spent, unbounded) = before.in_doubt();
+            self.maybe_spent -= maybe_spent;
+            self.spent.unknown_calls -= unbounded;
             if before.state.is_wasted() {
                 self.wasted_known -= before.spent.known;
                 self.wasted_unknown_calls -= before.spent.unknown_calls;
             }
         }
         self.spent += after.spent;
-        self.maybe_spent += after.in_doubt();
+        let (maybe_spent, unbounded) = after.in_doubt();
+        self.maybe_spent += maybe_spent;
+        self.spent.unknown_calls += unbounded;
         if after.state.is_wasted() {
             self.wasted_known += after.spent.known;
             self.wasted_unknown_calls += after.spent.unknown_calls;

@@ -44,6 +44,7 @@ macro_rules! conformance {
 conformance![
     opening::opening_again_finds_everything_as_it_was,
     opening::a_ledger_of_the_first_version_is_brought_up_to_date,
+    opening::verdicts_of_a_ledger_that_knew_judges_by_their_names_are_asked_for_again,
     opening::many_processes_may_open_at_once,
     opening::handles_share_one_store,
     opening::an_unknown_sweep_is_an_error_and_not_an_empty_answer,
@@ -88,6 +89,7 @@ conformance![
     recording::an_attempt_that_is_taken_over_has_spent_the_more_of_checkpoint_and_progress,
     recording::a_result_after_a_hand_over_of_the_same_attempt_still_counts,
     recording::attempts_that_never_ended_are_lost_and_wasted,
+    recording::a_call_of_unknown_price_that_was_in_flight_is_an_unknown_call_and_no_free_one,
     recording::a_lost_attempt_that_reports_after_all_counts,
     recording::a_lost_attempt_that_is_heard_of_runs_if_its_sweep_does,
     recording::what_may_have_been_spent_is_counted_beside_what_was,

@@ -2,9 +2,11 @@
 
 use regatta_backends::ledger::Created;
 use regatta_backends::{LedgerError, Quota};
-use regatta_proto::{CellIndex, ItemIndex, Money, SweepId, SweepState};
+use regatta_proto::{CellIndex, Digest, ItemIndex, Money, SweepId, SweepState};
 
-use crate::world::{HERE, World, answerer, at, judge, judged, key, new_sweep, open, questions, record, waiting};
+use crate::world::{
+    HERE, World, answerer, at, judge, judged, key, new_sweep, open, questions, record, verdict, waiting,
+};
 
 pub(crate) async fn opening_again_finds_everything_as_it_was(world: World) {
     let sweep = world.sweep("s", 2, 3).await;
@@ -51,10 +53,28 @@ pub(crate) async fn a_ledger_of_the_first_version_is_brought_up_to_date(world: W
     let cell = ledger.cell_progress(&sweep).await.unwrap().remove(0);
     assert_eq!((cell.usage.input, cell.usage.cache_write, cell.cost.known), (7, 0, Money(5)));
     assert_eq!(cell.maybe_spent, Money(90), "the calls in flight of lost attempts");
+    assert_eq!(cell.cost.unknown_calls, 1, "of which one has a price that nobody knows");
     assert_eq!(ledger.attempts(&sweep).await.unwrap()[0].maybe_spent, Money::ZERO);
     assert_eq!(ledger.call_sums(&sweep).await.unwrap(), []);
     ledger.record(vec![record(key(&sweep, 0, 2), "w-3")]).await.unwrap();
     assert_eq!(ledger.cell_progress(&sweep).await.unwrap()[0].maybe_spent, Money(93));
+}
+
+/// The fourth version still has the table of verdicts of the first.
+pub(crate) async fn verdicts_of_a_ledger_that_knew_judges_by_their_names_are_asked_for_again(world: World) {
+    let rows = "
+        INSERT INTO sweeps (id, name, lock, state, created_at_ns) VALUES ('old', 'old', {lock}, 'running', 0);
+        INSERT INTO cells (sweep, cell, benchmark, setting, model, trial, queue, items)
+        SELECT number, 0, 'worfbench', 'two-shot', 'lab/model', 0, 'q0', 3 FROM sweeps;
+        INSERT INTO verdicts (judge, question, verdict) VALUES ('{judge}', {lock}, '{\"similarity\":{\"micro\":[[1]]}}');";
+    let ledger = world.open_first_version(&rows.replace("{judge}", &judge().to_string())).await;
+    let (sweep, asked) = (SweepId::new("old").unwrap(), vec!["0".repeat(64).parse::<Digest>().unwrap()]);
+    assert!(ledger.verdicts(answerer(HERE), &asked).await.unwrap().is_empty(), "nobody knows which model gave it");
+    assert_eq!(ledger.claim_questions(&sweep, &judge(), &asked).await.unwrap(), asked, "it is asked again");
+    let mut answered = judged(&sweep, "w-1", &[]);
+    answered.outcome.verdicts = vec![(asked[0], verdict(7))];
+    ledger.save_judged(vec![answered]).await.unwrap();
+    assert_eq!(ledger.verdicts(answerer(HERE), &asked).await.unwrap()[&asked[0]], verdict(7), "and the new one counts");
 }
 
 pub(crate) async fn many_processes_may_open_at_once(world: World) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use regatta_backends::ledger::{
     AttemptRow, AttemptState, CallSums, CostMoments, RecordState, Recorded, SessionRecord, SessionRow, TranscriptRef,
 };
-use regatta_backends::{LedgerError, Quota};
+use regatta_backends::{LedgerError, Quota, ToldBy};
 use regatta_proto::{
     Cause, CellIndex, CostSum, Flag, ItemId, ItemIndex, Money, OpenAttempt, Outcome, SweepState, Usage,
 };
@@ -385,6 +385,29 @@ pub(crate) async fn attempts_that_never_ended_are_lost_and_wasted(world: World) 
     let cell = world.cell(&sweep, 1).await;
     assert_eq!((cell.wasted, cell.cost), (CostSum { known: Money(7), unknown_calls: 1 }, cell.wasted));
     assert_eq!(world.cell(&other, 0).await.wasted, CostSum::default());
+}
+
+pub(crate) async fn a_call_of_unknown_price_that_was_in_flight_is_an_unknown_call_and_no_free_one(world: World) {
+    let sweep = world.sweep("s", 1, 2).await;
+    let (mut open, worker) = open(key(&sweep, 0, 0), "a-1", 2);
+    open.in_flight_at_most = None;
+    let totals = open.totals;
+    world.ledger.record_progress(vec![(open, worker)]).await.unwrap();
+    let with = |unknown_calls| CostSum { unknown_calls, ..cost(2) };
+    assert_eq!(world.cell(&sweep, 0).await.cost, cost(2), "somebody waits for its answer");
+    world.ledger.close_open_attempts(&sweep, at(8)).await.unwrap();
+    let cell = world.cell(&sweep, 0).await;
+    assert_eq!((cell.cost, cell.maybe_spent), (with(1), Money::ZERO));
+    let told_by = ToldBy::Successor;
+    world.ledger.record_handover(&key(&sweep, 0, 0), attempt("a-1"), totals, told_by).await.unwrap();
+    let cell = world.cell(&sweep, 0).await;
+    assert_eq!(
+        (cell.cost, cell.maybe_spent),
+        (with(1), Money::ZERO),
+        "its successor does not know what it cost either"
+    );
+    world.ledger.record_handover(&key(&sweep, 0, 0), attempt("a-1"), totals, ToldBy::Itself).await.unwrap();
+    assert_eq!(world.cell(&sweep, 0).await.cost, cost(2), "it knows itself");
 }
 
 pub(crate) async fn a_lost_attempt_that_reports_after_all_counts(world: World) {

@@ -270,6 +270,7 @@ pub(crate) fn usage(tokens: u64) -> Usage {
         cache_write_1h: tokens,
         output: 3 * tokens,
         reasoning: tokens,
+        unmetered_calls: tokens,
     }
 }
 

@@ -69,7 +69,7 @@ impl Suite for Loaded {
     }
 
     fn score_failure(&self, item: ItemIndex, evaluators: &[Evaluator]) -> Scores {
-        self.entry(item).map(|entry| scoring::score_failure(&self.data, entry, evaluators)).unwrap_or_default()
+        self.entry(item).map_or_else(Scores::new, |entry| scoring::score_failure(&self.data, entry, evaluators))
     }
 
     fn is_invalid_format(&self, _item: ItemIndex, _setting: &Setting, transcript: &Transcript) -> bool {

@@ -158,7 +158,7 @@ impl Suite for Loaded {
     }
 
     fn score_failure(&self, item: ItemIndex, evaluators: &[Evaluator]) -> Scores {
-        self.utterance(item).map(|utterance| scoring::failure(utterance, evaluators)).unwrap_or_default()
+        self.utterance(item).map_or_else(Scores::new, |utterance| scoring::failure(utterance, evaluators))
     }
 
     fn tabulate(&self, evaluator: Evaluator, trials: &[Vec<(ItemIndex, &Score)>]) -> Table {

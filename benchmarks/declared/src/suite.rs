@@ -225,8 +225,7 @@ impl Suite for Loaded {
     }
 
     fn score_failure(&self, item: ItemIndex, evaluators: &[Evaluator]) -> Scores {
-        // An item that is none has no scores.
-        self.scorers.worst(position(item), evaluators).unwrap_or_default()
+        self.scorers.worst(position(item), evaluators).unwrap_or_else(Scores::new)
     }
 
     fn is_invalid_format(&self, _item: ItemIndex, _setting: &Setting, transcript: &Transcript) -> bool {

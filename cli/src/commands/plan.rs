@@ -180,11 +180,11 @@ fn session(outlook: &Outlook, model: &ModelRef, pilot: Option<&Pilot>, cells: &[
         let mean = |of: &regatta_scorer::Spent| {
             let sessions = of.sessions.max(1) as f64;
             let nanos = (of.cost.unknown_calls == 0).then(|| of.cost.known.0 as f64 / sessions);
-            ((of.usage.input + of.usage.output) as f64 / sessions, nanos)
+            (of.usage.complete().map(|usage| usage.total() as f64 / sessions), nanos)
         };
         let ((tokens, nanos), (of_judges, nanos_of_judges)) = (mean(spent), mean(&pilot.judging));
         return Session {
-            tokens: Some(tokens + of_judges),
+            tokens: tokens.zip(of_judges).map(|(one, other)| one + other),
             nanos: nanos.zip(nanos_of_judges).map(|(one, other)| one + other),
         };
     }

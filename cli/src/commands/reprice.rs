@@ -79,7 +79,8 @@ fn summary(run: &Path) -> anyhow::Result<Option<Summary>> {
 struct AttemptLine {
     cell: u32,
     started_at: Timestamp,
-    usage: Usage,
+    usage: Option<Usage>,
+    known_usage: Option<Usage>,
     known_cost_nanodollars: Money,
     unpriced_calls: u64,
     calls: u64,
@@ -95,7 +96,7 @@ fn add_lost(ledger: &mut Ledger<'_>, lock: &SweepLock, run: &Path) -> anyhow::Re
     for attempt in read_lines::<AttemptLine>(&path)? {
         let (sums, last) = by_cell.entry(attempt.cell).or_insert_with(|| (Sums::default(), day(attempt.started_at)));
         sums.calls += attempt.calls;
-        sums.usage += attempt.usage;
+        sums.usage += Usage::of_fields(attempt.usage, attempt.known_usage);
         sums.cost += CostSum { known: attempt.known_cost_nanodollars, unknown_calls: attempt.unpriced_calls };
         *last = day(attempt.started_at).max(*last);
     }

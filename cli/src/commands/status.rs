@@ -91,7 +91,7 @@ fn describe(status: &SweepStatus) -> String {
 
 /// Line about what may have been billed beyond what is known, if anything.
 pub(super) fn in_doubt(cost: &SweepCost) -> Option<String> {
-    (cost.in_doubt() > Money::ZERO).then(|| format!("cost {}, at most {}", cost.known, cost.at_most))
+    (cost.in_doubt() > Money::ZERO).then(|| format!("cost {}, {}", cost.known, cost.known.bounded(cost.at_most)))
 }
 
 fn new_table(header: &[&str]) -> Table {

@@ -107,7 +107,7 @@ fn known(quantity: Quantity, took: &BTreeMap<(ItemId, u16), Took>) -> Option<BTr
     let of = |(session, took): (&(ItemId, u16), &Took)| {
         let value = match quantity {
             Quantity::Dollars => took.dollars?,
-            Quantity::OutputTokens => took.output_tokens,
+            Quantity::OutputTokens => took.output_tokens?,
         };
         Some((session.clone(), value))
     };
@@ -127,7 +127,7 @@ mod tests {
 
     fn took(amounts: &[f64]) -> BTreeMap<(ItemId, u16), Took> {
         let of = |(at, amount): (usize, &f64)| {
-            let took = Took { dollars: None, seconds: *amount, output_tokens: *amount };
+            let took = Took { dollars: None, seconds: *amount, output_tokens: Some(*amount) };
             ((format!("i{at:02}").parse().unwrap(), 0), took)
         };
         amounts.iter().enumerate().map(of).collect()

@@ -185,13 +185,21 @@ fn plan() -> Value {
     json!({"name": "plan", "steps": [{"solver": "regatta", "params": {}, "params_passed": {}}], "config": {}})
 }
 
-/// A metric without a value has no number here.
+/// A metric without a value has no number here. One that is withheld has its bounds in the place of its value, which is in the metadata.
 fn score(metric: &SummaryMetric) -> Value {
     let name = if metric.of_sums { "ratio_of_sums" } else { "mean" };
     let numbers = [(name, metric.value), ("ci_low", metric.low), ("ci_high", metric.high)];
-    let number = |(name, value): (&str, Option<f64>)| {
-        value.map(|value| (name.to_owned(), json!({"name": name, "value": value})))
+    let bounds = [("withheld_bound_low", metric.bound_low), ("withheld_bound_high", metric.bound_high)];
+    let shown = if metric.withheld { &bounds[..] } else { &numbers[..] };
+    let number = |(name, value): &(&str, Option<f64>)| {
+        value.map(|value| ((*name).to_owned(), json!({"name": name, "value": value})))
     };
+    let mut metadata = json!({"items": metric.n, "headline": metric.headline});
+    if metric.withheld {
+        let why = format!("{} of {} sessions measured, below the sweep's minimum", metric.scored, metric.total);
+        let values: Map<_, _> = numbers.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+        metadata["withheld"] = json!({"why": why, "values": values});
+    }
     // Two evaluators may have metrics of one name.
     let of_evaluator = format!("{}.{}", metric.evaluator, metric.metric);
     json!({
@@ -200,7 +208,30 @@ fn score(metric: &SummaryMetric) -> Value {
         "scored_samples": metric.scored,
         "unscored_samples": metric.total - metric.scored,
         "params": {},
-        "metrics": numbers.into_iter().filter_map(number).collect::<Map<_, _>>(),
-        "metadata": {"items": metric.n, "headline": metric.headline},
+        "metrics": shown.iter().filter_map(number).collect::<Map<_, _>>(),
+        "metadata": metadata,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_that_is_withheld_is_no_mean_of_the_log() {
+        let metric = |withheld: bool| -> SummaryMetric {
+            serde_json::from_value(json!({
+                "evaluator": "official", "metric": "f1", "headline": true, "value": 1.0, "low": 0.1, "high": 1.0, "n": 1,
+                "scored": 8, "total": 35, "bound_low": 0.2, "bound_high": 1.0, "withheld": withheld,
+            }))
+            .unwrap()
+        };
+        let told = score(&metric(false));
+        assert_eq!((&told["metrics"]["mean"]["value"], &told["metadata"]["withheld"]), (&json!(1.0), &Value::Null));
+        let told = score(&metric(true));
+        let names: Vec<&String> = told["metrics"].as_object().unwrap().keys().collect();
+        assert_eq!(names, ["withheld_bound_low", "withheld_bound_high"]);
+        assert_eq!(told["metadata"]["withheld"]["why"], "8 of 35 sessions measured, below the sweep's minimum");
+        assert_eq!(told["metadata"]["withheld"]["values"]["mean"], 1.0);
+    }
 }

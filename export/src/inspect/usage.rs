@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_proto::{Event, Money, Role, Transcript, Usage};
+use regatta_proto::{Event, Money, Role, Transcript, Try, Usage};
 use serde_json::{Value, json};
 
 /// Sums of calls.
@@ -16,7 +16,15 @@ pub(super) struct Sum {
 impl Sum {
     /// Sum over no calls.
     pub(super) const NONE: Self = Self {
-        usage: Usage { input: 0, cached_input: 0, cache_write: 0, cache_write_1h: 0, output: 0, reasoning: 0 },
+        usage: Usage {
+            input: 0,
+            cached_input: 0,
+            cache_write: 0,
+            cache_write_1h: 0,
+            output: 0,
+            reasoning: 0,
+            unmetered_calls: 0,
+        },
         cost: Some(Money::ZERO),
     };
 
@@ -43,7 +51,7 @@ pub(super) fn sums(transcript: &Transcript) -> (Sums, Sums) {
         let (model, role, tries) = match event {
             Event::Call(call) => {
                 if !call.from_cache {
-                    add(call.model.to_string(), call.role, call.usage, call.cost);
+                    add(call.model.to_string(), call.role, call.usage.of_answer(&call.reply), call.cost);
                 }
                 (&call.model, call.role, &call.tries)
             }
@@ -56,16 +64,17 @@ pub(super) fn sums(transcript: &Transcript) -> (Sums, Sums) {
                 continue;
             }
         };
-        for (usage, cost) in tries.iter().filter_map(|failed| Some((failed.usage?, failed.cost))) {
+        for (usage, cost) in tries.iter().filter_map(Try::billed) {
             add(model.to_string(), role, usage, cost);
         }
     }
     (by_model, by_role)
 }
 
-/// `sums` as the format has them.
+/// `sums` as the format has them. The format knows no tokens that nobody told, so a sum without those of a call is left out.
 pub(super) fn document(sums: &Sums) -> Value {
     sums.iter()
+        .filter(|(_, sum)| sum.usage.complete().is_some())
         .map(|(name, sum)| (name.clone(), tokens(&sum.usage, sum.cost)))
         .collect::<serde_json::Map<_, _>>()
         .into()
@@ -103,5 +112,9 @@ mod tests {
         );
         sum.add(usage, None);
         assert_eq!(tokens(&sum.usage, sum.cost).get("total_cost"), None);
+        let mut sums = Sums::from([("e/m".to_owned(), sum)]);
+        assert_eq!(document(&sums)["e/m"]["input_tokens"], 60);
+        sums.entry("e/m".to_owned()).or_insert(Sum::NONE).add(Usage::default().of_unmetered_call(), None);
+        assert_eq!(document(&sums), json!({}), "a partial sum would pass for a whole one");
     }
 }

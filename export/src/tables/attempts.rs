@@ -1,5 +1,7 @@
 //! A row for each line of `attempts.jsonl`.
 
+use regatta_proto::Usage;
+
 use super::{Column, Kind, Value, columns as named};
 use crate::documents::AttemptLine;
 use crate::run::Run;
@@ -44,6 +46,7 @@ pub(super) fn columns() -> Vec<Column> {
 
 pub(super) fn row(run: &Run, line: &AttemptLine) -> Vec<Value> {
     let cell = run.cells.get(line.cell as usize);
+    let tokens = |count: fn(&Usage) -> u64| Value::of(line.usage.as_ref().map(count));
     vec![
         line.cell.into(),
         Value::of(cell.map(|cell| cell.benchmark.to_string())),
@@ -63,12 +66,12 @@ pub(super) fn row(run: &Run, line: &AttemptLine) -> Vec<Value> {
         Value::of(line.ended_at),
         line.calls.into(),
         line.retries.into(),
-        line.usage.input.into(),
-        line.usage.cached_input.into(),
-        line.usage.cache_write.into(),
-        line.usage.cache_write_1h.into(),
-        line.usage.output.into(),
-        line.usage.reasoning.into(),
+        tokens(|usage| usage.input),
+        tokens(|usage| usage.cached_input),
+        tokens(|usage| usage.cache_write),
+        tokens(|usage| usage.cache_write_1h),
+        tokens(|usage| usage.output),
+        tokens(|usage| usage.reasoning),
         Value::of(line.cost_nanodollars),
         line.known_cost_nanodollars.into(),
         line.unpriced_calls.into(),

@@ -60,7 +60,8 @@ pub(super) fn columns(scores: &[ScoreColumn]) -> Vec<Column> {
     columns
 }
 
-/// Tokens, money and time are of the attempts that were not wasted; null where nothing was tried.
+/// Tokens, money and time are of the attempts that were not wasted; null where nothing was tried. Tokens and money are null, too, where those
+/// of a call are unknown.
 pub(super) fn row(session: &Session, scores: &[ScoreColumn]) -> Vec<Value> {
     let line = &session.result;
     let mut row = vec![
@@ -76,15 +77,16 @@ pub(super) fn row(session: &Session, scores: &[ScoreColumn]) -> Vec<Value> {
     ];
     row.extend(Flag::ALL.iter().map(|flag| Value::from(line.flags.has(*flag))));
     let took = Took::of(session);
+    let tokens = |count: fn(Usage) -> u64| Value::of(took.as_ref().and_then(|took| took.usage).map(count));
     let tried = |value: fn(&Took) -> u64| Value::of(took.as_ref().map(value));
     row.extend([
         Value::Integer(session.attempts.len() as u64),
         tried(|took| took.calls),
         tried(|took| took.retries),
-        tried(|took| took.usage.input),
-        tried(|took| took.usage.cached_input),
-        tried(|took| took.usage.output),
-        tried(|took| took.usage.reasoning),
+        tokens(|usage| usage.input),
+        tokens(|usage| usage.cached_input),
+        tokens(|usage| usage.output),
+        tokens(|usage| usage.reasoning),
         Value::of(took.as_ref().and_then(|took| took.cost)),
         tried(|took| took.latency_us),
         Value::of(session.attempts.iter().map(|attempt| attempt.started_at).min()),
@@ -101,7 +103,8 @@ pub(super) fn row(session: &Session, scores: &[ScoreColumn]) -> Vec<Value> {
 struct Took {
     calls: u64,
     retries: u64,
-    usage: Usage,
+    /// `None` where the tokens of a call are unknown.
+    usage: Option<Usage>,
     /// `None` where the price of a call is unknown.
     cost: Option<Money>,
     latency_us: u64,
@@ -109,13 +112,17 @@ struct Took {
 
 impl Took {
     fn of(session: &Session) -> Option<Self> {
-        let mut took = Self { calls: 0, retries: 0, usage: Usage::default(), cost: Some(Money::ZERO), latency_us: 0 };
+        let (usage, cost) = (Some(Usage::default()), Some(Money::ZERO));
+        let mut took = Self { calls: 0, retries: 0, usage, cost, latency_us: 0 };
         let mut tried = session.attempts.iter().filter(|attempt| !attempt.wasted).peekable();
         tried.peek()?;
         for attempt in tried {
             took.calls += u64::from(attempt.calls);
             took.retries += u64::from(attempt.retries);
-            took.usage += attempt.usage;
+            took.usage = took.usage.zip(attempt.usage).map(|(mut sum, usage)| {
+                sum += usage;
+                sum
+            });
             took.cost = took.cost.zip(attempt.cost_nanodollars).map(|(sum, cost)| sum + cost);
             took.latency_us += attempt.latency_us;
         }

@@ -131,13 +131,12 @@ impl BatchClient {
     fn failed(&self, call: &BatchCall<'_>, failure: Failure, batch: &Batch) -> FailedCall {
         self.metrics.failed(&failure, false);
         let billed = failure.usage;
-        let at_most = if failure.maybe_billed { call.at_most() } else { None };
+        // A cost that the provider has reported is not in doubt.
+        let is_in_doubt = failure.maybe_billed && billed.is_none();
         let mut one = tried(failure);
         let circumstances = Circumstances { variant: Some(BATCH), at: batch.created_at };
         one.cost = billed.and_then(|usage| call.price?.cost(&usage, &circumstances));
-        // A cost that the provider has reported is not in doubt.
-        one.at_most = at_most.filter(|_| billed.is_none());
-        let tries = vec![one];
+        let tries = vec![if is_in_doubt { one.maybe_billed(call.at_most()) } else { one }];
         let request = kept_request(&tries, call.request);
         FailedCall {
             role: call.role,

@@ -191,6 +191,38 @@ async fn results_that_break_off_are_read_again_from_their_beginning() {
 }
 
 #[tokio::test]
+async fn an_answer_that_a_filter_withheld_is_one_in_a_batch_too() {
+    let filtered = result(0).replace(r#""finish_reason":"stop""#, r#""finish_reason":"content_filter""#);
+    let server = server(move |line, _| match line {
+        "get /v1/files/file-out/content" => Step::ok(filtered.clone()),
+        _ => Step::ok(DONE),
+    })
+    .await;
+    let collected = collect(&open(&server), 1).await.unwrap();
+    let failed = collected.calls[0].as_ref().unwrap_err();
+    assert_eq!(failed.tries[0].class, ErrorClass::ContentFilter, "what is left of it is not the model's answer");
+    assert_eq!(
+        (failed.tries[0].cost, failed.tries[0].at_most),
+        (Some(Money(50_000)), None),
+        "it was billed all the same"
+    );
+}
+
+#[tokio::test]
+async fn a_line_whose_tokens_are_not_told_has_unknown_ones_and_an_unknown_cost() {
+    let untold =
+        result(0).replace(r#""prompt_tokens":10,"completion_tokens":4"#, r#""prompt_tokens":0,"completion_tokens":0"#);
+    let server = server(move |line, _| match line {
+        "get /v1/files/file-out/content" => Step::ok(untold.clone()),
+        _ => Step::ok(DONE),
+    })
+    .await;
+    let collected = collect(&open(&server), 1).await.unwrap();
+    let call = collected.calls[0].as_ref().unwrap();
+    assert_eq!((call.usage.unmetered_calls, call.cost), (1, None));
+}
+
+#[tokio::test]
 async fn a_line_that_cannot_be_read_is_as_good_as_missing_and_strangers_are_left_out() {
     let server = server(|line, _| match line {
         "get /v1/files/file-out/content" => {

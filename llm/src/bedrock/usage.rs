@@ -23,6 +23,7 @@ pub(super) fn read(usage: &Value) -> (Usage, bool) {
         output: output.unwrap_or(0),
         // Converse counts reasoning as output, and does not report it separately.
         reasoning: 0,
+        unmetered_calls: 0,
     };
     (read, plain.is_some() && output.is_some())
 }
@@ -41,8 +42,15 @@ mod tests {
             "cacheWriteInputTokens": 500,
             "cacheDetails": [{"ttl": "1h", "inputTokens": 300}, {"ttl": "5m", "inputTokens": 200}]
         });
-        let expected =
-            Usage { input: 3521, cached_input: 3000, cache_write: 200, cache_write_1h: 300, output: 40, reasoning: 0 };
+        let expected = Usage {
+            input: 3521,
+            cached_input: 3000,
+            cache_write: 200,
+            cache_write_1h: 300,
+            output: 40,
+            reasoning: 0,
+            unmetered_calls: 0,
+        };
         assert_eq!(read(&usage), (expected, true));
         assert_eq!(expected.total(), 3561);
     }

@@ -123,6 +123,10 @@ fn everything_that_an_answer_depends_on_is_part_of_its_key() {
     let of = |spec: &EndpointSpec, address| ResponseCache::new(Arc::new(MemoryStore::default()), spec, address);
     let elsewhere = of(&openai(), Some("http://other/v1"));
     let routed = of(&EndpointSpec { headers: [("x-route".into(), "b".into())].into(), ..openai() }, None);
+    let keyed = |variable: &str| {
+        of(&EndpointSpec { headers_env: [("x-virtual-key".into(), variable.into())].into(), ..openai() }, None)
+    };
+    let (ours, theirs) = (keyed("OUR_KEY"), keyed("THEIR_KEY"));
     let dated = of(&EndpointSpec { api_version: Some("2024-10-21".into()), ..openai() }, None);
     let (one, two) = (Session::of("one"), Session::of("two"));
     let (mut warm, hi) = (request("hi"), request("hi"));
@@ -140,6 +144,8 @@ fn everything_that_an_answer_depends_on_is_part_of_its_key() {
         cache.chat_key("m", Role::Agent, &hi, Some(&one.tag(0, 2)), 0),
         elsewhere.chat_key("m", Role::Agent, &hi, Some(&one.tag(0, 1)), 0),
         routed.chat_key("m", Role::Agent, &hi, Some(&one.tag(0, 1)), 0),
+        ours.chat_key("m", Role::Agent, &hi, Some(&one.tag(0, 1)), 0),
+        theirs.chat_key("m", Role::Agent, &hi, Some(&one.tag(0, 1)), 0),
         dated.chat_key("m", Role::Agent, &hi, Some(&one.tag(0, 1)), 0),
     ];
     let distinct: std::collections::HashSet<_> = keys.iter().collect();

@@ -23,7 +23,7 @@ fn of(outcome: &Outcome) -> String {
 
 fn outcome(row: &EventRule) -> String {
     let Some(class) = row.class else {
-        let known = matches!(row.event, ProviderEvent::AnswerCutOff);
+        let known = matches!(row.event, ProviderEvent::AnswerCutOff | ProviderEvent::AnswerMalformed);
         return format!("{}{}", of(&Outcome::Measured), if known { "" } else { ", its cost unknown" });
     };
     let [wrong, missing] =

@@ -14,7 +14,8 @@ const TEXT: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hÃ
 const STOP: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
 const USAGE: &str = "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":2}}\n\n";
 const DONE: &str = "data: [DONE]\n\n";
-const BILLED: Usage = Usage { input: 9, cached_input: 0, cache_write: 0, cache_write_1h: 0, output: 2, reasoning: 0 };
+const BILLED: Usage =
+    Usage { input: 9, cached_input: 0, cache_write: 0, cache_write_1h: 0, output: 2, reasoning: 0, unmetered_calls: 0 };
 
 fn spec(kind: EndpointKind, server: &Server) -> EndpointSpec {
     EndpointSpec {

@@ -166,7 +166,7 @@ impl<'a> Life<'a> {
         drop(pass);
         // Done before the slot goes to the next call, which the endpoint may refuse too.
         self.tell_fleet(&failure);
-        let (cost, at_most, paid) = self.billed(&failure, at);
+        let (cost, doubt, paid) = self.billed(&failure, at);
         permit.failed(failure.usage.map_or(self.estimate.input, |usage| usage.total()));
         reservation.settle(paid);
         self.spent += latency;
@@ -181,7 +181,11 @@ impl<'a> Life<'a> {
             schedule.next_delay(self.spent, failure.class == ErrorClass::RateLimited, failure.retry_after)
         };
         all.metrics.failed(&failure, delay.is_some() || is_held);
-        let failed = Try { cost, at_most, ..failure.into_try(latency) };
+        let failed = Try { cost, ..failure.into_try(latency) };
+        let failed = match doubt {
+            Some(at_most) => failed.maybe_billed(at_most),
+            None => failed,
+        };
         if let Some(meter) = self.context.meter {
             meter.failed(&failed);
         }
@@ -222,11 +226,12 @@ impl<'a> Life<'a> {
         }
     }
 
-    /// Cost of the failed try if reported, else the most it may have cost; and the payment by its accounts.
-    fn billed(&self, failure: &Failure, at: Timestamp) -> (Option<Money>, Option<Money>, Paid) {
+    /// Cost of the failed try if reported; else, if it may have been billed, the most it may have cost, if anybody knows that; and the
+    /// payment by its accounts.
+    fn billed(&self, failure: &Failure, at: Timestamp) -> (Option<Money>, Option<Option<Money>>, Paid) {
         let Some(usage) = &failure.usage else {
             return match failure.maybe_billed {
-                true => (None, self.at_most, Paid::Unknown),
+                true => (None, Some(self.at_most), Paid::Unknown),
                 false => (None, None, Paid::Known(Money::ZERO)),
             };
         };
@@ -234,7 +239,7 @@ impl<'a> Life<'a> {
         self.all.metrics.billed(usage, cost);
         match cost {
             Some(cost) => (Some(cost), None, Paid::Known(cost)),
-            None => (None, self.at_most, Paid::Unknown),
+            None => (None, self.at_most.map(Some), Paid::Unknown),
         }
     }
 

@@ -60,6 +60,7 @@ fn anthropic_counts_cache_reads_and_writes_beside_the_prompt_and_they_are_charge
         cache_write_1h: 1_000,
         output: 500,
         reasoning: 0,
+        unmetered_calls: 0,
     };
     // 50 × 3 + 100000 × 0.3 + 2000 × 3.75 + 1000 × 6 + 500 × 15
     assert_eq!(cost(&claude_sonnet_4_5(), usage), Money((150 + 30_000 + 7_500 + 6_000 + 7_500) * MICRO));
@@ -76,7 +77,15 @@ fn a_cache_hit_that_another_tool_charged_fourfold_costs_what_its_provider_charge
 #[test]
 fn what_has_no_price_of_its_own_is_charged_as_what_it_is_a_part_of() {
     let plain = Price::per_mtok(3.0, 15.0);
-    let usage = Usage { input: 4, cached_input: 1, cache_write: 1, cache_write_1h: 1, output: 2, reasoning: 1 };
+    let usage = Usage {
+        input: 4,
+        cached_input: 1,
+        cache_write: 1,
+        cache_write_1h: 1,
+        output: 2,
+        reasoning: 1,
+        unmetered_calls: 0,
+    };
     assert_eq!(cost(&plain, usage), Money((4 * 3 + 2 * 15) * MICRO));
     let writes = Price { cache_write_per_mtok: Some(4.0), ..plain };
     assert_eq!(cost(&writes, usage), Money((2 * 3 + 2 * 4 + 2 * 15) * MICRO));

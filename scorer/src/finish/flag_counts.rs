@@ -10,8 +10,10 @@ use crate::summary::LeaderboardRow;
 /// Sessions with a score by flag; flags that none has are left out.
 pub(crate) type FlagCounts = BTreeMap<Flag, u64>;
 
-/// A rate above this one is worth a warning.
-const RATE_WARNED: f64 = 0.01;
+/// `true` if so many of the sessions with a score are worth a warning: above 1 %. In integers, so that 1 % itself is none.
+const fn is_worth_telling(sessions: u64, scored: u64) -> bool {
+    sessions.saturating_mul(100) > scored
+}
 
 /// The flags of the sessions that have a score.
 pub(crate) fn flag_counts(rows: &[SessionRow]) -> FlagCounts {
@@ -28,7 +30,7 @@ pub(crate) fn flag_counts(rows: &[SessionRow]) -> FlagCounts {
 /// model.
 pub(crate) fn flag_notes(row: &LeaderboardRow) -> Vec<String> {
     let scored = row.sessions.scored();
-    let worth_telling = |(_, sessions): &(&Flag, &u64)| **sessions as f64 > RATE_WARNED * scored as f64;
+    let worth_telling = |(_, sessions): &(&Flag, &u64)| is_worth_telling(**sessions, scored);
     let note = |(flag, sessions): (&Flag, &u64)| {
         format!(
             "{} in {} {}: {sessions} of {scored} sessions are {} ({}).",
@@ -55,5 +57,20 @@ const fn meaning(flag: Flag) -> &'static str {
         Flag::InvalidFormat => {
             "the benchmark's parser found no answer in what was said, or a tool was called with what is no JSON object"
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flag_of_one_percent_is_silent_and_one_of_more_is_told() {
+        for scored in [100, 300, 700, 2_900, 100_000] {
+            let border = scored / 100;
+            assert!(!is_worth_telling(border, scored), "{border} of {scored}");
+            assert!(is_worth_telling(border + 1, scored), "{} of {scored}", border + 1);
+        }
+        assert!(is_worth_telling(1, 99) && !is_worth_telling(0, 1) && !is_worth_telling(0, 0));
     }
 }

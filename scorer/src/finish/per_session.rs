@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use regatta_backends::{AttemptRow, AttemptState};
 use regatta_benchmarks::{Measured, Spending};
-use regatta_proto::{CellIndex, CostSum, Outcome};
+use regatta_proto::{CellIndex, CostSum, Outcome, Usage};
 
 use super::group::GroupResult;
 
@@ -13,7 +13,7 @@ use super::group::GroupResult;
 struct Used {
     cost: CostSum,
     calls: u64,
-    tokens: u64,
+    usage: Usage,
     latency_us: u64,
 }
 
@@ -35,7 +35,7 @@ impl Usages {
             let used = cells.entry(attempt.key.cell).or_default();
             used.cost += attempt.cost;
             used.calls += u64::from(attempt.calls);
-            used.tokens += attempt.usage.total();
+            used.usage += attempt.usage;
             used.latency_us += attempt.latency_us;
         }
         Self(cells)
@@ -51,6 +51,7 @@ impl Usages {
         });
         // One trial whose price is unknown makes the mean unknown.
         let all_known = trials().flat_map(|(used, _)| used).all(|used| used.cost.unknown_calls == 0);
+        let all_metered = trials().flat_map(|(used, _)| used).all(|used| used.usage.complete().is_some());
         let mean = |of: &dyn Fn(&Used) -> f64| {
             let sum: f64 = trials().filter_map(|(used, _)| used.map(of)).sum();
             if scored == 0 { 0.0 } else { sum / scored as f64 }
@@ -58,7 +59,7 @@ impl Usages {
         Spending {
             cost_usd: if all_known { Measured::over_trials(dollars) } else { Measured::default() },
             calls: mean(&|used| used.calls as f64),
-            tokens: mean(&|used| used.tokens as f64),
+            tokens: all_metered.then(|| mean(&|used| used.usage.total() as f64)),
             seconds: mean(&|used| used.latency_us as f64 / 1e6),
         }
     }

@@ -26,7 +26,11 @@ struct Line<'a> {
     worker: &'a WorkerId,
     started_at: Timestamp,
     ended_at: Option<Timestamp>,
-    usage: Usage,
+    /// `null` where the tokens of a call are unknown: a sum over attempts must not take them for none.
+    usage: Option<Usage>,
+    /// The part of the tokens that is known, with the number of calls whose tokens are not; only where `usage` is `null`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    known_usage: Option<Usage>,
     /// `null` where the price of a call is unknown: a sum over attempts must not take it for nothing.
     cost_nanodollars: Option<Money>,
     /// The part of the cost that is known.
@@ -74,7 +78,8 @@ pub(crate) fn lines<'a>(
             worker: &attempt.worker,
             started_at: attempt.started_at,
             ended_at: attempt.ended_at,
-            usage: attempt.usage,
+            usage: attempt.usage.complete(),
+            known_usage: Some(attempt.usage).filter(|usage| usage.complete().is_none()),
             cost_nanodollars: (attempt.cost.unknown_calls == 0).then_some(attempt.cost.known),
             known_cost_nanodollars: attempt.cost.known,
             unpriced_calls: attempt.cost.unknown_calls,

@@ -11,7 +11,8 @@ use jiff::Timestamp;
 use regatta_backends::{Judged, Quota, Recorded, ToldBy, TranscriptRef};
 use regatta_catalog::{SegmentError, StoredTranscript, Sweep, is_intact, read_segment};
 use regatta_proto::{
-    Attempt, AttemptId, CellIndex, ItemIndex, JudgeOutcome, OpenAttempt, Outcome, SessionKey, SweepState,
+    Attempt, AttemptId, CellIndex, CostSum, ItemIndex, Judge, JudgeOutcome, ModelRef, Money, OpenAttempt, Outcome,
+    SessionKey, SweepState, Usage,
 };
 
 use self::history::{Found, Place, Standing, rounds};
@@ -79,6 +80,9 @@ impl Scorer {
         Box::pin(async move {
             let Lost { found, without_end, unreadable, span } = self.lost(sweep, past).await?;
             self.restore_judges(sweep, past).await?;
+            if past.judges_are_unknown && !found.is_empty() {
+                self.mark_judges_unknown(sweep).await?;
+            }
             let costs = self.restore_costs(sweep, past).await?;
             let mut recovery = Recovery { costs, without_end, unreadable, span, ..Recovery::default() };
             if found.is_empty() {
@@ -213,6 +217,31 @@ impl Scorer {
             }
         }
         if restored.is_empty() { Ok(()) } else { Ok(self.ledger.save_judged(restored).await?) }
+    }
+
+    /// Enters a call of unknown price and tokens for each judge of whom the ledger knows nothing, so that no sum without it passes for
+    /// complete.
+    async fn mark_judges_unknown(&self, sweep: &Sweep) -> Result<(), ScorerError> {
+        let known = self.ledger.costs_by_judge(&sweep.id).await?;
+        let judges = sweep.lock.benchmarks.values().filter_map(|benchmark| benchmark.judge.as_ref());
+        let judges: BTreeSet<&ModelRef> = judges.flat_map(Judge::ids).collect();
+        let mut unknown = Vec::new();
+        for judge in judges.into_iter().filter(|judge| known.iter().all(|costs| costs.judge != **judge)) {
+            let outcome = JudgeOutcome {
+                sweep: sweep.id.clone(),
+                lock: sweep.digest,
+                judge: judge.clone(),
+                served: "unknown: the summary of the run cannot be read".to_owned(),
+                verdicts: Vec::new(),
+                unanswered: Vec::new(),
+                attempt: AttemptId::new(format!("unknown-{}-0", unknown.len()))
+                    .map_err(regatta_catalog::CatalogError::from)?,
+                usage: Usage::default().of_unmetered_call(),
+                cost: CostSum { known: Money::ZERO, unknown_calls: 1 },
+            };
+            unknown.push(Judged { answerer: answerer(sweep, judge)?, outcome });
+        }
+        if unknown.is_empty() { Ok(()) } else { Ok(self.ledger.save_judged(unknown).await?) }
     }
 
     /// Enters the costs of attempts that left no transcript and that the ledger does not know; returns how many there are.

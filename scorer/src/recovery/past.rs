@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::{JudgeSpending, Summary};
 
-/// Knowledge about a sweep that is in its documents, and not in its transcripts. Documents that are missing or damaged say nothing.
+/// Knowledge about a sweep that is in its documents, and not in its transcripts. Documents that are missing say nothing.
 #[derive(Debug, Default)]
 pub struct Past {
     /// When the sweep was planned.
@@ -19,6 +19,8 @@ pub struct Past {
     pub ended_at: Option<Timestamp>,
     pub(super) attempts: BTreeMap<AttemptId, Line>,
     pub(super) judges: Vec<JudgeSpending>,
+    /// `true` if there is a summary that cannot be read: what judges were paid is unknown, and not nothing.
+    pub(super) judges_are_unknown: bool,
 }
 
 /// A line of `attempts.jsonl`.
@@ -34,7 +36,8 @@ pub(super) struct Line {
     worker: WorkerId,
     pub(super) started_at: Timestamp,
     ended_at: Option<Timestamp>,
-    usage: Usage,
+    usage: Option<Usage>,
+    known_usage: Option<Usage>,
     known_cost_nanodollars: Money,
     unpriced_calls: u64,
     #[serde(default)]
@@ -52,13 +55,14 @@ impl Past {
     /// # Errors
     /// When the store fails.
     pub async fn read(blobs: &Blobs, sweep: &SweepId) -> Result<Self, BlobError> {
-        let summary = blobs.get(&format!("sweeps/{sweep}/summary.json")).await?;
-        let summary = summary.and_then(|bytes| Summary::from_json(&bytes).ok());
+        let stored = blobs.get(&format!("sweeps/{sweep}/summary.json")).await?;
+        let summary = stored.as_ref().and_then(|bytes| Summary::from_json(bytes).ok());
         let lines = blobs.get(&format!("sweeps/{sweep}/attempts.jsonl")).await?.unwrap_or_default();
         let lines = lines.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Line>(line).ok());
         Ok(Self {
             created_at: summary.as_ref().map(|summary| summary.created_at),
             ended_at: summary.as_ref().map(|summary| summary.ended_at),
+            judges_are_unknown: stored.is_some() && summary.is_none(),
             attempts: lines.map(|line| (line.id.clone(), line)).collect(),
             judges: summary.map(|summary| summary.judges).unwrap_or_default(),
         })
@@ -90,7 +94,7 @@ impl Line {
             calls: self.calls,
             retries: self.retries,
             latency_us: self.latency_us,
-            usage: self.usage,
+            usage: Usage::of_fields(self.usage, self.known_usage),
             cost: CostSum { known: self.known_cost_nanodollars, unknown_calls: self.unpriced_calls },
             maybe_spent: self.maybe_spent_nanodollars,
         }

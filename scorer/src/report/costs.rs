@@ -64,8 +64,8 @@ pub(crate) fn section(summary: &Summary) -> Section {
                         format!(
                             "{}; {} input and {} output tokens",
                             judging.cost,
-                            grouped(judging.usage.input),
-                            grouped(judging.usage.output)
+                            judging.usage.shown(judging.usage.input, grouped),
+                            judging.usage.shown(judging.usage.output, grouped)
                         ),
                     ),
                 ])
@@ -103,14 +103,15 @@ fn reported(reported: &ReportedCost) -> Option<Block> {
 fn spent(spending: &Spending) -> [Field; 9] {
     let usage = &spending.usage;
     let count = |count: u64| Field::Number(grouped(count));
+    let tokens = |count: u64| Field::Number(usage.shown(count, grouped));
     [
         count(spending.attempts),
         count(spending.calls),
         count(spending.retries),
-        count(usage.input),
-        count(usage.cached_input),
-        count(usage.output),
-        count(usage.reasoning),
+        tokens(usage.input),
+        tokens(usage.cached_input),
+        tokens(usage.output),
+        tokens(usage.reasoning),
         Field::number(spending.cost),
         Field::number(spending.wasted),
     ]

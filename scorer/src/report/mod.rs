@@ -81,7 +81,7 @@ fn money(summary: &Summary) -> String {
         judges => format!("cost {}, judges {judges}", summary.spending.cost),
     };
     match summary.at_most {
-        Some(most) => format!("{known}, at most {most} in all"),
+        Some(most) => format!("{known}, in all {}", summary.cost().bounded(most)),
         None => known,
     }
 }

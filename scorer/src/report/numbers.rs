@@ -194,10 +194,11 @@ pub(crate) fn short_seconds(seconds: f64) -> String {
     }
 }
 
-/// Most that can have been billed in all, where that is more than what is known.
+/// Most that can have been billed in all, where that is more than what is known, with the calls that no bound includes.
 pub(crate) fn at_most(summary: &Summary, most: Money) -> String {
     format!(
-        "at most {most}, judges included: {} more than is known, for failed tries and for calls that a process which died had in flight",
+        "{}, judges included: {} more than is known, for failed tries and for calls that a process which died had in flight",
+        summary.cost().bounded(most),
         summary.in_doubt()
     )
 }

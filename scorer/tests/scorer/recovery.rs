@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use regatta_backends::{AttemptState, Quota};
-use regatta_proto::{Cause, Outcome, SessionOutcome, SweepState};
+use regatta_proto::{Cause, Money, Outcome, SessionOutcome, SweepState};
 use regatta_scorer::Past;
 
 use crate::stage::{CALL, Stage, report};
@@ -149,6 +149,22 @@ async fn costs_of_judges_come_back_from_what_the_sweep_left_behind_and_their_ver
     let stage = after_the_ledger_is_lost(stage).await;
     let after = stage.books().await;
     assert_eq!((after.judging, after.waiting), (before.judging, 1));
+}
+
+#[tokio::test]
+async fn what_judges_were_paid_is_unknown_where_the_summary_that_says_it_is_damaged() {
+    let stage = Stage::set().await;
+    let session = stage.session(0, 0);
+    stage.score(vec![report(&session)]).await;
+    let judged = stage.judged("j-1", &stage.questions(&session), true);
+    stage.score(vec![regatta_proto::Report::Judge(judged)]).await;
+    stage.transition(SweepState::Running, SweepState::Tabulating).await;
+    stage.score(vec![stage.tabulate()]).await;
+    let summary = stage.blob_folder().join(format!("sweeps/{}/summary.json", stage.sweep.id));
+    std::fs::write(&summary, b"{\"sweep\":").unwrap();
+    let stage = after_the_ledger_is_lost(stage).await;
+    let (usage, cost) = stage.books().await.judging;
+    assert_eq!((cost.known, cost.unknown_calls, usage.unmetered_calls), (Money::ZERO, 1, 1), "and not nothing");
 }
 
 proptest! {

@@ -37,6 +37,8 @@ pub enum Event {
     Unreadable,
     /// The answer was cut off by the tokens that it may have.
     AnswerCutOff,
+    /// The answer could not be read as one, or it ended for no reason that is told.
+    AnswerMalformed,
     /// The answer does not say what it billed, or what cannot be.
     UsageUnknown,
     /// The answer was served in a tier.
@@ -47,7 +49,7 @@ pub enum Event {
 
 impl Event {
     /// All of them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::PromptFiltered,
         Self::AnswerFiltered,
         Self::Refused,
@@ -63,6 +65,7 @@ impl Event {
         Self::ServerTrouble,
         Self::Unreadable,
         Self::AnswerCutOff,
+        Self::AnswerMalformed,
         Self::UsageUnknown,
         Self::TierTold,
         Self::Answered,
@@ -87,6 +90,7 @@ impl Event {
             Self::ServerTrouble => "server_trouble",
             Self::Unreadable => "unreadable",
             Self::AnswerCutOff => "answer_cut_off",
+            Self::AnswerMalformed => "answer_malformed",
             Self::UsageUnknown => "usage_unknown",
             Self::TierTold => "tier_told",
             Self::Answered => "answered",
@@ -160,6 +164,7 @@ pub fn ways(event: Event, wire: Wire) -> Vec<Way> {
         Event::ServerTrouble => server_trouble(wire),
         Event::Unreadable => unreadable(),
         Event::AnswerCutOff => cut_off(wire),
+        Event::AnswerMalformed => malformed(wire),
         Event::UsageUnknown => usage_unknown(),
         Event::TierTold => vec![answer("priority", Answer { tier: Some("priority"), ..Answer::FINE })],
         Event::Answered => vec![answer("fine", Answer::FINE), answer("standard tier", standard(wire))],
@@ -487,6 +492,15 @@ fn cut_off(wire: Wire) -> Vec<Way> {
     match wire {
         Wire::Anthropic | Wire::Bedrock => vec![by_limit, stopped("model_context_window_exceeded")],
         Wire::OpenAi | Wire::Responses | Wire::Azure | Wire::Gemini => vec![by_limit],
+    }
+}
+
+/// Other wires hand on what the model wrote.
+fn malformed(wire: Wire) -> Vec<Way> {
+    match wire {
+        Wire::Gemini => ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "OTHER"].map(stopped).to_vec(),
+        Wire::Bedrock => ["malformed_model_output", "malformed_tool_use"].map(stopped).to_vec(),
+        Wire::OpenAi | Wire::Responses | Wire::Azure | Wire::Anthropic => Vec::new(),
     }
 }
 

@@ -53,19 +53,17 @@ pub(crate) async fn show(State(viewer): State<Viewer>, Path(name): Path<String>)
     Ok(page::respond(page))
 }
 
+#[expect(clippy::expect_used, reason = "no limits would be shown as if there were none")]
 fn of_endpoint(
     name: &EndpointName,
     endpoint: &EndpointSpec,
     models: Option<&BTreeMap<String, CallSums>>,
     changes: Option<&[PoolChange]>,
 ) -> Markup {
-    let limits = serde_json::to_value(endpoint.limits).unwrap_or_default();
-    let limits: Vec<String> = limits
-        .as_object()
-        .map(|limits| {
-            limits.iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| format!("{name} {value}")).collect()
-        })
-        .unwrap_or_default();
+    let limits = serde_json::to_value(endpoint.limits).expect("limits are a struct of numbers");
+    let limits = limits.as_object().expect("a struct is an object").iter();
+    let limits: Vec<String> =
+        limits.filter(|(_, value)| !value.is_null()).map(|(name, value)| format!("{name} {value}")).collect();
     html! {
         h3 { (name) " " span.tag { (format!("{:?}", endpoint.kind).to_lowercase()) } }
         @if !limits.is_empty() { p.hint { "Limits: " (limits.join(", ")) } }

@@ -289,7 +289,7 @@ impl Followed<'_> {
     pub(super) fn perhaps_billed(&self, trouble: Try) -> impl Fn(usize) -> Try {
         move |position| {
             let at_most = self.asked.get(position).and_then(|asked| asked.call().at_most());
-            Try { at_most, ..trouble.clone() }
+            trouble.clone().maybe_billed(at_most)
         }
     }
 

@@ -107,7 +107,8 @@ pub(super) fn spending(calls: &[Result<Call, FailedCall>], asked: &[Asked<'_>]) 
         match call {
             Ok(call) => match call.cost {
                 Some(cost) => spending.spent += cost,
-                None => spending.maybe_spent += asked.call().at_most().unwrap_or_default(),
+                // No account pays for a call without a price, so nobody is told of a bound that does not exist.
+                None => spending.maybe_spent += asked.call().at_most().unwrap_or(Money::ZERO),
             },
             Err(failed) => {
                 let tries = || failed.tries.iter();

@@ -29,7 +29,8 @@ pub(super) async fn befores<'a>(
     let select = tx
         .prepare_cached(
             "SELECT u.at, a.state, a.outcome IS NOT NULL, a.input, a.cached_input, a.cache_write, a.cache_write_1h,
-                    a.output, a.reasoning, a.known, a.unknown_calls, a.maybe_spent, a.at_most,
+                    a.output, a.reasoning, a.known, a.unknown_calls, a.unmetered_calls,
+                    a.maybe_spent, a.at_most,
                     a.calls, a.retries, a.latency_us
              FROM UNNEST($1::bigint[], $2::bigint[], $3::bigint[], $4::text[])
                   WITH ORDINALITY AS u (sweep, cell, item, id, at)
@@ -56,11 +57,11 @@ pub(super) async fn befores<'a>(
             state: AttemptState::read(row.try_get(1)?)?,
             has_result: row.try_get(2)?,
             spent: spent(row, 3)?,
-            maybe_spent: row.try_get(11)?,
-            at_most: row.try_get(12)?,
-            calls: small(row.try_get(13)?, "attempts.calls")?,
-            retries: small(row.try_get(14)?, "attempts.retries")?,
-            latency_us: row.try_get(15)?,
+            maybe_spent: row.try_get(12)?,
+            at_most: row.try_get(13)?,
+            calls: small(row.try_get(14)?, "attempts.calls")?,
+            retries: small(row.try_get(15)?, "attempts.retries")?,
+            latency_us: row.try_get(16)?,
         };
         befores.insert(*attempt, before);
     }
@@ -78,6 +79,7 @@ pub(super) fn spent(row: &Row, at: usize) -> Result<Spent, tokio_postgres::Error
         reasoning: row.try_get(at + 5)?,
         known: row.try_get(at + 6)?,
         unknown_calls: row.try_get(at + 7)?,
+        unmetered_calls: row.try_get(at + 8)?,
     })
 }
 
@@ -91,20 +93,21 @@ pub(super) async fn put(tx: &Transaction<'_>, rows: &[AttemptWrite<'_>]) -> Resu
             "INSERT INTO attempts
                  (sweep, cell, item, id, number, worker, state, started_at_ns, ended_at_ns, outcome, cause,
                   input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls,
-                  maybe_spent, at_most, calls, retries, latency_us, segment, line)
+                  unmetered_calls, maybe_spent, at_most, calls, retries, latency_us, segment, line)
              SELECT * FROM UNNEST(
                  $1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::text[],
                  $8::bigint[], $9::bigint[], $10::text[], $11::text[],
                  $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[], $17::bigint[],
                  $18::bigint[], $19::bigint[], $20::bigint[], $21::bigint[], $22::bigint[], $23::bigint[],
-                 $24::bigint[], $25::text[], $26::bigint[])
+                 $24::bigint[], $25::bigint[], $26::text[], $27::bigint[])
              ON CONFLICT (sweep, cell, item, id) DO UPDATE SET
                  number = excluded.number, worker = excluded.worker, state = excluded.state,
                  started_at_ns = excluded.started_at_ns, ended_at_ns = excluded.ended_at_ns,
                  outcome = excluded.outcome, cause = excluded.cause,
                  input = excluded.input, cached_input = excluded.cached_input, cache_write = excluded.cache_write,
                  cache_write_1h = excluded.cache_write_1h, output = excluded.output, reasoning = excluded.reasoning,
-                 known = excluded.known, unknown_calls = excluded.unknown_calls, maybe_spent = excluded.maybe_spent,
+                 known = excluded.known, unknown_calls = excluded.unknown_calls,
+                 unmetered_calls = excluded.unmetered_calls, maybe_spent = excluded.maybe_spent,
                  at_most = excluded.at_most, calls = excluded.calls, retries = excluded.retries,
                  latency_us = excluded.latency_us, segment = excluded.segment, line = excluded.line",
         )
@@ -132,6 +135,7 @@ pub(super) async fn put(tx: &Transaction<'_>, rows: &[AttemptWrite<'_>]) -> Resu
                 &column(rows, |row| row.spent.reasoning),
                 &column(rows, |row| row.spent.known),
                 &column(rows, |row| row.spent.unknown_calls),
+                &column(rows, |row| row.spent.unmetered_calls),
                 &column(rows, |row| row.maybe_spent),
                 &column(rows, |row| row.at_most),
                 &column(rows, |row| i64::from(row.calls)),
@@ -245,17 +249,19 @@ pub(super) async fn close_open(tx: &Transaction<'_>, sweep: &SweepId, at: Timest
     let update = tx
         .prepare_cached(
             "UPDATE attempts SET state = 'lost', ended_at_ns = $2 WHERE sweep = $1 AND state = 'open'
-             RETURNING cell, known, unknown_calls, coalesce(at_most, 0)",
+             RETURNING cell, known, unknown_calls, coalesce(at_most, 0), at_most IS NULL",
         )
         .await?;
     let closed = tx.query(&update, &[&number, &stored_time(at, "ended_at")?]).await?;
     let mut deltas = Deltas::new();
     for row in &closed {
-        // The money is in the cell already, but counts as wasted from now on, and the call in flight as possibly spent.
+        // The money is in the cell already, but counts as wasted from now on, and the call in flight as possibly spent, or as
+        // unknown where it has no bound.
         let delta = deltas.entry((number, row.try_get(0)?)).or_default();
         delta.wasted_known += row.try_get::<_, i64>(1)?;
         delta.wasted_unknown_calls += row.try_get::<_, i64>(2)?;
         delta.maybe_spent += row.try_get::<_, i64>(3)?;
+        delta.spent.unknown_calls += i64::from(row.try_get::<_, bool>(4)?);
     }
     cells::add(tx, &deltas).await?;
     Ok(closed.len() as u64)
@@ -312,7 +318,7 @@ macro_rules! select_attempts {
     () => {
         "SELECT cell, item, id, number, worker, state, started_at_ns, ended_at_ns, outcome, cause,
                 input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls,
-                maybe_spent, at_most, calls, retries, latency_us, segment, line
+                unmetered_calls, maybe_spent, at_most, calls, retries, latency_us, segment, line
          FROM attempts WHERE sweep = $1"
     };
 }
@@ -348,8 +354,8 @@ pub(super) async fn of_session(
 fn attempt(sweep: &SweepId, row: &Row) -> Result<AttemptRow, Fault> {
     let kind: Option<&str> = row.try_get(8)?;
     let spent = spent(row, 10)?;
-    let segment: Option<String> = row.try_get(23)?;
-    let line = row.try_get::<_, Option<i64>>(24)?.map(|line| small(line, "attempts.line")).transpose()?;
+    let segment: Option<String> = row.try_get(24)?;
+    let line = row.try_get::<_, Option<i64>>(25)?.map(|line| small(line, "attempts.line")).transpose()?;
     Ok(AttemptRow {
         key: key(sweep, row.try_get(0)?, row.try_get(1)?)?,
         id: parsed(row.try_get(2)?, "attempts.id")?,
@@ -364,11 +370,11 @@ fn attempt(sweep: &SweepId, row: &Row) -> Result<AttemptRow, Fault> {
         },
         usage: spent.usage()?,
         cost: spent.cost()?,
-        maybe_spent: Money(large(row.try_get(18)?, "maybe_spent")?),
-        at_most: money(row.try_get(19)?, "at_most")?,
-        calls: small(row.try_get(20)?, "calls")?,
-        retries: small(row.try_get(21)?, "retries")?,
-        latency_us: large(row.try_get(22)?, "latency_us")?,
+        maybe_spent: Money(large(row.try_get(19)?, "maybe_spent")?),
+        at_most: money(row.try_get(20)?, "at_most")?,
+        calls: small(row.try_get(21)?, "calls")?,
+        retries: small(row.try_get(22)?, "retries")?,
+        latency_us: large(row.try_get(23)?, "latency_us")?,
         transcript: segment.zip(line).map(|(segment, line)| TranscriptRef { segment, line }),
     })
 }

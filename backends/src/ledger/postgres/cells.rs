@@ -92,14 +92,15 @@ pub(super) async fn add(tx: &Transaction<'_>, deltas: &Deltas) -> Result<(), Fau
                  cache_write = c.cache_write + u.cache_write, cache_write_1h = c.cache_write_1h + u.cache_write_1h,
                  output = c.output + u.output, reasoning = c.reasoning + u.reasoning,
                  known = c.known + u.known, unknown_calls = c.unknown_calls + u.unknown_calls,
+                 unmetered_calls = c.unmetered_calls + u.unmetered_calls,
                  maybe_spent = c.maybe_spent + u.maybe_spent, wasted_known = c.wasted_known + u.wasted_known,
                  wasted_unknown_calls = c.wasted_unknown_calls + u.wasted_unknown_calls
              FROM UNNEST($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
                          $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[],
-                         $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[], $17::bigint[], $18::bigint[])
+                         $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[], $17::bigint[], $18::bigint[], $19::bigint[])
                  AS u (sweep, cell, recorded, settled, measured, model_failures, not_measured, input, cached_input,
-                       cache_write, cache_write_1h, output, reasoning, known, unknown_calls, maybe_spent,
-                       wasted_known, wasted_unknown_calls)
+                       cache_write, cache_write_1h, output, reasoning, known, unknown_calls, unmetered_calls,
+                       maybe_spent, wasted_known, wasted_unknown_calls)
              WHERE c.sweep = u.sweep AND c.cell = u.cell",
         )
         .await?;
@@ -123,6 +124,7 @@ pub(super) async fn add(tx: &Transaction<'_>, deltas: &Deltas) -> Result<(), Fau
                 &counter(|delta| delta.spent.reasoning),
                 &counter(|delta| delta.spent.known),
                 &counter(|delta| delta.spent.unknown_calls),
+                &counter(|delta| delta.spent.unmetered_calls),
                 &counter(|delta| delta.maybe_spent),
                 &counter(|delta| delta.wasted_known),
                 &counter(|delta| delta.wasted_unknown_calls),

@@ -80,13 +80,14 @@ async fn save_attempts(
     let insert = tx
         .prepare_cached(
             "INSERT INTO judge_attempts
-                 (sweep, id, judge, served, input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls)
+                 (sweep, id, judge, served, input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls,
+                  unmetered_calls)
              SELECT sweep, id, judge, served::json,
-                    input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls
+                    input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls, unmetered_calls
              FROM UNNEST($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[],
-                         $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[])
+                         $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[])
                  AS u (sweep, id, judge, served,
-                       input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls)
+                       input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls, unmetered_calls)
              ON CONFLICT DO NOTHING RETURNING sweep, id",
         )
         .await?;
@@ -106,6 +107,7 @@ async fn save_attempts(
                 &column(&spent, |spent| spent.reasoning),
                 &column(&spent, |spent| spent.known),
                 &column(&spent, |spent| spent.unknown_calls),
+                &column(&spent, |spent| spent.unmetered_calls),
             ],
         )
         .await?;
@@ -241,7 +243,8 @@ pub(super) async fn costs(client: &Object, sweep: &SweepId) -> Result<(Usage, Co
             "SELECT coalesce(sum(input), 0)::bigint, coalesce(sum(cached_input), 0)::bigint,
                     coalesce(sum(cache_write), 0)::bigint, coalesce(sum(cache_write_1h), 0)::bigint,
                     coalesce(sum(output), 0)::bigint, coalesce(sum(reasoning), 0)::bigint,
-                    coalesce(sum(known), 0)::bigint, coalesce(sum(unknown_calls), 0)::bigint
+                    coalesce(sum(known), 0)::bigint, coalesce(sum(unknown_calls), 0)::bigint,
+                    coalesce(sum(unmetered_calls), 0)::bigint
              FROM judge_attempts WHERE sweep = $1",
         )
         .await?;
@@ -256,7 +259,7 @@ pub(super) async fn costs_by_judge(client: &Object, sweep: &SweepId) -> Result<V
         .prepare_cached(
             "SELECT judge, sum(input)::bigint, sum(cached_input)::bigint, sum(cache_write)::bigint,
                     sum(cache_write_1h)::bigint, sum(output)::bigint, sum(reasoning)::bigint, sum(known)::bigint,
-                    sum(unknown_calls)::bigint
+                    sum(unknown_calls)::bigint, sum(unmetered_calls)::bigint
              FROM judge_attempts WHERE sweep = $1 GROUP BY judge ORDER BY judge COLLATE \"C\"",
         )
         .await?;

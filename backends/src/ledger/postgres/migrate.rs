@@ -40,6 +40,7 @@ pub(super) const LEDGER: Migrations = Migrations {
         (12, include_str!("../../../migrations/postgres/0012_identity.sql")),
         (13, include_str!("../../../migrations/postgres/0013_granted.sql")),
         (14, include_str!("../../../migrations/postgres/0014_alive_again.sql")),
+        (15, include_str!("../../../migrations/postgres/0015_unmetered.sql")),
     ],
     lock: 0x7265_6761_7474_6101,
 };

@@ -369,7 +369,7 @@ pub(super) async fn progress(client: &Object, sweep: &SweepId) -> Result<Vec<Cel
         .prepare_cached(
             "SELECT cell, queue, items, dispatched, recorded, settled, measured, model_failures, not_measured,
                     input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls,
-                    maybe_spent, wasted_known, wasted_unknown_calls
+                    unmetered_calls, maybe_spent, wasted_known, wasted_unknown_calls
              FROM cells WHERE sweep = $1 ORDER BY cell",
         )
         .await?;
@@ -390,7 +390,7 @@ fn cell(row: &Row) -> Result<CellProgress, Fault> {
         not_measured: large(row.try_get(8)?, "not_measured")?,
         usage: spent.usage()?,
         cost: spent.cost()?,
-        wasted: cost([row.try_get(18)?, row.try_get(19)?])?,
-        maybe_spent: Money(large(row.try_get(17)?, "maybe_spent")?),
+        wasted: cost([row.try_get(19)?, row.try_get(20)?])?,
+        maybe_spent: Money(large(row.try_get(18)?, "maybe_spent")?),
     })
 }

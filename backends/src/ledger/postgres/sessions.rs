@@ -233,7 +233,7 @@ pub(super) async fn of_cell(client: &Object, sweep: &SweepId, cell: CellIndex) -
         .prepare_cached(
             "SELECT s.item, s.item_id, s.task, s.outcome, s.cause, s.scores::text, s.served::text,
                     a.number, a.input, a.cached_input, a.cache_write, a.cache_write_1h,
-                    a.output, a.reasoning, a.known, a.unknown_calls,
+                    a.output, a.reasoning, a.known, a.unknown_calls, a.unmetered_calls,
                     a.calls, a.retries, a.latency_us, a.segment, a.line, s.flags, s.agent_end
              FROM sessions s
              JOIN attempts a ON a.sweep = s.sweep AND a.cell = s.cell AND a.item = s.item AND a.id = s.attempt
@@ -255,7 +255,7 @@ pub(super) async fn one(
         .prepare_cached(
             "SELECT s.item, s.item_id, s.task, s.outcome, s.cause, s.scores::text, s.served::text,
                     a.number, a.input, a.cached_input, a.cache_write, a.cache_write_1h,
-                    a.output, a.reasoning, a.known, a.unknown_calls,
+                    a.output, a.reasoning, a.known, a.unknown_calls, a.unmetered_calls,
                     a.calls, a.retries, a.latency_us, a.segment, a.line, s.flags, s.agent_end
              FROM sessions s
              JOIN attempts a ON a.sweep = s.sweep AND a.cell = s.cell AND a.item = s.item AND a.id = s.attempt
@@ -289,7 +289,7 @@ pub(super) async fn cost_moments(client: &Object, sweep: &SweepId) -> Result<Vec
 
 fn session(row: &Row) -> Result<SessionRow, Fault> {
     let scores: Option<&str> = row.try_get(5)?;
-    let agent_end: Option<&str> = row.try_get(22)?;
+    let agent_end: Option<&str> = row.try_get(23)?;
     let spent = spent(row, 8)?;
     Ok(SessionRow {
         item: ItemIndex(small(row.try_get(0)?, "item")?),
@@ -300,12 +300,12 @@ fn session(row: &Row) -> Result<SessionRow, Fault> {
         usage: spent.usage()?,
         cost: spent.cost()?,
         attempt: small(row.try_get(7)?, "attempts.number")?,
-        transcript: TranscriptRef { segment: row.try_get(19)?, line: small(row.try_get(20)?, "attempts.line")? },
-        calls: small(row.try_get(16)?, "calls")?,
-        retries: small(row.try_get(17)?, "retries")?,
-        latency_us: large(row.try_get(18)?, "latency_us")?,
+        transcript: TranscriptRef { segment: row.try_get(20)?, line: small(row.try_get(21)?, "attempts.line")? },
+        calls: small(row.try_get(17)?, "calls")?,
+        retries: small(row.try_get(18)?, "retries")?,
+        latency_us: large(row.try_get(19)?, "latency_us")?,
         served: json(row.try_get(6)?, "sessions.served")?,
-        flags: parsed(row.try_get(21)?, "sessions.flags")?,
+        flags: parsed(row.try_get(22)?, "sessions.flags")?,
         agent_end: agent_end.map(|end| json(end, "sessions.agent_end")).transpose()?,
     })
 }

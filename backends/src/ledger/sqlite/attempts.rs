@@ -21,9 +21,9 @@ macro_rules! attempt_columns {
         " INTO attempts
              (sweep, cell, item, id, number, worker, state, started_at_ns, ended_at_ns, outcome, cause,
               input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls,
-              maybe_spent, at_most, calls, retries, latency_us, segment, line)
+              unmetered_calls, maybe_spent, at_most, calls, retries, latency_us, segment, line)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21,
-                 ?22, ?23, ?24, ?25, ?26)"
+                 ?22, ?23, ?24, ?25, ?26, ?27)"
     };
 }
 
@@ -32,7 +32,7 @@ macro_rules! select_attempts {
     () => {
         "SELECT cell, item, id, number, worker, state, started_at_ns, ended_at_ns, outcome, cause,
                 input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls,
-                maybe_spent, at_most, calls, retries, latency_us, segment, line
+                unmetered_calls, maybe_spent, at_most, calls, retries, latency_us, segment, line
          FROM attempts WHERE sweep = ?1"
     };
 }
@@ -73,8 +73,9 @@ impl Deltas {
                  model_failures = model_failures + ?6, not_measured = not_measured + ?7,
                  input = input + ?8, cached_input = cached_input + ?9, cache_write = cache_write + ?10,
                  cache_write_1h = cache_write_1h + ?11, output = output + ?12, reasoning = reasoning + ?13,
-                 known = known + ?14, unknown_calls = unknown_calls + ?15, maybe_spent = maybe_spent + ?16,
-                 wasted_known = wasted_known + ?17, wasted_unknown_calls = wasted_unknown_calls + ?18
+                 known = known + ?14, unknown_calls = unknown_calls + ?15, unmetered_calls = unmetered_calls + ?16,
+                 maybe_spent = maybe_spent + ?17,
+                 wasted_known = wasted_known + ?18, wasted_unknown_calls = wasted_unknown_calls + ?19
              WHERE sweep = ?1 AND cell = ?2",
         )?;
         for ((sweep, cell), delta) in self.cells {
@@ -94,6 +95,7 @@ impl Deltas {
                 delta.spent.reasoning,
                 delta.spent.known,
                 delta.spent.unknown_calls,
+                delta.spent.unmetered_calls,
                 delta.maybe_spent,
                 delta.wasted_known,
                 delta.wasted_unknown_calls,
@@ -117,7 +119,7 @@ fn unknown_cell(sweeps: &[(SweepId, i64)], sweep: i64, cell: i64) -> Result<Ledg
 pub(super) fn before(tx: &Transaction<'_>, place: Place, id: &AttemptId) -> Result<Option<Before>, Fault> {
     let mut select = tx.prepare_cached(
         "SELECT state, outcome IS NOT NULL, input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls,
-                maybe_spent, at_most, calls, retries, latency_us
+                unmetered_calls, maybe_spent, at_most, calls, retries, latency_us
          FROM attempts WHERE sweep = ?1 AND cell = ?2 AND item = ?3 AND id = ?4",
     )?;
     let mut rows = select.query(params![place.sweep, place.cell, place.item, id.as_str()])?;
@@ -127,11 +129,11 @@ pub(super) fn before(tx: &Transaction<'_>, place: Place, id: &AttemptId) -> Resu
         state,
         has_result: row.get(1)?,
         spent: spent(row, 2)?,
-        maybe_spent: row.get(10)?,
-        at_most: row.get(11)?,
-        calls: row.get(12)?,
-        retries: row.get(13)?,
-        latency_us: row.get(14)?,
+        maybe_spent: row.get(11)?,
+        at_most: row.get(12)?,
+        calls: row.get(13)?,
+        retries: row.get(14)?,
+        latency_us: row.get(15)?,
     }))
 }
 
@@ -146,6 +148,7 @@ pub(super) fn spent(row: &Row<'_>, at: usize) -> rusqlite::Result<Spent> {
         reasoning: row.get(at + 5)?,
         known: row.get(at + 6)?,
         unknown_calls: row.get(at + 7)?,
+        unmetered_calls: row.get(at + 8)?,
     })
 }
 
@@ -166,7 +169,8 @@ pub(super) fn put(tx: &Transaction<'_>, row: &AttemptWrite<'_>) -> Result<(), Fa
              outcome = excluded.outcome, cause = excluded.cause,
              input = excluded.input, cached_input = excluded.cached_input, cache_write = excluded.cache_write,
              cache_write_1h = excluded.cache_write_1h, output = excluded.output, reasoning = excluded.reasoning,
-             known = excluded.known, unknown_calls = excluded.unknown_calls, maybe_spent = excluded.maybe_spent,
+             known = excluded.known, unknown_calls = excluded.unknown_calls,
+             unmetered_calls = excluded.unmetered_calls, maybe_spent = excluded.maybe_spent,
              at_most = excluded.at_most, calls = excluded.calls, retries = excluded.retries,
              latency_us = excluded.latency_us, segment = excluded.segment, line = excluded.line"
     );
@@ -195,6 +199,7 @@ fn write_row(mut statement: CachedStatement<'_>, row: &AttemptWrite<'_>) -> Resu
         row.spent.reasoning,
         row.spent.known,
         row.spent.unknown_calls,
+        row.spent.unmetered_calls,
         row.maybe_spent,
         row.at_most,
         row.calls,
@@ -244,13 +249,15 @@ pub(super) fn record_handover(
 
 pub(super) fn close_open(tx: &Transaction<'_>, sweep: &SweepId, at: Timestamp) -> Result<u64, Fault> {
     let number = number(tx, sweep)?;
-    // The money is in the cells already, but counts as wasted from now on, and the call in flight as possibly spent.
+    // The money is in the cells already, but counts as wasted from now on, and the call in flight as possibly spent, or as
+    // unknown where it has no bound.
     tx.execute(
         "UPDATE cells SET wasted_known = wasted_known + lost.known,
                           wasted_unknown_calls = wasted_unknown_calls + lost.unknown_calls,
-                          maybe_spent = maybe_spent + lost.at_most
+                          maybe_spent = maybe_spent + lost.at_most,
+                          unknown_calls = cells.unknown_calls + lost.unbounded
          FROM (SELECT cell, sum(known) AS known, sum(unknown_calls) AS unknown_calls,
-                      sum(ifnull(at_most, 0)) AS at_most
+                      sum(ifnull(at_most, 0)) AS at_most, sum(at_most IS NULL) AS unbounded
                FROM attempts WHERE sweep = ?1 AND state = 'open' GROUP BY cell) AS lost
          WHERE cells.sweep = ?1 AND cells.cell = lost.cell",
         [number],
@@ -370,8 +377,8 @@ fn attempt(sweep: &SweepId, row: &Row<'_>) -> Result<AttemptRow, Fault> {
     let kind: Option<String> = row.get(8)?;
     let cause: Option<String> = row.get(9)?;
     let spent = spent(row, 10)?;
-    let segment: Option<String> = row.get(23)?;
-    let line: Option<u32> = row.get(24)?;
+    let segment: Option<String> = row.get(24)?;
+    let line: Option<u32> = row.get(25)?;
     Ok(AttemptRow {
         key: key(sweep, row.get(0)?, row.get(1)?)?,
         id: parsed(&row.get::<_, String>(2)?, "attempts.id")?,
@@ -383,11 +390,11 @@ fn attempt(sweep: &SweepId, row: &Row<'_>) -> Result<AttemptRow, Fault> {
         outcome: kind.map(|kind| outcome(&kind, cause.as_deref())).transpose()?,
         usage: spent.usage()?,
         cost: spent.cost()?,
-        maybe_spent: Money(large(row.get(18)?, "maybe_spent")?),
-        at_most: money(row.get(19)?, "at_most")?,
-        calls: small(row.get(20)?, "calls")?,
-        retries: small(row.get(21)?, "retries")?,
-        latency_us: large(row.get(22)?, "latency_us")?,
+        maybe_spent: Money(large(row.get(19)?, "maybe_spent")?),
+        at_most: money(row.get(20)?, "at_most")?,
+        calls: small(row.get(21)?, "calls")?,
+        retries: small(row.get(22)?, "retries")?,
+        latency_us: large(row.get(23)?, "latency_us")?,
         transcript: segment.zip(line).map(|(segment, line)| TranscriptRef { segment, line }),
     })
 }

@@ -39,8 +39,9 @@ pub(super) fn save(tx: &Transaction<'_>, judged: &[Judged]) -> Result<(), Fault>
         let new = tx
             .prepare_cached(
                 "INSERT INTO judge_attempts
-                     (sweep, id, judge, served, input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT DO NOTHING",
+                     (sweep, id, judge, served, input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls,
+                      unmetered_calls)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) ON CONFLICT DO NOTHING",
             )?
             .execute(params![
                 number,
@@ -55,6 +56,7 @@ pub(super) fn save(tx: &Transaction<'_>, judged: &[Judged]) -> Result<(), Fault>
                 spent.reasoning,
                 spent.known,
                 spent.unknown_calls,
+                spent.unmetered_calls,
             ])?;
         if new == 0 {
             continue;
@@ -166,7 +168,7 @@ pub(super) fn costs(tx: &Transaction<'_>, sweep: &SweepId) -> Result<(Usage, Cos
     let mut select = tx.prepare_cached(
         "SELECT ifnull(sum(input), 0), ifnull(sum(cached_input), 0), ifnull(sum(cache_write), 0),
                 ifnull(sum(cache_write_1h), 0), ifnull(sum(output), 0), ifnull(sum(reasoning), 0),
-                ifnull(sum(known), 0), ifnull(sum(unknown_calls), 0)
+                ifnull(sum(known), 0), ifnull(sum(unknown_calls), 0), ifnull(sum(unmetered_calls), 0)
          FROM judge_attempts WHERE sweep = ?1",
     )?;
     let mut rows = select.query([number])?;
@@ -179,7 +181,7 @@ pub(super) fn costs_by_judge(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Ve
     let number = number(tx, sweep)?;
     let mut select = tx.prepare_cached(
         "SELECT judge, sum(input), sum(cached_input), sum(cache_write), sum(cache_write_1h), sum(output), sum(reasoning),
-                sum(known), sum(unknown_calls)
+                sum(known), sum(unknown_calls), sum(unmetered_calls)
          FROM judge_attempts WHERE sweep = ?1 GROUP BY judge ORDER BY judge",
     )?;
     let mut rows = select.query([number])?;

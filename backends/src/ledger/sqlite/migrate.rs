@@ -23,6 +23,7 @@ const MIGRATIONS: &[(i64, &str)] = &[
     (11, include_str!("../../../migrations/sqlite/0011_identity.sql")),
     (12, include_str!("../../../migrations/sqlite/0012_granted.sql")),
     (13, include_str!("../../../migrations/sqlite/0013_alive_again.sql")),
+    (14, include_str!("../../../migrations/sqlite/0014_unmetered.sql")),
 ];
 
 /// Longest wait for another process that writes to the same file.

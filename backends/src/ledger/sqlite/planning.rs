@@ -279,7 +279,7 @@ pub(super) fn progress(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Vec<Cell
     let mut select = tx.prepare_cached(
         "SELECT cell, queue, items, dispatched, recorded, settled, measured, model_failures, not_measured,
                 input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls,
-                maybe_spent, wasted_known, wasted_unknown_calls
+                unmetered_calls, maybe_spent, wasted_known, wasted_unknown_calls
          FROM cells WHERE sweep = ?1 ORDER BY cell",
     )?;
     let mut rows = select.query([number])?;
@@ -298,8 +298,8 @@ pub(super) fn progress(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Vec<Cell
             not_measured: large(row.get(8)?, "not_measured")?,
             usage: spent.usage()?,
             cost: spent.cost()?,
-            wasted: cost([row.get(18)?, row.get(19)?])?,
-            maybe_spent: Money(large(row.get(17)?, "maybe_spent")?),
+            wasted: cost([row.get(19)?, row.get(20)?])?,
+            maybe_spent: Money(large(row.get(18)?, "maybe_spent")?),
         });
     }
     Ok(cells)

@@ -60,7 +60,8 @@ const VERDICTS: Taken =
 
 const JUDGE_ATTEMPTS: Taken = Taken {
     table: "judge_attempts",
-    columns: "id, judge, served, input, cached_input, output, reasoning, known, unknown_calls, cache_write, cache_write_1h",
+    columns: "id, judge, served, input, cached_input, output, reasoning, known, unknown_calls, unmetered_calls, cache_write, \
+              cache_write_1h",
     rows: "true",
     is_of_sweep: true,
 };
@@ -69,7 +70,7 @@ const JUDGE_ATTEMPTS: Taken = Taken {
 const ATTEMPTS: Taken = Taken {
     table: "attempts",
     columns: "cell, item, id, number, worker, state, started_at_ns, ended_at_ns, input, cached_input, cache_write, cache_write_1h, \
-              output, reasoning, known, unknown_calls, maybe_spent, at_most, calls, retries, latency_us",
+              output, reasoning, known, unknown_calls, unmetered_calls, maybe_spent, at_most, calls, retries, latency_us",
     rows: "outcome IS NULL",
     is_of_sweep: true,
 };
@@ -118,10 +119,10 @@ fn take(tx: &Transaction<'_>, old: &Connection, taken: &Taken, numbers: Option<(
     if !is_whole(old, table) {
         return Ok(0);
     }
-    let count = columns.split(',').count();
+    let Ok(there) = columns_there(old, table, columns) else { return Ok(0) };
+    let (count, columns) = (there.len(), there.join(", "));
     let (sweep, filter) = if *is_of_sweep { ("sweep, ", " AND sweep = ?1") } else { ("", "") };
     let Ok(mut select) = old.prepare(&format!("SELECT {columns} FROM {table} WHERE {rows}{filter}")) else {
-        // An older schema has no such column.
         return Ok(0);
     };
     let there = numbers.map(|(_, there)| there);
@@ -139,6 +140,13 @@ fn take(tx: &Transaction<'_>, old: &Connection, taken: &Taken, numbers: Option<(
     Ok(copied)
 }
 
+/// Those of `columns` that `table` has in the old ledger. An older schema lacks some; in this one they have defaults.
+fn columns_there<'c>(old: &Connection, table: &str, columns: &'c str) -> rusqlite::Result<Vec<&'c str>> {
+    let mut select = old.prepare("SELECT name FROM pragma_table_info(?1)")?;
+    let there = select.query_map([table], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
+    Ok(columns.split(',').map(str::trim).filter(|column| there.iter().any(|name| name == column)).collect())
+}
+
 pub(super) fn recount(tx: &Transaction<'_>, sweep: &SweepId) -> Result<u64, Fault> {
     let changed = tx.execute(
         "UPDATE cells SET
@@ -146,7 +154,7 @@ pub(super) fn recount(tx: &Transaction<'_>, sweep: &SweepId) -> Result<u64, Faul
              recorded = t.recorded, settled = t.settled, measured = t.measured, model_failures = t.model_failures,
              not_measured = t.not_measured, input = t.input, cached_input = t.cached_input, cache_write = t.cache_write,
              cache_write_1h = t.cache_write_1h, output = t.output, reasoning = t.reasoning, known = t.known,
-             unknown_calls = t.unknown_calls, maybe_spent = t.maybe_spent, wasted_known = t.wasted_known,
+             unknown_calls = t.unknown_calls, unmetered_calls = t.unmetered_calls, maybe_spent = t.maybe_spent, wasted_known = t.wasted_known,
              wasted_unknown_calls = t.wasted_unknown_calls
          FROM (
              SELECT c.sweep, c.cell,
@@ -155,7 +163,8 @@ pub(super) fn recount(tx: &Transaction<'_>, sweep: &SweepId) -> Result<u64, Faul
                  ifnull(a.input, 0) AS input, ifnull(a.cached_input, 0) AS cached_input,
                  ifnull(a.cache_write, 0) AS cache_write, ifnull(a.cache_write_1h, 0) AS cache_write_1h,
                  ifnull(a.output, 0) AS output, ifnull(a.reasoning, 0) AS reasoning, ifnull(a.known, 0) AS known,
-                 ifnull(a.unknown_calls, 0) AS unknown_calls, ifnull(a.maybe_spent, 0) AS maybe_spent,
+                 ifnull(a.unknown_calls, 0) AS unknown_calls, ifnull(a.unmetered_calls, 0) AS unmetered_calls,
+                 ifnull(a.maybe_spent, 0) AS maybe_spent,
                  ifnull(a.wasted_known, 0) AS wasted_known, ifnull(a.wasted_unknown_calls, 0) AS wasted_unknown_calls
              FROM cells c
              LEFT JOIN (
@@ -167,7 +176,9 @@ pub(super) fn recount(tx: &Transaction<'_>, sweep: &SweepId) -> Result<u64, Faul
              LEFT JOIN (
                  SELECT cell, sum(input) AS input, sum(cached_input) AS cached_input, sum(cache_write) AS cache_write,
                      sum(cache_write_1h) AS cache_write_1h, sum(output) AS output, sum(reasoning) AS reasoning,
-                     sum(known) AS known, sum(unknown_calls) AS unknown_calls,
+                     sum(known) AS known,
+                     sum(unknown_calls + (state = 'lost' AND at_most IS NULL)) AS unknown_calls,
+                     sum(unmetered_calls) AS unmetered_calls,
                      sum(maybe_spent + CASE WHEN state = 'lost' THEN ifnull(at_most, 0) ELSE 0 END) AS maybe_spent,
                      sum(CASE WHEN state IN ('waste', 'lost') THEN known ELSE 0 END) AS wasted_known,
                      sum(CASE WHEN state IN ('waste', 'lost') THEN unknown_calls ELSE 0 END) AS wasted_unknown_calls
@@ -177,8 +188,9 @@ pub(super) fn recount(tx: &Transaction<'_>, sweep: &SweepId) -> Result<u64, Faul
            AND (cells.dispatched < t.recorded
              OR (cells.recorded, cells.settled, cells.measured, cells.model_failures, cells.not_measured)
                  IS NOT (t.recorded, t.settled, t.measured, t.model_failures, t.not_measured)
-             OR (cells.input, cells.cached_input, cells.cache_write, cells.cache_write_1h, cells.output, cells.reasoning)
-                 IS NOT (t.input, t.cached_input, t.cache_write, t.cache_write_1h, t.output, t.reasoning)
+             OR (cells.input, cells.cached_input, cells.cache_write, cells.cache_write_1h, cells.output, cells.reasoning,
+                 cells.unmetered_calls)
+                 IS NOT (t.input, t.cached_input, t.cache_write, t.cache_write_1h, t.output, t.reasoning, t.unmetered_calls)
              OR (cells.known, cells.unknown_calls, cells.maybe_spent, cells.wasted_known, cells.wasted_unknown_calls)
                  IS NOT (t.known, t.unknown_calls, t.maybe_spent, t.wasted_known, t.wasted_unknown_calls))",
         [number(tx, sweep)?],

@@ -137,7 +137,7 @@ pub(super) fn of_cell(tx: &Transaction<'_>, sweep: &SweepId, cell: CellIndex) ->
     let mut select = tx.prepare_cached(
         "SELECT s.item, s.item_id, s.task, s.outcome, s.cause, s.scores, s.served,
                 a.number, a.input, a.cached_input, a.cache_write, a.cache_write_1h,
-                a.output, a.reasoning, a.known, a.unknown_calls,
+                a.output, a.reasoning, a.known, a.unknown_calls, a.unmetered_calls,
                 a.calls, a.retries, a.latency_us, a.segment, a.line, s.flags, s.agent_end
          FROM sessions s
          JOIN attempts a ON a.sweep = s.sweep AND a.cell = s.cell AND a.item = s.item AND a.id = s.attempt
@@ -161,7 +161,7 @@ pub(super) fn one(
     let mut select = tx.prepare_cached(
         "SELECT s.item, s.item_id, s.task, s.outcome, s.cause, s.scores, s.served,
                 a.number, a.input, a.cached_input, a.cache_write, a.cache_write_1h,
-                a.output, a.reasoning, a.known, a.unknown_calls,
+                a.output, a.reasoning, a.known, a.unknown_calls, a.unmetered_calls,
                 a.calls, a.retries, a.latency_us, a.segment, a.line, s.flags, s.agent_end
          FROM sessions s
          JOIN attempts a ON a.sweep = s.sweep AND a.cell = s.cell AND a.item = s.item AND a.id = s.attempt
@@ -194,7 +194,7 @@ pub(super) fn cost_moments(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Vec<
 fn session(row: &Row<'_>) -> Result<SessionRow, Fault> {
     let cause: Option<String> = row.get(4)?;
     let scores: Option<String> = row.get(5)?;
-    let agent_end: Option<String> = row.get(22)?;
+    let agent_end: Option<String> = row.get(23)?;
     let spent = spent(row, 8)?;
     Ok(SessionRow {
         item: ItemIndex(small(row.get(0)?, "item")?),
@@ -205,12 +205,12 @@ fn session(row: &Row<'_>) -> Result<SessionRow, Fault> {
         usage: spent.usage()?,
         cost: spent.cost()?,
         attempt: small(row.get(7)?, "attempts.number")?,
-        transcript: TranscriptRef { segment: row.get(19)?, line: small(row.get(20)?, "attempts.line")? },
-        calls: small(row.get(16)?, "calls")?,
-        retries: small(row.get(17)?, "retries")?,
-        latency_us: large(row.get(18)?, "latency_us")?,
+        transcript: TranscriptRef { segment: row.get(20)?, line: small(row.get(21)?, "attempts.line")? },
+        calls: small(row.get(17)?, "calls")?,
+        retries: small(row.get(18)?, "retries")?,
+        latency_us: large(row.get(19)?, "latency_us")?,
         served: json(&row.get::<_, String>(6)?, "sessions.served")?,
-        flags: parsed(&row.get::<_, String>(21)?, "sessions.flags")?,
+        flags: parsed(&row.get::<_, String>(22)?, "sessions.flags")?,
         agent_end: agent_end.map(|end| json(&end, "sessions.agent_end")).transpose()?,
     })
 }

@@ -89,7 +89,7 @@ impl Sweep {
             spending: Spending {
                 cost_usd: Measured { value: (at != 1).then_some(0.25 + at as f64 / 100.0), ..Measured::default() },
                 calls: 7.5 + at as f64,
-                tokens: 12_345.0,
+                tokens: Some(12_345.0),
                 seconds: 1.25,
             },
         }

@@ -87,6 +87,7 @@ impl Draft {
     }
 
     /// Writes the plan in the format that the prompt asks for, with dependencies in the notation `form`.
+    #[expect(clippy::expect_used, reason = "keys are texts, and values are JSON already")]
     pub(super) fn json(&self, form: Dependencies) -> String {
         let workflow = |workflow: &Workflow| {
             let mut fields = Map::new();
@@ -102,7 +103,7 @@ impl Draft {
             (workflow.id.clone(), Value::Object(fields))
         };
         let plan: Map<String, Value> = self.workflows.iter().map(workflow).collect();
-        serde_json::to_string_pretty(&plan).unwrap_or_default()
+        serde_json::to_string_pretty(&plan).expect("a map of JSON is written")
     }
 
     /// Writes the plan in the format of the gold.

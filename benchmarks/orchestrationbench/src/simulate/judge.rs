@@ -8,6 +8,7 @@ use super::Mistakes;
 use crate::protocol::{Unresolved, unresolved_in};
 
 /// Answers the prompt of a judgement; `None` for any other text.
+#[expect(clippy::expect_used, reason = "keys are texts, and values are JSON already")]
 pub(crate) fn reply(prompt: &str, persona: Persona, seed: SessionSeed) -> Option<String> {
     let (id, unresolved) = unresolved_in(prompt)?;
     let mut mistakes = Mistakes::of(persona, seed, prompt);
@@ -19,7 +20,7 @@ pub(crate) fn reply(prompt: &str, persona: Persona, seed: SessionSeed) -> Option
         }
         answer.insert(argument.key.clone(), counts(argument, &mut mistakes));
     }
-    let json = serde_json::to_string_pretty(&answer).unwrap_or_default();
+    let json = serde_json::to_string_pretty(&answer).expect("a map of JSON is written");
     Some(match mistakes.happens(0.1) {
         false => format!("{id}\n{json}"),
         true => match mistakes.pick(3) {

@@ -94,6 +94,10 @@ fn notes(evaluator: Evaluator) -> Vec<String> {
     vec![
         of.to_owned(),
         "A trial is one of the paper's iterations; numbers are those of all trials together.".to_owned(),
+        // With a limit, the languages may have different numbers of scenarios, and the two numbers are apart.
+        "Average All is the mean of the two languages' averages, whatever their numbers of scenarios; the metric `score` is another number: \
+         every scenario weighs the same."
+            .to_owned(),
     ]
 }
 

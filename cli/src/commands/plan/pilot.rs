@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use anyhow::Context;
-use regatta_proto::{CellIndex, CostSum, ItemId, Money};
+use regatta_proto::{CellIndex, CostSum, ItemId, Money, Usage};
 use regatta_scorer::{Pilot, PilotCell, SessionScores, Spent, read_pilot};
 
 use crate::args::ClientArgs;
@@ -73,7 +73,7 @@ fn spent(run: &EndedRun) -> HashMap<(CellIndex, &ItemId), Spent> {
     for attempt in run.attempts.iter().filter(|attempt| !attempt.wasted) {
         let Some(item) = &attempt.item else { continue };
         let of = spent.entry((CellIndex(attempt.cell), item)).or_default();
-        of.usage += attempt.usage;
+        of.usage += Usage::of_fields(attempt.usage, attempt.known_usage);
         of.cost += match attempt.cost_nanodollars {
             Some(known) => CostSum { known, unknown_calls: 0 },
             None => CostSum { known: Money::ZERO, unknown_calls: 1 },

@@ -108,6 +108,7 @@ impl Sums {
                 cache_write_1h: all.cache_write_1h.saturating_sub(part.cache_write_1h),
                 output: all.output.saturating_sub(part.output),
                 reasoning: all.reasoning.saturating_sub(part.reasoning),
+                unmetered_calls: all.unmetered_calls.saturating_sub(part.unmetered_calls),
             },
             cost: CostSum {
                 known: Money(self.cost.known.0.saturating_sub(held.cost.known.0)),

@@ -194,7 +194,10 @@ async fn the_cost_is_known_only_with_a_price_and_with_tokens() {
     assert_eq!(cost(bench.endpoint.chat(priced).await), Some(Money(4_000 + 3_000 + 40_000)));
     assert_eq!(cost(bench.chat().await), None);
     let unmetered = bench.endpoint.chat(priced).await.unwrap();
-    assert_eq!((unmetered.cost, unmetered.usage, unmetered.raw_usage), (None, Usage::default(), None));
+    assert_eq!(
+        (unmetered.cost, unmetered.usage, unmetered.raw_usage),
+        (None, Usage::default().of_unmetered_call(), None)
+    );
 }
 
 #[tokio::test]

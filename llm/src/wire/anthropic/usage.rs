@@ -24,6 +24,7 @@ pub(super) fn read(usage: &Value) -> (Usage, bool) {
         cache_write_1h,
         output: output.unwrap_or(0),
         reasoning: meter("/output_tokens_details/thinking_tokens").unwrap_or(0).min(output.unwrap_or(0)),
+        unmetered_calls: 0,
     };
     (read, plain.is_some() && output.is_some())
 }
@@ -77,8 +78,15 @@ mod tests {
             "cache_creation": {"ephemeral_5m_input_tokens": 200, "ephemeral_1h_input_tokens": 300},
             "output_tokens": 40, "output_tokens_details": {"thinking_tokens": 30}, "service_tier": "standard"
         });
-        let expected =
-            Usage { input: 3521, cached_input: 3000, cache_write: 200, cache_write_1h: 300, output: 40, reasoning: 30 };
+        let expected = Usage {
+            input: 3521,
+            cached_input: 3000,
+            cache_write: 200,
+            cache_write_1h: 300,
+            output: 40,
+            reasoning: 30,
+            unmetered_calls: 0,
+        };
         assert_eq!(read(&usage), (expected, true));
         assert_eq!(expected.plain_input(), 21);
     }

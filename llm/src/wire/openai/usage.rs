@@ -49,6 +49,7 @@ pub(crate) fn read(usage: &Value) -> (Usage, bool) {
         cache_write_1h,
         output,
         reasoning: reasoning.min(output),
+        unmetered_calls: 0,
     };
     (read, prompt.is_some() && completion.is_some())
 }

@@ -114,6 +114,7 @@ fn meters(usage: &Value) -> (Usage, bool) {
         cache_write_1h: 0,
         output: generated,
         reasoning: meter("/output_tokens_details/reasoning_tokens").unwrap_or(0).min(generated),
+        unmetered_calls: 0,
     };
     (read, input.is_some() && output.is_some())
 }

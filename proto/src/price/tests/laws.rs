@@ -56,7 +56,7 @@ prop_compose! {
         (input, cached_input, cache_write, cache_write_1h) in (0u64..600_000, 0u64..600_000, 0u64..600_000, 0u64..600_000),
         (output, reasoning) in (0u64..200_000, 0u64..200_000),
     ) -> Usage {
-        Usage { input, cached_input, cache_write, cache_write_1h, output, reasoning }
+        Usage { input, cached_input, cache_write, cache_write_1h, output, reasoning, unmetered_calls: 0 }
     }
 }
 

@@ -1,13 +1,14 @@
 //! Documents of a finished sweep, for people and for programs.
 
 use insta::assert_snapshot;
-use regatta_backends::{AgentEnd, AttemptState};
-use regatta_proto::{CostSum, Flag, Money, SweepLock, SweepState};
+use regatta_backends::{AgentEnd, AttemptRow, AttemptState};
+use regatta_proto::{CostSum, Flag, Money, SweepLock, SweepState, Usage};
 use serde_json::{Value, json};
 
 use super::harness::{all_measured, attempt, circumstances, documents, lock, rows, some_trouble, summary, sweep, text};
 use crate::finish::spending;
 use crate::finish::tabulation::Tabulation;
+use crate::report::numbers::at_most;
 use crate::{render_decision, render_tables};
 
 const MODELS: [&str; 2] = ["sim/first", "sim/second"];
@@ -107,6 +108,45 @@ fn an_attempt_with_a_call_of_unknown_price_has_no_cost() {
     let lines = spending::lines(&sweep, &[attempt], |_| None).unwrap();
     let line: serde_json::Value = serde_json::from_slice(&lines).unwrap();
     assert_eq!((&line["cost_nanodollars"], &line["known_cost_nanodollars"]), (&json!(null), &json!(900_000)));
+}
+
+#[test]
+fn an_attempt_with_a_call_of_unknown_tokens_has_no_usage_and_no_sum_takes_it_for_a_whole_one() {
+    let sweep = sweep(lock(&MODELS));
+    let cell = &sweep.cells()[0];
+    let row = rows(&sweep, cell, &all_measured).remove(0);
+    let whole = attempt(&sweep, cell, &row, AttemptState::Recorded);
+    let partial = AttemptRow { usage: Usage { unmetered_calls: 1, ..whole.usage }, ..whole.clone() };
+    let line = |attempt: &AttemptRow| -> serde_json::Value {
+        serde_json::from_slice(&spending::lines(&sweep, std::slice::from_ref(attempt), |_| None).unwrap()).unwrap()
+    };
+    let (known, told) = (line(&whole), line(&partial));
+    assert_eq!((&known["usage"]["input"], known.get("known_usage")), (&json!(1000), None));
+    assert_eq!((&told["usage"], &told["known_usage"]["input"]), (&json!(null), &json!(1000)));
+    assert_eq!(told["known_usage"]["unmetered_calls"], 1);
+
+    let mut summary = summary(&documents(&sweep, &all_measured));
+    summary.rows[0].spending.usage = partial.usage;
+    summary.rows[0].spending.usage.output = 0;
+    let shown = render_tables(&summary);
+    assert!(shown.contains("≥ 1.00k/unknown"), "{shown}");
+}
+
+#[test]
+fn a_bound_of_the_bill_names_the_calls_of_unknown_price() {
+    let sweep = sweep(lock(&MODELS));
+    let mut summary = summary(&documents(&sweep, &all_measured));
+    summary.judging.cost = CostSum::default();
+    let most = summary.cost().known + Money(1_000_000_000);
+    summary.at_most = Some(most);
+    let shown = at_most(&summary, most);
+    assert!(shown.starts_with(&format!("at most {most}, judges included: $1.00 more than is known")), "{shown}");
+    summary.spending.cost.unknown_calls = 2;
+    summary.judging.cost.unknown_calls = 1;
+    summary.spending.lost_unpriced = 1;
+    let shown = at_most(&summary, most);
+    let bound = format!("at most {most} without 4 calls of unknown price, which may cost anything, judges included");
+    assert!(shown.starts_with(&bound), "{shown}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use axum::Router;
 use axum::http::StatusCode;
-use regatta_proto::{Cause, ExternalAgent, Faults, Money, Outcome, Simulation, SweepLock};
+use regatta_proto::{Cause, ExternalAgent, Faults, Filtered, Money, Outcome, Simulation, SweepLock};
 
 use super::office::{CALL_AT_MOST, Office, output, python, story};
 
@@ -54,16 +54,21 @@ async fn calls_beyond_the_limit_are_refused_and_the_agent_goes_on() {
     assert_eq!(office.server.counters().total_answered(), 2);
 }
 
-#[tokio::test]
-async fn a_call_that_its_model_made_impossible_is_the_agents_to_live_with() {
-    let refuse = || async {
-        let error =
-            r#"{"error": {"message": "too long", "type": "invalid_request_error", "code": "context_length_exceeded"}}"#;
+/// An address that refuses every request with a 400 of this code.
+async fn refusing(code: &'static str) -> String {
+    let refuse = move || async move {
+        let error = format!(r#"{{"error": {{"message": "no", "type": "invalid_request_error", "code": "{code}"}}}}"#);
         (StatusCode::BAD_REQUEST, [("content-type", "application/json")], error)
     };
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     tokio::spawn(async move { axum::serve(listener, Router::new().fallback(refuse)).await });
+    url
+}
+
+#[tokio::test]
+async fn a_call_that_its_model_made_impossible_is_the_agents_to_live_with() {
+    let url = refusing("context_length_exceeded").await;
     let office = Office::with(1, python("print(ask('a')); print('I gave up')"), Simulation::default(), |lock| {
         lock.endpoints.values_mut().for_each(|endpoint| endpoint.base_url = Some(url.clone()));
     })
@@ -72,4 +77,25 @@ async fn a_call_that_its_model_made_impossible_is_the_agents_to_live_with() {
     assert_eq!(outcome.outcome, Outcome::Measured);
     assert_eq!(story(&outcome.transcript), ["attempt 1 starts mine", "fails: context_length", "ends: Exited(0)"]);
     assert_eq!(output(&outcome.transcript), "refused 400\nI gave up\n");
+}
+
+#[tokio::test]
+async fn a_filter_ends_an_agent_where_filtered_sessions_are_missing_and_is_its_to_live_with_where_they_are_wrong() {
+    let url = refusing("content_policy_violation").await;
+    let outcome = async |filtered| {
+        let agent = python("print(ask('a')); print('I gave up')");
+        let office = Office::with(1, agent, Simulation::default(), |lock| {
+            lock.filtered = filtered;
+            lock.endpoints.values_mut().for_each(|endpoint| endpoint.base_url = Some(url.clone()));
+        })
+        .await;
+        office.outcome().await
+    };
+    let wrong = outcome(Filtered::Wrong).await;
+    assert_eq!(wrong.outcome, Outcome::Measured);
+    assert_eq!(story(&wrong.transcript), ["attempt 1 starts mine", "fails: content_filter", "ends: Exited(0)"]);
+    assert_eq!(output(&wrong.transcript), "refused 400\nI gave up\n");
+    let missing = outcome(Filtered::Missing).await;
+    assert_eq!(missing.outcome, Outcome::NotMeasured { cause: Cause::ContentFilter });
+    assert_eq!(story(&missing.transcript), ["attempt 1 starts mine", "fails: content_filter", "ends: Interrupted"]);
 }

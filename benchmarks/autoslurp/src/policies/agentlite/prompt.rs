@@ -96,9 +96,9 @@ pub(super) fn texts(entries: &[(&str, &str)]) -> Value {
 }
 
 /// `json.dumps`, which escapes all that is not ASCII.
+#[expect(clippy::expect_used, reason = "a prompt without its literal would be another one")]
 pub(super) fn json(value: &Value) -> String {
-    // Literals have nothing that JSON could not say.
-    let json = dumps(value).unwrap_or_default();
+    let json = dumps(value).expect("literals have nothing that JSON could not say");
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
         if (' '..='~').contains(&c) {

@@ -46,8 +46,15 @@ fn an_answer_is_read_whole() {
       }
     }
     "#);
-    let expected =
-        Usage { input: 442, cached_input: 400, cache_write: 10, cache_write_1h: 20, output: 55, reasoning: 21 };
+    let expected = Usage {
+        input: 442,
+        cached_input: 400,
+        cache_write: 10,
+        cache_write_1h: 20,
+        output: 55,
+        reasoning: 21,
+        unmetered_calls: 0,
+    };
     assert_eq!((done.usage, done.usage_is_known), (expected, true));
     assert_eq!(done.raw_usage.unwrap()["cache_read_input_tokens"], 400);
     assert_eq!(done.hints.exhausted_for, Some(std::time::Duration::from_secs(3)));
