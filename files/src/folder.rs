@@ -103,7 +103,6 @@ mod tests {
     }
 
     #[test]
-    #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
     fn a_folder_of_another_user_is_refused_as_it_is() {
         if !rustix::process::geteuid().is_root() {
             eprintln!("skipped: only root can give a folder to another user");
