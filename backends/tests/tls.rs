@@ -66,9 +66,12 @@ fn assert_told(what: &str, result: Result<(), String>, reason: &str) {
     assert!(problem.to_lowercase().contains(&reason.to_lowercase()), "{what}: expected {reason:?} in: {problem}");
 }
 
-const UNKNOWN: &str = "UnknownIssuer";
-const NAME: &str = "not valid for name";
-const EXPIRED: &str = "expired";
+const UNKNOWN: &str = "of an authority that is not trusted here; name the file of that authority with";
+const NAME: &str = "for another name than the address has; use the name that it is for";
+const EXPIRED: &str = "has expired; renew it there";
+const NOT_SHOWN: &str = "asks for a client certificate, and none was shown; name one with";
+const NOT_TAKEN: &str =
+    "did not take the client certificate; name one that has not expired and is of an authority that";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn postgresql_is_talked_to_with_the_right_certificates_alone() {
@@ -86,8 +89,8 @@ async fn postgresql_is_talked_to_with_the_right_certificates_alone() {
     open("localhost", right()).await.unwrap();
     assert_told("wrong authority", open("localhost", files(&world.theirs, Some(&world.client))).await, UNKNOWN);
     assert_told("wrong name", open("127.0.0.1", right()).await, NAME);
-    assert_told("no certificate", open("localhost", files(&world.ours, None)).await, "valid client certificate");
-    assert_told("a stranger's", open("localhost", files(&world.ours, Some(&world.stranger))).await, "alert");
+    assert_told("no certificate", open("localhost", files(&world.ours, None)).await, NOT_SHOWN);
+    assert_told("a stranger's", open("localhost", files(&world.ours, Some(&world.stranger))).await, NOT_TAKEN);
     server.show(&world.server(world.ours.issue_expired("localhost").unwrap())).await.unwrap();
     assert_told("expired", open("localhost", right()).await, EXPIRED);
     server.show(&world.server(world.ours.issue("localhost").unwrap())).await.unwrap();
@@ -117,7 +120,7 @@ async fn rabbitmq_is_talked_to_with_the_right_certificates_alone() {
     for shown in [None, Some(&world.stranger)] {
         let problem = connect("localhost", files(&world.ours, shown)).await.unwrap_err();
         let is_told =
-            problem.contains("received fatal alert") || problem.contains("name one of an authority that it knows");
+            [NOT_SHOWN, NOT_TAKEN, "name one of an authority that it knows"].iter().any(|told| problem.contains(told));
         assert!(is_told, "{problem}");
         println!("refused certificate: {problem}");
     }
@@ -146,9 +149,9 @@ async fn a_bucket_is_talked_to_with_the_right_certificates_alone() {
     assert_told("wrong authority", look("localhost", current, wrong).await, UNKNOWN);
     assert_told("wrong name", look("127.0.0.1", current, right()).await, NAME);
     assert_told("expired", look("localhost", expired, right()).await, EXPIRED);
-    assert_told("no certificate", look("localhost", current, files(&world.ours, None)).await, "CertificateRequired");
+    assert_told("no certificate", look("localhost", current, files(&world.ours, None)).await, NOT_SHOWN);
     let stranger = files(&world.ours, Some(&world.stranger));
-    assert_told("a stranger's", look("localhost", current, stranger).await, "alert");
+    assert_told("a stranger's", look("localhost", current, stranger).await, NOT_TAKEN);
     // The system's authorities do not know ours.
     assert_told("no authority", look("localhost", current, CertificateFiles::default()).await, UNKNOWN);
 }

@@ -1,11 +1,10 @@
 //! Routes of the bridge: paths of sessions, model calls and tool requests.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper::http::request::Parts;
-use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use hyper::{HeaderMap, Method, Request, Response};
 use regatta_benchmarks::ToolRequest;
 use regatta_proto::MemberName;
 use regatta_serving::{ApiError, Dialect, Format, NoBody, read_body};
@@ -21,8 +20,6 @@ use crate::{models, tools};
 const CALL_BYTES_MAX: usize = 4 << 20;
 /// Longest request to a tool.
 const TOOL_BYTES_MAX: usize = 1 << 20;
-/// Longest time that a request's body may take; it comes from the same machine, mostly.
-const BODY_TIME_MAX: Duration = Duration::from_secs(60);
 /// Requests of one session that are served at once.
 pub(crate) const REQUESTS_MAX: usize = 256;
 
@@ -106,11 +103,9 @@ impl Server {
             return Err(refused(ApiError::rate_limited(Some(1), message)));
         };
         let limit = if matches!(place, Place::Call(_)) { CALL_BYTES_MAX } else { TOOL_BYTES_MAX };
-        let reading = tokio::time::timeout(BODY_TIME_MAX, read_body(body, limit));
-        let body = match opened.closed.run_until_cancelled(reading).await {
+        let body = match opened.closed.run_until_cancelled(read_body(body, limit)).await {
             None => return Err(refused(closed())),
-            Some(Err(_)) => return Err(refused(too_slow())),
-            Some(Ok(body)) => body?,
+            Some(body) => body?,
         };
         Ok(match place {
             Place::Call(format) => {
@@ -176,9 +171,4 @@ fn unknown_route(head: &Parts) -> ApiError {
         Format::ALL.map(Format::route).into_iter().chain([MODELS, TOOL_REQUEST, TOOL_PROXY]).collect();
     let message = format!("there is no such {} here; a session has {}", head.method, routes.join(", "));
     ApiError::unknown_route(message)
-}
-
-fn too_slow() -> ApiError {
-    let message = format!("the body took longer than {} s", BODY_TIME_MAX.as_secs());
-    ApiError { status: StatusCode::REQUEST_TIMEOUT, ..ApiError::bad_request(None, message) }
 }

@@ -180,53 +180,6 @@ pub(crate) struct HealthArgs {
     pub(crate) alive: bool,
 }
 
-impl Command {
-    /// `true` if it writes what models said and what was paid for it. What others write is named by the person, and read by whom it is for.
-    pub(crate) const fn writes_runs(&self) -> bool {
-        match self {
-            Self::Run(_)
-            | Self::Check(_)
-            | Self::Simulate(_)
-            | Self::Submit(_)
-            | Self::Resume(_)
-            | Self::Repair(_)
-            | Self::Export(_)
-            | Self::Plan(_)
-            | Self::Rescore(_)
-            | Self::Replay(_)
-            | Self::Coordinator(_)
-            | Self::Worker(_)
-            | Self::Scorer(_) => true,
-            #[cfg(feature = "certify")]
-            Self::Certify(_) => false,
-            Self::Init(_)
-            | Self::List(_)
-            | Self::Schema
-            | Self::Completions(_)
-            | Self::Score(_)
-            | Self::Import(_)
-            | Self::Status(_)
-            | Self::Doctor(_)
-            | Self::Watch(_)
-            | Self::Cancel(_)
-            | Self::Prices(_)
-            | Self::Reprice(_)
-            | Self::Show(_)
-            | Self::View(_)
-            | Self::Align(_)
-            | Self::Compare(_)
-            | Self::Gate(_)
-            | Self::Schedule(_)
-            | Self::Drift(_)
-            | Self::Gc(_)
-            | Self::Token(_)
-            | Self::Audit(_)
-            | Self::Health(_)
-            | Self::Migrate(_) => false,
-        }
-    }
-}
-
 /// Permissions of specs that come from outside of them.
 #[derive(Debug, Args)]
 pub(crate) struct PolicyArgs {

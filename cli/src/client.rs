@@ -9,7 +9,7 @@ use regatta_coordinator::{
     Diagnosis, GcRequest, GcResult, QuotaRequest, Resumption, SchedulePut, ScheduleRequest, ScheduleStatus, Submission,
     Submitted, SweepStatus, TickStatus, TokenList, TokenRequest, VerdictsPage, VerdictsRequest,
 };
-use regatta_proto::{Digest, ModelRef, ScheduleName, SweepId, TokenId};
+use regatta_proto::{Digest, ModelRef, ScheduleName, SweepId, TlsOptions, TokenId, causes, handshake_advice};
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -17,6 +17,9 @@ use serde::de::DeserializeOwned;
 use crate::args::ClientArgs;
 use crate::exit::BadConfiguration;
 use crate::tls::{self, Identity};
+
+const TLS_OPTIONS: TlsOptions =
+    TlsOptions { authorities: "--ca or REGATTA_CA", identity: "--client-cert and --client-key" };
 
 /// A coordinator somewhere.
 pub(crate) struct Client {
@@ -62,11 +65,10 @@ impl Client {
     }
 
     async fn answered(&self, request: RequestBuilder) -> anyhow::Result<Response> {
-        request.send().await.with_context(|| {
-            format!(
-                "failed to reach the coordinator at {}; give its address with --coordinator or REGATTA_COORDINATOR",
-                self.base
-            )
+        request.send().await.map_err(|error| {
+            let hint = handshake_advice(&causes(&error), TLS_OPTIONS);
+            let hint = hint.as_deref().unwrap_or("give its address with --coordinator or REGATTA_COORDINATOR");
+            anyhow::Error::from(error).context(format!("failed to reach the coordinator at {}; {hint}", self.base))
         })
     }
 

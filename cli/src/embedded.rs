@@ -4,6 +4,7 @@ mod adopting;
 mod diagnosis;
 mod gate;
 mod integrity;
+mod link_tree;
 mod lock;
 mod repair;
 mod reserve;
@@ -20,6 +21,7 @@ use regatta_backends::{Blobs, Ledger, Permits, Queue, Stalled, StoreHealth};
 use regatta_benchmarks::default_setting;
 use regatta_catalog::{Catalog, Sweep};
 use regatta_coordinator::{Coordinator, CoordinatorConfig, CoordinatorMetrics, Resumption};
+use regatta_files::{FolderError, own_folder};
 use regatta_llm::CallMetrics;
 use regatta_proto::{Clock, Report, SessionOutcome, SweepId, SweepState, SystemClock};
 use regatta_scorer::{Past, Scorer, ScorerConfig, ScorerMetrics};
@@ -31,14 +33,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bars::Bars;
 use crate::benchmarks::{BENCHMARKS, READ_BENCHMARKS};
-use crate::exit::{BadConfiguration, CannotRecord, bad_configuration, cannot_write};
+use crate::exit::{BadConfiguration, CannotRecord, bad_configuration, cannot_write, refused};
 use crate::output;
-use crate::private_files::own_folder;
 use crate::signals::Leaving;
 use crate::simulated::SimulatedEndpoints;
 
 pub(crate) use diagnosis::diagnose;
 use gate::WhileRecording;
+use link_tree::link_tree;
 use lock::DirectoryLock;
 #[cfg(test)]
 pub(crate) use repair::{Finding, Standing};
@@ -95,7 +97,7 @@ impl Embedded {
         install_tls();
         let store = directory.join("store");
         let writable = |error| cannot_write(directory, error);
-        own_folder(&store).map_err(writable)?;
+        own_folder(&store).map_err(|error| writable(refused(error)))?;
         let lock = DirectoryLock::take(directory, &store).map_err(writable)?;
         let blobs = Blobs::directory(store.join("blobs")).context("failed to open the run's blob store")?;
         integrity::refuse_without_file(directory, &store, &blobs).await?;
@@ -456,8 +458,8 @@ fn default_cache(store: &Path) -> anyhow::Result<PathBuf> {
     let (ours, answers) = (base.join("regatta"), base.join("regatta/answers"));
     // A home that cannot be written, as of a service's user, is as good as none.
     match own_folder(&ours).and_then(|()| own_folder(&answers)) {
-        Err(error) if error.downcast_ref::<BadConfiguration>().is_some() => Err(error),
-        Err(_) => Ok(store.join("answers")),
+        Err(error @ FolderError::Foreign { .. }) => Err(refused(error)),
+        Err(FolderError::Io { .. }) => Ok(store.join("answers")),
         Ok(()) => Ok(answers),
     }
 }
@@ -476,25 +478,4 @@ fn clock() -> Arc<dyn Clock> {
 /// Every TLS connection of the process uses this provider; installing it twice is harmless.
 pub(crate) fn install_tls() {
     let _ = rustls::crypto::ring::default_provider().install_default();
-}
-
-fn link_tree(from: &Path, to: &Path) -> std::io::Result<()> {
-    std::fs::create_dir_all(to)?;
-    for entry in std::fs::read_dir(from)? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            link_tree(&entry.path(), &target)?;
-            continue;
-        }
-        // Also a link that leads nowhere yet: a copy would follow it.
-        if std::fs::symlink_metadata(&target).is_ok() {
-            std::fs::remove_file(&target)?;
-        }
-        // Some file systems have no links.
-        if std::fs::hard_link(entry.path(), &target).is_err() {
-            std::fs::copy(entry.path(), &target)?;
-        }
-    }
-    Ok(())
 }

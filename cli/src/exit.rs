@@ -3,6 +3,7 @@
 
 use std::process::ExitCode;
 
+use regatta_files::FolderError;
 use regatta_proto::{SweepState, causes};
 
 use crate::output;
@@ -37,6 +38,14 @@ pub(crate) fn cannot_write(directory: &std::path::Path, error: anyhow::Error) ->
          command again, or choose another directory with --output"
     ))
     .into()
+}
+
+/// `error`, as one of configuration where the folder is not this user's own.
+pub(crate) fn refused(error: FolderError) -> anyhow::Error {
+    match error {
+        foreign @ FolderError::Foreign { .. } => bad_configuration(foreign),
+        error @ FolderError::Io { .. } => error.into(),
+    }
 }
 
 /// Marks any error as one of configuration, keeping its whole text.

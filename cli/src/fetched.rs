@@ -5,11 +5,11 @@ mod whole;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use regatta_files::own_folder;
 use regatta_proto::SweepId;
 
 use crate::client::Client;
-use crate::exit::BadConfiguration;
-use crate::private_files;
+use crate::exit::{BadConfiguration, refused};
 
 pub(crate) use self::whole::{Reach, copy};
 
@@ -58,7 +58,7 @@ pub(crate) async fn fetch(
 /// Every message of every session, as compressed segments. Fetched one after the other: they can be large.
 async fn transcripts(client: &Client, sweep: &SweepId, directory: &Path, names: &[String]) -> anyhow::Result<PathBuf> {
     let directory = directory.join("transcripts");
-    std::fs::create_dir_all(&directory).with_context(|| format!("failed to create {}", directory.display()))?;
+    own_folder(&directory).map_err(refused)?;
     let segments = names.iter().filter_map(|name| Some((name, name.strip_prefix("transcripts/")?)));
     for (name, segment) in segments.filter(|(_, segment)| !segment.contains(['/', '\\'])) {
         let content = client.file(sweep, name).await?.with_context(|| format!("{name} has gone meanwhile"))?;
@@ -68,6 +68,6 @@ async fn transcripts(client: &Client, sweep: &SweepId, directory: &Path, names: 
 }
 
 fn write(path: PathBuf, content: &[u8]) -> anyhow::Result<PathBuf> {
-    private_files::write(&path, content).with_context(|| format!("failed to write {}", path.display()))?;
+    regatta_files::write(&path, content).with_context(|| format!("failed to write {}", path.display()))?;
     Ok(path)
 }

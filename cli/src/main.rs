@@ -16,7 +16,6 @@ mod output;
 mod paired_runs;
 mod policy;
 mod price_tables;
-mod private_files;
 mod process;
 mod results;
 #[cfg(feature = "cluster")]
@@ -47,8 +46,13 @@ fn main() -> ExitCode {
         Err(error) => return exit::usage(&error),
     };
     logging::start(&cli.log);
-    if cli.command.writes_runs() {
-        private_files::keep_private();
+    // Servers that `certify` starts run as other users, and read what it writes for them.
+    #[cfg(feature = "certify")]
+    let is_private = !matches!(cli.command, Command::Certify(_));
+    #[cfg(not(feature = "certify"))]
+    let is_private = true;
+    if is_private {
+        regatta_files::keep_private();
     }
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,

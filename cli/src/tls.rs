@@ -139,11 +139,23 @@ mod tests {
         let (right, wrong) = (ours.certificate(), theirs.certificate());
         assert_eq!(asked(&server, None, &right, None).await, Ok(0));
         let problems = [
-            (asked(&server, None, &wrong, None).await, "UnknownIssuer"),
-            (asked(&ours.issue("other.example").unwrap(), None, &right, None).await, "not valid for name"),
-            (asked(&ours.issue_expired("localhost").unwrap(), None, &right, None).await, "expired"),
-            (asked(&server, Some(&right), &right, None).await, "CertificateRequired"),
-            (asked(&server, Some(&right), &right, Some(&theirs.issue("somebody").unwrap())).await, "alert"),
+            (
+                asked(&server, None, &wrong, None).await,
+                "an authority that is not trusted here; name the file of that authority with --ca",
+            ),
+            (
+                asked(&ours.issue("other.example").unwrap(), None, &right, None).await,
+                "for another name than the address has; use the name",
+            ),
+            (asked(&ours.issue_expired("localhost").unwrap(), None, &right, None).await, "has expired; renew it there"),
+            (
+                asked(&server, Some(&right), &right, None).await,
+                "asks for a client certificate, and none was shown; name one with --client-cert and --client-key",
+            ),
+            (
+                asked(&server, Some(&right), &right, Some(&theirs.issue("somebody").unwrap())).await,
+                "did not take the client certificate; name one that has not expired and is of an authority that the server knows",
+            ),
         ];
         for (answer, reason) in problems {
             let problem = answer.unwrap_err();

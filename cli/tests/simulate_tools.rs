@@ -39,6 +39,19 @@ fn addresses_are_printed_and_sigterm_ends_it() {
 }
 
 #[test]
+fn a_server_that_others_reach_says_so_and_one_on_this_machine_says_nothing() {
+    for (listen, expected) in [("0.0.0.0:0", "whoever reaches 0.0.0.0:0 may use this simulator"), ("127.0.0.1:0", "")] {
+        let mut process = tools(&["--listen", listen]).spawn().unwrap();
+        let mut first = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut first).unwrap();
+        assert!(Command::new("kill").arg(process.id().to_string()).status().unwrap().success());
+        let output = process.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains(expected) && said.is_empty() == expected.is_empty(), "{listen}: {said}");
+    }
+}
+
+#[test]
 fn a_wrong_argument_is_a_configuration_error_that_says_what_is_wrong() {
     let output = tools(&["--port", "weather=0"]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);

@@ -18,7 +18,7 @@ use axum::http::StatusCode;
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, delete, get, head, post, put};
-use regatta_backends::{LedgerError, SweepRow};
+use regatta_backends::{BlobError, LedgerError, SweepRow};
 use regatta_proto::{Digest, OwnerName, Scope, SweepId};
 use serde::Serialize;
 
@@ -79,6 +79,7 @@ fn routes() -> Vec<Route> {
         Route("/v1/sweeps/{id}/resume", Submit, Some("resume"), post(resume)),
         Route("/v1/sweeps/{id}/files", Read, None, get(files)),
         Route("/v1/sweeps/{id}/files/{*path}", Read, None, get(file)),
+        Route("/v1/sweeps/{id}/files/{*path}", Read, None, head(file_size)),
         Route("/v1/sweeps/{id}/inputs", Read, None, get(sources::inputs)),
         Route("/v1/sweeps/{id}/inputs/{digest}", Read, None, get(sources::input)),
         // A body because of its size: it reads, and changes nothing.
@@ -303,7 +304,29 @@ async fn file(
     let key = format!("sweeps/{id}/{path}");
     match coordinator.catalog().blobs().get(&key).await {
         Ok(Some(bytes)) => content::send(bytes, media_type(&path), turn),
-        Ok(None) => (StatusCode::NOT_FOUND, Json(Problem { error: format!("there is no {key} yet") })).into_response(),
-        Err(error) => CoordinatorError::from(error).into_response(),
+        Ok(None) => no_such_file(&key),
+        Err(error) => not_read(&key, error),
+    }
+}
+
+/// The head of what [`file`] answers. The file is not read, so there is no turn to wait for.
+async fn file_size(State(coordinator): Api, Path((id, path)): Path<(SweepId, String)>) -> Response {
+    let key = format!("sweeps/{id}/{path}");
+    match coordinator.catalog().blobs().size(&key).await {
+        Ok(Some(bytes)) => content::headers(bytes, media_type(&path)).into_response(),
+        Ok(None) => no_such_file(&key),
+        Err(error) => not_read(&key, error),
+    }
+}
+
+fn no_such_file(key: &str) -> Response {
+    (StatusCode::NOT_FOUND, Json(Problem { error: format!("there is no {key} yet") })).into_response()
+}
+
+/// A name that no file can have, as one that leads out of the sweep, is that of no file; the rest is trouble with the store.
+fn not_read(key: &str, error: BlobError) -> Response {
+    match error {
+        BlobError::BadKey { .. } => no_such_file(key),
+        error => CoordinatorError::from(error).into_response(),
     }
 }

@@ -13,6 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, getpid, test_kill_process};
 
 use crate::Limits;
+use crate::launcher::PROCESSES_MAX;
 
 /// The group of this process itself: a group that hands controllers to its children has no processes.
 const SUPERVISOR: &str = "regatta-supervisor";
@@ -22,8 +23,6 @@ const PROGRAM: &str = "regatta-program-";
 const WANTED: [&str; 3] = ["memory", "pids", "cpu"];
 /// Attributes by which systemd says that a group is delegated.
 const DELEGATED: [&str; 2] = ["user.delegate", "trusted.delegate"];
-/// Processes and threads of a program whose limits say no number.
-const PROCESSES_MAX: u32 = 4096;
 /// Microseconds of a period of the processor's limit.
 const PERIOD_US: u64 = 100_000;
 const BYTES_A_MB: u64 = 1 << 20;

@@ -12,14 +12,16 @@ use std::process::Command;
 use serde::Deserialize;
 
 use crate::namespaces::is_of_the_loader;
+use crate::running::threads_of;
 use crate::{Account, Cgroup, Namespaces};
 
 /// Sets variables of a program that the programs before it must not obey.
 const ENV: &str = "/usr/bin/env";
 
 const SHELL: &str = "/bin/sh";
-/// A limit that is lower already stays. Shells disagree about the letter of the number of processes.
-const SCRIPT: &str = r#"{ ulimit -c 0; ulimit -t "$1"; ulimit -d "$2"; ulimit -f "$3"; ulimit -n "$4"
+/// A limit that is lower already stays. Shells disagree about the letter of the number of processes. The hard limit of processor time is
+/// higher than the soft one, because at the hard one the system sends SIGKILL, which says nothing of the reason.
+const SCRIPT: &str = r#"{ ulimit -c 0; ulimit -S -t "$1"; ulimit -H -t $(($1 + 5)); ulimit -d "$2"; ulimit -f "$3"; ulimit -n "$4"
 [ "$5" = 0 ] || ulimit -u "$5" || ulimit -p "$5"; } 2>/dev/null
 shift 5; exec "$@""#;
 /// Enters a control group before anything can be forked, and becomes what follows.
@@ -27,6 +29,8 @@ const ENTER: &str = r#"echo 0 > "$0" || exit 126; exec "$@""#;
 /// Shells count the size of files in blocks.
 const BLOCKS_A_MB: u64 = 2048;
 const KB_A_MB: u64 = 1024;
+/// Processes and threads of a program unless its limits say: far more than agents need, and far fewer than a machine has.
+pub(crate) const PROCESSES_MAX: u32 = 4096;
 
 /// Limits of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -40,8 +44,8 @@ pub struct Limits {
     pub file_mb: u32,
     /// Files and connections that a process holds open.
     pub files: u32,
-    /// Processes and threads of its user, all together; not limited when absent, because a user who shares it with this process would count
-    /// this process's. Of a program with a control group, that alone; 4,096 when absent.
+    /// Processes and threads of its user, all together. Of a program with a control group, that alone. When absent: 4,096 more than its user
+    /// has at its start, since its user may run others, this process among them.
     pub processes: Option<u32>,
     /// Processors that a program with a control group keeps busy; all of them when absent.
     pub cpus: Option<Cpus>,
@@ -151,7 +155,7 @@ impl Launch<'_> {
             (u64::from(memory_mb) * KB_A_MB).to_string(),
             (u64::from(file_mb) * BLOCKS_A_MB).to_string(),
             files.to_string(),
-            processes.unwrap_or(0).to_string(),
+            processes.map_or_else(|| self.usual_processes(), u64::from).to_string(),
         ]);
         let begins_with_rights = self.cgroup.is_some() || self.namespaces.begins_with_rights();
         let own = if begins_with_rights { self.take_loaders_variables()? } else { Vec::new() };
@@ -161,6 +165,12 @@ impl Launch<'_> {
         }
         words.extend(self.command.iter().cloned());
         Ok(words)
+    }
+
+    /// Most processes and threads of the program's user unless the limits say; 0, which is no limit, where they cannot be counted.
+    fn usual_processes(&self) -> u64 {
+        let uid = self.account.map_or_else(|| rustix::process::geteuid().as_raw(), |account| account.uid);
+        threads_of(uid).map_or(0, |running| running + u64::from(PROCESSES_MAX))
     }
 
     /// Variables that say what is loaded, as `NAME=VALUE`. They are an operator's words and no secrets, so that others may see them in a list

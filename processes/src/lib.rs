@@ -12,6 +12,7 @@ mod namespaces;
 mod pod;
 mod privacy;
 mod relay;
+mod running;
 mod survivors;
 
 pub use account::Account;

@@ -21,7 +21,7 @@ pub struct ExternalAgent {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
     /// Image of a container in which `command` runs: its files are read-only but for `/tmp`, and it reaches nothing but its session. Needs
-    /// Docker or Podman on the worker.
+    /// Docker or Podman on the worker, or workers that run agents in pods of Kubernetes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container: Option<String>,
     /// Network of the container engine that the container is connected to, in addition to its session. Default: none.

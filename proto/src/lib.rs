@@ -17,6 +17,7 @@ mod endpoint;
 mod event;
 mod external;
 mod flags;
+mod handshake;
 mod ids;
 mod job;
 mod lease;
@@ -59,6 +60,7 @@ pub use endpoint::{BatchSettings, EndpointKind, EndpointSpec, Lane, Limits, Mode
 pub use event::{Control, EndpointRoute};
 pub use external::{Ended, Exchange, ExternalAgent, HowEnded, Started};
 pub use flags::{Flag, Flags, UnknownFlag};
+pub use handshake::{TlsOptions, handshake_advice, with_handshake_advice};
 pub use ids::{
     AgentName, AttemptId, BenchmarkName, CellIndex, EndpointName, IdError, ItemId, ItemIndex, MAX_ID_LENGTH,
     MemberName, OwnerName, ScheduleName, SessionKey, Setting, ShardIndex, SweepId, TokenId, Trial, WorkerId,

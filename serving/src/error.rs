@@ -115,6 +115,12 @@ impl ApiError {
         Self::invalid(StatusCode::PAYLOAD_TOO_LARGE, None, None, message)
     }
 
+    /// 408: the body took too long.
+    #[must_use]
+    pub fn too_slow(message: impl Into<String>) -> Self {
+        Self::invalid(StatusCode::REQUEST_TIMEOUT, None, None, message)
+    }
+
     /// 429: too many requests.
     #[must_use]
     pub fn rate_limited(retry_after_s: Option<u64>, message: impl Into<String>) -> Self {

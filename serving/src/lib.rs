@@ -48,6 +48,6 @@ pub use call::{ChatCall, Reading, Streaming};
 pub use error::{ApiError, Dialect, json_bytes};
 pub use format::Format;
 pub use parts::{Part, part, parts};
-pub use request_body::{NoBody, read_body};
+pub use request_body::{BODY_TIME_MAX, NoBody, read_body};
 pub use sse_encoder::{SseEncoder, at_once};
 pub use write_timeout::{WRITE_STALL_MAX, WriteTimeout};

@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::pin::pin;
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use hyper::body::Body;
@@ -12,10 +13,13 @@ use crate::error::ApiError;
 /// it sends does not see the error.
 const DISCARDED: u64 = 4;
 
+/// Longest time for which a body may come in. Slow lines send the largest ones within it.
+pub const BODY_TIME_MAX: Duration = Duration::from_secs(60);
+
 /// A body that was not read.
 #[derive(Debug)]
 pub enum NoBody<E> {
-    /// The body is too long; the client gets this error.
+    /// The body is too long, or took too long; the client gets this error.
     Refused(ApiError),
     /// The client disconnected.
     Disconnected(E),
@@ -24,8 +28,18 @@ pub enum NoBody<E> {
 /// The whole body, of at most `limit` bytes.
 ///
 /// # Errors
-/// When it is longer (413), or breaks off.
+/// When it is longer (413), takes longer than [`BODY_TIME_MAX`] by the runtime's clock (408), or breaks off.
 pub async fn read_body<B: Body<Data = Bytes>>(body: B, limit: usize) -> Result<Bytes, NoBody<B::Error>> {
+    match tokio::time::timeout(BODY_TIME_MAX, read_pieces(body, limit)).await {
+        Ok(read) => read,
+        Err(_) => {
+            let message = format!("the body took longer than {} s", BODY_TIME_MAX.as_secs());
+            Err(NoBody::Refused(ApiError::too_slow(message)))
+        }
+    }
+}
+
+async fn read_pieces<B: Body<Data = Bytes>>(body: B, limit: usize) -> Result<Bytes, NoBody<B::Error>> {
     let mut body = pin!(body);
     let declared = body.size_hint().lower();
     let mut length = 0u64;
@@ -57,4 +71,47 @@ pub async fn read_body<B: Body<Data = Bytes>>(body: B, limit: usize) -> Result<B
         return Err(NoBody::Refused(ApiError::too_large(message)));
     }
     Ok(if rest.is_empty() { first } else { rest.freeze() })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::future::Future as _;
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
+
+    use hyper::StatusCode;
+    use hyper::body::Frame;
+    use tokio::time::{Instant, Sleep, sleep};
+
+    use super::*;
+
+    /// A client that sends a byte each `pause`, for ever.
+    struct Dripping {
+        pause: Duration,
+        next: Pin<Box<Sleep>>,
+    }
+
+    impl Body for Dripping {
+        type Data = Bytes;
+        type Error = Infallible;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            cx: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+            std::task::ready!(self.next.as_mut().poll(cx));
+            self.next = Box::pin(sleep(self.pause));
+            Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b"x")))))
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_never_ends_is_refused_after_a_minute() {
+        let begun = Instant::now();
+        let pause = Duration::from_secs(1);
+        let read = read_body(Dripping { pause, next: Box::pin(sleep(pause)) }, 1 << 20).await;
+        let Err(NoBody::Refused(refusal)) = read else { panic!("{read:?}") };
+        assert_eq!((refusal.status, begun.elapsed()), (StatusCode::REQUEST_TIMEOUT, BODY_TIME_MAX));
+    }
 }

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode, header};
+use regatta_files::own_folder;
 use tower::ServiceExt as _;
 
 use self::links::{Links, file_of};
@@ -79,7 +80,7 @@ pub async fn write_site(router: Router, name: &str, directory: &Path) -> Result<
         } else {
             content
         };
-        write(&directory.join(&file), &content)?;
+        write(directory, &file, &content)?;
     }
     Ok(known.len())
 }
@@ -105,10 +106,16 @@ async fn ask(router: &Router, address: &str) -> Result<Option<(Vec<u8>, bool)>, 
     }
 }
 
-fn write(path: &Path, content: &[u8]) -> Result<(), SiteError> {
-    let failed = |source| SiteError::Write { path: path.to_owned(), source };
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(failed)?;
+/// Writes `file` below `directory`, in folders that no link leads out of.
+fn write(directory: &Path, file: &str, content: &[u8]) -> Result<(), SiteError> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        |source| SiteError::Write { path, source }
+    };
+    let mut path = directory.to_owned();
+    for part in file.split('/') {
+        own_folder(&path).map_err(|error| failed(&path)(error.into()))?;
+        path.push(part);
     }
-    std::fs::write(path, content).map_err(failed)
+    regatta_files::write(&path, content).map_err(failed(&path))
 }

@@ -228,14 +228,21 @@ impl Blobs {
         }
     }
 
-    async fn size(&self, key: &str) -> Result<Option<u64>, BlobError> {
-        match self {
-            Self::Directory(directory) => directory.size(key).await,
-            #[cfg(feature = "cluster")]
-            Self::S3(s3) => s3.size(key).await,
-            #[cfg(feature = "faults")]
-            Self::Memory(memory) => memory.size(key).await,
-        }
+    /// Size of an object in bytes, which is not read; `None` if there is none.
+    ///
+    /// # Errors
+    /// When the key is not allowed, or the store fails.
+    pub fn size<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<u64>, BlobError>> {
+        Box::pin(async move {
+            check_key(key)?;
+            match self {
+                Self::Directory(directory) => directory.size(key).await,
+                #[cfg(feature = "cluster")]
+                Self::S3(s3) => s3.size(key).await,
+                #[cfg(feature = "faults")]
+                Self::Memory(memory) => memory.size(key).await,
+            }
+        })
     }
 
     fn check_size(&self, key: &str, bytes: u64) -> Result<(), BlobError> {

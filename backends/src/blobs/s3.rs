@@ -16,7 +16,7 @@ use aws_smithy_http_client::tls::Provider;
 use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
 use aws_smithy_types::base64::encode as base64;
 use bytes::Bytes;
-use regatta_proto::Digest;
+use regatta_proto::{Digest, TlsOptions, with_handshake_advice};
 
 use super::key::fault;
 use super::{BlobError, LISTED_KEYS_MAX, OBJECT_BYTES_MAX, https};
@@ -191,7 +191,7 @@ impl S3Blobs {
         let reason = match (error.code(), error.message()) {
             (Some(code), Some(message)) => format!("{code}: {message}"),
             (Some(code), None) => code.to_owned(),
-            _ => chain(error),
+            _ => with_handshake_advice(chain(error), TLS_OPTIONS),
         };
         self.refused(action, key, reason)
     }
@@ -200,6 +200,9 @@ impl S3Blobs {
         BlobError::S3 { action, place: self.place(key), reason }
     }
 }
+
+const TLS_OPTIONS: TlsOptions =
+    TlsOptions { authorities: "--s3-ca, or AWS_CA_BUNDLE", identity: "--s3-cert and --s3-key" };
 
 /// An error with its causes, because the SDK's own text is just "dispatch failure".
 fn chain(error: &dyn Error) -> String {

@@ -182,21 +182,21 @@ pub enum StoreError {
     Sqlite(#[from] rusqlite::Error),
     #[cfg(feature = "cluster")]
     /// An error of PostgreSQL.
-    #[error("{}", regatta_proto::causes(source))]
+    #[error("{}", told(source))]
     Postgres {
         /// The driver's error; its own text is little more than "db error".
         source: tokio_postgres::Error,
     },
     #[cfg(feature = "cluster")]
     /// The pool has no connection.
-    #[error("no connection: {}", regatta_proto::causes(&**source))]
+    #[error("no connection: {}", told(&**source))]
     Pool {
         /// The pool's error.
         source: Box<dyn Error + Send + Sync>,
     },
     #[cfg(feature = "cluster")]
     /// The TLS session could not be established.
-    #[error("no TLS: {}", regatta_proto::causes(&**source))]
+    #[error("no TLS: {}", told(&**source))]
     Tls {
         /// The TLS library's error.
         source: Box<dyn Error + Send + Sync>,
@@ -204,6 +204,16 @@ pub enum StoreError {
     /// An error of the file system.
     #[error(transparent)]
     Io(#[from] std::io::Error),
+}
+
+/// The error with its causes, and what to do where it is about TLS.
+#[cfg(feature = "cluster")]
+fn told(error: &(dyn Error + 'static)) -> String {
+    const OPTIONS: regatta_proto::TlsOptions = regatta_proto::TlsOptions {
+        authorities: "sslrootcert of its URL, or PGSSLROOTCERT",
+        identity: "sslcert and sslkey of its URL, or PGSSLCERT and PGSSLKEY",
+    };
+    regatta_proto::with_handshake_advice(regatta_proto::causes(error), OPTIONS)
 }
 
 #[cfg(feature = "cluster")]

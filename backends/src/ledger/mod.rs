@@ -15,6 +15,7 @@ mod identity;
 pub(crate) mod postgres;
 mod rows;
 mod schedules;
+pub(crate) mod schema;
 mod sketch;
 mod sqlite;
 mod states;

@@ -45,6 +45,8 @@ conformance![
     opening::opening_again_finds_everything_as_it_was,
     opening::a_ledger_of_the_first_version_is_brought_up_to_date,
     opening::verdicts_of_a_ledger_that_knew_judges_by_their_names_are_asked_for_again,
+    opening::a_ledger_that_is_one_version_newer_is_used_where_that_only_added_something,
+    opening::a_newer_ledger_that_admits_no_older_program_is_refused,
     opening::many_processes_may_open_at_once,
     opening::handles_share_one_store,
     opening::an_unknown_sweep_is_an_error_and_not_an_empty_answer,

@@ -77,6 +77,40 @@ pub(crate) async fn verdicts_of_a_ledger_that_knew_judges_by_their_names_are_ask
     assert_eq!(ledger.verdicts(answerer(HERE), &asked).await.unwrap()[&asked[0]], verdict(7), "and the new one counts");
 }
 
+/// Migrates as the next version of the program would, by a migration that only adds; `admits_previous` is what it says of this version.
+async fn migrate_once_more(world: &World, admits_previous: &str) {
+    let sql = format!(
+        "ALTER TABLE sweeps ADD COLUMN made_up TEXT;
+         CREATE TABLE made_up (name TEXT PRIMARY KEY);
+         INSERT INTO ledger_version (version, admits_previous)
+         SELECT max(version) + 1, {admits_previous} FROM ledger_version;"
+    );
+    world.sql(&sql).await.unwrap();
+}
+
+pub(crate) async fn a_ledger_that_is_one_version_newer_is_used_where_that_only_added_something(world: World) {
+    migrate_once_more(&world, "TRUE").await;
+    opening_again_finds_everything_as_it_was(world.restart().await).await;
+}
+
+pub(crate) async fn a_newer_ledger_that_admits_no_older_program_is_refused(world: World) {
+    for admits_previous in ["FALSE", "NULL"] {
+        migrate_once_more(&world, admits_previous).await;
+        let error = world.try_open().await.unwrap_err();
+        assert!(matches!(error, LedgerError::NewerSchema { found, known } if found == known + 1), "{error}");
+        assert!(error.to_string().contains("use the newer build"), "{error}");
+        let before = "DROP TABLE made_up; ALTER TABLE sweeps DROP COLUMN made_up;
+                      DELETE FROM ledger_version WHERE version = (SELECT max(version) FROM ledger_version);";
+        world.sql(before).await.unwrap();
+    }
+    // Two versions are too many, whatever they say.
+    migrate_once_more(&world, "TRUE").await;
+    let again =
+        "INSERT INTO ledger_version (version, admits_previous) SELECT max(version) + 1, TRUE FROM ledger_version";
+    world.sql(again).await.unwrap();
+    assert!(matches!(world.try_open().await.unwrap_err(), LedgerError::NewerSchema { .. }));
+}
+
 pub(crate) async fn many_processes_may_open_at_once(world: World) {
     let ledgers = world.open_new_at_once(8).await;
     let created =

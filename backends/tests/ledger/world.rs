@@ -9,7 +9,7 @@ use regatta_backends::ledger::{
     CallSums, CellProgress, Created, NewCell, NewShard, NewSweep, PostgresConfig, RecordState, SessionRecord,
     Settlement, SettlementResult, Term, ToldBy, TranscriptRef,
 };
-use regatta_backends::{AgentEnd, Judged, Ledger};
+use regatta_backends::{AgentEnd, Judged, Ledger, LedgerError};
 use regatta_proto::{
     Answerer, Attempt, AttemptId, AttemptTotals, Call, Cause, Cell, CellIndex, ChatRequest, CostSum, Digest,
     EndpointKind, EndpointSpec, Event, Finish, Flag, ItemId, ItemIndex, JudgeOutcome, Lane, ModelRef, Money,
@@ -35,9 +35,13 @@ enum Store {
 
 impl Store {
     async fn open(&self) -> Ledger {
+        self.try_open().await.unwrap()
+    }
+
+    async fn try_open(&self) -> Result<Ledger, LedgerError> {
         match self {
-            Self::Sqlite(folder) => Ledger::sqlite(folder.path().join("ledger.sqlite")).await.unwrap(),
-            Self::Postgres(url) => Ledger::postgres(PostgresConfig { url: url.clone(), pool_size: 4 }).await.unwrap(),
+            Self::Sqlite(folder) => Ledger::sqlite(folder.path().join("ledger.sqlite")).await,
+            Self::Postgres(url) => Ledger::postgres(PostgresConfig { url: url.clone(), pool_size: 4 }).await,
         }
     }
 }
@@ -77,6 +81,11 @@ impl World {
     /// Another handle that shares nothing with the first but the store, as another process would.
     pub(crate) async fn open(&self) -> Ledger {
         self.store.open().await
+    }
+
+    /// The same, where that may be refused.
+    pub(crate) async fn try_open(&self) -> Result<Ledger, LedgerError> {
+        self.store.try_open().await
     }
 
     /// Opens an empty store of the same kind with `count` concurrent handles.

@@ -27,7 +27,7 @@ pub(crate) async fn run(args: CertifyArgs) -> anyhow::Result<ExitCode> {
         let json = serde_json::to_string_pretty(&certificate).context("failed to write the certificate as JSON")?;
         for (name, text) in [("certificate.json", json), ("certificate.md", certificate.markdown())] {
             let path = folder.join(name);
-            std::fs::write(&path, text).with_context(|| format!("failed to write {}", path.display()))?;
+            regatta_files::write(&path, text).with_context(|| format!("failed to write {}", path.display()))?;
         }
     }
     output::line(&certificate.markdown());

@@ -88,7 +88,8 @@ async fn gate(args: GateArgs) -> anyhow::Result<ExitCode> {
         (&args.markdown, rendering::markdown as fn(&Judgement) -> String),
     ] {
         if let Some(path) = path {
-            std::fs::write(path, content(&judgement)).with_context(|| format!("failed to write {}", path.display()))?;
+            regatta_files::write(path, content(&judgement))
+                .with_context(|| format!("failed to write {}", path.display()))?;
         }
     }
     if args.json {

@@ -42,10 +42,10 @@ fn lm_eval(args: &LmEvalArgs) -> anyhow::Result<ExitCode> {
     std::fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))?;
     for (split, file) in &args.splits {
         let Some(name) = files.get(split) else { continue };
-        std::fs::copy(file, folder.join(name)).with_context(|| format!("failed to copy {}", file.display()))?;
+        regatta_files::copy(file, &folder.join(name)).with_context(|| format!("failed to copy {}", file.display()))?;
     }
     let yaml = format!("# Imported from a task of lm-evaluation-harness.\n{}", imported.yaml);
-    std::fs::write(folder.join("benchmark.yaml"), yaml)
+    regatta_files::write(&folder.join("benchmark.yaml"), yaml)
         .with_context(|| format!("failed to write into {}", folder.display()))?;
     imported.notes.iter().for_each(|note| output::line(&format!("note: {note}")));
     let suite = OF_PERSON.load(&read_dataset(&OF_PERSON.name(), folder)?)?;
@@ -62,7 +62,7 @@ fn predictions(args: &PredictionsArgs) -> anyhow::Result<ExitCode> {
         false => Predictions::of_lines(&content, &args.item, &args.answer),
     };
     let read = read.with_context(|| format!("failed to read {file}"))?;
-    std::fs::write(&args.output, read.to_lines())
+    regatta_files::write(&args.output, read.to_lines())
         .with_context(|| format!("failed to write {}", args.output.display()))?;
     if let Some(note) = left_out(&read) {
         output::note(&note);

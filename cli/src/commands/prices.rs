@@ -160,7 +160,8 @@ fn import(args: &PricesImportArgs) -> anyhow::Result<()> {
     }
     match &args.out {
         Some(path) => {
-            std::fs::write(path, table.to_yaml()?).with_context(|| format!("failed to write {}", path.display()))?;
+            regatta_files::write(path, table.to_yaml()?)
+                .with_context(|| format!("failed to write {}", path.display()))?;
             output::note(&format!("written to {}", path.display()));
         }
         None => output::note("nothing is written without --out FILE"),

@@ -30,7 +30,6 @@ use crate::exit::{BadConfiguration, bad_configuration, of_state};
 use crate::fetched::{self, Reach};
 use crate::output;
 use crate::policy::of_person;
-use crate::private_files;
 use crate::results;
 use crate::run_directory::{self, RUNS};
 use crate::signals::Leaving;
@@ -69,7 +68,7 @@ pub(crate) async fn run(args: RescoreArgs) -> anyhow::Result<ExitCode> {
     let state = conclude(&args, &old, loaded, &directory).await?;
     let difference = Difference::between(&place.directory, &directory)?;
     let path = directory.join("rescored.json");
-    private_files::write(&path, &serde_json::to_vec_pretty(&difference)?)
+    regatta_files::write(&path, serde_json::to_vec_pretty(&difference)?)
         .with_context(|| format!("failed to write {}", path.display()))?;
     if args.json {
         output::line(&serde_json::to_string_pretty(&difference)?);

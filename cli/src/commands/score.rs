@@ -82,6 +82,6 @@ fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
 }
 
 fn write(path: &Path, document: &Value) -> anyhow::Result<()> {
-    std::fs::write(path, serde_json::to_vec_pretty(document)?)
+    regatta_files::write(path, serde_json::to_vec_pretty(document)?)
         .with_context(|| format!("failed to write {}", path.display()))
 }

@@ -144,7 +144,8 @@ async fn one(
     let shown = Shown::new(cell, item, known.result(&stored), &stored.transcript, pictures);
     match &args.output {
         Some(path) => {
-            std::fs::write(path, page::html(&shown)).with_context(|| format!("failed to write {}", path.display()))?;
+            regatta_files::write(path, page::html(&shown))
+                .with_context(|| format!("failed to write {}", path.display()))?;
             output::line(&path.display().to_string());
         }
         None => output::line(&text::text(&shown)),

@@ -1,5 +1,6 @@
 //! `regatta simulate llm`, `apps` and `tools`: a simulated endpoint, apps or tool servers, until a signal comes.
 
+use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -13,6 +14,7 @@ use regatta_toolservers::{SimulatedApps, SimulatedTools, ToolsConfig};
 use crate::args::{SimulateAppsArgs, SimulateArgs, SimulateLlmArgs, SimulateToolsArgs, Simulated};
 use crate::data::{benchmark, read_dataset, read_files};
 use crate::exit::bad_configuration;
+use crate::listener::is_reached_by_others;
 use crate::output;
 use crate::signals::Leaving;
 
@@ -30,9 +32,20 @@ async fn run_apps(args: SimulateAppsArgs, leaving: &Leaving) -> anyhow::Result<E
     let apps = ServedApps::load(&files).map_err(bad_configuration)?;
     let server = SimulatedApps::start(args.listen, apps).await.map_err(bad_configuration)?;
     output::line(&server.url());
+    note_reach(args.listen);
     leaving.drain.cancelled().await;
     server.shutdown().await;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says that others reach the server at `listen`, where they do.
+fn note_reach(listen: SocketAddr) {
+    if is_reached_by_others(listen) {
+        output::note(&format!(
+            "whoever reaches {listen} may use this simulator and look at what it was asked: it knows no keys and no TLS; listen on \
+             127.0.0.1 unless others are to"
+        ));
+    }
 }
 
 /// The first line is the address that serves everything; a line with name and address follows for each server with a port of its own.
@@ -42,6 +55,7 @@ async fn run_tools(args: SimulateToolsArgs, leaving: &Leaving) -> anyhow::Result
     let config = ToolsConfig { listen: args.listen, ports, tools, simulation: simulation.unwrap_or_default() };
     let server = SimulatedTools::start(config).await.map_err(bad_configuration)?;
     output::line(&server.url());
+    note_reach(args.listen);
     for (name, url) in server.ports() {
         output::line(&format!("{name} {url}"));
     }
@@ -54,6 +68,7 @@ async fn run_llm(args: SimulateLlmArgs, leaving: &Leaving) -> anyhow::Result<Exi
     let config = configure(&args).map_err(bad_configuration)?;
     let server = SimulatedEndpoint::start(config).await.map_err(bad_configuration)?;
     output::line(&server.url());
+    note_reach(args.listen);
     leaving.drain.cancelled().await;
     server.shutdown().await;
     Ok(ExitCode::SUCCESS)

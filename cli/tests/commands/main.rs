@@ -13,6 +13,7 @@ mod planning;
 mod prices;
 mod reprice;
 mod rescore;
+mod written;
 
 /// Runs the binary with `arguments`, for a terminal of 100 columns.
 fn regatta(arguments: &[&str]) -> Output {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{examples, json, regatta, said, text};
 
 /// A run of WorFBench by one noisy model, scored by one evaluator and a judge that compares words.
-fn run(folder: &Path, evaluators: &str) -> String {
+pub(crate) fn run(folder: &Path, evaluators: &str) -> String {
     let data = examples().join("data/worfbench");
     let text = format!(
         "name: small

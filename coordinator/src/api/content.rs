@@ -127,13 +127,17 @@ pub(super) fn send(bytes: Bytes, media_type: &'static str, turn: OwnedSemaphoreP
         let piece = left.split_to(left.len().min(PIECE_BYTES));
         Some((Ok(piece), (left, turn)))
     });
-    let headers = [
+    (headers(length as u64, media_type), Body::from_stream(pieces)).into_response()
+}
+
+/// Headers of a file of `length` bytes.
+pub(super) fn headers(length: u64, media_type: &'static str) -> [(header::HeaderName, String); 4] {
+    [
         (header::CONTENT_TYPE, media_type.to_owned()),
         (header::CONTENT_LENGTH, length.to_string()),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned()),
         (header::CONTENT_SECURITY_POLICY, PAGE_POLICY.to_owned()),
-    ];
-    (headers, Body::from_stream(pieces)).into_response()
+    ]
 }
 
 #[cfg(test)]

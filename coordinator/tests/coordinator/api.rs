@@ -167,9 +167,29 @@ async fn a_file_is_served_only_from_within_its_sweep() {
         (StatusCode::OK, "{}\n".to_owned())
     );
     for path in ["../../locks/x.json", "%2e%2e/%2e%2e/locks/x.json", "..%2F..%2Flocks%2Fx.json"] {
-        let (status, text) = client.ask(Method::GET, &format!("/v1/sweeps/s/files/{path}"), "").await;
-        assert!(!status.is_success() && !text.contains("\"lock\""), "{path}: {status} {text}");
+        for method in [Method::GET, Method::HEAD] {
+            let (status, text) = client.ask(method, &format!("/v1/sweeps/s/files/{path}"), "").await;
+            assert!(status == StatusCode::NOT_FOUND && !text.contains("\"lock\""), "{path}: {status} {text}");
+        }
     }
+}
+
+#[tokio::test]
+async fn the_size_of_a_file_is_told_without_reading_it() {
+    let stage = Stage::set().await;
+    let process = stage.process();
+    stage.blobs().put("sweeps/s/transcripts/0.zst", bytes::Bytes::from_static(b"x")).await.unwrap();
+    // Beyond the largest object that is ever read, and without content on the disk.
+    let bytes = regatta_backends::blobs::OBJECT_BYTES_MAX + 1;
+    let file = std::fs::File::options().write(true).open(stage.blob_folder().join("sweeps/s/transcripts/0.zst"));
+    file.unwrap().set_len(bytes).unwrap();
+    let router = router(process.coordinator.clone(), ApiConfig::default());
+    let request = Request::head("/v1/sweeps/s/files/transcripts/0.zst").body(Body::empty()).unwrap();
+    let response = router.oneshot(request).await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+    assert_eq!(response.headers()["content-length"], bytes.to_string());
+    assert_eq!(response.headers()["content-type"], "application/octet-stream");
+    assert!(to_bytes(response.into_body(), 1).await.unwrap().is_empty());
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, Seek, Write};
 use std::path::PathBuf;
 
+use regatta_files::PrivateFile;
 use serde_json::Value;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
@@ -15,17 +16,16 @@ use crate::error::ExportError;
 /// A log that is written sample by sample. Summaries wait in a file: they come after all samples, and are as many.
 pub(super) struct Archive {
     path: PathBuf,
-    zip: ZipWriter<BufWriter<File>>,
+    zip: ZipWriter<PrivateFile>,
     summaries: BufWriter<File>,
     samples: u64,
 }
 
 impl Archive {
     pub(super) fn create(path: PathBuf, start: &Value) -> Result<Self, ExportError> {
-        let file = File::create(&path).map_err(ExportError::write(&path))?;
+        let file = PrivateFile::create(&path).map_err(ExportError::write(&path))?;
         let summaries = tempfile::tempfile().map_err(ExportError::write(&path))?;
-        let mut archive =
-            Self { zip: ZipWriter::new(BufWriter::new(file)), summaries: BufWriter::new(summaries), samples: 0, path };
+        let mut archive = Self { zip: ZipWriter::new(file), summaries: BufWriter::new(summaries), samples: 0, path };
         archive.document("_journal/start.json", start)?;
         Ok(archive)
     }
@@ -52,8 +52,8 @@ impl Archive {
         std::io::copy(&mut BufReader::new(summaries), &mut self.zip).map_err(ExportError::write(&self.path))?;
         self.zip.start_file("header.json", options()).map_err(ExportError::write(&self.path))?;
         serde_json::to_writer(&mut self.zip, header).map_err(ExportError::write(&self.path))?;
-        let mut file = self.zip.finish().map_err(ExportError::write(&self.path))?;
-        file.flush().map_err(ExportError::write(&self.path))?;
+        let file = self.zip.finish().map_err(ExportError::write(&self.path))?;
+        file.finish().map_err(ExportError::write(&self.path))?;
         Ok(self.path)
     }
 

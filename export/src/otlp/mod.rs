@@ -8,10 +8,10 @@ mod attributes;
 mod content;
 mod spans;
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use regatta_files::PrivateFile;
 use serde_json::json;
 
 use self::attributes::Attributes;
@@ -21,14 +21,14 @@ use crate::run::{Run, Session};
 /// The file of a run's traces.
 pub(crate) struct Traces {
     path: PathBuf,
-    file: BufWriter<File>,
+    file: PrivateFile,
 }
 
 impl Traces {
     pub(crate) fn create(directory: &Path) -> Result<Self, ExportError> {
         let path = directory.join("traces.jsonl");
-        let file = File::create(&path).map_err(ExportError::write(&path))?;
-        Ok(Self { path, file: BufWriter::new(file) })
+        let file = PrivateFile::create(&path).map_err(ExportError::write(&path))?;
+        Ok(Self { path, file })
     }
 
     pub(crate) fn push(&mut self, run: &Run, session: &Session) -> Result<(), ExportError> {
@@ -45,8 +45,8 @@ impl Traces {
         self.file.write_all(b"\n").map_err(ExportError::write(&self.path))
     }
 
-    pub(crate) fn finish(mut self, written: &mut Vec<PathBuf>) -> Result<(), ExportError> {
-        self.file.flush().map_err(ExportError::write(&self.path))?;
+    pub(crate) fn finish(self, written: &mut Vec<PathBuf>) -> Result<(), ExportError> {
+        self.file.finish().map_err(ExportError::write(&self.path))?;
         written.push(self.path);
         Ok(())
     }

@@ -8,6 +8,7 @@ use std::io::Cursor;
 
 use serde::Serialize;
 
+use self::eval::LogLimits;
 pub use self::jsonl::FieldPath;
 
 /// Answer of a model to an item.
@@ -65,7 +66,7 @@ impl Predictions {
     /// # Errors
     /// When it is no such log, has several epochs of which none was chosen, or an item twice.
     pub fn of_log(content: &[u8], epoch: Option<u64>) -> Result<Self, PredictionsError> {
-        eval::read(Cursor::new(content), epoch)?.checked()
+        eval::read(Cursor::new(content), epoch, LogLimits::USUAL)?.checked()
     }
 
     /// Reads lines of JSON, of which `item` names the item and `output` the answer.

@@ -50,6 +50,26 @@ fn of_several_epochs_one_is_chosen() {
 }
 
 #[test]
+fn a_log_is_read_up_to_so_many_files_and_bytes_and_no_further() {
+    let log = log(&[sample(json!("a"), 1, json!("one")), sample(json!("b"), 1, json!("two"))]);
+    let read = |limits| eval::read(Cursor::new(&log[..]), None, limits).map_err(|error| error.to_string());
+    let each = sample(json!("a"), 1, json!("one")).to_string().len() as u64;
+    let enough = LogLimits { members: 2, sample_bytes: each, bytes: 2 * each };
+    assert_eq!(read(enough).unwrap().predictions.len(), 2);
+    let problems = [
+        LogLimits { members: 1, ..enough },
+        LogLimits { sample_bytes: each - 1, ..enough },
+        LogLimits { bytes: 2 * each - 1, ..enough },
+    ];
+    let problems = problems.map(|limits| read(limits).unwrap_err());
+    insta::assert_snapshot!(problems.join("\n"), @r#"
+    the log: it has 2 files, at most 1 are read; split it
+    samples/"a"_epoch_1.json: it has more than 91 bytes
+    the log: its samples have more than 183 bytes together; split it
+    "#);
+}
+
+#[test]
 fn lines_are_read_by_the_way_to_their_fields() {
     let lines = "{\"doc\": {\"id\": 3}, \"resps\": [[\"yes\"]]}\n\n{\"doc\": {\"id\": \"b\"}, \"resps\": [[null]]}\n";
     let read = Predictions::of_lines(lines.as_bytes(), &path("doc.id"), &path("resps.0.0")).unwrap();

@@ -1,7 +1,8 @@
 //! A table as CSV (RFC 4180, UTF-8).
 
-use std::fs::File;
 use std::path::PathBuf;
+
+use regatta_files::PrivateFile;
 
 use super::{Column, Value};
 use crate::error::ExportError;
@@ -9,12 +10,12 @@ use crate::error::ExportError;
 /// A file that is written row by row.
 pub(super) struct CsvFile {
     path: PathBuf,
-    writer: csv::Writer<File>,
+    writer: csv::Writer<PrivateFile>,
 }
 
 impl CsvFile {
     pub(super) fn create(path: PathBuf, columns: &[Column]) -> Result<Self, ExportError> {
-        let file = File::create(&path).map_err(ExportError::write(&path))?;
+        let file = PrivateFile::create(&path).map_err(ExportError::write(&path))?;
         let mut writer = csv::Writer::from_writer(file);
         writer.write_record(columns.iter().map(|column| &column.name)).map_err(ExportError::write(&path))?;
         Ok(Self { path, writer })
@@ -24,8 +25,9 @@ impl CsvFile {
         self.writer.write_record(row.iter().map(field)).map_err(ExportError::write(&self.path))
     }
 
-    pub(super) fn finish(mut self) -> Result<PathBuf, ExportError> {
-        self.writer.flush().map_err(ExportError::write(&self.path))?;
+    pub(super) fn finish(self) -> Result<PathBuf, ExportError> {
+        let file = self.writer.into_inner().map_err(csv::IntoInnerError::into_error);
+        file.and_then(PrivateFile::finish).map_err(ExportError::write(&self.path))?;
         Ok(self.path)
     }
 }

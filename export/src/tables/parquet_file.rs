@@ -1,6 +1,5 @@
 //! A table as Parquet.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,6 +11,7 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
+use regatta_files::PrivateFile;
 
 use super::{Column, Kind, Value};
 use crate::error::ExportError;
@@ -24,7 +24,7 @@ const GROUP_BYTES_MAX: usize = 32 << 20;
 /// A file that is written one group of rows after the other.
 pub(super) struct ParquetFile {
     path: PathBuf,
-    writer: SerializedFileWriter<File>,
+    writer: SerializedFileWriter<PrivateFile>,
     columns: Vec<Column>,
     group: Vec<Buffer>,
     rows: usize,
@@ -49,7 +49,7 @@ impl ParquetFile {
         let schema = schema(name, columns).map_err(ExportError::parquet(&path))?;
         let level = GzipLevel::try_new(6).map_err(ExportError::parquet(&path))?;
         let properties = WriterProperties::builder().set_compression(Compression::GZIP(level)).build();
-        let file = File::create(&path).map_err(ExportError::write(&path))?;
+        let file = PrivateFile::create(&path).map_err(ExportError::write(&path))?;
         let writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties));
         let writer = writer.map_err(ExportError::parquet(&path))?;
         let group = columns.iter().map(|column| Buffer::of(column.kind)).collect();
@@ -69,7 +69,8 @@ impl ParquetFile {
 
     pub(super) fn finish(mut self) -> Result<PathBuf, ExportError> {
         self.write_group()?;
-        self.writer.close().map_err(ExportError::parquet(&self.path))?;
+        let file = self.writer.into_inner().map_err(ExportError::parquet(&self.path))?;
+        file.finish().map_err(ExportError::write(&self.path))?;
         Ok(self.path)
     }
 
@@ -104,7 +105,7 @@ fn schema(name: &str, columns: &[Column]) -> Result<Type, ParquetError> {
     Type::group_type_builder(name).with_fields(fields).build()
 }
 
-fn write(writer: &mut SerializedFileWriter<File>, group: &[Buffer]) -> Result<(), ParquetError> {
+fn write(writer: &mut SerializedFileWriter<PrivateFile>, group: &[Buffer]) -> Result<(), ParquetError> {
     let mut rows = writer.next_row_group()?;
     for buffer in group {
         let mut column =

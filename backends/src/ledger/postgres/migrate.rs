@@ -1,7 +1,9 @@
 //! Migrates a schema to this build's version, or checks that it has it.
 
-use deadpool_postgres::Object;
+use deadpool_postgres::{GenericClient, Object};
 
+use crate::ledger::schema::Admits::{Both, NoOther, Previous};
+use crate::ledger::schema::{Step, check_newer, check_older, newest, step};
 use crate::ledger::{LedgerError, StoreError};
 
 /// Behaviour of a process that finds a schema older than its build.
@@ -17,8 +19,8 @@ pub(crate) enum Schema {
 pub(crate) struct Migrations {
     /// Name of the table with the versions that were applied.
     pub(crate) table: &'static str,
-    /// Versions in order, each with its SQL; a released one is never edited.
-    pub(crate) steps: &'static [(i64, &'static str)],
+    /// Migrations in the order of their versions.
+    pub(crate) steps: &'static [Step],
     /// Number of the advisory lock that lets one process at a time migrate; nothing else in the database may use it.
     pub(crate) lock: i64,
 }
@@ -26,27 +28,35 @@ pub(crate) struct Migrations {
 pub(super) const LEDGER: Migrations = Migrations {
     table: "ledger_version",
     steps: &[
-        (1, include_str!("../../../migrations/postgres/0001_ledger.sql")),
-        (2, include_str!("../../../migrations/postgres/0002_calls.sql")),
-        (3, include_str!("../../../migrations/postgres/0003_evaluators.sql")),
-        (4, include_str!("../../../migrations/postgres/0004_any_evaluator.sql")),
-        (5, include_str!("../../../migrations/postgres/0005_answerers.sql")),
-        (6, include_str!("../../../migrations/postgres/0006_flags.sql")),
-        (7, include_str!("../../../migrations/postgres/0007_dispatch.sql")),
-        (8, include_str!("../../../migrations/postgres/0008_schedules.sql")),
-        (9, include_str!("../../../migrations/postgres/0009_views.sql")),
-        (10, include_str!("../../../migrations/postgres/0010_quiet.sql")),
-        (11, include_str!("../../../migrations/postgres/0011_transitions.sql")),
-        (12, include_str!("../../../migrations/postgres/0012_identity.sql")),
-        (13, include_str!("../../../migrations/postgres/0013_granted.sql")),
-        (14, include_str!("../../../migrations/postgres/0014_alive_again.sql")),
-        (15, include_str!("../../../migrations/postgres/0015_unmetered.sql")),
+        step(1, NoOther, include_str!("../../../migrations/postgres/0001_ledger.sql")),
+        step(2, NoOther, include_str!("../../../migrations/postgres/0002_calls.sql")),
+        step(3, NoOther, include_str!("../../../migrations/postgres/0003_evaluators.sql")),
+        step(4, NoOther, include_str!("../../../migrations/postgres/0004_any_evaluator.sql")),
+        step(5, NoOther, include_str!("../../../migrations/postgres/0005_answerers.sql")),
+        step(6, Previous, include_str!("../../../migrations/postgres/0006_flags.sql")),
+        step(7, NoOther, include_str!("../../../migrations/postgres/0007_dispatch.sql")),
+        step(8, Previous, include_str!("../../../migrations/postgres/0008_schedules.sql")),
+        step(9, Both, include_str!("../../../migrations/postgres/0009_views.sql")),
+        step(10, Previous, include_str!("../../../migrations/postgres/0010_quiet.sql")),
+        step(11, NoOther, include_str!("../../../migrations/postgres/0011_transitions.sql")),
+        step(12, NoOther, include_str!("../../../migrations/postgres/0012_identity.sql")),
+        step(13, Previous, include_str!("../../../migrations/postgres/0013_granted.sql")),
+        step(14, Previous, include_str!("../../../migrations/postgres/0014_alive_again.sql")),
+        step(15, NoOther, include_str!("../../../migrations/postgres/0015_unmetered.sql")),
     ],
     lock: 0x7265_6761_7474_6101,
 };
 
+/// A schema as it was found.
+struct Found {
+    /// Its version; 0 if there is none.
+    version: i64,
+    /// It is newer than this build, and whoever made it says that this build's version may use it.
+    admits_previous: bool,
+}
+
 impl Migrations {
-    /// Makes the database have the schema of this build, or fails.
+    /// Makes the database have the schema of this build, or one that it may use, or fails.
     pub(crate) async fn bring(&self, client: &mut Object, location: &str, schema: Schema) -> Result<(), LedgerError> {
         let done = match schema {
             Schema::Migrated => self.apply(client).await,
@@ -56,55 +66,95 @@ impl Migrations {
             location: location.to_owned(),
             source: StoreError::Postgres { source: error },
         })?;
-        let newest = self.newest();
-        if found > newest {
-            return Err(LedgerError::NewerSchema { found, known: newest });
+        check_newer(self.steps, found.version, found.admits_previous)?;
+        match schema {
+            Schema::Migrated => Ok(()),
+            Schema::AsItIs => check_older(self.steps, found.version),
         }
-        if found < newest && schema == Schema::AsItIs {
-            return Err(LedgerError::OlderSchema { found, needed: newest });
-        }
-        Ok(())
     }
 
-    /// Migrates in one transaction, under the advisory lock. Returns the version found; if it is newer than this build's, nothing was
+    /// Migrates in one transaction, under the advisory lock. Returns the schema found; if it is newer than this build's, nothing was
     /// changed.
-    async fn apply(&self, client: &mut Object) -> Result<i64, tokio_postgres::Error> {
+    async fn apply(&self, client: &mut Object) -> Result<Found, tokio_postgres::Error> {
         let table = self.table;
         let transaction = client.transaction().await?;
         transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&self.lock]).await?;
         transaction.batch_execute(&format!("CREATE TABLE IF NOT EXISTS {table} (version BIGINT PRIMARY KEY)")).await?;
-        let row = transaction.query_one(&format!("SELECT coalesce(max(version), 0) FROM {table}"), &[]).await?;
-        let found: i64 = row.try_get(0)?;
-        for (version, sql) in self.steps.iter().filter(|(version, _)| *version > found) {
-            transaction.batch_execute(sql).await?;
-            transaction.execute(&format!("INSERT INTO {table} (version) VALUES ($1)"), &[version]).await?;
+        let found = self.found(&transaction).await?;
+        if found.version < newest(self.steps) {
+            let noted = format!("ALTER TABLE {table} ADD COLUMN IF NOT EXISTS admits_previous BOOLEAN");
+            transaction.batch_execute(&noted).await?;
+        }
+        for step in self.steps.iter().filter(|step| step.version > found.version) {
+            transaction.batch_execute(step.sql).await?;
+            let applied = format!("INSERT INTO {table} (version, admits_previous) VALUES ($1, $2)");
+            transaction.execute(&applied, &[&step.version, &step.admits.previous_program()]).await?;
         }
         transaction.commit().await?;
         Ok(found)
     }
 
-    /// The version found; 0 if there is no schema.
-    async fn find(&self, client: &Object) -> Result<i64, tokio_postgres::Error> {
+    async fn find(&self, client: &Object) -> Result<Found, tokio_postgres::Error> {
         let row = client.query_one("SELECT to_regclass($1) IS NOT NULL", &[&self.table]).await?;
-        if !row.try_get::<_, bool>(0)? {
-            return Ok(0);
+        match row.try_get::<_, bool>(0)? {
+            true => self.found(client).await,
+            false => Ok(Found { version: 0, admits_previous: false }),
         }
-        let row = client.query_one(&format!("SELECT coalesce(max(version), 0) FROM {}", self.table), &[]).await?;
-        row.try_get(0)
     }
 
-    fn newest(&self) -> i64 {
-        self.steps.last().map_or(0, |(version, _)| *version)
+    async fn found(&self, client: &impl GenericClient) -> Result<Found, tokio_postgres::Error> {
+        let table = self.table;
+        let row = client.query_one(&format!("SELECT coalesce(max(version), 0) FROM {table}"), &[]).await?;
+        let version: i64 = row.try_get(0)?;
+        let mut admits_previous = false;
+        if version > newest(self.steps) {
+            // By way of JSON, because a database of another origin may lack the column.
+            let noted =
+                format!("SELECT to_jsonb({table}) ->> 'admits_previous' = 'true' FROM {table} WHERE version = $1");
+            admits_previous = client.query_one(&noted, &[&version]).await?.try_get::<_, Option<bool>>(0)? == Some(true);
+        }
+        Ok(Found { version, admits_previous })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ledger::postgres::PostgresConfig;
+    use crate::ledger::postgres::pool::Connections;
+
+    /// This build with one more migration, which only adds an index.
+    const NEXT: [Step; LEDGER.steps.len() + 1] = {
+        let index = "CREATE INDEX made_up ON sweeps (name)";
+        let mut steps = [step(LEDGER.steps.len() as i64 + 1, Both, index); LEDGER.steps.len() + 1];
+        let mut at = 0;
+        while at < LEDGER.steps.len() {
+            steps[at] = LEDGER.steps[at];
+            at += 1;
+        }
+        steps
+    };
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn programs_one_version_apart_run_on_one_schema_before_and_after_it_is_migrated() {
+        let (this, next) = (&LEDGER, &Migrations { steps: &NEXT, ..LEDGER });
+        let server = regatta_tests::Postgres::start().await.unwrap();
+        let url = regatta_tests::create_database(&server.url()).await.unwrap();
+        let (connections, _) = Connections::prepare(&PostgresConfig { url, pool_size: 1 }).unwrap();
+        let mut client = connections.one("connect").await.unwrap();
+        this.bring(&mut client, "here", Schema::Migrated).await.unwrap();
+        next.bring(&mut client, "here", Schema::AsItIs).await.unwrap();
+        next.bring(&mut client, "here", Schema::Migrated).await.unwrap();
+        for schema in [Schema::AsItIs, Schema::Migrated] {
+            this.bring(&mut client, "here", schema).await.unwrap();
+        }
+        let last = client.query_one("SELECT max(version) FROM ledger_version", &[]).await.unwrap();
+        assert_eq!(last.get::<_, i64>(0), newest(&NEXT), "the older program changes nothing");
+    }
 
     #[test]
     fn migrations_are_numbered_from_one_without_gaps() {
-        let versions: Vec<i64> = LEDGER.steps.iter().map(|(version, _)| *version).collect();
+        let versions: Vec<i64> = LEDGER.steps.iter().map(|step| step.version).collect();
         assert_eq!(versions, (1..=LEDGER.steps.len() as i64).collect::<Vec<_>>());
     }
 }

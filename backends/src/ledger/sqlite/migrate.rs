@@ -6,24 +6,26 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension, TransactionBehavior, params};
 
+use crate::ledger::schema::Admits::{Both, NoOther, Previous};
+use crate::ledger::schema::{Step, check_newer, newest, step};
 use crate::ledger::{LedgerError, StoreError};
 
-/// Versions in order, each with its SQL; a released one is never edited.
-const MIGRATIONS: &[(i64, &str)] = &[
-    (1, include_str!("../../../migrations/sqlite/0001_ledger.sql")),
-    (2, include_str!("../../../migrations/sqlite/0002_calls.sql")),
-    (3, include_str!("../../../migrations/sqlite/0003_evaluators.sql")),
-    (4, include_str!("../../../migrations/sqlite/0004_any_evaluator.sql")),
-    (5, include_str!("../../../migrations/sqlite/0005_answerers.sql")),
-    (6, include_str!("../../../migrations/sqlite/0006_flags.sql")),
-    (7, include_str!("../../../migrations/sqlite/0007_dispatch.sql")),
-    (8, include_str!("../../../migrations/sqlite/0008_schedules.sql")),
-    (9, include_str!("../../../migrations/sqlite/0009_views.sql")),
-    (10, include_str!("../../../migrations/sqlite/0010_transitions.sql")),
-    (11, include_str!("../../../migrations/sqlite/0011_identity.sql")),
-    (12, include_str!("../../../migrations/sqlite/0012_granted.sql")),
-    (13, include_str!("../../../migrations/sqlite/0013_alive_again.sql")),
-    (14, include_str!("../../../migrations/sqlite/0014_unmetered.sql")),
+/// Migrations in the order of their versions.
+const MIGRATIONS: &[Step] = &[
+    step(1, NoOther, include_str!("../../../migrations/sqlite/0001_ledger.sql")),
+    step(2, NoOther, include_str!("../../../migrations/sqlite/0002_calls.sql")),
+    step(3, NoOther, include_str!("../../../migrations/sqlite/0003_evaluators.sql")),
+    step(4, NoOther, include_str!("../../../migrations/sqlite/0004_any_evaluator.sql")),
+    step(5, NoOther, include_str!("../../../migrations/sqlite/0005_answerers.sql")),
+    step(6, Previous, include_str!("../../../migrations/sqlite/0006_flags.sql")),
+    step(7, NoOther, include_str!("../../../migrations/sqlite/0007_dispatch.sql")),
+    step(8, Previous, include_str!("../../../migrations/sqlite/0008_schedules.sql")),
+    step(9, Both, include_str!("../../../migrations/sqlite/0009_views.sql")),
+    step(10, NoOther, include_str!("../../../migrations/sqlite/0010_transitions.sql")),
+    step(11, NoOther, include_str!("../../../migrations/sqlite/0011_identity.sql")),
+    step(12, Previous, include_str!("../../../migrations/sqlite/0012_granted.sql")),
+    step(13, Previous, include_str!("../../../migrations/sqlite/0013_alive_again.sql")),
+    step(14, NoOther, include_str!("../../../migrations/sqlite/0014_unmetered.sql")),
 ];
 
 /// Longest wait for another process that writes to the same file.
@@ -48,10 +50,9 @@ pub(super) fn open(path: &Path) -> Result<Connection, LedgerError> {
     let _alone = lock(folder).map_err(|error| failed(error.into()))?;
     let mut connection = connect(path).map_err(|error| failed(opening(error)))?;
     check(&connection).map_err(failed)?;
-    match migrate(&mut connection).map_err(|error| failed(opening(error)))? {
-        Some(found) => Err(LedgerError::NewerSchema { found, known: newest() }),
-        None => Ok(connection),
-    }
+    let (found, admits_previous) = migrate(&mut connection).map_err(|error| failed(opening(error)))?;
+    check_newer(MIGRATIONS, found, admits_previous)?;
+    Ok(connection)
 }
 
 /// Refuses a damaged file, because reads from it would be incomplete.
@@ -103,26 +104,32 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Returns the version if it is newer than this build's; then nothing was changed.
-fn migrate(connection: &mut Connection) -> rusqlite::Result<Option<i64>> {
+/// Migrates, and returns the version found, with `true` if it is newer than this build's and says that this version's program may use it;
+/// of a newer one nothing is changed.
+fn migrate(connection: &mut Connection) -> rusqlite::Result<(i64, bool)> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     transaction.execute_batch("CREATE TABLE IF NOT EXISTS ledger_version (version INTEGER PRIMARY KEY) STRICT")?;
     let found: Option<i64> =
         transaction.query_row("SELECT max(version) FROM ledger_version", [], |row| row.get(0)).optional()?.flatten();
     let found = found.unwrap_or(0);
-    if found > newest() {
-        return Ok(Some(found));
+    let is_noted = "SELECT count(*) = 1 FROM pragma_table_info('ledger_version') WHERE name = 'admits_previous'";
+    let is_noted: bool = transaction.query_row(is_noted, [], |row| row.get(0))?;
+    if found > newest(MIGRATIONS) {
+        let noted = "SELECT admits_previous FROM ledger_version WHERE version = ?1";
+        let admits: Option<bool> =
+            if is_noted { transaction.query_row(noted, [found], |row| row.get(0))? } else { None };
+        return Ok((found, admits == Some(true)));
     }
-    for (version, sql) in MIGRATIONS.iter().filter(|(version, _)| *version > found) {
-        transaction.execute_batch(sql)?;
-        transaction.execute("INSERT INTO ledger_version (version) VALUES (?1)", params![version])?;
+    if !is_noted && found < newest(MIGRATIONS) {
+        transaction.execute_batch("ALTER TABLE ledger_version ADD COLUMN admits_previous INTEGER")?;
+    }
+    for step in MIGRATIONS.iter().filter(|step| step.version > found) {
+        transaction.execute_batch(step.sql)?;
+        let applied = "INSERT INTO ledger_version (version, admits_previous) VALUES (?1, ?2)";
+        transaction.execute(applied, params![step.version, step.admits.previous_program()])?;
     }
     transaction.commit()?;
-    Ok(None)
-}
-
-fn newest() -> i64 {
-    MIGRATIONS.last().map_or(0, |(version, _)| *version)
+    Ok((found, false))
 }
 
 #[cfg(test)]
@@ -136,7 +143,26 @@ mod tests {
         let connection = open(&path).unwrap();
         connection.execute("INSERT INTO ledger_version (version) VALUES (99)", []).unwrap();
         let error = open(&path).unwrap_err();
-        assert!(matches!(error, LedgerError::NewerSchema { found: 99, known } if known == newest()), "{error}");
+        let known_here = newest(MIGRATIONS);
+        assert!(matches!(error, LedgerError::NewerSchema { found: 99, known } if known == known_here), "{error}");
+    }
+
+    #[test]
+    fn a_ledger_of_the_version_before_is_brought_to_this_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.sqlite");
+        let older = Connection::open(&path).unwrap();
+        older.execute_batch("CREATE TABLE ledger_version (version INTEGER PRIMARY KEY) STRICT").unwrap();
+        let (last, before) = MIGRATIONS.split_last().unwrap();
+        for step in before {
+            older.execute_batch(step.sql).unwrap();
+            older.execute("INSERT INTO ledger_version (version) VALUES (?1)", [step.version]).unwrap();
+        }
+        drop(older);
+        let ledger = open(&path).unwrap();
+        let noted = "SELECT admits_previous FROM ledger_version WHERE version = ?1";
+        let noted: bool = ledger.query_row(noted, [last.version], |row| row.get(0)).unwrap();
+        assert_eq!(noted, last.admits.previous_program());
     }
 
     #[test]
@@ -145,7 +171,7 @@ mod tests {
         let path = folder.path().join("ledger.sqlite");
         let older = Connection::open(&path).unwrap();
         older.execute_batch("CREATE TABLE ledger_version (version INTEGER PRIMARY KEY) STRICT").unwrap();
-        for (version, sql) in &MIGRATIONS[..2] {
+        for Step { version, sql, .. } in &MIGRATIONS[..2] {
             older.execute_batch(sql).unwrap();
             older.execute("INSERT INTO ledger_version (version) VALUES (?1)", [version]).unwrap();
         }
@@ -203,7 +229,7 @@ mod tests {
 
     #[test]
     fn migrations_are_numbered_from_one_without_gaps() {
-        let versions: Vec<i64> = MIGRATIONS.iter().map(|(version, _)| *version).collect();
+        let versions: Vec<i64> = MIGRATIONS.iter().map(|step| step.version).collect();
         assert_eq!(versions, (1..=MIGRATIONS.len() as i64).collect::<Vec<_>>());
     }
 }

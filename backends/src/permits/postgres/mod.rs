@@ -12,11 +12,12 @@ use super::{PermitsError, PoolHolder};
 use crate::ledger::PostgresConfig;
 use crate::ledger::postgres::pool::{Connections, Fault, read, write};
 use crate::ledger::postgres::{Migrations, Schema};
+use crate::ledger::schema::{Admits, step};
 
 /// Apart from the ledger's, so that each can live in a database of its own.
 const PERMITS: Migrations = Migrations {
     table: "permits_version",
-    steps: &[(1, include_str!("../../../migrations/postgres/permits_0001.sql"))],
+    steps: &[step(1, Admits::NoOther, include_str!("../../../migrations/postgres/permits_0001.sql"))],
     lock: 0x7265_6761_7474_6102,
 };
 

@@ -7,6 +7,7 @@ use lapin::runtime::default_runtime;
 use lapin::tcp::{AsyncTcpStream, RustlsConnector};
 use lapin::uri::{AMQPScheme, AMQPUri};
 use lapin::{Connection, ConnectionProperties, ErrorKind};
+use regatta_proto::{TlsOptions, handshake_advice};
 use rustls::ClientConfig;
 
 use crate::queue::QueueError;
@@ -14,6 +15,9 @@ use crate::tls::taken_from;
 
 /// Options of a URL that name authorities, a certificate to show, and its key, as RabbitMQ's own clients call them.
 const CERTIFICATES: [&str; 3] = ["cacertfile", "certfile", "keyfile"];
+
+const TLS_OPTIONS: TlsOptions =
+    TlsOptions { authorities: "cacertfile of its URL", identity: "certfile and keyfile of its URL" };
 
 /// A dead peer is noticed after two of these, in seconds, unless the URL says otherwise.
 const HEARTBEAT_S: u16 = 20;
@@ -76,6 +80,10 @@ impl Dial {
 /// reset before it has read the alert.
 fn with_reason(error: lapin::Error) -> lapin::Error {
     let ErrorKind::IOError(cause) = error.kind() else { return error };
+    let told = regatta_proto::causes(&error);
+    if let Some(advice) = handshake_advice(&told, TLS_OPTIONS) {
+        return io::Error::new(cause.kind(), format!("{told}; {advice}")).into();
+    }
     if !matches!(
         cause.kind(),
         io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof

@@ -49,9 +49,9 @@ pub(crate) struct OpenLedger {
 impl OpenLedger {
     /// The ledger at `path`, or a new one. Waits while another gate has it.
     pub(crate) fn open(path: &Path, alpha: f64) -> anyhow::Result<Self> {
-        let beside = beside(path, ".lock");
+        let beside = lock_of(path);
         let failed = || format!("failed to lock the nights by {}", beside.display());
-        let lock = File::options().create(true).truncate(false).write(true).open(&beside).with_context(failed)?;
+        let lock = regatta_files::open_lock(&beside).with_context(failed)?;
         lock.lock().with_context(failed)?;
         Ok(Self { ledger: NightLedger::read(path, alpha)?, path: path.to_path_buf(), _lock: lock })
     }
@@ -59,15 +59,13 @@ impl OpenLedger {
     /// Writes it, whole or not at all, and lets others have it.
     pub(crate) fn write(self) -> anyhow::Result<()> {
         let failed = || format!("failed to write the nights to {}", self.path.display());
-        let new = beside(&self.path, ".new");
-        std::fs::write(&new, serde_json::to_vec_pretty(&self.ledger)?).with_context(failed)?;
-        std::fs::rename(&new, &self.path).with_context(failed)
+        regatta_files::write(&self.path, serde_json::to_vec_pretty(&self.ledger)?).with_context(failed)
     }
 }
 
-fn beside(path: &Path, ending: &str) -> PathBuf {
+fn lock_of(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push(ending);
+    name.push(".lock");
     PathBuf::from(name)
 }
 

@@ -23,9 +23,10 @@ pub(crate) use self::finding::{Finding, Repaired, Standing};
 use self::segments::{Segments, Survey};
 use self::workshop::Workshop;
 pub(super) use self::workshop::unfinished;
+use super::clock;
+use super::link_tree::link_tree;
 use super::lock::DirectoryLock;
 use super::reserve::Reserve;
-use super::{clock, link_tree};
 use crate::benchmarks::BENCHMARKS;
 use crate::exit::BadConfiguration;
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use super::super::link_tree;
+use super::super::link_tree::link_tree;
 
 const LEDGER: &str = "ledger.sqlite";
 /// Suffixes of the files that hold a ledger. The index of the log (`-shm`) is made from these.

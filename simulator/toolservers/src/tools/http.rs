@@ -125,9 +125,9 @@ async fn ask(
     let (asked, seen) = urls(door, path, &head);
     let body = match read_body(body, ServedTools::BODY_BYTES_MAX).await {
         Ok(body) => body,
-        Err(NoBody::Refused(_)) => {
-            let message = format!("the body is longer than {} bytes; send less", ServedTools::BODY_BYTES_MAX);
-            return Err(Refused::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message));
+        Err(NoBody::Refused(refusal)) => {
+            let code = if refusal.status == StatusCode::PAYLOAD_TOO_LARGE { "too_large" } else { "too_slow" };
+            return Err(Refused::new(refusal.status, code, refusal.message));
         }
         Err(NoBody::Disconnected(error)) => {
             tracing::debug!(%error, "a client of the simulated tools went away while it sent its request");

@@ -104,8 +104,7 @@ impl Api {
         let response = self.send(action, Method::GET, &self.path("pods", &selector), None).await?;
         let date = response.headers().get(DATE).and_then(|date| date.to_str().ok());
         let now = date.and_then(|date| jiff::fmt::rfc2822::parse(date).ok()).map(|date| date.timestamp());
-        let list = json(response).await?;
-        Ok((list["items"].as_array().cloned().unwrap_or_default(), now))
+        Ok((items(json(response).await?)?, now))
     }
 
     /// Ends and removes a pod at once, if it is there.
@@ -242,6 +241,19 @@ async fn json(response: Response) -> Result<Value, Refusal> {
     })
 }
 
+/// The objects of a list. An answer that has none of that name says nothing about which there are.
+fn items(mut list: Value) -> Result<Vec<Value>, Refusal> {
+    match list.get_mut("items").map(Value::take) {
+        Some(Value::Array(items)) => Ok(items),
+        _ => {
+            let told: String = list.to_string().chars().take(MESSAGE_CHARS).collect();
+            Err(Refusal::Refused(format!(
+                "the API server of Kubernetes answered a list without items: {told}; look what answers at its address, a proxy perhaps"
+            )))
+        }
+    }
+}
+
 /// The message of a status, or the beginning of what is none.
 async fn message(response: Response) -> String {
     let text = response.text().await.unwrap_or_default();
@@ -260,4 +272,22 @@ pub(super) fn explained(error: &reqwest::Error) -> String {
     let first: &dyn std::error::Error = error;
     let causes = std::iter::successors(Some(first), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_list_without_items_is_an_error_and_not_an_empty_one() {
+        assert_eq!(items(json!({"kind": "PodList", "items": []})), Ok(Vec::new()));
+        assert_eq!(items(json!({"items": [{"kind": "Pod"}]})), Ok(vec![json!({"kind": "Pod"})]));
+        for other in [json!({"kind": "Status"}), json!({"items": null}), json!({"items": {}}), json!("busy"), json!([])]
+        {
+            let problem = items(other.clone()).unwrap_err().told();
+            assert!(problem.contains("a list without items"), "{other}: {problem}");
+        }
+    }
 }

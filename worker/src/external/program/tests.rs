@@ -235,6 +235,74 @@ async fn what_it_may_use_is_limited_and_it_gains_nothing_by_programs_of_others()
     assert_eq!(lines[3].split_whitespace().last(), Some("1"), "{output}");
 }
 
+/// The end of a program in Python that a worker's policy limits, as a user of its own where the tests run as root: root has no limit of
+/// processes.
+#[cfg(target_os = "linux")]
+async fn end_within(limits: &str, script: &str) -> Ended {
+    let root = rustix::process::geteuid().is_root();
+    let rules = format!("agents: {{ greedy: {{ command: [python3, -c, {script:?}], limits: {limits} }} }}");
+    let policy = Policy::closed().with(crate::PolicyFile::from_yaml(&rules).unwrap());
+    let policy = policy.with_agent_user(root.then(|| "65534".to_owned()));
+    let chosen: ExternalAgent = serde_json::from_str(r#"{"registered":"greedy"}"#).unwrap();
+    run(&chosen, policy.program(&chosen, root), &briefing(), &variables(), &Stop::default()).await
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn one_that_uses_up_its_processor_time_has_ended_itself() {
+    let ended = end_within("{ cpu_s: 1 }", "while True: pass").await;
+    // SIGXCPU, which is its own; a SIGKILL would be taken for somebody else's, and the agent be started again.
+    assert_eq!(ended.how, HowEnded::Exited(BY_SIGNAL + 24), "{}", ended.errors);
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn one_gets_no_more_memory_than_its_limit() {
+    let ended = end_within("{ memory_mb: 128 }", "held = bytearray(256 << 20)").await;
+    assert!(ended.how == HowEnded::Exited(1) && ended.errors.contains("MemoryError"), "{ended:?}");
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn one_writes_no_file_that_is_larger_than_its_limit() {
+    let script = "import os, signal\n\
+                  signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n\
+                  path = os.path.join(os.environ['HOME'], 'large')\n\
+                  file = open(path, 'wb', buffering=0)\n\
+                  try:\n  \
+                      while True: file.write(bytes(1 << 16))\n\
+                  except OSError as error: print(error.strerror, os.path.getsize(path))";
+    let ended = end_within("{ file_mb: 1 }", script).await;
+    assert_eq!(&*ended.output, "File too large 1048576\n", "{}", ended.errors);
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn one_opens_no_more_files_than_its_limit() {
+    let script = "held = []\n\
+                  try:\n  \
+                      while True: held.append(open('/dev/null'))\n\
+                  except OSError as error: print(error.strerror, len(held) < 32)";
+    let ended = end_within("{ files: 32 }", script).await;
+    assert_eq!(&*ended.output, "Too many open files True\n", "{}", ended.errors);
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn one_starts_no_more_processes_than_usual_where_its_limits_name_no_number() {
+    let script = "import threading\n\
+                  threading.stack_size(64 << 10)\n\
+                  end, count = threading.Event(), 0\n\
+                  try:\n  \
+                      while count < 6000:\n    \
+                          threading.Thread(target=end.wait, daemon=True).start()\n    \
+                          count += 1\n\
+                  except RuntimeError as error: print(error)\n\
+                  end.set()";
+    let ended = end_within("{}", script).await;
+    assert_eq!(&*ended.output, "can't start new thread\n", "{}", ended.errors);
+}
+
 #[tokio::test]
 async fn a_command_of_a_spec_is_not_started_by_a_worker_that_trusts_no_specs() {
     let folder = tempfile::tempdir().unwrap();

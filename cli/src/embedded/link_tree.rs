@@ -1,0 +1,59 @@
+//! The files of one folder as links in another.
+
+use std::path::Path;
+
+use regatta_files::own_folder;
+
+/// Links every file below `from` to the same place below `to`, in folders that no link leads out of.
+pub(super) fn link_tree(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(to)?;
+    link_entries(from, to)
+}
+
+fn link_entries(from: &Path, to: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            own_folder(&target)?;
+            link_entries(&entry.path(), &target)?;
+            continue;
+        }
+        // Also a link that leads nowhere yet: a copy would follow it.
+        if std::fs::symlink_metadata(&target).is_ok() {
+            std::fs::remove_file(&target)?;
+        }
+        // Some file systems have no links.
+        if std::fs::hard_link(entry.path(), &target).is_err() {
+            regatta_files::copy(&entry.path(), &target)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_link_in_the_place_of_a_file_is_replaced_and_one_in_the_place_of_a_folder_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for name in ["from/transcripts", "to", "refusing", "elsewhere"] {
+            std::fs::create_dir_all(at(name)).unwrap();
+        }
+        std::fs::write(at("from/report.md"), "report").unwrap();
+        std::fs::write(at("from/transcripts/0.zst"), "said").unwrap();
+        symlink(at("elsewhere/report.md"), at("to/report.md")).unwrap();
+        link_tree(&at("from"), &at("to")).unwrap();
+        assert!(std::fs::symlink_metadata(at("to/report.md")).unwrap().is_file());
+        assert_eq!(std::fs::read_to_string(at("to/transcripts/0.zst")).unwrap(), "said");
+
+        symlink(at("elsewhere"), at("refusing/transcripts")).unwrap();
+        let refused = link_tree(&at("from"), &at("refusing")).unwrap_err().to_string();
+        assert!(refused.contains("transcripts is a link, and might lead anywhere"), "{refused}");
+        assert_eq!(std::fs::read_dir(at("elsewhere")).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,92 @@
+//! Failed TLS handshakes, in a sentence that says what to do.
+
+/// Names of the options by which a client is told about TLS.
+#[derive(Debug, Clone, Copy)]
+pub struct TlsOptions {
+    /// Option for the file of the authorities that count.
+    pub authorities: &'static str,
+    /// Options for the client's certificate and its key.
+    pub identity: &'static str,
+}
+
+/// What a handshake failed of, and words of errors by which that is known: of rustls, of its alerts, and of PostgreSQL.
+const REASONS: [(Reason, &[&str]); 6] = [
+    (Reason::UnknownAuthority, &["UnknownIssuer"]),
+    (Reason::OtherName, &["certificate not valid for name"]),
+    (Reason::Expired, &["certificate expired"]),
+    (Reason::NotShown, &["fatal alert: CertificateRequired", "requires a valid client certificate"]),
+    (
+        Reason::NotTaken,
+        &[
+            "fatal alert: UnknownCA",
+            "fatal alert: CertificateUnknown",
+            "fatal alert: CertificateExpired",
+            "fatal alert: BadCertificate",
+            "fatal alert: DecryptError",
+            "fatal alert: AccessDenied",
+            "fatal alert: HandshakeFailure",
+        ],
+    ),
+    (Reason::NoTls, &["corrupt message of type InvalidContentType"]),
+];
+
+#[derive(Debug, Clone, Copy)]
+enum Reason {
+    UnknownAuthority,
+    OtherName,
+    Expired,
+    NotShown,
+    NotTaken,
+    NoTls,
+}
+
+/// Advice about the failed handshake of which an error with its causes says `told`; `None` if it is about something else.
+#[must_use]
+pub fn handshake_advice(told: &str, options: TlsOptions) -> Option<String> {
+    let (reason, _) = REASONS.iter().find(|(_, words)| words.iter().any(|words| told.contains(words)))?;
+    let TlsOptions { authorities, identity } = options;
+    Some(match reason {
+        Reason::UnknownAuthority => format!(
+            "the server's certificate is of an authority that is not trusted here; name the file of that authority with {authorities}"
+        ),
+        Reason::OtherName => "the server's certificate is for another name than the address has; use the name that it is for, or have the \
+                              server show one for this address"
+            .to_owned(),
+        Reason::Expired => {
+            "the server's certificate has expired; renew it there, or set the clock of this machine right".to_owned()
+        }
+        Reason::NotShown => format!("the server asks for a client certificate, and none was shown; name one with {identity}"),
+        Reason::NotTaken => format!(
+            "the server did not take the client certificate; name one that has not expired and is of an authority that the server knows, \
+             with {identity}"
+        ),
+        Reason::NoTls => "the server speaks no TLS at this address; write the port at which it does, or the address without TLS".to_owned(),
+    })
+}
+
+/// `told`, with the advice where it is about a handshake.
+#[must_use]
+pub fn with_handshake_advice(told: String, options: TlsOptions) -> String {
+    match handshake_advice(&told, options) {
+        Some(advice) => format!("{told}; {advice}"),
+        None => told,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OPTIONS: TlsOptions = TlsOptions { authorities: "--ca", identity: "--client-cert and --client-key" };
+
+    #[test]
+    fn each_reason_says_what_to_do_and_other_errors_say_nothing() {
+        let about = |told: &str| handshake_advice(told, OPTIONS).unwrap_or_default();
+        assert!(about("io: invalid peer certificate: UnknownIssuer").ends_with("with --ca"));
+        assert!(about("received fatal alert: CertificateRequired").ends_with("with --client-cert and --client-key"));
+        assert!(about("received fatal alert: UnknownCA").contains("did not take the client certificate"));
+        assert!(about("invalid peer certificate: certificate expired: verified at time 3").contains("clock"));
+        assert_eq!(about("connection refused"), "");
+        assert_eq!(with_handshake_advice("connection refused".to_owned(), OPTIONS), "connection refused");
+    }
+}
