@@ -6,7 +6,7 @@ use std::time::Duration;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use regatta_proto::{PoolReply, PoolRequest};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::Pool;
@@ -17,6 +17,12 @@ use super::store::{PermitStore, StoreError};
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Time-out of the final flush when the endpoint is closed; afterwards its leases expire.
 const FINAL_FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
+/// Longest time between two looks at what is due.
+const LOOK_MAX: Duration = Duration::from_secs(5);
+/// Longer than any look and any request to the store takes: a process that notices such a gap was stopped, and all its leases are over.
+const STOPPED: Duration = Duration::from_secs(11);
+/// Time without permits after that. Sessions of this process may run elsewhere by now; it hears so when it finds its connections closed.
+const CATCHING_UP: Duration = Duration::from_secs(1);
 
 pub(super) struct Leasing {
     pub(super) pool: Arc<Pool>,
@@ -31,28 +37,33 @@ impl Leasing {
     /// Runs until the endpoint is closed.
     pub(super) async fn run(mut self) {
         while !self.closing.is_cancelled() {
-            let due = self.pool.locked().look(Instant::now());
+            let begun = Instant::now();
+            let due = self.pool.locked().look(begun);
             match due {
                 Due::Ask => self.ask().await,
-                Due::Look(at) => self.wait(at).await,
+                Due::Look(at) => {
+                    let latest = begun + LOOK_MAX;
+                    self.wait(at.map_or(latest, |at| at.min(latest))).await;
+                }
+            }
+            if begun.elapsed() > STOPPED {
+                tracing::warn!(
+                    pool = self.request.pool,
+                    "this process was stopped for a while; no permits for a second"
+                );
+                self.closing.run_until_cancelled(sleep(CATCHING_UP)).await;
             }
             self.pool.hand_on_to_all();
         }
         self.release().await;
     }
 
-    async fn wait(&self, at: Option<Instant>) {
-        let later = async {
-            match at {
-                Some(at) => sleep_until(at).await,
-                None => std::future::pending().await,
-            }
-        };
+    async fn wait(&self, at: Instant) {
         tokio::select! {
             biased;
             () = self.closing.cancelled() => {}
             () = self.pool.look.notified() => {}
-            () = later => {}
+            () = sleep_until(at) => {}
         }
     }
 
