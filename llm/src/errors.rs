@@ -341,7 +341,7 @@ pub(crate) struct Failure {
     pub(crate) class: ErrorClass,
     pub(crate) status: Option<u16>,
     /// One line of bounded length, without secrets.
-    pub(crate) detail: String,
+    pub(crate) detail: Box<str>,
     /// Tokens that the endpoint billed all the same.
     pub(crate) usage: Option<Usage>,
     /// The service tier of `usage`, if reported.
@@ -362,7 +362,7 @@ impl Failure {
         Self {
             class,
             status: None,
-            detail,
+            detail: detail.into(),
             usage: None,
             tier: None,
             retry_after: None,
@@ -378,7 +378,7 @@ impl Failure {
         Try {
             class: self.class,
             status: self.status,
-            detail: self.detail,
+            detail: self.detail.into(),
             latency_us,
             usage: self.usage,
             cost: None,

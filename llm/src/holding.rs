@@ -74,7 +74,7 @@ impl Line {
             return false;
         }
         let is_new = self.held.is_none();
-        self.held = Some(Held { class: failure.class, detail: failure.detail.clone(), look_at: now + LOOK_AFTER });
+        self.held = Some(Held { class: failure.class, detail: failure.detail.to_string(), look_at: now + LOOK_AFTER });
         is_new
     }
 

@@ -22,7 +22,7 @@ pub(crate) fn redacted(read: Result<Completion, Failure>, secret: &Secret) -> Re
             ..completion
         }),
         Err(failure) => Err(Failure {
-            detail: secret.detail(&failure.detail),
+            detail: secret.detail(&failure.detail).into(),
             tier: failure.tier.map(|tier| secret.name(&tier).into_boxed_str()),
             ..failure
         }),

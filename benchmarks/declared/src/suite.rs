@@ -225,7 +225,7 @@ impl Suite for Loaded {
     }
 
     fn score_failure(&self, item: ItemIndex, evaluators: &[Evaluator]) -> Scores {
-        self.scorers.worst(position(item), evaluators).unwrap_or_else(Scores::new)
+        self.scorers.worst(position(item), evaluators).unwrap_or_default()
     }
 
     fn is_invalid_format(&self, _item: ItemIndex, _setting: &Setting, transcript: &Transcript) -> bool {

@@ -84,7 +84,7 @@ async fn a_stream_that_trickles_for_ever_ends_with_the_calls_time() {
         let timeouts = Timeouts { total_ms: 120, first_byte_ms: 60_000, ..Timeouts::default() };
         let failure = once(&EndpointSpec { timeouts, ..streaming(&server) }).await.unwrap_err();
         assert_eq!((failure.class, failure.status, failure.maybe_billed), (ErrorClass::Timeout, Some(200), true));
-        assert_eq!(failure.detail, "the answer was not complete within 120 ms");
+        assert_eq!(*failure.detail, *"the answer was not complete within 120 ms");
     }
 }
 
@@ -116,7 +116,7 @@ async fn an_error_in_the_middle_of_a_stream_is_a_failure_with_what_it_billed() {
     let server = streams(&[ROLE, TEXT, USAGE, error]).await;
     let failure = once(&streaming(&server)).await.unwrap_err();
     assert_eq!((failure.class, failure.status, failure.usage), (ErrorClass::RateLimited, Some(200), Some(BILLED)));
-    assert_eq!(failure.detail, "[key] is over its limit");
+    assert_eq!(*failure.detail, *"[key] is over its limit");
 }
 
 #[tokio::test]
@@ -212,7 +212,7 @@ async fn what_a_format_cannot_say_is_a_bad_request_that_is_not_sent() {
     assert_eq!((failure.class, failure.status, failure.maybe_billed), (ErrorClass::BadRequest, None, false));
     let claude = open(&spec(EndpointKind::Anthropic, &server));
     let failure = claude.prepare_embeddings("m", &["x"]).unwrap_err();
-    assert_eq!(failure.detail, "an endpoint of this kind has no embeddings");
+    assert_eq!(*failure.detail, *"an endpoint of this kind has no embeddings");
     assert!(server.seen().is_empty());
 }
 

@@ -44,7 +44,7 @@ async fn a_body_is_read_up_to_the_limit_and_no_byte_further() {
                 (0, Ok(answer)) => assert_eq!(answer.body.len(), BODY_MAX),
                 (1, Err(failure)) => {
                     assert_eq!(failure.class, ErrorClass::BadResponse);
-                    assert_eq!(failure.detail, "the body is larger than 67108864 bytes");
+                    assert_eq!(*failure.detail, *"the body is larger than 67108864 bytes");
                 }
                 (_, result) => panic!("{over} over: {:?}", result.map(|answer| answer.body.len())),
             }
@@ -114,7 +114,7 @@ async fn an_answer_must_begin_and_end_in_time() {
     let begun = Step::Hang(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{".to_vec());
     let slow = failure(begun, total).await;
     assert_eq!((slow.class, slow.status), (ErrorClass::Timeout, Some(200)));
-    assert_eq!(slow.detail, "the answer was not complete within 100 ms");
+    assert_eq!(*slow.detail, *"the answer was not complete within 100 ms");
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn failure(
     Failure {
         class,
         status: Some(answer.status),
-        detail,
+        detail: detail.into(),
         usage: body.and_then(bill.usage),
         retry_after: retry_after(&answer.headers, context.clock).or_else(|| {
             hints::of(&answer.headers, context.clock).exhausted_for.filter(|_| class == ErrorClass::RateLimited)

@@ -53,7 +53,7 @@ async fn it_is_asked_once_and_the_wait_that_is_asked_for_is_kept() {
     let (result, seen) = ask_one(step).await;
     let failure = result.unwrap_err();
     assert_eq!((seen.len(), failure.retry_after), (1, Some(Duration::from_secs(7))));
-    assert_eq!(failure.detail, "ThrottlingException: [key] is too fast");
+    assert_eq!(*failure.detail, *"ThrottlingException: [key] is too fast");
 }
 
 #[tokio::test]

@@ -54,7 +54,7 @@ fn the_wait_that_is_asked_for_is_kept_and_the_key_is_not() {
     let head = headers(&[("retry-after", "9")]);
     let failure = answer_with(429, head, &error("rate_limit_error", "key sk-ant-secret is too fast")).unwrap_err();
     assert_eq!(failure.retry_after, Some(Duration::from_secs(9)));
-    assert_eq!(failure.detail, "key [key] is too fast");
+    assert_eq!(*failure.detail, *"key [key] is too fast");
 }
 
 #[test]

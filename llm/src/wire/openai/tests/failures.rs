@@ -90,7 +90,7 @@ fn a_stream_that_ends_too_early_is_a_bad_response_that_may_be_billed() {
     {
         let failure = streamed(&plain(), &stream(events), 5).unwrap_err();
         assert_eq!((failure.class, failure.maybe_billed), (ErrorClass::BadResponse, true));
-        assert_eq!(failure.detail, "the stream ended before the answer did");
+        assert_eq!(*failure.detail, *"the stream ended before the answer did");
         assert_eq!(failure.usage.is_some(), events.contains(&USAGE));
     }
     let failure = streamed(&plain(), &stream(&["data: [DONE]"]), 5).unwrap_err();

@@ -91,5 +91,5 @@ fn a_stream_that_ends_too_early_is_a_bad_response_that_may_be_billed() {
     let cut = &whole[..whole.find("event: response.completed").unwrap()];
     let failed = streamed(&Responses, cut, 50).unwrap_err();
     assert_eq!((failed.class, failed.maybe_billed), (ErrorClass::BadResponse, true));
-    assert_eq!(failed.detail, "the stream ended before the response did");
+    assert_eq!(*failed.detail, *"the stream ended before the response did");
 }
