@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -205,13 +206,24 @@ impl Process {
     }
 }
 
-/// A free loopback address. Nobody else is likely to take it in the moment before it is used.
+/// A free loopback address. Nobody else is likely to take it in the moment before it is used: its port is below those that outgoing
+/// connections get, and each test process looks from a place of its own.
 ///
 /// # Errors
 /// When there is none.
 pub async fn free_address() -> Result<SocketAddr, HarnessError> {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(HarnessError::io("run regatta"))?;
-    listener.local_addr().map_err(HarnessError::io("run regatta"))
+    const PORTS: std::ops::Range<u32> = 23_000..32_000;
+    static LOOKED_AT: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let place = std::process::id().wrapping_mul(31).wrapping_add(LOOKED_AT.fetch_add(1, Ordering::Relaxed));
+        let port = PORTS.start + place % (PORTS.end - PORTS.start);
+        let address = SocketAddr::from(([127, 0, 0, 1], u16::try_from(port).unwrap_or(u16::MAX)));
+        match TcpListener::bind(address).await {
+            Ok(_) => return Ok(address),
+            Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {}
+            Err(error) => return Err(HarnessError::io("run regatta")(error)),
+        }
+    }
 }
 
 /// Asks the role at `address` whether it is ready; returns that and its words.

@@ -55,7 +55,7 @@ async fn what_a_killed_run_had_in_flight_is_in_what_it_cost_at_most() {
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
         is_between(&directory, &referee);
         let report = std::fs::read_to_string(directory.join("report.md")).unwrap();
-        assert!(report.contains(", at most $"), "{report}");
+        assert!(report.contains(", in all at most $"), "{report}");
     }
 }
 

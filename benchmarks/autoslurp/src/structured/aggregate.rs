@@ -40,12 +40,8 @@ impl Sums {
 
     /// The mean over the sessions that have the value.
     fn mean(&self, name: &str) -> Option<f64> {
-        let having = self.having(name);
+        let having = self.having.get(name).copied().unwrap_or_default();
         (having > 0).then(|| self.sum(name) / having as f64)
-    }
-
-    fn having(&self, name: &str) -> usize {
-        self.having.get(name).copied().unwrap_or_default()
     }
 
     fn sum(&self, name: &str) -> f64 {
@@ -77,16 +73,11 @@ pub(crate) fn tabulate<'s>(sessions: impl IntoIterator<Item = (&'s str, &'s Scor
     let domains: Map<String, Value> = domains
         .into_iter()
         .map(|(domain, sums)| {
-            // As the columns below, over the sessions whose intent anybody knows.
-            let mut intent = json!({
+            let intent = json!({
                 "n": sums.sessions,
-                "strict": sums.mean(value::INTENT_STRICT),
-                "ignore_slot_names": sums.mean(value::INTENT_VALUES),
+                "strict": sums.rate(value::INTENT_STRICT),
+                "ignore_slot_names": sums.rate(value::INTENT_VALUES),
             });
-            let unknown = sums.sessions - sums.having(value::INTENT_STRICT);
-            if unknown > 0 {
-                intent["unknown"] = json!(unknown);
-            }
             (domain.to_owned(), intent)
         })
         .collect();

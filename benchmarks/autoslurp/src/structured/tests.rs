@@ -621,13 +621,6 @@ fn what_nobody_knows_of_an_intent_agent_is_no_wrong_intent() {
     assert_eq!(score(&gold, WEDNESDAY, &silent).values[value::INTENT_STRICT], 0.0);
     let table = tabulate([("alarm", &stranger)]);
     assert_eq!(table.columns[2], ("Intent accuracy".to_owned(), None));
-    let nothing = json!({ "n": 1, "strict": null, "ignore_slot_names": null, "unknown": 1 });
-    assert_eq!(table.aggregate["intent_by_domain"]["alarm"], nothing);
-    let known = score(&gold, WEDNESDAY, &run(Vec::new(), "intent:alarm_query"));
-    let table = tabulate([("alarm", &stranger), ("alarm", &known)]);
-    assert_eq!(table.columns[2].1, Some(1.0));
-    let of_domain = json!({ "n": 2, "strict": 1.0, "ignore_slot_names": 1.0, "unknown": 1 });
-    assert_eq!(table.aggregate["intent_by_domain"]["alarm"], of_domain, "one name, one number");
 }
 
 fn any_exchange() -> impl Strategy<Value = Exchange> {
