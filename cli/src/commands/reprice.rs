@@ -157,7 +157,10 @@ fn notes(summary: Option<&Summary>, has_judges: bool) -> Vec<String> {
     }
     let more = more_at_most(summary);
     if more > Money::ZERO {
-        notes.push(format!("at most {more} more was spent on calls whose end nobody saw; it is not counted"));
+        notes.push(format!(
+            "{more} more, reserved for {}, may have been billed; it is not counted",
+            summary.reserved_for()
+        ));
     }
     notes
 }
@@ -174,7 +177,8 @@ struct Repriced<'a> {
     difference: Option<i128>,
     /// The part of `recorded` that attempts took which were repeated or lost.
     wasted: Option<CostSum>,
-    /// Spent on top at most, on calls whose end nobody saw.
+    /// Reserved beyond what is known, in nano-dollars: for calls of unknown cost, failed tries and calls in flight when a process died. Calls
+    /// without a price may cost more.
     at_most_more: Option<Money>,
 }
 

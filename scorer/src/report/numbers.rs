@@ -194,12 +194,13 @@ pub(crate) fn short_seconds(seconds: f64) -> String {
     }
 }
 
-/// Most that can have been billed in all, where that is more than what is known, with the calls that no bound includes.
+/// Most that can have been billed in all, where that is more than what is known, with what the rest is reserved for.
 pub(crate) fn at_most(summary: &Summary, most: Money) -> String {
     format!(
-        "{}, judges included: {} more than is known, for failed tries and for calls that a process which died had in flight",
+        "{}, judges included: {} more than is known, reserved for {}",
         summary.cost().bounded(most),
-        summary.in_doubt()
+        summary.in_doubt(),
+        summary.reserved_for()
     )
 }
 
