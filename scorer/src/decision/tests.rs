@@ -101,13 +101,13 @@ fn a_wide_interval_is_not_called_the_same_and_a_difference_has_its_size() {
     let of = |difference, p_holm| sentences(&compared(difference, p_holm, [1.0, 1.0], [1.0, 1.0])).remove(0);
     assert_eq!(
         of((0.1, -0.2, 0.4), 0.4),
-        "x/two, against x/one: no difference in quality seen, within ±0.400, same cost, within 0.90× to 1.1×, \
+        "x/two, against x/one: no difference in quality seen, within ±0.400, no difference in cost seen, within 0.90× to 1.1×, \
          calls took 1.00× as long in this run."
     );
     assert_eq!(
         of((0.31, 0.27, 0.36), 0.01),
-        "x/two, against x/one: worse by 0.310 [0.270, 0.360], same cost, within 0.90× to 1.1×, calls took 1.00× as long \
-         in this run."
+        "x/two, against x/one: worse by 0.310 [0.270, 0.360], no difference in cost seen, within 0.90× to 1.1×, \
+         calls took 1.00× as long in this run."
     );
     // Ahead in the ranking, it is what the other is compared with.
     let mut better = compared((-0.31, -0.36, 0.01), 0.01, [2.0, 7.0], [3.0, 1.5]);
@@ -223,6 +223,23 @@ fn a_ratio_that_only_chance_among_so_many_explains_is_no_difference() {
         of.cost = Some(nothing_varies);
     }
     assert_eq!(sentences(&found), ["x/two, against x/one: same quality within ±0.040, 75 % cheaper (no interval)."]);
+}
+
+#[test]
+fn a_cost_is_called_the_same_only_where_its_interval_is_narrow() {
+    let of = |low, high| {
+        let mut found = compared((0.01, -0.02, 0.04), 0.4, [1.0, 1.0], [1.0, 1.0]);
+        for of in &mut found.tradeoffs {
+            of.cost = Some(PairedRatio { low, high, ..ratio([1.0, 1.0]) });
+            of.seconds = None;
+        }
+        sentences(&found).remove(0)
+    };
+    let said = |what: &str| format!("x/two, against x/one: same quality within ±0.040, {what}.");
+    assert_eq!(of(Some(0.96), Some(1.04)), said("same cost, within 0.96× to 1.04×"));
+    assert_eq!(of(Some(0.01), Some(44.6)), said("no difference in cost seen, within 0.01× to 44.6×"));
+    assert_eq!(of(Some(0.99), Some(1.06)), said("no difference in cost seen, within 0.99× to 1.06×"));
+    assert_eq!(of(None, None), said("same cost (no interval)"));
 }
 
 #[test]
