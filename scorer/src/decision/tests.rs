@@ -265,6 +265,23 @@ fn over_several_benchmarks_it_is_said_where_a_model_is_worse() {
 }
 
 #[test]
+fn the_sample_is_that_of_all_models_where_a_sweep_ran_more_of_some() {
+    let mut found = two();
+    let head = |found: &Summary| basis(found, &contests(found)).remove(0);
+    assert_eq!(
+        head(&found),
+        "By f1_chain of worfbench · two-shot, 4 items in 4 clusters × 2 trials, evaluator official."
+    );
+    let first = &mut found.rows[0];
+    (first.items, first.sessions.total) = (2, 3);
+    first.metrics.iter_mut().for_each(|metric| metric.estimate.clusters = 1);
+    assert_eq!(
+        head(&found),
+        "By f1_chain of worfbench · two-shot, 2 to 4 items in 1 to 4 clusters × up to 2 trials, evaluator official."
+    );
+}
+
+#[test]
 fn failures_are_summed_by_cause_with_the_providers_words_and_the_commonest_first() {
     let mut found = two();
     let failure = |outcome: &str, cause: &str, sessions, said: Option<&str>| Failure {
