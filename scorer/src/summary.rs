@@ -163,7 +163,7 @@ pub struct Spending {
     pub attempts: u64,
     /// Answered calls.
     pub calls: u64,
-    /// Failed tries at calls.
+    /// Tries after the first of each call. The last try of a call that was given up failed without one.
     pub retries: u64,
     /// Tokens of all attempts, as far as known.
     pub usage: Usage,
