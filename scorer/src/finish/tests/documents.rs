@@ -230,6 +230,14 @@ fn a_model_without_any_measured_session_has_no_value_and_comes_last() {
 }
 
 #[test]
+fn where_nothing_was_measured_no_value_is_called_a_mean() {
+    let sweep = sweep(lock(&MODELS));
+    let found = summary(&documents(&sweep, &|_, _| None));
+    let note = "16 of 16 sessions have no score (0 not measured, 16 not run): there are no values.";
+    assert!(found.notes.iter().any(|said| said == note), "{:?}", found.notes);
+}
+
+#[test]
 fn what_is_withheld_from_readers_is_kept_for_programs() {
     let sweep = sweep(lock(&MODELS));
     let documents = documents(&sweep, &some_trouble);
