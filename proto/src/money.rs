@@ -83,13 +83,18 @@ impl CostSum {
         }
     }
 
-    /// `most`, an upper bound of the cost of calls that are known or in doubt, in words that name the calls which it does not bound.
+    /// `most`, an upper bound of the bill that holds reservations of calls, in words. A call of unknown cost whose price is known has a
+    /// reservation of its worst case, one without a price has none: only if both were billed no more is it a bound.
     #[must_use]
     pub fn bounded(&self, most: Money) -> String {
         match self.unknown_calls {
             0 => format!("at most {most}"),
-            1 => format!("at most {most} without 1 call of unknown price, which may cost anything"),
-            calls => format!("at most {most} without {calls} calls of unknown price, which may cost anything"),
+            1 => format!(
+                "at most {most} if 1 call of unknown cost took no more than is reserved for it (nothing without a price)"
+            ),
+            calls => format!(
+                "at most {most} if {calls} calls of unknown cost took no more than is reserved for them (nothing without a price)"
+            ),
         }
     }
 }
@@ -130,12 +135,17 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_names_the_calls_that_it_does_not_bound() {
+    fn a_bound_says_on_which_condition_it_includes_calls_of_unknown_cost() {
         let cost = |unknown_calls| CostSum { known: Money(1_000_000_000), unknown_calls };
         let bounded = [0, 1, 2].map(|unknown| cost(unknown).bounded(Money(2_000_000_000)));
-        assert_eq!(bounded[0], "at most $2.00");
-        assert_eq!(bounded[1], "at most $2.00 without 1 call of unknown price, which may cost anything");
-        assert_eq!(bounded[2], "at most $2.00 without 2 calls of unknown price, which may cost anything");
+        assert_eq!(
+            bounded,
+            [
+                "at most $2.00",
+                "at most $2.00 if 1 call of unknown cost took no more than is reserved for it (nothing without a price)",
+                "at most $2.00 if 2 calls of unknown cost took no more than is reserved for them (nothing without a price)",
+            ]
+        );
     }
 
     #[test]

@@ -33,6 +33,11 @@ impl<'s> Contest<'s> {
         format!("{} · {}", self.benchmark, self.setting)
     }
 
+    /// Rows of every model.
+    fn rows<'r>(&self, summary: &'r Summary) -> impl Iterator<Item = &'r LeaderboardRow> {
+        summary.rows.iter().filter(|row| row.benchmark == *self.benchmark && row.setting == *self.setting)
+    }
+
     pub(crate) fn row(&self, summary: &'s Summary, model: &ModelRef) -> Option<&'s LeaderboardRow> {
         let is_of = |row: &&LeaderboardRow| {
             row.benchmark == *self.benchmark && row.setting == *self.setting && row.model == *model
@@ -83,23 +88,21 @@ pub(crate) fn flags(flags: &BTreeMap<Flag, u64>) -> Vec<String> {
 
 /// Sentences on what was compared, and how far the ranking goes.
 pub(crate) fn basis(summary: &Summary, contests: &[Contest<'_>]) -> Vec<String> {
-    let trials = if summary.trials == 1 { "1 trial".to_owned() } else { format!("{} trials", summary.trials) };
+    let trials = trials(summary, contests);
     let what = match contests {
         [only] => {
-            let items = summary.rows.first().map_or(0, |row| row.items);
             format!(
-                "By {} of {}, {} items in {} × {trials}, evaluator {}.",
+                "By {} of {}, {} × {trials}, evaluator {}.",
                 only.metric.metric,
                 only.name(),
-                grouped(items.into()),
-                clusters(only.metric.estimate.clusters),
+                sample(summary, only),
                 only.metric.evaluator
             )
         }
         several => format!(
             "Over {} settings of {}, {trials}, each by the first metric of its leaderboard.",
             several.len(),
-            names(several)
+            names(summary, several)
         ),
     };
     let mut sentences = vec![what];
@@ -117,11 +120,10 @@ pub(crate) fn basis(summary: &Summary, contests: &[Contest<'_>]) -> Vec<String> 
 }
 
 /// Benchmarks, with the items and clusters of each setting.
-fn names(contests: &[Contest<'_>]) -> String {
+fn names(summary: &Summary, contests: &[Contest<'_>]) -> String {
     let mut names: Vec<(&str, Vec<String>)> = Vec::new();
     for contest in contests {
-        let estimate = &contest.metric.estimate;
-        let sample = format!("{} items in {}", grouped(estimate.n.into()), clusters(estimate.clusters));
+        let sample = sample(summary, contest);
         match names.last_mut().filter(|(name, _)| *name == contest.benchmark.as_str()) {
             Some((_, samples)) if samples.contains(&sample) => {}
             Some((_, samples)) => samples.push(sample),
@@ -132,9 +134,37 @@ fn names(contests: &[Contest<'_>]) -> String {
     named.collect::<Vec<_>>().join(", ")
 }
 
-/// Independent groups of items, which are the sample that intervals come from.
-fn clusters(count: u32) -> String {
-    if count == 1 { "1 cluster".to_owned() } else { format!("{} clusters", grouped(count.into())) }
+/// `11 to 30 items in 9 to 12 clusters`: from the model that was run over the fewest items to the one that was run over the most. Clusters are
+/// the independent groups that intervals come from.
+fn sample(summary: &Summary, contest: &Contest<'_>) -> String {
+    let rows: Vec<&LeaderboardRow> = contest.rows(summary).collect();
+    let items = |row: &&LeaderboardRow| row.items;
+    let fewest = rows.iter().map(items).min().unwrap_or(0);
+    let most = rows.iter().map(items).max().unwrap_or(0);
+    // Of a model that was measured in part, fewer clusters have a score than the items are of.
+    let clusters = |items: u32| {
+        let of = rows.iter().filter(|row| row.items == items).filter_map(|row| deciding(row));
+        of.map(|metric| metric.estimate.clusters).max().unwrap_or(0)
+    };
+    format!("{} in {}", from_to(fewest, most, "item"), from_to(clusters(fewest), clusters(most), "cluster"))
+}
+
+/// `4 trials`, or `up to 4 trials` where a sweep that decides by what it sees has left some out.
+fn trials(summary: &Summary, contests: &[Contest<'_>]) -> String {
+    let mut rows = contests.iter().flat_map(|contest| contest.rows(summary));
+    let is_whole = rows.all(|row| row.sessions.total == u64::from(row.items) * u64::from(summary.trials));
+    let trials = from_to(summary.trials.into(), summary.trials.into(), "trial");
+    if is_whole { trials } else { format!("up to {trials}") }
+}
+
+/// `1 item`, `30 items` or `11 to 30 items`.
+fn from_to(low: u32, high: u32, what: &str) -> String {
+    let ending = if high == 1 { "" } else { "s" };
+    let high_shown = grouped(high.into());
+    match low == high {
+        true => format!("{high_shown} {what}{ending}"),
+        false => format!("{} to {high_shown} {what}{ending}", grouped(low.into())),
+    }
 }
 
 /// Sessions that ended in one way, of one model.

@@ -163,7 +163,7 @@ pub struct Spending {
     pub attempts: u64,
     /// Answered calls.
     pub calls: u64,
-    /// Failed tries at calls.
+    /// Tries after the first of each call. The last try of a call that was given up failed without one.
     pub retries: u64,
     /// Tokens of all attempts, as far as known.
     pub usage: Usage,
@@ -206,6 +206,25 @@ impl Summary {
     #[must_use]
     pub fn in_doubt(&self) -> Money {
         Money(self.at_most.map_or(0, |most| most.0.saturating_sub(self.cost().known.0)))
+    }
+
+    /// Kinds of calls that money in doubt is reserved for, in words. What no attempt tells of was reserved by calls whose answers tell no
+    /// cost, by judges' failed tries, or by processes that died.
+    #[must_use]
+    pub fn reserved_for(&self) -> String {
+        let Spending { maybe_spent, lost_calls_at_most, .. } = self.spending;
+        let is_more = self.in_doubt() > maybe_spent + lost_calls_at_most;
+        let kinds = [
+            (is_more && self.cost().unknown_calls > 0, "calls of unknown cost"),
+            (is_more || maybe_spent > Money::ZERO, "failed tries"),
+            (is_more || lost_calls_at_most > Money::ZERO, "calls in flight when a process died"),
+        ];
+        let kinds: Vec<&str> = kinds.into_iter().filter_map(|(is_there, kind)| is_there.then_some(kind)).collect();
+        match kinds.as_slice() {
+            [] => "nothing".to_owned(),
+            [only] => (*only).to_owned(),
+            [others @ .., last] => format!("{} or {last}", others.join(", ")),
+        }
     }
 }
 

@@ -157,7 +157,10 @@ fn notes(summary: Option<&Summary>, has_judges: bool) -> Vec<String> {
     }
     let more = more_at_most(summary);
     if more > Money::ZERO {
-        notes.push(format!("at most {more} more was spent on calls whose end nobody saw; it is not counted"));
+        notes.push(format!(
+            "{more} more, reserved for {}, may have been billed; it is not counted",
+            summary.reserved_for()
+        ));
     }
     notes
 }
@@ -174,7 +177,8 @@ struct Repriced<'a> {
     difference: Option<i128>,
     /// The part of `recorded` that attempts took which were repeated or lost.
     wasted: Option<CostSum>,
-    /// Spent on top at most, on calls whose end nobody saw.
+    /// Reserved beyond what is known, in nano-dollars: for calls of unknown cost, failed tries and calls in flight when a process died. Calls
+    /// without a price may cost more.
     at_most_more: Option<Money>,
 }
 
@@ -217,12 +221,27 @@ fn render(bills: &[Bill]) -> String {
         .load_preset(presets::UTF8_HORIZONTAL_ONLY)
         .remove_style(TableComponent::HorizontalLines)
         .remove_style(TableComponent::MiddleIntersections);
-    table.set_header(["model", "for", "calls", "from cache", "priced by", "recorded", "at these prices", "difference"]);
+    table.set_header([
+        "model",
+        "for",
+        "calls",
+        "billed tries",
+        "from cache",
+        "priced by",
+        "recorded",
+        "at these prices",
+        "difference",
+    ]);
     for bill in bills {
         table.add_row([
             bill.model.to_string(),
             purpose(bill.purpose).to_owned(),
             if bill.calls == 0 && bill.purpose == Purpose::Judging { String::new() } else { bill.calls.to_string() },
+            match bill.purpose {
+                Purpose::Sessions => bill.billed_tries.to_string(),
+                // Known by sums alone, which do not count failed tries.
+                Purpose::Lost | Purpose::Judging => String::new(),
+            },
             bill.from_cache.to_string(),
             bill.priced_by.clone(),
             bill.recorded.to_string(),
@@ -235,6 +254,7 @@ fn render(bills: &[Bill]) -> String {
         "all".to_owned(),
         String::new(),
         bills.iter().map(|bill| bill.calls).sum::<u64>().to_string(),
+        bills.iter().map(|bill| bill.billed_tries).sum::<u64>().to_string(),
         bills.iter().map(|bill| bill.from_cache).sum::<u64>().to_string(),
         String::new(),
         recorded.to_string(),

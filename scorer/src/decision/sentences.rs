@@ -10,7 +10,7 @@ use crate::report::numbers::{bounds, magnitude, percent, signed};
 use crate::statistics::{PairedRatio, RatioOfRun};
 use crate::summary::{Standing, Summary};
 
-/// Differences within this part of a scale are small enough to call two qualities the same.
+/// Differences within this part of a scale, or of an amount, are small enough to call two qualities, or costs, the same.
 const SAME_WITHIN: f64 = 0.05;
 /// Most sentences.
 const SENTENCES_MAX: usize = 8;
@@ -263,14 +263,15 @@ fn money(first: Option<Money>, other: Option<Money>, ratio: Option<PairedRatio>,
     }
 }
 
-/// `74 % cheaper [70 %, 78 %]`, `2.3× the cost [2.1, 2.6]`, or `same cost, within 0.98× to 1.03×`.
+/// `74 % cheaper [70 %, 78 %]`, `2.3× the cost [2.1, 2.6]`, `same cost, within 0.98× to 1.03×`, or `no difference in cost seen, within 0.90×
+/// to 1.1×`.
 fn cost(ratio: &PairedRatio, level: Level) -> String {
     let change = (ratio.value - 1.0) * 100.0;
     let ends = ratio.low.zip(ratio.high);
     match ends.filter(|_| shows_difference(ratio, level)) {
         None => match ends {
             Some(ends) => unseen(ends),
-            None if change.abs() < 0.5 => "same cost".to_owned(),
+            None if change.abs() < 0.5 => "same cost (no interval)".to_owned(),
             None if change < 0.0 => format!("{} cheaper (no interval)", percent_of(-change)),
             None if change < 100.0 => format!("{} dearer (no interval)", percent_of(change)),
             None => format!("{:.1}× the cost (no interval)", ratio.value),
@@ -305,8 +306,10 @@ fn shows_difference(ratio: &PairedRatio, level: Level) -> bool {
 
 /// Words for a ratio that shows no difference.
 fn unseen((low, high): (f64, f64)) -> String {
+    let is_small = [low, high].iter().all(|end| (end - 1.0).abs() <= SAME_WITHIN);
     match low <= 1.0 && 1.0 <= high {
-        true => format!("same cost, within {}× to {}×", times(low), times(high)),
+        true if is_small => format!("same cost, within {}× to {}×", times(low), times(high)),
+        true => format!("no difference in cost seen, within {}× to {}×", times(low), times(high)),
         false => format!("no difference in cost shown among so many, {}× to {}×", times(low), times(high)),
     }
 }

@@ -101,13 +101,13 @@ fn a_wide_interval_is_not_called_the_same_and_a_difference_has_its_size() {
     let of = |difference, p_holm| sentences(&compared(difference, p_holm, [1.0, 1.0], [1.0, 1.0])).remove(0);
     assert_eq!(
         of((0.1, -0.2, 0.4), 0.4),
-        "x/two, against x/one: no difference in quality seen, within ±0.400, same cost, within 0.90× to 1.1×, \
+        "x/two, against x/one: no difference in quality seen, within ±0.400, no difference in cost seen, within 0.90× to 1.1×, \
          calls took 1.00× as long in this run."
     );
     assert_eq!(
         of((0.31, 0.27, 0.36), 0.01),
-        "x/two, against x/one: worse by 0.310 [0.270, 0.360], same cost, within 0.90× to 1.1×, calls took 1.00× as long \
-         in this run."
+        "x/two, against x/one: worse by 0.310 [0.270, 0.360], no difference in cost seen, within 0.90× to 1.1×, \
+         calls took 1.00× as long in this run."
     );
     // Ahead in the ranking, it is what the other is compared with.
     let mut better = compared((-0.31, -0.36, 0.01), 0.01, [2.0, 7.0], [3.0, 1.5]);
@@ -226,6 +226,23 @@ fn a_ratio_that_only_chance_among_so_many_explains_is_no_difference() {
 }
 
 #[test]
+fn a_cost_is_called_the_same_only_where_its_interval_is_narrow() {
+    let of = |low, high| {
+        let mut found = compared((0.01, -0.02, 0.04), 0.4, [1.0, 1.0], [1.0, 1.0]);
+        for of in &mut found.tradeoffs {
+            of.cost = Some(PairedRatio { low, high, ..ratio([1.0, 1.0]) });
+            of.seconds = None;
+        }
+        sentences(&found).remove(0)
+    };
+    let said = |what: &str| format!("x/two, against x/one: same quality within ±0.040, {what}.");
+    assert_eq!(of(Some(0.96), Some(1.04)), said("same cost, within 0.96× to 1.04×"));
+    assert_eq!(of(Some(0.01), Some(44.6)), said("no difference in cost seen, within 0.01× to 44.6×"));
+    assert_eq!(of(Some(0.99), Some(1.06)), said("no difference in cost seen, within 0.99× to 1.06×"));
+    assert_eq!(of(None, None), said("same cost (no interval)"));
+}
+
+#[test]
 fn over_several_benchmarks_it_is_said_where_a_model_is_worse() {
     let models = ["x/one", "x/two"];
     let mut found = summary(&documents(&sweep_of_both(lock(&models)), &all_measured));
@@ -244,6 +261,23 @@ fn over_several_benchmarks_it_is_said_where_a_model_is_worse() {
             "x/two, against x/one: worse in dialogues · turn/text by 20.0 [10.0, 30.0] points, no difference seen in 1 other setting, \
              cost not compared."
         ]
+    );
+}
+
+#[test]
+fn the_sample_is_that_of_all_models_where_a_sweep_ran_more_of_some() {
+    let mut found = two();
+    let head = |found: &Summary| basis(found, &contests(found)).remove(0);
+    assert_eq!(
+        head(&found),
+        "By f1_chain of worfbench · two-shot, 4 items in 4 clusters × 2 trials, evaluator official."
+    );
+    let first = &mut found.rows[0];
+    (first.items, first.sessions.total) = (2, 3);
+    first.metrics.iter_mut().for_each(|metric| metric.estimate.clusters = 1);
+    assert_eq!(
+        head(&found),
+        "By f1_chain of worfbench · two-shot, 2 to 4 items in 1 to 4 clusters × up to 2 trials, evaluator official."
     );
 }
 

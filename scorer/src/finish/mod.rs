@@ -2,7 +2,7 @@
 
 mod agent_ends;
 mod aggregates;
-mod comparisons;
+pub(crate) mod comparisons;
 mod csv_text;
 mod error;
 mod filtered;

@@ -338,8 +338,14 @@ impl<'s> Tabulation<'s> {
         }
         let missing = sessions.total - sessions.scored();
         if missing > 0 {
+            let what_follows = match sessions.scored() {
+                0 => "there are no values.",
+                _ => {
+                    "values are means over the others, and intervals reach from where these would be if all the rest were wrong to where they would be if it were right."
+                }
+            };
             notes.push(format!(
-                "{missing} of {} sessions have no score ({} not measured, {} not run): values are means over the others, and intervals reach from where these would be if all the rest were wrong to where they would be if it were right.",
+                "{missing} of {} sessions have no score ({} not measured, {} not run): {what_follows}",
                 sessions.total, sessions.not_measured, sessions.not_run
             ));
         }

@@ -78,6 +78,23 @@ fn alike(seed: u64) -> Vec<GroupResult> {
 }
 
 #[test]
+fn one_group_of_items_alone_is_not_tested() {
+    let of_one_cluster = |model| GroupResult {
+        clusters: vec![0; (CLUSTERS * ITEMS_OF_CLUSTER) as usize],
+        ..group(model, "plain", 0.0, 1)
+    };
+    let found = family(1, Level::USUAL, &[of_one_cluster("sim/a"), of_one_cluster("sim/b")]).unwrap();
+    let difference = &found.pairs[0].difference;
+    assert_eq!((difference.clusters, difference.p, difference.test), (1, None, None));
+    let csv = String::from_utf8(crate::finish::comparisons::csv(&[found]).unwrap()).unwrap();
+    let lines: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    for column in ["p", "p_holm", "test", "complete_p"] {
+        let at = lines[0].iter().position(|name| *name == column).unwrap();
+        assert_eq!(lines[1][at], "", "{column}");
+    }
+}
+
+#[test]
 fn five_equal_models_show_a_difference_in_at_most_one_of_twenty_sweeps() {
     const SWEEPS: u64 = 200;
     let shows_any = |seed: &u64| {

@@ -42,7 +42,7 @@ pub(crate) fn section(summary: &Summary) -> Section {
                 "model",
                 "attempts",
                 "calls",
-                "failed tries",
+                "retries",
                 "input tokens",
                 "cached",
                 "output tokens",

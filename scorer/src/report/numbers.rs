@@ -194,12 +194,13 @@ pub(crate) fn short_seconds(seconds: f64) -> String {
     }
 }
 
-/// Most that can have been billed in all, where that is more than what is known, with the calls that no bound includes.
+/// Most that can have been billed in all, where that is more than what is known, with what the rest is reserved for.
 pub(crate) fn at_most(summary: &Summary, most: Money) -> String {
     format!(
-        "{}, judges included: {} more than is known, for failed tries and for calls that a process which died had in flight",
+        "{}, judges included: {} more than is known, reserved for {}",
         summary.cost().bounded(most),
-        summary.in_doubt()
+        summary.in_doubt(),
+        summary.reserved_for()
     )
 }
 
@@ -229,8 +230,10 @@ pub(crate) fn waste(spent: &Spending) -> String {
             spent.maybe_spent
         );
     }
-    if spent.retries > 0 {
-        text += &format!("; {} failed tries in all", grouped(spent.retries));
+    match spent.retries {
+        0 => {}
+        1 => text += "; 1 retry in all",
+        retries => text += &format!("; {} retries in all", grouped(retries)),
     }
     text
 }
@@ -247,12 +250,12 @@ mod tests {
     }
 
     #[test]
-    fn failed_tries_are_named_beside_what_was_wasted_for_certain() {
+    fn retries_are_named_beside_what_was_wasted_for_certain() {
         let spent = Spending { attempts: 1400, retries: 198, maybe_spent: Money(2_000_000_000), ..Spending::default() };
         assert_eq!(
             waste(&spent),
             "$0 (0 attempts of 1,400), and up to $2.00 more for failed tries of which the provider did not tell whether they are \
-             billed; 198 failed tries in all"
+             billed; 198 retries in all"
         );
     }
 

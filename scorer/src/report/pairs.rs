@@ -65,7 +65,7 @@ fn sheet(family: &PairFamily, level: Level) -> Sheet {
             Field::name(format!("{} ({})", heading(&pair.metric, pair.unit), pair.evaluator)),
             Field::Number(signed(&pair.difference, pair.unit)),
             Field::Number(p.map_or_else(|| NOTHING.to_owned(), p_value)),
-            Field::Number(p_value(pair.p_holm)),
+            Field::Number(p.map_or_else(|| NOTHING.to_owned(), |_| p_value(pair.p_holm))),
             Field::name(test.map_or(NOTHING, name)),
             Field::Number(grouped(n.into())),
             Field::Number(grouped(clusters.into())),
@@ -145,6 +145,7 @@ fn unseen(pair: &Pair, level: Level) -> String {
         Some(missing) if pair.difference.withheld => {
             format!("withheld: {} of the sessions have a score in both", percent(missing.coverage))
         }
+        _ if pair.difference.clusters < 2 => "not compared: one group of items alone".to_owned(),
         Some(_) if pair.difference.may_turn(level) => "missing sessions could turn it".to_owned(),
         Some(_) | None => "no difference seen".to_owned(),
     }

@@ -172,11 +172,12 @@ fn a_call_is_counted_once_however_many_transcripts_hold_it() {
 
 #[test]
 fn the_table_shows_both_costs_and_how_far_they_are_apart() {
+    let failed = json!({ "class": "bad_response", "latency_us": 1, "usage": { "input": 500, "output": 0 } });
     let transcript = transcript(vec![
         call(json!({})),
         call(json!({ "lane": "batch", "cost": 4_000_000 })),
         call(json!({ "from_cache": true })),
-        call(json!({ "model": "openai/mystery", "cost": null })),
+        call(json!({ "model": "openai/mystery", "cost": null, "tries": [failed] })),
         call(json!({ "model": "sim/oracle", "cost": 500_000 })),
     ]);
     insta::assert_snapshot!(render(&bills_of(vec![(SESSION, transcript)], None)));

@@ -133,20 +133,44 @@ fn an_attempt_with_a_call_of_unknown_tokens_has_no_usage_and_no_sum_takes_it_for
 }
 
 #[test]
-fn a_bound_of_the_bill_names_the_calls_of_unknown_price() {
+fn a_bound_of_the_bill_says_what_is_reserved_beyond_what_is_known() {
     let sweep = sweep(lock(&MODELS));
     let mut summary = summary(&documents(&sweep, &all_measured));
     summary.judging.cost = CostSum::default();
     let most = summary.cost().known + Money(1_000_000_000);
     summary.at_most = Some(most);
+    summary.spending.maybe_spent = Money(1_000_000_000);
+    summary.spending.lost_calls_at_most = Money::ZERO;
+    assert_eq!(
+        at_most(&summary, most),
+        format!("at most {most}, judges included: $1.00 more than is known, reserved for failed tries")
+    );
+    summary.spending.maybe_spent = Money(400_000_000);
+    summary.spending.lost_calls_at_most = Money(600_000_000);
     let shown = at_most(&summary, most);
-    assert!(shown.starts_with(&format!("at most {most}, judges included: $1.00 more than is known")), "{shown}");
+    assert!(shown.ends_with(", reserved for failed tries or calls in flight when a process died"), "{shown}");
     summary.spending.cost.unknown_calls = 2;
     summary.judging.cost.unknown_calls = 1;
     summary.spending.lost_unpriced = 1;
     let shown = at_most(&summary, most);
-    let bound = format!("at most {most} without 4 calls of unknown price, which may cost anything, judges included");
+    let bound = format!(
+        "at most {most} if 4 calls of unknown cost took no more than is reserved for them (nothing without a price), judges included"
+    );
     assert!(shown.starts_with(&bound), "{shown}");
+}
+
+#[test]
+fn a_bound_of_answers_that_tell_no_cost_does_not_say_that_tries_failed() {
+    let sweep = sweep(lock(&MODELS));
+    let mut summary = summary(&documents(&sweep, &all_measured));
+    summary.judging.cost = CostSum::default();
+    summary.spending.cost.unknown_calls = 12;
+    summary.spending.lost_calls_at_most = Money::ZERO;
+    let most = summary.cost().known + Money(6_326_000);
+    summary.at_most = Some(most);
+    let shown = at_most(&summary, most);
+    let reserved = "$0.006326 more than is known, reserved for calls of unknown cost, failed tries or calls in flight when a process died";
+    assert!(shown.ends_with(reserved), "{shown}");
 }
 
 #[test]
@@ -203,6 +227,14 @@ fn a_model_without_any_measured_session_has_no_value_and_comes_last() {
         let line = text.lines().find(|line| line.contains("sim/first")).unwrap().to_owned();
         assert!(line.contains(" withheld: 0 of 8") && !line.contains("0.000"), "{line}");
     }
+}
+
+#[test]
+fn where_nothing_was_measured_no_value_is_called_a_mean() {
+    let sweep = sweep(lock(&MODELS));
+    let found = summary(&documents(&sweep, &|_, _| None));
+    let note = "16 of 16 sessions have no score (0 not measured, 16 not run): there are no values.";
+    assert!(found.notes.iter().any(|said| said == note), "{:?}", found.notes);
 }
 
 #[test]

@@ -37,6 +37,21 @@ fn family(pairs: Vec<Pair>) -> Vec<PairFamily> {
 }
 
 #[test]
+fn one_group_of_items_alone_is_not_compared_and_has_no_p_value() {
+    let mut alone = pair("sim/a plain", "sim/b plain", 0.3, 1.0);
+    alone.difference = Difference { low: None, high: None, clusters: 1, p: None, test: None, ..alone.difference };
+    let families = family(vec![alone]);
+    assert_eq!(
+        lines_of(&families, Level::USUAL)[1],
+        "  plain: sim/a *, sim/b *: not compared: one group of items alone"
+    );
+    let row = sheet(&families[0], Level::USUAL).rows.remove(0);
+    for at in [4, 5] {
+        assert!(matches!(&row[at], Field::Number(p) if p == NOTHING), "column {at}");
+    }
+}
+
+#[test]
 fn a_terminal_shows_who_is_better_and_which_pairs_are_tied() {
     let fewer_turns =
         Pair { unit: Unit::Turns, better: Better::Lower, ..pair("sim/a plain", "sim/d plain", -2.1, 0.0002) };
