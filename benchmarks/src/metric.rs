@@ -20,6 +20,9 @@ pub struct Metric {
     /// Name of a value that makes a trial void: a trial in which any session has it above zero has no ratio. This
     /// tells crashes of an evaluator from wrong answers.
     pub void_if: Option<String>,
+    /// Names of values above zero in a session that should have a value of the metric and has none, such as one whose judge gave no grade.
+    /// To the metric it is missing, as a session without a score is: coverage and bounds count it, and no other metric does.
+    pub missing_if: Vec<String>,
     /// Leaderboards show this metric.
     pub headline: bool,
 }
@@ -171,6 +174,7 @@ impl Metric {
             unit: Unit::Plain,
             if_empty: None,
             void_if: None,
+            missing_if: Vec::new(),
             headline: true,
         }
     }

@@ -292,7 +292,7 @@ pub struct LeaderboardRow {
     pub items: u32,
     /// Sessions.
     pub sessions: SessionCounts,
-    /// Part of the sessions with a score, 0..=1.
+    /// Part of the sessions with a score, 0..=1; of those that have a value of each metric on leaderboards, where that is less.
     pub coverage: f64,
     /// All metrics; the benchmark's default evaluator first.
     pub metrics: Vec<SummaryMetric>,

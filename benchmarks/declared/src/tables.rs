@@ -19,7 +19,8 @@ pub(crate) fn metrics(
     scorers: &[Scorer],
 ) -> Result<Vec<Metric>, DataError> {
     if named.is_empty() {
-        let metrics: Vec<Metric> = scorers.iter().flat_map(own_metrics).collect();
+        let metrics: Vec<Metric> =
+            scorers.iter().flat_map(own_metrics).map(|metric| missing_without_grade(metric, scorers)).collect();
         let is_again = |at: &usize| metrics[..*at].iter().any(|earlier| earlier.name == metrics[*at].name);
         return match (0..metrics.len()).find(is_again) {
             Some(at) => {
@@ -29,7 +30,16 @@ pub(crate) fn metrics(
         };
     }
     let values: Vec<String> = scorers.iter().flat_map(Scorer::values).collect();
-    named_metrics(source, named, &values)
+    let metrics = named_metrics(source, named, &values)?;
+    Ok(metrics.into_iter().map(|metric| missing_without_grade(metric, scorers)).collect())
+}
+
+/// `metric`, from which sessions are missing whose judge gave none of the grades that it is made of.
+fn missing_without_grade(metric: Metric, scorers: &[Scorer]) -> Metric {
+    let values = values_of(&metric.measure);
+    let is_of = |scorer: &&Scorer| values.contains(&scorer.name.as_str());
+    let missing_if = scorers.iter().filter(is_of).filter_map(Scorer::ungraded).collect();
+    Metric { missing_if, ..metric }
 }
 
 /// The metrics that a definition names, made of `values`.

@@ -3,9 +3,10 @@
 use regatta_proto::Usage;
 use serde_json::Value;
 
-use crate::wire::openai::usage::tokens;
+use crate::wire::openai::usage::{possible, tokens};
 
-/// Reads a `usage` object. The second value is `true` if all counts that cost money are present.
+/// Reads a `usage` object. The second value is `true` if all counts that cost money are present, and no more was written for
+/// an hour than was written.
 pub(super) fn read(usage: &Value) -> (Usage, bool) {
     let meter = |name: &str| usage.get(name).and_then(tokens);
     let (plain, output) = (meter("inputTokens"), meter("outputTokens"));
@@ -14,18 +15,18 @@ pub(super) fn read(usage: &Value) -> (Usage, bool) {
     let hour = details.iter().filter(|detail| detail.get("ttl").and_then(Value::as_str) == Some("1h"));
     let hour: u64 = hour.filter_map(|detail| detail.get("inputTokens").and_then(tokens)).fold(0, u64::saturating_add);
     let written = meter("cacheWriteInputTokens").unwrap_or(0);
-    let cache_write_1h = hour.min(written);
-    let read = Usage {
+    let told = Usage {
         input: plain.unwrap_or(0) + cached_input + written,
         cached_input,
-        cache_write: written - cache_write_1h,
-        cache_write_1h,
+        cache_write: written.saturating_sub(hour),
+        cache_write_1h: hour,
         output: output.unwrap_or(0),
         // Converse counts reasoning as output, and does not report it separately.
         reasoning: 0,
         unmetered_calls: 0,
     };
-    (read, plain.is_some() && output.is_some())
+    let (read, is_possible) = possible(told, hour <= written);
+    (read, is_possible && plain.is_some() && output.is_some())
 }
 
 #[cfg(test)]
@@ -60,6 +61,13 @@ mod tests {
         let usage = json!({"inputTokens": 1_000_000, "outputTokens": 0, "cacheReadInputTokens": 1_000_000});
         let price = Price { cached_input_per_mtok: Some(0.3), ..Price::per_mtok(3.0, 15.0) };
         assert_eq!(price.cost(&read(&usage).0, &Circumstances::default()), Some(Money(3_300_000_000)));
+    }
+
+    #[test]
+    fn more_written_for_an_hour_than_was_written_makes_the_usage_unknown() {
+        let details = json!([{"ttl": "1h", "inputTokens": 3}]);
+        let usage = json!({"inputTokens": 10, "outputTokens": 5, "cacheWriteInputTokens": 2, "cacheDetails": details});
+        assert!(!read(&usage).1);
     }
 
     #[test]

@@ -277,7 +277,7 @@ impl<'s> Tabulation<'s> {
             judge: self.sweep.benchmark(&group.first).and_then(|lock| Some(lock.judge.as_ref()?.name())),
             items: group.items,
             sessions: group.sessions,
-            coverage: group.sessions.coverage(),
+            coverage: coverage(group),
             metrics: metrics
                 .map(|(at, ((evaluator, metric), estimate))| SummaryMetric {
                     evaluator: *evaluator,
@@ -349,6 +349,7 @@ impl<'s> Tabulation<'s> {
                 sessions.total, sessions.not_measured, sessions.not_run
             ));
         }
+        notes.extend(self.groups.iter().flat_map(ungraded_notes));
         notes.extend(rows.iter().flat_map(flag_notes));
         notes.extend(self.groups.iter().flat_map(|group| group.agent_ends.notes(group)));
         let poison = ("not_measured", Cause::Poison.as_str());
@@ -372,6 +373,34 @@ impl<'s> Tabulation<'s> {
 fn is_partial(sweep: &Sweep, cell: &Cell) -> bool {
     let all = sweep.suite(cell).and_then(|suite| suite.select(&cell.setting, &[], None).ok());
     all.is_some_and(|all| sweep.selected(cell).len() < all.len())
+}
+
+/// The part of the sessions that has a value of every metric on leaderboards, as far as one should be there.
+fn coverage(group: &GroupResult) -> f64 {
+    let of_headline = group.headline.iter().filter_map(|at| group.estimates.get(*at)).map(|estimate| estimate.coverage);
+    of_headline.fold(group.sessions.coverage(), f64::min)
+}
+
+/// A warning for each metric on leaderboards that sessions with a score should have a value of, and have none.
+fn ungraded_notes(group: &GroupResult) -> Vec<String> {
+    let unscored = group.sessions.total - group.sessions.scored();
+    let note = |at: &usize| {
+        let ((_, metric), estimate) = (group.keys.get(*at)?, group.estimates.get(*at)?);
+        let lacking = u64::from(estimate.total - estimate.scored).saturating_sub(unscored);
+        (lacking > 0).then(|| {
+            format!(
+                "{} in {} {}: {lacking} of {} sessions have a score without {} ({}), and are missing in it: its value is that of the \
+                 others, and its interval reaches over all that these could have had.",
+                group.first.model,
+                group.first.benchmark,
+                group.first.setting,
+                group.sessions.total,
+                metric.name,
+                metric.missing_if.join(", ")
+            )
+        })
+    };
+    group.headline.iter().filter_map(note).collect()
 }
 
 fn cells_of(group: &GroupResult) -> impl Iterator<Item = CellIndex> {

@@ -51,6 +51,9 @@ pub struct MetricDefinition {
     /// A value that says that nothing can be said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub void_if: Option<String>,
+    /// Values that say that the session is missing in the metric.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing_if: Vec<String>,
     /// `true` if leaderboards show it.
     pub headline: bool,
 }
@@ -99,6 +102,7 @@ impl MetricDefinition {
             unit: metric.unit,
             if_empty: metric.if_empty,
             void_if: metric.void_if.clone(),
+            missing_if: metric.missing_if.clone(),
             headline,
         }
     }
@@ -112,6 +116,7 @@ impl MetricDefinition {
             unit: self.unit,
             if_empty: self.if_empty,
             void_if: self.void_if.clone(),
+            missing_if: self.missing_if.clone(),
             headline: self.headline,
         }
     }

@@ -109,7 +109,8 @@ pub fn estimate(metric: &Metric, samples: &[Trials], positions: &[usize], cluste
     if let (Some(margin), Some(low), Some(high)) = (margin, result.bound_low, result.bound_high) {
         (result.low, result.high) = (Some(margin.around(low).0), Some(margin.around(high).1));
     }
-    result.reruns = reruns::reruns(&leaves, metric, &found, range, spread.variance, level);
+    let bounds = (result.bound_low, result.bound_high);
+    result.reruns = reruns::reruns(&leaves, metric, &found, (range, bounds), spread.variance, level);
     result
 }
 

@@ -14,9 +14,10 @@ use super::sample::{Sample, Samples};
 /// trials are in it together; where two trials lead to the same question, its one verdict hides what the judge adds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Reruns {
-    /// Lower end of the interval that holds the mean over endless reruns of these items.
+    /// Lower end of the interval that holds the mean over endless reruns of these items. Where sessions are missing it is that of
+    /// [`super::Estimate::bound_low`].
     pub low: f64,
-    /// Upper end.
+    /// Upper end; where sessions are missing, that of [`super::Estimate::bound_high`].
     pub high: f64,
     /// The part of the squared standard error over new items that comes from which items there are; at least 0.
     pub item_variance: Option<f64>,
@@ -31,13 +32,14 @@ struct OverReruns {
     sessions: f64,
 }
 
-/// Interval over reruns of the estimate `found` of `metric`, whose squared standard error over new items is `variance`. `None` where no
-/// item has two trials.
+/// Interval over reruns of the estimate `found` of `metric`, whose squared standard error over new items is `variance`, and which is within
+/// `bounds` whatever the missing sessions would have scored. `None` where no item has two trials, or what is missing could move the value
+/// without limit.
 pub(super) fn reruns(
     leaves: &[(Metric, Samples<'_>)],
     metric: &Metric,
     found: &Linear,
-    range: Range,
+    (range, bounds): (Range, (Option<f64>, Option<f64>)),
     variance: Option<f64>,
     level: Level,
 ) -> Option<Reruns> {
@@ -46,7 +48,7 @@ pub(super) fn reruns(
         _ => of_trials(leaves, found)?,
     };
     let margin = Margin::of_variance(found.value, range, over.variance, over.freedom, over.sessions, level)?;
-    let (low, high) = margin.around(found.value);
+    let (low, high) = (margin.around(bounds.0?).0, margin.around(bounds.1?).1);
     let item_variance = variance.map(|all| (all - over.variance).max(0.0));
     Some(Reruns { low, high, item_variance, trial_variance: over.variance })
 }

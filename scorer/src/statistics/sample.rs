@@ -7,7 +7,7 @@ use regatta_benchmarks::{Measure, Metric};
 /// Contribution of one session to a metric: `top` to the numerator of a ratio, `bottom` to its denominator, which is 1 for a mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Sample {
-    /// The session has no score. `weight` is the denominator that it would have had if the model had made it impossible (for an F1, the
+    /// The session has no score, or none of what the metric measures. `weight` is the denominator that it would have had if the model had made it impossible (for an F1, the
     /// gold values only); 0 where no session of the item has any.
     Missing {
         /// At least 0.
@@ -59,7 +59,15 @@ pub(crate) fn sample(metric: &Metric, values: &BTreeMap<String, f64>) -> Sample 
     if metric.void_if.as_deref().and_then(value).is_some_and(|void| void > 0.0) {
         return Sample::Void;
     }
+    if lacks(metric, values) {
+        return missing(metric, Some(values));
+    }
     of_measure(&metric.measure, values)
+}
+
+/// `true` if a session with these values should have one of `metric`, and has none.
+fn lacks(metric: &Metric, values: &BTreeMap<String, f64>) -> bool {
+    metric.missing_if.iter().any(|name| values.get(name).is_some_and(|is| *is > 0.0))
 }
 
 fn of_measure(measure: &Measure, values: &BTreeMap<String, f64>) -> Sample {
@@ -90,9 +98,12 @@ fn of_measure(measure: &Measure, values: &BTreeMap<String, f64>) -> Sample {
     parts.map_or(Sample::Nothing, |(top, bottom)| Sample::Scored { top, bottom })
 }
 
-/// Sample of a session without a score. `failure` has the flat values of a session of the same item that the model made impossible.
-pub(crate) fn missing(metric: &Metric, failure: Option<&BTreeMap<String, f64>>) -> Sample {
-    Sample::Missing { weight: failure.and_then(|failure| weight(&metric.measure, failure)).unwrap_or(0.0) }
+/// Sample of a session without a score, or of one that lacks the metric's value. `values` are the flat values of a session of the same item
+/// that the model made impossible, or its own.
+pub(crate) fn missing(metric: &Metric, values: Option<&BTreeMap<String, f64>>) -> Sample {
+    // A value that is not there tells no weight: it is that of a mean.
+    let of = |values| weight(&metric.measure, values).or_else(|| lacks(metric, values).then_some(1.0));
+    Sample::Missing { weight: values.and_then(of).unwrap_or(0.0) }
 }
 
 fn weight(measure: &Measure, failure: &BTreeMap<String, f64>) -> Option<f64> {

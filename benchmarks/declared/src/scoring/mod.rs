@@ -88,6 +88,11 @@ impl Scorer {
         format!("{}_{of}", self.name)
     }
 
+    /// Name of the value that is 1 in a session whose judge gave no grade; `None` without a judge.
+    pub(crate) fn ungraded(&self) -> Option<String> {
+        matches!(self.rule, Rule::Judge(_)).then(|| self.value("ungraded"))
+    }
+
     /// Names of all values that a session can have.
     pub(crate) fn values(&self) -> Vec<String> {
         let more: &[&str] = match self.rule {

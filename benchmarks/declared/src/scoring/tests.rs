@@ -1,9 +1,11 @@
 use proptest::prelude::*;
 use regatta_benchmarks::{Persona, RecordedVerdicts};
-use regatta_proto::{PanelRule, SessionSeed, ToolCall, Verdict};
+use regatta_proto::{FileSet, PanelRule, SessionSeed, ToolCall, Verdict};
 use serde_json::json;
 
 use super::*;
+use crate::definition::Source;
+use crate::tables::metrics;
 
 fn texts(all: &[&str]) -> Vec<String> {
     all.iter().map(|text| (*text).to_owned()).collect()
@@ -202,6 +204,25 @@ fn a_grade_that_no_judge_gave_is_no_zero() {
     assert_eq!((ungraded.get("kind"), ungraded["kind_ungraded"]), (None, 1.0));
     let asks = judged().score(0, &[Evaluator::Declared], &Reply::said("Hi"), &RecordedVerdicts::default());
     assert!(matches!(asks, Some(Scoring::Needs(questions)) if questions.len() == 1));
+}
+
+#[test]
+fn a_session_without_a_grade_is_missing_in_what_the_grade_is_part_of() {
+    let mut files = FileSet::from_origin("here");
+    files.insert("benchmark.yaml", "v: 1");
+    let source = Source::of(&files).unwrap();
+    let missing = |named: &str| -> Vec<(String, Vec<String>)> {
+        let named = serde_yaml_ng::from_str(named).unwrap();
+        let metrics = metrics(&source, &named, &judged().scorers).unwrap();
+        metrics.into_iter().map(|metric| (metric.name, metric.missing_if)).collect()
+    };
+    let (ungraded, nothing) = (vec!["kind_ungraded".to_owned()], Vec::new());
+    assert_eq!(missing("{}"), [("kind".to_owned(), ungraded.clone()), ("kind_ungraded".to_owned(), nothing.clone())]);
+    let named = "{ a: { mean: kind }, b: { mean: kind_ungraded }, c: { average: [b, a] } }";
+    assert_eq!(
+        missing(named),
+        [("a".to_owned(), ungraded.clone()), ("b".to_owned(), nothing), ("c".to_owned(), ungraded)]
+    );
 }
 
 proptest! {

@@ -4,10 +4,11 @@
 use regatta_proto::Usage;
 use serde_json::Value;
 
-use crate::wire::openai::usage::tokens;
+use crate::wire::openai::usage::{possible, tokens};
 use crate::wire::trouble::Bill;
 
-/// Reads a `usage` object. The second value is `true` if all counts that cost money are present.
+/// Reads a `usage` object. The second value is `true` if all counts that cost money are present, and the parts are within
+/// their wholes.
 pub(super) fn read(usage: &Value) -> (Usage, bool) {
     let meter = |path: &str| usage.pointer(path).and_then(tokens);
     let (plain, output) = (meter("/input_tokens"), meter("/output_tokens"));
@@ -16,17 +17,17 @@ pub(super) fn read(usage: &Value) -> (Usage, bool) {
     let minutes = meter("/cache_creation/ephemeral_5m_input_tokens").unwrap_or(0);
     // The sum is billed; the parts only determine the price.
     let written = meter("/cache_creation_input_tokens").unwrap_or(minutes + hour);
-    let cache_write_1h = hour.min(written);
-    let read = Usage {
+    let told = Usage {
         input: plain.unwrap_or(0) + cached_input + written,
         cached_input,
-        cache_write: written - cache_write_1h,
-        cache_write_1h,
+        cache_write: written.saturating_sub(hour),
+        cache_write_1h: hour,
         output: output.unwrap_or(0),
-        reasoning: meter("/output_tokens_details/thinking_tokens").unwrap_or(0).min(output.unwrap_or(0)),
+        reasoning: meter("/output_tokens_details/thinking_tokens").unwrap_or(0),
         unmetered_calls: 0,
     };
-    (read, plain.is_some() && output.is_some())
+    let (read, is_possible) = possible(told, hour <= written);
+    (read, is_possible && plain.is_some() && output.is_some())
 }
 
 /// Usage and tier of a body or event.
@@ -113,6 +114,23 @@ mod tests {
     fn missing_or_absurd_meters_are_unknown() {
         for usage in [json!(null), json!({"input_tokens": 1}), json!({"input_tokens": 1, "output_tokens": -1})] {
             assert!(!read(&usage).1, "{usage}");
+        }
+    }
+
+    #[test]
+    fn parts_beyond_their_whole_make_the_usage_unknown() {
+        for more in [
+            json!({"output_tokens_details": {"thinking_tokens": 6}}),
+            json!({"cache_creation_input_tokens": 2, "cache_creation": {"ephemeral_1h_input_tokens": 3}}),
+        ] {
+            let mut usage = json!({"input_tokens": 10, "output_tokens": 5});
+            more.as_object().unwrap().iter().for_each(|(name, value)| usage[name] = value.clone());
+            let (found, is_known) = read(&usage);
+            assert_eq!(
+                (is_known, found.reasoning, found.cache_write_1h, billed(&usage)),
+                (false, 0, 0, None),
+                "{usage}"
+            );
         }
     }
 

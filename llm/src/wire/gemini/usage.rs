@@ -4,23 +4,25 @@
 use regatta_proto::Usage;
 use serde_json::Value;
 
-use crate::wire::openai::usage::tokens;
+use crate::wire::openai::usage::{possible, tokens};
 use crate::wire::trouble::Bill;
 
-/// Reads a `usageMetadata` object. The second value is `true` if all counts that cost money are present.
+/// Reads a `usageMetadata` object. The second value is `true` if all counts that cost money are present, and no more was read from
+/// the cache than there was.
 pub(super) fn read(usage: &Value) -> (Usage, bool) {
     let meter = |name: &str| usage.get(name).and_then(tokens);
     let prompt = meter("promptTokenCount");
     let input = prompt.unwrap_or(0) + meter("toolUsePromptTokenCount").unwrap_or(0);
     let reasoning = meter("thoughtsTokenCount").unwrap_or(0);
-    let read = Usage {
+    let told = Usage {
         input,
-        cached_input: meter("cachedContentTokenCount").unwrap_or(0).min(input),
+        cached_input: meter("cachedContentTokenCount").unwrap_or(0),
         output: meter("candidatesTokenCount").unwrap_or(0) + reasoning,
         reasoning,
         ..Usage::default()
     };
-    (read, prompt.is_some())
+    let (read, is_possible) = possible(told, true);
+    (read, is_possible && prompt.is_some())
 }
 
 /// Usage and tier of a body or event.
@@ -68,6 +70,13 @@ mod tests {
     fn an_unusable_answer_with_a_prompt_of_zero_tokens_was_not_counted() {
         assert_eq!(billed(&json!({"promptTokenCount": 0, "candidatesTokenCount": 0, "totalTokenCount": 0})), None);
         assert_eq!(billed(&json!({"promptTokenCount": 9})), Some(Usage { input: 9, ..Usage::default() }));
+    }
+
+    #[test]
+    fn more_read_from_the_cache_than_there_was_makes_the_usage_unknown() {
+        let usage = json!({"promptTokenCount": 10, "cachedContentTokenCount": 50, "candidatesTokenCount": 5});
+        let wholes = Usage { input: 10, output: 5, ..Usage::default() }.of_unmetered_call();
+        assert_eq!((read(&usage), billed(&usage)), ((wholes, false), None));
     }
 
     #[test]

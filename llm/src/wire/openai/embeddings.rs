@@ -80,11 +80,11 @@ pub(crate) fn read(answer: &Answer, count: usize, context: &ReadContext<'_>) -> 
         };
         *place = Some(vector);
     }
-    let read = body.usage.as_ref().map(|found| usage::read(found).0).unwrap_or_default();
+    let (read, is_possible) = body.usage.as_ref().map(usage::counted).unwrap_or_default();
     Ok(Embedded {
         vectors: vectors.into_iter().flatten().collect(),
         usage: read,
-        usage_is_known: read.input > 0,
+        usage_is_known: is_possible && read.input > 0,
         served: served(&answer.headers, Told { model: body.model.some(), ..Told::default() }, context.secret),
     })
 }

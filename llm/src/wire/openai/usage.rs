@@ -26,32 +26,38 @@ const WRITTEN_1H: [&str; 2] = [
 /// Generated tokens that were reasoning: OpenAI and most others, SGLang.
 const REASONING: [&str; 2] = ["/completion_tokens_details/reasoning_tokens", "/reasoning_tokens"];
 
-/// Reads a `usage` object. The second value is `true` if all counts that cost money are present; otherwise the cost of the call is unknown,
-/// not zero.
+/// Reads a `usage` object. The second value is `true` if all counts that cost money are present, and the parts are within their wholes;
+/// otherwise the cost of the call is unknown, not zero.
 pub(crate) fn read(usage: &Value) -> (Usage, bool) {
+    let is_there = |path: &str| usage.pointer(path).and_then(tokens).is_some();
+    let (read, is_possible) = counted(usage);
+    (read, is_possible && is_there("/prompt_tokens") && is_there("/completion_tokens"))
+}
+
+/// Reads the counts of a `usage` object, 0 where they are missing. The second value is `true` if the parts are within their wholes.
+pub(crate) fn counted(usage: &Value) -> (Usage, bool) {
     let meter = |path: &str| usage.pointer(path).and_then(tokens);
     let first = |paths: &[&str]| paths.iter().find_map(|path| meter(path)).unwrap_or(0);
-    let (prompt, completion) = (meter("/prompt_tokens"), meter("/completion_tokens"));
-    let (input, mut output) = (prompt.unwrap_or(0), completion.unwrap_or(0));
+    let (input, mut output) = (meter("/prompt_tokens").unwrap_or(0), meter("/completion_tokens").unwrap_or(0));
     let reasoning = first(&REASONING);
     // Some servers (xAI) do not include reasoning in the generated tokens, which the total reveals.
     if reasoning > 0 && meter("/total_tokens") == Some(input + output + reasoning) {
         output += reasoning;
     }
-    // Parts are limited to the whole, whatever a server reports, so that costs add up.
-    let cached_input = first(&CACHED).min(input);
-    let written = first(&WRITTEN).min(input - cached_input);
-    let cache_write_1h = first(&WRITTEN_1H).min(written);
-    let read = Usage {
-        input,
-        cached_input,
-        cache_write: written - cache_write_1h,
-        cache_write_1h,
-        output,
-        reasoning: reasoning.min(output),
-        unmetered_calls: 0,
-    };
-    (read, prompt.is_some() && completion.is_some())
+    let (cached_input, written, cache_write_1h) = (first(&CACHED), first(&WRITTEN), first(&WRITTEN_1H));
+    let cache_write = written.saturating_sub(cache_write_1h);
+    let told = Usage { input, cached_input, cache_write, cache_write_1h, output, reasoning, unmetered_calls: 0 };
+    possible(told, cache_write_1h <= written)
+}
+
+/// `told` and `true` if its parts are within their wholes and `others` says so of what it does not hold. Else the wholes alone, as
+/// those of an unmetered call, and `false`: of counts that contradict each other nobody knows which one is wrong.
+pub(crate) fn possible(told: Usage, others: bool) -> (Usage, bool) {
+    let of_input = told.cached_input.saturating_add(told.cache_write).saturating_add(told.cache_write_1h);
+    if others && of_input <= told.input && told.reasoning <= told.output {
+        return (told, true);
+    }
+    (Usage { input: told.input, output: told.output, ..Usage::default() }.of_unmetered_call(), false)
 }
 
 /// Usage and tier of a whole body, or of an event of a stream.
@@ -136,14 +142,21 @@ mod tests {
     }
 
     #[test]
-    fn parts_never_exceed_their_whole() {
-        let usage = json!({
-            "prompt_tokens": 10, "completion_tokens": 5, "completion_tokens_details": {"reasoning_tokens": 9},
-            "prompt_tokens_details": {"cached_tokens": 8, "cache_write_tokens": 8}
-        });
-        let expected =
-            Usage { input: 10, cached_input: 8, cache_write: 2, output: 5, reasoning: 5, ..Usage::default() };
-        assert_eq!(read(&usage).0, expected);
+    fn parts_beyond_their_whole_make_the_usage_unknown() {
+        for (more, details) in [
+            (json!({"prompt_tokens_details": {"cached_tokens": 11}}), "more read from the cache than there was"),
+            (json!({"prompt_tokens_details": {"cached_tokens": 8, "cache_write_tokens": 3}}), "more read and written"),
+            (
+                json!({"cache_creation_input_tokens": 2, "cache_creation": {"ephemeral_1h_input_tokens": 3}}),
+                "for an hour",
+            ),
+            (json!({"completion_tokens_details": {"reasoning_tokens": 6}}), "more thought than generated"),
+        ] {
+            let mut usage = json!({"prompt_tokens": 10, "completion_tokens": 5});
+            more.as_object().unwrap().iter().for_each(|(name, value)| usage[name] = value.clone());
+            let wholes = Usage { input: 10, output: 5, ..Usage::default() }.of_unmetered_call();
+            assert_eq!((read(&usage), billed(&usage)), ((wholes, false), None), "{details}");
+        }
     }
 
     #[test]

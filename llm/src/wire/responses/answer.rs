@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::errors::Failure;
 use crate::transport::Answer;
 use crate::wire::openai::logprobs;
-use crate::wire::openai::usage::{cost, cost_in, tokens};
+use crate::wire::openai::usage::{cost, cost_in, possible, tokens};
 use crate::wire::provenance::{Told, served};
 use crate::wire::tool_calls::{RawCall, with_ids};
 use crate::wire::trouble::Bill;
@@ -99,24 +99,21 @@ pub(super) const BILL: Bill = Bill {
     tier: |body| body.get("service_tier").or_else(|| body.pointer("/response/service_tier"))?.as_str(),
 };
 
-/// Reads the token counts; the second value is `true` if those that cost money are present.
+/// Reads the token counts; the second value is `true` if those that cost money are present, and the parts are within their wholes.
 fn meters(usage: &Value) -> (Usage, bool) {
     let meter = |path: &str| usage.pointer(path).and_then(tokens);
     let (input, output) = (meter("/input_tokens"), meter("/output_tokens"));
-    let total = input.unwrap_or(0);
-    let cached_input = meter("/input_tokens_details/cached_tokens").unwrap_or(0).min(total);
-    let cache_write = meter("/input_tokens_details/cache_write_tokens").unwrap_or(0).min(total - cached_input);
-    let generated = output.unwrap_or(0);
-    let read = Usage {
-        input: total,
-        cached_input,
-        cache_write,
+    let told = Usage {
+        input: input.unwrap_or(0),
+        cached_input: meter("/input_tokens_details/cached_tokens").unwrap_or(0),
+        cache_write: meter("/input_tokens_details/cache_write_tokens").unwrap_or(0),
         cache_write_1h: 0,
-        output: generated,
-        reasoning: meter("/output_tokens_details/reasoning_tokens").unwrap_or(0).min(generated),
+        output: output.unwrap_or(0),
+        reasoning: meter("/output_tokens_details/reasoning_tokens").unwrap_or(0),
         unmetered_calls: 0,
     };
-    (read, input.is_some() && output.is_some())
+    let (read, is_possible) = possible(told, true);
+    (read, is_possible && input.is_some() && output.is_some())
 }
 
 /// The merged items of the output.

@@ -98,7 +98,13 @@ impl Suite for Dialogues {
             percent("precision", ratio(&predicted, false)),
             percent("recall", ratio(&gold, true)),
             percent("f1", Measure::F1 { right: right.clone(), predicted: predicted.clone(), gold: gold.clone() }),
-            Metric { range: (0.0, 20.0), better: Better::Lower, unit: Unit::Turns, ..Metric::mean("turns") },
+            Metric {
+                range: (0.0, 20.0),
+                better: Better::Lower,
+                unit: Unit::Turns,
+                missing_if: vec!["turns_ungraded".to_owned()],
+                ..Metric::mean("turns")
+            },
         ]
     }
 

@@ -8,3 +8,4 @@ mod html;
 mod judged;
 mod level;
 mod partial;
+mod ungraded;

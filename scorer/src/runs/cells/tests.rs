@@ -13,6 +13,7 @@ fn definition(better: Better) -> MetricDefinition {
         unit: Unit::Percent,
         if_empty: None,
         void_if: None,
+        missing_if: Vec::new(),
         headline: true,
     }
 }

@@ -66,6 +66,35 @@ fn of_counts(metric: &Metric, items: &[Vec<Result<Counts, u32>>]) -> Estimate {
     estimated(metric, &by_trial(items, of), &singles(items.len()))
 }
 
+#[test]
+fn a_session_that_should_have_a_value_and_has_none_is_as_one_without_a_score() {
+    let metric = Metric { missing_if: vec!["x_ungraded".to_owned()], ..Metric::mean("x") };
+    let flat = |name: &str, value: f64| std::collections::BTreeMap::from([(name.to_owned(), value)]);
+    let of = |score: Option<f64>| {
+        crate::statistics::sample(&metric, &score.map_or(flat("x_ungraded", 1.0), |x| flat("x", x)))
+    };
+    let items = [vec![Some(1.0), None], vec![None, None], vec![Some(0.0), Some(1.0)]];
+    let found = estimated(&metric, &by_trial(&items, of), &singles(items.len()));
+    assert_eq!(found, of_scores(&items));
+    assert_eq!((found.scored, found.total), (3, 6));
+}
+
+#[test]
+fn over_reruns_too_the_interval_reaches_over_all_that_missing_sessions_could_have_scored() {
+    // Two of eight items were never measured, and each other one scored the same in both of its trials.
+    let mut items = vec![vec![Some(1.0), Some(1.0)]; 4];
+    items.extend([vec![Some(0.0), Some(0.0)], vec![Some(0.0), Some(1.0)], vec![None, None], vec![None, None]]);
+    let (found, whole) = (of_scores(&items), of_scores(&items[..6]));
+    let (reruns, of_whole) = (found.reruns.unwrap(), whole.reruns.unwrap());
+    let (low, high) = (found.bound_low.unwrap(), found.bound_high.unwrap());
+    assert!(reruns.low < low && high < reruns.high, "{reruns:?} about {low} to {high}");
+    assert!(
+        reruns.low < of_whole.low && of_whole.high < reruns.high,
+        "{reruns:?}, {of_whole:?} without what is missing"
+    );
+    assert_eq!(reruns.trial_variance, of_whole.trial_variance);
+}
+
 fn close(left: Option<f64>, right: Option<f64>) -> bool {
     match (left, right) {
         (Some(left), Some(right)) => (left - right).abs() < 1e-9,

@@ -40,6 +40,22 @@ macro_rules! streams {
 
 streams!(a_streamed_text "text.sse", streamed_calls_that_the_whole_leaves_out "tools.sse");
 
+#[test]
+fn parts_beyond_their_whole_make_the_usage_unknown() {
+    for (input, output) in [
+        (r#""cached_tokens":50"#, ""),
+        (r#""cached_tokens":8,"cache_write_tokens":3"#, ""),
+        ("", r#""reasoning_tokens":6"#),
+    ] {
+        let body = format!(
+            r#"{{"id":"r","status":"completed","output":[{{"type":"message","content":[{{"type":"output_text","text":"Hi"}}]}}],"usage":{{"input_tokens":10,"input_tokens_details":{{{input}}},"output_tokens":5,"output_tokens_details":{{{output}}}}}}}"#
+        );
+        let read = whole(&Responses, 200, &format!("a: b\n\n{body}")).unwrap();
+        let wholes = Usage { input: 10, output: 5, ..Usage::default() }.of_unmetered_call();
+        assert_eq!((read.usage, read.usage_is_known), (wholes, false), "{body}");
+    }
+}
+
 fn failure(body: &str) -> crate::errors::Failure {
     whole(&Responses, 200, &format!("a: b\n\n{body}")).unwrap_err()
 }
