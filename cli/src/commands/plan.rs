@@ -149,7 +149,13 @@ fn basis(outlook: &Outlook) -> String {
         Basis::Assumed => format!("no pilot; {ASSUMED}"),
         Basis::Agreed { sweep } => {
             format!(
-                "the models agreed in every session of {sweep}, which says nothing of how models vary that differ; {ASSUMED}"
+                "the models agreed in every session of {sweep} that has a score of both, which says nothing of how models vary that differ; {ASSUMED}"
+            )
+        }
+        Basis::Constant { sweep } => {
+            format!(
+                "each two models differed by the same in every session of {sweep} that has a score of both, which says nothing of how models \
+                 vary that differ now and then; {ASSUMED}"
             )
         }
         Basis::Pilot { sweep, one, other, pairs } => {
@@ -208,7 +214,7 @@ fn session(outlook: &Outlook, model: &ModelRef, pilot: Option<&Pilot>, cells: &[
 const fn at_least(basis: &Basis) -> &'static str {
     match basis {
         Basis::Pilot { pairs: 2.., .. } => "at least ",
-        Basis::Pilot { .. } | Basis::Assumed | Basis::Agreed { .. } => "",
+        Basis::Pilot { .. } | Basis::Assumed | Basis::Agreed { .. } | Basis::Constant { .. } => "",
     }
 }
 
@@ -226,8 +232,11 @@ fn pairs_table(answer: &Answer) -> Option<String> {
     let to_see = format!("power to see {} now", effect(*wished, *range, *unit));
     table.set_header([&format!("{benchmark} {setting}, pair of the pilot"), &to_see]);
     for pair in sorted.iter().take(PAIRS_LISTED) {
-        let power =
-            pair.power.map_or_else(|| "unknown: they agreed".to_owned(), |power| format!("{:.0} %", 100.0 * power));
+        let power = match pair.power {
+            Some(power) => format!("{:.0} %", 100.0 * power),
+            None if pair.agreed => "unknown: they agreed".to_owned(),
+            None => "unknown: they differed by the same in every session".to_owned(),
+        };
         table.add_row([format!("{} against {}", pair.one, pair.other), power]);
     }
     let more = sorted.len().saturating_sub(PAIRS_LISTED);

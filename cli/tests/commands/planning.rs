@@ -183,3 +183,56 @@ fn a_pilot_whose_models_agree_everywhere_leaves_the_variance_assumed() {
     assert!(shown.contains("agreed in every session of") && shown.contains("assumed are two models"), "{shown}");
     assert!(!shown.contains("100 % ("), "{shown}");
 }
+
+/// A benchmark of 12 items that are right or wrong, its simulated models, and a run of these.
+fn pilot_of(folder: &Path, models: &[&str]) -> (String, String) {
+    let bench = folder.join("bench");
+    std::fs::create_dir(&bench).expect("a folder");
+    let items: String = (0..12)
+        .map(|at| format!("{{\"id\": \"i{at:02}\", \"question\": \"{at}?\", \"answer\": \"{at}\"}}\n"))
+        .collect();
+    std::fs::write(bench.join("test.jsonl"), items).expect("it can be written");
+    let benchmark = "v: 1
+data: { test: test.jsonl }
+items: { id: id }
+prompt: { turns: [user: \"{{ question }}\"], sampling: { temperature: 0, max_tokens: 50 } }
+scorers: { correct: { exact: { gold: \"{{ answer }}\" } } }
+metrics: { accuracy: { mean: correct, unit: percent } }
+simulate: { reply: \"{{ answer }}\" }
+";
+    std::fs::write(bench.join("benchmark.yaml"), benchmark).expect("it can be written");
+    let models: String = models.iter().map(|model| format!("  - id: sim/{model}\n")).collect();
+    let text = format!(
+        "name: pilot\ntrials: 2\nbenchmarks: {{ known: {{ data: {} }} }}\nendpoints: {{ sim: {{ kind: simulated }} }}\nmodels:\n{models}",
+        bench.display()
+    );
+    let (spec, run) = (folder.join("pilot.yaml"), folder.join("run"));
+    std::fs::write(&spec, text).expect("it can be written");
+    let (spec, run) = (spec.display().to_string(), run.display().to_string());
+    said(&["run", &spec, "--output", &run]);
+    (spec, run)
+}
+
+#[test]
+fn models_of_which_one_is_always_right_and_the_other_always_wrong_do_not_agree() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (spec, run) = pilot_of(folder.path(), &["oracle", "noisy-1.0"]);
+    let plan = || said(&["plan", &spec, "--detect", "20pp", "--pilot", &run]);
+    let shown = plan();
+    assert!(!shown.contains("agreed"), "{shown}");
+    assert!(shown.contains("each two models differed by the same in every session"), "{shown}");
+    // Without its ledger, the documents say the same.
+    std::fs::remove_dir_all(folder.path().join("run/store")).expect("a store");
+    assert_eq!(shown, plan());
+}
+
+#[test]
+fn models_that_are_both_right_in_every_session_agree() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (spec, run) = pilot_of(folder.path(), &["oracle", "noisy-0"]);
+    let plan = || said(&["plan", &spec, "--detect", "20pp", "--pilot", &run]);
+    let shown = plan();
+    assert!(shown.contains("the models agreed in every session"), "{shown}");
+    std::fs::remove_dir_all(folder.path().join("run/store")).expect("a store");
+    assert_eq!(shown, plan());
+}
