@@ -91,6 +91,11 @@ pub struct Outlook {
 pub enum Basis {
     /// Assumed: two models that are right half of the time, independently of each other.
     Assumed,
+    /// Assumed as well: no two of the pilot's models have a score of the metric in the same sessions of two independent clusters.
+    Unpaired {
+        /// The sweep.
+        sweep: SweepId,
+    },
     /// Assumed as well: the pilot's models agreed in every session, which says nothing of how models vary that differ.
     Agreed {
         /// The sweep.
@@ -119,7 +124,7 @@ impl Basis {
     #[must_use]
     pub const fn is_assumed(&self) -> bool {
         match self {
-            Self::Assumed | Self::Agreed { .. } | Self::Constant { .. } => true,
+            Self::Assumed | Self::Unpaired { .. } | Self::Agreed { .. } | Self::Constant { .. } => true,
             Self::Pilot { .. } => false,
         }
     }
@@ -299,11 +304,11 @@ fn outlook(sweep: &Sweep, cell: &Cell, pilot: Option<&Pilot>, aim: Aim) -> Optio
     let all: Vec<&PilotPair> = pilot.iter().flat_map(|pilot| &pilot.pairs).filter(is_known).collect();
     let ours: Vec<&PilotPair> = all.iter().copied().filter(|pair| in_spec(pair)).collect();
     let from = if ours.is_empty() { all } else { ours };
-    let of_pilot = pilot.and_then(|pilot| {
+    let of_pilot = pilot.map(|pilot| {
         let pairs = from.len() as u32;
         let sweep = pilot.sweep.clone();
         let varying = from.iter().filter(|pair| pair.variance.in_session() > 0.0);
-        Some(match varying.max_by(|one, other| seen(one).total_cmp(&seen(other))) {
+        match varying.max_by(|one, other| seen(one).total_cmp(&seen(other))) {
             Some(worst) => {
                 let [one, other] = worst.models.clone();
                 (Basis::Pilot { sweep, one, other, pairs }, worst.variance, worst.is_binary)
@@ -314,8 +319,11 @@ fn outlook(sweep: &Sweep, cell: &Cell, pilot: Option<&Pilot>, aim: Aim) -> Optio
                 let basis = if have_agreed { Basis::Agreed { sweep } } else { Basis::Constant { sweep } };
                 (basis, variance, is_binary)
             }
-            None => return None,
-        })
+            None => {
+                let (_, variance, is_binary) = assumed();
+                (Basis::Unpaired { sweep }, variance, is_binary)
+            }
+        }
     });
     let (basis, variance, is_binary) = of_pilot.unwrap_or_else(assumed);
     let threshold = Threshold { level, is_binary };

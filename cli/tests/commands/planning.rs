@@ -236,3 +236,29 @@ fn models_that_are_both_right_in_every_session_agree() {
     std::fs::remove_dir_all(folder.path().join("run/store")).expect("a store");
     assert_eq!(shown, plan());
 }
+
+#[test]
+fn a_pilot_of_one_model_is_no_missing_pilot() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (spec, run) = pilot_of(folder.path(), &["oracle"]);
+    let text = std::fs::read_to_string(&spec).expect("the spec");
+    let two = folder.path().join("two.yaml");
+    std::fs::write(&two, format!("{text}  - id: sim/noisy-0.5\n")).expect("it can be written");
+    let shown = said(&["plan", &two.display().to_string(), "--detect", "20pp", "--pilot", &run]);
+    assert!(!shown.contains("no pilot") && shown.contains("no two models of pilot-"), "{shown}");
+    assert!(shown.contains("differences are seen only from"), "{shown}");
+}
+
+#[test]
+fn of_a_pilot_with_many_pairs_the_deciding_ones_are_listed_and_unknown_ones_come_last() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // Seven that never err agree in 21 pairs, more than are listed.
+    let right = ["oracle", "noisy-0", "noisy-0.0", "noisy-0.00", "noisy-0.000", "noisy-0.0000", "noisy-0.00000"];
+    let models = [&right[..], &["noisy-0.5"]].concat();
+    let (spec, run) = pilot_of(folder.path(), &models);
+    let shown = said(&["plan", &spec, "--detect", "20pp", "--pilot", &run]);
+    let pairs = shown.split("pair of the pilot").nth(1).expect("a table of pairs");
+    let first = pairs.lines().nth(2).expect("a pair");
+    assert!(first.contains("against sim/noisy-0.5") && first.contains('%'), "{shown}");
+    assert!(shown.contains("the power of 8 more pairs is unknown; --json has all"), "{shown}");
+}
