@@ -28,6 +28,8 @@ pub(crate) struct ComparedCell {
     /// Sessions with a score among all, 0..=1.
     pub(crate) coverage_a: f64,
     pub(crate) coverage_b: f64,
+    /// Sessions with a score.
+    pub(crate) scored: Scored,
     /// Metrics that leaderboards show.
     pub(crate) metrics: Vec<ComparedMetric>,
     /// By the first of the metrics; absent where there is none.
@@ -38,6 +40,14 @@ pub(crate) struct ComparedCell {
     pub(crate) seconds: Option<Times>,
 }
 
+/// Sessions with a score: values of a run are over all of its own, paired differences over those of both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(crate) struct Scored {
+    pub(crate) a: usize,
+    pub(crate) b: usize,
+    pub(crate) both: usize,
+}
+
 /// A metric in both runs.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct ComparedMetric {
@@ -45,9 +55,9 @@ pub(crate) struct ComparedMetric {
     pub(crate) metric: String,
     pub(crate) unit: Unit,
     pub(crate) better: Better,
-    /// Over all items of A; absent where nothing was measured, and where the value is withheld.
+    /// Over all sessions of A that have a score; absent where nothing was measured, and where the value is withheld.
     pub(crate) a: Option<f64>,
-    /// Over all items of B; absent as A's.
+    /// Over all sessions of B that have a score; absent as A's.
     pub(crate) b: Option<f64>,
     /// Over the items and trials that both have a score of; interval and p-value hold whatever those that one of both lacks would have
     /// scored. Absent where no session has a score in both.
@@ -118,6 +128,7 @@ fn compare(a: &EndedRun, b: &EndedRun, cell: MatchedCell) -> ComparedCell {
         items_only_in_b: paired.cells.only_ours.len() as u32,
         coverage_a: a.coverage(&cell.benchmark, &cell.setting, &cell.model_a),
         coverage_b: b.coverage(&cell.benchmark, &cell.setting, &cell.model_b),
+        scored: paired.scored(),
         metrics,
         flips,
         cost: paired.numbers(Quantity::Dollars),
@@ -205,6 +216,11 @@ impl<'r> Paired<'r> {
             run.took(&sessions)
         };
         [took(self.a, &self.cell.model_a), took(self.b, &self.cell.model_b)]
+    }
+
+    fn scored(&self) -> Scored {
+        let [a, b] = self.took();
+        Scored { a: a.len(), b: b.len(), both: a.keys().filter(|session| b.contains_key(*session)).count() }
     }
 
     /// Seconds in model calls; `None` where either run has no session with a score.
