@@ -218,7 +218,7 @@ impl<'r> Paired<'r> {
         [took(self.a, &self.cell.model_a), took(self.b, &self.cell.model_b)]
     }
 
-    fn scored(&self) -> Scored {
+    pub(crate) fn scored(&self) -> Scored {
         let [a, b] = self.took();
         Scored { a: a.len(), b: b.len(), both: a.keys().filter(|session| b.contains_key(*session)).count() }
     }
