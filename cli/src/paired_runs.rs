@@ -34,8 +34,12 @@ pub(crate) struct ComparedCell {
     pub(crate) metrics: Vec<ComparedMetric>,
     /// By the first of the metrics; absent where there is none.
     pub(crate) flips: Option<ItemFlips>,
-    /// Dollars a session with a score; absent where a price is unknown.
+    /// Dollars a session with a score in either run, with their difference; absent where a price of either is unknown.
     pub(crate) cost: Option<Numbers>,
+    /// Dollars a session with a score of A; absent where a price is unknown.
+    pub(crate) cost_a: Option<Distribution>,
+    /// Dollars a session with a score of B; absent where a price is unknown.
+    pub(crate) cost_b: Option<Distribution>,
     /// Seconds in model calls of a session with a score.
     pub(crate) seconds: Option<Times>,
 }
@@ -122,6 +126,7 @@ fn compare(a: &EndedRun, b: &EndedRun, cell: MatchedCell) -> ComparedCell {
     });
     let metrics = metrics.collect();
     let flips = definitions.first().map(|of| flips(&paired.cells, of));
+    let [cost_a, cost_b] = paired.spent(Quantity::Dollars);
     ComparedCell {
         items: paired.cells.items.len() as u32,
         items_only_in_a: paired.cells.only_theirs.len() as u32,
@@ -132,6 +137,8 @@ fn compare(a: &EndedRun, b: &EndedRun, cell: MatchedCell) -> ComparedCell {
         metrics,
         flips,
         cost: paired.numbers(Quantity::Dollars),
+        cost_a,
+        cost_b,
         seconds: paired.times(),
         cell,
     }
@@ -227,6 +234,16 @@ impl<'r> Paired<'r> {
     pub(crate) fn times(&self) -> Option<Times> {
         let [a, b] = self.took();
         Times::new(&a, &b)
+    }
+
+    /// Seconds in model calls in each run by itself; `None` where it has no session with a score.
+    pub(crate) fn seconds(&self) -> [Option<Distribution>; 2] {
+        self.took().map(|took| numbers::seconds(&took))
+    }
+
+    /// The quantity in each run by itself; `None` where a session of that run does not know it, or none has a score.
+    pub(crate) fn spent(&self, of: Quantity) -> [Option<Distribution>; 2] {
+        self.took().map(|took| numbers::spent(of, &took))
     }
 
     pub(crate) fn numbers(&self, of: Quantity) -> Option<Numbers> {

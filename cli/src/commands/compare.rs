@@ -114,7 +114,12 @@ fn add_numbers(table: &mut Table, of: &ComparedCell) {
             let [a, b] = [numbers.a, numbers.b].map(|of| number(of.mean, Unit::Money));
             [cost.to_owned(), a, b, rendered(&numbers.difference, Unit::Money), p, corrected]
         }
-        None => [cost, "unknown", "unknown", "–", "–", "–"].map(str::to_owned),
+        None => {
+            let [a, b] = [of.cost_a, of.cost_b]
+                .map(|of| of.map_or_else(|| "unknown".to_owned(), |of| number(1000.0 * of.mean, Unit::Money)));
+            let none = || "–".to_owned();
+            [cost.to_owned(), a, b, none(), none(), none()]
+        }
     });
     let Some(Times { a, b }) = of.seconds else { return };
     for (name, a, b) in

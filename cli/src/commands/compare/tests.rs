@@ -149,3 +149,14 @@ fn values_over_other_sessions_than_their_difference_are_said_to_be() {
     let text = render(&document(&a, &a, &Chosen::default()).unwrap());
     assert!(!text.contains("A is over the"), "{text}");
 }
+
+#[test]
+fn a_cost_that_one_run_knows_is_shown_beside_one_that_is_unknown() {
+    let run = |name| Made { scores: right(30, 50), ..Made::default() }.run(name);
+    let (a, mut b) = (run("runs/a"), run("runs/b"));
+    b.attempts.iter_mut().for_each(|attempt| attempt.cost_nanodollars = None);
+    let found = document(&a, &b, &Chosen::default()).unwrap();
+    let text = render(&found);
+    let cost = text.lines().find(|line| line.contains("cost of 1,000")).unwrap();
+    assert!(cost.contains("2.0000") && cost.matches("unknown").count() == 1, "{text}");
+}
