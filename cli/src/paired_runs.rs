@@ -28,14 +28,28 @@ pub(crate) struct ComparedCell {
     /// Sessions with a score among all, 0..=1.
     pub(crate) coverage_a: f64,
     pub(crate) coverage_b: f64,
+    /// Sessions with a score.
+    pub(crate) scored: Scored,
     /// Metrics that leaderboards show.
     pub(crate) metrics: Vec<ComparedMetric>,
     /// By the first of the metrics; absent where there is none.
     pub(crate) flips: Option<ItemFlips>,
-    /// Dollars a session with a score; absent where a price is unknown.
+    /// Dollars a session with a score in either run, with their difference; absent where a price of either is unknown.
     pub(crate) cost: Option<Numbers>,
+    /// Dollars a session with a score of A; absent where a price is unknown.
+    pub(crate) cost_a: Option<Distribution>,
+    /// Dollars a session with a score of B; absent where a price is unknown.
+    pub(crate) cost_b: Option<Distribution>,
     /// Seconds in model calls of a session with a score.
     pub(crate) seconds: Option<Times>,
+}
+
+/// Sessions with a score: values of a run are over all of its own, paired differences over those of both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(crate) struct Scored {
+    pub(crate) a: usize,
+    pub(crate) b: usize,
+    pub(crate) both: usize,
 }
 
 /// A metric in both runs.
@@ -45,9 +59,9 @@ pub(crate) struct ComparedMetric {
     pub(crate) metric: String,
     pub(crate) unit: Unit,
     pub(crate) better: Better,
-    /// Over all items of A; absent where nothing was measured, and where the value is withheld.
+    /// Over all sessions of A that have a score; absent where nothing was measured, and where the value is withheld.
     pub(crate) a: Option<f64>,
-    /// Over all items of B; absent as A's.
+    /// Over all sessions of B that have a score; absent as A's.
     pub(crate) b: Option<f64>,
     /// Over the items and trials that both have a score of; interval and p-value hold whatever those that one of both lacks would have
     /// scored. Absent where no session has a score in both.
@@ -112,15 +126,19 @@ fn compare(a: &EndedRun, b: &EndedRun, cell: MatchedCell) -> ComparedCell {
     });
     let metrics = metrics.collect();
     let flips = definitions.first().map(|of| flips(&paired.cells, of));
+    let [cost_a, cost_b] = paired.spent(Quantity::Dollars);
     ComparedCell {
         items: paired.cells.items.len() as u32,
         items_only_in_a: paired.cells.only_theirs.len() as u32,
         items_only_in_b: paired.cells.only_ours.len() as u32,
         coverage_a: a.coverage(&cell.benchmark, &cell.setting, &cell.model_a),
         coverage_b: b.coverage(&cell.benchmark, &cell.setting, &cell.model_b),
+        scored: paired.scored(),
         metrics,
         flips,
         cost: paired.numbers(Quantity::Dollars),
+        cost_a,
+        cost_b,
         seconds: paired.times(),
         cell,
     }
@@ -207,10 +225,25 @@ impl<'r> Paired<'r> {
         [took(self.a, &self.cell.model_a), took(self.b, &self.cell.model_b)]
     }
 
+    pub(crate) fn scored(&self) -> Scored {
+        let [a, b] = self.took();
+        Scored { a: a.len(), b: b.len(), both: a.keys().filter(|session| b.contains_key(*session)).count() }
+    }
+
     /// Seconds in model calls; `None` where either run has no session with a score.
     pub(crate) fn times(&self) -> Option<Times> {
         let [a, b] = self.took();
         Times::new(&a, &b)
+    }
+
+    /// Seconds in model calls in each run by itself; `None` where it has no session with a score.
+    pub(crate) fn seconds(&self) -> [Option<Distribution>; 2] {
+        self.took().map(|took| numbers::seconds(&took))
+    }
+
+    /// The quantity in each run by itself; `None` where a session of that run does not know it, or none has a score.
+    pub(crate) fn spent(&self, of: Quantity) -> [Option<Distribution>; 2] {
+        self.took().map(|took| numbers::spent(of, &took))
     }
 
     pub(crate) fn numbers(&self, of: Quantity) -> Option<Numbers> {

@@ -469,7 +469,7 @@ impl Coordinator {
                 None => None,
             };
             let forecast = match row.state {
-                SweepState::Running => self.forecast(id, sweep.lock.level, &progress).await?,
+                SweepState::Running => self.forecast(&sweep, &progress).await?,
                 _ => None,
             };
             let cost = self.cost(&row, &progress).await?;

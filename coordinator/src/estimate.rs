@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use regatta_benchmarks::{Persona, Step, Suite};
 use regatta_catalog::Sweep;
 use regatta_proto::{
-    BenchmarkName, Call, Cell, ChatRequest, Circumstances, Event, ItemIndex, Lane, ModelRef, ModelSpec, Money, Reply,
-    Role, Served, SessionSeed, Setting, Transcript, Usage,
+    BenchmarkName, Call, Cell, ChatRequest, Circumstances, Event, ItemIndex, Judge, Lane, ModelRef, ModelSpec, Money,
+    Reply, Role, Served, SessionSeed, Setting, Transcript, Usage,
 };
 use serde::Serialize;
 
@@ -120,6 +120,22 @@ fn estimate_cell(sweep: &Sweep, cell: &Cell) -> CellEstimate {
         (sum.calls, sum.input_tokens, sum.output_tokens) = (Some(calls), Some(asked.input), Some(asked.output));
     }
     sum
+}
+
+/// `true` if every model that plays in the sessions of `cell`, and every judge of its benchmark, has a price or is free.
+pub(crate) fn is_priced(sweep: &Sweep, cell: &Cell) -> bool {
+    let (Some(suite), Some(benchmark)) = (sweep.suite(cell), sweep.benchmark(cell)) else { return false };
+    let agent = sweep.lock.model(&cell.model);
+    let players = suite.roles(&cell.setting).into_iter().filter_map(|role| sweep.lock.player(cell, role));
+    let cast = cell.setting.cast().and_then(|cast| benchmark.casts.get(cast));
+    let cast = cast.into_iter().flat_map(BTreeMap::values);
+    let is_free = |judge: &ModelRef| {
+        sweep.lock.endpoints.get(&judge.endpoint).is_some_and(|endpoint| judging::is_free(endpoint.kind))
+    };
+    let has_price = |judge: &ModelRef| sweep.lock.judge(judge).is_some_and(|model| model.price.is_some());
+    let mut judges = benchmark.judge.iter().flat_map(Judge::ids);
+    agent.into_iter().chain(players).chain(cast).all(|model| model.price.is_some())
+        && judges.all(|judge| is_free(judge) || has_price(judge))
 }
 
 /// Upper bound of the money for one try of `request`; `None` when the model has no price.

@@ -193,7 +193,7 @@ impl Coordinator {
         let mut found = Vec::new();
         for (id, progress) in progress {
             let Some(one) = watched.get(id) else { continue };
-            let forecast = self.forecast(id, one.sweep.lock.level, progress).await.ok().flatten();
+            let forecast = self.forecast(&one.sweep, progress).await.ok().flatten();
             let account = self.permits.account(&of_sweep(id)).await.ok().flatten();
             let account = account.filter(AccountState::is_capped);
             found.push((id.as_str(), forecast, account));

@@ -24,7 +24,8 @@ pub struct SweepStatus {
     /// Known and possible cost.
     #[serde(default)]
     pub cost: SweepCost,
-    /// Forecast of the final cost; `None` once the sweep has ended, and while too few sessions have a known cost.
+    /// Forecast of the final cost; `None` once no session is left to run, while too few have a known cost, where a call or what is left to
+    /// run has an unknown price, and where later rounds may follow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forecast: Option<Forecast>,
     /// Cells, in the order of the grid.

@@ -91,8 +91,18 @@ pub struct Outlook {
 pub enum Basis {
     /// Assumed: two models that are right half of the time, independently of each other.
     Assumed,
+    /// Assumed as well: no two of the pilot's models have a score of the metric in the same sessions of two independent clusters.
+    Unpaired {
+        /// The sweep.
+        sweep: SweepId,
+    },
     /// Assumed as well: the pilot's models agreed in every session, which says nothing of how models vary that differ.
     Agreed {
+        /// The sweep.
+        sweep: SweepId,
+    },
+    /// Assumed as well: each two of the pilot's models differed by the same in every session, some by more than nothing.
+    Constant {
         /// The sweep.
         sweep: SweepId,
     },
@@ -113,7 +123,10 @@ impl Basis {
     /// `true` where no pair of a pilot varied.
     #[must_use]
     pub const fn is_assumed(&self) -> bool {
-        matches!(self, Self::Assumed | Self::Agreed { .. })
+        match self {
+            Self::Assumed | Self::Unpaired { .. } | Self::Agreed { .. } | Self::Constant { .. } => true,
+            Self::Pilot { .. } => false,
+        }
     }
 }
 
@@ -143,8 +156,10 @@ pub struct PairPower {
     /// Variance of their difference in one session.
     pub variance: Components,
     /// Probability that the sweep as it is finds the difference, if this pair is the first of its family to be found: once others are, Holm's
-    /// correction asks less of the rest. Absent where both agreed in every session, which says nothing of how they vary where they differ.
+    /// correction asks less of the rest. Absent where both differed by the same in every session, which says nothing of how they vary.
     pub power: Option<f64>,
+    /// `true` if both had the same score in every session that has one of both.
+    pub agreed: bool,
 }
 
 impl Outlook {
@@ -167,7 +182,8 @@ impl Outlook {
         let [one, other] = pair.models.clone();
         let threshold = Threshold { is_binary: pair.is_binary, ..self.threshold };
         let power = || self.design.power(&pair.variance, threshold, effect);
-        PairPower { one, other, variance: pair.variance, power: (pair.variance.in_session() > 0.0).then(power) }
+        let varies = pair.variance.in_session() > 0.0;
+        PairPower { one, other, variance: pair.variance, power: varies.then(power), agreed: pair.agreed }
     }
 }
 
@@ -190,7 +206,12 @@ struct PilotPair {
     key: (Evaluator, Metric),
     variance: Components,
     is_binary: bool,
+    /// `true` if both models had the same score in every session that has one of both.
+    agreed: bool,
 }
+
+/// Differences up to this are rounding.
+const ROUNDING: f64 = 1e-9;
 
 /// Spending of some sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -248,6 +269,7 @@ fn pilot_pair(one: &GroupResult, other: &GroupResult) -> Option<PilotPair> {
         models: [one.first.model.clone(), other.first.model.clone()],
         variance: Components::of(&differences, &clusters)?,
         is_binary: matches!(key.1.measure, Measure::Mean { .. }) && one_is_binary && other_is_binary,
+        agreed: differences.iter().flatten().flatten().all(|difference| difference.abs() <= ROUNDING),
         key,
     })
 }
@@ -282,21 +304,26 @@ fn outlook(sweep: &Sweep, cell: &Cell, pilot: Option<&Pilot>, aim: Aim) -> Optio
     let all: Vec<&PilotPair> = pilot.iter().flat_map(|pilot| &pilot.pairs).filter(is_known).collect();
     let ours: Vec<&PilotPair> = all.iter().copied().filter(|pair| in_spec(pair)).collect();
     let from = if ours.is_empty() { all } else { ours };
-    let of_pilot = pilot.and_then(|pilot| {
+    let of_pilot = pilot.map(|pilot| {
         let pairs = from.len() as u32;
         let sweep = pilot.sweep.clone();
         let varying = from.iter().filter(|pair| pair.variance.in_session() > 0.0);
-        Some(match varying.max_by(|one, other| seen(one).total_cmp(&seen(other))) {
+        match varying.max_by(|one, other| seen(one).total_cmp(&seen(other))) {
             Some(worst) => {
                 let [one, other] = worst.models.clone();
                 (Basis::Pilot { sweep, one, other, pairs }, worst.variance, worst.is_binary)
             }
             None if pairs > 0 => {
                 let (_, variance, is_binary) = assumed();
-                (Basis::Agreed { sweep }, variance, is_binary)
+                let have_agreed = from.iter().all(|pair| pair.agreed);
+                let basis = if have_agreed { Basis::Agreed { sweep } } else { Basis::Constant { sweep } };
+                (basis, variance, is_binary)
             }
-            None => return None,
-        })
+            None => {
+                let (_, variance, is_binary) = assumed();
+                (Basis::Unpaired { sweep }, variance, is_binary)
+            }
+        }
     });
     let (basis, variance, is_binary) = of_pilot.unwrap_or_else(assumed);
     let threshold = Threshold { level, is_binary };

@@ -12,7 +12,7 @@ use crate::args::CompareArgs;
 use crate::ended_run::EndedRun;
 use crate::exit::bad_configuration;
 use crate::output;
-use crate::paired_runs::{Change, Chosen, ComparedCell, ItemFlips, Times, changes, compared, level, matched};
+use crate::paired_runs::{Change, Chosen, ComparedCell, ItemFlips, Scored, Times, changes, compared, level, matched};
 
 /// Items that are named on a terminal; JSON has all.
 const NAMED: usize = 8;
@@ -91,6 +91,7 @@ fn rendered_cell(of: &ComparedCell, level: Level) -> String {
     }
     add_numbers(&mut table, of);
     text += &lines(&table);
+    text += &sessions_note(&of.scored);
     text += &of.seconds.as_ref().map_or_else(String::new, times_note);
     for metric in &of.metrics {
         if let Some(missing) = metric.difference.and_then(|of| rendered_missing(&of, metric.unit)) {
@@ -113,7 +114,12 @@ fn add_numbers(table: &mut Table, of: &ComparedCell) {
             let [a, b] = [numbers.a, numbers.b].map(|of| number(of.mean, Unit::Money));
             [cost.to_owned(), a, b, rendered(&numbers.difference, Unit::Money), p, corrected]
         }
-        None => [cost, "unknown", "unknown", "–", "–", "–"].map(str::to_owned),
+        None => {
+            let [a, b] = [of.cost_a, of.cost_b]
+                .map(|of| of.map_or_else(|| "unknown".to_owned(), |of| number(1000.0 * of.mean, Unit::Money)));
+            let none = || "–".to_owned();
+            [cost.to_owned(), a, b, none(), none(), none()]
+        }
     });
     let Some(Times { a, b }) = of.seconds else { return };
     for (name, a, b) in
@@ -123,6 +129,17 @@ fn add_numbers(table: &mut Table, of: &ComparedCell) {
         let [a, b] = [a, b].map(|value| number(value, Unit::Plain));
         table.add_row([name.to_owned(), a, b, difference, String::new(), String::new()]);
     }
+}
+
+/// Where both runs have a score of other sessions, the values beside a difference do not differ by it.
+fn sessions_note(Scored { a, b, both }: &Scored) -> String {
+    if a == both && b == both {
+        return String::new();
+    }
+    format!(
+        "A is over the {a} and B over the {b} sessions that it has a score of, each run by itself; differences of metrics and cost are over the \
+         {both} that have a score in both\n"
+    )
 }
 
 /// A reader takes a difference of times for one of the models, or of the providers.

@@ -127,8 +127,8 @@ impl Answer {
                     None => "no number of items suffices either".to_owned(),
                 };
                 notes.push(format!(
-                    "{place}: no number of trials suffices: at most ±{} can be seen with these {items} items in {clusters} \
-                     independent clusters; {more}",
+                    "{place}: no number of trials suffices: with these {items} items in {clusters} independent clusters \
+                     differences are seen only from ±{} on; {more}",
                     shown(most)
                 ));
             }
@@ -147,9 +147,20 @@ const ASSUMED: &str = "assumed are two models that are right half of the time, i
 fn basis(outlook: &Outlook) -> String {
     match &outlook.basis {
         Basis::Assumed => format!("no pilot; {ASSUMED}"),
+        Basis::Unpaired { sweep } => {
+            format!(
+                "no two models of {sweep} have a score in the same sessions of two or more independent clusters of items; {ASSUMED}"
+            )
+        }
         Basis::Agreed { sweep } => {
             format!(
-                "the models agreed in every session of {sweep}, which says nothing of how models vary that differ; {ASSUMED}"
+                "the models agreed in every session of {sweep} that has a score of both, which says nothing of how models vary that differ; {ASSUMED}"
+            )
+        }
+        Basis::Constant { sweep } => {
+            format!(
+                "each two models differed by the same in every session of {sweep} that has a score of both, which says nothing of how models \
+                 vary that differ now and then; {ASSUMED}"
             )
         }
         Basis::Pilot { sweep, one, other, pairs } => {
@@ -208,32 +219,61 @@ fn session(outlook: &Outlook, model: &ModelRef, pilot: Option<&Pilot>, cells: &[
 const fn at_least(basis: &Basis) -> &'static str {
     match basis {
         Basis::Pilot { pairs: 2.., .. } => "at least ",
-        Basis::Pilot { .. } | Basis::Assumed | Basis::Agreed { .. } => "",
+        Basis::Pilot { .. }
+        | Basis::Assumed
+        | Basis::Unpaired { .. }
+        | Basis::Agreed { .. }
+        | Basis::Constant { .. } => "",
     }
 }
 
-/// The pairs of a pilot with their own power, the smallest first; `None` where there are not several.
+/// The pairs of a pilot with their own power, the smallest first and what is unknown last; `None` where there are not several.
 fn pairs_table(answer: &Answer) -> Option<String> {
     let Need { pairs, effect: wished, .. } = &answer.need;
     let Outlook { benchmark, setting, range, unit, .. } = &answer.outlook;
     if pairs.len() < 2 {
         return None;
     }
+    let is_deciding = |pair: &PairPower| match &answer.outlook.basis {
+        Basis::Pilot { one, other, .. } => [one, other] == [&pair.one, &pair.other],
+        Basis::Assumed | Basis::Unpaired { .. } | Basis::Agreed { .. } | Basis::Constant { .. } => false,
+    };
     let mut sorted: Vec<&PairPower> = pairs.iter().collect();
-    // What is not known comes first: it may be smaller than anything.
-    sorted.sort_by(|one, other| one.power.unwrap_or(-1.0).total_cmp(&other.power.unwrap_or(-1.0)));
+    // Of equal ones, the pair that the plan is made for is never among those that are left out.
+    let rank = |pair: &PairPower| (pair.power.unwrap_or(f64::INFINITY), !is_deciding(pair));
+    sorted.sort_by(|one, other| {
+        let ((power, later), (other_power, other_later)) = (rank(one), rank(other));
+        power.total_cmp(&other_power).then(later.cmp(&other_later))
+    });
     let mut table = plain_table();
     let to_see = format!("power to see {} now", effect(*wished, *range, *unit));
     table.set_header([&format!("{benchmark} {setting}, pair of the pilot"), &to_see]);
     for pair in sorted.iter().take(PAIRS_LISTED) {
-        let power =
-            pair.power.map_or_else(|| "unknown: they agreed".to_owned(), |power| format!("{:.0} %", 100.0 * power));
+        let power = match pair.power {
+            Some(power) => format!("{:.0} %", 100.0 * power),
+            None if pair.agreed => "unknown: they agreed".to_owned(),
+            None => "unknown: they differed by the same in every session".to_owned(),
+        };
         table.add_row([format!("{} against {}", pair.one, pair.other), power]);
     }
-    let more = sorted.len().saturating_sub(PAIRS_LISTED);
-    let more =
-        if more > 0 { format!("\n{more} more pairs find it at least as often; --json has all") } else { String::new() };
-    Some(format!("{table}{more}"))
+    Some(format!("{table}{}", left_out(sorted.get(PAIRS_LISTED..).unwrap_or_default())))
+}
+
+/// A line on the pairs that are not listed; empty where there are none.
+fn left_out(pairs: &[&PairPower]) -> String {
+    let unknown = pairs.iter().filter(|pair| pair.power.is_none()).count();
+    let known = match pairs.len() - unknown {
+        0 => None,
+        1 => Some("1 more pair finds it at least as often".to_owned()),
+        known => Some(format!("{known} more pairs find it at least as often")),
+    };
+    let unknown = match unknown {
+        0 => None,
+        1 => Some("the power of 1 more pair is unknown".to_owned()),
+        unknown => Some(format!("the power of {unknown} more pairs is unknown")),
+    };
+    let said: Vec<String> = known.into_iter().chain(unknown).collect();
+    if said.is_empty() { String::new() } else { format!("\n{}; --json has all", said.join("; ")) }
 }
 
 fn plain_table() -> Table {

@@ -37,8 +37,6 @@ pub(crate) struct Times {
 impl Times {
     /// `None` where either run has no session with a score.
     pub(crate) fn new(a: &BTreeMap<(ItemId, u16), Took>, b: &BTreeMap<(ItemId, u16), Took>) -> Option<Self> {
-        let seconds =
-            |took: &BTreeMap<(ItemId, u16), Took>| distribution(took.values().map(|took| took.seconds).collect());
         Some(Self { a: seconds(a)?, b: seconds(b)? })
     }
 }
@@ -78,8 +76,8 @@ impl Numbers {
     ) -> Option<Self> {
         let (a, b) = (known(quantity, a)?, known(quantity, b)?);
         let difference = mean_difference(groups, &b, &a, seed, level)?;
-        let of = |sessions: &BTreeMap<(ItemId, u16), f64>| distribution(sessions.values().copied().collect());
-        Some(Self { a: of(&a)?, b: of(&b)?, difference, p_holm: 1.0 })
+        let of = |sessions: BTreeMap<(ItemId, u16), f64>| distribution(sessions.into_values().collect());
+        Some(Self { a: of(a)?, b: of(b)?, difference, p_holm: 1.0 })
     }
 }
 
@@ -100,6 +98,16 @@ impl Numbers {
         };
         Self { a: of(self.a), b: of(self.b), difference, p_holm: self.p_holm }
     }
+}
+
+/// Distribution of `quantity` over the sessions of one run; `None` where one does not know it, or there is none.
+pub(super) fn spent(quantity: Quantity, took: &BTreeMap<(ItemId, u16), Took>) -> Option<Distribution> {
+    distribution(known(quantity, took)?.into_values().collect())
+}
+
+/// Distribution of seconds in model calls over the sessions of one run; `None` where there is none.
+pub(super) fn seconds(took: &BTreeMap<(ItemId, u16), Took>) -> Option<Distribution> {
+    distribution(took.values().map(|took| took.seconds).collect())
 }
 
 /// `None` where one is unknown: a mean over the others would be too low.

@@ -183,3 +183,82 @@ fn a_pilot_whose_models_agree_everywhere_leaves_the_variance_assumed() {
     assert!(shown.contains("agreed in every session of") && shown.contains("assumed are two models"), "{shown}");
     assert!(!shown.contains("100 % ("), "{shown}");
 }
+
+/// A benchmark of 12 items that are right or wrong, its simulated models, and a run of these.
+fn pilot_of(folder: &Path, models: &[&str]) -> (String, String) {
+    let bench = folder.join("bench");
+    std::fs::create_dir(&bench).expect("a folder");
+    let items: String = (0..12)
+        .map(|at| format!("{{\"id\": \"i{at:02}\", \"question\": \"{at}?\", \"answer\": \"{at}\"}}\n"))
+        .collect();
+    std::fs::write(bench.join("test.jsonl"), items).expect("it can be written");
+    let benchmark = "v: 1
+data: { test: test.jsonl }
+items: { id: id }
+prompt: { turns: [user: \"{{ question }}\"], sampling: { temperature: 0, max_tokens: 50 } }
+scorers: { correct: { exact: { gold: \"{{ answer }}\" } } }
+metrics: { accuracy: { mean: correct, unit: percent } }
+simulate: { reply: \"{{ answer }}\" }
+";
+    std::fs::write(bench.join("benchmark.yaml"), benchmark).expect("it can be written");
+    let models: String = models.iter().map(|model| format!("  - id: sim/{model}\n")).collect();
+    let text = format!(
+        "name: pilot\ntrials: 2\nbenchmarks: {{ known: {{ data: {} }} }}\nendpoints: {{ sim: {{ kind: simulated }} }}\nmodels:\n{models}",
+        bench.display()
+    );
+    let (spec, run) = (folder.join("pilot.yaml"), folder.join("run"));
+    std::fs::write(&spec, text).expect("it can be written");
+    let (spec, run) = (spec.display().to_string(), run.display().to_string());
+    said(&["run", &spec, "--output", &run]);
+    (spec, run)
+}
+
+#[test]
+fn models_of_which_one_is_always_right_and_the_other_always_wrong_do_not_agree() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (spec, run) = pilot_of(folder.path(), &["oracle", "noisy-1.0"]);
+    let plan = || said(&["plan", &spec, "--detect", "20pp", "--pilot", &run]);
+    let shown = plan();
+    assert!(!shown.contains("agreed"), "{shown}");
+    assert!(shown.contains("each two models differed by the same in every session"), "{shown}");
+    // Without its ledger, the documents say the same.
+    std::fs::remove_dir_all(folder.path().join("run/store")).expect("a store");
+    assert_eq!(shown, plan());
+}
+
+#[test]
+fn models_that_are_both_right_in_every_session_agree() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (spec, run) = pilot_of(folder.path(), &["oracle", "noisy-0"]);
+    let plan = || said(&["plan", &spec, "--detect", "20pp", "--pilot", &run]);
+    let shown = plan();
+    assert!(shown.contains("the models agreed in every session"), "{shown}");
+    std::fs::remove_dir_all(folder.path().join("run/store")).expect("a store");
+    assert_eq!(shown, plan());
+}
+
+#[test]
+fn a_pilot_of_one_model_is_no_missing_pilot() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (spec, run) = pilot_of(folder.path(), &["oracle"]);
+    let text = std::fs::read_to_string(&spec).expect("the spec");
+    let two = folder.path().join("two.yaml");
+    std::fs::write(&two, format!("{text}  - id: sim/noisy-0.5\n")).expect("it can be written");
+    let shown = said(&["plan", &two.display().to_string(), "--detect", "20pp", "--pilot", &run]);
+    assert!(!shown.contains("no pilot") && shown.contains("no two models of pilot-"), "{shown}");
+    assert!(shown.contains("differences are seen only from"), "{shown}");
+}
+
+#[test]
+fn of_a_pilot_with_many_pairs_the_deciding_ones_are_listed_and_unknown_ones_come_last() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // Seven that never err agree in 21 pairs, more than are listed.
+    let right = ["oracle", "noisy-0", "noisy-0.0", "noisy-0.00", "noisy-0.000", "noisy-0.0000", "noisy-0.00000"];
+    let models = [&right[..], &["noisy-0.5"]].concat();
+    let (spec, run) = pilot_of(folder.path(), &models);
+    let shown = said(&["plan", &spec, "--detect", "20pp", "--pilot", &run]);
+    let pairs = shown.split("pair of the pilot").nth(1).expect("a table of pairs");
+    let first = pairs.lines().nth(2).expect("a pair");
+    assert!(first.contains("against sim/noisy-0.5") && first.contains('%'), "{shown}");
+    assert!(shown.contains("the power of 8 more pairs is unknown; --json has all"), "{shown}");
+}

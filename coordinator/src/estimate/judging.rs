@@ -83,7 +83,7 @@ impl AddAssign for JudgeCalls {
 }
 
 /// `true` if nobody is paid for what it answers.
-const fn is_free(kind: EndpointKind) -> bool {
+pub(super) const fn is_free(kind: EndpointKind) -> bool {
     matches!(kind, EndpointKind::Encoder | EndpointKind::Recorded)
 }
 

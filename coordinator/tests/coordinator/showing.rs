@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use regatta_proto::{Report, WorkerId};
+use regatta_proto::{Money, Report, WorkerId};
 
 use crate::stage::{Stage, queue_of, spec};
 
@@ -50,4 +50,21 @@ async fn a_survey_counts_what_waits_in_the_queues_of_all_and_fails_without_them(
     assert_eq!((process.metrics.reports_waiting.get(), process.metrics.dead_letters.get()), (1, 0));
     stage.queue.close();
     assert!(process.coordinator.survey().await.is_err());
+}
+
+#[tokio::test]
+async fn the_cost_at_the_end_is_forecast_unless_results_decide_how_many_sessions_there_are() {
+    let other = "  - { id: sim/noisy-0.5, max_tokens: 1000, price: { input_per_mtok: 0, output_per_mtok: 1000 } }\n";
+    for (name, decide, is_forecast) in
+        [("fixed", "", true), ("adaptive", "decide: { question: best, margin: 2pp, rounds: 2 }\n", false)]
+    {
+        let stage = Stage::set().await;
+        let process = stage.start();
+        let sweep = stage.submit(&process, &spec(name, 20, &format!("{other}{decide}"))).await;
+        let jobs = stage.take(&sweep, 8).await;
+        stage.finish(&sweep, &jobs, Money(5)).await;
+        let status = process.coordinator.status(&sweep.id).await.unwrap();
+        assert_eq!(status.forecast.is_some(), is_forecast, "{name}");
+        process.end().await;
+    }
 }

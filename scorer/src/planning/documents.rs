@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use regatta_proto::{BenchmarkName, ItemId, ModelRef, Setting, SweepId};
+use regatta_proto::{BenchmarkName, ItemId, Level, ModelRef, Setting, SweepId};
 
-use super::{Pilot, PilotPair, Spent};
+use super::{Pilot, PilotPair, ROUNDING, Spent};
 use crate::runs::{MetricDefinition, PairedCells, SessionScores};
 
 /// Sessions of a model in a setting.
@@ -46,6 +46,9 @@ fn pair(one: &PilotCell<'_>, other: &PilotCell<'_>) -> Option<PilotPair> {
     let definition = one.definitions.iter().find(|of| of.headline)?;
     let paired = PairedCells::new(one.groups, &one.sessions, &other.sessions);
     let (variance, is_binary) = paired.components(definition)?;
+    // Neither seed nor level is part of the mean, which is every session's difference where none varies.
+    let mean = || paired.difference(definition, 0, Level::USUAL).map(|difference| difference.complete().value);
+    let agreed = variance.in_session() == 0.0 && mean().is_some_and(|mean| mean.abs() <= ROUNDING);
     Some(PilotPair {
         benchmark: one.benchmark.clone(),
         setting: one.setting.clone(),
@@ -53,5 +56,6 @@ fn pair(one: &PilotCell<'_>, other: &PilotCell<'_>) -> Option<PilotPair> {
         key: (definition.evaluator, definition.metric()),
         variance,
         is_binary,
+        agreed,
     })
 }

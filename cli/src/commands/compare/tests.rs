@@ -133,3 +133,30 @@ fn the_only_models_of_both_are_compared_whatever_their_names_and_a_wrong_name_is
         "runs/a has no model openai/gpt-4 (--model-a); it has openai/gpt-5; did you mean \"openai/gpt-5\"?"
     );
 }
+
+#[test]
+fn values_over_other_sessions_than_their_difference_are_said_to_be() {
+    let (mut first, mut second) = (right(30, 50), right(30, 50));
+    first[..10].fill(None);
+    second[45..].fill(None);
+    let made = |scores, name| Made { scores, ..Made::default() }.run(name);
+    let (a, b) = (made(first, "runs/a"), made(second, "runs/b"));
+    let text = render(&document(&a, &b, &Chosen::default()).unwrap());
+    assert!(
+        text.contains("A is over the 40 and B over the 45 sessions") && text.contains("over the 35 that"),
+        "{text}"
+    );
+    let text = render(&document(&a, &a, &Chosen::default()).unwrap());
+    assert!(!text.contains("A is over the"), "{text}");
+}
+
+#[test]
+fn a_cost_that_one_run_knows_is_shown_beside_one_that_is_unknown() {
+    let run = |name| Made { scores: right(30, 50), ..Made::default() }.run(name);
+    let (a, mut b) = (run("runs/a"), run("runs/b"));
+    b.attempts.iter_mut().for_each(|attempt| attempt.cost_nanodollars = None);
+    let found = document(&a, &b, &Chosen::default()).unwrap();
+    let text = render(&found);
+    let cost = text.lines().find(|line| line.contains("cost of 1,000")).unwrap();
+    assert!(cost.contains("2.0000") && cost.matches("unknown").count() == 1, "{text}");
+}

@@ -20,7 +20,7 @@ pub(super) enum Cause {
     Judge,
     /// The way it is served: address, gateway, tier.
     Provider,
-    /// Scores moved, and nothing above did.
+    /// Scores moved, and nothing above did; or a cell has scores in one of both nights alone.
     Unexplained,
 }
 

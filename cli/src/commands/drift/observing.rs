@@ -61,9 +61,23 @@ pub(super) fn observe(before: &EndedRun, now: &EndedRun) -> anyhow::Result<Obser
             p_holm: Some(moved.p_holm),
         }));
     }
+    findings.extend(cells.iter().filter_map(|cell| silenced(cell, &Paired::new(before, now, cell))));
     findings.sort_by_key(|finding| finding.cause);
     let times = cells.iter().filter_map(|cell| paced(cell, &Paired::new(before, now, cell))).collect();
     Ok(Observed { findings, scores: moved, times })
+}
+
+/// A finding, if one of both nights alone has no session with a score: nothing else of the cell can be compared then.
+fn silenced(cell: &MatchedCell, paired: &Paired<'_>) -> Option<Finding> {
+    let scored = paired.scored();
+    ((scored.a == 0) != (scored.b == 0)).then(|| Finding {
+        cause: Cause::Unexplained,
+        evidence: Evidence::Measured,
+        what: format!("{cell}: sessions with a score"),
+        before: scored.a.to_string(),
+        now: scored.b.to_string(),
+        p_holm: None,
+    })
 }
 
 /// The median times of a cell, if they are apart by a size that matters.
@@ -97,6 +111,7 @@ fn declared(before: &EndedRun, now: &EndedRun, cells: &[MatchedCell]) -> anyhow:
     harness.add("Regatta", &a.regatta, &b.regatta)?;
     harness.add("seed", &a.seed, &b.seed)?;
     harness.add("trials", &a.trials, &b.trials)?;
+    harness.add("filtered", &a.filtered, &b.filtered)?;
     let (mut data, mut judge) = (Changes::default(), Changes::default());
     let benchmarks: BTreeSet<_> = cells.iter().map(|cell| &cell.benchmark).collect();
     for name in benchmarks {

@@ -103,3 +103,15 @@ fn scores_that_move_alone_are_unexplained_and_small_shifts_are_nothing() {
     let found = causes(&drift);
     assert_eq!((&found[1], &found[2]), (&vec![], &vec![Cause::Unexplained]));
 }
+
+#[test]
+fn another_treatment_of_filtered_sessions_is_the_harness_and_a_night_without_a_score_is_named() {
+    let mut lenient = night("n-2", made(), "j");
+    lenient.lock.filtered = regatta_proto::Filtered::Missing;
+    let mut silent = night("n-3", Made { scores: vec![None; 200], ..made() }, "j");
+    silent.lock.filtered = regatta_proto::Filtered::Missing;
+    let drift = drift(&[night("n-1", made(), "j"), lenient, silent]);
+    assert_eq!(causes(&drift), [vec![], vec![Cause::Harness], vec![Cause::Unexplained]]);
+    let text = rendering::text(&drift);
+    assert!(text.contains("filtered: ") && text.contains("sessions with a score: 200 → 0 (measured)"), "{text}");
+}

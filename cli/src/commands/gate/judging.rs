@@ -223,20 +223,24 @@ fn limits(policy: &Policy, run: &EndedRun, cell: &MatchedCell, paired: &Paired<'
     let p95: fn(&Distribution) -> f64 = |of| of.p95;
     let asked = [
         // What a single session costs is too little to be read.
-        ("cost of 1,000 sessions", "$", 1000.0, money, mean, costs as fn(&Paired<'_>) -> Option<[Distribution; 2]>),
+        ("cost of 1,000 sessions", "$", 1000.0, money, mean, costs as fn(&Paired<'_>) -> [Option<Distribution>; 2]),
         ("latency p95", "s", 1.0, time, p95, times),
     ];
     for (name, unit, scale, [increase, most], of, seen) in asked {
         if increase.is_none() && most.is_none() {
             continue;
         }
-        let Some([a, b]) = seen(paired) else {
-            checks.push(check(name, Verdict::Inconclusive, "unknown in one of the runs".to_owned()));
+        let [before, now] = seen(paired).map(|run| run.as_ref().map(of));
+        let Some(now) = now else {
+            checks.push(check(name, Verdict::Inconclusive, "unknown in the run".to_owned()));
             continue;
         };
-        let (before, now) = (of(&a), of(&b));
         let held = |limit: f64| if now <= limit { Verdict::Go } else { Verdict::NoGo };
-        if let Some(increase) = increase {
+        if increase.is_some() && before.is_none() {
+            let what = format!("{name}, increase");
+            checks.push(check(&what, Verdict::Inconclusive, "unknown in the baseline".to_owned()));
+        }
+        if let Some((increase, before)) = increase.zip(before) {
             let limit = before * (1.0 + increase);
             let [now, before, most] = [now, before, limit].map(|value| value * scale);
             let detail =
@@ -255,11 +259,11 @@ fn limits(policy: &Policy, run: &EndedRun, cell: &MatchedCell, paired: &Paired<'
 }
 
 /// Dollars of the baseline's sessions, and of the run's.
-fn costs(paired: &Paired<'_>) -> Option<[Distribution; 2]> {
-    paired.numbers(Quantity::Dollars).map(|numbers| [numbers.a, numbers.b])
+fn costs(paired: &Paired<'_>) -> [Option<Distribution>; 2] {
+    paired.spent(Quantity::Dollars)
 }
 
 /// Seconds of the baseline's sessions, and of the run's.
-fn times(paired: &Paired<'_>) -> Option<[Distribution; 2]> {
-    paired.times().map(|times| [times.a, times.b])
+fn times(paired: &Paired<'_>) -> [Option<Distribution>; 2] {
+    paired.seconds()
 }

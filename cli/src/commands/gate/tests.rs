@@ -257,3 +257,27 @@ fn a_real_regression_is_found_on_the_first_night_and_on_a_late_one() {
     assert_eq!(alarms(3, 1, 400, 0.3, &mut Some(NightLedger::new(0.05))), 1);
     assert_eq!(alarms(3, 1, 400, 0.3, &mut Some(ledger)), 1);
 }
+
+#[test]
+fn a_limit_on_the_run_alone_is_judged_whatever_the_baseline_knows() {
+    let limits = policy("metrics: { success: { margin: 5pp } }\ncost_max_usd: 0.01\nlatency_p95_max_s: 2\n");
+    let increases = policy("metrics: { success: { margin: 5pp } }\ncost_max_increase: 10%\n");
+    let (mut baseline, run) =
+        (made(right(150, 200)).run("runs/last-release"), made(right(150, 200)).run("runs/tonight"));
+    baseline.attempts.iter_mut().for_each(|attempt| attempt.cost_nanodollars = None);
+    let judged = |policy: &Policy, baseline: &EndedRun, run: &EndedRun| {
+        let cells = matched(baseline, run, &Chosen::default()).unwrap();
+        let models = Models::All;
+        let judged = Question { policy, baseline, run, cells: &cells, models }.judge(None).unwrap();
+        judged.checks.into_iter().map(|check| (check.what, check.verdict, check.detail)).collect::<Vec<_>>()
+    };
+    let verdicts = |found: &[(String, Verdict, String)]| found.iter().map(|check| check.1).collect::<Vec<_>>();
+    assert!(verdicts(&judged(&limits, &baseline, &run)).iter().all(|verdict| *verdict == Verdict::Go));
+    let says = |found: &[(String, Verdict, String)], what: &str| {
+        found.iter().any(|check| check.1 == Verdict::Inconclusive && check.2 == what)
+    };
+    let found = judged(&increases, &baseline, &run);
+    assert!(says(&found, "unknown in the baseline"), "{found:?}");
+    let found = judged(&limits, &run, &baseline);
+    assert!(says(&found, "unknown in the run"), "{found:?}");
+}
