@@ -79,6 +79,15 @@ pub(crate) fn score_columns<'s>(contests: &'s [Contest<'s>]) -> Vec<(String, &'s
     }
 }
 
+/// The part of a model's sessions that has a score with all that leaderboards show, 0..=1: a session whose judge gave no grade is not
+/// covered.
+pub(crate) fn coverage(summary: &Summary, model: &ModelRef) -> f64 {
+    let rows = || summary.rows.iter().filter(|row| row.model == *model);
+    let total: u64 = rows().map(|row| row.sessions.total).sum();
+    let covered: f64 = rows().map(|row| row.coverage * row.sessions.total as f64).sum();
+    if total == 0 { 0.0 } else { covered / total as f64 }
+}
+
 /// Flags of sessions, the commonest first.
 pub(crate) fn flags(flags: &BTreeMap<Flag, u64>) -> Vec<String> {
     let mut found: Vec<(&Flag, &u64)> = flags.iter().filter(|(_, count)| **count > 0).collect();

@@ -2,7 +2,7 @@
 
 use regatta_proto::CostSum;
 
-use super::{Contest, basis, contests, failures, flags, score_columns, sentences};
+use super::{Contest, basis, contests, coverage, failures, flags, score_columns, sentences};
 use crate::decided::{headline, sentences as answers};
 use crate::leaderboard::{align, empty_table, in_short, written};
 use crate::report::filtered;
@@ -61,7 +61,7 @@ fn ranking(summary: &Summary, contests: &[Contest<'_>]) -> String {
         let counted = || format!("{}/{}/{}", standing.better, standing.worse, standing.tied);
         line.extend(scores.is_empty().then(counted));
         line.extend(has_flags.then(|| flags(&standing.flags).join("\n")));
-        line.push(percent(standing.sessions.coverage()));
+        line.push(percent(coverage(summary, &standing.model)));
         line.push(in_short(&standing.cost));
         line.push(standing.session_seconds.map_or_else(|| NOTHING.to_owned(), |seconds| short_seconds(seconds.p50)));
         table.add_row(line);

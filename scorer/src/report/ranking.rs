@@ -5,7 +5,7 @@ use super::funnel::funnels;
 use super::numbers::{NOTHING, percent, short_seconds};
 use super::sections::named;
 use crate::decided::{headline, sentences as answers};
-use crate::decision::{Contest, basis, contests, failures, flags, score_columns, sentences};
+use crate::decision::{Contest, basis, contests, coverage, failures, flags, score_columns, sentences};
 use crate::summary::{Percentiles, Standing, Summary};
 
 /// The card.
@@ -71,7 +71,7 @@ fn sheet(summary: &Summary, contests: &[Contest<'_>]) -> Sheet {
             row.push(Field::Number(format!("{} / {} / {}", standing.better, standing.worse, standing.tied)));
         }
         row.extend(has.flags.then(|| Field::Tags(flags(&standing.flags))));
-        row.push(Field::Number(percent(standing.sessions.coverage())));
+        row.push(Field::Number(percent(coverage(summary, &standing.model))));
         row.push(Field::number(standing.cost));
         row.push(Field::Number(
             standing.cost_per_session.map_or_else(|| NOTHING.to_owned(), |money| money.to_string()),

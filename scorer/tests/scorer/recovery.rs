@@ -135,8 +135,8 @@ async fn costs_of_attempts_without_a_transcript_come_back_from_what_the_sweep_le
     assert_eq!(after.attempts.iter().filter(|one| one.state == AttemptState::Lost).count(), 1);
 }
 
-#[tokio::test]
-async fn costs_of_judges_come_back_from_what_the_sweep_left_behind_and_their_verdicts_are_asked_for_again() {
+/// A sweep with one session that a judge was paid for, and its reports.
+async fn judged_to_the_end() -> Stage {
     let stage = Stage::set().await;
     let session = stage.session(0, 0);
     stage.score(vec![report(&session)]).await;
@@ -144,6 +144,12 @@ async fn costs_of_judges_come_back_from_what_the_sweep_left_behind_and_their_ver
     stage.score(vec![regatta_proto::Report::Judge(judged)]).await;
     stage.transition(SweepState::Running, SweepState::Tabulating).await;
     stage.score(vec![stage.tabulate()]).await;
+    stage
+}
+
+#[tokio::test]
+async fn costs_of_judges_come_back_from_what_the_sweep_left_behind_and_their_verdicts_are_asked_for_again() {
+    let stage = judged_to_the_end().await;
     let before = stage.books().await;
     assert_eq!((before.judging.1.known, before.waiting), (CALL, 0));
     let stage = after_the_ledger_is_lost(stage).await;
@@ -153,13 +159,7 @@ async fn costs_of_judges_come_back_from_what_the_sweep_left_behind_and_their_ver
 
 #[tokio::test]
 async fn what_judges_were_paid_is_unknown_where_the_summary_that_says_it_is_damaged() {
-    let stage = Stage::set().await;
-    let session = stage.session(0, 0);
-    stage.score(vec![report(&session)]).await;
-    let judged = stage.judged("j-1", &stage.questions(&session), true);
-    stage.score(vec![regatta_proto::Report::Judge(judged)]).await;
-    stage.transition(SweepState::Running, SweepState::Tabulating).await;
-    stage.score(vec![stage.tabulate()]).await;
+    let stage = judged_to_the_end().await;
     let summary = stage.blob_folder().join(format!("sweeps/{}/summary.json", stage.sweep.id));
     std::fs::write(&summary, b"{\"sweep\":").unwrap();
     let stage = after_the_ledger_is_lost(stage).await;

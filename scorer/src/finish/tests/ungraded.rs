@@ -51,6 +51,9 @@ fn the_coverage_of_a_model_is_that_of_the_metric_that_fewest_sessions_have() {
     assert_eq!(dialogues(&summary).coverage, 0.5);
     let of_others = summary.rows.iter().find(|row| row.benchmark.as_str() == "worfbench").unwrap();
     assert_eq!(of_others.coverage, 1.0);
+    let (some, all) = (dialogues(&summary).sessions.total as f64, of_others.sessions.total as f64);
+    let both = crate::decision::coverage(&summary, &of_others.model);
+    assert!((both - (some / 2.0 + all) / (some + all)).abs() < 1e-12, "{both}");
 }
 
 #[test]
