@@ -1,25 +1,21 @@
-//! The HTTP server: listening, connections, shutdown.
+//! The HTTP server of a simulated endpoint: start and shutdown.
 
 use futures::future::BoxFuture;
 use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
 use regatta_benchmarks::Suite;
 use regatta_proto::{BenchmarkName, Clock, Setting, Simulation, SystemClock};
-use regatta_serving::WriteTimeout;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use crate::batches::Batches;
+use crate::connections::{Ending, accept};
 use crate::counters::Counters;
 use crate::routes::Endpoint;
 use crate::script::Script;
@@ -27,13 +23,8 @@ use crate::session::ServedSuite;
 
 /// Most connections at once; further ones wait to be accepted. A client opens one per call in flight.
 const MAX_CONNECTIONS: usize = 4096;
-/// A connection without a whole head of a request for so long is closed, also one that is kept between requests; requests that are being
-/// answered may take any time. Longer than clients keep an idle connection (reqwest: 90 s), which would otherwise send into a closed one.
-const HEAD_MAX: Duration = Duration::from_secs(120);
 /// Longest time for requests to end after the shutdown begins.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
-/// Pause after a failed accept, which is mostly caused by a lack of file descriptors.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// A benchmark whose models are simulated.
 #[derive(Clone)]
@@ -143,7 +134,13 @@ impl SimulatedEndpoint {
             let stopping = stopped.child_token();
             let batches = Batches::new(tasks.clone(), stopping.clone());
             let endpoint = Arc::new(Endpoint::new(simulation, suites, script, clock, batches));
-            tasks.spawn(accept(listener, Arc::clone(&endpoint), tasks.clone(), stopping.clone(), stopped.clone()));
+            let served = Arc::clone(&endpoint);
+            let service = service_fn(move |request| {
+                let endpoint = Arc::clone(&served);
+                async move { endpoint.serve(request).await }
+            });
+            let ending = Ending { stopping: stopping.clone(), stopped: stopped.clone() };
+            tasks.spawn(accept("the simulated endpoint", listener, MAX_CONNECTIONS, service, tasks.clone(), ending));
             Ok(Self { address, endpoint, tasks, stopping, stopped: stopped.drop_guard() })
         })
     }
@@ -186,65 +183,5 @@ impl SimulatedEndpoint {
 impl fmt::Debug for SimulatedEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SimulatedEndpoint").field("address", &self.address).finish_non_exhaustive()
-    }
-}
-
-async fn accept(
-    listener: TcpListener,
-    endpoint: Arc<Endpoint>,
-    tasks: TaskTracker,
-    stopping: CancellationToken,
-    stopped: CancellationToken,
-) {
-    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    loop {
-        let next = async {
-            let place = Arc::clone(&places).acquire_owned().await.ok()?;
-            Some((place, listener.accept().await))
-        };
-        let Some(Some((place, accepted))) = stopping.run_until_cancelled(next).await else {
-            return;
-        };
-        match accepted {
-            Ok((stream, _)) => {
-                let connection = converse(stream, Arc::clone(&endpoint), stopping.clone(), stopped.clone());
-                tasks.spawn(async move {
-                    connection.await;
-                    drop(place);
-                });
-            }
-            Err(error) => {
-                tracing::warn!(%error, "failed to accept a connection to the simulated endpoint; trying again");
-                tokio::time::sleep(ACCEPT_PAUSE).await;
-            }
-        }
-    }
-}
-
-/// Serves one connection until either side closes it.
-async fn converse(stream: TcpStream, endpoint: Arc<Endpoint>, stopping: CancellationToken, stopped: CancellationToken) {
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "failed to turn off Nagle's algorithm");
-    }
-    let service = service_fn(move |request| {
-        let endpoint = Arc::clone(&endpoint);
-        async move { endpoint.serve(request).await }
-    });
-    // Without a date, equal requests get equal bytes.
-    let connection = http1::Builder::new()
-        .auto_date_header(false)
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_MAX)
-        .serve_connection(TokioIo::new(WriteTimeout::new(stream)), service);
-    let mut connection = pin!(connection);
-    let finished = tokio::select! {
-        finished = connection.as_mut() => finished,
-        () = stopping.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            stopped.run_until_cancelled(connection).await.unwrap_or(Ok(()))
-        }
-    };
-    if let Err(error) = finished {
-        tracing::debug!(%error, "a connection to the simulated endpoint ended early");
     }
 }

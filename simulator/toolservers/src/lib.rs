@@ -2,11 +2,13 @@
 //! HTTP and, in builds with the feature `mcp`, over MCP.
 
 mod apps;
-mod connections;
 mod tools;
 
 pub use apps::SimulatedApps;
 pub use tools::{SimulatedTools, ToolPort, ToolsConfig};
+
+/// Most connections at once on each port; further ones wait to be accepted.
+const CONNECTIONS_MAX: usize = 1024;
 
 /// Response at the routes of MCP in a build without MCP.
 #[cfg(not(feature = "mcp"))]

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use hyper_util::service::TowerToHyperService;
 use regatta_appbench::ServedApps;
-use regatta_simulator::StartError;
+use regatta_simulator::{Ending, StartError, accept};
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
@@ -18,7 +18,7 @@ use super::http::{Shared, router};
 use super::sessions::Sessions;
 #[cfg(feature = "mcp")]
 use super::tools::Tools;
-use crate::connections::{Ending, accept};
+use crate::CONNECTIONS_MAX;
 
 /// Longest time for requests to end after the shutdown begins.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
@@ -57,7 +57,7 @@ impl SimulatedApps {
             });
             let service = TowerToHyperService::new(router(shared));
             let ending = Ending { stopping: stopping.clone(), stopped: stopped.clone() };
-            tasks.spawn(accept(listener, service, tasks.clone(), ending));
+            tasks.spawn(accept("the simulated apps", listener, CONNECTIONS_MAX, service, tasks.clone(), ending));
             Ok(Self { address, tasks, stopping, stopped: stopped.drop_guard() })
         })
     }

@@ -10,14 +10,14 @@ use std::time::Duration;
 use hyper::service::service_fn;
 use regatta_autoslurp::ServedTools;
 use regatta_proto::Simulation;
-use regatta_simulator::StartError;
+use regatta_simulator::{Ending, StartError, accept};
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use super::http::{Door, Shared, serve};
 use super::sessions::Sessions;
-use crate::connections::{Ending, accept};
+use crate::CONNECTIONS_MAX;
 
 /// Longest time for requests to end after the shutdown begins.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
@@ -110,7 +110,7 @@ impl SimulatedTools {
                 let shared = Arc::clone(&shared);
                 let service = service_fn(move |request| serve(Arc::clone(&shared), door, request));
                 let ending = Ending { stopping: stopping.clone(), stopped: stopped.clone() };
-                tasks.spawn(accept(listener, service, tasks.clone(), ending));
+                tasks.spawn(accept("the simulated tools", listener, CONNECTIONS_MAX, service, tasks.clone(), ending));
             }
             Ok(Self { address, ports: own, tasks, stopping, stopped: stopped.drop_guard() })
         })

@@ -5,8 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::Service;
 use hyper::{Request, Response};
@@ -17,32 +16,38 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// Most connections at once on each port; further ones wait to be accepted.
-const CONNECTIONS_MAX: usize = 1024;
 /// A connection without a whole head of a request for so long is closed, also one that is kept between requests; requests that are being
-/// answered may take any time. Longer than clients keep an idle connection, which would otherwise send into a closed one.
+/// answered may take any time. Longer than clients keep an idle connection (reqwest: 90 s), which would otherwise send into a closed one.
 const HEAD_MAX: Duration = Duration::from_secs(120);
 /// Pause after a failed accept, which is mostly caused by a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// The two steps in which connections end.
 #[derive(Debug, Clone)]
-pub(crate) struct Ending {
+pub struct Ending {
     /// Fires when no new connections and no new requests are accepted.
-    pub(crate) stopping: CancellationToken,
+    pub stopping: CancellationToken,
     /// Fires when connections close at once.
-    pub(crate) stopped: CancellationToken,
+    pub stopped: CancellationToken,
 }
 
-/// Serves what connects to `listener` as tasks of `tasks`.
-pub(crate) async fn accept<S>(listener: TcpListener, service: S, tasks: TaskTracker, ending: Ending)
-where
-    S: Service<Request<Incoming>, Response = Response<Body>, Error: Into<Box<dyn Error + Send + Sync>>, Future: Send>
+/// Serves what connects to `listener` as tasks of `tasks`, at most `connections_max` at once; further ones wait to be accepted. `server`
+/// names it in logs, as in "the simulated tools".
+pub async fn accept<S, B>(
+    server: &'static str,
+    listener: TcpListener,
+    connections_max: usize,
+    service: S,
+    tasks: TaskTracker,
+    ending: Ending,
+) where
+    S: Service<Request<Incoming>, Response = Response<B>, Error: Into<Box<dyn Error + Send + Sync>>, Future: Send>
         + Clone
         + Send
         + 'static,
+    B: Body<Data: Send, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
 {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let places = Arc::new(Semaphore::new(connections_max));
     loop {
         let next = async {
             let place = Arc::clone(&places).acquire_owned().await.ok()?;
@@ -53,14 +58,14 @@ where
         };
         match accepted {
             Ok((stream, _)) => {
-                let connection = converse(stream, service.clone(), ending.clone());
+                let connection = converse(server, stream, service.clone(), ending.clone());
                 tasks.spawn(async move {
                     connection.await;
                     drop(place);
                 });
             }
             Err(error) => {
-                tracing::warn!(%error, "failed to accept a connection to the simulated tools; trying again");
+                tracing::warn!(%error, "failed to accept a connection to {server}; trying again");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
@@ -68,10 +73,11 @@ where
 }
 
 /// Serves one connection until either side closes it.
-async fn converse<S>(stream: TcpStream, service: S, ending: Ending)
+async fn converse<S, B>(server: &str, stream: TcpStream, service: S, ending: Ending)
 where
-    S: Service<Request<Incoming>, Response = Response<Body>, Error: Into<Box<dyn Error + Send + Sync>>, Future: Send>
+    S: Service<Request<Incoming>, Response = Response<B>, Error: Into<Box<dyn Error + Send + Sync>>, Future: Send>
         + Send,
+    B: Body<Data: Send, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
 {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "failed to turn off Nagle's algorithm");
@@ -91,6 +97,6 @@ where
         }
     };
     if let Err(error) = finished {
-        tracing::debug!(%error, "a connection to the simulated tools ended early");
+        tracing::debug!(%error, "a connection to {server} ended early");
     }
 }
