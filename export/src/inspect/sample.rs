@@ -8,6 +8,7 @@ use super::events::{complete, drop_nothing, events, output, seconds, sentence};
 use super::messages::{Pool, message, reply};
 use super::moment;
 use super::usage::{self, Sums};
+use crate::documents::AttemptLine;
 use crate::ids::derived;
 use crate::run::{Run, Session};
 
