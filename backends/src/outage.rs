@@ -46,6 +46,12 @@ impl Outage {
         Self { first_pause, longest_pause, state: None }
     }
 
+    /// The same for a loop with pauses of its own.
+    #[cfg(feature = "cluster")]
+    pub(crate) const fn with_own_pauses() -> Self {
+        Self::new(Duration::ZERO, Duration::ZERO)
+    }
+
     /// Notes a failed try.
     pub fn fails(&mut self) -> FailedTry {
         let now = Instant::now();
