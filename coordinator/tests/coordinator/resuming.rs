@@ -19,7 +19,7 @@ use crate::stage::{Process, Stage, record, spec, tabulate};
 /// Longer than any test.
 const LEASE: Duration = Duration::from_secs(3600);
 
-/// Before each call of a coordinator to its ledger, once a question was answered, another session ends.
+/// Before each call of a coordinator to its ledger another session ends.
 struct EndsAtEachCall {
     ledger: Ledger,
     sweep: Arc<Sweep>,
@@ -38,10 +38,7 @@ impl EndsAtEachCall {
 impl Fate for EndsAtEachCall {
     fn before(&self) -> BoxFuture<'_, Result<(), Trouble>> {
         async {
-            let row = self.ledger.sweep(&self.sweep.id).await.unwrap().unwrap();
-            if row.echo > 0
-                && let Some(job) = self.next()
-            {
+            if let Some(job) = self.next() {
                 let state = RecordState::Settled { scores: serde_json::json!({}) };
                 self.ledger.record(vec![record(&self.sweep, &job, Money::ZERO, state)]).await.unwrap();
             }

@@ -27,6 +27,8 @@ pub enum Finding {
         session: String,
         /// Number of times that it was paid.
         times: u64,
+        /// Who made it when, in milliseconds since the start.
+        made: Vec<(usize, u128)>,
     },
     /// More calls were under way at once than the endpoint's limit allows.
     TooManyAtOnce {
@@ -57,7 +59,10 @@ impl fmt::Display for Finding {
             Self::NoEnd => f.write_str("the sweep does not end"),
             Self::Ended(state) => write!(f, "the sweep ended {state}"),
             Self::OtherResults { line } => write!(f, "results.jsonl differs from an undisturbed run's at line {line}"),
-            Self::Repeated { session, times } => write!(f, "a call of the session {session} was paid {times} times"),
+            Self::Repeated { session, times, made } => {
+                write!(f, "a call of the session {session} was paid {times} times:")?;
+                made.iter().try_for_each(|(process, at_ms)| write!(f, " by process {process} at {at_ms} ms"))
+            }
             Self::TooManyAtOnce { calls } => write!(f, "{calls} calls were under way at once"),
             Self::WrongCost { billed, told: (known, at_most) } => {
                 write!(f, "{billed} nano-dollars are billed, and {known} to {at_most} are told")
@@ -85,7 +90,9 @@ pub(crate) async fn check(
         if times > allowed {
             let session =
                 world.session(&identity).map_or_else(|| format!("{:?}", identity.session), ToString::to_string);
-            findings.push(Finding::Repeated { session, times });
+            let made = world.referee.calls().into_iter().filter(|call| call.identity == identity && call.is_paid);
+            let made = made.map(|call| (call.process, call.at_ms)).collect();
+            findings.push(Finding::Repeated { session, times, made });
         }
     }
     let calls = world.referee.most_under_way();

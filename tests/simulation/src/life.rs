@@ -193,11 +193,18 @@ impl Fate for Reach {
             | Report::Echo { .. }
             | Report::Tabulate { .. } => None,
         });
-        self.life.locked().told.extend(running.flatten());
+        for key in running.flatten() {
+            let mut state = self.life.locked();
+            // Once more, if it was reported to have ended here before.
+            state.reported.remove(&key);
+            state.told.insert(key);
+        }
         let keys = reports.iter().filter_map(|report| match report {
             Report::Session(outcome) => Some(outcome.key.clone()),
-            Report::HandedOver { key, .. } => Some(key.clone()),
-            Report::Judge(_)
+            // What another process has spent is reported by who goes on from there.
+            Report::HandedOver { key, taken_over: false, .. } => Some(key.clone()),
+            Report::HandedOver { taken_over: true, .. }
+            | Report::Judge(_)
             | Report::Progress(_)
             | Report::Rejudge { .. }
             | Report::Echo { .. }

@@ -294,7 +294,7 @@ models:
 const TALKS: &str = "
 name: history
 seed: 5
-trials: 2
+trials: 1
 budget_usd: 1000
 benchmarks:
   flowbench:

@@ -9,8 +9,15 @@ use std::sync::{Mutex, PoisonError};
 
 use regatta_simulation::{Plan, Workload, shrunk, simulate};
 
-/// Seeds of one run of the tests, unless `REGATTA_SEEDS` says another number.
-const SEEDS: u64 = 300;
+/// Seeds of each workload in one run of the tests, unless `REGATTA_SEEDS` says another number: a history of conversations takes two seconds
+/// without optimisation, the others take one.
+const fn seeds_of(workload: Workload) -> u64 {
+    match workload {
+        Workload::Calls => 100,
+        Workload::Rounds => 50,
+        Workload::Talks => 50,
+    }
+}
 
 /// Plans whose histories are not right, in the order of their seeds. Each history has a thread to itself, so as many run as there are cores.
 fn failing(seeds: Range<u64>, workload: Workload) -> Vec<Plan> {
@@ -34,9 +41,10 @@ fn failing(seeds: Range<u64>, workload: Workload) -> Vec<Plan> {
     failed.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().collect()
 }
 
-fn seeds() -> Range<u64> {
+fn seeds(workload: Workload) -> Range<u64> {
     let first = std::env::var("REGATTA_FIRST_SEED").ok().and_then(|first| first.parse().ok()).unwrap_or(0);
-    let count = std::env::var("REGATTA_SEEDS").ok().and_then(|count| count.parse().ok()).unwrap_or(SEEDS);
+    let count =
+        std::env::var("REGATTA_SEEDS").ok().and_then(|count| count.parse().ok()).unwrap_or_else(|| seeds_of(workload));
     first..first + count
 }
 
@@ -61,7 +69,7 @@ fn one_seed_gives_one_history() {
 fn an_undisturbed_conversation_calls_three_models_and_is_judged() {
     let history = simulate(&Plan::calm(1, Workload::Talks));
     assert_eq!(history.findings, []);
-    assert!(history.calls > 6 * 8, "{} calls", history.calls);
+    assert!(history.calls > 3 * 8, "{} calls", history.calls);
 }
 
 #[test]
@@ -87,8 +95,8 @@ fn whatever_goes_wrong_conversations_go_on_where_they_were() {
 }
 
 fn check(workload: Workload) {
-    let failed = failing(seeds(), workload);
-    let mut report = format!("{} of {} seeds fail\n", failed.len(), seeds().count());
+    let failed = failing(seeds(workload), workload);
+    let mut report = format!("{} of {} seeds fail\n", failed.len(), seeds(workload).count());
     for plan in failed.iter().take(5) {
         let simplest = shrunk(plan);
         let _ = write!(report, "seed {} fails; the simplest plan that does: {simplest}", plan.seed);

@@ -390,6 +390,10 @@ async fn a_conversation_that_runs_through_a_resume_goes_on_in_the_next_generatio
     company.stage.publish([next]).await;
     let second = company.stage.start_untold("second", |_| {});
     company.stage.queue.broadcast(resumed(&company)).await.unwrap();
+    let Report::HandedOver { attempt, totals, taken_over: true, .. } = reports.result().await else {
+        panic!("it does not tell of the attempt that it goes on with")
+    };
+    assert_eq!((attempt.number, totals.calls), (1, 2));
     let outcome = reports.outcome().await;
     second.leave().await;
     assert_eq!(outcome.transcript.calls().map(|call| call.attempt).collect::<Vec<_>>(), [1, 1, 2, 2, 2]);
