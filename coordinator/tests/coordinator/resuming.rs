@@ -86,8 +86,8 @@ async fn a_session_that_ends_while_its_shard_is_dispatched_again_is_not_dispatch
         stage.begin(job).await;
     }
     cancel(&stage, &first, &sweep).await;
-    first.coordinator.resume(&sweep.id, Resumption::default()).await.unwrap();
     first.end().await;
+    stage.process().coordinator.resume(&sweep.id, Resumption::default()).await.unwrap();
     let ledger = stage.ledger.clone();
     let (sessions, running) = (jobs.len(), Mutex::new(jobs.into()));
     let fate = Arc::new(EndsAtEachCall { ledger: ledger.clone(), sweep: sweep.clone(), running, left: 2 });
