@@ -97,7 +97,11 @@ fn whatever_goes_wrong_conversations_go_on_where_they_were() {
 fn check(workload: Workload) {
     let failed = failing(seeds(workload), workload);
     let mut report = format!("{} of {} seeds fail\n", failed.len(), seeds(workload).count());
-    for plan in failed.iter().take(5) {
+    // To shrink one takes as long as dozens of seeds.
+    for plan in failed.iter().skip(1) {
+        let _ = writeln!(report, "seed {} fails", plan.seed);
+    }
+    for plan in failed.iter().take(1) {
         let simplest = shrunk(plan);
         let _ = write!(report, "seed {} fails; the simplest plan that does: {simplest}", plan.seed);
         for finding in simulate(&simplest).findings.iter().take(5) {
