@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use regatta_backends::ledger::{
     AttemptRow, AttemptState, CallSums, CostMoments, RecordState, Recorded, SessionRecord, SessionRow, TranscriptRef,
+    UnderWay,
 };
 use regatta_backends::{LedgerError, Quota, ToldBy};
 use regatta_proto::{
@@ -438,8 +439,8 @@ pub(crate) async fn a_lost_attempt_that_is_heard_of_runs_if_its_sweep_does(world
     assert!(change(SweepState::Cancelled, SweepState::Running).await);
     ledger.record_progress(told()).await.unwrap();
     assert_eq!(state().await, AttemptState::Open);
-    let running = ledger.running_items(&sweep, CellIndex(0), &[ItemIndex(0)], Duration::from_secs(600)).await.unwrap();
-    assert_eq!(running.into_iter().collect::<Vec<_>>(), [ItemIndex(0)], "nobody dispatches it again");
+    let found = ledger.under_way(&sweep, CellIndex(0), &[ItemIndex(0)], Duration::from_secs(600)).await.unwrap();
+    assert_eq!(found.into_iter().collect::<Vec<_>>(), [(ItemIndex(0), UnderWay::Told)], "nobody dispatches it again");
     let cell = world.cell(&sweep, 0).await;
     assert_eq!((cell.cost, cell.wasted, cell.maybe_spent), (cost(2), CostSum::default(), Money(0)));
 }

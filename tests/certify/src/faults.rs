@@ -22,7 +22,7 @@ const LEASES_AWAY: Duration = Duration::from_secs(13);
 /// Delay of each piece in a slow network.
 const SLOW: Duration = Duration::from_millis(80);
 /// A call that was answered so lately may not have been reported yet: outcomes are published within a quarter of a second.
-const UNREPORTED: Duration = Duration::from_millis(1_500);
+pub(crate) const UNREPORTED: Duration = Duration::from_millis(1_500);
 
 /// Effect of a fault.
 pub(crate) struct Done {

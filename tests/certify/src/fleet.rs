@@ -85,26 +85,7 @@ impl Member {
 
     /// Local ports of its TCP connections.
     pub(crate) fn ports(&self) -> Result<Vec<u16>, CertifyError> {
-        let Some(pid) = self.child.id() else { return Ok(Vec::new()) };
-        let folder = PathBuf::from(format!("/proc/{pid}/fd"));
-        let mut sockets = Vec::new();
-        for entry in std::fs::read_dir(&folder).map_err(CertifyError::file(&folder))? {
-            // Descriptors come and go while they are listed.
-            let Ok(target) = entry.and_then(|entry| std::fs::read_link(entry.path())) else { continue };
-            let target = target.to_string_lossy().into_owned();
-            if let Some(inode) = target.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']')) {
-                sockets.push(inode.to_owned());
-            }
-        }
-        let table = PathBuf::from(format!("/proc/{pid}/net/tcp"));
-        let text = std::fs::read_to_string(&table).map_err(CertifyError::file(&table))?;
-        let port_of = |line: &str| {
-            let fields: Vec<&str> = line.split_whitespace().collect();
-            let (_, port) = fields.get(1)?.split_once(':')?;
-            let is_ours = sockets.iter().any(|inode| Some(&inode.as_str()) == fields.get(9));
-            is_ours.then(|| u16::from_str_radix(port, 16).ok()).flatten()
-        };
-        Ok(text.lines().skip(1).filter_map(port_of).collect())
+        self.child.id().map_or_else(|| Ok(Vec::new()), ports_of)
     }
 
     fn set_all(&self, traffic: Traffic) {
@@ -112,6 +93,29 @@ impl Member {
             proxy.set(traffic);
         }
     }
+}
+
+/// Local ports of the TCP connections of the process `pid`.
+pub(crate) fn ports_of(pid: u32) -> Result<Vec<u16>, CertifyError> {
+    let folder = PathBuf::from(format!("/proc/{pid}/fd"));
+    let mut sockets = Vec::new();
+    for entry in std::fs::read_dir(&folder).map_err(CertifyError::file(&folder))? {
+        // Descriptors come and go while they are listed.
+        let Ok(target) = entry.and_then(|entry| std::fs::read_link(entry.path())) else { continue };
+        let target = target.to_string_lossy().into_owned();
+        if let Some(inode) = target.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']')) {
+            sockets.push(inode.to_owned());
+        }
+    }
+    let table = PathBuf::from(format!("/proc/{pid}/net/tcp"));
+    let text = std::fs::read_to_string(&table).map_err(CertifyError::file(&table))?;
+    let port_of = |line: &str| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let (_, port) = fields.get(1)?.split_once(':')?;
+        let is_ours = sockets.iter().any(|inode| Some(&inode.as_str()) == fields.get(9));
+        is_ours.then(|| u16::from_str_radix(port, 16).ok()).flatten()
+    };
+    Ok(text.lines().skip(1).filter_map(port_of).collect())
 }
 
 /// All processes, and what they stand on.

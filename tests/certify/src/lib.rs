@@ -11,6 +11,7 @@
 //! | `broker` | what is left in queues |
 //! | `faults` | how each fault is done and undone |
 //! | `history` | one seed, from start to evidence |
+//! | `storm`, `embedded` | kills at random moments for a time, of a deployment and of one process |
 //! | `evidence` | what was seen, as plain data |
 //! | `checks` | what must hold of it; each check names the item that fails it |
 //! | `certificate` | the result of all seeds, as JSON and Markdown |
@@ -18,6 +19,7 @@
 mod broker;
 mod certificate;
 mod checks;
+mod embedded;
 mod endpoint;
 mod error;
 mod evidence;
@@ -27,6 +29,7 @@ mod history;
 mod ledger;
 mod plan;
 mod proxy;
+mod storm;
 mod workload;
 
 pub use certificate::{Certificate, SeedReport};

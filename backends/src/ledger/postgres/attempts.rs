@@ -17,7 +17,7 @@ use super::pool::{Fault, both};
 use super::{all_changed, column};
 use crate::ledger::columns::{Place, key, large, money, outcome, parsed, small, stored_time, time, unreadable};
 use crate::ledger::counters::{AttemptWrite, Before, Spent};
-use crate::ledger::{AttemptRow, AttemptState, ToldBy, TranscriptRef};
+use crate::ledger::{AttemptRow, AttemptState, ToldBy, TranscriptRef, UnderWay};
 
 /// Stored state of attempts, by session and id.
 pub(super) type Befores<'a> = HashMap<(Place, &'a AttemptId), Before>;
@@ -211,25 +211,33 @@ async fn see(tx: &Transaction<'_>, reports: &[(OpenAttempt, WorkerId)]) -> Resul
     Ok(())
 }
 
-pub(super) async fn running(
+pub(super) async fn under_way(
     client: &Object,
     sweep: &SweepId,
     cell: CellIndex,
     items: &[ItemIndex],
     within: Duration,
-) -> Result<BTreeSet<ItemIndex>, Fault> {
+) -> Result<BTreeMap<ItemIndex, UnderWay>, Fault> {
     let number = number(client, sweep).await?;
     let select = client
         .prepare_cached(
-            "SELECT DISTINCT item FROM attempts
-             WHERE sweep = $1 AND cell = $2 AND item = ANY ($3) AND state = 'open'
-               AND seen_at >= clock_timestamp() - $4 * interval '1 millisecond'",
+            "SELECT item, state, coalesce(seen_at >= clock_timestamp() - $4 * interval '1 millisecond', false)
+             FROM attempts a
+             WHERE sweep = $1 AND cell = $2 AND item = ANY ($3) AND state IN ('open', 'lost')
+               AND NOT EXISTS (
+                   SELECT 1 FROM sessions s WHERE s.sweep = a.sweep AND s.cell = a.cell AND s.item = a.item)",
         )
         .await?;
     let items = column(items, |item| i64::from(item.0));
     let within_ms = within.as_secs_f64() * 1000.0;
     let rows = client.query(&select, &[&number, &i64::from(cell.0), &items, &within_ms]).await?;
-    rows.iter().map(|row| Ok(ItemIndex(small(row.try_get(0)?, "attempts.item")?))).collect()
+    let mut found = BTreeMap::new();
+    for row in rows {
+        let item = ItemIndex(small(row.try_get(0)?, "attempts.item")?);
+        let evidence = UnderWay::of(AttemptState::read(row.try_get(1)?)?, row.try_get(2)?);
+        UnderWay::add_to(&mut found, item, evidence);
+    }
+    Ok(found)
 }
 
 pub(super) async fn record_handover(

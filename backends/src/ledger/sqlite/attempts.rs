@@ -272,25 +272,30 @@ pub(super) fn close_open(tx: &Transaction<'_>, sweep: &SweepId, at: Timestamp) -
     Ok(closed as u64)
 }
 
-/// The open attempts of `items`.
-pub(super) fn open(
+/// The attempts at sessions of `items` without a result that have not reported their own end.
+pub(super) fn unended(
     tx: &Transaction<'_>,
     sweep: &SweepId,
     cell: CellIndex,
     items: &[ItemIndex],
-) -> Result<Vec<(ItemIndex, AttemptId)>, Fault> {
+) -> Result<Vec<(ItemIndex, AttemptId, AttemptState)>, Fault> {
     let number = number(tx, sweep)?;
     let mut select = tx.prepare_cached(
-        "SELECT id FROM attempts WHERE sweep = ?1 AND cell = ?2 AND item = ?3 AND state = 'open' ORDER BY id",
+        "SELECT id, state FROM attempts a
+         WHERE sweep = ?1 AND cell = ?2 AND item = ?3 AND state IN ('open', 'lost')
+           AND NOT EXISTS (
+               SELECT 1 FROM sessions s WHERE s.sweep = a.sweep AND s.cell = a.cell AND s.item = a.item)
+         ORDER BY id",
     )?;
-    let mut open = Vec::new();
+    let mut unended = Vec::new();
     for item in items {
         let mut rows = select.query(params![number, cell.0, item.0])?;
         while let Some(row) = rows.next()? {
-            open.push((*item, parsed(&row.get::<_, String>(0)?, "attempts.id")?));
+            let state = AttemptState::read(row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?)?;
+            unended.push((*item, parsed(&row.get::<_, String>(0)?, "attempts.id")?, state));
         }
     }
-    Ok(open)
+    Ok(unended)
 }
 
 pub(super) fn highest(

@@ -18,6 +18,7 @@ use super::backoff::Backoff;
 use super::link::in_time;
 use super::patience::Patience;
 use super::queue_channel::{QueueChannel, RabbitMqReceipt};
+use crate::Outage;
 use crate::queue::{Delivery, QueueError, Receipt};
 
 /// The receiving end of a consumer.
@@ -123,7 +124,7 @@ impl Subscriber {
         stopped: oneshot::Receiver<mpsc::Receiver<Arrival<T>>>,
     ) {
         let mut backoff = Backoff::new(self.shared.seed, self.queue.as_str());
-        let mut subscription = Some(first);
+        let (mut subscription, mut outage) = (Some(first), Outage::with_own_pauses());
         // With the messages that were not taken if the consumer was stopped; without, if it was dropped or the queue closed.
         let ended = async { self.shared.closed.run_until_cancelled(stopped).await.and_then(Result::ok) };
         let mut ended = std::pin::pin!(ended);
@@ -143,12 +144,21 @@ impl Subscriber {
             tokio::select! {
                 _ = &mut ended => return,
                 result = again => match result {
-                    Ok(again) => subscription = Some(again),
-                    Err(error) => tracing::warn!(
-                        queue = %self.queue.as_str(),
-                        error = &error as &dyn std::error::Error,
-                        "failed to subscribe; trying again"
-                    ),
+                    Ok(again) => {
+                        if let Some(lasted) = outage.ends() {
+                            let (queue, lasted_s) = (self.queue.as_str(), lasted.as_secs());
+                            tracing::info!(queue, lasted_s, "subscribed again");
+                        }
+                        subscription = Some(again);
+                    }
+                    Err(error) => {
+                        let failed = outage.fails();
+                        if failed.is_told {
+                            let (queue, tries) = (self.queue.as_str(), failed.tries);
+                            let error = &error as &dyn std::error::Error;
+                            tracing::warn!(queue, error, tries, "failed to subscribe; trying again");
+                        }
+                    }
                 },
             }
         }

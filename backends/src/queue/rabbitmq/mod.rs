@@ -36,6 +36,7 @@ use topology::Topology;
 use unconfirmed::Unconfirmed;
 
 use super::{Controls, QueueError};
+use crate::Outage;
 
 /// A connected set of queues; clones share the connections.
 #[derive(Clone)]
@@ -200,11 +201,14 @@ impl Shared {
 
     /// Publishes, reconnecting whenever the connection breaks.
     async fn keep_publishing(&self, link: &Link, mut unconfirmed: Unconfirmed) {
-        let mut backoff = Backoff::new(self.seed, "publish");
+        let (mut backoff, mut outage) = (Backoff::new(self.seed, "publish"), Outage::with_own_pauses());
         while !unconfirmed.is_finished() {
             match in_time("open a publishing channel", self.publishing_channel(link)).await {
                 Ok(channel) => {
                     backoff.reset();
+                    if let Some(lasted) = outage.ends() {
+                        tracing::info!(lasted_s = lasted.as_secs(), "opened a publishing channel again");
+                    }
                     match unconfirmed.publish_on(&channel).await {
                         Ok(()) => return,
                         Err(error) => {
@@ -212,10 +216,13 @@ impl Shared {
                         }
                     }
                 }
-                Err(error) => tracing::warn!(
-                    error = &error as &dyn std::error::Error,
-                    "failed to open a publishing channel; trying again"
-                ),
+                Err(error) => {
+                    let failed = outage.fails();
+                    if failed.is_told {
+                        let (error, tries) = (&error as &dyn std::error::Error, failed.tries);
+                        tracing::warn!(error, tries, "failed to open a publishing channel; trying again");
+                    }
+                }
             }
             tokio::time::sleep(backoff.next()).await;
         }

@@ -11,6 +11,7 @@ use regatta_coordinator::NightVerdict;
 use regatta_proto::{Report, SweepState};
 use serde_json::json;
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 use super::night_shift::NightShift;
 use crate::stage::Process;
@@ -134,6 +135,23 @@ async fn two_nights(fault: Option<(u32, Fault)>) -> u32 {
     let judged = ledger.schedule(&"nightly".parse().unwrap()).await.unwrap().unwrap().judged;
     assert_eq!(judged, 1, "{fault:?}: a night is counted once");
     fate.calls.load(Ordering::Relaxed)
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_the_ledger_is_away_schedules_are_looked_after_with_growing_pauses() {
+    let mut shift = NightShift::at("2026-11-23T00:00:00Z").await;
+    let ledger = Ledger::in_memory().unwrap();
+    let (process, fate) = coordinator(&mut shift, &ledger, "first", Some((0, Fault::Before)));
+    let stop = CancellationToken::new();
+    let keeping = process.coordinator.keep_schedules(stop.clone());
+    let minute = async {
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        stop.cancel();
+    };
+    tokio::join!(keeping, minute);
+    // At 0, 1, 3 and 7 seconds, and then every five.
+    assert_eq!(fate.calls.load(Ordering::Relaxed), 14);
+    assert_eq!(process.metrics.failed_ticks.get(), 14);
 }
 
 #[tokio::test(start_paused = true)]

@@ -298,10 +298,11 @@ impl Stage {
         self.queue.publish_jobs(&self.route.queue, jobs).await.unwrap();
     }
 
-    /// Returns once a session has left `count` events in a checkpoint.
-    pub(crate) async fn checkpoint(&self, count: usize) {
+    /// Returns once a session has left `count` events in a checkpoint of that generation.
+    pub(crate) async fn checkpoint(&self, count: usize, generation: u32) {
         #[derive(serde::Deserialize)]
         struct Checkpoint {
+            generation: u32,
             transcript: Transcript,
         }
         let blobs = Blobs::directory(self.blob_folder()).unwrap();
@@ -310,7 +311,9 @@ impl Stage {
                 for key in self.checkpoints().await {
                     let bytes = blobs.get(&key).await.unwrap();
                     let found: Option<Checkpoint> = bytes.map(|bytes| regatta_proto::wire::decode(&bytes).unwrap());
-                    if found.is_some_and(|found| found.transcript.events.len() == count) {
+                    let is_it =
+                        |found: Checkpoint| (found.transcript.events.len(), found.generation) == (count, generation);
+                    if found.is_some_and(is_it) {
                         return;
                     }
                 }
