@@ -23,6 +23,7 @@ use regatta_catalog::{Catalog, Sweep};
 use regatta_coordinator::{Coordinator, CoordinatorConfig, CoordinatorMetrics, Resumption};
 use regatta_files::{FolderError, own_folder};
 use regatta_llm::CallMetrics;
+use regatta_memory::{ByteBudget, ByteMetrics};
 use regatta_proto::{Clock, Report, SessionOutcome, SweepId, SweepState, SystemClock, counted};
 use regatta_scorer::{Past, Scorer, ScorerConfig, ScorerMetrics};
 use regatta_simulator::SimulatedSuite;
@@ -384,6 +385,7 @@ impl Embedded {
             clock: clock(),
             variables: crate::process::variables(),
             permits: Arc::new(WhileRecording { permits: SharedPermits(self.permits.clone()), recording }),
+            bytes: ByteBudget::observed(regatta_memory::default_bytes(), ByteMetrics::register(&self.registry)?),
             answers: Arc::new(CachedResponses(Blobs::directory(&self.answers).with_context(|| {
                 format!("failed to open the directory of the response cache {}", self.answers.display())
             })?)),

@@ -19,6 +19,9 @@ use crate::ScorerMetrics;
 use crate::aside::{Sorted, Unreadable};
 use crate::finish::{FinishError, finish};
 
+/// Bytes of transcripts that a batch gathers: the one that exceeds them is its last. No more than what the smallest budget of bytes decodes
+/// at once, so that nobody lingers for what cannot come.
+const BATCH_BYTES: u64 = 4 << 20;
 /// Shortest and longest pause before a failed batch is tried again.
 const RETRY_FIRST: Duration = Duration::from_millis(100);
 const RETRY_MAX: Duration = Duration::from_secs(10);
@@ -246,15 +249,19 @@ impl Scorer {
             },
         };
         let most = if first.redeliveries > 0 { 1 } else { self.config.batch };
+        let mut bytes = transcript_bytes(&first.message);
         let mut batch = vec![first];
         let deadline = Instant::now() + self.config.linger;
-        while batch.len() < most {
+        while batch.len() < most && bytes < BATCH_BYTES {
             match tokio::time::timeout_at(deadline, consumer.next()).await {
                 Ok(Some(delivery)) if delivery.redeliveries > 0 => {
                     *kept_back = Some(delivery);
                     break;
                 }
-                Ok(Some(delivery)) => batch.push(delivery),
+                Ok(Some(delivery)) => {
+                    bytes += transcript_bytes(&delivery.message);
+                    batch.push(delivery);
+                }
                 Ok(None) | Err(_) => break,
             }
         }
@@ -358,6 +365,19 @@ impl Scorer {
         tokens.with_label_values(&["reasoning"]).inc_by(usage.reasoning);
         self.metrics.cost_nanodollars.inc_by(cost.known.0);
         self.metrics.unpriced_calls.inc_by(cost.unknown_calls);
+    }
+}
+
+/// Bytes of the transcript of a session's report.
+fn transcript_bytes(report: &Report) -> u64 {
+    match report {
+        Report::Session(ended) => ended.transcript.bytes(),
+        Report::HandedOver { .. }
+        | Report::Judge(_)
+        | Report::Progress(_)
+        | Report::Rejudge { .. }
+        | Report::Echo { .. }
+        | Report::Tabulate { .. } => 0,
     }
 }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 use regatta_backends::{Queue, QueueError};
 use regatta_catalog::{Catalog, Sweep};
 use regatta_llm::{BudgetLeases, CallMetrics, Endpoint, OpenContext};
+use regatta_memory::ByteBudget;
 use regatta_proto::{
     Clock, Control, Digest, EndpointKind, EndpointName, EndpointRoute, Job, Report, SessionJob, SweepId, WorkerId,
 };
@@ -82,6 +83,8 @@ pub(crate) struct Shared {
     pub(crate) interrupt: CancellationToken,
     pub(crate) external: External,
     pub(crate) checkpoints: Checkpoints,
+    /// Bytes that sessions may hold.
+    pub(crate) bytes: ByteBudget,
     catalog: Catalog,
     void: watch::Sender<Void>,
     pub(crate) running: Running,
@@ -180,12 +183,14 @@ impl Worker {
                     &self.config,
                     self.environment.variables.clone(),
                     self.environment.policy.clone(),
+                    self.environment.bytes.clone(),
                 ),
                 checkpoints: Checkpoints::new(
                     self.catalog.blobs().clone(),
                     self.config.progress_every,
                     void.subscribe(),
                 ),
+                bytes: self.environment.bytes.clone(),
                 catalog: self.catalog.clone(),
                 void,
                 running: Running::default(),
@@ -298,7 +303,7 @@ impl Worker {
             _ => None,
         };
         let (name, spec, pool) = (route.name.clone(), route.endpoint.clone(), route.pool.clone());
-        let Environment { clock, variables, permits, answers, policy, network } = self.environment.clone();
+        let Environment { clock, variables, permits, bytes, answers, policy, network } = self.environment.clone();
         // Each opened endpoint holds leases of its own, also where two draw on one pool.
         let opened = self.opened.fetch_add(1, Ordering::Relaxed);
         let (holder, budget_leases) = (WorkerId::new(format!("{}.{opened}", self.config.id))?, budget_leases.clone());
@@ -316,6 +321,7 @@ impl Worker {
                 holder,
                 pool,
                 budget_leases,
+                bytes,
                 answers,
                 policy: policy.outbound().clone(),
                 network,

@@ -132,6 +132,7 @@ fn worker(id: &str, stores: &Stores, life: &Arc<Life>, line: Line) -> Worker {
         clock: life.clone(),
         variables: Arc::default(),
         permits: Arc::new(ReachedPermits { reach: life.reach(Store::Permits), permits: stores.permits.clone() }),
+        bytes: regatta_memory::ByteBudget::default(),
         answers: Arc::new(NoResponses),
         policy: Arc::new(regatta_worker::Policy::trusting()),
         network: Some(Arc::new(line)),

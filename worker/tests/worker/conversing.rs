@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use regatta_benchmarks::{DataError, Item, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table, Verdicts};
 use regatta_catalog::Sweep;
+use regatta_memory::ByteBudget;
 use regatta_proto::{
     AccountId, BenchmarkLock, Call, Cause, CellIndex, ChatMessage, ChatRequest, ChatRole, Control, Digest,
     EndpointKind, EndpointName, EndpointRoute, EndpointSpec, Evaluator, Event, Faults, ItemIndex, Job, Lane, Latency,
@@ -287,6 +288,52 @@ async fn a_conversation_that_is_handed_over_goes_on_where_it_was_and_no_call_is_
     assert_eq!(attempts, expected);
     assert_eq!(company.requests(), [1, 3, 1]);
     assert_eq!(company.spent(None).await, cost_of(&outcome.transcript, &PARTS));
+}
+
+/// Texts of all answers of a conversation that nothing disturbs.
+async fn undisturbed() -> Vec<Option<Arc<str>>> {
+    let company = Company::gather(Simulation::default()).await;
+    company.stage.publish([company.stage.job(0, 0)]).await;
+    let mut reports = company.stage.reports().await;
+    company.stage.tell(company.routes(&NAMES), Vec::new()).await;
+    let worker = company.stage.start_untold("w", |_| {});
+    let outcome = reports.outcome().await;
+    worker.leave().await;
+    texts(&outcome.transcript)
+}
+
+fn texts(transcript: &Transcript) -> Vec<Option<Arc<str>>> {
+    transcript.calls().map(|call| call.reply.text.clone()).collect()
+}
+
+#[tokio::test]
+async fn a_conversation_whose_bytes_others_need_is_handed_over_and_its_answers_are_the_same() {
+    const BUDGET: u64 = 1 << 20;
+    let mut company = Company::gather(broken()).await;
+    company.stage.bytes = ByteBudget::new(BUDGET);
+    let bytes = company.stage.bytes.clone();
+    company.stage.publish([company.stage.job(0, 0)]).await;
+    let mut reports = company.stage.reports().await;
+    company.stage.tell(company.routes(&NAMES), Vec::new()).await;
+    let worker = company.stage.start_untold("w", |_| {});
+    reports.progress(|_| company.servers["tools"].counters().total_requests() > 0).await;
+
+    // Two answers are kept, and the tools are to be tried again in an hour.
+    let others = bytes.holder();
+    others.keep(BUDGET / 8 * 5);
+    let mut next = bytes.holder().read();
+    next.grow(1).await.unwrap();
+    let Report::HandedOver { attempt, totals, .. } = reports.result().await else { panic!("not handed over") };
+    assert_eq!((attempt.number, totals.calls), (1, 2));
+
+    company.mend_tools().await;
+    drop((others, next));
+    let outcome = reports.outcome().await;
+    worker.leave().await;
+    assert_eq!((outcome.outcome, outcome.attempt.number), (Outcome::Measured, 2));
+    assert_eq!(texts(&outcome.transcript), undisturbed().await);
+    assert_eq!(company.requests(), [1, 3, 1]);
+    assert_eq!((bytes.held(), bytes.waiting()), (0, 0));
 }
 
 #[tokio::test]

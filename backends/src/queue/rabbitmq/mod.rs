@@ -28,6 +28,7 @@ use link::{Link, in_time, is_missing};
 use patience::Patience;
 use publisher::{Publisher, Route};
 pub(super) use queue_channel::RabbitMqReceipt;
+use regatta_memory::ByteBudget;
 use regatta_proto::wire::{self, WireError};
 use regatta_proto::{Control, Job, Report};
 use serde::Serialize;
@@ -52,6 +53,7 @@ struct Shared {
     consuming: Link,
     topology: Topology,
     message_bytes_max: usize,
+    bytes: Option<ByteBudget>,
     seed: u64,
     connect_timeout: Duration,
     closed: CancellationToken,
@@ -72,6 +74,7 @@ impl RabbitMqQueue {
             consuming: Link::new(dial.clone(), format!("regatta {} consuming", config.prefix)),
             topology,
             message_bytes_max: config.message_bytes_max,
+            bytes: config.bytes,
             seed: config.seed,
             connect_timeout: config.connect_timeout,
             closed: closed.clone(),
@@ -128,12 +131,14 @@ impl RabbitMqQueue {
 
     pub(super) async fn consume_jobs(&self, queue: &str, prefetch: u32) -> Result<RabbitMqConsumer<Job>, QueueError> {
         self.shared.open()?;
-        RabbitMqConsumer::start(Arc::clone(&self.shared), self.shared.topology.jobs(queue)?, prefetch).await
+        // What a job brings with it is counted by the session that goes on with it.
+        RabbitMqConsumer::start(Arc::clone(&self.shared), self.shared.topology.jobs(queue)?, prefetch, None).await
     }
 
     pub(super) async fn consume_reports(&self, prefetch: u32) -> Result<RabbitMqConsumer<Report>, QueueError> {
         self.shared.open()?;
-        RabbitMqConsumer::start(Arc::clone(&self.shared), self.shared.topology.reports()?, prefetch).await
+        let (shared, bytes) = (Arc::clone(&self.shared), self.shared.bytes.clone());
+        RabbitMqConsumer::start(shared, self.shared.topology.reports()?, prefetch, bytes).await
     }
 
     pub(super) async fn listen(&self) -> Result<Controls, QueueError> {

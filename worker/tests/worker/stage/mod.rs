@@ -12,6 +12,7 @@ use regatta_backends::faults::{Connection, Fate, Trouble, Troubles};
 use regatta_backends::{Blobs, Consumer, Permits, Queue};
 use regatta_catalog::{Catalog, Sweep, store_dataset};
 use regatta_llm::CallMetrics;
+use regatta_memory::ByteBudget;
 use regatta_proto::{
     AccountId, AskedQuestion, BATCH, BenchmarkLock, Control, Digest, EndpointKind, EndpointRoute, EndpointSpec,
     Evaluator, FileSet, ItemIndex, Job, JudgeJob, JudgeOutcome, ModelRef, ModelSpec, Money, OpenAttempt, Price,
@@ -40,6 +41,8 @@ pub(crate) struct Stage {
     pub(crate) route: EndpointRoute,
     pub(crate) variables: BTreeMap<String, String>,
     pub(crate) policy: Policy,
+    /// Bytes that all workers together may hold.
+    pub(crate) bytes: ByteBudget,
     /// Catalog that all workers share; `None` where each worker loads sweeps itself.
     catalog: Option<Catalog>,
 }
@@ -124,6 +127,7 @@ impl Stage {
             route,
             variables: BTreeMap::new(),
             policy: Policy::trusting(),
+            bytes: ByteBudget::default(),
             catalog: None,
         }
     }
@@ -144,6 +148,7 @@ impl Stage {
             route,
             variables: BTreeMap::new(),
             policy: Policy::trusting(),
+            bytes: ByteBudget::default(),
             catalog: Some(catalog),
         }
     }
@@ -230,6 +235,7 @@ impl Stage {
                 clock: Arc::new(SystemClock),
                 variables: Arc::new(self.variables.clone()),
                 permits: Arc::new(SharedPermits(self.permits.clone())),
+                bytes: self.bytes.clone(),
                 answers: Arc::new(CachedResponses(Blobs::directory(self.folder.path().join("answers")).unwrap())),
                 policy: Arc::new(self.policy.clone()),
                 network: None,
