@@ -85,12 +85,18 @@ pub fn binary() -> Result<&'static Path, HarnessError> {
 /// # Errors
 /// When it does not build.
 pub fn regatta() -> Result<Command, HarnessError> {
-    let mut command = Command::new(binary()?);
+    Ok(program(binary()?))
+}
+
+/// The program at `path` with a clean environment.
+#[must_use]
+pub fn program(path: &Path) -> Command {
+    let mut command = Command::new(path);
     let kept =
         ["PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH"].iter().filter_map(|name| Some((*name, std::env::var_os(name)?)));
     let kept: Vec<_> = kept.collect();
     command.env_clear().envs(kept).current_dir(workspace()).stdin(Stdio::null()).kill_on_drop(true);
-    Ok(command)
+    command
 }
 
 /// Runs `command` to its end.
