@@ -93,6 +93,7 @@ impl Coordinator {
     /// for a while. A sweep that cannot be looked after does not hold up the others.
     pub fn run<'a>(&'a self, addresses: BTreeMap<EndpointName, String>, stop: CancellationToken) -> BoxFuture<'a, ()> {
         Box::pin(async move {
+            self.leading.begin_dispatching();
             let (watched, cancelled, setbacks) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
             let mut rounds = Rounds { addresses, watched, cancelled, told: None, setbacks };
             let mut ticks = tokio::time::interval(self.config.tick);

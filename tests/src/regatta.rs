@@ -88,12 +88,18 @@ const ALLOCATOR: [(&str, &str); 2] = [("MALLOC_MMAP_THRESHOLD_", "1048576"), ("M
 /// # Errors
 /// When it does not build.
 pub fn regatta() -> Result<Command, HarnessError> {
-    let mut command = Command::new(binary()?);
+    Ok(program(binary()?))
+}
+
+/// The program at `path` with a clean environment.
+#[must_use]
+pub fn program(path: &Path) -> Command {
+    let mut command = Command::new(path);
     let kept =
         ["PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH"].iter().filter_map(|name| Some((*name, std::env::var_os(name)?)));
     let kept: Vec<_> = kept.collect();
     command.env_clear().envs(kept).envs(ALLOCATOR).current_dir(workspace()).stdin(Stdio::null()).kill_on_drop(true);
-    Ok(command)
+    command
 }
 
 /// Runs `command` to its end.

@@ -90,9 +90,11 @@ impl Coordinator {
             if self.scheduling.is_none() {
                 return Ok(());
             }
-            let led = self.lead().await;
+            let led = self.lead_beside_dispatching().await;
             if led.is_err() {
                 self.metrics.schedule_waits.reset();
+                // A round that hangs does not say that its lead is over.
+                self.metrics.leads.set(0);
             }
             let term = led?;
             let rows = self.ledger.schedules().await?;

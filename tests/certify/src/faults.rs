@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
+use regatta_tests::Traffic;
 use rustix::process::Signal;
 use tokio::time::sleep;
 
@@ -12,7 +13,6 @@ use crate::endpoint::{Endpoint, Mood};
 use crate::fleet::{Fleet, Role};
 use crate::ledger::LedgerView;
 use crate::plan::Fault;
-use crate::proxy::Traffic;
 use crate::{CertifyError, broker};
 
 /// Time for which connections are cut, answers lost, the endpoint hung.

@@ -6,7 +6,7 @@ use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use regatta_tests::regatta::free_address;
-use regatta_tests::{S3Config, Services};
+use regatta_tests::{Proxy, S3Config, Services, Traffic};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -14,7 +14,6 @@ use tokio::process::{Child, Command};
 
 use crate::CertifyError;
 use crate::ledger::LedgerView;
-use crate::proxy::{Proxy, Traffic};
 
 /// Clients show it to the coordinators, which listen on loopback for a certification alone.
 const TOKEN: &str = "of-a-certification-alone";
@@ -156,9 +155,9 @@ impl<'s> Fleet<'s> {
     pub(crate) async fn add(&mut self, role: Role) -> Result<(), CertifyError> {
         self.started += 1;
         let name = format!("{}-{}", role.name(), self.started);
-        let (broker, broker_url) = proxied(&self.stores.broker_url).await?;
-        let (database, database_url) = proxied(&self.stores.database_url).await?;
-        let (bucket, endpoint_url) = proxied(&self.stores.bucket.endpoint_url).await?;
+        let (broker, broker_url) = Proxy::before(&self.stores.broker_url).await?;
+        let (database, database_url) = Proxy::before(&self.stores.database_url).await?;
+        let (bucket, endpoint_url) = Proxy::before(&self.stores.bucket.endpoint_url).await?;
         let address = free_address().await?;
         let log = self.folder.join(format!("{name}.log"));
         let output = std::fs::File::create(&log).map_err(CertifyError::file(&log))?;
@@ -287,20 +286,6 @@ pub(crate) fn plain(binary: &Path) -> Command {
         .stderr(Stdio::piped())
         .kill_on_drop(true);
     command
-}
-
-/// A proxy before the server of a URL, and the URL that goes through it.
-async fn proxied(url: &str) -> Result<(Proxy, String), CertifyError> {
-    let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
-    let end = rest.find('/').unwrap_or(rest.len());
-    let (authority, path) = rest.split_at(end);
-    let (user, host) = authority.rsplit_once('@').map_or(("", authority), |(user, host)| (user, host));
-    let unusable =
-        |_| CertifyError::Broken(format!("the services must listen on a loopback address and port, not {host}"));
-    let proxy = Proxy::to(host.parse().map_err(unusable)?).await?;
-    let at = if user.is_empty() { String::new() } else { format!("{user}@") };
-    let url = format!("{scheme}://{at}{}{path}", proxy.address);
-    Ok((proxy, url))
 }
 
 async fn get(address: SocketAddr, path: &str) -> std::io::Result<String> {

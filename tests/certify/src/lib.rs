@@ -4,7 +4,6 @@
 //! |---|---|
 //! | `plan` | which faults, when, of a seed |
 //! | `fleet` | the processes, each behind proxies of its own |
-//! | `proxy` | a TCP proxy that cuts, delays and swallows |
 //! | `endpoint` | the model endpoint, with books of every call |
 //! | `workload` | the sweep, and what it gives undisturbed |
 //! | `ledger` | what PostgreSQL says, read past the proxies |
@@ -28,7 +27,6 @@ mod fleet;
 mod history;
 mod ledger;
 mod plan;
-mod proxy;
 mod storm;
 mod workload;
 

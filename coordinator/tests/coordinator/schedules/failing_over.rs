@@ -7,7 +7,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use regatta_backends::faults::{Connection, Fate, Trouble, Troubles};
 use regatta_backends::{Ledger, TickState};
-use regatta_coordinator::NightVerdict;
+use regatta_coordinator::{CoordinatorError, NightVerdict};
 use regatta_proto::{Report, SweepState};
 use serde_json::json;
 use tokio::sync::Notify;
@@ -198,4 +198,34 @@ async fn a_leader_that_stood_still_starts_nothing_when_it_goes_on() {
         calls += 1;
     }
     assert!(calls > 8, "{calls}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_whose_dispatching_hangs_does_not_lead_on_by_its_schedules() {
+    let mut shift = NightShift::at("2026-11-23T00:00:00Z").await;
+    let ledger = Ledger::in_memory().unwrap();
+    shift.stage.ledger = ledger.clone();
+    // It alone is cut off from the broker: its first call there is not answered.
+    let fate = Arc::new(Misfortune { calls: AtomicU32::new(0), at: 0, fault: Fault::Stall, woken: Notify::new() });
+    let queue = shift.stage.queue.clone();
+    shift.stage.queue = queue.troubled(Troubles::new(fate.clone()));
+    let (mut first, _) = coordinator(&mut shift, &ledger, "first", None);
+    shift.stage.queue = queue;
+    let (second, _) = coordinator(&mut shift, &ledger, "second", None);
+    first.work();
+    while !fate.has_come() {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(first.metrics.leads.get(), 1);
+    for _ in 0..11 {
+        // In the end its lead is over.
+        let _ = first.coordinator.look_after_schedules().await;
+        tokio::time::advance(Duration::from_secs(1)).await;
+    }
+    second.coordinator.look_after_schedules().await.expect("the other one leads");
+    let looked = first.coordinator.look_after_schedules().await;
+    assert!(matches!(looked, Err(CoordinatorError::NotLeading)), "{looked:?}");
+    assert_eq!(first.metrics.leads.get(), 0);
+    fate.woken.notify_one();
+    first.end().await;
 }
