@@ -8,7 +8,7 @@ use regatta_benchmarks::{Measured, PaperTable};
 use regatta_proto::{CostSum, Evaluator, Money};
 
 use crate::report::numbers::{
-    NOTHING as NO_VALUE, WITHHELD, behind, compact, heading, measured, percent, score_with, shown,
+    NOTHING as NO_VALUE, WITHHELD, behind, compact, counted, heading, measured, percent, score_with, shown,
 };
 use crate::report::pairs;
 use crate::summary::{BenchmarkTable, LeaderboardRow, Summary, SummaryMetric};
@@ -179,8 +179,11 @@ fn block(summary: &Summary, first: &LeaderboardRow, rows: &[LeaderboardRow]) -> 
     let evaluator = evaluator.map_or("", Evaluator::as_str);
     let trials = if summary.trials == 1 { String::new() } else { format!(" × {} trials", summary.trials) };
     let title = format!(
-        "{} · {} · {evaluator} · {} items{trials} · {value} [{} interval]",
-        first.benchmark, first.setting, first.items, summary.level
+        "{} · {} · {evaluator} · {}{trials} · {value} [{} interval]",
+        first.benchmark,
+        first.setting,
+        counted(first.items.into(), "item", "items"),
+        summary.level
     );
     format!("{title}\n{}", written(&table))
 }

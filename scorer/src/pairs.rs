@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use self::matching::matched;
 use crate::finish::GroupResult;
-use crate::statistics::{Difference, Gaps, Rank, by_trial, holm, paired_difference, ranks};
+use crate::statistics::{Difference, Rank, by_trial, holm, paired_difference, ranks};
 
 /// In a benchmark with more models times settings, each is compared with the best alone: the number of pairs grows as their square.
 const ALL_PAIRS: usize = 64;
@@ -203,7 +203,6 @@ fn pair(of_sweep: u64, level: Level, one: &GroupResult, other: &GroupResult) -> 
     let seed = seed(of_sweep, one, other);
     let matched = matched(one, other, deciding(one)?, deciding(other)?)?;
     let difference = paired_difference(metric, matched.paired(), seed, level)?;
-    let difference = if difference.clusters < 2 { untested(difference) } else { difference };
     Some(Pair {
         one: one.into(),
         other: other.into(),
@@ -214,12 +213,6 @@ fn pair(of_sweep: u64, level: Level, one: &GroupResult, other: &GroupResult) -> 
         difference,
         p_holm: 1.0,
     })
-}
-
-/// The difference without a test: a single cluster says nothing about how clusters differ.
-fn untested(difference: Difference) -> Difference {
-    let missing = difference.missing.map(|missing| Gaps { complete_p: None, ..missing });
-    Difference { p: None, test: None, missing, ..difference }
 }
 
 /// Differences of two contestants by item.

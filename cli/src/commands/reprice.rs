@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use regatta_llm::PriceTable;
-use regatta_proto::{CostSum, Digest, Judge, ModelRef, Money, SweepLock, Usage};
+use regatta_proto::{CostSum, Digest, Judge, ModelRef, Money, SweepLock, Usage, counted};
 use regatta_scorer::{JudgeSpending, Judging, Summary};
 use serde::{Deserialize, Serialize};
 
@@ -145,8 +145,10 @@ fn notes(summary: Option<&Summary>, has_judges: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if spending.wasted_attempts > 0 {
         notes.push(format!(
-            "{} of what was recorded went into {} attempts that were repeated or lost",
-            spending.wasted, spending.wasted_attempts
+            "{} of what was recorded went into {} that {} repeated or lost",
+            spending.wasted,
+            counted(spending.wasted_attempts, "attempt", "attempts"),
+            if spending.wasted_attempts == 1 { "was" } else { "were" }
         ));
     }
     if !has_judges {

@@ -3,7 +3,7 @@
 use regatta_backends::ReportedCost;
 
 use super::content::{Block, Field, Section, Sheet};
-use super::numbers::{at_most, grouped, waste};
+use super::numbers::{at_most, counted, grouped, waste};
 use super::sections::{columns, named};
 use crate::summary::{Spending, Summary};
 
@@ -27,11 +27,14 @@ pub(crate) fn section(summary: &Summary) -> Section {
     let judging = &summary.judging;
     let others = summary.others.iter().map(|(role, other)| {
         let tries = if other.failed_tries > 0 {
-            format!(", {} failed tries", grouped(other.failed_tries))
+            format!(", {}", counted(other.failed_tries, "failed try", "failed tries"))
         } else {
             String::new()
         };
-        (format!("Of it for the {role}"), format!("{} for {} calls{tries}", other.cost, grouped(other.calls)))
+        (
+            format!("Of it for the {role}"),
+            format!("{} for {}{tries}", other.cost, counted(other.calls, "call", "calls")),
+        )
     });
     let mut blocks = vec![
         Block::Table(Sheet {
@@ -41,7 +44,8 @@ pub(crate) fn section(summary: &Summary) -> Section {
                 "setting",
                 "model",
                 "attempts",
-                "calls",
+                "answered calls",
+                "from the cache",
                 "retries",
                 "input tokens",
                 "cached",
@@ -84,9 +88,9 @@ fn reported(reported: &ReportedCost) -> Option<Block> {
         facts.push((
             "Cost as providers told".to_owned(),
             format!(
-                "{} for {} calls; ours for the same calls {} ({off:+.2} %)",
+                "{} for {}; ours for the same {} ({off:+.2} %)",
                 reported.theirs,
-                grouped(reported.calls),
+                counted(reported.calls, "call", "calls"),
                 reported.ours
             ),
         ));
@@ -94,19 +98,20 @@ fn reported(reported: &ReportedCost) -> Option<Block> {
     if reported.unpriced_calls > 0 {
         facts.push((
             "Told for calls of unknown price".to_owned(),
-            format!("{} for {} calls", reported.unpriced_theirs, grouped(reported.unpriced_calls)),
+            format!("{} for {}", reported.unpriced_theirs, counted(reported.unpriced_calls, "call", "calls")),
         ));
     }
     (!facts.is_empty()).then_some(Block::Facts(facts))
 }
 
-fn spent(spending: &Spending) -> [Field; 9] {
+fn spent(spending: &Spending) -> [Field; 10] {
     let usage = &spending.usage;
     let count = |count: u64| Field::Number(grouped(count));
     let tokens = |count: u64| Field::Number(usage.shown(count, grouped));
     [
         count(spending.attempts),
         count(spending.calls),
+        count(spending.cached_calls),
         count(spending.retries),
         tokens(usage.input),
         tokens(usage.cached_input),

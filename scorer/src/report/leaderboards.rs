@@ -4,7 +4,7 @@ use regatta_proto::{BenchmarkName, Evaluator};
 
 use super::content::{Block, Field, Section, Sheet};
 use super::filtered;
-use super::numbers::{NOTHING, behind, heading, percent};
+use super::numbers::{NOTHING, behind, counted, heading, percent};
 use super::sections::named;
 use crate::decision::flags;
 use crate::summary::{LeaderboardRow, Summary};
@@ -78,11 +78,13 @@ fn board(summary: &Summary, rows: &[LeaderboardRow], evaluator: Evaluator) -> Op
         line.push(Field::number(row.spending.cost));
         line
     });
-    let trials = if summary.trials == 1 { "1 trial".to_owned() } else { format!("{} trials", summary.trials) };
+    let trials = counted(summary.trials.into(), "trial", "trials");
     Some(Sheet {
         caption: format!(
-            "{} · {} · evaluator {evaluator} · {} items × {trials}",
-            first.benchmark, first.setting, first.items
+            "{} · {} · evaluator {evaluator} · {} × {trials}",
+            first.benchmark,
+            first.setting,
+            counted(first.items.into(), "item", "items")
         ),
         header,
         rows: lines.collect(),

@@ -35,11 +35,11 @@ pub(crate) fn coverage(summary: &Summary, groups: &[GroupResult]) -> Section {
                 Field::name(said(summary, group, outcome, cause)),
             ]);
         }
-        if group.sessions.scored() == group.sessions.total {
-            continue;
-        }
         for at in &group.headline {
             let ((evaluator, metric), estimate) = (&group.keys[*at], &group.estimates[*at]);
+            if estimate.scored == estimate.total {
+                continue;
+            }
             let (wrong, right) = match metric.better {
                 Better::Higher => (estimate.bound_low, estimate.bound_high),
                 Better::Lower => (estimate.bound_high, estimate.bound_low),
@@ -59,7 +59,7 @@ pub(crate) fn coverage(summary: &Summary, groups: &[GroupResult]) -> Section {
         }
     }
     let mut blocks = Vec::new();
-    if summary.sessions.scored() == summary.sessions.total {
+    if summary.covered() == summary.sessions.total {
         blocks.push(Block::Text("Every session has a score, so there is nothing to bound.".to_owned()));
     } else {
         blocks.push(Block::Table(Sheet {

@@ -91,7 +91,7 @@ fn of_summary(run: &Run, sweep: &Sweep, summary: &Summary, wanted: &Wanted) -> R
     options.dedup();
     let orders = [("", "the metric"), ("cost", "money"), ("model", "model")]
         .map(|(name, text)| (name.to_owned(), text.to_owned()));
-    let best = rows.iter().filter_map(|row| of_chosen(row)?.estimate.value).fold(f64::MIN, f64::max);
+    let best = rows.iter().filter_map(|row| of_chosen(row)?.estimate.shown()).fold(f64::MIN, f64::max);
     Ok(html! {
         section {
             h2 { "Leaderboard" }
@@ -122,8 +122,8 @@ fn of_summary(run: &Run, sweep: &Sweep, summary: &Summary, wanted: &Wanted) -> R
                                 td.number data-label="Rank" { (rank(summary, row)) }
                                 td.number data-label=(chosen_name) { (value(metric.as_ref())) }
                                 td data-label="Interval" { (interval(metric.as_ref())) }
-                                td data-label="Of the best" { @if let Some(value) = metric.as_ref().and_then(|metric| metric.estimate.value) { (bar(value, best)) } }
-                                td.number data-label="Coverage" { (numbers::percent(row.sessions.scored(), row.sessions.total)) }
+                                td data-label="Of the best" { @if let Some(value) = metric.as_ref().and_then(|metric| metric.estimate.shown()) { (bar(value, best)) } }
+                                td.number data-label="Coverage" { (coverage(row, metric.as_ref())) }
                                 td.number data-label="Money" { (numbers::cost(row.spending.cost)) }
                                 td data-label="Flags" { @for (flag, count) in &row.flags { span.tag.flag { (flag.as_str().replace('_', " ")) " " (numbers::count(*count)) } " " } }
                             }
@@ -138,7 +138,8 @@ fn of_summary(run: &Run, sweep: &Sweep, summary: &Summary, wanted: &Wanted) -> R
 
 fn sort(rows: &mut [&LeaderboardRow], by: &str, metric: impl Fn(&LeaderboardRow) -> Option<SummaryMetric>) {
     match by {
-        "cost" => rows.sort_by_key(|row| row.spending.cost.known),
+        // What is unknown is not the cheapest.
+        "cost" => rows.sort_by_key(|row| (row.spending.cost.unknown_calls > 0, row.spending.cost.known)),
         "model" => rows.sort_by_key(|row| row.model.to_string()),
         _ => rows.sort_by(|one, other| {
             let key = |row: &LeaderboardRow| {
@@ -156,6 +157,14 @@ fn sort(rows: &mut [&LeaderboardRow], by: &str, metric: impl Fn(&LeaderboardRow)
                 (None, None) => std::cmp::Ordering::Equal,
             }
         }),
+    }
+}
+
+/// Part of the sessions that has a value of `metric`, or, without any, of all metrics on leaderboards.
+fn coverage(row: &LeaderboardRow, metric: Option<&SummaryMetric>) -> String {
+    match metric {
+        Some(metric) => numbers::percent(metric.estimate.scored.into(), metric.estimate.total.into()),
+        None => numbers::percent(row.covered(), row.sessions.total),
     }
 }
 

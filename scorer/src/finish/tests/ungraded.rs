@@ -5,6 +5,7 @@ use regatta_proto::SweepState;
 use serde_json::json;
 
 use super::harness::{all_measured, circumstances, lock, rows, summary, sweep_of_both};
+use crate::decision::render_decision;
 use crate::finish::tabulation::Tabulation;
 use crate::summary::{LeaderboardRow, Summary, SummaryMetric};
 
@@ -66,4 +67,13 @@ fn a_note_says_how_many_sessions_have_no_grade() {
         row.sessions.total
     );
     assert_eq!(summary.notes.iter().filter(|found| found.starts_with(&note)).count(), 1, "{:?}", summary.notes);
+}
+
+#[test]
+fn a_session_without_a_grade_is_not_among_those_that_are_said_to_be_scored() {
+    let summary = half_graded();
+    let (lacking, total) = (dialogues(&summary).sessions.total / 2, summary.sessions.total);
+    assert_eq!((summary.covered(), summary.sessions.scored()), (total - lacking, total));
+    let said = format!("{} of {total} sessions scored", total - lacking);
+    assert!(render_decision(&summary).contains(&said), "{said}");
 }
