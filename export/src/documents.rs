@@ -92,6 +92,13 @@ pub struct AttemptLine {
     pub line: Option<u32>,
 }
 
+impl AttemptLine {
+    /// Time in calls; `None` where no call was answered by an endpoint. Documents of older versions have a zero there.
+    pub(crate) fn own_latency_us(&self) -> Option<u64> {
+        self.latency_us.filter(|_| self.calls > self.cached_calls.unwrap_or(0))
+    }
+}
+
 /// `summary.json`, as far as logs repeat it.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Summary {

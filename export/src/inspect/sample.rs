@@ -8,6 +8,7 @@ use super::events::{complete, drop_nothing, events, output, seconds, sentence};
 use super::messages::{Pool, message, reply};
 use super::moment;
 use super::usage::{self, Sums};
+use crate::documents::AttemptLine;
 use crate::ids::derived;
 use crate::run::{Run, Session};
 
@@ -87,7 +88,7 @@ fn times(sample: &mut Value, begun: Option<Timestamp>, ended: Option<Timestamp>,
     if let (Some(begun), Some(ended)) = (begun, ended) {
         sample["total_time"] = seconds(begun, ended).into();
         let counted = session.attempts.iter().filter(|attempt| !attempt.wasted);
-        let worked: Vec<u64> = counted.filter_map(|attempt| attempt.latency_us).collect();
+        let worked: Vec<u64> = counted.filter_map(AttemptLine::own_latency_us).collect();
         // Of answers from the response cache alone, or of none, there is no such time.
         if !worked.is_empty() {
             sample["working_time"] = std::time::Duration::from_micros(worked.iter().sum()).as_secs_f64().into();

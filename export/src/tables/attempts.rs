@@ -79,7 +79,7 @@ pub(super) fn row(run: &Run, line: &AttemptLine) -> Vec<Value> {
         line.unpriced_calls.into(),
         line.maybe_spent_nanodollars.into(),
         Value::of(line.at_most_nanodollars),
-        Value::of(line.latency_us),
+        Value::of(line.own_latency_us()),
         Value::of(line.served.as_ref().map(|served| served.join(", "))),
         Value::of(line.segment.clone()),
         Value::of(line.line),
