@@ -2,11 +2,12 @@
 //! assumptions.
 
 mod documents;
+mod judging;
 
 use std::collections::BTreeMap;
 
 use futures::future::BoxFuture;
-use regatta_backends::Ledger;
+use regatta_backends::{JudgeCosts, Ledger};
 use regatta_benchmarks::{Measure, Metric, Unit};
 use regatta_catalog::Sweep;
 use regatta_proto::{
@@ -15,6 +16,7 @@ use regatta_proto::{
 use serde::Serialize;
 
 pub use self::documents::PilotCell;
+pub use self::judging::{JudgeBill, JudgedSession, Ran};
 use crate::finish::partition::clusters;
 use crate::finish::{FinishError, GroupResult, deciding_key, groups};
 use crate::pairs::{ByTrial, matched_by_trial};
@@ -197,8 +199,7 @@ pub struct Pilot {
     /// Spending of sessions, by benchmark, setting and model, without those of which answers came from the response cache: they took other
     /// tokens and money than the next ones will.
     pub spent: BTreeMap<(BenchmarkName, Setting, ModelRef), Spent>,
-    /// Spending of judges for all sessions together.
-    pub judging: Spent,
+    judging: Vec<JudgeBill>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -233,12 +234,13 @@ pub fn read_pilot<'a>(ledger: &'a Ledger, sweep: &'a Sweep) -> BoxFuture<'a, Res
         let groups = groups(ledger, sweep).await?;
         let calls = ledger.call_sums(&sweep.id).await?;
         let with_cached = |at: CellIndex| calls.iter().any(|(cell, sums)| *cell == at && sums.from_cache > 0);
-        let (mut spent, mut sessions): (BTreeMap<_, Spent>, u64) = (BTreeMap::new(), 0);
+        let (mut spent, mut ran): (BTreeMap<_, Spent>, Ran) = (BTreeMap::new(), Ran::new());
         for cell in sweep.cells() {
             let of = spent.entry((cell.benchmark.clone(), cell.setting.clone(), cell.model.clone())).or_default();
+            let ran = ran.entry((cell.benchmark.clone(), cell.setting.clone())).or_default();
             let may_be_cached = with_cached(cell.index);
             for row in ledger.sessions(&sweep.id, cell.index).await? {
-                sessions += 1;
+                *ran += 1;
                 if may_be_cached && row.calls > 0 && row.cached_calls != Some(0) {
                     continue;
                 }
@@ -247,8 +249,9 @@ pub fn read_pilot<'a>(ledger: &'a Ledger, sweep: &'a Sweep) -> BoxFuture<'a, Res
                 of.cost += row.cost;
             }
         }
-        let (usage, cost) = ledger.judge_costs(&sweep.id).await?;
-        let judging = Spent { sessions, usage, cost };
+        let judges = ledger.costs_by_judge(&sweep.id).await?;
+        let bill = |of: &JudgeCosts| JudgeBill::new(Some(&of.judge), of.usage, of.cost, &sweep.lock, &ran);
+        let judging = judges.iter().map(bill).collect();
         Ok(Pilot { sweep: sweep.id.clone(), pairs: pilot_pairs(&groups), spent, judging })
     })
 }

@@ -84,6 +84,9 @@ struct AttemptLine {
     known_cost_nanodollars: Money,
     unpriced_calls: u64,
     calls: u64,
+    /// `None` where a version wrote the line that did not count them.
+    #[serde(default)]
+    cached_calls: Option<u64>,
 }
 
 /// Adds what attempts took that left no transcript, if the run says what its attempts took.
@@ -96,6 +99,7 @@ fn add_lost(ledger: &mut Ledger<'_>, lock: &SweepLock, run: &Path) -> anyhow::Re
     for attempt in read_lines::<AttemptLine>(&path)? {
         let (sums, last) = by_cell.entry(attempt.cell).or_insert_with(|| (Sums::default(), day(attempt.started_at)));
         sums.calls += attempt.calls;
+        sums.cached += attempt.cached_calls.unwrap_or(0);
         sums.usage += Usage::of_fields(attempt.usage, attempt.known_usage);
         sums.cost += CostSum { known: attempt.known_cost_nanodollars, unknown_calls: attempt.unpriced_calls };
         *last = day(attempt.started_at).max(*last);

@@ -1,6 +1,9 @@
 //! Section of a report about costs: tokens, money, attempts and waste.
 
+use std::cmp::Ordering;
+
 use regatta_backends::ReportedCost;
+use regatta_proto::Money;
 
 use super::content::{Block, Field, Section, Sheet};
 use super::numbers::{at_most, counted, grouped, waste};
@@ -84,16 +87,9 @@ pub(crate) fn section(summary: &Summary) -> Section {
 fn reported(reported: &ReportedCost) -> Option<Block> {
     let mut facts = Vec::new();
     if reported.calls > 0 {
-        let off = (reported.theirs.dollars() / reported.ours.dollars().max(1e-9) - 1.0) * 100.0;
-        facts.push((
-            "Cost as providers told".to_owned(),
-            format!(
-                "{} for {}; ours for the same {} ({off:+.2} %)",
-                reported.theirs,
-                counted(reported.calls, "call", "calls"),
-                reported.ours
-            ),
-        ));
+        let calls = counted(reported.calls, "call", "calls");
+        let beside = beside(reported.theirs, reported.ours);
+        facts.push(("Cost as providers told".to_owned(), format!("{} for {calls}, {beside}", reported.theirs)));
     }
     if reported.unpriced_calls > 0 {
         facts.push((
@@ -102,6 +98,17 @@ fn reported(reported: &ReportedCost) -> Option<Block> {
         ));
     }
     (!facts.is_empty()).then_some(Block::Facts(facts))
+}
+
+/// What providers told beside ours of the same calls: `2.50 % more than ours for the same ($1.00)`.
+fn beside(theirs: Money, ours: Money) -> String {
+    let percent = 100.0 * (theirs.dollars() / ours.dollars() - 1.0);
+    match theirs.cmp(&ours) {
+        Ordering::Equal => "as much as ours for the same".to_owned(),
+        Ordering::Less | Ordering::Greater if ours == Money::ZERO => "ours for the same is $0".to_owned(),
+        Ordering::Less => format!("{:.2} % less than ours for the same ({ours})", -percent),
+        Ordering::Greater => format!("{percent:.2} % more than ours for the same ({ours})"),
+    }
 }
 
 fn spent(spending: &Spending) -> [Field; 10] {
@@ -120,4 +127,18 @@ fn spent(spending: &Spending) -> [Field; 10] {
         Field::number(spending.cost),
         Field::number(spending.wasted),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentage_says_whose_it_is_and_of_what() {
+        let told = |theirs, ours| beside(Money(theirs), Money(ours));
+        assert_eq!(told(850_000, 7_350_000), "88.44 % less than ours for the same ($0.007350)");
+        assert_eq!(told(1_025_000_000, 1_000_000_000), "2.50 % more than ours for the same ($1.00)");
+        assert_eq!(told(5, 5), "as much as ours for the same");
+        assert_eq!(told(5, 0), "ours for the same is $0");
+    }
 }

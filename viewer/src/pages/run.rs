@@ -83,7 +83,7 @@ fn facts(viewer: &Viewer, run: &Run, progress: &Progress) -> Markup {
             dd {
                 (numbers::cost(progress.cost()))
                 @if let Some(budget) = run.row.budget { " of a budget of " (budget) }
-                @if progress.judges != CostSum::default() { "; judges " (numbers::cost(progress.judges)) }
+                @if progress.judges != CostSum::default() { ": sessions " (numbers::cost(totals.cost)) ", judges " (numbers::cost(progress.judges)) }
                 @if totals.wasted != CostSum::default() { "; of attempts that bought nothing " (numbers::cost(totals.wasted)) }
             }
             dt { "Tokens" } dd { (numbers::tokens(totals.usage)) }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use regatta_proto::{CellIndex, CostSum, ItemId, Money, Usage};
-use regatta_scorer::{Pilot, PilotCell, SessionScores, Spent, read_pilot};
+use regatta_scorer::{JudgeBill, Judging, Pilot, PilotCell, Ran, SessionScores, Spent, Summary, read_pilot};
 
 use crate::args::ClientArgs;
 use crate::embedded::Embedded;
@@ -30,7 +30,7 @@ fn of_documents(run: &EndedRun) -> Pilot {
     let no_groups = BTreeMap::new();
     let spent = spent(run);
     let mut cells: Vec<PilotCell<'_>> = Vec::new();
-    let mut ran = 0;
+    let mut ran = Ran::new();
     for first in run.lock.cells().into_iter().filter(|cell| cell.trial.0 == 0) {
         let measures = run.measures.benchmarks.get(&first.benchmark);
         let definitions = measures.and_then(|of| of.settings.get(&first.setting)).map_or(&[][..], Vec::as_slice);
@@ -42,8 +42,9 @@ fn of_documents(run: &EndedRun) -> Pilot {
         });
         let sessions = sessions.collect();
         let mut sums = Spent::default();
+        let ran = ran.entry((first.benchmark.clone(), first.setting.clone())).or_default();
         for line in lines.iter().filter(|line| line.outcome != NOT_RUN) {
-            ran += 1;
+            *ran += 1;
             match spent.get(&(CellIndex(line.cell), &line.item)) {
                 Some(Session::Paid(of)) => {
                     sums.sessions += 1;
@@ -64,9 +65,16 @@ fn of_documents(run: &EndedRun) -> Pilot {
             model: first.model,
         });
     }
-    let judging = &run.summary.judging;
-    let judging = Spent { sessions: ran, usage: judging.usage, cost: judging.cost };
-    Pilot::of_cells(run.summary.sweep.clone(), &cells, judging)
+    Pilot::of_cells(run.summary.sweep.clone(), &cells, bills(run, &ran))
+}
+
+/// Bills of the judges. Runs of early versions have one of all together.
+fn bills(run: &EndedRun, ran: &Ran) -> Vec<JudgeBill> {
+    let Summary { judges, judging, .. } = &run.summary;
+    if judges.is_empty() && *judging != Judging::default() {
+        return vec![JudgeBill::new(None, judging.usage, judging.cost, &run.lock, ran)];
+    }
+    judges.iter().map(|of| JudgeBill::new(Some(&of.judge), of.usage, of.cost, &run.lock, ran)).collect()
 }
 
 /// Outcome in `results.jsonl` of a session that nobody ran.
