@@ -115,7 +115,7 @@ async fn a_sweep_outlives_an_upgrade_that_begins_with_the_scorers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "the way back is needed rarely"]
+#[ignore = "only where the migration between the two lets the older program go on"]
 async fn a_sweep_outlives_a_rollback_in_either_order() {
     let Some(previous) = previous("rollback") else { return };
     for order in [CONTROL_FIRST, CONTROL_LAST] {
