@@ -57,7 +57,7 @@ pub(crate) fn section(summary: &Summary) -> Section {
             others
                 .chain(summary.at_most.map(|most| ("All that can have been billed".to_owned(), at_most(summary, most))))
                 .chain([
-                    ("Paid for nothing".to_owned(), waste(&summary.spending)),
+                    ("Paid for nothing".to_owned(), waste(&summary.spending, summary.failed_tries)),
                     ("Spent on sessions without a score".to_owned(), summary.spending.unmeasured.to_string()),
                     (
                         "Judges".to_owned(),
@@ -84,7 +84,7 @@ fn reported(reported: &ReportedCost) -> Option<Block> {
         facts.push((
             "Cost as providers told".to_owned(),
             format!(
-                "{} for {} calls; ours for the same calls {} ({off:+.2} %)",
+                "{} for {} calls, {off:+.2} % from ours for the same calls, {}",
                 reported.theirs,
                 grouped(reported.calls),
                 reported.ours
@@ -115,4 +115,20 @@ fn spent(spending: &Spending) -> [Field; 9] {
         Field::number(spending.cost),
         Field::number(spending.wasted),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use regatta_proto::Money;
+
+    use super::*;
+
+    #[test]
+    fn how_far_off_a_provider_is_stands_beside_its_own_figure() {
+        let told =
+            ReportedCost { calls: 80, theirs: Money(850_000), ours: Money(7_350_000), ..ReportedCost::default() };
+        let Some(Block::Facts(facts)) = reported(&told) else { panic!("no facts") };
+        let expected = "$0.0008500 for 80 calls, -88.44 % from ours for the same calls, $0.007350";
+        assert_eq!(facts, [("Cost as providers told".to_owned(), expected.to_owned())]);
+    }
 }

@@ -55,8 +55,7 @@ fn plots(summary: &Summary, contest: &Contest<'_>) -> Vec<Plot> {
 }
 
 fn per_session(row: &LeaderboardRow) -> Option<f64> {
-    let cost = &row.spending.cost;
-    crate::comparison::per(*cost, row.sessions.scored() as f64).map(|money| money.dollars())
+    crate::comparison::per(row.spending.of_scored(), row.sessions.scored() as f64).map(|money| money.dollars())
 }
 
 fn point(row: &LeaderboardRow, x: Option<f64>) -> Option<Point> {

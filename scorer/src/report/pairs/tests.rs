@@ -28,7 +28,7 @@ fn pair(one: &str, other: &str, value: f64, p_holm: f64) -> Pair {
             missing: None,
             withheld: false,
         },
-        p_holm,
+        p_holm: Some(p_holm),
     }
 }
 
