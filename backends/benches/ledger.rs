@@ -112,6 +112,7 @@ fn record(sweep: &SweepId, cell: CellIndex, item: ItemIndex, state: RecordState)
         cost: CostSum { known: Money(123_456), unknown_calls: 0 },
         maybe_spent: Money::ZERO,
         calls: 1,
+        cached_calls: 0,
         retries: 0,
         latency_us: 1_500_000,
         served: vec!["model-2026-08".to_owned()],

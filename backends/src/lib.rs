@@ -6,6 +6,7 @@ pub mod blobs;
 pub mod faults;
 mod health;
 pub mod ledger;
+mod outage;
 pub mod permits;
 pub mod queue;
 #[cfg(feature = "cluster")]
@@ -21,7 +22,9 @@ pub use ledger::{
     PutBack, PutSchedule, Quota, RecordState, Recorded, Reopened, ReportedCost, Salvaged, ScheduleRow, ScoreValue,
     SessionRecord, SessionRow, SessionState, SessionView, Settlement, SettlementResult, ShardRow, ShardState, Sketch,
     SqliteLedger, Standing, SweepCost, SweepRow, Term, TickEnd, TickRow, TickState, TokenRow, ToldBy, TranscriptRef,
+    UnderWay,
 };
+pub use outage::{FailedTry, Outage};
 pub use permits::{AccountState, Permits, PermitsError, PoolChange, PoolHolder};
 pub use queue::{Consumer, Controls, Delivery, Queue, QueueError, Receipt};
 #[cfg(feature = "cluster")]

@@ -40,14 +40,15 @@ pub struct CellResult<'a> {
 /// are not included.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Spending {
-    /// Dollars for all calls of models; without a value when a price is unknown.
+    /// Dollars for all calls of models; without a value when a price is unknown, and where answers came from the response cache.
     pub cost_usd: Measured,
-    /// Calls of models.
-    pub calls: f64,
-    /// Tokens of all calls, prompts and answers together; `None` where those of a call are unknown.
+    /// Answered calls of models; `None` where no session has a score.
+    pub calls: Option<f64>,
+    /// Tokens of all calls, prompts and answers together; `None` where those of a call are unknown, or answers came from the response cache.
     pub tokens: Option<f64>,
-    /// Total latency of the calls in seconds.
-    pub seconds: f64,
+    /// Total latency of the calls in seconds, over the sessions with an answered call; `None` without any, and where answers came from the
+    /// response cache.
+    pub seconds: Option<f64>,
 }
 
 /// A table of the paper. Rows and columns are in the paper's order.

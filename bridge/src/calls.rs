@@ -7,6 +7,7 @@ use bytes::Bytes;
 use futures::FutureExt as _;
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::{HeaderMap, Response, StatusCode};
+use regatta_memory::HeldBytes;
 use regatta_proto::{Digest, MemberName};
 use regatta_serving::{ApiError, ChatCall, Format, Reading};
 use serde::de::IgnoredAny;
@@ -34,6 +35,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) format: Format,
     pub(crate) headers: &'a HeaderMap,
     pub(crate) body: Bytes,
+    /// Its bytes.
+    pub(crate) held: HeldBytes,
     pub(crate) peer: &'a Peer,
     /// Seconds since 1970 that every answer carries.
     pub(crate) created: i64,
@@ -47,7 +50,7 @@ impl Asked<'_> {
     /// that can only be told in the body, which then is an error of the format's.
     pub(crate) async fn answer(self) -> Response<AnswerBody> {
         let key = self.key();
-        let Self { opened, member, format, body, peer, created, place, .. } = self;
+        let Self { opened, member, format, body, held, peer, created, place, .. } = self;
         let dialect = format.dialect();
         let (model, mut request, streaming, left_out) = match ChatCall::parse(format, &body, Reading::Whole) {
             Ok(ChatCall { model, request, streaming, left_out, .. }) => {
@@ -61,7 +64,7 @@ impl Asked<'_> {
             }
         };
         // It may be long, and the wait as well.
-        drop(body);
+        drop((body, held));
         request.member = member;
         let Waiter { number, outcome } = match opened.shared_calls.join(key, peer.clone()) {
             Join::Wait(waiter) => waiter,

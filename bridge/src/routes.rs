@@ -6,6 +6,7 @@ use hyper::body::Incoming;
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Response};
 use regatta_benchmarks::ToolRequest;
+use regatta_memory::{ByteBudget, parsed_bytes};
 use regatta_proto::MemberName;
 use regatta_serving::{ApiError, Dialect, Format, NoBody, read_body};
 
@@ -31,6 +32,8 @@ const TOOL_PROXY: &str = "/tools/proxy/";
 /// State that all requests share.
 pub(crate) struct Server {
     pub(crate) sessions: Arc<Sessions>,
+    /// Bytes of requests that are read.
+    pub(crate) bytes: ByteBudget,
     /// Seconds since 1970 that every answer carries: the start of the bridge.
     pub(crate) created: i64,
 }
@@ -103,15 +106,19 @@ impl Server {
             return Err(refused(ApiError::rate_limited(Some(1), message)));
         };
         let limit = if matches!(place, Place::Call(_)) { CALL_BYTES_MAX } else { TOOL_BYTES_MAX };
-        let body = match opened.closed.run_until_cancelled(read_body(body, limit)).await {
+        // Given back when the request is answered, or handed over to its session.
+        let mut held = self.bytes.holder().read();
+        let body = match opened.closed.run_until_cancelled(read_body(body, limit, Some(&mut held))).await {
             None => return Err(refused(closed())),
             Some(body) => body?,
         };
+        let parsed = parsed_bytes(&body) - body.len() as u64;
+        held.grow(parsed).await.map_err(|error| refused(ApiError::too_large(error.to_string())))?;
         Ok(match place {
             Place::Call(format) => {
                 let (opened, headers, created) = (&opened, &head.headers, self.created);
                 let place = place_of_request;
-                Asked { opened, member, format, headers, body, peer, created, place }.answer().await
+                Asked { opened, member, format, headers, body, held, peer, created, place }.answer().await
             }
             Place::Models => models::list(&opened.session.models(), self.created, dialect(head)),
             Place::ToolRequest => {

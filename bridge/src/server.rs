@@ -12,6 +12,7 @@ use std::time::Duration;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use regatta_memory::ByteBudget;
 use regatta_proto::{Clock as _, SystemClock};
 use regatta_serving::WriteTimeout;
 use rustix::process::{Resource, getrlimit};
@@ -59,19 +60,20 @@ pub struct BridgeSocket {
 }
 
 impl Bridge {
-    /// Starts serving on the current runtime. Whoever reaches it and knows a session's URL can make calls, so that beyond the loopback
-    /// interface it is to be encrypted.
+    /// Starts serving on the current runtime, and reads requests within `bytes`. Whoever reaches it and knows a session's URL can make
+    /// calls, so that beyond the loopback interface it is to be encrypted.
     ///
     /// # Errors
     /// When the address cannot be listened on, or the system has no randomness to give.
-    pub fn start(place: impl Into<BridgePlace>) -> BoxFuture<'static, io::Result<Self>> {
+    pub fn start(place: impl Into<BridgePlace>, bytes: ByteBudget) -> BoxFuture<'static, io::Result<Self>> {
         let place = place.into();
         Box::pin(async move {
             let sessions = Arc::new(Sessions::new()?);
             let listener = TcpListener::bind(place.listen).await?;
             let address = listener.local_addr()?;
             let origin = place.origin(address);
-            let server = Arc::new(Server { sessions: Arc::clone(&sessions), created: SystemClock.now().as_second() });
+            let created = SystemClock.now().as_second();
+            let server = Arc::new(Server { sessions: Arc::clone(&sessions), bytes, created });
             let (tasks, stopped) = (TaskTracker::new(), CancellationToken::new());
             let listener = Listener::Tcp(listener, place.tls);
             tasks.spawn(accept(listener, Arc::clone(&server), tasks.clone(), stopped.clone()));

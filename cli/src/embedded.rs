@@ -23,7 +23,8 @@ use regatta_catalog::{Catalog, Sweep};
 use regatta_coordinator::{Coordinator, CoordinatorConfig, CoordinatorMetrics, Resumption};
 use regatta_files::{FolderError, own_folder};
 use regatta_llm::CallMetrics;
-use regatta_proto::{Clock, Report, SessionOutcome, SweepId, SweepState, SystemClock};
+use regatta_memory::{ByteBudget, ByteMetrics};
+use regatta_proto::{Clock, Report, SessionOutcome, SweepId, SweepState, SystemClock, counted};
 use regatta_scorer::{Past, Scorer, ScorerConfig, ScorerMetrics};
 use regatta_simulator::SimulatedSuite;
 use regatta_worker::{
@@ -222,8 +223,8 @@ impl Embedded {
         let recovery = recovery.context("failed to record sessions from their transcripts")?;
         if !recovery.is_nothing() {
             output::note(&format!(
-                "recorded {} sessions from their transcripts, which the ledger did not know: they are not paid for again",
-                recovery.sessions
+                "recorded {} from transcripts, which the ledger did not know: nothing of that is paid for again",
+                counted(recovery.sessions, "session", "sessions")
             ));
         }
         Ok(())
@@ -384,6 +385,7 @@ impl Embedded {
             clock: clock(),
             variables: crate::process::variables(),
             permits: Arc::new(WhileRecording { permits: SharedPermits(self.permits.clone()), recording }),
+            bytes: ByteBudget::observed(regatta_memory::default_bytes(), ByteMetrics::register(&self.registry)?),
             answers: Arc::new(CachedResponses(Blobs::directory(&self.answers).with_context(|| {
                 format!("failed to open the directory of the response cache {}", self.answers.display())
             })?)),

@@ -40,7 +40,13 @@ pub(crate) struct AttemptLine {
     pub(crate) wasted: bool,
     /// `None` where the price of a call is unknown.
     pub(crate) cost_nanodollars: Option<Money>,
-    pub(crate) latency_us: u64,
+    /// Answered calls.
+    pub(crate) calls: u32,
+    /// Those of `calls` that were answered from the response cache; `None` where a version wrote the line that did not count them.
+    #[serde(default)]
+    pub(crate) cached_calls: Option<u32>,
+    /// `None` where no call was answered, or all of them from the response cache.
+    pub(crate) latency_us: Option<u64>,
     /// `None` where the tokens of a call are unknown.
     pub(crate) usage: Option<Usage>,
     /// The part of the tokens that is known, if `usage` is `None`.
@@ -53,9 +59,10 @@ pub(crate) struct AttemptLine {
 /// Spending of a session.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Took {
+    pub(crate) answers: Answers,
     /// `None` where the price of a call is unknown.
     pub(crate) dollars: Option<f64>,
-    /// In model calls.
+    /// In model calls of its own.
     pub(crate) seconds: f64,
     /// Tokens that models answered; `None` where those of a call are unknown.
     pub(crate) output_tokens: Option<f64>,
@@ -63,7 +70,43 @@ pub(crate) struct Took {
 
 impl Took {
     /// Spending before the first attempt.
-    const NOTHING: Self = Self { dollars: Some(0.0), seconds: 0.0, output_tokens: Some(0.0) };
+    const NOTHING: Self =
+        Self { answers: Answers::Nothing, dollars: Some(0.0), seconds: 0.0, output_tokens: Some(0.0) };
+}
+
+/// Origin of the answers of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answers {
+    /// No call was answered, as where a filter refused the first one: there is neither a time nor a token.
+    Nothing,
+    /// All were made for it.
+    Own,
+    /// Some came from the response cache, or may have: its time, tokens and money are in part of another run.
+    Cached,
+}
+
+impl Answers {
+    /// Those of a session of which another attempt had the answers `more`.
+    const fn and(self, more: Self) -> Self {
+        match (self, more) {
+            (Self::Cached, _) | (_, Self::Cached) => Self::Cached,
+            (Self::Own, _) | (_, Self::Own) => Self::Own,
+            (Self::Nothing, Self::Nothing) => Self::Nothing,
+        }
+    }
+}
+
+impl AttemptLine {
+    /// `may_be_cached` says it of a line that does not count answers of the cache.
+    pub(crate) fn answers(&self, may_be_cached: bool) -> Answers {
+        match (self.calls, self.cached_calls) {
+            (0, _) => Answers::Nothing,
+            (_, Some(0)) => Answers::Own,
+            (_, Some(_)) => Answers::Cached,
+            (_, None) if may_be_cached => Answers::Cached,
+            (_, None) => Answers::Own,
+        }
+    }
 }
 
 impl EndedRun {
@@ -138,22 +181,36 @@ impl EndedRun {
         self.summary.rows.iter().find(is_of)
     }
 
-    /// Spending of each session of some cells that has a score: all its attempts but those that were repeated or lost.
-    pub(crate) fn took(&self, sessions: &[&ResultLine]) -> BTreeMap<(ItemId, u16), Took> {
-        let scored = sessions.iter().filter(|line| line.scores.is_some());
+    /// Spending of each session of a model in a setting that has a score: all its attempts but those that were repeated or lost.
+    pub(crate) fn took(
+        &self,
+        benchmark: &BenchmarkName,
+        setting: &Setting,
+        model: &ModelRef,
+    ) -> BTreeMap<(ItemId, u16), Took> {
+        let scored = self.sessions(benchmark, setting, model).filter(|line| line.scores.is_some());
         let mut took: BTreeMap<(u32, &ItemId), (u16, Took)> =
             scored.map(|line| ((line.cell, &line.item), (line.trial, Took::NOTHING))).collect();
+        let may_be_cached = self.may_be_cached(benchmark, setting, model);
         for attempt in self.attempts.iter().filter(|attempt| !attempt.wasted) {
             let Some(item) = &attempt.item else { continue };
             if let Some((_, took)) = took.get_mut(&(attempt.cell, item)) {
                 let cost = attempt.cost_nanodollars.map(|cost| cost.dollars());
+                took.answers = took.answers.and(attempt.answers(may_be_cached));
                 took.dollars = took.dollars.zip(cost).map(|(sum, cost)| sum + cost);
-                took.seconds += attempt.latency_us as f64 / 1e6;
+                // `None` is no time: `answers` tells whether it is known.
+                took.seconds += attempt.latency_us.map_or(0.0, |microseconds| microseconds as f64 / 1e6);
                 took.output_tokens =
                     took.output_tokens.zip(attempt.usage).map(|(sum, usage)| sum + usage.output as f64);
             }
         }
         took.into_iter().map(|((_, item), (trial, took))| ((item.clone(), trial), took)).collect()
+    }
+
+    /// `true` where answers of the response cache are not counted by attempt, and there may be some: a row with one has no times of its
+    /// sessions.
+    pub(crate) fn may_be_cached(&self, benchmark: &BenchmarkName, setting: &Setting, model: &ModelRef) -> bool {
+        self.row(benchmark, setting, model).is_none_or(|row| row.session_seconds.is_none())
     }
 }
 

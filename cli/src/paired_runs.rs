@@ -13,7 +13,7 @@ use serde::Serialize;
 
 pub(crate) use self::changes::{Change, Changes, changes, other_tests, parameters, served};
 pub(crate) use self::matching::{Chosen, MatchedCell, matched};
-pub(crate) use self::numbers::{Distribution, Numbers, Quantity, Times};
+pub(crate) use self::numbers::{Distribution, Numbers, Observations, Quantity, Times};
 use crate::ended_run::{EndedRun, Took};
 
 /// A model in a setting, in both runs. Differences are how much higher B is than A.
@@ -34,14 +34,15 @@ pub(crate) struct ComparedCell {
     pub(crate) metrics: Vec<ComparedMetric>,
     /// By the first of the metrics; absent where there is none.
     pub(crate) flips: Option<ItemFlips>,
-    /// Dollars a session with a score in either run, with their difference; absent where a price of either is unknown.
+    /// Dollars a session with a score in either run, with their difference; absent where a price of either is unknown. Sessions of which
+    /// answers came from the response cache are left out, here and in the next two.
     pub(crate) cost: Option<Numbers>,
     /// Dollars a session with a score of A; absent where a price is unknown.
     pub(crate) cost_a: Option<Distribution>,
     /// Dollars a session with a score of B; absent where a price is unknown.
     pub(crate) cost_b: Option<Distribution>,
-    /// Seconds in model calls of a session with a score.
-    pub(crate) seconds: Option<Times>,
+    /// Seconds in model calls of a session with a score and an answered call.
+    pub(crate) seconds: Times,
 }
 
 /// Sessions with a score: values of a run are over all of its own, paired differences over those of both.
@@ -66,7 +67,7 @@ pub(crate) struct ComparedMetric {
     /// Over the items and trials that both have a score of; interval and p-value hold whatever those that one of both lacks would have
     /// scored. Absent where no session has a score in both.
     pub(crate) difference: Option<Difference>,
-    /// P-value, corrected (Holm) over all metrics of all cells that are compared.
+    /// P-value, corrected (Holm) over all metrics of all cells that are compared; 1 where the difference has none.
     pub(crate) p_holm: f64,
 }
 
@@ -126,7 +127,7 @@ fn compare(a: &EndedRun, b: &EndedRun, cell: MatchedCell) -> ComparedCell {
     });
     let metrics = metrics.collect();
     let flips = definitions.first().map(|of| flips(&paired.cells, of));
-    let [cost_a, cost_b] = paired.spent(Quantity::Dollars);
+    let [cost_a, cost_b] = paired.spent(Quantity::Dollars).map(|run| run.of);
     ComparedCell {
         items: paired.cells.items.len() as u32,
         items_only_in_a: paired.cells.only_theirs.len() as u32,
@@ -218,10 +219,7 @@ impl<'r> Paired<'r> {
 
     /// What each session of both runs took: that of A, and that of B.
     fn took(&self) -> [BTreeMap<(ItemId, u16), Took>; 2] {
-        let took = |run: &'r EndedRun, model: &'r ModelRef| {
-            let sessions: Vec<_> = run.sessions(&self.cell.benchmark, &self.cell.setting, model).collect();
-            run.took(&sessions)
-        };
+        let took = |run: &'r EndedRun, model: &'r ModelRef| run.took(&self.cell.benchmark, &self.cell.setting, model);
         [took(self.a, &self.cell.model_a), took(self.b, &self.cell.model_b)]
     }
 
@@ -230,19 +228,14 @@ impl<'r> Paired<'r> {
         Scored { a: a.len(), b: b.len(), both: a.keys().filter(|session| b.contains_key(*session)).count() }
     }
 
-    /// Seconds in model calls; `None` where either run has no session with a score.
-    pub(crate) fn times(&self) -> Option<Times> {
-        let [a, b] = self.took();
-        Times::new(&a, &b)
+    /// Seconds in model calls in each run by itself.
+    pub(crate) fn times(&self) -> Times {
+        let [a, b] = self.took().map(|took| numbers::seconds(&took));
+        Times { a, b }
     }
 
-    /// Seconds in model calls in each run by itself; `None` where it has no session with a score.
-    pub(crate) fn seconds(&self) -> [Option<Distribution>; 2] {
-        self.took().map(|took| numbers::seconds(&took))
-    }
-
-    /// The quantity in each run by itself; `None` where a session of that run does not know it, or none has a score.
-    pub(crate) fn spent(&self, of: Quantity) -> [Option<Distribution>; 2] {
+    /// The quantity in each run by itself.
+    pub(crate) fn spent(&self, of: Quantity) -> [Observations; 2] {
         self.took().map(|took| numbers::spent(of, &took))
     }
 

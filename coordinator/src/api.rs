@@ -3,6 +3,7 @@
 mod auditing;
 mod content;
 mod guard;
+mod holding;
 mod rates;
 mod schedules;
 mod sources;
@@ -19,6 +20,7 @@ use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, delete, get, head, post, put};
 use regatta_backends::{BlobError, LedgerError, SweepRow};
+use regatta_memory::ByteBudget;
 use regatta_proto::{Digest, OwnerName, Scope, SweepId};
 use serde::Serialize;
 
@@ -38,6 +40,9 @@ pub use self::tokens::{QuotaRequest, TokenList, TokenRequest};
 
 /// Largest request besides uploads, in bytes: a spec of a mebibyte, and the names of ten thousand files.
 const BODY_BYTES_MAX: usize = 8 << 20;
+
+/// Where files are uploaded, which go to a disk as they come.
+const UPLOADS: &str = "/v1/content/{digest}";
 
 /// Credentials that the API asks for.
 #[derive(Debug, Clone, Default)]
@@ -61,6 +66,8 @@ pub struct ApiConfig {
     pub access: Access,
     /// Verifies tokens of other issuers; `None` unless the policy names issuers.
     pub verifier: Option<Arc<dyn BearerVerifier>>,
+    /// Bytes of requests that the process may hold at once.
+    pub bytes: ByteBudget,
 }
 
 /// A path, the right that it needs, its name in the audit log where it changes something, and what answers there.
@@ -70,8 +77,8 @@ struct Route(&'static str, Scope, Option<&'static str>, MethodRouter<Shared>);
 fn routes() -> Vec<Route> {
     use Scope::{Admin, Read, Submit};
     vec![
-        Route("/v1/content/{digest}", Submit, Some(UPLOAD), put(upload)),
-        Route("/v1/content/{digest}", Submit, None, head(is_stored)),
+        Route(UPLOADS, Submit, Some(UPLOAD), put(upload)),
+        Route(UPLOADS, Submit, None, head(is_stored)),
         Route("/v1/sweeps", Read, None, get(list)),
         Route("/v1/sweeps", Submit, Some("submit"), post(submit)),
         Route("/v1/sweeps/{id}", Read, None, get(status)),
@@ -104,11 +111,17 @@ fn routes() -> Vec<Route> {
 
 /// The routes below `/v1`.
 pub fn router(coordinator: Arc<Coordinator>, config: ApiConfig) -> axum::Router {
+    let bytes = config.bytes.clone();
     let guard = Guard::new(coordinator.clone(), config);
     let shared = Shared { coordinator, turns: Turns::default() };
     let mut router = axum::Router::new();
     for Route(path, scope, action, methods) in routes() {
         let gate = Gate { guard: guard.clone(), scope, action };
+        // A body is read once it is known that whoever sends it has the right to.
+        let methods = match path {
+            UPLOADS => methods,
+            _ => methods.route_layer(middleware::from_fn_with_state(bytes.clone(), holding::hold)),
+        };
         router = router.route(path, methods.route_layer(middleware::from_fn_with_state(gate, auditing::pass)));
     }
     router

@@ -20,6 +20,7 @@ use crate::budget::of_sweep;
 use crate::forecast::Forecasts;
 use crate::leading::Leading;
 use crate::schedules::Scheduling;
+use crate::schedules::keeping::Outages;
 use crate::schedules::starting::HeldUp;
 use crate::{
     CoordinatorMetrics, PlanError, PriceBook, Pricing, Quotas, Resumption, Submission, Submitted, SweepStatus,
@@ -164,6 +165,7 @@ pub struct Coordinator {
     /// Gate and messenger of schedules; none in an embedded run.
     pub(crate) scheduling: Option<Scheduling>,
     pub(crate) held_up: HeldUp,
+    pub(crate) schedule_outages: Outages,
     quotas: Quotas,
 }
 
@@ -199,6 +201,7 @@ impl Coordinator {
             health: StoreHealth::default(),
             scheduling: None,
             held_up: HeldUp::default(),
+            schedule_outages: Outages::default(),
             quotas: Quotas::default(),
         }
     }

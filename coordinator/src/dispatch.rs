@@ -1,10 +1,11 @@
 //! Publishes shards while their queue's window has room.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
-use regatta_backends::{CellProgress, ShardRow, ShardState};
+use regatta_backends::{CellProgress, ShardRow, ShardState, UnderWay};
 use regatta_catalog::read_transcript;
-use regatta_proto::{ItemIndex, Job, SessionJob, SessionKey, Transcript};
+use regatta_proto::{CellIndex, ItemIndex, Job, SessionJob, SessionKey, Transcript};
 
 use crate::budget::{affordable_sessions, of_sweep};
 use crate::rounds::Watched;
@@ -14,6 +15,10 @@ use crate::{Coordinator, CoordinatorError};
 /// Shards asked of the ledger at once.
 const SHARDS_AT_ONCE: u32 = 64;
 
+/// Age at which it says nothing any more of sessions that nobody tells of that all reports had been recorded. Workers tell of each session
+/// that often.
+const HEARD_WITHIN: Duration = Duration::from_secs(10);
+
 /// Result of one pass over the shards of a sweep.
 #[derive(Debug, Default)]
 pub(crate) struct Dispatched {
@@ -22,6 +27,16 @@ pub(crate) struct Dispatched {
     unaffordable: bool,
     /// Sessions are outstanding, unsettled or in doubt.
     unsettled: bool,
+    /// A shard waits until all that was reported is recorded: reports of its sessions may be among it.
+    unheard: bool,
+}
+
+/// Result of publishing a shard.
+enum Published {
+    /// Number of its sessions whose jobs are in the queue now.
+    Jobs(u64),
+    /// Nothing: a session of it is open, and nobody has told of it for so long that its worker is gone, or its reports wait.
+    Unheard,
 }
 
 impl Dispatched {
@@ -29,16 +44,21 @@ impl Dispatched {
     pub(crate) const fn is_over(&self) -> bool {
         self.unaffordable && self.sessions == 0 && !self.unsettled
     }
+
+    /// True if nothing may be dispatched until everything that was reported is recorded.
+    pub(crate) const fn must_hear(&self) -> bool {
+        self.unheard
+    }
 }
 
 impl Coordinator {
     /// Tops up every queue of the sweep, each to at most its window.
     pub(crate) async fn dispatch(
         &self,
-        watched: &Watched,
+        watched: &mut Watched,
         progress: &[CellProgress],
     ) -> Result<Dispatched, CoordinatorError> {
-        let sweep = &watched.sweep;
+        let sweep = &watched.sweep.clone();
         let mut affordable = self.affordable(watched, progress).await?;
         let mut done = Dispatched {
             unsettled: progress.iter().any(|cell| is_outstanding(cell) || cell.recorded > cell.settled),
@@ -63,10 +83,14 @@ impl Coordinator {
                 if !window.admits(own, count) {
                     break;
                 }
-                let published = self.publish(watched, &shard, &queue).await?;
-                own += published;
-                affordable = affordable.saturating_sub(published);
-                done.sessions += published;
+                match self.publish(watched, &shard, &queue).await? {
+                    Published::Jobs(published) => {
+                        own += published;
+                        affordable = affordable.saturating_sub(published);
+                        done.sessions += published;
+                    }
+                    Published::Unheard => (done.unsettled, done.unheard) = (true, true),
+                }
             }
         }
         Ok(done)
@@ -84,25 +108,68 @@ impl Coordinator {
 
     /// Publishes the sessions of `shard` that have no result yet. The intent is written before and the fact after, so that a crash in
     /// between leaves the shard visibly in doubt instead of losing or doubling it.
-    async fn publish(&self, watched: &Watched, shard: &ShardRow, queue: &str) -> Result<u64, CoordinatorError> {
-        let sweep = &watched.sweep;
-        let Some(cell) = sweep.cell(shard.cell) else { return Ok(0) };
+    async fn publish(
+        &self,
+        watched: &mut Watched,
+        shard: &ShardRow,
+        queue: &str,
+    ) -> Result<Published, CoordinatorError> {
+        let sweep = &watched.sweep.clone();
+        let Some(cell) = sweep.cell(shard.cell) else { return Ok(Published::Jobs(0)) };
         let from = shard.first as usize;
         let order = sweep.dispatch_order(cell);
         let items = &order[from.min(order.len())..(from + shard.count as usize).min(order.len())];
-        let (Some(first), Some(last)) = (items.iter().min(), items.iter().max()) else { return Ok(0) };
+        let (Some(first), Some(last)) = (items.iter().min(), items.iter().max()) else {
+            return Ok(Published::Jobs(0));
+        };
+        // Before the results: a session that ends in between has one then. The other way round it would be in neither.
+        let under_way = self.ledger.under_way(&sweep.id, shard.cell, items, self.config.running_within).await?;
+        let is_unheard = watched.heard_at.is_none_or(|at| at.elapsed() >= HEARD_WITHIN) && self.config.queue_survives;
+        if is_unheard && under_way.values().any(|evidence| *evidence == UnderWay::Silent) {
+            return Ok(Published::Unheard);
+        }
         let recorded: BTreeSet<ItemIndex> =
             self.ledger.recorded_items(&sweep.id, shard.cell, *first, *last).await?.into_iter().collect();
         let missing: Vec<ItemIndex> = items.iter().copied().filter(|item| !recorded.contains(item)).collect();
-        let attempts: BTreeMap<ItemIndex, u32> = self.ledger.highest_attempt(&sweep.id, shard.cell, &missing).await?;
-        let left_off = self.ledger.continuations(&sweep.id, shard.cell, &missing).await?;
-        // A worker tells of these: they are under way, from an earlier dispatch.
-        let within = self.config.running_within;
-        let running = self.ledger.running_items(&sweep.id, shard.cell, &missing, within).await?;
-        let mut jobs = Vec::with_capacity(missing.len());
-        for item in missing.iter().filter(|item| !running.contains(item)) {
+        let (mut to_run, mut held) = (Vec::new(), Vec::new());
+        for item in &missing {
+            match under_way.get(item) {
+                // It is under way, from an earlier dispatch.
+                Some(UnderWay::Told) => {}
+                Some(UnderWay::Unconfirmed) => held.push(*item),
+                Some(UnderWay::Silent) | None => to_run.push(*item),
+            }
+        }
+        let jobs = self.jobs(watched, shard.cell, &to_run).await?;
+        let (published, outstanding) = (jobs.len() as u32, missing.len() as u32);
+        let term = self.lead().await?;
+        if !self.ledger.claim_shard(&sweep.id, shard.index, watched.generation, term).await? {
+            return Ok(Published::Jobs(0));
+        }
+        watched.held.hold(shard.cell, held);
+        if !jobs.is_empty() {
+            self.still_lead(term)?;
+            self.queue.publish_jobs(queue, jobs).await?;
+        }
+        self.ledger.confirm_shard(&sweep.id, shard.index, outstanding, term).await?;
+        self.metrics.dispatched.inc_by(u64::from(published));
+        Ok(Published::Jobs(u64::from(published)))
+    }
+
+    /// The jobs of sessions of `cell` that have no result, each as the attempt after those that are known.
+    pub(crate) async fn jobs(
+        &self,
+        watched: &Watched,
+        cell: CellIndex,
+        items: &[ItemIndex],
+    ) -> Result<Vec<Job>, CoordinatorError> {
+        let sweep = &watched.sweep;
+        let attempts: BTreeMap<ItemIndex, u32> = self.ledger.highest_attempt(&sweep.id, cell, items).await?;
+        let left_off = self.ledger.continuations(&sweep.id, cell, items).await?;
+        let mut jobs = Vec::with_capacity(items.len());
+        for item in items {
             jobs.push(Job::Session(Box::new(SessionJob {
-                key: SessionKey { sweep: sweep.id.clone(), cell: shard.cell, item: *item },
+                key: SessionKey { sweep: sweep.id.clone(), cell, item: *item },
                 lock: sweep.digest,
                 attempt: attempts.get(item).copied().unwrap_or(0) + 1,
                 generation: watched.generation,
@@ -113,17 +180,6 @@ impl Coordinator {
                 },
             })));
         }
-        let (published, outstanding) = (jobs.len() as u32, missing.len() as u32);
-        let term = self.lead().await?;
-        if !self.ledger.claim_shard(&sweep.id, shard.index, watched.generation, term).await? {
-            return Ok(0);
-        }
-        if !jobs.is_empty() {
-            self.still_lead(term)?;
-            self.queue.publish_jobs(queue, jobs).await?;
-        }
-        self.ledger.confirm_shard(&sweep.id, shard.index, outstanding, term).await?;
-        self.metrics.dispatched.inc_by(u64::from(published));
-        Ok(u64::from(published))
+        Ok(jobs)
     }
 }

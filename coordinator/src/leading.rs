@@ -24,6 +24,8 @@ pub(crate) struct Leading(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     lead: Option<(Term, Instant)>,
+    /// The rounds of dispatching of this process take the lead and renew it.
+    dispatches: bool,
     /// True once the log says that another process leads.
     stands_by: bool,
 }
@@ -44,6 +46,18 @@ impl Coordinator {
         term.ok_or(CoordinatorError::NotLeading)
     }
 
+    /// The same for work beside dispatching, as that on schedules. It does not renew the lead of a process that dispatches: one whose
+    /// dispatching hangs, because it alone is cut off from the broker, would lead for ever.
+    ///
+    /// # Errors
+    /// [`CoordinatorError::NotLeading`] while another does, or when the ledger fails.
+    pub(crate) async fn lead_beside_dispatching(&self) -> Result<Term, CoordinatorError> {
+        if self.leading.dispatches() {
+            return self.leading.term().ok_or(CoordinatorError::NotLeading);
+        }
+        self.lead().await
+    }
+
     /// Checks that the lead under `term` has not run out while this process did something else, or stood still.
     ///
     /// # Errors
@@ -60,6 +74,15 @@ impl Leading {
         self.get().filter(|(_, asked)| asked.elapsed() < LEASE).map(|(term, _)| term)
     }
 
+    /// From now on the lead is renewed by rounds of dispatching alone.
+    pub(crate) fn begin_dispatching(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).dispatches = true;
+    }
+
+    fn dispatches(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).dispatches
+    }
+
     fn get(&self) -> Option<(Term, Instant)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).lead
     }
@@ -72,6 +95,6 @@ impl Leading {
             (None, None) if !state.stands_by => tracing::info!("another coordinator leads; standing by"),
             _ => {}
         }
-        *state = State { lead, stands_by: lead.is_none() };
+        (state.lead, state.stands_by) = (lead, lead.is_none());
     }
 }

@@ -13,6 +13,7 @@ mod doctor;
 mod echo;
 mod estimate;
 mod forecast;
+mod held;
 mod identity;
 mod leading;
 mod metrics;

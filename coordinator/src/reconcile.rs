@@ -4,15 +4,16 @@
 //! the sessions without a result dispatched again, with the next attempt number; should an outcome still turn up, the fence makes
 //! one of the two waste, and counts it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use regatta_backends::{CellProgress, Ledger, ShardRow, ShardState};
+use regatta_backends::{CellProgress, Ledger, ShardRow, ShardState, UnderWay};
 use regatta_catalog::Sweep;
-use regatta_proto::{CellIndex, ItemIndex, Lane, Report};
+use regatta_proto::{CellIndex, Lane, Report};
 use tokio::time::Instant;
 
+use crate::held::HeldBack;
 use crate::rounds::Watched;
 use crate::window::is_outstanding;
 use crate::{Coordinator, CoordinatorError};
@@ -131,6 +132,8 @@ impl Coordinator {
         if !self.is_all_recorded(&watched.sweep.id, &mut watched.echo).await? {
             return Ok(());
         }
+        // All that is held back is planned again too.
+        (watched.heard_at, watched.held) = (Some(Instant::now()), HeldBack::default());
         let sweep = &watched.sweep;
         let sessions = self.forget_dispatch(sweep).await?;
         tracing::warn!(sweep = %sweep.id, sessions, quiet_s = quiet.as_secs(), "dispatching sessions again that have no result");
@@ -198,11 +201,8 @@ pub(crate) async fn running(ledger: &Ledger, sweep: &Sweep, within: Duration) ->
     let mut running = 0;
     for cell in sweep.cells() {
         let selected = sweep.selected(cell);
-        let (Some(first), Some(last)) = (selected.first(), selected.last()) else { continue };
-        let recorded = ledger.recorded_items(&sweep.id, cell.index, *first, *last).await?;
-        let recorded: BTreeSet<ItemIndex> = recorded.into_iter().collect();
-        let missing: Vec<ItemIndex> = selected.iter().copied().filter(|item| !recorded.contains(item)).collect();
-        running += ledger.running_items(&sweep.id, cell.index, &missing, within).await?.len() as u64;
+        let under_way = ledger.under_way(&sweep.id, cell.index, selected, within).await?;
+        running += under_way.values().filter(|evidence| **evidence == UnderWay::Told).count() as u64;
     }
     Ok(running)
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use regatta_backends::{AccountState, CellProgress, SweepRow};
+use regatta_backends::{AccountState, CellProgress, Outage, SweepRow};
 use regatta_catalog::Sweep;
 use regatta_proto::{Control, Digest, EndpointName, Money, Report, SweepId, SweepState};
 use tokio::time::{Instant, MissedTickBehavior};
@@ -14,13 +14,15 @@ use tokio_util::sync::CancellationToken;
 
 use crate::budget::{of_sweep, worst_session};
 use crate::control::routes;
+use crate::dispatch::Dispatched;
 use crate::echo::Echo;
+use crate::held::HeldBack;
 use crate::reconcile::Quiet;
 use crate::window::outstanding;
 use crate::{Coordinator, CoordinatorError};
 
 /// Longest pause after something has failed.
-const SETBACK_MAX: Duration = Duration::from_secs(5);
+pub(crate) const SETBACK_MAX: Duration = Duration::from_secs(5);
 
 /// Time for which workers are told of a cancelled sweep. No deployment stays without workers for longer, and the list must not grow for
 /// ever.
@@ -38,8 +40,11 @@ pub(crate) struct Watched {
     /// Time before which nothing is dispatched: workers must have heard of the generation, and have reported their attempts of earlier
     /// ones.
     settles_at: Instant,
-    /// True once all reports of earlier generations are recorded.
+    /// True once all reports of earlier generations are recorded, and while no shard waits for later ones.
     is_settled: bool,
+    /// When it was last certain that everything was recorded that had been reported.
+    pub(crate) heard_at: Option<Instant>,
+    pub(crate) held: HeldBack,
     pub(crate) echo: Echo,
     /// Time since which nothing is left to run; `None` while something is.
     over_since: Option<Instant>,
@@ -63,18 +68,17 @@ struct Rounds {
     setbacks: BTreeMap<SweepId, Setback>,
 }
 
-/// A pause after a failure: what fails once is likely to fail again at once, and to say so each time helps nobody.
-#[derive(Debug, Clone, Copy)]
+/// Failures of one sweep, and the time before which it is left alone: what fails once is likely to fail again at once.
+#[derive(Debug)]
 struct Setback {
-    pause: Duration,
+    outage: Outage,
     until: Instant,
 }
 
-impl Setback {
-    /// The pause after another failure; each is twice as long as the one before.
-    fn after(before: Option<Self>, first: Duration) -> Self {
-        let pause = before.map_or(first, |before| (before.pause * 2).min(SETBACK_MAX));
-        Self { pause, until: Instant::now() + pause }
+/// The sweep is looked after again.
+fn recovered(setbacks: &mut BTreeMap<SweepId, Setback>, sweep: &SweepId) {
+    if let Some(lasted) = setbacks.remove(sweep).and_then(|mut setback| setback.outage.ends()) {
+        tracing::info!(%sweep, lasted_s = lasted.as_secs(), "the sweep is looked after again");
     }
 }
 
@@ -89,11 +93,12 @@ impl Coordinator {
     /// for a while. A sweep that cannot be looked after does not hold up the others.
     pub fn run<'a>(&'a self, addresses: BTreeMap<EndpointName, String>, stop: CancellationToken) -> BoxFuture<'a, ()> {
         Box::pin(async move {
+            self.leading.begin_dispatching();
             let (watched, cancelled, setbacks) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
             let mut rounds = Rounds { addresses, watched, cancelled, told: None, setbacks };
             let mut ticks = tokio::time::interval(self.config.tick);
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            let mut setback = None;
+            let mut outage = Outage::new(self.config.tick, SETBACK_MAX);
             loop {
                 tokio::select! {
                     biased;
@@ -102,17 +107,24 @@ impl Coordinator {
                 }
                 match self.tick(&mut rounds).await {
                     Ok(()) => {
-                        setback = None;
+                        if let Some(lasted) = outage.ends() {
+                            tracing::info!(lasted_s = lasted.as_secs(), "the sweeps are looked after again");
+                        }
                         if rounds.setbacks.is_empty() {
                             self.health.succeeds();
                         }
                     }
                     Err(error) => {
                         let error = self.failed(error);
-                        tracing::error!(error, "failed to look after the sweeps, trying again");
-                        let next = Setback::after(setback, self.config.tick);
-                        ticks.reset_at(next.until);
-                        setback = Some(next);
+                        let failed = outage.fails();
+                        if failed.is_told {
+                            tracing::error!(
+                                error,
+                                tries = failed.tries,
+                                "failed to look after the sweeps, trying again"
+                            );
+                        }
+                        ticks.reset_after(failed.pause);
                     }
                 }
             }
@@ -157,7 +169,7 @@ impl Coordinator {
                 _ => Ok(()),
             };
             if followed.is_ok() && row.state != SweepState::Running {
-                rounds.setbacks.remove(&row.id);
+                recovered(&mut rounds.setbacks, &row.id);
             }
             self.note(&mut rounds.setbacks, &row.id, followed);
         }
@@ -180,7 +192,7 @@ impl Coordinator {
                 let has_succeeded = done.is_ok();
                 self.note(&mut rounds.setbacks, id, done);
                 if has_succeeded {
-                    rounds.setbacks.remove(id);
+                    recovered(&mut rounds.setbacks, id);
                 }
             }
         }
@@ -234,6 +246,9 @@ impl Coordinator {
                 one.generation = row.generation;
                 one.settles_at = Instant::now() + self.settling(row.generation);
                 one.is_settled = false;
+                (one.heard_at, one.held) = (None, HeldBack::default());
+                // An answer to an earlier question says nothing of what workers report now.
+                one.echo.forget();
                 one.over_since = None;
                 one.quiet = Quiet::new();
             }
@@ -253,9 +268,20 @@ impl Coordinator {
         let (generation, settles_at) = (row.generation, Instant::now() + self.settling(row.generation));
         let (is_settled, echo) = (self.settling(generation).is_zero(), Echo::heard(row.echo));
         let quiet = Quiet::new();
-        let over_since = None;
-        let one =
-            Watched { sweep, worst_session, quiet, running, generation, settles_at, is_settled, echo, over_since };
+        let (heard_at, over_since) = (None, None);
+        let one = Watched {
+            sweep,
+            worst_session,
+            quiet,
+            running,
+            generation,
+            settles_at,
+            is_settled,
+            heard_at,
+            held: HeldBack::default(),
+            echo,
+            over_since,
+        };
         watched.insert(row.id.clone(), one);
         Ok(())
     }
@@ -310,6 +336,7 @@ impl Coordinator {
         if !one.is_settled {
             let is_over = Instant::now() >= one.settles_at;
             one.is_settled = is_over && self.is_all_recorded(&one.sweep.id, &mut one.echo).await?;
+            one.heard_at = one.is_settled.then(Instant::now);
             // What was recorded meanwhile is not in `progress`.
             return Ok(());
         }
@@ -318,7 +345,14 @@ impl Coordinator {
             // What was released is not in `progress`.
             return Ok(());
         }
-        if complete || self.dispatch(one, progress).await?.is_over() {
+        let dispatched = if complete { Dispatched::default() } else { self.dispatch(one, progress).await? };
+        self.dispatch_held_back(one).await?;
+        if dispatched.must_hear() {
+            one.is_settled = false;
+            one.echo.forget();
+            return Ok(());
+        }
+        if complete || dispatched.is_over() {
             let sweep = &one.sweep;
             let account = self.permits.account(&of_sweep(&sweep.id)).await?;
             if !is_settled(account.as_ref(), &mut one.over_since, self.config.leases_return_within) {
@@ -371,9 +405,15 @@ impl Coordinator {
             result.or_else(|error| if matches!(error, CoordinatorError::NotLeading) { Ok(()) } else { Err(error) })
         {
             let error = self.failed(error);
-            tracing::error!(%sweep, error, "failed to look after a sweep, trying again");
-            let next = Setback::after(setbacks.get(sweep).copied(), self.config.tick);
-            setbacks.insert(sweep.clone(), next);
+            let now = Instant::now();
+            let setback = setbacks
+                .entry(sweep.clone())
+                .or_insert_with(|| Setback { outage: Outage::new(self.config.tick, SETBACK_MAX), until: now });
+            let failed = setback.outage.fails();
+            setback.until = now + failed.pause;
+            if failed.is_told {
+                tracing::error!(%sweep, error, tries = failed.tries, "failed to look after a sweep, trying again");
+            }
         }
     }
 }

@@ -18,6 +18,7 @@ SOURCES = {
     "worker/src/metrics.rs": "worker",
     "llm/src/metrics.rs": "worker",
     "scorer/src/metrics.rs": "scorer",
+    "memory/src/metrics.rs": "coordinator, worker, scorer",
 }
 
 # How many values a label can have. A label that is not here fails the check: unbounded labels fill a Prometheus.
@@ -38,7 +39,7 @@ BOUNDS = {
 # Labels whose values the code lists beside the metric.
 LISTED = {name for name, bound in BOUNDS.items() if bound is None}
 
-CALL = re.compile(r'(family|counter|gauge|histogram|IntGauge::new|IntCounter::new|HistogramOpts::new|Opts::new)\(\s*"(regatta_[a-z_]+)"')
+CALL = re.compile(r'(family|counter|gauge|histogram|IntGauge::new|IntCounter::new|Counter::new|HistogramOpts::new|Opts::new)\(\s*"(regatta_[a-z_]+)"')
 STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
@@ -46,7 +47,7 @@ def unit(name):
     stem = name.removesuffix("_total")
     for ending, words in {
         "_seconds": "seconds", "_nanodollars": "nano-dollars (10⁻⁹ $)", "_dollars": "dollars", "_tokens": "tokens",
-        "_sessions": "sessions", "_reports": "reports", "_factor": "share, 0 to 1", "_leads": "0 or 1", "_open": "count",
+        "_sessions": "sessions", "_reports": "reports", "_bytes": "bytes", "_factor": "share, 0 to 1", "_leads": "0 or 1", "_open": "count",
     }.items():
         if stem.endswith(ending):
             return words

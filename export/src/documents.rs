@@ -77,10 +77,13 @@ pub struct AttemptLine {
     pub at_most_nanodollars: Option<Money>,
     /// Answered calls.
     pub calls: u32,
+    /// Those of `calls` that were answered from the response cache; `None` where they were not counted.
+    #[serde(default)]
+    pub cached_calls: Option<u32>,
     /// Failed tries.
     pub retries: u32,
-    /// Time in calls, in microseconds.
-    pub latency_us: u64,
+    /// Time in calls, in microseconds; `None` where no call was answered, or all of them from the response cache.
+    pub latency_us: Option<u64>,
     /// Models that answered; of the attempt that counts only.
     pub served: Option<Vec<String>>,
     /// Segment of its transcript.

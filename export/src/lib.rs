@@ -7,6 +7,7 @@
 //!
 //! Numbers are those of the run's documents, unchanged. What is not known is absent or null in every format, never 0.
 
+mod billed;
 mod documents;
 mod error;
 mod ids;

@@ -42,6 +42,7 @@ BY_NAME = {
     "endpointPorts": {"type": "array", "items": {"type": "integer"}},
     "apiServer": OBJECTS, "apiServerPorts": {"type": "array", "items": {"type": "integer"}},
     "data": STRINGS, "spec": {"type": "object"}, "simulation": {"type": "object"},
+    "memoryBudgetMib": {"type": "integer", "anyOf": [{"const": 0}, {"minimum": 32, "maximum": 65536}]},
     "costPerHourMax": {"type": "number", "exclusiveMinimum": 0},
 }
 # By the whole path; goes before the others.

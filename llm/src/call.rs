@@ -1,5 +1,6 @@
 //! The arguments of a chat call, and its errors.
 
+use regatta_memory::ByteHolder;
 use regatta_proto::{
     AccountId, BenchmarkName, CacheMode, ChatRequest, CostSum, FailedCall, ItemId, Price, Role, SessionSeed, Setting,
     Share, SweepId, Trial, Usage,
@@ -29,6 +30,8 @@ pub struct ChatCall<'a> {
     pub interrupt: &'a CancellationToken,
     /// Observes the tries as they are sent.
     pub meter: Option<&'a dyn Meter>,
+    /// The session that keeps the answer; `None` holds its bytes only until it is returned.
+    pub holder: Option<&'a ByteHolder>,
 }
 
 /// The sweep that calls are made for, and its means of payment.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use regatta_memory::ByteBudget;
 use regatta_proto::{
     CacheMode, Call, ChatRequest, Digest, EndpointName, EndpointSpec, ErrorClass, FailedCall, Finish, Lane, ModelRef,
     Money, Try, Usage,
@@ -14,6 +15,7 @@ use crate::client::Client;
 use crate::errors::{Failure, rule};
 use crate::open::{OpenContext, OpenError, address};
 use crate::quarantine::Suspect;
+use crate::received::Received;
 use crate::similarity::VectorCache;
 use crate::tries::{Answered, GivenUp, Tries, TryContext};
 use crate::wire::Completion;
@@ -26,6 +28,7 @@ pub(crate) struct Caller {
     pub(crate) vectors: VectorCache,
     pub(crate) cache: ResponseCache,
     pub(crate) expressions: Expressions,
+    bytes: ByteBudget,
 }
 
 impl Caller {
@@ -37,6 +40,7 @@ impl Caller {
             vectors: VectorCache::new(),
             cache: ResponseCache::new(context.answers.clone(), spec, address(spec, context.env).as_deref()),
             expressions: Expressions::new(),
+            bytes: context.bytes.clone(),
         })
     }
 
@@ -83,6 +87,9 @@ impl Caller {
 
     /// The entry of a call whose answer is cached. It costs nothing.
     fn replayed(&self, call: &ChatCall<'_>, kept: CachedResponse) -> Call {
+        if let Some(holder) = call.holder {
+            holder.keep(kept.reply.bytes());
+        }
         Call {
             role: call.role,
             attempt: call.attempt,
@@ -132,12 +139,21 @@ impl Caller {
             interrupt: call.interrupt,
             meter: call.meter,
         };
-        let done = match self.tries.run(context, || self.client.once(prepared)).await {
+        let own;
+        let holder = match call.holder {
+            Some(holder) => holder,
+            None => {
+                own = self.bytes.holder();
+                &own
+            }
+        };
+        let done = match self.tries.run(context, || self.client.once(prepared, holder)).await {
             Ok(done) => done,
             Err(GivenUp::Failed(tries)) => return Err(CallError::Failed(failed(tries))),
             Err(GivenUp::Interrupted(tries)) => return Err(CallError::Interrupted(failed(tries))),
         };
-        let completion = done.value;
+        let Received { value: completion, held } = done.value;
+        held.keep(completion.reply.bytes());
         Ok(Call {
             role: call.role,
             attempt: call.attempt,

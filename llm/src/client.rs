@@ -1,5 +1,6 @@
 //! The client of an endpoint's models: our own HTTP client, or AWS's.
 
+use regatta_memory::ByteHolder;
 use regatta_proto::{ChatRequest, EndpointKind, EndpointName, EndpointSpec, ErrorClass};
 
 use crate::bedrock::{self, BedrockClient};
@@ -7,7 +8,8 @@ use crate::call::Told;
 use crate::errors::Failure;
 use crate::http::{self, HttpClient};
 use crate::open::{OpenContext, OpenError};
-use crate::redaction::redacted;
+use crate::received::Received;
+use crate::redaction::{redacted, redacted_failure};
 use crate::wire::Completion;
 use crate::wire::openai::embeddings::Embedded;
 use crate::withheld::usable;
@@ -65,17 +67,24 @@ impl Client {
         }
     }
 
-    /// Sends a chat request once.
+    /// Sends a chat request once, for `holder`.
     ///
     /// # Errors
     /// A classified failure, if there is no usable answer.
-    pub(crate) async fn once(&self, prepared: &Prepared) -> Result<Completion, Failure> {
+    pub(crate) async fn once(&self, prepared: &Prepared, holder: &ByteHolder) -> Result<Received<Completion>, Failure> {
         let (read, secret) = match (self, prepared) {
-            (Self::Http(client), Prepared::Http(prepared)) => (client.once(prepared).await, client.context().secret),
-            (Self::Bedrock(client), Prepared::Bedrock(prepared)) => (client.once(prepared).await, client.secret()),
+            (Self::Http(client), Prepared::Http(prepared)) => {
+                (client.once(prepared, holder).await, client.context().secret)
+            }
+            (Self::Bedrock(client), Prepared::Bedrock(prepared)) => {
+                (client.once(prepared, holder).await, client.secret())
+            }
             _ => return Err(unfit("the request was written for another endpoint")),
         };
-        redacted(read.and_then(usable), secret)
+        match read {
+            Ok(received) => received.and_then(|completion| redacted(usable(completion), secret)),
+            Err(failure) => Err(redacted_failure(failure, secret)),
+        }
     }
 
     /// Sends an embeddings request for `count` texts once.

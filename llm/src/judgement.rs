@@ -109,6 +109,7 @@ impl Caller {
         for number in 0..u32::from((*replies_max).max(1)) {
             let seed = SessionSeed::of_digest(&asked.digest).of_part(Role::Judge, number);
             let call = ChatCall {
+                holder: None,
                 model,
                 role: Role::Judge,
                 attempt: ATTEMPT,

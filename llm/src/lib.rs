@@ -35,6 +35,7 @@ mod permits;
 mod policy;
 mod prices;
 mod quarantine;
+mod received;
 mod recorded;
 mod redaction;
 mod retry;

@@ -1,9 +1,11 @@
 //! Replaces the client of Amazon Bedrock in a build without the feature `bedrock`; it cannot be opened.
 
+use regatta_memory::ByteHolder;
 use regatta_proto::{ChatRequest, EndpointName, EndpointSpec};
 
 use crate::errors::Failure;
 use crate::open::{OpenContext, OpenError};
+use crate::received::Received;
 use crate::secret::Secret;
 use crate::wire::Completion;
 
@@ -22,7 +24,7 @@ impl BedrockClient {
         match *self {}
     }
 
-    pub(crate) async fn once(&self, _: &Prepared) -> Result<Completion, Failure> {
+    pub(crate) async fn once(&self, _: &Prepared, _: &ByteHolder) -> Result<Received<Completion>, Failure> {
         match *self {}
     }
     pub(crate) fn secret(&self) -> &Secret {

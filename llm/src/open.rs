@@ -5,6 +5,7 @@ mod access;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use regatta_memory::ByteBudget;
 use regatta_proto::{Clock, EndpointKind, EndpointName, EndpointSpec, WorkerId};
 
 use crate::encoding::Encoding;
@@ -41,6 +42,8 @@ pub struct OpenContext<'a> {
     pub pool: String,
     /// The budget leases of this process.
     pub budget_leases: Arc<BudgetLeases>,
+    /// Bytes that this process may hold; answers are read within them.
+    pub bytes: ByteBudget,
     /// The response cache, shared by the fleet.
     pub answers: Arc<dyn ResponseStore>,
     /// Rules about keys and about addresses that may be reached.

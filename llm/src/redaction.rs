@@ -21,11 +21,16 @@ pub(crate) fn redacted(read: Result<Completion, Failure>, secret: &Secret) -> Re
             raw_usage: completion.raw_usage.map(|usage| value(usage, secret)),
             ..completion
         }),
-        Err(failure) => Err(Failure {
-            detail: secret.detail(&failure.detail).into(),
-            tier: failure.tier.map(|tier| secret.name(&tier).into_boxed_str()),
-            ..failure
-        }),
+        Err(failure) => Err(redacted_failure(failure, secret)),
+    }
+}
+
+/// The failure of a try without the keys of `secret`.
+pub(crate) fn redacted_failure(failure: Failure, secret: &Secret) -> Failure {
+    Failure {
+        detail: secret.detail(&failure.detail).into(),
+        tier: failure.tier.map(|tier| secret.name(&tier).into_boxed_str()),
+        ..failure
     }
 }
 

@@ -2,15 +2,15 @@
 
 use std::error::Error;
 use std::fmt::Write as _;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures::future::BoxFuture;
+use regatta_memory::{HeldBytes, TooLarge, parsed_bytes};
 use regatta_proto::{ErrorClass, Timeouts};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Method, Request, Response, StatusCode, Url};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
 use crate::errors::Failure;
@@ -21,13 +21,6 @@ use crate::secret::Secret;
 const BODY_MAX: usize = 64 << 20;
 /// Room made at once for a body of declared length, in bytes; more is made as it comes.
 const BODY_ROOM_MAX: usize = 1 << 20;
-/// Bodies that are longer wait for their turn; nearly no answer is.
-const SMALL_BODY_MAX: usize = 1 << 20;
-/// Number of longer bodies that the process reads at once, over all endpoints; with [`BODY_MAX`] it bounds their memory. Other bodies are
-/// not read meanwhile, so their senders wait too.
-const LARGE_BODIES_MAX: usize = 3;
-/// Turns at reading long bodies.
-static LARGE_BODIES: LazyLock<Arc<Semaphore>> = LazyLock::new(|| Arc::new(Semaphore::new(LARGE_BODIES_MAX)));
 /// An idle connection is closed after this; most servers keep theirs for a minute or more.
 const IDLE: Duration = Duration::from_secs(50);
 /// Longest wait for the end of a body after the last event of a stream. Servers send both at once.
@@ -124,19 +117,31 @@ impl Transport {
         &self.headers
     }
 
-    /// Sends `body` and reads the whole answer.
+    /// Sends `body` and reads the whole answer, as far as `held` has room for it.
     ///
     /// # Errors
     /// No connection, no answer in time, or a successful answer whose body broke off or is too large. Any other status is an answer.
-    pub(crate) async fn post(&self, url: &Url, extra: &HeaderMap, body: Bytes) -> Result<Answer, Failure> {
-        self.send(url, extra, body).await?.whole().await
+    pub(crate) async fn post(
+        &self,
+        url: &Url,
+        extra: &HeaderMap,
+        body: Bytes,
+        held: HeldBytes,
+    ) -> Result<(Answer, HeldBytes), Failure> {
+        self.send(url, extra, body, held).await?.whole().await
     }
 
-    /// Sends `body` and waits for the head of the answer.
+    /// Sends `body` and waits for the head of the answer, whose bytes will be among `held`.
     ///
     /// # Errors
     /// No connection, or no answer in time.
-    pub(crate) async fn send(&self, url: &Url, extra: &HeaderMap, body: Bytes) -> Result<Incoming<'_>, Failure> {
+    pub(crate) async fn send(
+        &self,
+        url: &Url,
+        extra: &HeaderMap,
+        body: Bytes,
+        held: HeldBytes,
+    ) -> Result<Incoming<'_>, Failure> {
         let mut request = Request::new(Method::POST, url.clone());
         let headers = request.headers_mut();
         headers.clone_from(&self.headers);
@@ -155,7 +160,7 @@ impl Transport {
             }
         };
         let headers = std::mem::take(response.headers_mut());
-        Ok(Incoming { transport: self, status: response.status(), headers, response, sent, end, read: 0, turn: None })
+        Ok(Incoming { transport: self, status: response.status(), headers, response, sent, end, read: 0, held })
     }
 
     async fn execute(&self, request: Request) -> Result<Response, Failure> {
@@ -205,8 +210,8 @@ pub(crate) struct Incoming<'a> {
     sent: Instant,
     end: Instant,
     read: usize,
-    /// The turn to read a long body; held until the answer is dropped.
-    turn: Option<OwnedSemaphorePermit>,
+    /// What was read. While it cannot grow, nothing is read, so that the sender waits too.
+    held: HeldBytes,
 }
 
 impl Incoming<'_> {
@@ -229,9 +234,6 @@ impl Incoming<'_> {
     /// The body broke off, is too large, or stood still for as long as an answer may take to begin; or the call's time is over, however
     /// the bytes trickle.
     pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, Failure> {
-        if self.read > SMALL_BODY_MAX && timeout_at(self.end, self.take_turn()).await.is_err() {
-            return Err(self.incomplete());
-        }
         let timeouts = self.transport.timeouts;
         let idle = Instant::now() + Duration::from_millis(timeouts.first_byte_ms);
         let chunk = match timeout_at(idle.min(self.end), self.response.chunk()).await {
@@ -247,7 +249,33 @@ impl Incoming<'_> {
         if self.read > BODY_MAX {
             return Err(self.bad(too_large()));
         }
+        if let Some(chunk) = &chunk {
+            self.grow(chunk.len() as u64).await?;
+        }
         Ok(chunk)
+    }
+
+    /// Holds `bytes` for what is kept of the chunks so far, and what is made of it, in the place of their own.
+    ///
+    /// # Errors
+    /// As for [`Incoming::chunk`], where they take more than what was read.
+    pub(crate) async fn keep(&mut self, bytes: usize) -> Result<(), Failure> {
+        let bytes = bytes as u64;
+        self.held.shrink_to(bytes);
+        self.grow(bytes - self.held.bytes()).await
+    }
+
+    async fn grow(&mut self, bytes: u64) -> Result<(), Failure> {
+        match timeout_at(self.end, self.held.grow(bytes)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(self.bad(no_room(error))),
+            Err(_) => Err(self.incomplete()),
+        }
+    }
+
+    /// The bytes that are held.
+    pub(crate) fn into_held(self) -> HeldBytes {
+        self.held
     }
 
     /// Reads what little may follow the last event of a stream: only a connection whose body was read to its end serves another call.
@@ -265,21 +293,29 @@ impl Incoming<'_> {
     ///
     /// # Errors
     /// As for [`Incoming::chunk`], of a success alone; an error without its body is still an answer. Only the whole time is bounded here.
-    pub(crate) async fn whole(mut self) -> Result<Answer, Failure> {
+    pub(crate) async fn whole(mut self) -> Result<(Answer, HeldBytes), Failure> {
         let end = self.end;
         let read = timeout_at(end, self.body()).await;
         let status = self.status.as_u16();
         match read {
-            Ok(Ok(body)) => Ok(Answer { status, headers: self.headers, body }),
+            Ok(Ok(body)) => Ok((Answer { status, headers: self.headers, body }, self.held)),
             // The status of an error says enough.
-            _ if !self.status.is_success() => Ok(Answer { status, headers: self.headers, body: Bytes::new() }),
+            _ if !self.status.is_success() => {
+                Ok((Answer { status, headers: self.headers, body: Bytes::new() }, self.held))
+            }
             Ok(Err(detail)) => Err(self.bad(detail)),
             Err(_) => Err(self.incomplete()),
         }
     }
 
-    /// Reads the body, or returns a sentence about its problem.
+    /// Reads the body, and holds what it takes once it is parsed; or returns a sentence about its problem.
     async fn body(&mut self) -> Result<Bytes, String> {
+        let body = self.read_body().await?;
+        self.held.grow(parsed_bytes(&body) - body.len() as u64).await.map_err(no_room)?;
+        Ok(body)
+    }
+
+    async fn read_body(&mut self) -> Result<Bytes, String> {
         let declared = self.headers.get(reqwest::header::CONTENT_LENGTH);
         let declared = declared.and_then(|length| length.to_str().ok()?.parse::<usize>().ok()).unwrap_or(0);
         if declared > BODY_MAX {
@@ -290,6 +326,7 @@ impl Incoming<'_> {
         if first.len() > BODY_MAX {
             return Err(too_large());
         }
+        self.held.grow(first.len() as u64).await.map_err(no_room)?;
         if first.len() == declared {
             return Ok(first);
         }
@@ -299,20 +336,10 @@ impl Incoming<'_> {
             if body.len() + chunk.len() > BODY_MAX {
                 return Err(too_large());
             }
+            self.held.grow(chunk.len() as u64).await.map_err(no_room)?;
             body.extend_from_slice(&chunk);
-            if body.len() > SMALL_BODY_MAX {
-                self.take_turn().await;
-            }
         }
         Ok(body.freeze())
-    }
-
-    /// Waits until few enough long bodies are being read.
-    async fn take_turn(&mut self) {
-        if self.turn.is_none() {
-            // Nobody closes it.
-            self.turn = Arc::clone(&LARGE_BODIES).acquire_owned().await.ok();
-        }
     }
 
     fn broke_off(&self, read: usize, error: &reqwest::Error) -> String {
@@ -331,6 +358,10 @@ impl Incoming<'_> {
 
 fn too_large() -> String {
     format!("the body is larger than {BODY_MAX} bytes")
+}
+
+fn no_room(error: TooLarge) -> String {
+    format!("the answers of the session cannot all be held: {error}")
 }
 
 fn sources<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {

@@ -276,6 +276,27 @@ pub struct Reply {
 }
 
 impl Reply {
+    /// Bytes that it takes in memory, about: its texts, and places of those that come in numbers.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        /// Of a tool call beside its texts.
+        const CALL: u64 = 160;
+        /// Of a token, and of each candidate for it, beside the text.
+        const TOKEN: u64 = 96;
+        const CANDIDATE: u64 = 64;
+        let text = |text: &str| text.len() as u64;
+        let optional = |text: Option<&Arc<str>>| text.map_or(0, |text| text.len() as u64);
+        let calls = self.tool_calls.iter();
+        let calls = calls.map(|call| CALL + text(&call.id) + text(&call.name) + text(&call.arguments));
+        let reasoning = self.reasoning.as_ref();
+        let reasoning = reasoning.map_or(0, |thought| text(&thought.text) + optional(thought.opaque.as_ref()));
+        let logprobs = self.logprobs.iter().flatten().map(|token| {
+            let top = token.top.iter().map(|(candidate, _)| CANDIDATE + text(candidate));
+            TOKEN + text(&token.token) + top.sum::<u64>()
+        });
+        optional(self.text.as_ref()) + calls.sum::<u64>() + reasoning + logprobs.sum::<u64>()
+    }
+
     /// A reply that has only text.
     #[must_use]
     pub fn of_text(text: Option<&str>, finish: Finish) -> Self {

@@ -9,6 +9,7 @@ mod cast;
 mod causes;
 mod chat;
 mod clock;
+mod counted;
 mod dataset;
 mod decide;
 mod did_you_mean;
@@ -52,6 +53,7 @@ pub use chat::{
     ToolCall, ToolChoice,
 };
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use counted::counted;
 pub use dataset::{FileEntry, FileSet, Snapshot};
 pub use decide::{Decide, DecideLimits, DecideOver, DecideQuestion, Margin};
 pub use did_you_mean::{did_you_mean, nearest};

@@ -8,6 +8,8 @@ use std::ops::{Add, AddAssign};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::counted;
+
 /// An amount in nano-dollars (10⁻⁹ USD). An integer, so that sums do not depend on their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -108,8 +110,8 @@ impl fmt::Display for CostSum {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.known, self.unknown_calls) {
             (known, 0) => known.fmt(f),
-            (Money::ZERO, calls) => write!(f, "unknown ({calls} calls)"),
-            (known, calls) => write!(f, "{known} + unknown ({calls} calls)"),
+            (Money::ZERO, calls) => write!(f, "unknown ({})", counted(calls, "call", "calls")),
+            (known, calls) => write!(f, "{known} + unknown ({})", counted(calls, "call", "calls")),
         }
     }
 }
@@ -129,9 +131,9 @@ mod tests {
     fn an_unknown_price_is_never_shown_as_zero() {
         let mut sum = CostSum::default();
         sum.add_call(None);
-        assert_eq!(sum.to_string(), "unknown (1 calls)");
+        assert_eq!(sum.to_string(), "unknown (1 call)");
         sum.add_call(Some(Money(2_000_000_000)));
-        assert_eq!(sum.to_string(), "$2.00 + unknown (1 calls)");
+        assert_eq!(sum.to_string(), "$2.00 + unknown (1 call)");
     }
 
     #[test]

@@ -15,10 +15,13 @@ pub struct AttemptTotals {
     /// Answered calls, including those answered from the response cache.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub calls: u32,
+    /// Those of `calls` that were answered from the response cache: they have no latency, tokens or cost of their own.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cached_calls: u32,
     /// Tries after the first of each call, whether the call was answered in the end or given up.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub retries: u32,
-    /// Sum of the calls' latencies, in microseconds.
+    /// Sum of the calls' latencies, in microseconds, but not of those answered from the response cache.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub latency_us: u64,
     /// Tokens, with the number of calls whose tokens are unknown, including those that a broken answer reported, but not those of answers from the response cache.
@@ -49,6 +52,7 @@ impl AttemptTotals {
 impl AddAssign for AttemptTotals {
     fn add_assign(&mut self, other: Self) {
         self.calls = self.calls.saturating_add(other.calls);
+        self.cached_calls = self.cached_calls.saturating_add(other.cached_calls);
         self.retries = self.retries.saturating_add(other.retries);
         self.latency_us = self.latency_us.saturating_add(other.latency_us);
         self.usage += other.usage;
@@ -66,8 +70,10 @@ impl Transcript {
             let (tries, retries) = match event {
                 Event::Call(call) if call.attempt == attempt => {
                     totals.calls = totals.calls.saturating_add(1);
-                    totals.latency_us = totals.latency_us.saturating_add(call.latency_us);
-                    if !call.from_cache {
+                    if call.from_cache {
+                        totals.cached_calls = totals.cached_calls.saturating_add(1);
+                    } else {
+                        totals.latency_us = totals.latency_us.saturating_add(call.latency_us);
                         totals.usage += call.usage.of_answer(&call.reply);
                         totals.cost.add_call(call.cost);
                     }
@@ -133,6 +139,14 @@ mod tests {
         assert_eq!(retries(vec![answered_after(2)]), 2);
         assert_eq!(retries(vec![given_up_after(3)]), 2, "the last one was not tried again");
         assert_eq!(retries(vec![answered_after(1), given_up_after(1), answered_after(0)]), 1);
+    }
+
+    #[test]
+    fn a_cached_answer_has_no_latency_of_its_own_and_is_counted() {
+        let Event::Call(call) = answered_after(0) else { unreachable!("a call") };
+        let cached = Event::Call(Box::new(Call { from_cache: true, latency_us: 900, ..*call }));
+        let totals = Transcript { events: vec![answered_after(0), cached] }.totals_of(1);
+        assert_eq!((totals.calls, totals.cached_calls, totals.latency_us), (2, 1, 1));
     }
 
     #[test]

@@ -314,6 +314,23 @@ pub struct Transcript {
 }
 
 impl Transcript {
+    /// Bytes of its texts, about what it takes as a message.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let request = |request: &ChatRequest| -> u64 {
+            request.messages.iter().map(|message| message.content.len() as u64).sum()
+        };
+        let bytes = self.events.iter().map(|event| match event {
+            Event::Call(call) => request(&call.request) + call.reply.bytes(),
+            Event::Failed(failed) => failed.request.as_deref().map_or(0, request),
+            Event::Recorded(reply) => reply.bytes(),
+            Event::Exchange(exchange) => (exchange.url.len() + exchange.response.len()) as u64,
+            Event::Ended(ended) => ended.output.len() as u64,
+            Event::Started(_) | Event::BenchmarkFailed(_) => 0,
+        });
+        bytes.sum()
+    }
+
     /// A transcript of one reply that was recorded elsewhere.
     #[must_use]
     pub fn of_recorded(text: Option<&str>) -> Self {

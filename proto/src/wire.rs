@@ -89,6 +89,12 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, WireError> {
     decode_json(bytes)
 }
 
+/// Bytes of the JSON of an encoded message; an upper bound of what a reader accepts.
+#[must_use]
+pub fn decoded_bytes(bytes: &[u8]) -> usize {
+    if bytes.starts_with(&ZSTD_MAGIC) { decoded_size(bytes) } else { bytes.len() }
+}
+
 fn decoded_size(compressed: &[u8]) -> usize {
     match zstd::zstd_safe::get_frame_content_size(compressed) {
         Ok(Some(size)) => usize::try_from(size).unwrap_or(usize::MAX).min(DECODED_BYTES_MAX),
@@ -129,6 +135,9 @@ mod tests {
         assert!(encode(&"x").unwrap().starts_with(b"{"));
         let large = encode(&"x".repeat(10_000)).unwrap();
         assert!(large.starts_with(&ZSTD_MAGIC) && large.len() < 100);
+        let length = r#"{"v":1,"message":""}"#.len();
+        assert_eq!(decoded_bytes(&large), length + 10_000);
+        assert_eq!(decoded_bytes(&encode(&"x").unwrap()), length + 1);
     }
 
     #[test]

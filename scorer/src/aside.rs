@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use regatta_backends::{Delivery, Receipt};
+use regatta_backends::{Delivery, Outage, Receipt};
 use regatta_proto::{Digest, Report, SweepId};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -16,6 +16,7 @@ const WARNED_EVERY: Duration = Duration::from_secs(60);
 /// Time for which a sweep that could not be read is not read again: its data may be gigabytes.
 const READ_AGAIN_AFTER: Duration = Duration::from_secs(5);
 /// Longest pause before reports are published again where they are set aside.
+const RETRY_FIRST: Duration = Duration::from_millis(100);
 const RETRY_MAX: Duration = Duration::from_secs(10);
 
 /// Sweeps that this scorer could not read lately, by the digest of their lock.
@@ -154,16 +155,20 @@ impl Scorer {
             return true;
         }
         let (reports, receipts): (Vec<Report>, Vec<Receipt>) = unreadable.into_iter().unzip();
-        let mut pause = Duration::from_millis(100);
+        let mut outage = Outage::new(RETRY_FIRST, RETRY_MAX);
         while let Err(error) = self.queue.set_aside_reports(reports.clone()).await {
-            tracing::error!(
-                error = regatta_proto::causes(&error),
-                reports = reports.len(),
-                "failed to set reports aside, trying again"
-            );
+            let failed = outage.fails();
+            if failed.is_told {
+                tracing::error!(
+                    error = regatta_proto::causes(&error),
+                    reports = reports.len(),
+                    tries = failed.tries,
+                    "failed to set reports aside, trying again"
+                );
+            }
             tokio::select! {
                 biased;
-                () = tokio::time::sleep(pause) => pause = (pause * 2).min(RETRY_MAX),
+                () = tokio::time::sleep(failed.pause) => {}
                 () = stop.cancelled() => return false,
             }
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_backends::CallSums;
+use regatta_backends::{CallSums, Sketch};
 use regatta_benchmarks::{Better, Measure, Unit};
 use regatta_catalog::Sweep;
 use regatta_proto::{BenchmarkName, CellIndex, CostSum, ErrorClass, Evaluator, ModelRef, Money, Setting, SweepLock};
@@ -75,27 +75,34 @@ pub struct Quality {
     pub difference: Option<Difference>,
 }
 
-/// Percentiles over the calls of the whole fleet.
+/// Percentiles over sessions, or over the calls of the whole fleet.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Percentiles {
-    /// Half of the calls were faster.
+    /// Half of them were faster.
     pub p50: f64,
     /// Nine of ten were.
     pub p90: f64,
     /// All but one of a hundred were.
     pub p99: f64,
+    /// Number of sessions or calls that were measured; absent in documents of a version that did not tell it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub n: Option<u64>,
 }
 
 impl Percentiles {
     /// By nearest rank; `None` of nothing.
     pub(crate) fn of_sorted(values: &[f64]) -> Option<Self> {
         let of = |q: f64| values.get(((q * values.len() as f64).ceil() as usize).saturating_sub(1)).copied();
-        Self::of_quantiles(of)
+        Self::of_quantiles(values.len() as u64, of)
+    }
+
+    pub(crate) fn of_sketch(sketch: &Sketch) -> Option<Self> {
+        Self::of_quantiles(sketch.count(), |q| sketch.quantile(q))
     }
 
     /// `None` where a quantile is.
-    pub(crate) fn of_quantiles(quantile: impl Fn(f64) -> Option<f64>) -> Option<Self> {
-        Some(Self { p50: quantile(0.5)?, p90: quantile(0.9)?, p99: quantile(0.99)? })
+    fn of_quantiles(n: u64, quantile: impl Fn(f64) -> Option<f64>) -> Option<Self> {
+        Some(Self { p50: quantile(0.5)?, p90: quantile(0.9)?, p99: quantile(0.99)?, n: Some(n) })
     }
 }
 
@@ -196,8 +203,8 @@ fn provider(
         cost_per_session: each(row.sessions.scored() as f64),
         cost_per_success: successes(group).and_then(each),
         calls: sums.calls - sums.from_cache,
-        latency: Percentiles::of_quantiles(|q| sums.latency.quantile(q)),
-        first_token: Percentiles::of_quantiles(|q| sums.first_token.quantile(q)),
+        latency: Percentiles::of_sketch(&sums.latency),
+        first_token: Percentiles::of_sketch(&sums.first_token),
         tokens_per_second: sums.tokens_per_second.quantile(0.5),
         errors: sums.errors,
         served: sums.served,

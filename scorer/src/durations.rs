@@ -20,6 +20,9 @@ pub(crate) struct Durations<'a> {
 struct Session {
     seconds: f64,
     in_calls: f64,
+    /// Answered calls.
+    calls: u64,
+    may_be_cached: bool,
     has_score: bool,
     is_answered: bool,
 }
@@ -33,6 +36,8 @@ impl<'a> Durations<'a> {
             let session = sessions.entry(place(attempt)).or_default();
             session.seconds += to.duration_since(from).as_secs_f64().max(0.0);
             session.in_calls += attempt.latency_us as f64 / 1e6;
+            session.calls += u64::from(attempt.calls);
+            session.may_be_cached |= attempt.may_be_cached();
             session.has_score = scored.contains(&place(attempt));
             session.is_answered |= session.has_score
                 && attempt.state == AttemptState::Recorded
@@ -41,38 +46,46 @@ impl<'a> Durations<'a> {
         Self { sessions, calls }
     }
 
-    /// Durations of the sessions of `cells` that have a score; `None` without any, and where answers came from the response cache, which
-    /// took no time.
+    /// Sessions of `cells` that have a score and of which answers came from the response cache, or may have.
+    pub(crate) fn cached(&self, cells: &[CellIndex]) -> u64 {
+        self.of(cells).filter(|session| session.has_score && session.may_be_cached).count() as u64
+    }
+
+    /// Durations of the sessions of `cells` that have a score, without those that ended before any call was answered; `None`
+    /// without any, and where answers came from the response cache, which took no time.
     pub(crate) fn of_sessions(&self, cells: &[CellIndex]) -> Option<Percentiles> {
         if self.sums(cells).from_cache > 0 {
             return None;
         }
-        self.percentiles(cells, |session| session.has_score.then_some(session.seconds))
+        self.percentiles(cells, |session| (session.has_score && session.calls > 0).then_some(session.seconds))
     }
 
-    /// Time that sessions of `cells` which were answered spent in model calls, each from sending its last try to the last byte; `None`
-    /// without any, and where answers came from the response cache or by a batch API, which tell nothing of a model's speed.
+    /// Time that sessions of `cells` which were answered spent in model calls, each from sending its last try to the last byte. A session
+    /// without an answered call has none. `None` without any, and where answers came from the response cache or by a batch API, which tell nothing of a model's speed.
     pub(crate) fn in_calls(&self, cells: &[CellIndex]) -> Option<Percentiles> {
         let sums = self.sums(cells);
         if sums.from_cache > 0 || sums.batched > 0 {
             return None;
         }
-        self.percentiles(cells, |session| session.is_answered.then_some(session.in_calls))
+        self.percentiles(cells, |session| (session.is_answered && session.calls > 0).then_some(session.in_calls))
     }
 
     fn percentiles(&self, cells: &[CellIndex], seconds: impl Fn(&Session) -> Option<f64>) -> Option<Percentiles> {
-        let mut found = Vec::new();
-        for cell in cells {
-            let of_cell = self.sessions.range((*cell, ItemIndex(0))..=(*cell, ItemIndex(u32::MAX)));
-            found.extend(of_cell.filter_map(|(_, session)| seconds(session)));
-        }
+        let mut found: Vec<f64> = self.of(cells).filter_map(seconds).collect();
         found.sort_by(f64::total_cmp);
         Percentiles::of_sorted(&found)
     }
 
     /// Durations of the answered calls of `cells`, each from sending its last try; `None` without any.
     pub(crate) fn of_calls(&self, cells: &[CellIndex]) -> Option<Percentiles> {
-        Percentiles::of_quantiles(|q| self.sums(cells).latency.quantile(q))
+        Percentiles::of_sketch(&self.sums(cells).latency)
+    }
+
+    fn of(&self, cells: &[CellIndex]) -> impl Iterator<Item = &Session> {
+        cells.iter().flat_map(|cell| {
+            let of_cell = self.sessions.range((*cell, ItemIndex(0))..=(*cell, ItemIndex(u32::MAX)));
+            of_cell.map(|(_, session)| session)
+        })
     }
 
     fn sums(&self, cells: &[CellIndex]) -> CallSums {
@@ -139,6 +152,7 @@ mod tests {
             maybe_spent: Money::ZERO,
             at_most: None,
             calls: 1,
+            cached_calls: Some(0),
             retries: 0,
             latency_us: 1,
             transcript: None,
@@ -182,6 +196,33 @@ mod tests {
         assert_eq!(found.in_calls(&[CellIndex(0)]).unwrap().p99, 1e-6);
         let none = Durations::new(&attempts, &scored(&[]), &[]);
         assert_eq!((none.of_sessions(&[CellIndex(0)]), none.in_calls(&[CellIndex(0)])), (None, None));
+    }
+
+    #[test]
+    fn a_session_without_an_answered_call_is_in_no_median() {
+        let refused = Outcome::ModelFailure { cause: Cause::ContentFilter };
+        // Of the other an agent ended before it asked for anything.
+        for outcome in [refused, Outcome::Measured] {
+            let asked_nothing = AttemptRow {
+                outcome: Some(outcome),
+                calls: 0,
+                latency_us: 0,
+                ..attempt(0, AttemptState::Recorded, 0, 0)
+            };
+            let answered = |item| AttemptRow { latency_us: 5_000_000, ..attempt(item, AttemptState::Recorded, 0, 6) };
+            let attempts =
+                [asked_nothing.clone(), AttemptRow { key: answered(3).key, ..asked_nothing }, answered(1), answered(2)];
+            let (found, cells) = (Durations::new(&attempts, &scored(&[0, 1, 2, 3]), &[]), [CellIndex(0)]);
+            let (whole, in_calls) = (found.of_sessions(&cells).unwrap(), found.in_calls(&cells).unwrap());
+            assert_eq!((whole.p50, whole.n, in_calls.p50, in_calls.n), (6.0, Some(2), 5.0, Some(2)));
+        }
+    }
+
+    #[test]
+    fn sessions_that_the_cache_answered_or_may_have_answered_are_counted() {
+        let of = |item, cached_calls| AttemptRow { cached_calls, ..attempt(item, AttemptState::Recorded, 0, 2) };
+        let attempts = [of(0, Some(0)), of(1, Some(1)), of(2, None)];
+        assert_eq!(Durations::new(&attempts, &scored(&[0, 1, 2]), &[]).cached(&[CellIndex(0)]), 2);
     }
 
     #[test]

@@ -38,12 +38,14 @@ pub use finish::{DOCUMENTS, FinishError};
 pub use leaderboard::render_tables;
 pub use metrics::ScorerMetrics;
 pub use pairs::flips_seed;
-pub use planning::{Aim, Basis, Need, Outlook, PairPower, Pilot, PilotCell, Spent, outlooks, read_pilot};
+pub use planning::{
+    Aim, Basis, JudgeBill, JudgedSession, Need, Outlook, PairPower, Pilot, PilotCell, Ran, Spent, outlooks, read_pilot,
+};
 pub use recovery::{Past, Recovery};
 pub use rescoring::Rescoring;
 pub use runs::{
-    BenchmarkMeasures, ItemValues, MarginTest, Measures, MetricDefinition, PairedCells, SessionScores, Values,
-    mean_difference, rendered, rendered_missing,
+    BenchmarkMeasures, Contribution, ItemValues, MarginTest, Measures, MetricDefinition, PairedCells, SessionScores,
+    Values, mean_difference, rendered, rendered_missing,
 };
 pub use scorer::{Scorer, ScorerConfig, ScorerError};
 pub use statistics::holm;

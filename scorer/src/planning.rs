@@ -2,17 +2,21 @@
 //! assumptions.
 
 mod documents;
+mod judging;
 
 use std::collections::BTreeMap;
 
 use futures::future::BoxFuture;
-use regatta_backends::Ledger;
+use regatta_backends::{JudgeCosts, Ledger};
 use regatta_benchmarks::{Measure, Metric, Unit};
 use regatta_catalog::Sweep;
-use regatta_proto::{BenchmarkLock, BenchmarkName, Cell, CostSum, Evaluator, ModelRef, Setting, SweepId, Usage};
+use regatta_proto::{
+    BenchmarkLock, BenchmarkName, Cell, CellIndex, CostSum, Evaluator, ModelRef, Setting, SweepId, Usage,
+};
 use serde::Serialize;
 
 pub use self::documents::PilotCell;
+pub use self::judging::{JudgeBill, JudgedSession, Ran};
 use crate::finish::partition::clusters;
 use crate::finish::{FinishError, GroupResult, deciding_key, groups};
 use crate::pairs::{ByTrial, matched_by_trial};
@@ -192,10 +196,10 @@ impl Outlook {
 pub struct Pilot {
     sweep: SweepId,
     pairs: Vec<PilotPair>,
-    /// Spending of sessions, by benchmark, setting and model.
+    /// Spending of sessions, by benchmark, setting and model, without those of which answers came from the response cache: they took other
+    /// tokens and money than the next ones will.
     pub spent: BTreeMap<(BenchmarkName, Setting, ModelRef), Spent>,
-    /// Spending of judges for all sessions together.
-    pub judging: Spent,
+    judging: Vec<JudgeBill>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -228,17 +232,26 @@ pub struct Spent {
 pub fn read_pilot<'a>(ledger: &'a Ledger, sweep: &'a Sweep) -> BoxFuture<'a, Result<Pilot, FinishError>> {
     Box::pin(async move {
         let groups = groups(ledger, sweep).await?;
-        let mut spent: BTreeMap<_, Spent> = BTreeMap::new();
+        let calls = ledger.call_sums(&sweep.id).await?;
+        let with_cached = |at: CellIndex| calls.iter().any(|(cell, sums)| *cell == at && sums.from_cache > 0);
+        let (mut spent, mut ran): (BTreeMap<_, Spent>, Ran) = (BTreeMap::new(), Ran::new());
         for cell in sweep.cells() {
             let of = spent.entry((cell.benchmark.clone(), cell.setting.clone(), cell.model.clone())).or_default();
+            let ran = ran.entry((cell.benchmark.clone(), cell.setting.clone())).or_default();
+            let may_be_cached = with_cached(cell.index);
             for row in ledger.sessions(&sweep.id, cell.index).await? {
+                *ran += 1;
+                if may_be_cached && row.calls > 0 && row.cached_calls != Some(0) {
+                    continue;
+                }
                 of.sessions += 1;
                 of.usage += row.usage;
                 of.cost += row.cost;
             }
         }
-        let (usage, cost) = ledger.judge_costs(&sweep.id).await?;
-        let judging = Spent { sessions: spent.values().map(|of| of.sessions).sum(), usage, cost };
+        let judges = ledger.costs_by_judge(&sweep.id).await?;
+        let bill = |of: &JudgeCosts| JudgeBill::new(Some(&of.judge), of.usage, of.cost, &sweep.lock, &ran);
+        let judging = judges.iter().map(bill).collect();
         Ok(Pilot { sweep: sweep.id.clone(), pairs: pilot_pairs(&groups), spent, judging })
     })
 }

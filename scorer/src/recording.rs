@@ -203,7 +203,8 @@ fn prepare(
         },
     };
     let number = outcome.attempt.number;
-    let AttemptTotals { calls, retries, latency_us, usage, cost, maybe_spent } = outcome.transcript.totals_of(number);
+    let AttemptTotals { calls, cached_calls, retries, latency_us, usage, cost, maybe_spent } =
+        outcome.transcript.totals_of(number);
     // What answered in the place of the model under test; its partners are no part of it, nor are members that others play.
     let agents = outcome
         .transcript
@@ -222,6 +223,7 @@ fn prepare(
         cost,
         maybe_spent,
         calls,
+        cached_calls,
         retries,
         latency_us,
         served,

@@ -1,9 +1,11 @@
 //! Runs that have ended, against each other: pure functions of the files that they have left behind.
 
 mod cells;
+mod contribution;
 mod measures;
 
 pub use self::cells::{ItemValues, MarginTest, PairedCells, SessionScores, Values, mean_difference};
+pub use self::contribution::Contribution;
 pub use self::measures::{BenchmarkMeasures, Measures, MetricDefinition};
 use crate::report::numbers::{bounds, p_value, percent, signed};
 use crate::statistics::Difference;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use regatta_backends::{
-    BlobError, Consumer, Delivery, Ledger, LedgerError, Queue, QueueError, Receipt, StoreHealth, ToldBy,
+    BlobError, Consumer, Delivery, Ledger, LedgerError, Outage, Queue, QueueError, Receipt, StoreHealth, ToldBy,
 };
 use regatta_catalog::{Catalog, CatalogError, SegmentError, remove_checkpoints};
 use regatta_proto::{
@@ -19,7 +19,11 @@ use crate::ScorerMetrics;
 use crate::aside::{Sorted, Unreadable};
 use crate::finish::{FinishError, finish};
 
-/// Longest pause before a failed batch is tried again.
+/// Bytes of transcripts that a batch gathers: the one that exceeds them is its last. No more than what the smallest budget of bytes decodes
+/// at once, so that nobody lingers for what cannot come.
+const BATCH_BYTES: u64 = 4 << 20;
+/// Shortest and longest pause before a failed batch is tried again.
+const RETRY_FIRST: Duration = Duration::from_millis(100);
 const RETRY_MAX: Duration = Duration::from_secs(10);
 /// Tries at a batch before its reports are handed back, so that a poisoned one ends as a dead letter instead of blocking for ever.
 const TRIES: u32 = 8;
@@ -245,15 +249,19 @@ impl Scorer {
             },
         };
         let most = if first.redeliveries > 0 { 1 } else { self.config.batch };
+        let mut bytes = transcript_bytes(&first.message);
         let mut batch = vec![first];
         let deadline = Instant::now() + self.config.linger;
-        while batch.len() < most {
+        while batch.len() < most && bytes < BATCH_BYTES {
             match tokio::time::timeout_at(deadline, consumer.next()).await {
                 Ok(Some(delivery)) if delivery.redeliveries > 0 => {
                     *kept_back = Some(delivery);
                     break;
                 }
-                Ok(Some(delivery)) => batch.push(delivery),
+                Ok(Some(delivery)) => {
+                    bytes += transcript_bytes(&delivery.message);
+                    batch.push(delivery);
+                }
                 Ok(None) | Err(_) => break,
             }
         }
@@ -262,14 +270,18 @@ impl Scorer {
 
     /// Handles `batch` until it is durable. `false` when it never will be.
     async fn handle_until_done(&self, batch: &Batch, stop: &CancellationToken) -> bool {
-        let mut pause = Duration::from_millis(100);
-        let (mut tried, mut tries_left) = (0_u32, TRIES);
+        let mut outage = Outage::new(RETRY_FIRST, RETRY_MAX);
+        let mut tries_left = TRIES;
         loop {
             let Err(error) = self.handle(batch).await else {
+                if let Some(lasted) = outage.ends() {
+                    tracing::info!(lasted_s = lasted.as_secs(), "reports are recorded again");
+                }
                 self.health.succeeds();
                 return true;
             };
-            tried += 1;
+            let failed = outage.fails();
+            let tried = failed.tries;
             let is_outage = error.is_outage() || (!self.config.shares_queue && error.is_of_a_sweep());
             let outage = is_outage && tried < TRIES_IN_OUTAGE;
             if error.is_refusal() {
@@ -281,13 +293,17 @@ impl Scorer {
             if is_outage {
                 self.health.fails(&error);
             }
-            tracing::error!(error, tried, "failed to record a batch of reports");
-            if tries_left == 0 || tried >= TRIES_IN_OUTAGE {
+            let is_given_up = tries_left == 0 || tried >= TRIES_IN_OUTAGE;
+            // While a store is away, each line would be like the one before.
+            if failed.is_told || is_given_up || !is_outage {
+                tracing::error!(error, tried, "failed to record a batch of reports");
+            }
+            if is_given_up {
                 return false;
             }
             tokio::select! {
                 biased;
-                () = tokio::time::sleep(pause) => pause = (pause * 2).min(RETRY_MAX),
+                () = tokio::time::sleep(failed.pause) => {}
                 () = stop.cancelled() => return false,
             }
         }
@@ -327,7 +343,10 @@ impl Scorer {
                 Report::Tabulate { lock, .. } => {
                     let sweep = self.catalog.sweep(lock).await?;
                     let state = finish(&self.ledger, &self.catalog, &sweep, &*self.clock).await?;
-                    if let Err(error) = remove_checkpoints(self.catalog.blobs(), &sweep.id).await {
+                    // Of one that runs again they are what its sessions go on from.
+                    if state.is_end()
+                        && let Err(error) = remove_checkpoints(self.catalog.blobs(), &sweep.id).await
+                    {
                         tracing::warn!(%error, sweep = %sweep.id, "checkpoints were left behind; they go with the sweep");
                     }
                     tracing::info!(sweep = %sweep.id, %state, "reports written");
@@ -346,6 +365,19 @@ impl Scorer {
         tokens.with_label_values(&["reasoning"]).inc_by(usage.reasoning);
         self.metrics.cost_nanodollars.inc_by(cost.known.0);
         self.metrics.unpriced_calls.inc_by(cost.unknown_calls);
+    }
+}
+
+/// Bytes of the transcript of a session's report.
+fn transcript_bytes(report: &Report) -> u64 {
+    match report {
+        Report::Session(ended) => ended.transcript.bytes(),
+        Report::HandedOver { .. }
+        | Report::Judge(_)
+        | Report::Progress(_)
+        | Report::Rejudge { .. }
+        | Report::Echo { .. }
+        | Report::Tabulate { .. } => 0,
     }
 }
 

@@ -43,7 +43,11 @@ pub struct Standing {
     /// Money of the attempts that led to scores, over the sessions that have one; absent when some of it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_per_session: Option<Money>,
-    /// Seconds of the sessions that have a score, with failed tries and waits.
+    /// Sessions with a score of which answers came from the response cache, or may have.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cached: u64,
+    /// Seconds of the sessions that have a score and an answered call, with failed tries and waits; absent where answers came from the
+    /// response cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_seconds: Option<Percentiles>,
     /// Seconds of answered calls, each from sending the last try.
@@ -52,6 +56,11 @@ pub struct Standing {
     /// Sessions with a score by flag of the model's answers.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub flags: BTreeMap<Flag, u64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Seconds of sessions and of calls of a model.
@@ -109,6 +118,7 @@ fn totals(model: &ModelRef, rows: &[LeaderboardRow], times: impl Fn(&ModelRef) -
         sessions,
         cost: spending.cost,
         cost_per_session: per(spending.of_scored(), sessions.scored() as f64),
+        cached: own().map(|row| row.cached).sum(),
         session_seconds,
         call_seconds,
         flags,

@@ -115,6 +115,12 @@ impl Summary {
 }
 
 impl Summary {
+    /// Sessions that have a score with all that leaderboards show: one whose judge gave no grade has none.
+    #[must_use]
+    pub fn covered(&self) -> u64 {
+        self.rows.iter().map(LeaderboardRow::covered).sum()
+    }
+
     /// The rank of the model of `row`; `None` where it has no value, or is alone.
     #[must_use]
     pub fn rank(&self, row: &LeaderboardRow) -> Option<Rank> {
@@ -165,8 +171,11 @@ impl SessionCounts {
 pub struct Spending {
     /// Attempts.
     pub attempts: u64,
-    /// Answered calls.
+    /// Answered calls, including those answered from the response cache.
     pub calls: u64,
+    /// Those of `calls` that were answered from the response cache, as far as known: they have no latency, tokens or cost of their own.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cached_calls: u64,
     /// Tries after the first of each call. The last try of a call that was given up failed without one.
     pub retries: u64,
     /// Tokens of all attempts, as far as known.
@@ -250,6 +259,7 @@ impl Spending {
     pub(crate) fn add(&mut self, other: &Self) {
         self.attempts += other.attempts;
         self.calls += other.calls;
+        self.cached_calls += other.cached_calls;
         self.retries += other.retries;
         self.usage += other.usage;
         self.cost += other.cost;
@@ -323,11 +333,16 @@ pub struct LeaderboardRow {
     /// Sessions that did not end well, the commonest way first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<Failure>,
-    /// Seconds of the sessions that have a score, with failed tries and waits.
+    /// Sessions with a score of which answers came from the response cache, or may have: such a session has no time, tokens or cost of
+    /// its own.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cached: u64,
+    /// Seconds of the sessions that have a score, with failed tries and waits; without those that ended before any call was answered.
+    /// Absent where answers came from the response cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_seconds: Option<Percentiles>,
-    /// Seconds in model calls, each from sending the last try, of the sessions that have a score and that neither a filter nor the length
-    /// of the context ended; absent where answers came from the response cache or by a batch API.
+    /// Seconds in model calls, each from sending the last try, of the sessions that have a score and an answered call, and that neither a
+    /// filter nor the length of the context ended; absent where answers came from the response cache or by a batch API.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds_in_calls: Option<Percentiles>,
     /// Seconds of answered calls, each from sending the last try.
@@ -363,6 +378,12 @@ pub struct MetricBothWays {
 }
 
 impl LeaderboardRow {
+    /// Sessions that have a score with all metrics on leaderboards: `coverage` of them.
+    #[must_use]
+    pub fn covered(&self) -> u64 {
+        (self.coverage * self.sessions.total as f64).round() as u64
+    }
+
     /// The metrics that a leaderboard shows.
     pub fn headline(&self) -> impl Iterator<Item = &SummaryMetric> {
         self.metrics.iter().filter(|metric| metric.headline)

@@ -26,7 +26,8 @@ pub struct Tradeoff {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<RatioOfRun>,
     /// Money of sessions of the other for that of the first, of the attempts that led to their scores: the ratio of the sums over items.
-    /// Attempts that were repeated, by hand or by themselves, are no part of it. Absent where some of it is unknown or nothing.
+    /// Attempts that were repeated, by hand or by themselves, are no part of it. Absent where some of it is unknown or nothing, or answers
+    /// came from the response cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<PairedRatio>,
 }
@@ -36,12 +37,16 @@ pub(crate) struct Amounts {
     sessions: HashMap<Place, Session>,
     /// Cells whose calls tell nothing of a model's speed.
     untimed: HashSet<CellIndex>,
+    /// Cells with answers of the response cache, which were not paid.
+    cached: HashSet<CellIndex>,
 }
 
 #[derive(Clone, Copy, Default)]
 struct Session {
     seconds: f64,
     cost: CostSum,
+    /// Answered calls.
+    calls: u64,
     is_answered: bool,
 }
 
@@ -59,10 +64,17 @@ impl Amounts {
                 AttemptState::Open | AttemptState::Lost | AttemptState::Waste => continue,
             }
             session.cost += attempt.cost;
+            session.calls += u64::from(attempt.calls);
             session.seconds += attempt.latency_us as f64 / 1e6;
         }
-        let untimed = calls.iter().filter(|(_, sums)| sums.from_cache > 0 || sums.batched > 0);
-        Self { sessions, untimed: untimed.map(|(cell, _)| *cell).collect() }
+        let cells = |is_of: fn(&CallSums) -> bool| {
+            calls.iter().filter(|(_, sums)| is_of(sums)).map(|(cell, _)| *cell).collect::<HashSet<CellIndex>>()
+        };
+        Self {
+            sessions,
+            untimed: cells(|sums| sums.from_cache > 0 || sums.batched > 0),
+            cached: cells(|sums| sums.from_cache > 0),
+        }
     }
 
     /// Each of `alternatives`, a model and another that could replace it, with p-values that are corrected over all of them.
@@ -83,25 +95,31 @@ impl Amounts {
         found
     }
 
-    /// Seconds of every item; `None` where the calls of either model tell nothing of its speed.
+    /// Seconds of every item whose sessions had a call answered; `None` where the calls of either model tell nothing of its speed.
     fn seconds(&self, groups: &[GroupResult], first: &ModelRef, other: &ModelRef) -> Option<Vec<ItemAmounts>> {
-        let own = groups.iter().filter(|group| group.first.model == *first || group.first.model == *other);
-        let is_timed = own.flat_map(|group| &group.cells).all(|cell| !self.untimed.contains(&cell.cell.index));
-        is_timed.then(|| self.items(groups, first, other, |session| Some(session.seconds)))?
+        if is_any_in(&self.untimed, groups, [first, other]) {
+            return None;
+        }
+        self.items(groups, first, other, |session| session.calls > 0, |session| Some(session.seconds))
     }
 
-    /// Dollars of every item; `None` where some are unknown.
+    /// Dollars of every item; `None` where some are unknown, or some answers of either model were not paid.
     fn cost(&self, groups: &[GroupResult], first: &ModelRef, other: &ModelRef) -> Option<Vec<ItemAmounts>> {
+        if is_any_in(&self.cached, groups, [first, other]) {
+            return None;
+        }
         let dollars = |session: &Session| (session.cost.unknown_calls == 0).then(|| session.cost.known.dollars());
-        self.items(groups, first, other, dollars)
+        self.items(groups, first, other, |_| true, dollars)
     }
 
-    /// Amounts of the items that both have answered sessions of, in every benchmark and setting; `None` where one is unknown.
+    /// Amounts of the items that both have answered sessions of for which `has` is true, in every benchmark and setting; `None` where one is
+    /// unknown.
     fn items(
         &self,
         groups: &[GroupResult],
         first: &ModelRef,
         other: &ModelRef,
+        has: impl Fn(&Session) -> bool,
         amount: impl Fn(&Session) -> Option<f64>,
     ) -> Option<Vec<ItemAmounts>> {
         // An item that several settings ask is in one cluster.
@@ -120,7 +138,8 @@ impl Amounts {
                 let cluster = *clusters.entry((&group.first.benchmark, named)).or_insert(next);
                 let mut trials = Vec::new();
                 for (one, two) in group.cells.iter().zip(&opposite.cells) {
-                    let answered = |cell| self.sessions.get(&(cell, *item)).filter(|session| session.is_answered);
+                    let answered =
+                        |cell| self.sessions.get(&(cell, *item)).filter(|session| session.is_answered && has(session));
                     let (Some(one), Some(two)) = (answered(one.cell.index), answered(two.cell.index)) else { continue };
                     trials.push((amount(one)?, amount(two)?));
                 }
@@ -131,6 +150,12 @@ impl Amounts {
         }
         Some(items)
     }
+}
+
+/// `true` if a cell of `models` is among `cells`.
+fn is_any_in(cells: &HashSet<CellIndex>, groups: &[GroupResult], models: [&ModelRef; 2]) -> bool {
+    let own = groups.iter().filter(|group| models.contains(&&group.first.model));
+    own.flat_map(|group| &group.cells).any(|cell| cells.contains(&cell.cell.index))
 }
 
 fn correct(ratios: Vec<&mut PairedRatio>) {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use hyper::body::Body;
+use regatta_memory::HeldBytes;
 
 use crate::error::ApiError;
 
@@ -25,12 +26,16 @@ pub enum NoBody<E> {
     Disconnected(E),
 }
 
-/// The whole body, of at most `limit` bytes.
+/// The whole body, of at most `limit` bytes, which are among those of `held`. While these cannot grow, nothing is read.
 ///
 /// # Errors
-/// When it is longer (413), takes longer than [`BODY_TIME_MAX`] by the runtime's clock (408), or breaks off.
-pub async fn read_body<B: Body<Data = Bytes>>(body: B, limit: usize) -> Result<Bytes, NoBody<B::Error>> {
-    match tokio::time::timeout(BODY_TIME_MAX, read_pieces(body, limit)).await {
+/// When it is longer, or longer than what may be held (413), takes longer than [`BODY_TIME_MAX`] by the runtime's clock (408), or breaks off.
+pub async fn read_body<B: Body<Data = Bytes>>(
+    body: B,
+    limit: usize,
+    held: Option<&mut HeldBytes>,
+) -> Result<Bytes, NoBody<B::Error>> {
+    match tokio::time::timeout(BODY_TIME_MAX, read_pieces(body, limit, held)).await {
         Ok(read) => read,
         Err(_) => {
             let message = format!("the body took longer than {} s", BODY_TIME_MAX.as_secs());
@@ -39,7 +44,11 @@ pub async fn read_body<B: Body<Data = Bytes>>(body: B, limit: usize) -> Result<B
     }
 }
 
-async fn read_pieces<B: Body<Data = Bytes>>(body: B, limit: usize) -> Result<Bytes, NoBody<B::Error>> {
+async fn read_pieces<B: Body<Data = Bytes>>(
+    body: B,
+    limit: usize,
+    mut held: Option<&mut HeldBytes>,
+) -> Result<Bytes, NoBody<B::Error>> {
     let mut body = pin!(body);
     let declared = body.size_hint().lower();
     let mut length = 0u64;
@@ -55,7 +64,13 @@ async fn read_pieces<B: Body<Data = Bytes>>(body: B, limit: usize) -> Result<Byt
                 break;
             }
             rest.clear();
-        } else if first.is_empty() {
+            continue;
+        }
+        if let Some(held) = &mut held {
+            let room = held.grow(data.len() as u64).await;
+            room.map_err(|error| NoBody::Refused(ApiError::too_large(error.to_string())))?;
+        }
+        if first.is_empty() {
             // Most requests arrive in one piece, which needs no copy.
             first = data;
         } else {
@@ -110,7 +125,7 @@ mod tests {
     async fn a_body_that_never_ends_is_refused_after_a_minute() {
         let begun = Instant::now();
         let pause = Duration::from_secs(1);
-        let read = read_body(Dripping { pause, next: Box::pin(sleep(pause)) }, 1 << 20).await;
+        let read = read_body(Dripping { pause, next: Box::pin(sleep(pause)) }, 1 << 20, None).await;
         let Err(NoBody::Refused(refusal)) = read else { panic!("{read:?}") };
         assert_eq!((refusal.status, begun.elapsed()), (StatusCode::REQUEST_TIMEOUT, BODY_TIME_MAX));
     }

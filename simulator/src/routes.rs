@@ -88,7 +88,7 @@ impl Endpoint {
         let path = head.uri.path();
         let format = Format::at(path);
         match (&head.method, path, format) {
-            (&Method::POST, _, Some(format)) => match read_body(body, MAX_BODY_BYTES).await {
+            (&Method::POST, _, Some(format)) => match read_body(body, MAX_BODY_BYTES, None).await {
                 Ok(body) => self.ask(format, &head.headers, &body).await,
                 Err(NoBody::Refused(refusal)) => Ok(self.refuse(refusal, format.dialect())),
                 Err(NoBody::Disconnected(error)) => {

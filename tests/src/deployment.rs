@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::process::Command;
 
 use crate::deployment_roles::Template;
-use crate::regatta::{Process, finish, free_address, regatta};
+use crate::regatta::{Process, finish, free_address, program, regatta};
 use crate::{HarnessError, S3Config, Services};
 
 /// One deployment in a virtual host, a database and a bucket of its own.
@@ -26,6 +26,8 @@ pub struct Deployment {
     pub folder: tempfile::TempDir,
     /// Section `coded` of the policies of all roles that are started from now on.
     coded: Option<String>,
+    /// Program of all roles and clients that are started from now on; the one under test unless told otherwise.
+    program: Option<PathBuf>,
 }
 
 impl Deployment {
@@ -38,8 +40,21 @@ impl Deployment {
     /// # Errors
     /// When the services cannot be had, or the database cannot be made.
     pub async fn new() -> Result<Self, HarnessError> {
+        Self::on(Services::shared().await?.create_vhost().await?).await
+    }
+
+    /// The same; `amq.rabbitmq.trace` has a copy of every message that is published.
+    ///
+    /// # Errors
+    /// When the services cannot be had, or the database cannot be made.
+    pub async fn traced() -> Result<Self, HarnessError> {
+        Self::on(Services::shared().await?.create_traced_vhost().await?).await
+    }
+
+    /// On the virtual host at `amqp_url`.
+    async fn on(amqp_url: String) -> Result<Self, HarnessError> {
         let (database_url, logins) = Template::shared().await?.copy().await?;
-        Self::with_database(database_url, logins).await
+        Self::at(amqp_url, database_url, logins, Services::shared().await?.create_bucket().await?).await
     }
 
     /// The same with an empty database, which all roles may change: they migrate it when they start.
@@ -47,21 +62,36 @@ impl Deployment {
     /// # Errors
     /// When the services cannot be had.
     pub async fn of_owner() -> Result<Self, HarnessError> {
-        let database_url = Services::shared().await?.create_database().await?;
-        Self::with_database(database_url, BTreeMap::new()).await
+        let services = Services::shared().await?;
+        let (amqp_url, database_url) = (services.create_vhost().await?, services.create_database().await?);
+        Self::at(amqp_url, database_url, BTreeMap::new(), services.create_bucket().await?).await
     }
 
-    async fn with_database(database_url: String, logins: BTreeMap<&'static str, String>) -> Result<Self, HarnessError> {
-        let services = Services::shared().await?;
+    /// A deployment over these stores.
+    ///
+    /// # Errors
+    /// When the system refuses an address or a folder.
+    pub(crate) async fn at(
+        amqp_url: String,
+        database_url: String,
+        logins: BTreeMap<&'static str, String>,
+        s3: S3Config,
+    ) -> Result<Self, HarnessError> {
         Ok(Self {
-            amqp_url: services.create_vhost().await?,
+            amqp_url,
             database_url,
             logins,
-            s3: services.create_bucket().await?,
+            s3,
             api: free_address().await?,
             folder: tempfile::tempdir().map_err(HarnessError::io("make a folder"))?,
             coded: None,
+            program: None,
         })
+    }
+
+    /// Roles and clients are `program` from now on; those that run stay what they are.
+    pub fn use_program(&mut self, program: &Path) {
+        self.program = Some(program.to_owned());
     }
 
     /// The same; policies of all roles have `coded` as their section of programs.
@@ -109,7 +139,7 @@ impl Deployment {
     /// # Errors
     /// When the binary does not build.
     pub fn command(&self, role: &str) -> Result<Command, HarnessError> {
-        let mut command = regatta()?;
+        let mut command = self.program.as_deref().map_or_else(regatta, |path| Ok(program(path)))?;
         command
             .arg(role)
             .env("AMQP_URL", &self.amqp_url)
@@ -162,16 +192,24 @@ impl Deployment {
     /// # Errors
     /// When it ends first.
     pub async fn start_at(&self, role: &str, address: SocketAddr) -> Result<Process, HarnessError> {
+        Process::start_until_ready(self.role_at(role, address)?, address).await
+    }
+
+    /// A coordinator, worker or scorer that is to listen at `address`, with all it needs.
+    ///
+    /// # Errors
+    /// When the binary does not build, or its policy cannot be written.
+    pub fn role_at(&self, role: &str, address: SocketAddr) -> Result<Command, HarnessError> {
         let mut command = self.command(role)?;
         command.args(["--listen", &address.to_string()]);
         let is_worker = role == "worker";
         if is_worker {
-            command.args(["--drain-s", "1"]);
+            command.env("REGATTA_DRAIN_S", "1");
         }
         if is_worker || self.coded.is_some() {
             command.args(["--policy", &self.policy(is_worker)?.to_string_lossy()]);
         }
-        Process::start_until_ready(command, address).await
+        Ok(command)
     }
 
     /// The policy of the workers, or of the other roles: the endpoints of tests are on loopback.
@@ -192,6 +230,21 @@ impl Deployment {
         let mut command = self.command(role)?;
         command.args(rest);
         finish(command).await
+    }
+
+    /// `results.jsonl` of `spec` where one process runs it, undisturbed.
+    ///
+    /// # Errors
+    /// When that fails.
+    pub async fn results_of_one_process(&self, spec: &Path) -> Result<String, HarnessError> {
+        let directory = self.folder.path().join("of-one-process");
+        let mut command = regatta()?;
+        command.arg("run").arg(spec).arg("--output").arg(&directory);
+        let output = finish(command).await?;
+        if !output.status.success() {
+            return Err(HarnessError::Binary(String::from_utf8_lossy(&output.stderr).into_owned()));
+        }
+        std::fs::read_to_string(directory.join("results.jsonl")).map_err(HarnessError::io("read results"))
     }
 
     /// Submits `spec` and returns the sweep's id.

@@ -54,7 +54,7 @@ impl Template {
             return Err(HarnessError::Binary(String::from_utf8_lossy(&migrated.stderr).into_owned()));
         }
         let database = database_of(&url).to_owned();
-        Ok(Self { server, logins: create_logins(&url, &database).await?, database })
+        Ok(Self { server, logins: login_names(&url).await?, database })
     }
 
     /// A copy: its URL for the owner, and those of the roles.
@@ -63,12 +63,23 @@ impl Template {
     /// When the server refuses.
     pub(crate) async fn copy(&self) -> Result<(String, BTreeMap<&'static str, String>), HarnessError> {
         let url = copy_database(&self.server, &self.database).await?;
-        let (_, host) = url.rsplit_once('@').unwrap_or(("", &url));
-        let of_role =
-            |(role, login): (&&'static str, &String)| (*role, format!("postgres://{login}:{PASSWORD}@{host}"));
-        let urls = self.logins.iter().map(of_role).collect();
+        let urls = login_urls(&url, &self.logins);
         Ok((url, urls))
     }
+}
+
+/// Grants what the roles may in the migrated database at `url`, and makes a login for each of them; its URLs for the roles.
+///
+/// # Errors
+/// When the server refuses.
+pub(crate) async fn create_logins(url: &str) -> Result<BTreeMap<&'static str, String>, HarnessError> {
+    Ok(login_urls(url, &login_names(url).await?))
+}
+
+fn login_urls(url: &str, logins: &BTreeMap<&'static str, String>) -> BTreeMap<&'static str, String> {
+    let (_, host) = url.rsplit_once('@').unwrap_or(("", url));
+    let of_role = |(role, login): (&&'static str, &String)| (*role, format!("postgres://{login}:{PASSWORD}@{host}"));
+    logins.iter().map(of_role).collect()
 }
 
 /// Of all logins; unlike any other word, so that a search finds it wherever it was written down.
@@ -79,8 +90,8 @@ fn database_of(url: &str) -> &str {
     name.split('?').next().unwrap_or_default()
 }
 
-/// Grants what the roles may in the migrated database at `url`, and makes a login for each of them.
-async fn create_logins(url: &str, database: &str) -> Result<BTreeMap<&'static str, String>, HarnessError> {
+/// Grants what the roles may in the migrated database at `url`, and makes a login for each of them; their names.
+async fn login_names(url: &str) -> Result<BTreeMap<&'static str, String>, HarnessError> {
     let failed = |error: tokio_postgres::Error| HarnessError::io("make logins")(std::io::Error::other(error));
     let file = workspace().join("deploy/postgres-roles.sql");
     let grants = std::fs::read_to_string(&file).map_err(HarnessError::io("read the roles"))?;
@@ -89,7 +100,7 @@ async fn create_logins(url: &str, database: &str) -> Result<BTreeMap<&'static st
     let mut logins = BTreeMap::new();
     for role in ROLES {
         // Logins belong to the server, which other tests share.
-        let login = format!("{role}_{}", database.replace('-', "_"));
+        let login = format!("{role}_{}", database_of(url).replace('-', "_"));
         let login = &login[..login.len().min(63)];
         let create = format!("CREATE ROLE {login} LOGIN PASSWORD '{PASSWORD}' IN ROLE regatta_{role}");
         client.batch_execute(&create).await.map_err(failed)?;

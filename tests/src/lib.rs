@@ -4,6 +4,7 @@
 //! nothing is left running or lying about, however the test process ends.
 
 mod authority;
+mod backup;
 mod chromium;
 mod deployment;
 pub mod deployment_roles;
@@ -11,6 +12,7 @@ mod error;
 mod names;
 mod port;
 mod postgres;
+mod proxy;
 mod rabbitmq;
 mod rabbitmq_node;
 pub mod referee;
@@ -26,6 +28,7 @@ pub use deployment::Deployment;
 pub use error::HarnessError;
 pub use names::unique_name;
 pub use postgres::{Postgres, create_database};
+pub use proxy::{Proxy, Traffic};
 pub use rabbitmq::RabbitMq;
 pub use s3::{S3Config, S3Server, create_bucket};
 pub use services::Services;

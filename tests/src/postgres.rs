@@ -280,6 +280,16 @@ async fn initialise(programs: &Path, user: &ServerUser, folder: &Path, data: &Pa
     })
 }
 
+/// A program of PostgreSQL's clients, of the version of the servers that are started here.
+///
+/// # Errors
+/// When PostgreSQL is not installed.
+pub(crate) fn client_program(name: &str) -> Result<PathBuf, HarnessError> {
+    let programs = find_programs();
+    let missing = HarnessError::NotInstalled { service: "PostgreSQL", variable: "REGATTA_TEST_POSTGRES_URL" };
+    programs.map(|folder| folder.join(name)).ok_or(missing)
+}
+
 /// The folder with `initdb` and `postgres`: of the newest version that Debian installed, or on the `PATH`.
 fn find_programs() -> Option<PathBuf> {
     let mut versions: Vec<(u32, PathBuf)> = std::fs::read_dir(VERSIONS)

@@ -13,7 +13,7 @@ use crate::HarnessError;
 use crate::authority::ServerTls;
 use crate::rabbitmq_node::{Node, PASSWORD, clear_environment};
 use crate::supervisor::{Supervisor, new_folder};
-use crate::vhost::{VirtualHost, run};
+use crate::vhost::{Tracing, VirtualHost, run};
 
 /// A port found free may be taken before the service has it.
 const START_ATTEMPTS: u32 = 3;
@@ -105,7 +105,11 @@ impl RabbitMq {
     /// # Errors
     /// When RabbitMQ's command line tool fails.
     pub async fn create_vhost(&self) -> Result<String, HarnessError> {
-        let vhost = VirtualHost::new(&self.amqp_url());
+        self.create(VirtualHost::new(&self.amqp_url(), Tracing::Off)).await
+    }
+
+    /// Makes `vhost`, and returns its URL.
+    pub(crate) async fn create(&self, vhost: VirtualHost) -> Result<String, HarnessError> {
         let import = self.node.tool_command(self.broker.folder(), &["import_definitions", "--quiet"]);
         let _turn = self.tool.lock().await;
         run(import.into(), &vhost.definitions, "create a virtual host with rabbitmqctl").await?;

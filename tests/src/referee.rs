@@ -1,9 +1,11 @@
 //! An endpoint with books of its own: a call is billed when it has been read, whether or not anybody still waits for the answer.
 
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -23,18 +25,19 @@ pub const CONCURRENCY: u64 = 8;
 /// Most nano-dollars of one of its calls, by the specs that it is in: what they generate at most, and a prompt of less than 200 bytes.
 pub const WORST_CASE: u64 = 1_000_000;
 
+/// Each turn is a call; `{turns}` stands for them.
 const BENCHMARK: &str = "v: 1
 data: { test: test.jsonl }
 prompt:
-  turns: [user: \"{{ question }}\"]
+  turns: [{turns}]
   sampling: { temperature: 0, max_tokens: 400 }
 scorers: { right: { exact: { gold: \"{{ answer }}\" } } }
 metrics: { accuracy: { mean: right, unit: percent } }
 simulate: { reply: \"{{ answer }}\" }
 ";
 
-/// A chat endpoint in OpenAI's format on loopback. It answers as many calls as it was told to, and lets the others wait. Dropping it
-/// closes it.
+/// A chat endpoint in OpenAI's format on loopback. It answers as many calls as it was told to, and lets the others wait; one question gets
+/// one answer, however often it is asked. Dropping it closes it.
 #[derive(Debug)]
 pub struct Referee {
     address: SocketAddr,
@@ -48,6 +51,16 @@ struct Books {
     /// Calls read so far.
     read: watch::Sender<u64>,
     answered: AtomicU64,
+    /// Milliseconds that each call takes.
+    latency_ms: AtomicU64,
+    /// Times that each request was read, by its body.
+    requests: Mutex<BTreeMap<Vec<u8>, u64>>,
+}
+
+impl Books {
+    fn requests(&self) -> MutexGuard<'_, BTreeMap<Vec<u8>, u64>> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Referee {
@@ -58,7 +71,12 @@ impl Referee {
     pub async fn start(answers: u64, latency: Duration) -> Result<Self, HarnessError> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(HarnessError::io("listen on 127.0.0.1"))?;
         let address = listener.local_addr().map_err(HarnessError::io("listen on 127.0.0.1"))?;
-        let books = Arc::new(Books { read: watch::Sender::new(0), answered: AtomicU64::new(0) });
+        let books = Arc::new(Books {
+            read: watch::Sender::new(0),
+            answered: AtomicU64::new(0),
+            latency_ms: AtomicU64::new(latency.as_millis() as u64),
+            requests: Mutex::default(),
+        });
         let answers = watch::Sender::new(answers);
         let accepting = tokio::spawn({
             let (books, answers) = (Arc::clone(&books), answers.clone());
@@ -67,7 +85,7 @@ impl Referee {
                     let (books, answers) = (Arc::clone(&books), answers.subscribe());
                     tokio::spawn(async move {
                         // A client that goes away has been billed.
-                        let _ = serve(stream, &books, answers, latency).await;
+                        let _ = serve(stream, &books, answers).await;
                     });
                 }
             }
@@ -80,6 +98,23 @@ impl Referee {
     /// # Errors
     /// When they cannot be written.
     pub fn spec(&self, folder: &Path, name: &str, sessions: u64, more: &str) -> Result<PathBuf, HarnessError> {
+        self.conversations(folder, name, (sessions, 1), more)
+    }
+
+    /// The same of `sessions` sessions of `calls` calls each, one after the other. No two requests of them are alike.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn conversations(
+        &self,
+        folder: &Path,
+        name: &str,
+        (sessions, calls): (u64, u64),
+        more: &str,
+    ) -> Result<PathBuf, HarnessError> {
+        let turns: Vec<String> =
+            (1..calls).map(|turn| format!("user: \"Turn {turn} of {{{{ question }}}}\"")).collect();
+        let turns = [turns, vec!["user: \"{{ question }}\"".to_owned()]].concat().join(", ");
         let data = folder.join(format!("{name}-data"));
         let questions = (0..sessions).map(|at| format!("{{\"question\": \"question {at}?\", \"answer\": \"yes\"}}\n"));
         let text = format!(
@@ -93,7 +128,7 @@ impl Referee {
         );
         let path = folder.join(format!("{name}.yaml"));
         let files = [
-            (data.join("benchmark.yaml"), BENCHMARK.to_owned()),
+            (data.join("benchmark.yaml"), BENCHMARK.replace("{turns}", &turns)),
             (data.join("test.jsonl"), questions.collect()),
             (path.clone(), text),
         ];
@@ -108,6 +143,20 @@ impl Referee {
     #[must_use]
     pub fn calls(&self) -> u64 {
         *self.books.read.borrow()
+    }
+
+    /// Calls so far whose request had been read before: who pays for these pays twice.
+    #[must_use]
+    pub fn repeated(&self) -> u64 {
+        self.books.requests().values().map(|times| times - 1).sum()
+    }
+
+    /// Forgets all calls so far, none of which may be under way; from now on each is answered after `latency`.
+    pub fn begin_new_books(&self, latency: Duration) {
+        self.books.requests().clear();
+        self.books.read.send_replace(0);
+        self.books.answered.store(0, Ordering::SeqCst);
+        self.books.latency_ms.store(latency.as_millis() as u64, Ordering::SeqCst);
     }
 
     /// Nano-dollars of all calls so far.
@@ -125,7 +174,12 @@ impl Referee {
 
     /// Answers all calls that wait or come.
     pub fn answer_all(&self) {
-        self.answers.send_replace(u64::MAX);
+        self.answer(u64::MAX);
+    }
+
+    /// Answers the first `calls` calls, and lets the others wait.
+    pub fn answer(&self, calls: u64) {
+        self.answers.send_replace(calls);
     }
 }
 
@@ -135,12 +189,14 @@ impl Drop for Referee {
     }
 }
 
-async fn serve(
-    stream: TcpStream,
-    books: &Books,
-    mut answers: watch::Receiver<u64>,
-    latency: Duration,
-) -> std::io::Result<()> {
+/// Answer to a request: right for about half of them.
+fn answer(request: &[u8]) -> &'static str {
+    let mut hasher = DefaultHasher::new();
+    request.hash(&mut hasher);
+    if hasher.finish().is_multiple_of(2) { "yes" } else { "no" }
+}
+
+async fn serve(stream: TcpStream, books: &Books, mut answers: watch::Receiver<u64>) -> std::io::Result<()> {
     let mut stream = BufReader::new(stream);
     loop {
         let mut length = 0;
@@ -156,16 +212,19 @@ async fn serve(
                 length = value.trim().parse().map_err(std::io::Error::other)?;
             }
         }
-        stream.read_exact(&mut vec![0; length]).await?;
+        let mut request = vec![0; length];
+        stream.read_exact(&mut request).await?;
+        let word = answer(&request);
+        *books.requests().entry(request).or_default() += 1;
         books.read.send_modify(|read| *read += 1);
         let place = books.answered.fetch_add(1, Ordering::SeqCst);
         if answers.wait_for(|answers| place < *answers).await.is_err() {
             return Ok(());
         }
-        tokio::time::sleep(latency).await;
+        tokio::time::sleep(Duration::from_millis(books.latency_ms.load(Ordering::SeqCst))).await;
         let body = serde_json::json!({
             "id": "c", "object": "chat.completion", "created": 1, "model": "m",
-            "choices": [{ "index": 0, "finish_reason": "stop", "message": { "role": "assistant", "content": "yes" } }],
+            "choices": [{ "index": 0, "finish_reason": "stop", "message": { "role": "assistant", "content": word } }],
             "usage": { "prompt_tokens": TOKENS.0, "completion_tokens": TOKENS.1, "total_tokens": TOKENS.0 + TOKENS.1 },
         })
         .to_string();

@@ -80,17 +80,26 @@ pub fn binary() -> Result<&'static Path, HarnessError> {
     }
 }
 
+/// Settings of glibc's allocator in the images (`deploy/Dockerfile`), with which tests measure memory.
+const ALLOCATOR: [(&str, &str); 2] = [("MALLOC_MMAP_THRESHOLD_", "1048576"), ("MALLOC_TRIM_THRESHOLD_", "1048576")];
+
 /// The binary with a clean environment: nothing of the machine's keys or settings reaches a test.
 ///
 /// # Errors
 /// When it does not build.
 pub fn regatta() -> Result<Command, HarnessError> {
-    let mut command = Command::new(binary()?);
+    Ok(program(binary()?))
+}
+
+/// The program at `path` with a clean environment.
+#[must_use]
+pub fn program(path: &Path) -> Command {
+    let mut command = Command::new(path);
     let kept =
         ["PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH"].iter().filter_map(|name| Some((*name, std::env::var_os(name)?)));
     let kept: Vec<_> = kept.collect();
-    command.env_clear().envs(kept).current_dir(workspace()).stdin(Stdio::null()).kill_on_drop(true);
-    Ok(command)
+    command.env_clear().envs(kept).envs(ALLOCATOR).current_dir(workspace()).stdin(Stdio::null()).kill_on_drop(true);
+    command
 }
 
 /// Runs `command` to its end.
@@ -171,6 +180,18 @@ impl Process {
     pub fn resident_max_kb(&self) -> Option<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()?)).ok()?;
         status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.trim().parse().ok())
+    }
+
+    /// Seconds that processors have spent on it, in user and kernel mode; `None` where the system does not tell.
+    #[must_use]
+    pub fn processor_seconds(&self) -> Option<f64> {
+        /// Position of `utime` in `/proc/PID/stat`, which `stime` follows, after the name in parentheses.
+        const TIMES: usize = 11;
+        /// Ticks of these times in a second.
+        const TICKS: f64 = 100.0;
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()?)).ok()?;
+        let times = stat.rsplit_once(')')?.1.split_whitespace().skip(TIMES).take(2);
+        times.map(|ticks| Some(ticks.parse::<f64>().ok()? / TICKS)).sum()
     }
 
     /// SIGKILL: nothing of it gets a chance to clean up.

@@ -4,7 +4,7 @@ use std::env;
 
 use tokio::sync::OnceCell;
 
-use crate::vhost::{IMPORT_DEFINITIONS, VirtualHost};
+use crate::vhost::{IMPORT_DEFINITIONS, Tracing, VirtualHost};
 use crate::{HarnessError, Postgres, RabbitMq, S3Config, S3Server, create_bucket, create_database};
 
 static SHARED: OnceCell<Services> = OnceCell::const_new();
@@ -70,9 +70,22 @@ impl Services {
     /// # Errors
     /// When the broker refuses.
     pub async fn create_vhost(&self) -> Result<String, HarnessError> {
+        self.create(Tracing::Off).await
+    }
+
+    /// The same of one in which `amq.rabbitmq.trace` has a copy of every message that is published.
+    ///
+    /// # Errors
+    /// When the broker refuses.
+    pub async fn create_traced_vhost(&self) -> Result<String, HarnessError> {
+        self.create(Tracing::On).await
+    }
+
+    async fn create(&self, tracing: Tracing) -> Result<String, HarnessError> {
+        let vhost = VirtualHost::new(&self.amqp_url, tracing);
         match &self.rabbitmq {
-            Some(rabbitmq) => rabbitmq.create_vhost().await,
-            None => VirtualHost::new(&self.amqp_url).create_elsewhere().await,
+            Some(rabbitmq) => rabbitmq.create(vhost).await,
+            None => vhost.create_elsewhere().await,
         }
     }
 

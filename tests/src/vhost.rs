@@ -13,6 +13,13 @@ pub(crate) const IMPORT_DEFINITIONS: &str = "REGATTA_TEST_IMPORT_DEFINITIONS";
 /// Port of the management plugin unless told otherwise; the image in `deploy/services.yaml` has it.
 const MANAGEMENT_PORT: u16 = 15_672;
 
+/// Copies of all messages in a virtual host, for whoever binds a queue to its exchange `amq.rabbitmq.trace`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tracing {
+    On,
+    Off,
+}
+
 /// A new virtual host, not made yet, on the broker that an AMQP URL names.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct VirtualHost {
@@ -26,19 +33,20 @@ pub(crate) struct VirtualHost {
 
 impl VirtualHost {
     /// Names a virtual host for the broker at `amqp_url`.
-    pub(crate) fn new(amqp_url: &str) -> Self {
-        Self::named(&unique_name("test"), amqp_url)
+    pub(crate) fn new(amqp_url: &str, tracing: Tracing) -> Self {
+        Self::named(&unique_name("test"), amqp_url, tracing)
     }
 
-    fn named(name: &str, amqp_url: &str) -> Self {
+    fn named(name: &str, amqp_url: &str, tracing: Tracing) -> Self {
         let (scheme, rest) = amqp_url.split_once("://").unwrap_or(("amqp", amqp_url));
         let (address, options) = rest.find('?').map_or((rest, ""), |at| rest.split_at(at));
         let authority = address.split('/').next().unwrap_or_default();
         let (credentials, host) = authority.rsplit_once('@').unwrap_or(("guest:guest", authority));
         let user = credentials.split(':').next().unwrap_or_default();
         let host_name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+        let is_traced = tracing == Tracing::On;
         let definitions = format!(
-            r#"{{"vhosts":[{{"name":"{name}"}}],"permissions":[{{"user":"{user}","vhost":"{name}","configure":".*","write":".*","read":".*"}}]}}"#
+            r#"{{"vhosts":[{{"name":"{name}","tracing":{is_traced}}}],"permissions":[{{"user":"{user}","vhost":"{name}","configure":".*","write":".*","read":".*"}}]}}"#
         );
         Self {
             url: format!("{scheme}://{authority}/{name}{options}"),
@@ -99,17 +107,19 @@ mod tests {
 
     #[test]
     fn credentials_host_and_options_stay_and_the_virtual_host_changes() {
-        let made = VirtualHost::named("test_1", "amqp://regatta:secret@127.0.0.1:5672/%2f?heartbeat=5");
+        let made = VirtualHost::named("test_1", "amqp://regatta:secret@127.0.0.1:5672/%2f?heartbeat=5", Tracing::Off);
         assert_eq!(made.url, "amqp://regatta:secret@127.0.0.1:5672/test_1?heartbeat=5");
         assert_eq!(made.management_url, "http://regatta:secret@127.0.0.1:15672/api/definitions");
         assert!(made.definitions.contains(r#""user":"regatta","vhost":"test_1""#), "{}", made.definitions);
+        assert!(made.definitions.contains(r#"{"name":"test_1","tracing":false}"#), "{}", made.definitions);
     }
 
     #[test]
     fn url_without_credentials_means_the_guest() {
-        let made = VirtualHost::named("test_1", "amqp://broker");
+        let made = VirtualHost::named("test_1", "amqp://broker", Tracing::On);
         assert_eq!(made.url, "amqp://broker/test_1");
         assert_eq!(made.management_url, "http://guest:guest@broker:15672/api/definitions");
+        assert!(made.definitions.contains(r#"{"name":"test_1","tracing":true}"#), "{}", made.definitions);
     }
 
     #[tokio::test]

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use regatta_proto::{CostSum, Usage};
+use regatta_proto::{CostSum, Money, Usage};
 
 /// Shown in place of a missing value.
 pub(crate) const NOTHING: &str = "–";
@@ -18,6 +18,11 @@ pub(crate) fn count(number: u64) -> String {
         out.push(digit);
     }
     out
+}
+
+/// A count with its noun: `1 item`, `12 items`.
+pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", count(number), if number == 1 { one } else { many })
 }
 
 /// A value with at most three decimals; never a negative zero.
@@ -64,10 +69,11 @@ pub(crate) fn micros(microseconds: u64) -> String {
 
 /// Money, and the number of calls without a known price.
 pub(crate) fn cost(cost: CostSum) -> String {
-    match cost.unknown_calls {
-        0 => cost.known.to_string(),
-        1 => format!("{} and a call of unknown price", cost.known),
-        calls => format!("{} and {} calls of unknown price", cost.known, count(calls)),
+    let unknown = || counted(cost.unknown_calls, "call", "calls");
+    match (cost.known, cost.unknown_calls) {
+        (known, 0) => known.to_string(),
+        (Money::ZERO, _) => format!("unknown ({})", unknown()),
+        (known, _) => format!("{known} and {} of unknown price", unknown()),
     }
 }
 
@@ -96,5 +102,14 @@ mod tests {
         assert_eq!(seconds(0.0123), "12\u{202f}ms");
         assert_eq!(seconds(3700.0), "62\u{202f}min");
         assert_eq!(seconds(f64::INFINITY), NOTHING);
+        assert_eq!([counted(1, "item", "items"), counted(1_200, "item", "items")], ["1 item", "1\u{202f}200 items"]);
+    }
+
+    #[test]
+    fn an_unknown_price_is_no_zero() {
+        let of = |known, unknown_calls| cost(CostSum { known: Money(known), unknown_calls });
+        assert_eq!(of(0, 0), "$0");
+        assert_eq!(of(0, 1), "unknown (1 call)");
+        assert_eq!(of(2_000_000_000, 2), "$2.00 and 2 calls of unknown price");
     }
 }

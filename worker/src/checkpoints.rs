@@ -14,12 +14,14 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::void::Void;
+
 /// State of a session at the end of one of its calls.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(crate) struct Checkpoint {
     /// Digest of the sweep's lock.
     lock: Digest,
-    /// Number of the sweep's resumes when the session was begun.
+    /// Number of the sweep's resumes when it was written.
     generation: u32,
     /// The attempt that made it; `ended_at` is the time of the checkpoint.
     pub(crate) attempt: Attempt,
@@ -51,15 +53,17 @@ pub(crate) struct Checkpoints {
     blobs: Blobs,
     /// Shortest time between two checkpoints of a session. One that takes less leaves none.
     every: Duration,
+    /// Sweeps that were resumed since their sessions were begun.
+    void: watch::Receiver<Void>,
 }
 
 impl Checkpoints {
-    pub(crate) const fn new(blobs: Blobs, every: Duration) -> Self {
-        Self { blobs, every }
+    pub(crate) const fn new(blobs: Blobs, every: Duration, void: watch::Receiver<Void>) -> Self {
+        Self { blobs, every, void }
     }
 
-    /// The last checkpoint of `job`'s session, if it is further than the job itself. One of another lock or generation is none: the sweep
-    /// was resumed since, and what had been asked before is asked again.
+    /// The last checkpoint of `job`'s session, if it is further than the job itself. One of another lock, or of an earlier generation, is
+    /// none: the session had ended by the time at which the sweep was resumed, and what had been asked before is asked again.
     ///
     /// # Errors
     /// When the blob store does not answer.
@@ -72,7 +76,7 @@ impl Checkpoints {
                 return Ok(None);
             }
         };
-        let is_of_job = found.lock == job.lock && found.generation == job.generation;
+        let is_of_job = found.lock == job.lock && found.generation >= job.generation;
         let is_further = found.transcript.events.len() > job.transcript.events.len();
         Ok((is_of_job && is_further).then_some(found))
     }
@@ -102,17 +106,24 @@ impl Checkpoints {
         let (writing, ending) = (of.clone(), CancellationToken::new());
         let ends = ending.clone();
         let task = tokio::spawn(async move {
+            let mut resumes = writing.store.void.clone();
+            let mut told = writing.generation();
             loop {
                 let next = async {
                     news.changed().await?;
                     tokio::time::sleep(writing.store.every).await;
                     Ok::<(), watch::error::RecvError>(())
                 };
+                let is_resumed = |void: &Void| void.generation(&writing.session.sweep) > told;
+                let resumed = async { resumes.wait_for(is_resumed).await.is_ok() };
                 tokio::select! {
                     biased;
                     () = ends.cancelled() => return,
                     came = next => if came.is_err() { return },
+                    // What it had asked before is of the generation that it goes on in.
+                    true = resumed => {}
                 }
+                told = writing.generation();
                 let transcript = news.borrow_and_update().clone();
                 if let Some(transcript) = transcript
                     && let Err(error) = writing.write(&transcript).await
@@ -137,11 +148,16 @@ struct Of {
 }
 
 impl Of {
+    /// The sweep's generation: a session that runs while its sweep is resumed goes on in the next one.
+    fn generation(&self) -> u32 {
+        self.generation.max(self.store.void.borrow().generation(&self.session.sweep))
+    }
+
     async fn write(&self, transcript: &Transcript) -> Result<(), CheckpointError> {
         // Also one that fails may have been stored.
         self.is_written.store(true, Ordering::Relaxed);
         let attempt = Attempt { ended_at: self.clock.now(), ..self.attempt.clone() };
-        let checkpoint = Writing { lock: self.lock, generation: self.generation, attempt: &attempt, transcript };
+        let checkpoint = Writing { lock: self.lock, generation: self.generation(), attempt: &attempt, transcript };
         self.store.put(&self.session, &checkpoint).await
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use regatta_bridge::BridgePlace;
 use regatta_llm::{Network, PermitStore, ResponseStore};
+use regatta_memory::ByteBudget;
 use regatta_proto::{Clock, EndpointName, WorkerId};
 
 use crate::Policy;
@@ -78,6 +79,8 @@ pub struct Environment {
     pub variables: Arc<BTreeMap<String, String>>,
     /// Permits and money, shared by the fleet.
     pub permits: Arc<dyn PermitStore>,
+    /// Bytes that this process may hold on behalf of sessions.
+    pub bytes: ByteBudget,
     /// The response cache, shared by the fleet.
     pub answers: Arc<dyn ResponseStore>,
     /// Permissions of specs that others wrote.

@@ -17,6 +17,7 @@ mod route;
 mod running;
 mod session;
 mod stores;
+mod void;
 mod worker;
 
 pub use config::{AgentAuthorities, Environment, WorkerConfig};

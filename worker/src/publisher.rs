@@ -2,6 +2,8 @@
 
 mod publishing;
 
+use std::iter::Peekable;
+
 use regatta_backends::{Queue, Receipt};
 use regatta_proto::{Job, Report};
 use tokio::sync::mpsc;
@@ -14,6 +16,8 @@ use crate::running::RunningSession;
 
 /// Most entries published at once.
 const BATCH: usize = 512;
+/// Bytes of transcripts published at once, beyond which the next entries wait for the next time: all are written before the first is sent.
+const BATCH_BYTES: u64 = 16 << 20;
 /// Entries that may wait; sessions stop ending when the broker does not keep up.
 const WAITING: usize = 4096;
 
@@ -91,6 +95,27 @@ pub(crate) struct Publication {
     pub(crate) origin: Origin,
 }
 
+impl Publication {
+    /// Bytes of its transcripts.
+    fn bytes(&self) -> u64 {
+        let reports = self.reports.iter().map(|report| match report {
+            Report::Session(ended) => ended.transcript.bytes(),
+            Report::HandedOver { .. }
+            | Report::Judge(_)
+            | Report::Progress(_)
+            | Report::Rejudge { .. }
+            | Report::Echo { .. }
+            | Report::Tabulate { .. } => 0,
+        });
+        let jobs = self.jobs.iter().map(|(_, job)| match job {
+            Job::Session(session) => session.transcript.bytes(),
+            Job::Batch(batch) => batch.sessions.iter().map(|session| session.transcript.bytes()).sum(),
+            Job::Judge(_) => 0,
+        });
+        reports.chain(jobs).sum()
+    }
+}
+
 /// Publishes what sessions have led to, in batches, and settles their deliveries once the broker has confirmed.
 #[derive(Clone)]
 pub(crate) struct ConfirmingPublisher(mpsc::Sender<Publication>);
@@ -102,7 +127,10 @@ impl ConfirmingPublisher {
         let publishing = tokio::spawn(async move {
             let mut batch = Vec::new();
             while receiver.recv_many(&mut batch, BATCH).await > 0 {
-                publishing::publish(&queue, &metrics, std::mem::take(&mut batch)).await;
+                let mut waiting = std::mem::take(&mut batch).into_iter().peekable();
+                while waiting.peek().is_some() {
+                    publishing::publish(&queue, &metrics, light(&mut waiting)).await;
+                }
             }
         });
         (Self(sender), publishing)
@@ -115,6 +143,18 @@ impl ConfirmingPublisher {
             tracing::error!("the publisher of reports is gone; the job will be delivered again");
         }
     }
+}
+
+/// The next entries that are published at once, at least one.
+fn light(waiting: &mut Peekable<impl Iterator<Item = Publication>>) -> Vec<Publication> {
+    let mut bytes = 0;
+    let mut batch: Vec<Publication> = waiting.next().into_iter().collect();
+    bytes += batch.iter().map(Publication::bytes).sum::<u64>();
+    while let Some(next) = waiting.next_if(|next| bytes + next.bytes() <= BATCH_BYTES) {
+        bytes += next.bytes();
+        batch.push(next);
+    }
+    batch
 }
 
 #[cfg(test)]
@@ -173,6 +213,20 @@ mod tests {
         let metrics = report_by_way_of(&queue, &queue).await;
         assert_eq!((queue.depth(JOBS).await.unwrap(), metrics.reports_lost.get()), (0, 0));
         assert_eq!(queue.consume_reports(1).await.unwrap().next().await.unwrap().message, report());
+    }
+
+    #[test]
+    fn long_transcripts_are_published_a_few_at_a_time_and_short_ones_together() {
+        let publication =
+            |text: &str| Publication { reports: vec![ended(0, text)], jobs: Vec::new(), origin: Origin::Nobody };
+        let (long, third) = ("x".repeat(BATCH_BYTES as usize + 1), "x".repeat(BATCH_BYTES as usize / 3));
+        let texts = ["short", "short", &long, "short", &third, &third, &third];
+        let mut waiting = texts.into_iter().map(publication).peekable();
+        let mut counts = Vec::new();
+        while waiting.peek().is_some() {
+            counts.push(light(&mut waiting).len());
+        }
+        assert_eq!(counts, [2, 1, 3, 1]);
     }
 
     #[tokio::test]

@@ -7,8 +7,9 @@ use regatta_backends::queue::DELIVERY_LIMIT;
 use regatta_backends::{Consumer, Delivery, Queue, QueueError};
 use regatta_catalog::Sweep;
 use regatta_llm::Endpoint;
+use regatta_memory::ByteHolder;
 use regatta_proto::{
-    AttemptTotals, Cause, EndpointName, EndpointRoute, Job, JudgeJob, Outcome, Report, SessionJob, SessionKey,
+    AttemptTotals, Cause, EndpointName, EndpointRoute, Event, Job, JudgeJob, Outcome, Report, SessionJob, SessionKey,
     SessionOutcome, Transcript,
 };
 use tokio::time::Instant;
@@ -150,7 +151,20 @@ impl Line {
     async fn run(&self, job: SessionJob, redeliveries: u32, receipt: Held) {
         let shared = &self.shared;
         let Some(mut running) = shared.running.begin(&job.key, receipt) else { return };
-        match self.run_alone(job, redeliveries, &mut running).await {
+        // What a session brings with it is here already; it goes on only when there is room for more.
+        let leave = CancellationToken::new();
+        let holder = tokio::select! {
+            biased;
+            holder = shared.bytes.enter(kept_bytes(&job.transcript), leave.clone()) => Some(holder),
+            () = shared.interrupt.cancelled() => None,
+            () = running.unwanted() => None,
+        };
+        let left = match &holder {
+            Some(holder) => self.run_alone(job, redeliveries, &mut running, (holder, &leave)).await,
+            None => Left::ToOthers(Vec::new()),
+        };
+        running.holder = holder;
+        match left {
             Left::Behind(reports, jobs) => {
                 self.publisher.leave(Publication { reports, jobs, origin: Origin::Session(running) }).await;
             }
@@ -166,7 +180,13 @@ impl Line {
     }
 
     /// Runs the session of `job`, which nobody else runs in this process.
-    async fn run_alone(&self, mut job: SessionJob, redeliveries: u32, running: &mut RunningSession) -> Left {
+    async fn run_alone(
+        &self,
+        mut job: SessionJob,
+        redeliveries: u32,
+        running: &mut RunningSession,
+        bytes: (&ByteHolder, &CancellationToken),
+    ) -> Left {
         let shared = &self.shared;
         let mut number = job.attempt.saturating_add(redeliveries);
         let Some(mut open) = self.open(&job.key, number) else { return Left::ToOthers(Vec::new()) };
@@ -185,7 +205,9 @@ impl Line {
                         let Some(later) = self.open(&job.key, number) else { return Left::ToOthers(Vec::new()) };
                         open = later;
                     }
+                    let before = kept_bytes(&job.transcript);
                     job.transcript = self.take_over(&job, checkpoint).await;
+                    bytes.0.keep(kept_bytes(&job.transcript).saturating_sub(before));
                     Ok(sweep)
                 }
                 Err(unreadable) => Err(unreadable.into()),
@@ -196,7 +218,7 @@ impl Line {
         let began = open.until(shared.clock.now());
         let checkpoint = shared.checkpoints.follow(&key, (lock, generation), began, shared.clock.clone());
         let ended = match sweep {
-            Ok(sweep) => self.drive(&sweep, &key, (&open, &checkpoint), &mut transcript, running).await,
+            Ok(sweep) => self.drive(&sweep, &key, (&open, &checkpoint), &mut transcript, running, bytes).await,
             Err(ended) => ended,
         };
         let totals = transcript.totals_of(number);
@@ -257,6 +279,7 @@ impl Line {
         (open, checkpoint): (&OpenGuard<'_>, &CheckpointWriter),
         transcript: &mut Transcript,
         running: &RunningSession,
+        (holder, leave): (&ByteHolder, &CancellationToken),
     ) -> Ended {
         let found = sweep.cell(key.cell).and_then(|cell| Some((cell, sweep.suite(cell)?, sweep.item(cell, key.item)?)));
         let Some((cell, suite, item)) = found else {
@@ -280,20 +303,25 @@ impl Line {
             begun: Instant::now(),
             hand_over_after: self.shared.hand_over_after,
             is_cancelled: &|| self.shared.is_cancelled(&key.sweep),
+            holder,
             external: &self.shared.external,
         };
         let driving = session.drive(transcript);
-        tokio::pin!(driving);
-        tokio::select! {
-            biased;
-            ended = &mut driving => return ended,
-            () = tokio::time::sleep(self.shared.hand_over_after) => {
-                interrupt.cancel();
-                return driving.await;
+        let is_late = tokio::time::sleep(self.shared.hand_over_after);
+        let unwanted = running.unwanted();
+        tokio::pin!(driving, is_late, unwanted);
+        loop {
+            tokio::select! {
+                biased;
+                ended = &mut driving => return ended,
+                () = &mut is_late, if !interrupt.is_cancelled() => interrupt.cancel(),
+                // Others need the bytes that it keeps.
+                () = leave.cancelled(), if !interrupt.is_cancelled() => interrupt.cancel(),
+                () = &mut unwanted => break,
             }
-            () = running.unwanted() => waited_for.cancel(),
         }
         // It ends with the call that is in flight, and goes on elsewhere from what is known by then.
+        waited_for.cancel();
         interrupt.cancel();
         match driving.await {
             Ended::Interrupted => Ended::Unwanted,
@@ -332,6 +360,18 @@ impl From<Unreadable> for Ended {
             Unreadable::Damaged => internal(),
         }
     }
+}
+
+/// Bytes of what a transcript adds to what its sweep knows: replies, and what agents did and wrote.
+fn kept_bytes(transcript: &Transcript) -> u64 {
+    let bytes = transcript.events.iter().map(|event| match event {
+        Event::Call(call) => call.reply.bytes(),
+        Event::Recorded(reply) => reply.bytes(),
+        Event::Exchange(exchange) => (exchange.url.len() + exchange.response.len()) as u64,
+        Event::Ended(ended) => ended.output.len() as u64,
+        Event::Started(_) | Event::Failed(_) | Event::BenchmarkFailed(_) => 0,
+    });
+    bytes.sum()
 }
 
 const fn internal() -> Ended {

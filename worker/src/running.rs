@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use regatta_memory::ByteHolder;
 use regatta_proto::SessionKey;
 
 use crate::checkpoints::NeedlessCheckpoint;
@@ -20,6 +21,8 @@ pub(crate) struct RunningSession {
     first: Held,
     /// Of no use once the session's end is confirmed.
     needless: Option<NeedlessCheckpoint>,
+    /// What it keeps, until all is published.
+    pub(crate) holder: Option<ByteHolder>,
 }
 
 impl Running {
@@ -31,7 +34,8 @@ impl Running {
             return None;
         }
         sessions.insert(key.clone(), Vec::new());
-        Some(RunningSession { running: self.clone(), key: key.clone(), first: delivery, needless: None })
+        let (running, key) = (self.clone(), key.clone());
+        Some(RunningSession { running, key, first: delivery, needless: None, holder: None })
     }
 
     fn locked(&self) -> MutexGuard<'_, BTreeMap<SessionKey, Vec<Held>>> {

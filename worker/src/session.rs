@@ -6,6 +6,7 @@ use std::time::Duration;
 use regatta_benchmarks::{Item, Step, Suite};
 use regatta_catalog::Sweep;
 use regatta_llm::{CallError, ChatCall, Payer, SessionTag};
+use regatta_memory::ByteHolder;
 use regatta_proto::{
     AccountId, Call, Cause, Cell, ChatRequest, ErrorClass, Event, Filtered, ItemIndex, ModelSpec, Outcome, Price, Role,
     Transcript,
@@ -50,6 +51,8 @@ pub(crate) struct Session<'a> {
     pub(crate) hand_over_after: Duration,
     /// True once the session's sweep is cancelled.
     pub(crate) is_cancelled: &'a (dyn Fn() -> bool + Sync),
+    /// Bytes that it keeps, and that are read for it.
+    pub(crate) holder: &'a ByteHolder,
     /// Runs sessions of external agents.
     pub(crate) external: &'a External,
 }
@@ -163,6 +166,7 @@ impl Session<'_> {
             repeat,
             interrupt,
             meter: Some(meter),
+            holder: Some(self.holder),
         };
         player.endpoint.chat(call).await
     }

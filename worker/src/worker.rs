@@ -3,16 +3,18 @@
 use futures::future::BoxFuture;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use regatta_backends::{Queue, QueueError};
 use regatta_catalog::{Catalog, Sweep};
 use regatta_llm::{BudgetLeases, CallMetrics, Endpoint, OpenContext};
+use regatta_memory::ByteBudget;
 use regatta_proto::{
     Clock, Control, Digest, EndpointKind, EndpointName, EndpointRoute, Job, Report, SessionJob, SweepId, WorkerId,
 };
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -22,6 +24,7 @@ use crate::external::External;
 use crate::publisher::{ConfirmingPublisher, Origin, Publication};
 use crate::route::Route;
 use crate::running::Running;
+use crate::void::Void;
 use crate::{Environment, WorkerConfig, WorkerMetrics};
 
 /// Longest wait between two looks into a blob store that does not answer.
@@ -80,39 +83,30 @@ pub(crate) struct Shared {
     pub(crate) interrupt: CancellationToken,
     pub(crate) external: External,
     pub(crate) checkpoints: Checkpoints,
+    /// Bytes that sessions may hold.
+    pub(crate) bytes: ByteBudget,
     catalog: Catalog,
-    void: RwLock<Void>,
+    void: watch::Sender<Void>,
     pub(crate) running: Running,
-}
-
-/// Jobs that are not to be run.
-#[derive(Debug, Default)]
-struct Void {
-    cancelled: BTreeSet<SweepId>,
-    /// Sweeps that were resumed, with their generation: jobs of earlier ones are void.
-    generations: BTreeMap<SweepId, u32>,
 }
 
 impl Shared {
     pub(crate) fn is_cancelled(&self, sweep: &SweepId) -> bool {
-        self.void.read().unwrap_or_else(PoisonError::into_inner).cancelled.contains(sweep)
+        self.void.borrow().is_cancelled(sweep)
     }
 
     /// True if `job` was published before its sweep was last resumed.
     pub(crate) fn is_stale(&self, job: &Job) -> bool {
-        let Job::Session(session) = job else { return false };
-        let void = self.void.read().unwrap_or_else(PoisonError::into_inner);
-        void.generations.get(&session.key.sweep).is_some_and(|present| session.generation < *present)
+        self.void.borrow().is_stale(job)
     }
 
-    /// Marks the attempts of each sweep that was resumed since the last broadcast to be reported at once: its coordinator dispatches soon,
-    /// and a cancel may have given them up as lost.
-    fn tell_again_after_a_resume(&self, generations: &BTreeMap<SweepId, u32>) {
-        let void = self.void.read().unwrap_or_else(PoisonError::into_inner);
-        for (sweep, present) in generations {
-            if void.generations.get(sweep).is_none_or(|known| known < present) {
-                self.attempts.tell_again(sweep);
-            }
+    /// Takes note of a broadcast. The attempts of each sweep that was resumed since the last one are reported at once: its coordinator
+    /// dispatches soon, and a cancel may have given them up as lost.
+    fn hear(&self, control: &Control) {
+        let (void, resumed) = self.void.borrow().after(control);
+        self.void.send_replace(void);
+        for sweep in resumed {
+            self.attempts.tell_again(&sweep);
         }
     }
 
@@ -173,6 +167,7 @@ impl Worker {
         Box::pin(async move {
             let mut controls = self.queue.listen().await?;
             let (publisher, publishing) = ConfirmingPublisher::start(self.queue.clone(), self.metrics.clone());
+            let void = watch::Sender::default();
             let shared = Arc::new(Shared {
                 attempts: Attempts::of(self.config.id.clone()),
                 clock: self.environment.clock.clone(),
@@ -188,10 +183,16 @@ impl Worker {
                     &self.config,
                     self.environment.variables.clone(),
                     self.environment.policy.clone(),
+                    self.environment.bytes.clone(),
                 ),
-                checkpoints: Checkpoints::new(self.catalog.blobs().clone(), self.config.progress_every),
+                checkpoints: Checkpoints::new(
+                    self.catalog.blobs().clone(),
+                    self.config.progress_every,
+                    void.subscribe(),
+                ),
+                bytes: self.environment.bytes.clone(),
                 catalog: self.catalog.clone(),
-                void: RwLock::default(),
+                void,
                 running: Running::default(),
             });
             let sessions = TaskTracker::new();
@@ -233,9 +234,7 @@ impl Worker {
         publisher: &ConfirmingPublisher,
         sessions: &TaskTracker,
     ) {
-        shared.tell_again_after_a_resume(&control.generations);
-        let void = Void { cancelled: control.cancelled.into_iter().collect(), generations: control.generations };
-        *shared.void.write().unwrap_or_else(PoisonError::into_inner) = void;
+        shared.hear(&control);
         let is_told = |spec: &EndpointRoute| control.routes.iter().any(|told| told == spec);
         routes.opened.retain(|_, (spec, _)| is_told(spec));
         let opened = &routes.opened;
@@ -304,7 +303,7 @@ impl Worker {
             _ => None,
         };
         let (name, spec, pool) = (route.name.clone(), route.endpoint.clone(), route.pool.clone());
-        let Environment { clock, variables, permits, answers, policy, network } = self.environment.clone();
+        let Environment { clock, variables, permits, bytes, answers, policy, network } = self.environment.clone();
         // Each opened endpoint holds leases of its own, also where two draw on one pool.
         let opened = self.opened.fetch_add(1, Ordering::Relaxed);
         let (holder, budget_leases) = (WorkerId::new(format!("{}.{opened}", self.config.id))?, budget_leases.clone());
@@ -322,6 +321,7 @@ impl Worker {
                 holder,
                 pool,
                 budget_leases,
+                bytes,
                 answers,
                 policy: policy.outbound().clone(),
                 network,

@@ -102,6 +102,8 @@ pub(super) struct Before {
     pub(super) maybe_spent: i64,
     pub(super) at_most: Option<i64>,
     pub(super) calls: u32,
+    /// `None` in rows of a version that did not count them.
+    pub(super) cached_calls: Option<u32>,
     pub(super) retries: u32,
     pub(super) latency_us: i64,
 }
@@ -143,6 +145,8 @@ pub(super) struct AttemptWrite<'a> {
     pub(super) maybe_spent: i64,
     pub(super) at_most: Option<i64>,
     pub(super) calls: u32,
+    /// `None` in rows of a version that did not count them.
+    pub(super) cached_calls: Option<u32>,
     pub(super) retries: u32,
     pub(super) latency_us: i64,
     pub(super) transcript: Option<&'a TranscriptRef>,
@@ -178,6 +182,7 @@ impl<'a> AttemptWrite<'a> {
             maybe_spent: stored(totals.maybe_spent.0, "maybe_spent")?,
             at_most: None,
             calls: totals.calls,
+            cached_calls: Some(totals.cached_calls),
             retries: totals.retries,
             latency_us: stored(totals.latency_us, "latency_us")?,
             transcript: None,
@@ -218,6 +223,7 @@ impl<'a> AttemptWrite<'a> {
             spent: with_unbounded(before.spent),
             maybe_spent: before.maybe_spent + in_flight,
             calls: before.calls,
+            cached_calls: before.cached_calls,
             retries: before.retries,
             latency_us: before.latency_us,
             ..self
@@ -258,6 +264,7 @@ impl<'a> AttemptWrite<'a> {
             maybe_spent,
             at_most: stored_money(open.in_flight_at_most, "at_most")?,
             calls: totals.calls,
+            cached_calls: Some(totals.cached_calls),
             retries: totals.retries,
             latency_us: stored(totals.latency_us, "latency_us")?,
             transcript: None,
@@ -272,6 +279,7 @@ impl<'a> AttemptWrite<'a> {
             maybe_spent: self.maybe_spent,
             at_most: self.at_most,
             calls: self.calls,
+            cached_calls: self.cached_calls,
             retries: self.retries,
             latency_us: self.latency_us,
         }

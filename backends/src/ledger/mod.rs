@@ -22,7 +22,7 @@ mod states;
 mod views;
 
 use futures::future::BoxFuture;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ pub use self::schedules::{
 };
 pub use self::sketch::Sketch;
 pub use self::sqlite::{PutBack, Salvaged, SqliteLedger};
-pub use self::states::{AttemptState, SessionState, ShardState, ToldBy};
+pub use self::states::{AttemptState, SessionState, ShardState, ToldBy, UnderWay};
 pub use self::views::{
     CellMean, DaySpending, EndingCount, FlagCount, ITEMS_FOUND_MAX, ItemOrder, ItemPage, ItemQuery, ListedSession,
     ScoreValue, SessionView, Standing,
@@ -298,18 +298,19 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.confirm_shard(sweep, shard, dispatched, term)) })
     }
 
-    /// Returns the items with a running attempt that a worker has reported within the last `within`.
+    /// Returns those of `items` that have no result and may be under way, each with the strongest evidence; reports within the last
+    /// `within` are recent ones. Sessions that end between this call and a later one have a result there.
     ///
     /// # Errors
     /// When the store fails.
-    pub fn running_items<'a>(
+    pub fn under_way<'a>(
         &'a self,
         sweep: &'a SweepId,
         cell: CellIndex,
         items: &'a [ItemIndex],
         within: Duration,
-    ) -> BoxFuture<'a, Result<BTreeSet<ItemIndex>, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.running_items(sweep, cell, items, within)) })
+    ) -> BoxFuture<'a, Result<BTreeMap<ItemIndex, UnderWay>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.under_way(sweep, cell, items, within)) })
     }
 
     /// Records that all reports before the question `number` have been recorded; a number lower than the stored one changes nothing.

@@ -208,9 +208,11 @@ pub struct SessionRecord {
     pub maybe_spent: Money,
     /// Answered calls.
     pub calls: u32,
+    /// Those of `calls` that were answered from the response cache.
+    pub cached_calls: u32,
     /// Failed tries.
     pub retries: u32,
-    /// Sum of the calls' latencies, in microseconds.
+    /// Sum of the calls' latencies, in microseconds, but not of those answered from the response cache.
     pub latency_us: u64,
     /// Distinct names of the models or encoders that answered.
     pub served: Vec<String>,
@@ -228,8 +230,8 @@ pub struct SessionRecord {
 
 impl SessionRecord {
     pub(super) const fn totals(&self) -> AttemptTotals {
-        let Self { calls, retries, latency_us, usage, cost, maybe_spent, .. } = *self;
-        AttemptTotals { calls, retries, latency_us, usage, cost, maybe_spent }
+        let Self { calls, cached_calls, retries, latency_us, usage, cost, maybe_spent, .. } = *self;
+        AttemptTotals { calls, cached_calls, retries, latency_us, usage, cost, maybe_spent }
     }
 }
 
@@ -339,9 +341,11 @@ pub struct SessionRow {
     pub transcript: TranscriptRef,
     /// Answered calls.
     pub calls: u32,
+    /// Those of `calls` that were answered from the response cache; `None` in rows of a version that did not count them.
+    pub cached_calls: Option<u32>,
     /// Failed tries.
     pub retries: u32,
-    /// Sum of the calls' latencies, in microseconds.
+    /// Sum of the calls' latencies, in microseconds, but not of those answered from the response cache.
     pub latency_us: u64,
     /// Distinct names of the models or encoders that answered.
     pub served: Vec<String>,
@@ -380,12 +384,22 @@ pub struct AttemptRow {
     pub at_most: Option<Money>,
     /// Answered calls.
     pub calls: u32,
+    /// Those of `calls` that were answered from the response cache; `None` in rows of a version that did not count them.
+    pub cached_calls: Option<u32>,
     /// Failed tries.
     pub retries: u32,
-    /// Sum of the calls' latencies, in microseconds.
+    /// Sum of the calls' latencies, in microseconds, but not of those answered from the response cache.
     pub latency_us: u64,
     /// Location of the transcript; `None` unless it reported a result.
     pub transcript: Option<TranscriptRef>,
+}
+
+impl AttemptRow {
+    /// `true` where an answer came from the response cache, or nobody knows whether one did.
+    #[must_use]
+    pub fn may_be_cached(&self) -> bool {
+        self.calls > 0 && self.cached_calls != Some(0)
+    }
 }
 
 /// One metric of a cell.

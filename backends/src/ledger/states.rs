@@ -1,5 +1,9 @@
 //! States of the ledger's rows. Each is also a CHECK in both schemas.
 
+use std::collections::BTreeMap;
+
+use regatta_proto::ItemIndex;
+
 use super::LedgerError;
 
 macro_rules! states {
@@ -64,6 +68,38 @@ states!(
         Lost = "lost",
     }
 );
+
+/// Evidence that a session without a result may be under way; the stronger comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum UnderWay {
+    /// A worker has reported an open attempt lately.
+    Told,
+    /// A worker had reported an attempt lately when the end of its sweep closed it. It runs if its sweep was resumed since and its worker
+    /// lives, which then reports it once more.
+    Unconfirmed,
+    /// An attempt is open that no worker has reported lately: its worker is gone, or its reports wait to be recorded.
+    Silent,
+}
+
+impl UnderWay {
+    /// Evidence by an attempt in `state`; `is_told` if a worker has reported it lately.
+    pub(super) const fn of(state: AttemptState, is_told: bool) -> Option<Self> {
+        match (state, is_told) {
+            (AttemptState::Open, true) => Some(Self::Told),
+            (AttemptState::Open, false) => Some(Self::Silent),
+            (AttemptState::Lost, true) => Some(Self::Unconfirmed),
+            (AttemptState::Lost, false)
+            | (AttemptState::Recorded | AttemptState::Waste | AttemptState::HandedOver, _) => None,
+        }
+    }
+
+    /// Adds `evidence` about a session of `item` to what is `known` of it.
+    pub(super) fn add_to(known: &mut BTreeMap<ItemIndex, Self>, item: ItemIndex, evidence: Option<Self>) {
+        if let Some(evidence) = evidence {
+            known.entry(item).and_modify(|known| *known = (*known).min(evidence)).or_insert(evidence);
+        }
+    }
+}
 
 /// Source of the report that an attempt was handed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "cluster")]
+use regatta_memory::ByteHolder;
 use regatta_proto::Control;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -27,7 +29,12 @@ pub struct Delivery<T> {
 ///
 /// Settling never fails: if the broker is gone, it delivers the message again, and the ledger accepts repetitions.
 #[derive(Debug)]
-pub struct Receipt(Kind);
+pub struct Receipt {
+    kind: Kind,
+    /// Bytes of the message, given back when it is settled.
+    #[cfg(feature = "cluster")]
+    _holder: Option<ByteHolder>,
+}
 
 #[derive(Debug)]
 enum Kind {
@@ -39,7 +46,7 @@ enum Kind {
 impl Receipt {
     /// Acknowledges the message, which will not be delivered again.
     pub async fn ack(self) {
-        match self.0 {
+        match self.kind {
             Kind::Memory(receipt) => receipt.ack(),
             #[cfg(feature = "cluster")]
             Kind::RabbitMq(receipt) => receipt.ack().await,
@@ -48,7 +55,7 @@ impl Receipt {
 
     /// Hands the message back, to be delivered again at once to any consumer.
     pub async fn hand_back(self) {
-        match self.0 {
+        match self.kind {
             Kind::Memory(receipt) => receipt.hand_back(),
             #[cfg(feature = "cluster")]
             Kind::RabbitMq(receipt) => receipt.hand_back().await,
@@ -58,7 +65,7 @@ impl Receipt {
     /// Fires when the message is delivered again to any consumer, because the connection that it came on is gone.
     #[must_use]
     pub fn voided(&self) -> CancellationToken {
-        match &self.0 {
+        match &self.kind {
             Kind::Memory(receipt) => receipt.voided(),
             #[cfg(feature = "cluster")]
             Kind::RabbitMq(receipt) => receipt.voided(),
@@ -70,7 +77,7 @@ impl Receipt {
         #[cfg(feature = "cluster")]
         let mut of_broker = Vec::new();
         for receipt in receipts {
-            match receipt.0 {
+            match receipt.kind {
                 Kind::Memory(receipt) => receipt.ack(),
                 #[cfg(feature = "cluster")]
                 Kind::RabbitMq(receipt) => of_broker.push(receipt),
@@ -81,12 +88,16 @@ impl Receipt {
     }
 
     pub(super) fn memory(receipt: MemoryReceipt) -> Self {
-        Self(Kind::Memory(receipt))
+        Self {
+            kind: Kind::Memory(receipt),
+            #[cfg(feature = "cluster")]
+            _holder: None,
+        }
     }
 
     #[cfg(feature = "cluster")]
-    pub(super) fn rabbitmq(receipt: RabbitMqReceipt) -> Self {
-        Self(Kind::RabbitMq(receipt))
+    pub(super) fn rabbitmq(receipt: RabbitMqReceipt, holder: Option<ByteHolder>) -> Self {
+        Self { kind: Kind::RabbitMq(receipt), _holder: holder }
     }
 }
 

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use regatta_backends::Quota;
-use regatta_backends::ledger::ShardState;
+use regatta_backends::ledger::{ShardState, UnderWay};
 use regatta_proto::{CellIndex, ItemIndex, ShardIndex, SweepState, WorkerId};
 
-use crate::world::{World, key, open, record};
+use crate::world::{World, at, key, open, record};
 
 const LONG: Duration = Duration::from_secs(3600);
 /// A lease that is over when the next call is made.
@@ -88,18 +88,26 @@ pub(crate) async fn sessions_that_a_worker_tells_of_are_known_to_run_until_they_
     let sweep = world.sweep("s", 2, 4).await;
     let ledger = &world.ledger;
     let items: Vec<ItemIndex> = (0..4).map(ItemIndex).collect();
-    let running = async |within| {
-        let running = ledger.running_items(&sweep, CellIndex(1), &items, within).await.unwrap();
-        running.into_iter().map(|item| item.0).collect::<Vec<_>>()
+    let under_way = async |within| {
+        let found = ledger.under_way(&sweep, CellIndex(1), &items, within).await.unwrap();
+        found.into_iter().map(|(item, evidence)| (item.0, evidence)).collect::<Vec<_>>()
     };
     let told =
         [(0, 1), (1, 1), (1, 2)].map(|(cell, item)| open(key(&sweep, cell, item), &format!("w-{cell}{item}"), 3));
     ledger.record_progress(told.into()).await.unwrap();
-    assert_eq!(running(LONG).await, [1, 2]);
+    assert_eq!(under_way(LONG).await, [(1, UnderWay::Told), (2, UnderWay::Told)]);
     // Reported again without changes, as during a call that takes long.
     ledger.record_progress(vec![open(key(&sweep, 1, 1), "w-11", 3)]).await.unwrap();
     ledger.record(vec![record(key(&sweep, 1, 2), "w-12")]).await.unwrap();
-    assert_eq!(running(LONG).await, [1]);
+    assert_eq!(under_way(LONG).await, [(1, UnderWay::Told)]);
+    assert_eq!(under_way(Duration::ZERO).await, [(1, UnderWay::Silent)]);
+    ledger.close_open_attempts(&sweep, at(9)).await.unwrap();
+    assert_eq!(under_way(LONG).await, [(1, UnderWay::Unconfirmed)]);
+    assert_eq!(under_way(Duration::ZERO).await, [], "nobody will ever tell of it");
+    ledger.record_progress(vec![open(key(&sweep, 1, 1), "v-11", 3)]).await.unwrap();
+    assert_eq!(under_way(LONG).await, [(1, UnderWay::Told)], "the stronger evidence counts");
+    ledger.record(vec![record(key(&sweep, 1, 1), "v-11")]).await.unwrap();
+    assert_eq!(under_way(LONG).await, [], "it has a result");
 }
 
 pub(crate) async fn an_older_echo_changes_nothing(world: World) {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use regatta_backends::ledger::{
     AttemptRow, AttemptState, CallSums, CostMoments, RecordState, Recorded, SessionRecord, SessionRow, TranscriptRef,
+    UnderWay,
 };
 use regatta_backends::{LedgerError, Quota, ToldBy};
 use regatta_proto::{
@@ -127,6 +128,7 @@ pub(crate) async fn a_session_is_read_back_as_it_was_recorded(world: World) {
         attempt,
         transcript: TranscriptRef { segment: "transcripts/000.zst".to_owned(), line: 3 },
         calls: 2,
+        cached_calls: Some(1),
         retries: 1,
         latency_us: 1_234_567,
         served: vec!["model-2026".to_owned()],
@@ -162,6 +164,7 @@ pub(crate) async fn an_attempt_is_read_back_as_it_was_recorded(world: World) {
         maybe_spent: Money(3),
         at_most: None,
         calls: 2,
+        cached_calls: Some(1),
         retries: 1,
         latency_us: 1_234_567,
         transcript: Some(TranscriptRef { segment: "transcripts/000.zst".to_owned(), line: 3 }),
@@ -436,8 +439,8 @@ pub(crate) async fn a_lost_attempt_that_is_heard_of_runs_if_its_sweep_does(world
     assert!(change(SweepState::Cancelled, SweepState::Running).await);
     ledger.record_progress(told()).await.unwrap();
     assert_eq!(state().await, AttemptState::Open);
-    let running = ledger.running_items(&sweep, CellIndex(0), &[ItemIndex(0)], Duration::from_secs(600)).await.unwrap();
-    assert_eq!(running.into_iter().collect::<Vec<_>>(), [ItemIndex(0)], "nobody dispatches it again");
+    let found = ledger.under_way(&sweep, CellIndex(0), &[ItemIndex(0)], Duration::from_secs(600)).await.unwrap();
+    assert_eq!(found.into_iter().collect::<Vec<_>>(), [(ItemIndex(0), UnderWay::Told)], "nobody dispatches it again");
     let cell = world.cell(&sweep, 0).await;
     assert_eq!((cell.cost, cell.wasted, cell.maybe_spent), (cost(2), CostSum::default(), Money(0)));
 }

@@ -333,6 +333,7 @@ pub(crate) fn record(key: SessionKey, id: &str) -> SessionRecord {
         cost: cost(7),
         maybe_spent: Money(3),
         calls: 2,
+        cached_calls: 1,
         retries: 1,
         latency_us: 1_234_567,
         served: vec!["model-2026".to_owned()],

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use regatta_backends::queue::RabbitMqConfig;
 use regatta_backends::{Queue, QueueError, Receipt};
+use regatta_memory::ByteBudget;
 use regatta_proto::{Digest, Report};
 use regatta_tests::{RabbitMq, unique_name};
 
@@ -56,23 +57,88 @@ async fn a_large_message_arrives_whole() {
     within(async {
         let queue = rabbitmq_queue().await;
         // Not compressible, and many frames long.
-        let text: String = (0_u32..50_000).map(|n| Digest::of(&n.to_le_bytes()).to_string()).collect();
-        let sent = Report::Judge(regatta_proto::JudgeOutcome {
-            sweep: "s".parse().unwrap(),
-            lock: Digest::of(b"lock"),
-            judge: "sim/judge".parse().unwrap(),
-            served: text,
-            verdicts: Vec::new(),
-            unanswered: Vec::new(),
-            attempt: "a-1".parse().unwrap(),
-            usage: Default::default(),
-            cost: Default::default(),
-        });
+        let sent = report((0_u32..50_000).map(|n| Digest::of(&n.to_le_bytes()).to_string()).collect());
         queue.publish_reports(vec![sent.clone()]).await.unwrap();
         let mut consumer = queue.consume_reports(1).await.unwrap();
         assert!(consumer.next().await.unwrap().message == sent);
     })
     .await;
+}
+
+/// A report with a text.
+fn report(text: String) -> Report {
+    Report::Judge(regatta_proto::JudgeOutcome {
+        sweep: "s".parse().unwrap(),
+        lock: Digest::of(b"lock"),
+        judge: "sim/judge".parse().unwrap(),
+        served: text,
+        verdicts: Vec::new(),
+        unanswered: Vec::new(),
+        attempt: "a-1".parse().unwrap(),
+        usage: Default::default(),
+        cost: Default::default(),
+    })
+}
+
+#[tokio::test]
+async fn reports_are_decoded_when_there_is_room_for_them_which_they_take_until_they_are_settled() {
+    /// Three times so much is counted for a report; three of them have room in the share of what is kept.
+    const LENGTH: u64 = 1 << 20;
+    within(async {
+        let bytes = ByteBudget::new(32 * LENGTH);
+        let config = RabbitMqConfig { bytes: Some(bytes.clone()), ..config(unique_name("queue")).await };
+        let queue = Queue::connect(config).await.unwrap();
+        queue.publish_reports(vec![report("x".repeat(LENGTH as usize)); 8]).await.unwrap();
+        let mut consumer = queue.consume_reports(8).await.unwrap();
+        let mut taken = take(&mut consumer, 3).await;
+        until(|| bytes.waiting() == 1).await;
+        let held = bytes.held();
+        assert!((9 * LENGTH..10 * LENGTH).contains(&held), "{held}");
+        assert!(consumer.next().now_or_never().is_none());
+        taken.pop().unwrap().receipt.ack().await;
+        taken.push(consumer.next().await.unwrap());
+        until(|| bytes.waiting() == 1).await;
+        // Handed back, one way or the other, and delivered again.
+        drop(taken);
+        let taken = take(&mut consumer, 3).await;
+        assert!(bytes.held_max() < 12 * LENGTH, "{}", bytes.held_max());
+        Receipt::ack_all(taken.into_iter().map(|delivery| delivery.receipt).collect()).await;
+        let taken = take(&mut consumer, 3).await;
+        consumer.stop();
+        Receipt::ack_all(taken.into_iter().map(|delivery| delivery.receipt).collect()).await;
+        assert!(consumer.next().await.is_none());
+        until(|| (bytes.held(), bytes.waiting()) == (0, 0)).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_report_that_is_larger_than_the_budget_is_decoded_alone() {
+    within(async {
+        let bytes = ByteBudget::new(1 << 20);
+        let config = RabbitMqConfig { bytes: Some(bytes.clone()), ..config(unique_name("queue")).await };
+        let queue = Queue::connect(config).await.unwrap();
+        let sent = [report("x".into()), report("x".repeat(1 << 20)), report("y".into())];
+        queue.publish_reports(sent.to_vec()).await.unwrap();
+        let mut consumer = queue.consume_reports(8).await.unwrap();
+        let first = consumer.next().await.unwrap();
+        until(|| bytes.waiting() == 1).await;
+        first.receipt.ack().await;
+        let large = consumer.next().await.unwrap();
+        until(|| bytes.waiting() == 1).await;
+        assert!(bytes.held() > 3 << 20);
+        large.receipt.ack().await;
+        let last = consumer.next().await.unwrap();
+        assert!([first.message, large.message, last.message] == sent);
+    })
+    .await;
+}
+
+/// Waits until `is_so`, which other tasks make so.
+async fn until(is_so: impl Fn() -> bool) {
+    while !is_so() {
+        tokio::task::yield_now().await;
+    }
 }
 
 #[tokio::test]

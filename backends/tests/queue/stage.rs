@@ -71,7 +71,10 @@ pub(crate) fn items(deliveries: &[Delivery<Job>]) -> BTreeSet<u32> {
     deliveries.iter().map(|delivery| item(&delivery.message)).collect()
 }
 
-pub(crate) async fn take(consumer: &mut Consumer<Job>, count: usize) -> Vec<Delivery<Job>> {
+pub(crate) async fn take<T: Clone + Send + Sync + 'static>(
+    consumer: &mut Consumer<T>,
+    count: usize,
+) -> Vec<Delivery<T>> {
     let mut taken = Vec::new();
     for _ in 0..count {
         taken.push(consumer.next().await.unwrap());

@@ -116,7 +116,7 @@ impl BridgedSession for Session {
 }
 
 pub(crate) async fn bridge() -> Bridge {
-    Bridge::start(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await.unwrap()
+    Bridge::start(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), regatta_memory::ByteBudget::default()).await.unwrap()
 }
 
 pub(crate) fn client() -> Client {

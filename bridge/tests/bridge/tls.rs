@@ -16,7 +16,7 @@ async fn asked(identity: Identity, authority: &Authority, advertised: &str) -> R
     let acceptor = ServerTls { identity, client_authority: None }.acceptor().unwrap();
     let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let place = BridgePlace { listen, advertised: Some(advertised.to_owned()), tls: Some(acceptor) };
-    let bridge = Bridge::start(place).await.unwrap();
+    let bridge = Bridge::start(place, regatta_memory::ByteBudget::default()).await.unwrap();
     let open = bridge.open(Session::open());
     assert!(open.base_url().starts_with(&format!("https://{advertised}:{}/sessions/", bridge.address().port())));
     let pem = std::fs::read(authority.certificate()).unwrap();

@@ -21,6 +21,9 @@ pub(crate) struct CertifyArgs {
     /// Trials of every cell: how long a sweep is
     #[arg(long, default_value_t = 8)]
     pub(crate) trials: u16,
+    /// Instead of seeds: kill everything at random moments for so many seconds, of a deployment and then of one process
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) storm_s: Option<u64>,
     /// Folder with data of worfbench and flowbench
     #[arg(long, value_name = "DIR", default_value = "examples/data")]
     pub(crate) data: PathBuf,

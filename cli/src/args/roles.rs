@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use prometheus::Registry;
+use regatta_memory::{ByteBudget, ByteMetrics};
 use regatta_proto::EndpointName;
 
 /// The queue of a deployment.
@@ -150,6 +152,8 @@ pub(crate) struct CoordinatorArgs {
     /// Sessions that may be outstanding per queue; three for each concurrent call of its endpoint, where that is more
     #[arg(long, env = "REGATTA_WINDOW", default_value_t = 4096)]
     pub(crate) window: u32,
+    #[command(flatten)]
+    pub(crate) memory: MemoryArgs,
     /// Seconds without any outcome after which jobs in doubt after a crash are dispatched again; longer than the broker takes to notice that
     /// a worker is gone, two heartbeats of 20 s unless AMQP_URL says otherwise: what a stopped worker holds would be run twice
     #[arg(long, env = "REGATTA_DOUBTFUL_AFTER_S", default_value_t = 60)]
@@ -178,6 +182,8 @@ pub(crate) struct WorkerArgs {
     pub(crate) hand_over_after_s: u64,
     #[command(flatten)]
     pub(crate) bridge: BridgeArgs,
+    #[command(flatten)]
+    pub(crate) memory: MemoryArgs,
     /// Policy file: commands of agents by name, programs of coded benchmarks, origins that may see a key, private addresses that may be
     /// reached (SECURITY.md). Without one, no commands are run, and keys go to their own providers alone
     #[arg(long, value_name = "FILE", env = "REGATTA_POLICY")]
@@ -236,4 +242,23 @@ pub(crate) struct ScorerArgs {
     /// Most reports recorded at once
     #[arg(long, env = "REGATTA_BATCH", default_value_t = 512)]
     pub(crate) batch: usize,
+    #[command(flatten)]
+    pub(crate) memory: MemoryArgs,
+}
+
+/// Bytes that a process may hold on behalf of sessions and requests.
+#[derive(Debug, Args, Clone, Copy)]
+pub(crate) struct MemoryArgs {
+    /// Mebibytes of answers, requests, transcripts and output that may be held at once, where more is read only when some are free; a
+    /// quarter of the memory of machine or container when left out, within 32 and 128. One answer has a quarter of it at most
+    #[arg(long, value_name = "MIB", env = "REGATTA_MEMORY_BUDGET", value_parser = clap::value_parser!(u64).range(32..=65_536))]
+    pub(crate) memory_budget: Option<u64>,
+}
+
+impl MemoryArgs {
+    /// The budget, with its metrics in `registry`.
+    pub(crate) fn budget(self, registry: &Registry) -> anyhow::Result<ByteBudget> {
+        let bytes = self.memory_budget.map_or_else(regatta_memory::default_bytes, |mebibytes| mebibytes << 20);
+        Ok(ByteBudget::observed(bytes, ByteMetrics::register(registry)?))
+    }
 }

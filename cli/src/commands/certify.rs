@@ -1,6 +1,7 @@
 //! `regatta certify`: the crash certificate.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context;
 use regatta_certify::{Fault, Finding, Options, SeedReport, certify};
@@ -19,6 +20,7 @@ pub(crate) async fn run(args: CertifyArgs) -> anyhow::Result<ExitCode> {
         faults: args.faults,
         among: among(&args.only)?,
         trials: args.trials,
+        storm: args.storm_s.map(Duration::from_secs),
         keep: args.output.clone(),
     };
     output::note("starting RabbitMQ, PostgreSQL and an S3 server; then the sweep runs once undisturbed");

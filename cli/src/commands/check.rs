@@ -9,7 +9,7 @@ use comfy_table::{Table, presets};
 use regatta_backends::Blobs;
 use regatta_catalog::{Catalog, Sweep, store_dataset};
 use regatta_coordinator::{CellEstimate, JudgeCalls, Pricing, estimate, plan};
-use regatta_proto::Money;
+use regatta_proto::{Money, counted};
 use regatta_scorer::{Aim, Outlook, outlooks};
 use serde::Serialize;
 
@@ -159,18 +159,16 @@ fn totals(sweep: &Sweep, cells: &[CellEstimate]) -> String {
     let players = sweep.lock.benchmarks.values().flat_map(|benchmark| benchmark.roles.iter().map(|(_, model)| model));
     let models = sweep.lock.models.iter().chain(players);
     let unpriced: BTreeSet<_> = models.filter(|model| model.price.is_none()).map(|model| &model.id).collect();
-    let unpriced = unpriced.len();
-    let unknown = match unpriced {
+    let unknown = match unpriced.len() as u64 {
         0 => String::new(),
-        1 => ", with 1 model of unknown price".to_owned(),
-        unpriced => format!(", with {unpriced} models of unknown price"),
+        unpriced => format!(", with {} of unknown price", counted(unpriced, "model", "models")),
     };
     let beside = if cells.iter().any(|one| one.calls.is_none()) { " beside those of external agents" } else { "" };
     format!(
-        "{} cells, {} sessions, {} calls{beside}: {}{others}, at most {} in one try each{unknown}",
-        cells.len(),
-        sum(|one| one.sessions),
-        sum(|one| one.calls.unwrap_or_default()),
+        "{}, {}, {}{beside}: {}{others}, at most {} in one try each{unknown}",
+        counted(cells.len() as u64, "cell", "cells"),
+        counted(sum(|one| one.sessions), "session", "sessions"),
+        counted(sum(|one| one.calls.unwrap_or_default()), "call", "calls"),
         about(foreseen().map(|one| one.cost)),
         // Nothing bounds what has no price.
         money(foreseen().map(|one| one.at_most).sum::<Option<Money>>().filter(|_| foreseen().next().is_some())),
@@ -195,12 +193,12 @@ fn judging(cells: &[CellEstimate]) -> Option<String> {
     let unknown = cells.iter().filter(|one| one.judges.is_none()).count();
     let beside = match unknown {
         0 => String::new(),
-        cells => format!("; of {cells} cells of external agents nobody knows"),
+        cells => format!("; of {} of external agents nobody knows", counted(cells as u64, "cell", "cells")),
     };
     (all.calls > 0 || unknown > 0).then(|| {
         format!(
-            "judges: {} calls, {} tokens in, {} out: about {}, at most {}{beside}",
-            all.calls,
+            "judges: {}, {} tokens in, {} out: about {}, at most {}{beside}",
+            counted(all.calls, "call", "calls"),
             all.input_tokens,
             all.output_tokens,
             money(all.cost),
@@ -212,7 +210,12 @@ fn judging(cells: &[CellEstimate]) -> Option<String> {
 /// A line on starts of external agents, where there are any.
 fn agents(cells: &[CellEstimate]) -> Option<String> {
     let starts: u64 = cells.iter().map(|one| one.agent_starts).sum();
-    (starts > 0).then(|| format!("external agents: {starts} starts; what they ask is unknown until they are started"))
+    (starts > 0).then(|| {
+        format!(
+            "external agents: {}; what they ask is unknown until they are started",
+            counted(starts, "start", "starts")
+        )
+    })
 }
 
 /// A directory that goes away again.

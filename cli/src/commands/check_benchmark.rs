@@ -6,7 +6,9 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use regatta_benchmarks::{Benchmark as _, RecordedVerdicts, Scoring, Suite};
 use regatta_benchmarks::{Persona, default_setting};
-use regatta_proto::{BenchmarkName, ChatRequest, Evaluator, ItemIndex, Role, SessionSeed, Setting, Transcript};
+use regatta_proto::{
+    BenchmarkName, ChatRequest, Evaluator, ItemIndex, Role, SessionSeed, Setting, Transcript, counted,
+};
 
 use super::first_prompt::first_prompt;
 use crate::benchmarks::OF_PERSON;
@@ -42,10 +44,10 @@ fn describe(folder: &Path) -> anyhow::Result<ExitCode> {
     let metrics = suite.metrics(&setting, Evaluator::Declared);
     let names: Vec<&str> = settings.iter().map(Setting::as_str).collect();
     output::line(&format!(
-        "{}: {} items, {} tasks, settings {}, metrics {}",
+        "{}: {}, {}, settings {}, metrics {}",
         folder.display(),
-        suite.items().len(),
-        tasks.len(),
+        counted(suite.items().len() as u64, "item", "items"),
+        counted(tasks.len() as u64, "task", "tasks"),
         names.join(", "),
         metrics.iter().map(|metric| metric.name.as_str()).collect::<Vec<_>>().join(", ")
     ));
@@ -80,9 +82,9 @@ fn golds(suite: &dyn Suite, setting: &Setting) -> Vec<String> {
         let some = items.iter().take(NAMED_MAX).copied().collect::<Vec<_>>().join(", ");
         let more = if items.len() > NAMED_MAX { ", …" } else { "" };
         format!(
-            "warning: a right reply has less than the whole {metric} in {} items ({some}{more}); is the answer read as it is written? \
+            "warning: a right reply has less than the whole {metric} in {} ({some}{more}); is the answer read as it is written? \
              `simulate.reply` says how a right reply looks",
-            items.len()
+            counted(items.len() as u64, "item", "items")
         )
     };
     wrong.into_iter().map(line).collect()

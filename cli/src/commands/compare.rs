@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use comfy_table::{CellAlignment, Table, TableComponent, presets};
 use regatta_benchmarks::Unit;
-use regatta_proto::Level;
+use regatta_proto::{Level, counted};
 use regatta_scorer::{rendered, rendered_missing};
 use serde::Serialize;
 
@@ -12,7 +12,10 @@ use crate::args::CompareArgs;
 use crate::ended_run::EndedRun;
 use crate::exit::bad_configuration;
 use crate::output;
-use crate::paired_runs::{Change, Chosen, ComparedCell, ItemFlips, Scored, Times, changes, compared, level, matched};
+use crate::paired_runs::{
+    Change, Chosen, ComparedCell, ComparedMetric, Distribution, ItemFlips, Scored, Times, changes, compared, level,
+    matched,
+};
 
 /// Items that are named on a terminal; JSON has all.
 const NAMED: usize = 8;
@@ -61,7 +64,7 @@ fn render(of: &Compared<'_>) -> String {
 }
 
 fn rendered_cell(of: &ComparedCell, level: Level) -> String {
-    let mut text = format!("{} · {} items of both", of.cell, of.items);
+    let mut text = format!("{} · {} of both", of.cell, counted(of.items.into(), "item", "items"));
     for (only, side) in [(of.items_only_in_a, "A"), (of.items_only_in_b, "B")] {
         if only > 0 {
             text += &format!(", {only} only in {side}");
@@ -81,18 +84,19 @@ fn rendered_cell(of: &ComparedCell, level: Level) -> String {
         let (difference, p, corrected) = match &metric.difference {
             None => ("no session has a score in both".to_owned(), "–".to_owned(), "–".to_owned()),
             Some(difference) if difference.withheld => ("withheld".to_owned(), "–".to_owned(), "–".to_owned()),
-            Some(difference) => (
-                rendered(difference, metric.unit),
-                difference.p.map_or_else(|| "–".to_owned(), p_value),
-                p_value(metric.p_holm),
-            ),
+            Some(difference) => {
+                let p = |p: f64| difference.p.map_or_else(|| "–".to_owned(), |_| p_value(p));
+                (rendered(difference, metric.unit), p(difference.p.unwrap_or(1.0)), p(metric.p_holm))
+            }
         };
         table.add_row([name, value(metric.a), value(metric.b), difference, p, corrected]);
     }
     add_numbers(&mut table, of);
     text += &lines(&table);
     text += &sessions_note(&of.scored);
-    text += &of.seconds.as_ref().map_or_else(String::new, times_note);
+    text += &times_note(&of.seconds);
+    text += &left_out_notes(&of.seconds);
+    text += &alone_note(of);
     for metric in &of.metrics {
         if let Some(missing) = metric.difference.and_then(|of| rendered_missing(&of, metric.unit)) {
             text += &format!("{}: {missing}\n", metric.metric);
@@ -115,18 +119,27 @@ fn add_numbers(table: &mut Table, of: &ComparedCell) {
             [cost.to_owned(), a, b, rendered(&numbers.difference, Unit::Money), p, corrected]
         }
         None => {
-            let [a, b] = [of.cost_a, of.cost_b]
-                .map(|of| of.map_or_else(|| "unknown".to_owned(), |of| number(1000.0 * of.mean, Unit::Money)));
+            let Times { a, b } = of.seconds;
+            let [a, b] = [(of.cost_a, a), (of.cost_b, b)].map(|(of, sessions)| match of {
+                Some(of) => number(1000.0 * of.mean, Unit::Money),
+                None if sessions.cached > 0 && sessions.asked() == 0.0 => "cached".to_owned(),
+                None => "unknown".to_owned(),
+            });
             let none = || "–".to_owned();
             [cost.to_owned(), a, b, none(), none(), none()]
         }
     });
-    let Some(Times { a, b }) = of.seconds else { return };
-    for (name, a, b) in
-        [("latency a session, s", a.mean, b.mean), ("latency p50, s", a.p50, b.p50), ("latency p95, s", a.p95, b.p95)]
-    {
-        let difference = format!("{:+.*}", decimals(Unit::Plain), b - a);
-        let [a, b] = [a, b].map(|value| number(value, Unit::Plain));
+    let Times { a, b } = of.seconds;
+    let rows: [(&str, fn(&Distribution) -> f64); 3] =
+        [("latency a session, s", |of| of.mean), ("latency p50, s", |of| of.p50), ("latency p95, s", |of| of.p95)];
+    for (name, value) in rows {
+        let both = a.of.zip(b.of).map(|(a, b)| value(&b) - value(&a));
+        let difference = both.map_or_else(|| "–".to_owned(), |by| format!("{by:+.*}", decimals(Unit::Plain)));
+        let [a, b] = [a, b].map(|run| match run.of {
+            Some(of) => number(value(&of), Unit::Plain),
+            None if run.cached > 0 => "cached".to_owned(),
+            None => "–".to_owned(),
+        });
         table.add_row([name.to_owned(), a, b, difference, String::new(), String::new()]);
     }
 }
@@ -144,10 +157,40 @@ fn sessions_note(Scored { a, b, both }: &Scored) -> String {
 
 /// A reader takes a difference of times for one of the models, or of the providers.
 fn times_note(Times { a, b }: &Times) -> String {
+    let [a, b] = [a, b].map(|run| run.of.map_or(0, |of| of.sessions));
+    if a + b == 0 {
+        return String::new();
+    }
     format!(
-        "latency: of {} and {} sessions as they ran; sessions of a run share their endpoint's load, so that nothing is inferred from one run each\n",
-        a.sessions, b.sessions
+        "latency: of {a} and {b} sessions as they ran; sessions of a run share their endpoint's load, so that nothing is inferred from one run each\n"
     )
+}
+
+/// Sessions that are in no time, and in part in no cost: nothing else in the table says so.
+fn left_out_notes(Times { a, b }: &Times) -> String {
+    let mut text = String::new();
+    for (name, run) in [("A", a), ("B", b)] {
+        if let Some(cached) = run.cached_note() {
+            text += &format!("{name}: {cached}, and no latency or cost of their own: they are in neither\n");
+        }
+        if let Some(unanswered) = run.unanswered_note() {
+            text += &format!("{name}: {unanswered}, and have no latency\n");
+        }
+    }
+    text
+}
+
+/// Metrics without a p-value because all items are of one cluster.
+fn alone_note(of: &ComparedCell) -> String {
+    let is_alone = |metric: &&ComparedMetric| metric.difference.is_some_and(|of| of.clusters == 1);
+    let alone: Vec<&str> = of.metrics.iter().filter(is_alone).map(|metric| metric.metric.as_str()).collect();
+    match alone.is_empty() {
+        true => String::new(),
+        false => format!(
+            "{}: one group of items alone, which says nothing of how groups differ: no p-value\n",
+            alone.join(", ")
+        ),
+    }
 }
 
 /// Items that changed either way: counts and names.

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use regatta_benchmarks::Benchmark as _;
 use regatta_export::predictions::Predictions;
+use regatta_proto::counted;
 
 use crate::args::{ImportArgs, ImportFrom, LmEvalArgs, PredictionsArgs};
 use crate::benchmarks::OF_PERSON;
@@ -49,7 +50,8 @@ fn lm_eval(args: &LmEvalArgs) -> anyhow::Result<ExitCode> {
         .with_context(|| format!("failed to write into {}", folder.display()))?;
     imported.notes.iter().for_each(|note| output::line(&format!("note: {note}")));
     let suite = OF_PERSON.load(&read_dataset(&OF_PERSON.name(), folder)?)?;
-    output::line(&format!("{}: {} items; look at it with regatta check {0}", folder.display(), suite.items().len()));
+    let items = counted(suite.items().len() as u64, "item", "items");
+    output::line(&format!("{}: {items}; look at it with regatta check {0}", folder.display()));
     Ok(ExitCode::SUCCESS)
 }
 

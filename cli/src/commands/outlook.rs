@@ -1,6 +1,7 @@
 //! Effects that comparisons can see, in words.
 
 use regatta_benchmarks::Unit;
+use regatta_proto::counted;
 use regatta_scorer::Outlook;
 
 /// A difference as people read it: in percentage points where the metric is a share.
@@ -15,7 +16,7 @@ pub(crate) fn effect(value: f64, range: (f64, f64), unit: Unit) -> String {
 
 /// `1 trial`, `3 trials`.
 pub(crate) fn of_trials(trials: u16) -> String {
-    if trials == 1 { "1 trial".to_owned() } else { format!("{trials} trials") }
+    counted(trials.into(), "trial", "trials")
 }
 
 /// Meaning of "to see".
@@ -34,7 +35,12 @@ pub(crate) fn sees(outlook: &Outlook) -> String {
         0 | 1 => "one comparison".to_owned(),
         pairs => format!("{pairs} pairs"),
     };
-    let of = format!("{items} items in {clusters} clusters × {}, {pairs}", of_trials(*trials));
+    let of = format!(
+        "{} in {} × {}, {pairs}",
+        counted((*items).into(), "item", "items"),
+        counted((*clusters).into(), "cluster", "clusters"),
+        of_trials(*trials)
+    );
     match outlook.smallest {
         Some(smallest) => {
             let about = if outlook.basis.is_assumed() { "about " } else { "" };

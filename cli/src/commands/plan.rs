@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use comfy_table::{Table, TableComponent, presets};
 use regatta_catalog::Sweep;
 use regatta_coordinator::{CellEstimate, estimate};
-use regatta_proto::{ModelRef, Money};
-use regatta_scorer::{Aim, Basis, Need, Outlook, PairPower, Pilot, outlooks};
+use regatta_proto::{BenchmarkName, ModelRef, Money, Setting};
+use regatta_scorer::{Aim, Basis, JudgedSession, Need, Outlook, PairPower, Pilot, outlooks};
 use serde::Serialize;
 
 use super::check::Planned;
@@ -183,35 +183,57 @@ struct Session {
     nanos: Option<f64>,
 }
 
-fn session(outlook: &Outlook, model: &ModelRef, pilot: Option<&Pilot>, cells: &[CellEstimate]) -> Session {
-    let key = (outlook.benchmark.clone(), outlook.setting.clone(), model.clone());
-    if let Some((pilot, spent)) = pilot.and_then(|pilot| Some((pilot, pilot.spent.get(&key)?)))
-        && spent.sessions > 0
-    {
-        let mean = |of: &regatta_scorer::Spent| {
-            let sessions = of.sessions.max(1) as f64;
-            let nanos = (of.cost.unknown_calls == 0).then(|| of.cost.known.0 as f64 / sessions);
-            (of.usage.complete().map(|usage| usage.total() as f64 / sessions), nanos)
-        };
-        let ((tokens, nanos), (of_judges, nanos_of_judges)) = (mean(spent), mean(&pilot.judging));
-        return Session {
-            tokens: tokens.zip(of_judges).map(|(one, other)| one + other),
-            nanos: nanos.zip(nanos_of_judges).map(|(one, other)| one + other),
-        };
+impl Session {
+    /// `None` stays unknown.
+    fn and(self, other: Self) -> Self {
+        let sum = |one: Option<f64>, other: Option<f64>| one.zip(other).map(|(one, other)| one + other);
+        Self { tokens: sum(self.tokens, other.tokens), nanos: sum(self.nanos, other.nanos) }
     }
-    let is_of = |cell: &&CellEstimate| {
-        cell.cell.benchmark == outlook.benchmark && cell.cell.setting == outlook.setting && cell.cell.model == *model
+}
+
+fn session(outlook: &Outlook, model: &ModelRef, pilot: Option<&Pilot>, cells: &[CellEstimate]) -> Session {
+    let place = (outlook.benchmark.clone(), outlook.setting.clone());
+    let foreseen = cells.iter().find(|cell| is_at(cell, &place) && cell.cell.model == *model);
+    let key = (outlook.benchmark.clone(), outlook.setting.clone(), model.clone());
+    let spent = pilot.and_then(|pilot| Some((pilot, pilot.spent.get(&key).filter(|spent| spent.sessions > 0)?)));
+    let Some((pilot, spent)) = spent else {
+        let unknown = Session { tokens: None, nanos: None };
+        return foreseen.map_or(unknown, |cell| of_models(cell).and(of_judges(cell)));
     };
-    let Some(cell) = cells.iter().find(is_of) else { return Session { tokens: None, nanos: None } };
+    let sessions = spent.sessions as f64;
+    let played = Session {
+        tokens: spent.usage.complete().map(|usage| usage.total() as f64 / sessions),
+        nanos: (spent.cost.unknown_calls == 0).then(|| spent.cost.known.0 as f64 / sessions),
+    };
+    let weight = |place: &(BenchmarkName, Setting)| of_judges(cells.iter().find(|cell| is_at(cell, place))?).tokens;
+    let judged = match pilot.judged_session(&place, &weight) {
+        Some(JudgedSession { tokens, nanos }) => Session { tokens, nanos },
+        // The judge's bill in the pilot is of other benchmarks too, and nobody knows in which parts.
+        None => foreseen.map_or(Session { tokens: None, nanos: None }, of_judges),
+    };
+    played.and(judged)
+}
+
+fn is_at(cell: &CellEstimate, (benchmark, setting): &(BenchmarkName, Setting)) -> bool {
+    cell.cell.benchmark == *benchmark && cell.cell.setting == *setting
+}
+
+/// Estimate of a session without its judges.
+fn of_models(cell: &CellEstimate) -> Session {
     let sessions = cell.sessions.max(1) as f64;
-    let of_judges = cell.judges.map_or(0, |judges| judges.input_tokens + judges.output_tokens);
-    let cost = cell.cost.zip(cell.judges.and_then(|judges| judges.cost)).map(|(cost, judges)| cost + judges);
+    let tokens = cell.input_tokens.zip(cell.output_tokens).map(|(input, output)| input + output);
     Session {
-        tokens: cell
-            .input_tokens
-            .zip(cell.output_tokens)
-            .map(|(input, output)| (input + output + of_judges) as f64 / sessions),
-        nanos: cost.map(|cost| cost.0 as f64 / sessions),
+        tokens: tokens.map(|tokens| tokens as f64 / sessions),
+        nanos: cell.cost.map(|cost| cost.0 as f64 / sessions),
+    }
+}
+
+/// Estimate of the judges' part in a session.
+fn of_judges(cell: &CellEstimate) -> Session {
+    let sessions = cell.sessions.max(1) as f64;
+    Session {
+        tokens: cell.judges.map(|judges| (judges.input_tokens + judges.output_tokens) as f64 / sessions),
+        nanos: cell.judges.and_then(|judges| judges.cost).map(|cost| cost.0 as f64 / sessions),
     }
 }
 

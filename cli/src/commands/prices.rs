@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use comfy_table::{Table, TableComponent, presets};
 use regatta_llm::{CrossCheck, DatedPrice, Import, ImportError, ImportReport, PriceTable};
-use regatta_proto::{Digest, Meter, Price};
+use regatta_proto::{Digest, Meter, Price, counted};
 use serde::Serialize;
 
 use crate::args::{PricesArgs, PricesCommand, PricesImportArgs, PricesShowArgs};
@@ -32,7 +32,8 @@ pub(crate) fn run(args: PricesArgs) -> anyhow::Result<ExitCode> {
 }
 
 fn heading(table: &PriceTable) -> String {
-    format!("{} models, prices of {}, digest {}", table.models().len(), table.date(), table.digest())
+    let models = counted(table.models().len() as u64, "model", "models");
+    format!("{models}, prices of {}, digest {}", table.date(), table.digest())
 }
 
 fn show(args: &PricesShowArgs) -> anyhow::Result<()> {

@@ -10,6 +10,7 @@ use anyhow::Context;
 use prometheus::Registry;
 use regatta_backends::Permits;
 use regatta_llm::{BudgetLeases, CallError, CallMetrics, ChatCall, Endpoint, OpenContext, Payer};
+use regatta_memory::ByteBudget;
 use regatta_proto::{
     CacheMode, Call, EndpointKind, EndpointSpec, Event, FailedCall, Lane, ModelRef, Share, SweepLock, SystemClock,
     Transcript, Try, WorkerId,
@@ -128,6 +129,7 @@ async fn send(lock: &SweepLock, failed: &FailedCall, args: &ReplayArgs) -> anyho
         holder,
         pool: spec.pool(),
         budget_leases,
+        bytes: ByteBudget::default(),
         answers: Arc::new(NoResponses),
         policy: of_person(args.policy.file.as_deref())?.outbound().clone(),
         network: None,
@@ -145,6 +147,7 @@ async fn send(lock: &SweepLock, failed: &FailedCall, args: &ReplayArgs) -> anyho
         session: None,
         interrupt: &interrupt,
         meter: None,
+        holder: None,
     };
     Ok(endpoint.chat(call).await.map_err(|(CallError::Failed(failed) | CallError::Interrupted(failed))| failed))
 }

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use regatta_llm::PriceTable;
-use regatta_proto::{CostSum, Digest, Judge, ModelRef, Money, SweepLock, Usage};
+use regatta_proto::{CostSum, Digest, Judge, ModelRef, Money, SweepLock, Usage, counted};
 use regatta_scorer::{JudgeSpending, Judging, Summary};
 use serde::{Deserialize, Serialize};
 
@@ -84,6 +84,9 @@ struct AttemptLine {
     known_cost_nanodollars: Money,
     unpriced_calls: u64,
     calls: u64,
+    /// `None` where a version wrote the line that did not count them.
+    #[serde(default)]
+    cached_calls: Option<u64>,
 }
 
 /// Adds what attempts took that left no transcript, if the run says what its attempts took.
@@ -96,6 +99,7 @@ fn add_lost(ledger: &mut Ledger<'_>, lock: &SweepLock, run: &Path) -> anyhow::Re
     for attempt in read_lines::<AttemptLine>(&path)? {
         let (sums, last) = by_cell.entry(attempt.cell).or_insert_with(|| (Sums::default(), day(attempt.started_at)));
         sums.calls += attempt.calls;
+        sums.cached += attempt.cached_calls.unwrap_or(0);
         sums.usage += Usage::of_fields(attempt.usage, attempt.known_usage);
         sums.cost += CostSum { known: attempt.known_cost_nanodollars, unknown_calls: attempt.unpriced_calls };
         *last = day(attempt.started_at).max(*last);
@@ -145,8 +149,10 @@ fn notes(summary: Option<&Summary>, has_judges: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if spending.wasted_attempts > 0 {
         notes.push(format!(
-            "{} of what was recorded went into {} attempts that were repeated or lost",
-            spending.wasted, spending.wasted_attempts
+            "{} of what was recorded went into {} that {} repeated or lost",
+            spending.wasted,
+            counted(spending.wasted_attempts, "attempt", "attempts"),
+            if spending.wasted_attempts == 1 { "was" } else { "were" }
         ));
     }
     if !has_judges {

@@ -17,7 +17,7 @@ use regatta_proto::{
     Attempt, AttemptId, Cause, CellIndex, ItemIndex, Money, Outcome, SessionKey, SessionOutcome, SweepState,
     Transcript, WorkerId,
 };
-use regatta_scorer::{Rescoring, Summary};
+use regatta_scorer::Rescoring;
 use tempfile::TempDir;
 
 use self::difference::Difference;
@@ -30,7 +30,6 @@ use crate::exit::{BadConfiguration, bad_configuration, of_state};
 use crate::fetched::{self, Reach};
 use crate::output;
 use crate::policy::of_person;
-use crate::results;
 use crate::run_directory::{self, RUNS};
 use crate::signals::Leaving;
 use crate::spec::{Loaded, check_judges};
@@ -309,12 +308,4 @@ fn session(
     };
     let key = SessionKey { sweep: sweep.id.clone(), cell, item };
     Ok(SessionOutcome { key, lock: sweep.digest, attempt, outcome, transcript })
-}
-
-/// The summary and the results of the run in `directory`.
-fn documents(directory: &Path) -> anyhow::Result<(Summary, Vec<results::ResultLine>)> {
-    let path = directory.join("summary.json");
-    let failed = || format!("failed to read {}", path.display());
-    let json = std::fs::read(&path).with_context(failed)?;
-    Ok((Summary::from_json(&json).with_context(failed)?, results::read(directory)?))
 }

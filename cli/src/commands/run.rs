@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use regatta_coordinator::{Resumption, Submission};
-use regatta_proto::SweepState;
+use regatta_proto::{SweepState, counted};
 use regatta_scorer::Summary;
 use tokio_util::sync::CancellationToken;
 
@@ -34,7 +34,8 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     let sweep = run.coordinator.plan(store(&run, loaded).await?).await.map_err(bad_configuration)?;
     run.refuse_another(&sweep).await?;
     let submitted = run.coordinator.enter(&sweep).await?;
-    output::note(&format!("{} · {} sessions · {}", sweep.id, submitted.sessions, directory.display()));
+    let sessions = counted(submitted.sessions, "session", "sessions");
+    output::note(&format!("{} · {sessions} · {}", sweep.id, directory.display()));
     let stop = CancellationToken::new();
     if let Some(address) = args.metrics {
         let listener = listener::listen(address).await?;

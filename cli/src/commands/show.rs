@@ -13,7 +13,7 @@ use anyhow::Context;
 use regatta_backends::Blobs;
 use regatta_benchmarks::{Picture, Suite};
 use regatta_catalog::{Catalog, CatalogError, StoredTranscript};
-use regatta_proto::{BenchmarkName, Cell, ItemId, ItemIndex, SweepLock, Transcript, did_you_mean};
+use regatta_proto::{BenchmarkName, Cell, ItemId, ItemIndex, SweepLock, Transcript, counted, did_you_mean};
 use regatta_viewer::conversation::{Part, parts};
 
 use self::listing::{Known, Wanted};
@@ -80,9 +80,9 @@ pub(crate) async fn run(mut args: ShowArgs) -> anyhow::Result<ExitCode> {
             output::line(&listing.table);
             if listing.shown < listing.all {
                 output::note(&format!(
-                    "{} of {} sessions; one of them: regatta show {} CELL ITEM",
+                    "{} of {}; one of them: regatta show {} CELL ITEM",
                     listing.shown,
-                    listing.all,
+                    counted(listing.all as u64, "session", "sessions"),
                     args.run.display()
                 ));
             }

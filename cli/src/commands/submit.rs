@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use regatta_coordinator::Submission;
-use regatta_proto::Digest;
+use regatta_proto::{Digest, counted};
 
 use crate::args::SubmitArgs;
 use crate::client::Client;
@@ -23,7 +23,7 @@ pub(crate) async fn run(args: SubmitArgs) -> anyhow::Result<ExitCode> {
     } else {
         output::line(submitted.id.as_str());
         let news = if submitted.created { "submitted" } else { "was there already" };
-        output::note(&format!("{news} · {} sessions", submitted.sessions));
+        output::note(&format!("{news} · {}", counted(submitted.sessions, "session", "sessions")));
     }
     if args.watch { super::watch::follow(&client, &submitted.id, false).await } else { Ok(ExitCode::SUCCESS) }
 }

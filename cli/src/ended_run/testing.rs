@@ -20,6 +20,8 @@ pub(crate) struct Made<'a> {
     pub(crate) latency_us: u64,
     pub(crate) output_tokens: u64,
     pub(crate) served: &'a str,
+    /// Items, the first ones, whose session the response cache answered.
+    pub(crate) cached: usize,
 }
 
 impl Default for Made<'_> {
@@ -32,6 +34,7 @@ impl Default for Made<'_> {
             latency_us: 1_500_000,
             output_tokens: 200,
             served: "gpt-5-2026-01-01",
+            cached: 0,
         }
     }
 }
@@ -62,7 +65,8 @@ impl Made<'_> {
         let attempt = |at: usize| -> AttemptLine {
             serde_json::from_value(json!({
                 "id": format!("w1-0-{at}-1"), "cell": 0, "item": id(at), "wasted": false, "cost_nanodollars": self.nanodollars,
-                "latency_us": self.latency_us,
+                "calls": 1, "cached_calls": u32::from(at < self.cached), "retries": 0,
+                "latency_us": (at >= self.cached).then_some(self.latency_us),
                 "usage": { "input": 900, "output": self.output_tokens }, "served": [self.served],
             }))
             .unwrap()

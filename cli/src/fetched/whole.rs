@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use regatta_catalog::{InputKind, StoredTranscript, Sweep, store_input};
-use regatta_proto::{CellIndex, Digest, ItemIndex, ModelRef, Outcome, SweepId};
+use regatta_proto::{CellIndex, Digest, ItemIndex, ModelRef, Outcome, SweepId, counted};
 use regatta_scorer::WantedVerdicts;
 
 use crate::client::Client;
@@ -74,9 +74,9 @@ async fn copy_into(run: &Embedded, client: &Client, sweep: &SweepId, directory: 
     run.adopt(&copied, state, &verdicts).await?;
     run.ledger().checkpoint().await.context("failed to finish the copy's ledger")?;
     output::note(&format!(
-        "fetched {} files of sweep {sweep}, its data, and {} verdicts",
-        names.len(),
-        verdicts.count()
+        "fetched {} of sweep {sweep}, its data, and {}",
+        counted(names.len() as u64, "file", "files"),
+        counted(verdicts.count() as u64, "verdict", "verdicts")
     ));
     Ok(Reach::Whole)
 }

@@ -6,7 +6,7 @@ use regatta_proto::{ItemId, Level};
 use regatta_scorer::{Difference, mean_difference};
 use serde::Serialize;
 
-use crate::ended_run::Took;
+use crate::ended_run::{Answers, Took};
 
 /// Spending of sessions whose items are independent draws of it, so that a difference of two runs can be tested. Time is none: see [`Times`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,14 +30,43 @@ impl Quantity {
 /// load, so that a run, however many items it has, is a single draw of it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Times {
-    pub(crate) a: Distribution,
-    pub(crate) b: Distribution,
+    pub(crate) a: Observations,
+    pub(crate) b: Observations,
 }
 
-impl Times {
-    /// `None` where either run has no session with a score.
-    pub(crate) fn new(a: &BTreeMap<(ItemId, u16), Took>, b: &BTreeMap<(ItemId, u16), Took>) -> Option<Self> {
-        Some(Self { a: seconds(a)?, b: seconds(b)? })
+/// A quantity of the sessions of one run that have a score.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(crate) struct Observations {
+    /// Over the sessions that have it; absent where none has, or one does not know it.
+    #[serde(flatten)]
+    pub(crate) of: Option<Distribution>,
+    /// Sessions of which answers came from the response cache: it is not theirs, and they are left out.
+    pub(crate) cached: usize,
+    /// Sessions that ended before any call was answered, and are left out of what only an answer has.
+    pub(crate) unanswered: usize,
+    /// All of them.
+    pub(crate) scored: usize,
+}
+
+impl Observations {
+    /// `12 of 50 sessions have answers of the response cache`; `None` where none has.
+    pub(crate) fn cached_note(&self) -> Option<String> {
+        let Self { cached, scored, .. } = self;
+        let have = if *scored == 1 { "session has" } else { "sessions have" };
+        (*cached > 0).then(|| format!("{cached} of {scored} {have} answers of the response cache"))
+    }
+
+    /// `12 of 50 sessions ended before any call was answered`; `None` where none did.
+    pub(crate) fn unanswered_note(&self) -> Option<String> {
+        let Self { unanswered, scored, .. } = self;
+        let sessions = if *scored == 1 { "session" } else { "sessions" };
+        (*unanswered > 0).then(|| format!("{unanswered} of {scored} {sessions} ended before any call was answered"))
+    }
+
+    /// Part of the sessions with answers that were asked for in this run, 0..=1.
+    pub(crate) fn asked(&self) -> f64 {
+        let with_answers = self.scored - self.unanswered;
+        if with_answers == 0 { 0.0 } else { (with_answers - self.cached) as f64 / with_answers as f64 }
     }
 }
 
@@ -65,7 +94,7 @@ pub(crate) struct Distribution {
 }
 
 impl Numbers {
-    /// `None` where a session of either run does not know the quantity, or there is none in both.
+    /// `None` where a session of either run does not know the quantity, or there is none in both. Sessions that do not have it are left out.
     pub(crate) fn new(
         quantity: Quantity,
         groups: &BTreeMap<ItemId, String>,
@@ -100,18 +129,32 @@ impl Numbers {
     }
 }
 
-/// Distribution of `quantity` over the sessions of one run; `None` where one does not know it, or there is none.
-pub(super) fn spent(quantity: Quantity, took: &BTreeMap<(ItemId, u16), Took>) -> Option<Distribution> {
-    distribution(known(quantity, took)?.into_values().collect())
+/// `quantity` in the sessions of one run.
+pub(super) fn spent(quantity: Quantity, took: &BTreeMap<(ItemId, u16), Took>) -> Observations {
+    let of = known(quantity, took).and_then(|known| distribution(known.into_values().collect()));
+    Observations { of, ..counted(took) }
 }
 
-/// Distribution of seconds in model calls over the sessions of one run; `None` where there is none.
-pub(super) fn seconds(took: &BTreeMap<(ItemId, u16), Took>) -> Option<Distribution> {
-    distribution(took.values().map(|took| took.seconds).collect())
+/// Seconds in model calls in the sessions of one run.
+pub(super) fn seconds(took: &BTreeMap<(ItemId, u16), Took>) -> Observations {
+    let own = took.values().filter(|took| took.answers == Answers::Own);
+    Observations { of: distribution(own.map(|took| took.seconds).collect()), ..counted(took) }
 }
 
-/// `None` where one is unknown: a mean over the others would be too low.
+fn counted(took: &BTreeMap<(ItemId, u16), Took>) -> Observations {
+    let count = |of: Answers| took.values().filter(|took| took.answers == of).count();
+    Observations { of: None, cached: count(Answers::Cached), unanswered: count(Answers::Nothing), scored: took.len() }
+}
+
+/// By session that has it. `None` where one of these does not know it: a mean over the others would be too low.
 fn known(quantity: Quantity, took: &BTreeMap<(ItemId, u16), Took>) -> Option<BTreeMap<(ItemId, u16), f64>> {
+    let has = |took: &Took| match (took.answers, quantity) {
+        (Answers::Own, _) => true,
+        (Answers::Cached, _) => false,
+        // It was nothing that it cost.
+        (Answers::Nothing, Quantity::Dollars) => true,
+        (Answers::Nothing, Quantity::OutputTokens) => false,
+    };
     let of = |(session, took): (&(ItemId, u16), &Took)| {
         let value = match quantity {
             Quantity::Dollars => took.dollars?,
@@ -119,7 +162,7 @@ fn known(quantity: Quantity, took: &BTreeMap<(ItemId, u16), Took>) -> Option<BTr
         };
         Some((session.clone(), value))
     };
-    took.iter().map(of).collect()
+    took.iter().filter(|(_, took)| has(took)).map(of).collect()
 }
 
 fn distribution(mut values: Vec<f64>) -> Option<Distribution> {
@@ -135,7 +178,8 @@ mod tests {
 
     fn took(amounts: &[f64]) -> BTreeMap<(ItemId, u16), Took> {
         let of = |(at, amount): (usize, &f64)| {
-            let took = Took { dollars: None, seconds: *amount, output_tokens: Some(*amount) };
+            let answers = Answers::Own;
+            let took = Took { answers, dollars: None, seconds: *amount, output_tokens: Some(*amount) };
             ((format!("i{at:02}").parse().unwrap(), 0), took)
         };
         amounts.iter().enumerate().map(of).collect()
@@ -152,10 +196,25 @@ mod tests {
     }
 
     #[test]
-    fn times_are_of_all_sessions_that_each_run_has() {
-        let found = Times::new(&took(&[1.0, 2.0, 9.0]), &took(&[3.0])).unwrap();
-        assert_eq!((found.a.p50, found.a.sessions, found.b.p50, found.b.sessions), (2.0, 3, 3.0, 1));
-        assert_eq!(Times::new(&took(&[1.0]), &took(&[])), None);
+    fn times_are_of_the_sessions_that_were_asked_and_answered_in_the_run() {
+        let mut all = took(&[1.0, 2.0, 9.0, 0.0, 0.0]);
+        all.values_mut().nth(3).unwrap().answers = Answers::Nothing;
+        all.values_mut().nth(4).unwrap().answers = Answers::Cached;
+        let found = seconds(&all);
+        let of = found.of.unwrap();
+        assert_eq!((of.p50, of.sessions), (2.0, 3));
+        assert_eq!((found.cached, found.unanswered, found.scored, found.asked()), (1, 1, 5, 0.75));
+        assert_eq!(seconds(&took(&[])).of, None);
+    }
+
+    #[test]
+    fn what_the_cache_answered_took_no_tokens_and_what_was_refused_answered_none() {
+        let mut all = took(&[1.0, 2.0, 9.0, 0.0, 0.0]);
+        all.values_mut().for_each(|took| took.dollars = took.output_tokens);
+        all.values_mut().nth(3).unwrap().answers = Answers::Nothing;
+        all.values_mut().nth(4).unwrap().answers = Answers::Cached;
+        let mean = |quantity| spent(quantity, &all).of.map(|of| (of.mean, of.sessions)).unwrap();
+        assert_eq!((mean(Quantity::OutputTokens), mean(Quantity::Dollars)), ((4.0, 3), (3.0, 4)));
     }
 
     #[test]

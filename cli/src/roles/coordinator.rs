@@ -69,7 +69,7 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     };
     let connect = async {
         let ledger = services::ledger(&args.ledger, &readiness).await?;
-        let queue = services::queue(&args.queue, seed, &readiness).await?;
+        let queue = services::queue(&args.queue, seed, None, &readiness).await?;
         let permits = services::permits(&args.ledger, &readiness).await?;
         let blobs = services::blobs(&args.blobs, &readiness).await?;
         let catalog = Catalog::new(blobs.clone(), benchmarks);
@@ -91,7 +91,7 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     let Some(coordinator) = leaving.drain.run_until_cancelled(connect).await else { return Ok(ExitCode::SUCCESS) };
     let (coordinator, source) = coordinator?;
     let coordinator = Arc::new(coordinator);
-    let config = ApiConfig { access, verifier };
+    let config = ApiConfig { access, verifier, bytes: args.memory.budget(&registry)? };
     let viewers = viewers(&coordinator, &config, has_tls, asks_for_certificates);
     let pages = regatta_viewer::router(source, viewers, Arc::new(SystemClock), stop.clone());
     let pages = match config.access.clone() {

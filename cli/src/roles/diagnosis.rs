@@ -19,7 +19,7 @@ pub(crate) async fn diagnose((ledger, queue, blobs): &(LedgerArgs, QueueArgs, Bl
         let readiness = Readiness::default();
         let (store, permits) =
             (services::ledger(ledger, &readiness).await?, services::permits(ledger, &readiness).await?);
-        let queue = services::queue(queue, crate::process::random_seed(), &readiness).await?;
+        let queue = services::queue(queue, crate::process::random_seed(), None, &readiness).await?;
         let catalog = Catalog::new(services::blobs(blobs, &readiness).await?, READ_BENCHMARKS);
         let patient = Patient { ledger: &store, queue: &queue, permits: &permits, catalog: &catalog, of_run: false };
         Ok::<_, anyhow::Error>(patient.diagnose().await?)

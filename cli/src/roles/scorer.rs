@@ -29,9 +29,10 @@ pub(crate) async fn run(args: ScorerArgs) -> anyhow::Result<ExitCode> {
     let routes = telemetry::routes(registry.clone()).merge(readiness.routes());
     let server = listener::serve(listener, routes, stop.clone());
     let seed = crate::process::random_seed();
+    let bytes = args.memory.budget(&registry)?;
     let connect = async {
         let ledger = services::ledger(&args.ledger, &readiness).await?;
-        let queue = services::queue(&args.queue, seed, &readiness).await?;
+        let queue = services::queue(&args.queue, seed, Some(bytes), &readiness).await?;
         Ok::<_, anyhow::Error>((ledger, queue, services::blobs(&args.blobs, &readiness).await?))
     };
     let Some(connected) = leaving.drain.run_until_cancelled(connect).await else { return Ok(ExitCode::SUCCESS) };

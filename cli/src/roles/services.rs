@@ -9,6 +9,7 @@ use regatta_backends::{
     BlobError, Blobs, CertificateFiles, Ledger, LedgerError, Permits, PermitsError, PostgresConfig, Queue, QueueError,
     RabbitMqConfig, S3Config,
 };
+use regatta_memory::ByteBudget;
 
 use super::readiness::Readiness;
 use crate::args::{BlobArgs, LedgerArgs, QueueArgs, Schema};
@@ -18,8 +19,17 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Longest pause between two tries.
 const PAUSE_MAX: Duration = Duration::from_secs(10);
 
-pub(crate) async fn queue(args: &QueueArgs, seed: u64, readiness: &Readiness) -> anyhow::Result<Queue> {
-    let config = || RabbitMqConfig { seed, ..RabbitMqConfig::new(args.amqp_url.clone(), args.queue_prefix.clone()) };
+/// The queue, whose reports are decoded within `bytes`.
+pub(crate) async fn queue(
+    args: &QueueArgs,
+    seed: u64,
+    bytes: Option<ByteBudget>,
+    readiness: &Readiness,
+) -> anyhow::Result<Queue> {
+    let config = || {
+        let bytes = bytes.clone();
+        RabbitMqConfig { seed, bytes, ..RabbitMqConfig::new(args.amqp_url.clone(), args.queue_prefix.clone()) }
+    };
     let connect = || Queue::connect(config());
     let connected = wait_for("RabbitMQ", readiness, connect, QueueError::is_outage).await;
     connected.context("failed to connect to RabbitMQ; check AMQP_URL")

@@ -44,7 +44,7 @@ pub(crate) async fn run(args: WorkerArgs) -> anyhow::Result<ExitCode> {
     let server = listener::serve(listener, routes, stop.clone());
     let connect = async {
         let permits = services::permits(&args.ledger, &readiness).await?;
-        let queue = services::queue(&args.queue, seed, &readiness).await?;
+        let queue = services::queue(&args.queue, seed, None, &readiness).await?;
         Ok::<_, anyhow::Error>((permits, queue, services::blobs(&args.blobs, &readiness).await?))
     };
     let Some(connected) = leaving.drain.run_until_cancelled(connect).await else { return Ok(ExitCode::SUCCESS) };
@@ -69,6 +69,7 @@ pub(crate) async fn run(args: WorkerArgs) -> anyhow::Result<ExitCode> {
             clock: Arc::new(SystemClock),
             variables: crate::process::variables(),
             permits: Arc::new(SharedPermits(permits)),
+            bytes: args.memory.budget(&registry)?,
             answers: Arc::new(CachedResponses(blobs)),
             policy: Arc::new(policy),
             network: None,

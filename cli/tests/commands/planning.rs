@@ -262,3 +262,57 @@ fn of_a_pilot_with_many_pairs_the_deciding_ones_are_listed_and_unknown_ones_come
     assert!(first.contains("against sim/noisy-0.5") && first.contains('%'), "{shown}");
     assert!(shown.contains("the power of 8 more pairs is unknown; --json has all"), "{shown}");
 }
+
+#[test]
+fn judges_of_one_benchmark_are_no_cost_of_another() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (spec, _) = pilot_of(folder.path(), &["oracle", "noisy-0.5"]);
+    let judged = folder.path().join("judged");
+    std::fs::create_dir(&judged).expect("a folder");
+    let items: String = (0..12).map(|at| format!("{{\"request\": \"Say it kindly, {at} times.\"}}\n")).collect();
+    std::fs::write(judged.join("test.jsonl"), items).expect("it can be written");
+    let benchmark = "v: 1
+data: { test: test.jsonl }
+prompt: { turns: [user: \"{{ request }}\"], sampling: { max_tokens: 50 } }
+scorers: { polite: { judge: { rubric: Is the answer polite?, grades: { no: 0, yes: 1 } } } }
+simulate: { reply: Gladly. }
+";
+    std::fs::write(judged.join("benchmark.yaml"), benchmark).expect("it can be written");
+    // The models are free, so that all money is the judge's.
+    let text = std::fs::read_to_string(&spec).expect("the spec");
+    let with_judge = format!(
+        " }}, polite: {{ data: {}, judge: sim/noisy-0.3, judge_price: {{ input_per_mtok: 1, output_per_mtok: 1 }} }} }}\n\
+         endpoints",
+        judged.display()
+    );
+    let text = text.replace(" } }\nendpoints", &with_judge);
+    let text = ["oracle", "noisy-0.5"].iter().fold(text, |text, model| {
+        text.replace(
+            &format!("sim/{model}\n"),
+            &format!("sim/{model}\n    price: {{ input_per_mtok: 0, output_per_mtok: 0 }}\n"),
+        )
+    });
+    let run = folder.path().join("both").display().to_string();
+    std::fs::write(&spec, text).expect("it can be written");
+    said(&["run", &spec, "--output", &run]);
+    let plan = || {
+        let shown = said(&["plan", &spec, "--detect", "60pp", "--pilot", &run, "--json"]);
+        let answers: serde_json::Value = serde_json::from_str(&shown).expect("JSON");
+        let of = |benchmark: &str| {
+            let is_of = |answer: &&serde_json::Value| answer["benchmark"] == benchmark;
+            answers.as_array().expect("answers").iter().find(is_of).expect("the benchmark")["advice"].clone()
+        };
+        (of("known"), of("polite"))
+    };
+    let (known, polite) = plan();
+    assert_eq!(known["nanodollars"], 0, "{known}");
+    let judging =
+        super::json(&Path::new(&run).join("summary.json"))["judging"]["cost"]["known"].as_u64().expect("money");
+    let sessions = polite["sessions"].as_f64().expect("sessions");
+    // The pilot has 12 items in two trials of two models.
+    let planned = polite["nanodollars"].as_f64().expect("money");
+    assert!((planned - judging as f64 / 48.0 * sessions).abs() <= 1.0, "{judging} for 48 sessions: {polite}");
+    // Without its ledger, the documents say the same.
+    std::fs::remove_dir_all(Path::new(&run).join("store")).expect("a store");
+    assert_eq!(plan(), (known, polite));
+}

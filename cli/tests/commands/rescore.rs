@@ -105,6 +105,46 @@ models: [other/lexical]
     assert!(judges[0]["judge"] == "other/lexical" && judges[0]["usage"]["input"].as_u64().unwrap_or(0) > 0, "{judges}");
 }
 
+/// A run of a declared benchmark whose metric has another name than the grade that it is the mean of.
+fn graded(folder: &Path) -> String {
+    let bench = folder.join("bench");
+    std::fs::create_dir(&bench).expect("a folder");
+    let items: String = (0..8).map(|at| format!("{{\"request\": \"Say it kindly, {at} times.\"}}\n")).collect();
+    std::fs::write(bench.join("test.jsonl"), items).expect("it can be written");
+    let benchmark = "v: 1
+data: { test: test.jsonl }
+prompt: { turns: [user: \"{{ request }}\"], sampling: { max_tokens: 50 } }
+scorers: { polite: { judge: { rubric: Is the answer polite?, grades: { no: 0, yes: 1 } } } }
+metrics: { manners: { mean: polite, unit: percent } }
+simulate: { reply: Gladly. }
+";
+    std::fs::write(bench.join("benchmark.yaml"), benchmark).expect("it can be written");
+    let text = format!(
+        "name: graded\nbenchmarks: {{ polite: {{ data: {}, judge: sim/oracle }} }}\nendpoints: {{ sim: {{ kind: simulated }} }}\n\
+         models: [sim/oracle]\n",
+        bench.display()
+    );
+    let (spec, directory) = (folder.join("spec.yaml"), folder.join("run"));
+    std::fs::write(&spec, text).expect("it can be written");
+    let directory = directory.display().to_string();
+    said(&["run", &spec.display().to_string(), "--output", &directory]);
+    directory
+}
+
+#[test]
+fn a_metric_with_another_name_than_its_value_changes_with_its_sessions() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let old = graded(folder.path());
+    let (shown, _) = said(&["rescore", &old, "--judge", "sim/noisy-1.0", "--yes"]);
+    let rescored = json(&folder.path().join("run-rescored/rescored.json"));
+    let [row] = rescored["rows"].as_array().expect("rows").as_slice() else { panic!("{rescored}") };
+    assert_ne!(row["old"], row["new"], "{rescored}");
+    let changes = rescored["changes"].as_array().expect("changes");
+    assert_eq!(row["changed"], changes.len(), "{rescored}");
+    assert!(!changes.is_empty() && changes.iter().all(|change| change["old"] != change["new"]), "{rescored}");
+    assert!(!shown.contains("no session's score changed"), "{shown}");
+}
+
 #[test]
 fn what_is_no_ended_run_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -60,7 +60,7 @@ impl Coordinator {
         let told = TickRow { spent: Some(spent), ended_at: Some(end.at), ..tick.clone() };
         let notices = self.notices_of(schedule, event, &told, None, Some((&outcome, document.as_ref())))?;
         // Judging may have taken longer than the lead lasts.
-        let term = if self.still_lead(term).is_ok() { term } else { self.lead().await? };
+        let term = if self.still_lead(term).is_ok() { term } else { self.lead_beside_dispatching().await? };
         if self.ledger.end_tick(&schedule.name, tick.at, &end, &notices, term).await? {
             self.metrics.note_tick(&schedule.name, "ended", 1);
             let verdict = outcome.verdict.map(|verdict| verdict.to_string());

@@ -1,11 +1,14 @@
 //! The leader's work on schedules, every second.
 
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
-use regatta_backends::{ScheduleRow, Term, TickRow, TickState};
+use regatta_backends::{FailedTry, Outage, ScheduleRow, Term, TickRow, TickState};
+use regatta_proto::ScheduleName;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
@@ -13,12 +16,29 @@ use super::catch_up::{Standing, decide};
 use super::document::{NightEvent, ScheduleSpec};
 use super::stored;
 use super::ticks::Ticks;
+use crate::rounds::SETBACK_MAX;
 use crate::{Coordinator, CoordinatorError};
 
 /// Pause between two looks.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Schedules that are looked after at once: one whose gate has much to read holds up no other.
 const AT_ONCE: usize = 8;
+
+/// Schedules that failed at the last look.
+#[derive(Debug, Default)]
+pub(crate) struct Outages(Mutex<BTreeMap<ScheduleName, Outage>>);
+
+impl Outages {
+    fn note(&self, schedule: &ScheduleName) -> FailedTry {
+        let mut outages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        outages.entry(schedule.clone()).or_insert_with(|| Outage::new(LOOK_EVERY, LOOK_EVERY)).fails()
+    }
+
+    /// Returns for how long it has failed, if it has.
+    fn end(&self, schedule: &ScheduleName) -> Option<Duration> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(schedule)?.ends()
+    }
+}
 
 impl Coordinator {
     /// Keeps the schedules until `stop` fires. Runs beside [`Coordinator::run`], in a task of its own: planning and judging take time, and
@@ -27,6 +47,7 @@ impl Coordinator {
         Box::pin(async move {
             let mut looks = tokio::time::interval(LOOK_EVERY);
             looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            let mut outage = Outage::new(LOOK_EVERY, SETBACK_MAX);
             loop {
                 tokio::select! {
                     biased;
@@ -35,11 +56,24 @@ impl Coordinator {
                 }
                 // What is dropped in the middle, as a judgement that takes minutes, the next leader does again.
                 match stop.run_until_cancelled(self.look_after_schedules()).await {
-                    None | Some(Ok(()) | Err(CoordinatorError::NotLeading)) => {}
+                    None => {}
+                    Some(Ok(()) | Err(CoordinatorError::NotLeading)) => {
+                        if let Some(lasted) = outage.ends() {
+                            tracing::info!(lasted_s = lasted.as_secs(), "the schedules are looked after again");
+                        }
+                    }
                     Some(Err(error)) => {
                         self.metrics.failed_ticks.inc();
-                        let error = regatta_proto::causes(&error);
-                        tracing::error!(error, "failed to look after the schedules, trying again");
+                        let failed = outage.fails();
+                        if failed.is_told {
+                            let error = regatta_proto::causes(&error);
+                            tracing::warn!(
+                                error,
+                                tries = failed.tries,
+                                "failed to look after the schedules, trying again"
+                            );
+                        }
+                        looks.reset_after(failed.pause);
                     }
                 }
             }
@@ -56,9 +90,11 @@ impl Coordinator {
             if self.scheduling.is_none() {
                 return Ok(());
             }
-            let led = self.lead().await;
+            let led = self.lead_beside_dispatching().await;
             if led.is_err() {
                 self.metrics.schedule_waits.reset();
+                // A round that hangs does not say that its lead is over.
+                self.metrics.leads.set(0);
             }
             let term = led?;
             let rows = self.ledger.schedules().await?;
@@ -66,11 +102,20 @@ impl Coordinator {
             stream::iter(&rows)
                 .for_each_concurrent(AT_ONCE, async |row| match self.look_after_one(row, term).await {
                     // Its successor does it.
-                    Ok(()) | Err(CoordinatorError::NotLeading) => {}
+                    Err(CoordinatorError::NotLeading) => {}
+                    Ok(()) => {
+                        if let Some(lasted) = self.schedule_outages.end(&row.name) {
+                            let lasted_s = lasted.as_secs();
+                            tracing::info!(schedule = %row.name, lasted_s, "the schedule is looked after again");
+                        }
+                    }
                     Err(error) => {
                         self.metrics.failed_ticks.inc();
-                        let error = regatta_proto::causes(&error);
-                        tracing::error!(schedule = %row.name, error, "failed to look after a schedule, trying again");
+                        let failed = self.schedule_outages.note(&row.name);
+                        if failed.is_told {
+                            let (error, tries) = (regatta_proto::causes(&error), failed.tries);
+                            tracing::error!(schedule = %row.name, error, tries, "failed to look after a schedule, trying again");
+                        }
                     }
                 })
                 .await;

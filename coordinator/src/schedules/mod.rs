@@ -9,7 +9,7 @@ mod choices;
 mod document;
 mod edges;
 pub(crate) mod ending;
-mod keeping;
+pub(crate) mod keeping;
 mod notices;
 pub(crate) mod starting;
 mod status;

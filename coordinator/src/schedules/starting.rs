@@ -100,7 +100,7 @@ impl Coordinator {
         };
         self.held_up.forget(&night);
         // Planning may have taken longer than the lead lasts.
-        let term = self.lead().await?;
+        let term = self.lead_beside_dispatching().await?;
         let now = self.clock.now();
         if self.ledger.start_tick(&schedule.name, tick.at, (&sweep.id, &sweep.digest), now, term).await? {
             self.metrics.note_tick(&schedule.name, "started", 1);

@@ -28,7 +28,7 @@ fn token(number: u8) -> ApiToken {
 impl<'a> Desk<'a> {
     fn open(stage: &'a Stage, process: &Process) -> Self {
         let access = Access::Tokens { operator: Some(Digest::of(OPERATOR.as_bytes())) };
-        Self { stage, router: router(process.coordinator.clone(), ApiConfig { access, verifier: None }) }
+        Self { stage, router: router(process.coordinator.clone(), ApiConfig { access, ..ApiConfig::default() }) }
     }
 
     async fn ask(&self, token: &str, method: &str, path: &str, body: Value) -> (StatusCode, Value) {

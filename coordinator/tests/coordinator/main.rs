@@ -7,6 +7,7 @@ mod ending;
 mod identity;
 mod planning;
 mod recovering;
+mod resuming;
 mod schedules;
 mod showing;
 mod sources;

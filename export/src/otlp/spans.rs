@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::attributes::Attributes;
 use super::content;
+use crate::billed::Billed;
 use crate::ids::derived;
 use crate::run::{Run, Session};
 use crate::spans::{Span, Times};
@@ -138,17 +139,9 @@ fn answered(run: &Run, call: &Call) -> Described {
     attributes.texts("gen_ai.response.finish_reasons", [content::finish(reply.finish)]);
     attributes.maybe_text("gen_ai.response.id", served.request_id.as_deref());
     attributes.maybe_text("gen_ai.response.model", served.model.as_deref());
-    // Zeros of an endpoint that does not know are not numbers; what a cache answered was not used.
-    if call.usage.can_be_of(reply) && !call.from_cache {
-        attributes.integer("gen_ai.usage.input_tokens", call.usage.input);
-        attributes.integer("gen_ai.usage.output_tokens", call.usage.output);
-        attributes.integer("gen_ai.usage.cache_read.input_tokens", call.usage.cached_input);
-        let written = call.usage.cache_write + call.usage.cache_write_1h;
-        attributes.integer("gen_ai.usage.cache_creation.input_tokens", written);
-        attributes.integer("gen_ai.usage.reasoning.output_tokens", call.usage.reasoning);
-    }
+    // What a cache answered was not used.
     if !call.from_cache {
-        attributes.maybe_integer("regatta.cost_nanodollars", call.cost.map(|cost| cost.0));
+        bill(&mut attributes, &Billed::of_answered(call));
     }
     attributes.boolean("regatta.from_cache", call.from_cache);
     attributes.boolean("regatta.simulated", served.simulated);
@@ -173,6 +166,7 @@ fn given_up(run: &Run, failed: &FailedCall) -> Described {
     if let Some(request) = &failed.request {
         attributes.text("gen_ai.input.messages", &content::input(&request.messages).to_string());
     }
+    bill(&mut attributes, &Billed::of_given_up(failed));
     Described {
         name: format!("chat {}", failed.model.model),
         kind: CLIENT,
@@ -180,6 +174,20 @@ fn given_up(run: &Run, failed: &FailedCall) -> Described {
         tries: failed.tries.iter().map(failed_try).collect(),
         error: Some(last.map_or_else(|| "given up".to_owned(), |last| last.detail.clone())),
     }
+}
+
+/// Tokens and money, as far as they are known.
+fn bill(attributes: &mut Attributes, billed: &Billed) {
+    if let Some(usage) = billed.usage {
+        attributes.integer("gen_ai.usage.input_tokens", usage.input);
+        attributes.integer("gen_ai.usage.output_tokens", usage.output);
+        attributes.integer("gen_ai.usage.cache_read.input_tokens", usage.cached_input);
+        attributes.integer("gen_ai.usage.cache_creation.input_tokens", usage.cache_write + usage.cache_write_1h);
+        attributes.integer("gen_ai.usage.reasoning.output_tokens", usage.reasoning);
+    }
+    attributes.maybe_integer("regatta.cost_nanodollars", billed.cost.map(|cost| cost.0));
+    let maybe_spent = Some(billed.maybe_spent.0).filter(|most| *most > 0);
+    attributes.maybe_integer("regatta.maybe_spent_nanodollars", maybe_spent);
 }
 
 fn beginning(run: &Run, model: &ModelRef, role: Role, attempt: u32) -> Attributes {
@@ -199,6 +207,7 @@ fn failed_try(failed: &Try) -> Value {
     attributes.maybe_integer("http.response.status_code", failed.status);
     attributes.text("exception.message", &failed.detail);
     attributes.integer("regatta.latency_us", failed.latency_us);
+    attributes.maybe_integer("regatta.cost_nanodollars", failed.cost.map(|cost| cost.0));
     json!({"name": "exception", "attributes": attributes.into_document()})
 }
 

@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
-use regatta_proto::{Call, Event, FailedCall, Finish, Lane};
+use regatta_proto::{Call, Event, FailedCall, Finish, Lane, Usage};
 
 use super::{Column, Kind, Value, columns as named};
+use crate::billed::Billed;
 use crate::run::Session;
 
 pub(super) fn columns() -> Vec<Column> {
@@ -43,6 +44,7 @@ pub(super) fn columns() -> Vec<Column> {
         ("output_tokens", Kind::Integer),
         ("reasoning_tokens", Kind::Integer),
         ("cost_nanodollars", Kind::Integer),
+        ("maybe_spent_nanodollars", Kind::Integer),
         ("reported_cost_nanodollars", Kind::Integer),
         ("latency_us", Kind::Integer),
         ("first_token_us", Kind::Integer),
@@ -101,10 +103,7 @@ fn beginning(session: &Session) -> Vec<Value> {
 
 fn answered(call: &Call) -> Vec<Value> {
     let Call { request, reply, served, .. } = call;
-    // Zeros of an endpoint that does not know are not numbers.
-    let usage = call.usage.can_be_of(reply).then_some(call.usage);
-    let tokens = |count: fn(&regatta_proto::Usage) -> u64| Value::of(usage.as_ref().map(count));
-    vec![
+    let mut row = vec![
         Value::text(call.role),
         Value::of(request.member.as_ref().map(ToString::to_string)),
         Value::text(&call.model),
@@ -124,13 +123,9 @@ fn answered(call: &Call) -> Vec<Value> {
         Value::Integer(reply.tool_calls.len() as u64),
         json(&reply.tool_calls),
         json(request),
-        tokens(|usage| usage.input),
-        tokens(|usage| usage.cached_input),
-        tokens(|usage| usage.cache_write),
-        tokens(|usage| usage.cache_write_1h),
-        tokens(|usage| usage.output),
-        tokens(|usage| usage.reasoning),
-        Value::of(call.cost),
+    ];
+    row.extend(billed(&Billed::of_answered(call)));
+    row.extend([
         Value::of(call.reported_cost),
         call.latency_us.into(),
         Value::of(call.first_token_us),
@@ -143,6 +138,21 @@ fn answered(call: &Call) -> Vec<Value> {
         Value::of(served.fingerprint.clone()),
         Value::of(served.request_id.clone()),
         served.simulated.into(),
+    ]);
+    row
+}
+
+fn billed(of: &Billed) -> [Value; 8] {
+    let tokens = |count: fn(&Usage) -> u64| Value::of(of.usage.as_ref().map(count));
+    [
+        tokens(|usage| usage.input),
+        tokens(|usage| usage.cached_input),
+        tokens(|usage| usage.cache_write),
+        tokens(|usage| usage.cache_write_1h),
+        tokens(|usage| usage.output),
+        tokens(|usage| usage.reasoning),
+        Value::of(of.cost),
+        of.maybe_spent.into(),
     ]
 }
 
@@ -170,8 +180,9 @@ fn given_up(failed: &FailedCall) -> Vec<Value> {
         Value::Null,
         request.map_or(Value::Null, json),
     ];
-    // Neither tokens nor money, time or source of an answer.
-    row.extend(std::iter::repeat_n(Value::Null, 10));
+    row.extend(billed(&Billed::of_given_up(failed)));
+    // Neither a cost that was told nor the time of an answer.
+    row.extend(std::iter::repeat_n(Value::Null, 3));
     row.push(Value::Integer(failed.tries.len() as u64));
     row.extend(std::iter::repeat_n(Value::Null, 8));
     row

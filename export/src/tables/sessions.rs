@@ -45,6 +45,7 @@ pub(super) fn columns(scores: &[ScoreColumn]) -> Vec<Column> {
     columns.extend(named(&[
         ("attempts", Kind::Integer),
         ("calls", Kind::Integer),
+        ("cached_calls", Kind::Integer),
         ("retries", Kind::Integer),
         ("input_tokens", Kind::Integer),
         ("cached_input_tokens", Kind::Integer),
@@ -61,7 +62,7 @@ pub(super) fn columns(scores: &[ScoreColumn]) -> Vec<Column> {
 }
 
 /// Tokens, money and time are of the attempts that were not wasted; null where nothing was tried. Tokens and money are null, too, where those
-/// of a call are unknown.
+/// of a call are unknown, and time where no call was answered, or an answer came from the response cache.
 pub(super) fn row(session: &Session, scores: &[ScoreColumn]) -> Vec<Value> {
     let line = &session.result;
     let mut row = vec![
@@ -82,13 +83,14 @@ pub(super) fn row(session: &Session, scores: &[ScoreColumn]) -> Vec<Value> {
     row.extend([
         Value::Integer(session.attempts.len() as u64),
         tried(|took| took.calls),
+        Value::of(took.as_ref().and_then(|took| took.cached_calls)),
         tried(|took| took.retries),
         tokens(|usage| usage.input),
         tokens(|usage| usage.cached_input),
         tokens(|usage| usage.output),
         tokens(|usage| usage.reasoning),
         Value::of(took.as_ref().and_then(|took| took.cost)),
-        tried(|took| took.latency_us),
+        Value::of(took.as_ref().and_then(Took::latency_us)),
         Value::of(session.attempts.iter().map(|attempt| attempt.started_at).min()),
         Value::of(session.counting().and_then(|attempt| attempt.ended_at)),
     ]);
@@ -102,6 +104,8 @@ pub(super) fn row(session: &Session, scores: &[ScoreColumn]) -> Vec<Value> {
 /// Sums over the attempts of a session that were not wasted.
 struct Took {
     calls: u64,
+    /// `None` where they were not counted.
+    cached_calls: Option<u64>,
     retries: u64,
     /// `None` where the tokens of a call are unknown.
     usage: Option<Usage>,
@@ -113,7 +117,7 @@ struct Took {
 impl Took {
     fn of(session: &Session) -> Option<Self> {
         let (usage, cost) = (Some(Usage::default()), Some(Money::ZERO));
-        let mut took = Self { calls: 0, retries: 0, usage, cost, latency_us: 0 };
+        let mut took = Self { calls: 0, cached_calls: Some(0), retries: 0, usage, cost, latency_us: 0 };
         let mut tried = session.attempts.iter().filter(|attempt| !attempt.wasted).peekable();
         tried.peek()?;
         for attempt in tried {
@@ -124,8 +128,15 @@ impl Took {
                 sum
             });
             took.cost = took.cost.zip(attempt.cost_nanodollars).map(|(sum, cost)| sum + cost);
-            took.latency_us += attempt.latency_us;
+            took.cached_calls = took.cached_calls.zip(attempt.cached_calls).map(|(sum, calls)| sum + u64::from(calls));
+            // `None` is no time: `latency_us` tells whether it is known.
+            took.latency_us += attempt.latency_us.unwrap_or(0);
         }
         Some(took)
+    }
+
+    /// Time in calls; `None` where no call was answered, or an answer came from the response cache, whose time is of another run.
+    fn latency_us(&self) -> Option<u64> {
+        (self.calls > 0 && self.cached_calls.unwrap_or(0) == 0).then_some(self.latency_us)
     }
 }

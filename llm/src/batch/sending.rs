@@ -141,6 +141,7 @@ impl Sending {
         let mut response = self.begin(self.request(Method::GET, path, None)?, end).await.map_err(|it| it.failure)?;
         let headers = response.headers().clone();
         let pause = Duration::from_millis(self.timeouts.first_byte_ms);
+        let mut held = self.http.bytes().holder().read();
         let (mut rest, mut read) = (BytesMut::new(), 0_u64);
         loop {
             let chunk = match timeout_at(end, timeout(pause, response.chunk())).await {
@@ -155,6 +156,12 @@ impl Sending {
                 Ok(Err(_)) | Err(_) => return Err(self.failure(ErrorClass::Timeout, "results did not come in time")),
             };
             read += chunk.len() as u64;
+            // While there is no room, nothing further is downloaded.
+            match timeout_at(end, held.grow(chunk.len() as u64)).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => return Err(self.failure(ErrorClass::BadResponse, &error.to_string())),
+                Err(_) => return Err(self.failure(ErrorClass::Timeout, "results did not come in time")),
+            }
             // The rest of the last chunk has no line feed.
             let mut seen = rest.len();
             rest.extend_from_slice(&chunk);
@@ -165,6 +172,7 @@ impl Sending {
                     return Ok(());
                 }
             }
+            held.shrink_to(rest.len() as u64);
             if rest.len() > LINE_BYTES_MAX || read > RESULTS_BYTES_MAX {
                 return Err(self.failure(ErrorClass::BadRequest, "the results are too large to be read"));
             }
@@ -248,13 +256,16 @@ impl Sending {
 
     /// Reads the whole body, or returns a sentence about its problem.
     async fn body(&self, mut response: Response) -> Result<Bytes, String> {
-        let mut body = BytesMut::new();
+        let (mut body, mut held) = (BytesMut::new(), self.http.bytes().holder().read());
         loop {
             match response.chunk().await {
                 Ok(Some(chunk)) if body.len() + chunk.len() > ANSWER_BYTES_MAX => {
                     return Err(format!("the answer is larger than {ANSWER_BYTES_MAX} bytes"));
                 }
-                Ok(Some(chunk)) => body.extend_from_slice(&chunk),
+                Ok(Some(chunk)) => {
+                    held.grow(chunk.len() as u64).await.map_err(|error| error.to_string())?;
+                    body.extend_from_slice(&chunk);
+                }
                 Ok(None) => return Ok(body.freeze()),
                 Err(error) => return Err(format!("the answer broke off: {}", self.http.transport().explain(&error))),
             }

@@ -24,6 +24,7 @@ use std::time::Duration;
 
 use aws_sdk_bedrockruntime::Client;
 use bytes::Bytes;
+use regatta_memory::{ByteHolder, HeldBytes};
 use regatta_proto::{ChatRequest, Clock, EndpointName, EndpointSpec, ErrorClass};
 use serde_json::{Map, Value};
 use tokio::sync::OnceCell;
@@ -32,6 +33,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::errors::Failure;
 use crate::http::extra;
 use crate::open::{OpenContext, OpenError};
+use crate::received::Received;
 use crate::secret::Secret;
 use crate::wire::{Completion, ReadContext};
 
@@ -81,11 +83,11 @@ impl BedrockClient {
         Ok(Prepared { model: model.to_owned(), body })
     }
 
-    /// Sends a chat request once.
+    /// Sends a chat request once, for `holder`. Bodies that are not streamed are read by the SDK, and counted when they are here.
     ///
     /// # Errors
     /// A classified failure, if there is no usable answer.
-    pub(crate) async fn once(&self, prepared: &Prepared) -> Result<Completion, Failure> {
+    pub(crate) async fn once(&self, prepared: &Prepared, holder: &ByteHolder) -> Result<Received<Completion>, Failure> {
         let sent_at = Instant::now();
         let total_ms = self.settings.timeouts.total_ms;
         let end = sent_at + Duration::from_millis(total_ms);
@@ -93,20 +95,25 @@ impl BedrockClient {
             let detail = format!("the answer was not complete within {total_ms} ms");
             Failure::unanswered(ErrorClass::Timeout, detail)
         };
-        timeout_at(end, self.answered(prepared, sent_at)).await.unwrap_or_else(|_| Err(late()))
+        timeout_at(end, self.answered(prepared, sent_at, holder.read())).await.unwrap_or_else(|_| Err(late()))
     }
 
-    async fn answered(&self, prepared: &Prepared, sent_at: Instant) -> Result<Completion, Failure> {
+    async fn answered(
+        &self,
+        prepared: &Prepared,
+        sent_at: Instant,
+        mut held: HeldBytes,
+    ) -> Result<Received<Completion>, Failure> {
         let client = self.client().await?;
         let exchange = Exchange::new(prepared.body.clone(), self.settings.headers.clone());
         let context = &self.context();
         if self.stream {
             let request = client.converse_stream().model_id(&prepared.model).customize().interceptor(exchange.clone());
             let output = request.send().await.map_err(|error| failure::explain(&error, context))?;
-            return stream::read(output, &exchange, sent_at, context).await;
+            return stream::read(output, &exchange, sent_at, context, held).await;
         }
         let request = client.converse().model_id(&prepared.model).customize().interceptor(exchange.clone());
-        match request.send().await {
+        let value = match request.send().await {
             Ok(_) => answer::read(&exchange, context),
             // An answer that the SDK's types cannot hold, such as one with a new kind of block, may still be usable.
             Err(error) if error.raw_response().is_some_and(|response| response.status().is_success()) => {
@@ -117,7 +124,11 @@ impl BedrockClient {
                 })
             }
             Err(error) => Err(failure::explain(&error, context)),
-        }
+        }?;
+        held.grow(value.reply.bytes()).await.map_err(|error| {
+            Failure::unanswered(ErrorClass::BadResponse, format!("the answer cannot be held: {error}"))
+        })?;
+        Ok(Received { value, held })
     }
 
     async fn client(&self) -> Result<&Client, Failure> {

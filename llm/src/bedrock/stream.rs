@@ -8,6 +8,7 @@ use aws_sdk_bedrockruntime::types::{
     ReasoningContentBlockDelta, TokenUsage,
 };
 use aws_smithy_types::base64;
+use regatta_memory::HeldBytes;
 use regatta_proto::ErrorClass;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
@@ -16,6 +17,7 @@ use super::answer::completion;
 use super::exchange::Exchange;
 use super::failure::explain_in_stream;
 use crate::errors::Failure;
+use crate::received::Received;
 use crate::wire::anthropic::blocks::Piece;
 use crate::wire::tool_calls::RawCall;
 use crate::wire::{Completion, ReadContext, trouble};
@@ -32,7 +34,8 @@ pub(super) async fn read(
     exchange: &Exchange,
     sent_at: Instant,
     context: &ReadContext<'_>,
-) -> Result<Completion, Failure> {
+    mut held: HeldBytes,
+) -> Result<Received<Completion>, Failure> {
     let mut stream = output.stream;
     let mut gathered = Gathered::default();
     let mut first_token = None;
@@ -48,12 +51,16 @@ pub(super) async fn read(
                 return Err(Failure { maybe_billed: failure.maybe_billed || first_token.is_some(), ..failure });
             }
         };
+        let before = gathered.bytes;
         if gathered.take(event) {
             first_token.get_or_insert_with(|| sent_at.elapsed());
         }
         if gathered.bytes > ANSWER_MAX {
             return Err(broken(&format!("the answer is larger than {ANSWER_MAX} bytes")));
         }
+        // The next event is not received before there is room.
+        let more = (gathered.bytes - before) as u64;
+        held.grow(more).await.map_err(|error| broken(&format!("the answer cannot be held: {error}")))?;
     }
     if gathered.stop_reason.is_none() {
         return Err(broken("the stream ended before the answer did"));
@@ -62,7 +69,8 @@ pub(super) async fn read(
     let mut body = metadata;
     body.insert("stopReason".to_owned(), json!(stop_reason));
     let pieces = blocks.into_values().map(Open::close).collect();
-    Ok(Completion { first_token, ..completion(pieces, &Value::Object(body), &headers, context) })
+    let value = Completion { first_token, ..completion(pieces, &Value::Object(body), &headers, context) };
+    Ok(Received { value, held })
 }
 
 /// The parts received so far.

@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use regatta_memory::{ByteBudget, ByteHolder};
 use regatta_proto::{ChatRequest, Clock, EndpointKind, EndpointName, EndpointSpec, ErrorClass, SessionSeed};
 use reqwest::Url;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
@@ -15,6 +16,7 @@ use serde_json::{Map, Value};
 use crate::call::Told;
 use crate::errors::Failure;
 use crate::open::{Access, OpenContext, OpenError};
+use crate::received::Received;
 use crate::secret::Secret;
 use crate::transport::{Incoming, Transport};
 use crate::wire::anthropic::Anthropic;
@@ -43,6 +45,8 @@ pub(crate) struct HttpClient {
     identify_sessions: bool,
     /// Adds the session's seed to each request without one.
     sends_seed: bool,
+    /// Bytes of answers that belong to no session.
+    bytes: ByteBudget,
     clock: Arc<dyn Clock>,
 }
 
@@ -87,6 +91,7 @@ impl HttpClient {
             // A simulated endpoint answers by session, so it is always told.
             identify_sessions: spec.identify_sessions || spec.kind == EndpointKind::Simulated,
             sends_seed: spec.send_seed.unwrap_or_else(|| takes_seed(spec.kind, is_providers_own)),
+            bytes: context.bytes.clone(),
             clock: Arc::clone(&context.clock),
         })
     }
@@ -125,16 +130,18 @@ impl HttpClient {
         self.prepared(outgoing.map_err(|problem| self.unsayable(&problem))?)
     }
 
-    /// Sends a chat request once.
+    /// Sends a chat request once, for `holder`.
     ///
     /// # Errors
     /// A classified failure, if there is no usable answer, with the usage that was reported before it.
-    pub(crate) async fn once(&self, prepared: &Prepared) -> Result<Completion, Failure> {
-        let incoming = self.transport.send(&prepared.url, &prepared.headers, prepared.body.clone()).await?;
+    pub(crate) async fn once(&self, prepared: &Prepared, holder: &ByteHolder) -> Result<Received<Completion>, Failure> {
+        let body = prepared.body.clone();
+        let incoming = self.transport.send(&prepared.url, &prepared.headers, body, holder.read()).await?;
         if self.stream && incoming.status().is_success() && !is_json(incoming.headers()) {
             self.read_stream(incoming).await
         } else {
-            self.format.answer(&incoming.whole().await?, &self.context())
+            let (answer, held) = incoming.whole().await?;
+            Ok(Received { value: self.format.answer(&answer, &self.context())?, held })
         }
     }
 
@@ -143,8 +150,14 @@ impl HttpClient {
     /// # Errors
     /// Like those of [`Self::once`].
     pub(crate) async fn embed_once(&self, prepared: &Prepared, count: usize) -> Result<Embedded, Failure> {
-        let answer = self.transport.post(&prepared.url, &prepared.headers, prepared.body.clone()).await?;
+        let (body, held) = (prepared.body.clone(), self.bytes.holder().read());
+        let (answer, _held) = self.transport.post(&prepared.url, &prepared.headers, body, held).await?;
         embeddings::read(&answer, count, &self.context())
+    }
+
+    /// The budget within which answers are read.
+    pub(crate) const fn bytes(&self) -> &ByteBudget {
+        &self.bytes
     }
 
     /// The base address, up to and including the version, without a trailing slash.
@@ -184,7 +197,7 @@ impl HttpClient {
         Failure::unanswered(ErrorClass::BadRequest, self.secret.detail(problem))
     }
 
-    async fn read_stream(&self, mut incoming: Incoming<'_>) -> Result<Completion, Failure> {
+    async fn read_stream(&self, mut incoming: Incoming<'_>) -> Result<Received<Completion>, Failure> {
         let mut reading = Reading::new(&*self.format, self.context());
         let broken = loop {
             match incoming.chunk().await {
@@ -193,12 +206,16 @@ impl HttpClient {
                         incoming.drain().await;
                         break None;
                     }
+                    if let Err(failure) = incoming.keep(reading.bytes()).await {
+                        break Some(failure);
+                    }
                 }
-                Ok(None) => break None,
+                Ok(None) => break incoming.keep(reading.parsed_bytes()).await.err(),
                 Err(failure) => break Some(failure),
             }
         };
-        reading.end(incoming.status().as_u16(), incoming.headers(), incoming.since_sent(), broken)
+        let value = reading.end(incoming.status().as_u16(), incoming.headers(), incoming.since_sent(), broken)?;
+        Ok(Received { value, held: incoming.into_held() })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Single tries against a scripted server, whole and streamed, with correct and incorrect answers.
 
 use prometheus::Registry;
+use regatta_memory::ByteBudget;
 use regatta_proto::{ChatMessage, ChatRole, Finish, Lane, Sampling, Thinking, Timeouts, Usage};
 use serde_json::json;
 
@@ -41,7 +42,7 @@ fn request() -> ChatRequest {
 
 async fn once(spec: &EndpointSpec) -> Result<Completion, Failure> {
     let client = open(spec);
-    client.once(&client.prepare("m", &request(), None).unwrap()).await
+    Ok(client.once(&client.prepare("m", &request(), None).unwrap(), &client.bytes.holder()).await?.value)
 }
 
 fn chunk(text: &str) -> String {
@@ -71,9 +72,26 @@ async fn a_connection_serves_one_stream_after_another() {
     let client = open(&streaming(&server));
     let prepared = client.prepare("m", &request(), None).unwrap();
     for _ in 0..10 {
-        client.once(&prepared).await.unwrap();
+        client.once(&prepared, &client.bytes.holder()).await.unwrap();
     }
     assert_eq!((server.seen().len(), server.connections()), (10, 1));
+}
+
+#[tokio::test]
+async fn of_a_stream_only_the_parts_of_the_answer_count() {
+    // Providers pad events, so that their lengths tell nothing.
+    let padding = "o".repeat(100_000);
+    let padded = format!(
+        "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"x\"}}}}],\"obfuscation\":\"{padding}\"}}\n\n"
+    );
+    let events: Vec<&str> = [ROLE].into_iter().chain([&*padded; 40]).chain([STOP, USAGE, DONE]).collect();
+    let server = streams(&events).await;
+    let client = open(&streaming(&server));
+    let budget = ByteBudget::new(4 << 20);
+    assert!(budget.largest() < 40 * padding.len() as u64);
+    let received = client.once(&client.prepare("m", &request(), None).unwrap(), &budget.holder()).await.unwrap();
+    assert_eq!(received.value.reply.text.as_deref().map(str::len), Some(40));
+    assert!(budget.held_max() < budget.largest(), "{}", budget.held_max());
 }
 
 #[tokio::test]

@@ -144,6 +144,7 @@ impl FakeStore {
             permits: store,
             holder,
             pool: "pool".into(),
+            bytes: regatta_memory::ByteBudget::new(512 << 20),
             answers: Arc::new(crate::cache::tests::MemoryStore::default()),
             policy: Arc::new(crate::OutboundPolicy::trusting()),
             network: None,

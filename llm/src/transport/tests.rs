@@ -1,3 +1,6 @@
+use futures::future::join_all;
+use regatta_memory::ByteBudget;
+
 use super::*;
 use crate::scripted::{Server, Step};
 
@@ -10,7 +13,14 @@ const TIMEOUTS: Timeouts = Timeouts { connect_ms: 5_000, first_byte_ms: 30_000, 
 
 async fn post(server: &Server, timeouts: Timeouts) -> Result<Answer, Failure> {
     let (transport, url) = transport(server, timeouts);
-    transport.post(&url, &HeaderMap::new(), Bytes::from_static(b"{}")).await
+    sent(&transport, &url).await
+}
+
+/// The answer to a request of a process that holds nothing else.
+async fn sent(transport: &Transport, url: &Url) -> Result<Answer, Failure> {
+    let held = ByteBudget::new(256 << 20).holder().read();
+    let (answer, _held) = transport.post(url, &HeaderMap::new(), Bytes::from_static(b"{}"), held).await?;
+    Ok(answer)
 }
 
 fn transport(server: &Server, timeouts: Timeouts) -> (Transport, Url) {
@@ -28,7 +38,7 @@ async fn calls_one_after_another_share_a_connection() {
         Server::scripted(vec![Step::ok("x".repeat(100_000)), Step::Chunks(vec![b"y".to_vec()]), Step::ok("")]).await;
     let (transport, url) = transport(&server, TIMEOUTS);
     for _ in 0..20 {
-        transport.post(&url, &HeaderMap::new(), Bytes::from_static(b"{}")).await.unwrap();
+        sent(&transport, &url).await.unwrap();
     }
     assert_eq!((server.seen().len(), server.connections()), (20, 1));
 }
@@ -66,7 +76,7 @@ async fn a_refused_connection_is_a_connection_failure_that_reached_nobody() {
     let (transport, _) = transport(&server, TIMEOUTS);
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let url = Url::parse(&format!("http://{closed}/v1/chat/completions")).unwrap();
-    let failure = transport.post(&url, &HeaderMap::new(), Bytes::new()).await.unwrap_err();
+    let failure = sent(&transport, &url).await.unwrap_err();
     assert_eq!((failure.class, failure.unreached, failure.status), (ErrorClass::Connection, true, None));
     assert!(failure.detail.contains("refused"), "{}", failure.detail);
 }
@@ -161,19 +171,58 @@ async fn a_name_that_resolves_to_a_forbidden_address_is_not_reached() {
     }
     let url = Url::parse(&format!("http://{host}:{}/", local.port().unwrap())).unwrap();
     let transport = Transport::new(&url, Secret::default(), BEARER, TIMEOUTS, closed(), None).unwrap();
-    let failure = transport.post(&url, &HeaderMap::new(), Bytes::new()).await.unwrap_err();
+    let failure = sent(&transport, &url).await.unwrap_err();
     assert!(failure.unreached && failure.detail.contains("that the policy does not name"), "{failure:?}");
 }
 
+/// Bytes that a test's process may hold, and length of a long answer, which one holder may just have.
+const BUDGET: u64 = 4 << 20;
+const LONG: usize = 1 << 20;
+
 #[tokio::test]
-async fn a_long_answer_is_read_only_when_it_is_its_turn() {
-    let long = || Step::Chunks(vec![vec![b'x'; SMALL_BODY_MAX]; 3]);
-    let server = Server::scripted(vec![long(), Step::ok("short"), long()]).await;
-    let timeouts = Timeouts { total_ms: 500, ..TIMEOUTS };
-    let others = Arc::clone(&LARGE_BODIES).acquire_many_owned(LARGE_BODIES_MAX as u32).await.unwrap();
-    let failure = post(&server, timeouts).await.unwrap_err();
+async fn seven_long_answers_at_once_are_all_read_and_never_hold_more_than_the_budget() {
+    let server = Server::scripted(vec![Step::Chunks(vec![vec![b'x'; LONG / 8]; 8])]).await;
+    let (transport, url) = transport(&server, TIMEOUTS);
+    let budget = ByteBudget::new(BUDGET);
+    let read = |_| async {
+        let held = budget.holder().read();
+        let (answer, held) = transport.post(&url, &HeaderMap::new(), Bytes::new(), held).await.unwrap();
+        (answer.body.len(), held.bytes())
+    };
+    for (length, held) in join_all((0..7).map(read)).await {
+        assert_eq!((length, held), (LONG, LONG as u64));
+    }
+    assert!(budget.held_max() <= BUDGET, "{}", budget.held_max());
+    assert_eq!((budget.held(), budget.waiting()), (0, 0));
+}
+
+#[tokio::test]
+async fn while_there_is_no_room_nothing_is_read_until_the_calls_time_is_over_and_short_answers_go_on() {
+    let server = Server::scripted(vec![Step::Chunks(vec![vec![b'x'; LONG]]), Step::ok("short")]).await;
+    let (transport, url) = transport(&server, Timeouts { total_ms: 300, ..TIMEOUTS });
+    let budget = ByteBudget::new(BUDGET);
+    // One beyond the share of long reads, which three eighths are.
+    let mut others: Vec<HeldBytes> = (0..2).map(|_| budget.holder().read()).collect();
+    for held in &mut others {
+        held.grow(LONG as u64 - 1).await.unwrap();
+    }
+    let failure =
+        transport.post(&url, &HeaderMap::new(), Bytes::new(), budget.holder().read()).await.map(drop).unwrap_err();
     assert_eq!(failure.class, ErrorClass::Timeout, "{failure:?}");
-    assert_eq!(post(&server, timeouts).await.unwrap().body, "short");
+    let short = transport.post(&url, &HeaderMap::new(), Bytes::new(), budget.holder().read()).await;
+    assert_eq!(short.unwrap().0.body, "short");
     drop(others);
-    assert_eq!(post(&server, TIMEOUTS).await.unwrap().body.len(), 3 * SMALL_BODY_MAX);
+    assert_eq!((budget.held(), budget.waiting()), (0, 0));
+}
+
+#[tokio::test]
+async fn an_answer_that_one_session_cannot_hold_is_a_bad_response() {
+    let server = Server::scripted(vec![Step::Chunks(vec![vec![b'x'; LONG / 2]; 3])]).await;
+    let (transport, url) = transport(&server, TIMEOUTS);
+    let budget = ByteBudget::new(BUDGET);
+    let failure =
+        transport.post(&url, &HeaderMap::new(), Bytes::new(), budget.holder().read()).await.map(drop).unwrap_err();
+    assert_eq!((failure.class, failure.status), (ErrorClass::BadResponse, Some(200)));
+    assert!(failure.detail.contains("may hold 1048576 bytes"), "{}", failure.detail);
+    assert_eq!(budget.held(), 0);
 }

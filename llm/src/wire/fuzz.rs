@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use proptest::prelude::*;
+use regatta_proto::Reply;
 use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 
@@ -204,6 +205,14 @@ fn stream() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![8 => disturbed, 1 => prop::collection::vec(any::<u8>(), 0..80), 1 => body()]
 }
 
+/// Bytes of the texts that a streamed answer consists of.
+fn said(completion: &Completion) -> usize {
+    let Reply { text, tool_calls, reasoning, .. } = &completion.reply;
+    let calls = tool_calls.iter().map(|call| call.name.len() + call.arguments.len());
+    let thought = reasoning.as_ref().map_or(0, |reasoning| reasoning.text.len());
+    text.as_ref().map_or(0, |text| text.len()) + calls.sum::<usize>() + thought
+}
+
 fn check(read: &Result<Completion, Failure>, status: u16) -> Result<(), TestCaseError> {
     match read {
         Ok(completion) => {
@@ -244,6 +253,7 @@ proptest! {
         breaks_off in any::<bool>(),
     ) {
         for format in formats() {
+            let mut bytes = 0;
             let read = with_context(|context| {
                 let mut reading = Reading::new(&*format, *context);
                 let (mut rest, mut cuts) = (stream.as_slice(), cuts.iter().cycle());
@@ -255,9 +265,11 @@ proptest! {
                     rest = after;
                 }
                 let broken = breaks_off.then(|| super::trouble::in_stream(regatta_proto::ErrorClass::Timeout, "slow".into()));
+                bytes = reading.bytes();
                 reading.end(200, &HeaderMap::new(), Duration::ZERO, broken)
             });
             check(&read, 200)?;
+            prop_assert!(read.as_ref().map_or(0, said) <= bytes, "{bytes}: {read:?}");
         }
     }
 }

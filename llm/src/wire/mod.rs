@@ -14,6 +14,7 @@ pub(crate) mod openai;
 pub(crate) mod provenance;
 pub(crate) mod reading;
 pub(crate) mod responses;
+pub(crate) mod size;
 pub(crate) mod sse;
 pub(crate) mod tool_calls;
 pub(crate) mod trouble;
@@ -76,6 +77,9 @@ pub(crate) trait StreamReader: Send {
     /// # Errors
     /// When the event is an error, or cannot be parsed.
     fn event(&mut self, event: &ServerEvent<'_>, context: &ReadContext<'_>) -> Result<Part, Failure>;
+
+    /// Bytes that the parts received so far take, about.
+    fn bytes(&self) -> usize;
 
     /// Tokens billed so far, as far as reported; the only record of a stream that breaks off.
     fn usage(&self) -> Option<Usage>;

@@ -3,12 +3,16 @@
 use std::time::Duration;
 
 use bytes::BytesMut;
+use regatta_proto::ErrorClass;
 use reqwest::header::HeaderMap;
 
 use super::sse::Events;
-use super::{Completion, Format, Part, ReadContext, StreamReader};
+use super::{Completion, Format, Part, ReadContext, ServerEvent, StreamReader, trouble};
 use crate::errors::Failure;
 use crate::transport::Answer;
+
+/// Bytes that an event takes at most once it is parsed: far more than any that a provider sends, and little beside the budget of a process.
+const EVENT_PARSED_MAX: u64 = 32 << 20;
 
 /// An answer whose bytes are arriving. The status was a success.
 pub(crate) struct Reading<'a> {
@@ -41,7 +45,7 @@ impl<'a> Reading<'a> {
         self.events.push(chunk);
         while let Some(event) = self.events.next() {
             self.eventless = None;
-            match self.reader.event(&event, &self.context) {
+            match read(&mut *self.reader, &event, &self.context) {
                 Ok(Part::Answer) => drop(self.first_token.get_or_insert(at)),
                 Ok(Part::Other) => {}
                 Ok(Part::End) => return Ok(true),
@@ -52,6 +56,18 @@ impl<'a> Reading<'a> {
             read.extend_from_slice(chunk);
         }
         Ok(false)
+    }
+
+    /// Bytes that it keeps of those that arrived: the parts of the answer, and the event that is not complete. Of a chat, most bytes are
+    /// what surrounds the parts.
+    pub(crate) fn bytes(&self) -> usize {
+        self.reader.bytes() + self.events.bytes() + self.eventless.as_ref().map_or(0, BytesMut::len)
+    }
+
+    /// The same once the answer without events, if it is one, is parsed.
+    pub(crate) fn parsed_bytes(&self) -> usize {
+        let parsed = self.eventless.as_ref().map_or(0, |read| regatta_memory::parsed_bytes(read));
+        self.bytes() + usize::try_from(parsed).unwrap_or(usize::MAX / 2)
     }
 
     /// Ends the stream at the time `at` after the request was sent, regularly or because it is `broken`.
@@ -69,7 +85,7 @@ impl<'a> Reading<'a> {
             && let Some(event) = self.events.last()
         {
             self.eventless = None;
-            match self.reader.event(&event, &self.context) {
+            match read(&mut *self.reader, &event, &self.context) {
                 Ok(Part::Answer) => drop(self.first_token.get_or_insert(at)),
                 Ok(_) => {}
                 Err(failure) => return Err(self.kept(failure)),
@@ -98,4 +114,13 @@ impl<'a> Reading<'a> {
         let tier = failure.tier.or_else(|| self.reader.tier().map(Box::from));
         Failure { usage, tier, maybe_billed: failure.maybe_billed || self.first_token.is_some(), ..failure }
     }
+}
+
+/// Reads `event`, unless it would take too much.
+fn read(reader: &mut dyn StreamReader, event: &ServerEvent<'_>, context: &ReadContext<'_>) -> Result<Part, Failure> {
+    if regatta_memory::parsed_bytes(event.data.as_bytes()) > EVENT_PARSED_MAX {
+        let detail = format!("an event of {} bytes has too many values to be read", event.data.len());
+        return Err(trouble::in_stream(ErrorClass::BadResponse, detail));
+    }
+    reader.event(event, context)
 }

@@ -32,6 +32,11 @@ impl Events {
         self.bytes.extend_from_slice(bytes);
     }
 
+    /// Bytes that are kept of those received.
+    pub(crate) const fn bytes(&self) -> usize {
+        self.bytes.len() + self.name.len() + self.data.len()
+    }
+
     /// The next complete event.
     pub(crate) fn next(&mut self) -> Option<ServerEvent<'_>> {
         self.begin();

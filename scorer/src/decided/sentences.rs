@@ -4,7 +4,7 @@ use regatta_benchmarks::Unit;
 use regatta_proto::{CostSum, DecideOver, DecideQuestion, ModelRef};
 
 use super::{Decided, DecidedContest, DecidedSequence, Ending, SequenceRelation};
-use crate::report::numbers::grouped;
+use crate::report::numbers::{counted, grouped};
 
 /// Most sequences of a contest that get a sentence of their own.
 const SEQUENCES_MAX: usize = 12;
@@ -18,7 +18,7 @@ pub(crate) fn headline(decided: &Decided) -> String {
         Ending::Unmeasured => "stopped because too little was measured (resume it):",
         Ending::Cancelled => "cancelled before all was decided:",
     };
-    let sessions = format!("{} of {} sessions", grouped(decided.sessions), grouped(decided.sessions_max));
+    let sessions = format!("{} of {}", grouped(decided.sessions), counted(decided.sessions_max, "session", "sessions"));
     let percent = (100.0 * decided.confidence * 10.0).round() / 10.0;
     let about = match decided.over {
         DecideOver::NewItems => "all items like these",
@@ -75,10 +75,10 @@ fn of_contest(decided: &Decided, contest: &DecidedContest) -> Vec<String> {
     for contestant in &contest.contestants {
         if let Some(round) = contestant.dropped_in {
             lines.push(format!(
-                "{} dropped in round {round} of {}, after {} sessions",
+                "{} dropped in round {round} of {}, after {}",
                 contestant.model,
                 contest.rounds,
-                grouped(contestant.sessions)
+                counted(contestant.sessions, "session", "sessions")
             ));
         }
     }

@@ -90,9 +90,11 @@ fn clause(summary: &Summary, contests: &[Contest<'_>], first: &ModelRef, other: 
     let cost = tradeoff.and_then(|of| of.cost);
     // What a filter ended cost little or nothing, which makes no model cheap.
     let is_answered = [one, two].iter().all(|of| of.sessions.measured > 0);
-    parts.push(match is_answered {
-        true => money(one.cost_per_session, two.cost_per_session, cost, summary.level),
-        false => "cost not compared".to_owned(),
+    let is_cached = one.cached + two.cached > 0;
+    parts.push(match (is_answered, is_cached) {
+        (true, false) => money(one.cost_per_session, two.cost_per_session, cost, summary.level),
+        (true, true) => "cost not compared (answers of the response cache)".to_owned(),
+        (false, _) => "cost not compared".to_owned(),
     });
     parts.extend(tradeoff.and_then(|of| of.seconds).map(time));
     Some((other.to_string(), parts.join(", ")))

@@ -6,7 +6,9 @@ use super::{Contest, basis, contests, coverage, failures, flags, score_columns, 
 use crate::decided::{headline, sentences as answers};
 use crate::leaderboard::{align, empty_table, in_short, written};
 use crate::report::filtered;
-use crate::report::numbers::{NOTHING, at_most, brief, duration, grouped, percent, short_seconds, shown, waste};
+use crate::report::numbers::{
+    NOTHING, at_most, brief, counted, duration, grouped, percent, session_median, shown, waste,
+};
 use crate::report::running;
 use crate::summary::{Standing, Summary};
 
@@ -63,7 +65,7 @@ fn ranking(summary: &Summary, contests: &[Contest<'_>]) -> String {
         line.extend(has_flags.then(|| flags(&standing.flags).join("\n")));
         line.push(percent(coverage(summary, &standing.model)));
         line.push(in_short(&standing.cost));
-        line.push(standing.session_seconds.map_or_else(|| NOTHING.to_owned(), |seconds| short_seconds(seconds.p50)));
+        line.push(session_median(standing));
         table.add_row(line);
     }
     align(&mut table, names..columns);
@@ -80,12 +82,11 @@ fn value(summary: &Summary, contest: &Contest<'_>, standing: &Standing, is_only:
 }
 
 fn totals(summary: &Summary) -> String {
-    let sessions = &summary.sessions;
     let spent = &summary.spending;
     let mut lines = vec![format!(
-        "{} of {} sessions scored · cost {} · judges {} · wall time {}{}",
-        grouped(sessions.scored()),
-        grouped(sessions.total),
+        "{} of {} scored · cost {} · judges {} · wall time {}{}",
+        grouped(summary.covered()),
+        counted(summary.sessions.total, "session", "sessions"),
         spent.cost,
         summary.judging.cost,
         duration(summary.wall_seconds),

@@ -18,11 +18,11 @@ mod spending;
 mod tables;
 pub(crate) mod tabulation;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use jiff::{Timestamp, Unit};
-use regatta_backends::{Ledger, SweepCost, TranscriptRef};
+use regatta_backends::{AttemptRow, CallSums, Ledger, SweepCost, TranscriptRef};
 use regatta_catalog::{Catalog, SegmentError, Sweep, read_transcript};
 use regatta_proto::{CellIndex, Clock, ItemIndex, SweepLock, SweepState};
 
@@ -78,13 +78,15 @@ pub(crate) async fn finish(
         ended => ended,
     };
     let said = said(catalog, sweep, tabulation.examples()).await?;
+    let (mut attempts, calls) = (ledger.attempts(&sweep.id).await?, ledger.call_sums(&sweep.id).await?);
+    count_cached(&mut attempts, &calls);
     let documents = tabulation.finish(&Circumstances {
         state,
         created_at: row.created_at,
         ended_at,
-        attempts: ledger.attempts(&sweep.id).await?,
+        attempts,
         judges: ledger.costs_by_judge(&sweep.id).await?,
-        calls: ledger.call_sums(&sweep.id).await?,
+        calls,
         cost: SweepCost::ended(&row, &progress, judged),
         said,
     })?;
@@ -99,6 +101,15 @@ pub(crate) async fn finish(
         return Ok(ledger.sweep(&sweep.id).await?.ok_or_else(unknown)?.state);
     }
     Ok(state)
+}
+
+/// Counts the cached answers of `attempts` that an older version recorded: there are none where its cell has none.
+fn count_cached(attempts: &mut [AttemptRow], calls: &[(CellIndex, CallSums)]) {
+    let with_cached: BTreeSet<CellIndex> =
+        calls.iter().filter(|(_, sums)| sums.from_cache > 0).map(|(cell, _)| *cell).collect();
+    for attempt in attempts.iter_mut().filter(|attempt| !with_cached.contains(&attempt.key.cell)) {
+        attempt.cached_calls.get_or_insert(0);
+    }
 }
 
 /// Transcripts that are read to quote how sessions ended; each is of a benchmark, setting and model, and a cause.

@@ -1,10 +1,10 @@
 //! Means of cost, tokens, calls and latency per session, for tables of papers that compare costs.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use regatta_backends::AttemptRow;
 use regatta_benchmarks::{Measured, Spending};
-use regatta_proto::{CellIndex, CostSum, Usage};
+use regatta_proto::{CellIndex, CostSum, ItemIndex, Usage};
 
 use super::group::GroupResult;
 use crate::failures::{Place, place};
@@ -16,6 +16,9 @@ struct Used {
     calls: u64,
     usage: Usage,
     latency_us: u64,
+    /// Sessions with an answered call.
+    answered: BTreeSet<ItemIndex>,
+    may_be_cached: bool,
 }
 
 /// Sums over the sessions with a score, by cell.
@@ -34,30 +37,41 @@ impl Usages {
             used.calls += u64::from(attempt.calls);
             used.usage += attempt.usage;
             used.latency_us += attempt.latency_us;
+            used.may_be_cached |= attempt.may_be_cached();
+            if attempt.calls > 0 {
+                used.answered.insert(attempt.key.item);
+            }
         }
         Self(cells)
     }
 
-    /// Means over the sessions of `group` that have a score; the money with its deviation over trials.
+    /// Means over the sessions of `group` that have a score; the money with its deviation over trials. Time is that of the sessions with an
+    /// answered call. Where answers came from the response cache, nothing but the number of calls is known.
     pub(crate) fn per_session(&self, group: &GroupResult) -> Spending {
         let scored = group.sessions.scored();
         let trials = || group.cells.iter().map(|trial| (self.0.get(&trial.cell.index), trial.sessions.scored()));
+        let all_used = || trials().filter_map(|(used, _)| used);
+        let mean = |of: &dyn Fn(&Used) -> f64, sessions: u64| {
+            let sum: f64 = all_used().map(of).sum();
+            if sessions == 0 { None } else { Some(sum / sessions as f64) }
+        };
+        let calls = mean(&|used| used.calls as f64, scored);
+        if all_used().any(|used| used.may_be_cached) {
+            return Spending { calls, ..Spending::default() };
+        }
         let dollars = trials().map(|(used, scored)| {
             let used = used.filter(|used| scored > 0 && used.cost.unknown_calls == 0)?;
             Some(used.cost.known.dollars() / scored as f64)
         });
         // One trial whose price is unknown makes the mean unknown.
-        let all_known = trials().flat_map(|(used, _)| used).all(|used| used.cost.unknown_calls == 0);
-        let all_metered = trials().flat_map(|(used, _)| used).all(|used| used.usage.complete().is_some());
-        let mean = |of: &dyn Fn(&Used) -> f64| {
-            let sum: f64 = trials().filter_map(|(used, _)| used.map(of)).sum();
-            if scored == 0 { 0.0 } else { sum / scored as f64 }
-        };
+        let all_known = all_used().all(|used| used.cost.unknown_calls == 0);
+        let all_metered = all_used().all(|used| used.usage.complete().is_some());
+        let answered: usize = all_used().map(|used| used.answered.len()).sum();
         Spending {
             cost_usd: if all_known { Measured::over_trials(dollars) } else { Measured::default() },
-            calls: mean(&|used| used.calls as f64),
-            tokens: all_metered.then(|| mean(&|used| used.usage.total() as f64)),
-            seconds: mean(&|used| used.latency_us as f64 / 1e6),
+            calls,
+            tokens: mean(&|used| used.usage.total() as f64, scored).filter(|_| all_metered),
+            seconds: mean(&|used| used.latency_us as f64 / 1e6, answered as u64),
         }
     }
 }

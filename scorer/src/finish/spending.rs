@@ -43,8 +43,12 @@ struct Line<'a> {
     /// On top, at most, for a call in flight.
     at_most_nanodollars: Option<Money>,
     calls: u32,
+    /// Those of `calls` that were answered from the response cache; `null` where an older version recorded the attempt.
+    cached_calls: Option<u32>,
     retries: u32,
-    latency_us: u64,
+    /// Sum of the calls' latencies, without those of cached answers: `null` where there is none because no call was answered, or all of
+    /// them from the response cache.
+    latency_us: Option<u64>,
     /// Models and versions that answered, as providers report them; only of the attempt that counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     served: Option<&'a [String]>,
@@ -86,8 +90,9 @@ pub(crate) fn lines<'a>(
             maybe_spent_nanodollars: attempt.maybe_spent,
             at_most_nanodollars: attempt.at_most,
             calls: attempt.calls,
+            cached_calls: attempt.cached_calls,
             retries: attempt.retries,
-            latency_us: attempt.latency_us,
+            latency_us: (attempt.calls > attempt.cached_calls.unwrap_or(0)).then_some(attempt.latency_us),
             served: served(attempt),
             segment: attempt.transcript.as_ref().map(|at| at.segment.as_str()),
             line: attempt.transcript.as_ref().map(|at| at.line),
@@ -103,6 +108,7 @@ pub(crate) fn spending(attempt: &AttemptRow, has_score: bool) -> Spending {
     let mut spent = Spending {
         attempts: 1,
         calls: u64::from(attempt.calls),
+        cached_calls: u64::from(attempt.cached_calls.unwrap_or(0)),
         retries: u64::from(attempt.retries),
         usage: attempt.usage,
         cost: attempt.cost,

@@ -302,6 +302,7 @@ impl<'s> Tabulation<'s> {
             flags: group.flags.clone(),
             filtered: group.filtered.clone(),
             failures: failures(group, said),
+            cached: durations.cached(&cells),
             session_seconds: durations.of_sessions(&cells),
             seconds_in_calls: durations.in_calls(&cells),
             call_seconds: durations.of_calls(&cells),
@@ -359,6 +360,7 @@ impl<'s> Tabulation<'s> {
             ));
         }
         notes.extend(self.groups.iter().flat_map(ungraded_notes));
+        notes.extend(rows.iter().filter(|row| row.cached > 0).map(cached_note));
         notes.extend(rows.iter().flat_map(flag_notes));
         notes.extend(self.groups.iter().flat_map(|group| group.agent_ends.notes(group)));
         let poison = ("not_measured", Cause::Poison.as_str());
@@ -425,6 +427,19 @@ pub(super) fn ungraded_notes(group: &GroupResult) -> Vec<String> {
         )
     };
     lacking.into_iter().map(note).collect()
+}
+
+/// A warning that sessions took what another run paid for and waited for.
+fn cached_note(row: &LeaderboardRow) -> String {
+    format!(
+        "{} in {} {}: {} of {} sessions with a score have answers of the response cache. These have no time, tokens or cost of their own: \
+         times of sessions are not shown, and tokens and cost are of the other answers alone.",
+        row.model,
+        row.benchmark,
+        row.setting,
+        row.cached,
+        row.sessions.scored()
+    )
 }
 
 fn cells_of(group: &GroupResult) -> impl Iterator<Item = CellIndex> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use regatta_proto::{BenchmarkName, ItemId, Level, ModelRef, Setting, SweepId};
 
-use super::{Pilot, PilotPair, ROUNDING, Spent};
+use super::{JudgeBill, Pilot, PilotPair, ROUNDING, Spent};
 use crate::runs::{MetricDefinition, PairedCells, SessionScores};
 
 /// Sessions of a model in a setting.
@@ -26,9 +26,9 @@ pub struct PilotCell<'a> {
 }
 
 impl Pilot {
-    /// Reads the cells of `sweep`, in the order of its grid, as a pilot. `judging` is what judges took for all of them.
+    /// Reads the cells of `sweep`, in the order of its grid, as a pilot. `judging` are the bills of their judges.
     #[must_use]
-    pub fn of_cells(sweep: SweepId, cells: &[PilotCell<'_>], judging: Spent) -> Self {
+    pub fn of_cells(sweep: SweepId, cells: &[PilotCell<'_>], judging: Vec<JudgeBill>) -> Self {
         let mut pairs = Vec::new();
         for (at, one) in cells.iter().enumerate() {
             let is_comparable =

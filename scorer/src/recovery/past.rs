@@ -44,8 +44,10 @@ pub(super) struct Line {
     maybe_spent_nanodollars: Money,
     pub(super) at_most_nanodollars: Option<Money>,
     calls: u32,
+    #[serde(default)]
+    cached_calls: Option<u32>,
     retries: u32,
-    latency_us: u64,
+    latency_us: Option<u64>,
     segment: Option<String>,
 }
 
@@ -92,8 +94,10 @@ impl Line {
     pub(super) fn totals(&self) -> AttemptTotals {
         AttemptTotals {
             calls: self.calls,
+            // An attempt without a transcript is in no statistic of time.
+            cached_calls: self.cached_calls.unwrap_or(0),
             retries: self.retries,
-            latency_us: self.latency_us,
+            latency_us: self.latency_us.unwrap_or(0),
             usage: Usage::of_fields(self.usage, self.known_usage),
             cost: CostSum { known: self.known_cost_nanodollars, unknown_calls: self.unpriced_calls },
             maybe_spent: self.maybe_spent_nanodollars,

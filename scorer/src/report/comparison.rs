@@ -24,7 +24,7 @@ pub(crate) fn section(summary: &Summary) -> Option<Section> {
     ))];
     for (at, comparison) in summary.comparisons.iter().enumerate() {
         let mut of: Vec<Block> =
-            evaluators(comparison).into_iter().map(|evaluator| quality(comparison, evaluator)).collect();
+            evaluators(comparison).into_iter().map(|evaluator| quality(summary, comparison, evaluator)).collect();
         of.push(money_and_time(summary, comparison));
         let mut details: Vec<Block> = errors(comparison).into_iter().collect();
         details.push(served(comparison));
@@ -49,7 +49,15 @@ fn evaluators(comparison: &Comparison) -> BTreeSet<Evaluator> {
     comparison.providers.iter().flat_map(|provider| &provider.quality).map(|quality| quality.evaluator).collect()
 }
 
-fn quality(comparison: &Comparison, evaluator: Evaluator) -> Block {
+/// The leaderboard's row of a provider.
+fn row_of<'s>(summary: &'s Summary, comparison: &Comparison, provider: &Provider) -> Option<&'s LeaderboardRow> {
+    let own = |row: &&LeaderboardRow| {
+        row.benchmark == comparison.benchmark && row.setting == comparison.setting && row.model == provider.model
+    };
+    summary.rows.iter().find(own)
+}
+
+fn quality(summary: &Summary, comparison: &Comparison, evaluator: Evaluator) -> Block {
     let mut header = columns(&["provider"]);
     if let Some(first) = comparison.providers.first() {
         for quality in first.quality.iter().filter(|quality| quality.evaluator == evaluator) {
@@ -68,7 +76,8 @@ fn quality(comparison: &Comparison, evaluator: Evaluator) -> Block {
             let is_seen = quality.difference.as_ref().is_some_and(excludes_zero);
             row.push(if is_seen { Field::Significant(difference) } else { Field::Number(difference) });
         }
-        row.push(Field::Number(percent(provider.sessions.coverage())));
+        let coverage = row_of(summary, comparison, provider).map_or(0.0, |row| row.coverage);
+        row.push(Field::Number(percent(coverage)));
         row
     });
     Block::Table(Sheet {
@@ -93,16 +102,17 @@ fn money_and_time(summary: &Summary, comparison: &Comparison) -> Block {
         Field::Number(money.map_or_else(|| "unknown".to_owned(), |money| money.to_string()))
     };
     let seconds = |of: Option<Percentiles>| match of {
-        Some(Percentiles { p50, p90, p99 }) => [p50, p90, p99].map(|value| Field::Number(format!("{value:.3}"))),
+        Some(Percentiles { p50, p90, p99, n: _ }) => [p50, p90, p99].map(|value| Field::Number(format!("{value:.3}"))),
         None => [(); 3].map(|()| Field::number(NOTHING)),
     };
     let rows = comparison.providers.iter().map(|provider| {
         let mut row = vec![name(provider), Field::number(provider.cost)];
         row.extend([money(provider.cost_per_session), money(provider.cost_per_success)]);
-        let own = |row: &&LeaderboardRow| {
-            row.benchmark == comparison.benchmark && row.setting == comparison.setting && row.model == provider.model
-        };
-        row.extend(seconds(summary.rows.iter().find(own).and_then(|row| row.session_seconds)));
+        let own = row_of(summary, comparison, provider);
+        row.extend(match own.filter(|row| row.cached > 0) {
+            Some(_) => ["cached", NOTHING, NOTHING].map(Field::number),
+            None => seconds(own.and_then(|row| row.session_seconds)),
+        });
         row.extend(seconds(provider.latency));
         row.extend(seconds(provider.first_token));
         let speed = provider.tokens_per_second.map_or_else(|| NOTHING.to_owned(), |speed| format!("{speed:.1}"));
@@ -168,4 +178,25 @@ fn served(comparison: &Comparison) -> Block {
         rows: rows.collect(),
         ..Sheet::default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finish::tests::harness::{all_measured, documents, lock, summary, sweep};
+
+    #[test]
+    fn a_provider_has_the_coverage_of_what_leaderboards_show() {
+        let mut found = summary(&documents(&sweep(lock(&["x/one", "y/one"])), &all_measured));
+        let graded = |row: &&mut LeaderboardRow| row.model.to_string() == "x/one";
+        // The judge gave no grade in half of its sessions: they have a score, and none of the metric that leads.
+        found.rows.iter_mut().find(graded).unwrap().coverage = 0.5;
+        let [comparison] = found.comparisons.as_slice() else { panic!("{:?}", found.comparisons) };
+        let Block::Table(sheet) = quality(&found, comparison, Evaluator::Official) else { panic!("a table") };
+        let coverage = sheet.rows.iter().map(|row| match row.last() {
+            Some(Field::Number(coverage)) => coverage.as_str(),
+            _ => "none",
+        });
+        assert_eq!(coverage.collect::<Vec<_>>(), [percent(0.5), percent(1.0)]);
+    }
 }

@@ -1,9 +1,12 @@
 //! Section of a report about costs: tokens, money, attempts and waste.
 
+use std::cmp::Ordering;
+
 use regatta_backends::ReportedCost;
+use regatta_proto::Money;
 
 use super::content::{Block, Field, Section, Sheet};
-use super::numbers::{at_most, grouped, waste};
+use super::numbers::{at_most, counted, grouped, waste};
 use super::sections::{columns, named};
 use crate::summary::{Spending, Summary};
 
@@ -27,11 +30,14 @@ pub(crate) fn section(summary: &Summary) -> Section {
     let judging = &summary.judging;
     let others = summary.others.iter().map(|(role, other)| {
         let tries = if other.failed_tries > 0 {
-            format!(", {} failed tries", grouped(other.failed_tries))
+            format!(", {}", counted(other.failed_tries, "failed try", "failed tries"))
         } else {
             String::new()
         };
-        (format!("Of it for the {role}"), format!("{} for {} calls{tries}", other.cost, grouped(other.calls)))
+        (
+            format!("Of it for the {role}"),
+            format!("{} for {}{tries}", other.cost, counted(other.calls, "call", "calls")),
+        )
     });
     let mut blocks = vec![
         Block::Table(Sheet {
@@ -41,7 +47,8 @@ pub(crate) fn section(summary: &Summary) -> Section {
                 "setting",
                 "model",
                 "attempts",
-                "calls",
+                "answered calls",
+                "from the cache",
                 "retries",
                 "input tokens",
                 "cached",
@@ -80,33 +87,38 @@ pub(crate) fn section(summary: &Summary) -> Section {
 fn reported(reported: &ReportedCost) -> Option<Block> {
     let mut facts = Vec::new();
     if reported.calls > 0 {
-        let off = (reported.theirs.dollars() / reported.ours.dollars().max(1e-9) - 1.0) * 100.0;
-        facts.push((
-            "Cost as providers told".to_owned(),
-            format!(
-                "{} for {} calls, {off:+.2} % from ours for the same calls, {}",
-                reported.theirs,
-                grouped(reported.calls),
-                reported.ours
-            ),
-        ));
+        let calls = counted(reported.calls, "call", "calls");
+        let beside = beside(reported.theirs, reported.ours);
+        facts.push(("Cost as providers told".to_owned(), format!("{} for {calls}, {beside}", reported.theirs)));
     }
     if reported.unpriced_calls > 0 {
         facts.push((
             "Told for calls of unknown price".to_owned(),
-            format!("{} for {} calls", reported.unpriced_theirs, grouped(reported.unpriced_calls)),
+            format!("{} for {}", reported.unpriced_theirs, counted(reported.unpriced_calls, "call", "calls")),
         ));
     }
     (!facts.is_empty()).then_some(Block::Facts(facts))
 }
 
-fn spent(spending: &Spending) -> [Field; 9] {
+/// What providers told beside ours of the same calls: `2.50 % more than ours for the same ($1.00)`.
+fn beside(theirs: Money, ours: Money) -> String {
+    let percent = 100.0 * (theirs.dollars() / ours.dollars() - 1.0);
+    match theirs.cmp(&ours) {
+        Ordering::Equal => "as much as ours for the same".to_owned(),
+        Ordering::Less | Ordering::Greater if ours == Money::ZERO => "ours for the same is $0".to_owned(),
+        Ordering::Less => format!("{:.2} % less than ours for the same ({ours})", -percent),
+        Ordering::Greater => format!("{percent:.2} % more than ours for the same ({ours})"),
+    }
+}
+
+fn spent(spending: &Spending) -> [Field; 10] {
     let usage = &spending.usage;
     let count = |count: u64| Field::Number(grouped(count));
     let tokens = |count: u64| Field::Number(usage.shown(count, grouped));
     [
         count(spending.attempts),
         count(spending.calls),
+        count(spending.cached_calls),
         count(spending.retries),
         tokens(usage.input),
         tokens(usage.cached_input),
@@ -119,16 +131,14 @@ fn spent(spending: &Spending) -> [Field; 9] {
 
 #[cfg(test)]
 mod tests {
-    use regatta_proto::Money;
-
     use super::*;
 
     #[test]
-    fn how_far_off_a_provider_is_stands_beside_its_own_figure() {
-        let told =
-            ReportedCost { calls: 80, theirs: Money(850_000), ours: Money(7_350_000), ..ReportedCost::default() };
-        let Some(Block::Facts(facts)) = reported(&told) else { panic!("no facts") };
-        let expected = "$0.0008500 for 80 calls, -88.44 % from ours for the same calls, $0.007350";
-        assert_eq!(facts, [("Cost as providers told".to_owned(), expected.to_owned())]);
+    fn a_percentage_says_whose_it_is_and_of_what() {
+        let told = |theirs, ours| beside(Money(theirs), Money(ours));
+        assert_eq!(told(850_000, 7_350_000), "88.44 % less than ours for the same ($0.007350)");
+        assert_eq!(told(1_025_000_000, 1_000_000_000), "2.50 % more than ours for the same ($1.00)");
+        assert_eq!(told(5, 5), "as much as ours for the same");
+        assert_eq!(told(5, 0), "ours for the same is $0");
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::content::{Block, Field, Sheet};
-use super::numbers::{grouped, heading, shown};
+use super::numbers::{counted, grouped, heading, shown};
 use super::sections::{columns, named};
 use crate::summary::{LeaderboardRow, MetricBothWays, Summary};
 
@@ -47,9 +47,9 @@ pub(crate) fn text(summary: &Summary) -> String {
         // Writing to a text cannot fail.
         let _ = writeln!(
             text,
-            "filtered: {} of {} sessions of {} · {} · {} · {} as wrong · {} as missing",
+            "filtered: {} of {} of {} · {} · {} · {} as wrong · {} as missing",
             grouped(sessions),
-            grouped(row.sessions.total),
+            counted(row.sessions.total, "session", "sessions"),
             row.model,
             row.setting,
             heading(&metric.metric, metric.unit),

@@ -25,7 +25,7 @@ use regatta_catalog::Sweep;
 use regatta_proto::CostSum;
 
 use self::content::Section;
-use self::numbers::{duration, grouped};
+use self::numbers::{counted, duration, grouped};
 use crate::finish::GroupResult;
 use crate::summary::Summary;
 
@@ -52,10 +52,10 @@ impl Report {
         Self {
             title: summary.sweep.to_string(),
             lead: format!(
-                "{} · {} of {} sessions scored · {} · {} · wall time {}{}",
+                "{} · {} of {} scored · {} · {} · wall time {}{}",
                 summary.state,
-                grouped(summary.sessions.scored()),
-                grouped(summary.sessions.total),
+                grouped(summary.covered()),
+                counted(summary.sessions.total, "session", "sessions"),
                 money(summary),
                 summary.ended_at,
                 duration(summary.wall_seconds),

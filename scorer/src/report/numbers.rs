@@ -4,7 +4,7 @@ use regatta_benchmarks::{Measured, Unit};
 use regatta_proto::{CostSum, Money};
 
 use crate::statistics::{Difference, Estimate, Gaps};
-use crate::summary::{Spending, Summary};
+use crate::summary::{Percentiles, Spending, Standing, Summary};
 
 /// Sign in place of a value that does not exist.
 pub(crate) const NOTHING: &str = "–";
@@ -194,6 +194,24 @@ pub(crate) fn short_seconds(seconds: f64) -> String {
     }
 }
 
+/// `1 call`, `1,200 calls`: as [`regatta_proto::counted`], with large numbers grouped.
+pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{} {}", grouped(count), if count == 1 { one } else { many })
+}
+
+/// Median seconds of a model's sessions, with how many of those that have a score were measured where these are not all.
+pub(crate) fn session_median(of: &Standing) -> String {
+    let scored = of.sessions.scored();
+    match of.session_seconds {
+        None if of.cached > 0 => "cached".to_owned(),
+        None => NOTHING.to_owned(),
+        Some(Percentiles { p50, n: Some(n), .. }) if n < scored => {
+            format!("{} ({} of {})", short_seconds(p50), grouped(n), grouped(scored))
+        }
+        Some(Percentiles { p50, .. }) => short_seconds(p50),
+    }
+}
+
 /// Most that can have been billed in all, where that is more than what is known, with what the rest is reserved for.
 pub(crate) fn at_most(summary: &Summary, most: Money) -> String {
     format!(
@@ -206,10 +224,7 @@ pub(crate) fn at_most(summary: &Summary, most: Money) -> String {
 
 /// Money and attempts that were wasted (lost, or surplus to the one that counts), and money of `failed` tries, as one phrase.
 pub(crate) fn waste(spent: &Spending, failed: CostSum) -> String {
-    let attempts = match spent.wasted_attempts {
-        1 => "1 attempt".to_owned(),
-        n => format!("{} attempts", grouped(n)),
-    };
+    let attempts = counted(spent.wasted_attempts, "attempt", "attempts");
     let mut text = format!("{} ({attempts} of {})", spent.wasted, grouped(spent.attempts));
     if failed != CostSum::default() {
         text += &format!(", and {failed} for failed tries, as of answers that could not be used");
@@ -220,10 +235,7 @@ pub(crate) fn waste(spent: &Spending, failed: CostSum) -> String {
     if spent.lost_unpriced > 0 {
         text += &format!(
             ", and what calls without a known price cost that {} lost with their workers had in flight",
-            match spent.lost_unpriced {
-                1 => "1 attempt".to_owned(),
-                n => format!("{} attempts", grouped(n)),
-            }
+            counted(spent.lost_unpriced, "attempt", "attempts")
         );
     }
     if spent.maybe_spent.0 > 0 {

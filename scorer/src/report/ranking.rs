@@ -2,7 +2,7 @@
 
 use super::content::{Block, Field, Section, Sheet};
 use super::funnel::funnels;
-use super::numbers::{NOTHING, percent, short_seconds};
+use super::numbers::{NOTHING, percent, session_median, short_seconds};
 use super::sections::named;
 use crate::decided::{headline, sentences as answers};
 use crate::decision::{Contest, basis, contests, coverage, failures, flags, score_columns, sentences};
@@ -76,7 +76,7 @@ fn sheet(summary: &Summary, contests: &[Contest<'_>]) -> Sheet {
         row.push(Field::Number(
             standing.cost_per_session.map_or_else(|| NOTHING.to_owned(), |money| money.to_string()),
         ));
-        row.extend([standing.session_seconds, standing.call_seconds].into_iter().map(seconds).map(Field::Number));
+        row.extend([session_median(standing), seconds(standing.call_seconds)].map(Field::Number));
         row
     };
     Sheet {

@@ -54,7 +54,11 @@ fn plots(summary: &Summary, contest: &Contest<'_>) -> Vec<Plot> {
     plots.into_iter().filter(|plot| plot.points.len() >= MODELS_MIN && plot.unit != Unit::Money).collect()
 }
 
+/// Dollars of a session; `None` where some are unknown, or not paid because an answer came from the response cache.
 fn per_session(row: &LeaderboardRow) -> Option<f64> {
+    if row.cached > 0 {
+        return None;
+    }
     crate::comparison::per(row.spending.of_scored(), row.sessions.scored() as f64).map(|money| money.dollars())
 }
 

@@ -89,8 +89,17 @@ impl Measures {
     }
 }
 
+impl BenchmarkMeasures {
+    /// The definition of a metric of `setting`.
+    #[must_use]
+    pub fn definition(&self, setting: &Setting, evaluator: Evaluator, metric: &str) -> Option<&MetricDefinition> {
+        let of_setting = self.settings.get(setting)?;
+        of_setting.iter().find(|of| of.evaluator == evaluator && of.metric == metric)
+    }
+}
+
 impl MetricDefinition {
-    fn new(evaluator: Evaluator, metric: &Metric, headline: bool) -> Self {
+    pub(super) fn new(evaluator: Evaluator, metric: &Metric, headline: bool) -> Self {
         let finite = |end: f64| end.is_finite().then_some(end);
         Self {
             evaluator,

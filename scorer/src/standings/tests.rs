@@ -30,6 +30,7 @@ fn row(benchmark: &str, model: &str, value: Option<f64>) -> LeaderboardRow {
         flags: [(Flag::Truncated, 1)].into(),
         filtered: None,
         failures: Vec::new(),
+        cached: 0,
         session_seconds: None,
         seconds_in_calls: None,
         call_seconds: None,

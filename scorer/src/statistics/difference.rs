@@ -37,7 +37,8 @@ pub struct Difference {
     /// Independent clusters among these.
     #[serde(default)]
     pub clusters: u32,
-    /// The p-value of "no difference", not corrected for how many differences were looked at; absent where nothing could vary. On a scale it
+    /// The p-value of "no difference", not corrected for how many differences were looked at; absent where nothing could vary, and for a
+    /// single cluster of items. On a scale it
     /// is the larger one of sign-flips (or McNemar's test) and the score test, as the interval holds what either does not refuse: it is at
     /// most one less the level exactly where the interval leaves 0 out, if there are enough clusters for sign-flips to refuse anything, and
     /// up to what 10,000 drawn patterns resolve where the test is McNemar's. Where sessions
@@ -230,7 +231,8 @@ fn tested(metric: &Metric, found: Shared, seed: u64, level: Level) -> Difference
         Some(((2.0 * more.min(less)).min(1.0), Test::Score))
     });
     let larger = of_score.filter(|(p, _)| *p > of_signs.0).unwrap_or(of_signs);
-    let (p, test) = if shares.is_empty() { (None, None) } else { (Some(larger.0), Some(larger.1)) };
+    // A single cluster says nothing about how clusters differ.
+    let (p, test) = if shares.len() < 2 { (None, None) } else { (Some(larger.0), Some(larger.1)) };
     Difference {
         value,
         low: ends.map(|(low, _)| low.min(value).max(-most)),

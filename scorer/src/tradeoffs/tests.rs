@@ -183,3 +183,40 @@ fn a_session_that_was_answered_and_whose_judge_was_away_is_in_no_ratio_and_its_m
     let of_second = found.rows.iter().find(|row| row.model.model.as_str() == "two").unwrap();
     assert_eq!(of_second.spending.of_scored().known.0, 900_000 * of_second.sessions.scored());
 }
+
+#[test]
+fn answers_of_the_cache_make_no_model_cheap_or_fast_and_that_is_said() {
+    let cached = |cell: &Cell, attempt: &mut AttemptRow| {
+        if is_second(cell) {
+            (attempt.cached_calls, attempt.latency_us, attempt.cost.known) = (Some(1), 0, Money::ZERO);
+        }
+    };
+    let sweep = sweep(lock(&["x/one", "x/two"]));
+    let of_second = sweep.cells().iter().filter(|cell| is_second(cell)).map(|cell| cell.index);
+    let calls = of_second.map(|cell| (cell, CallSums { calls: 4, from_cache: 4, ..CallSums::default() })).collect();
+    let found = summary(&documents_of(&sweep, &all_measured, &cached, calls));
+    assert_eq!((found.tradeoffs[0].seconds, found.tradeoffs[0].cost), (None, None));
+    let said = sentences(&found).remove(0);
+    assert!(said.contains("cost not compared (answers of the response cache)"), "{said}");
+    let row = found.rows.iter().find(|row| row.model.model.as_str() == "two").unwrap();
+    assert_eq!((row.cached, row.session_seconds), (row.sessions.scored(), None));
+    let note = format!("x/two in worfbench two-shot: {0} of {0} sessions with a score have answers of", row.cached);
+    assert!(found.notes.iter().any(|found| found.starts_with(&note)), "{:?}", found.notes);
+    let card = crate::render_decision(&found);
+    assert!(card.lines().any(|line| line.contains("x/two") && line.trim_end().ends_with("cached")), "{card}");
+}
+
+#[test]
+fn a_session_without_an_answered_call_is_in_no_ratio_of_time() {
+    let sweep = sweep(lock(&["x/one", "x/two"]));
+    let first = sweep.selected(&sweep.cells()[0])[0];
+    let asked_nothing = |cell: &Cell, attempt: &mut AttemptRow| {
+        attempt.latency_us = uneven(cell, attempt);
+        if is_second(cell) && attempt.key.item == first {
+            (attempt.calls, attempt.latency_us) = (0, 0);
+        }
+    };
+    let found = summary(&documents_of(&sweep, &all_measured, &asked_nothing, Vec::new()));
+    let seconds = found.tradeoffs[0].seconds.unwrap();
+    assert!((seconds.value - 1.0).abs() < 1e-9 && seconds.n == 3, "{seconds:?}");
+}

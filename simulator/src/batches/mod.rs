@@ -81,7 +81,7 @@ impl Endpoint {
         B: Body<Data = Bytes, Error: std::fmt::Display>,
     {
         let body = if head.method == Method::POST {
-            match read_body(body, MAX_UPLOAD_BYTES).await {
+            match read_body(body, MAX_UPLOAD_BYTES, None).await {
                 Ok(body) => body,
                 Err(NoBody::Refused(refusal)) => return Ok(self.refuse(refusal, dialect)),
                 Err(NoBody::Disconnected(error)) => {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
+use regatta_tests::Traffic;
 use rustix::process::Signal;
 use tokio::time::sleep;
 
@@ -12,7 +13,6 @@ use crate::endpoint::{Endpoint, Mood};
 use crate::fleet::{Fleet, Role};
 use crate::ledger::LedgerView;
 use crate::plan::Fault;
-use crate::proxy::Traffic;
 use crate::{CertifyError, broker};
 
 /// Time for which connections are cut, answers lost, the endpoint hung.
@@ -22,7 +22,7 @@ const LEASES_AWAY: Duration = Duration::from_secs(13);
 /// Delay of each piece in a slow network.
 const SLOW: Duration = Duration::from_millis(80);
 /// A call that was answered so lately may not have been reported yet: outcomes are published within a quarter of a second.
-const UNREPORTED: Duration = Duration::from_millis(1_500);
+pub(crate) const UNREPORTED: Duration = Duration::from_millis(1_500);
 
 /// Effect of a fault.
 pub(crate) struct Done {

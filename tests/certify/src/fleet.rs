@@ -6,7 +6,7 @@ use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use regatta_tests::regatta::free_address;
-use regatta_tests::{S3Config, Services};
+use regatta_tests::{Proxy, S3Config, Services, Traffic};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -14,7 +14,6 @@ use tokio::process::{Child, Command};
 
 use crate::CertifyError;
 use crate::ledger::LedgerView;
-use crate::proxy::{Proxy, Traffic};
 
 /// Clients show it to the coordinators, which listen on loopback for a certification alone.
 const TOKEN: &str = "of-a-certification-alone";
@@ -85,26 +84,7 @@ impl Member {
 
     /// Local ports of its TCP connections.
     pub(crate) fn ports(&self) -> Result<Vec<u16>, CertifyError> {
-        let Some(pid) = self.child.id() else { return Ok(Vec::new()) };
-        let folder = PathBuf::from(format!("/proc/{pid}/fd"));
-        let mut sockets = Vec::new();
-        for entry in std::fs::read_dir(&folder).map_err(CertifyError::file(&folder))? {
-            // Descriptors come and go while they are listed.
-            let Ok(target) = entry.and_then(|entry| std::fs::read_link(entry.path())) else { continue };
-            let target = target.to_string_lossy().into_owned();
-            if let Some(inode) = target.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']')) {
-                sockets.push(inode.to_owned());
-            }
-        }
-        let table = PathBuf::from(format!("/proc/{pid}/net/tcp"));
-        let text = std::fs::read_to_string(&table).map_err(CertifyError::file(&table))?;
-        let port_of = |line: &str| {
-            let fields: Vec<&str> = line.split_whitespace().collect();
-            let (_, port) = fields.get(1)?.split_once(':')?;
-            let is_ours = sockets.iter().any(|inode| Some(&inode.as_str()) == fields.get(9));
-            is_ours.then(|| u16::from_str_radix(port, 16).ok()).flatten()
-        };
-        Ok(text.lines().skip(1).filter_map(port_of).collect())
+        self.child.id().map_or_else(|| Ok(Vec::new()), ports_of)
     }
 
     fn set_all(&self, traffic: Traffic) {
@@ -112,6 +92,29 @@ impl Member {
             proxy.set(traffic);
         }
     }
+}
+
+/// Local ports of the TCP connections of the process `pid`.
+pub(crate) fn ports_of(pid: u32) -> Result<Vec<u16>, CertifyError> {
+    let folder = PathBuf::from(format!("/proc/{pid}/fd"));
+    let mut sockets = Vec::new();
+    for entry in std::fs::read_dir(&folder).map_err(CertifyError::file(&folder))? {
+        // Descriptors come and go while they are listed.
+        let Ok(target) = entry.and_then(|entry| std::fs::read_link(entry.path())) else { continue };
+        let target = target.to_string_lossy().into_owned();
+        if let Some(inode) = target.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']')) {
+            sockets.push(inode.to_owned());
+        }
+    }
+    let table = PathBuf::from(format!("/proc/{pid}/net/tcp"));
+    let text = std::fs::read_to_string(&table).map_err(CertifyError::file(&table))?;
+    let port_of = |line: &str| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let (_, port) = fields.get(1)?.split_once(':')?;
+        let is_ours = sockets.iter().any(|inode| Some(&inode.as_str()) == fields.get(9));
+        is_ours.then(|| u16::from_str_radix(port, 16).ok()).flatten()
+    };
+    Ok(text.lines().skip(1).filter_map(port_of).collect())
 }
 
 /// All processes, and what they stand on.
@@ -152,9 +155,9 @@ impl<'s> Fleet<'s> {
     pub(crate) async fn add(&mut self, role: Role) -> Result<(), CertifyError> {
         self.started += 1;
         let name = format!("{}-{}", role.name(), self.started);
-        let (broker, broker_url) = proxied(&self.stores.broker_url).await?;
-        let (database, database_url) = proxied(&self.stores.database_url).await?;
-        let (bucket, endpoint_url) = proxied(&self.stores.bucket.endpoint_url).await?;
+        let (broker, broker_url) = Proxy::before(&self.stores.broker_url).await?;
+        let (database, database_url) = Proxy::before(&self.stores.database_url).await?;
+        let (bucket, endpoint_url) = Proxy::before(&self.stores.bucket.endpoint_url).await?;
         let address = free_address().await?;
         let log = self.folder.join(format!("{name}.log"));
         let output = std::fs::File::create(&log).map_err(CertifyError::file(&log))?;
@@ -283,20 +286,6 @@ pub(crate) fn plain(binary: &Path) -> Command {
         .stderr(Stdio::piped())
         .kill_on_drop(true);
     command
-}
-
-/// A proxy before the server of a URL, and the URL that goes through it.
-async fn proxied(url: &str) -> Result<(Proxy, String), CertifyError> {
-    let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
-    let end = rest.find('/').unwrap_or(rest.len());
-    let (authority, path) = rest.split_at(end);
-    let (user, host) = authority.rsplit_once('@').map_or(("", authority), |(user, host)| (user, host));
-    let unusable =
-        |_| CertifyError::Broken(format!("the services must listen on a loopback address and port, not {host}"));
-    let proxy = Proxy::to(host.parse().map_err(unusable)?).await?;
-    let at = if user.is_empty() { String::new() } else { format!("{user}@") };
-    let url = format!("{scheme}://{at}{}{path}", proxy.address);
-    Ok((proxy, url))
 }
 
 async fn get(address: SocketAddr, path: &str) -> std::io::Result<String> {

@@ -11,18 +11,19 @@ use tokio::time::{Instant, sleep};
 
 use crate::certificate::{Certificate, SeedReport};
 use crate::checks::check;
+use crate::embedded::embedded;
 use crate::evidence::{Evidence, Struck, attempts};
 use crate::faults::strike;
 use crate::fleet::Fleet;
 use crate::ledger::{LedgerView, Standing};
 use crate::plan::plan;
 use crate::workload::{BUDGET_DOLLARS, Workload};
-use crate::{CertifyError, Fault, broker};
+use crate::{CertifyError, Fault, broker, storm};
 
 /// Pause between two looks at the ledger.
 const LOOK: Duration = Duration::from_millis(100);
 /// Longest time from submission to the end.
-const PATIENCE: Duration = Duration::from_secs(900);
+const PATIENCE: Duration = Duration::from_secs(1_800);
 
 /// Extent of a certification.
 #[derive(Debug, Clone)]
@@ -41,6 +42,8 @@ pub struct Options {
     pub among: Vec<Fault>,
     /// Trials of every cell, which determine the length of a sweep.
     pub trials: u16,
+    /// Time for which everything is killed at random moments, of a deployment and of one process, instead of seeds with faults.
+    pub storm: Option<Duration>,
     /// Folder in which specs, logs and exports of seeds stay; `None` deletes them.
     pub keep: Option<PathBuf>,
 }
@@ -56,6 +59,13 @@ pub async fn certify(options: &Options, mut tell: impl FnMut(&SeedReport)) -> Re
     let services = Services::start().await?;
     let workload = Workload::start(&options.binary, &options.data, options.trials, folder).await?;
     let mut reports = Vec::new();
+    if let Some(length) = options.storm {
+        workload.endpoint.delay(storm::delay(&workload, length));
+        reports.push(storm::deployed(options, length, &services, &workload, folder).await?);
+        reports.push(embedded(options, length, &workload, folder).await?);
+        reports.iter().for_each(tell);
+        return Ok(Certificate::new(options, &workload.reference, reports));
+    }
     for seed in options.seed..options.seed.saturating_add(options.seeds) {
         let report = one_seed(seed, options, &services, &workload, folder).await?;
         tell(&report);
@@ -105,7 +115,12 @@ async fn one_seed(
 }
 
 /// Submits the workload; the id of the sweep.
-async fn submit(fleet: &Fleet<'_>, workload: &Workload, folder: &Path, name: &str) -> Result<String, CertifyError> {
+pub(crate) async fn submit(
+    fleet: &Fleet<'_>,
+    workload: &Workload,
+    folder: &Path,
+    name: &str,
+) -> Result<String, CertifyError> {
     let spec = workload.write_spec(folder, name)?;
     let submitted = fleet.client(&["submit", &spec.to_string_lossy()]).await?;
     if !submitted.status.success() {
@@ -115,7 +130,7 @@ async fn submit(fleet: &Fleet<'_>, workload: &Workload, folder: &Path, name: &st
 }
 
 /// Gathers what the deployment and the others say once the sweep is over.
-async fn collect(
+pub(crate) async fn collect(
     fleet: &mut Fleet<'_>,
     workload: &Workload,
     folder: &Path,
@@ -172,16 +187,16 @@ async fn settled_depths(fleet: &Fleet<'_>, ledger: &LedgerView<'_>) -> Result<Ve
     Ok(depths)
 }
 
-fn is_over(standing: &Standing) -> bool {
+pub(crate) fn is_over(standing: &Standing) -> bool {
     matches!(standing.state.as_str(), "complete" | "incomplete" | "stopped_by_budget")
 }
 
-fn ms(since: Instant) -> u64 {
+pub(crate) fn ms(since: Instant) -> u64 {
     since.elapsed().as_millis() as u64
 }
 
 /// Looks at the ledger all the time, also while faults are done.
-struct Watch {
+pub(crate) struct Watch {
     seen: Arc<Mutex<Seen>>,
     task: tokio::task::JoinHandle<()>,
 }
@@ -194,7 +209,7 @@ struct Seen {
 }
 
 impl Watch {
-    fn of(database_url: String) -> Self {
+    pub(crate) fn of(database_url: String) -> Self {
         let seen = Arc::new(Mutex::new(Seen::default()));
         let watched = Arc::clone(&seen);
         let task = tokio::spawn(async move {
@@ -215,12 +230,12 @@ impl Watch {
         Self { seen, task }
     }
 
-    fn standing(&self) -> Option<Standing> {
+    pub(crate) fn standing(&self) -> Option<Standing> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).standing.clone()
     }
 
     /// The first standing of which `holds` is true; none when it takes too long.
-    async fn until(&self, begun: Instant, holds: impl Fn(&Standing) -> bool) -> Option<Standing> {
+    pub(crate) async fn until(&self, begun: Instant, holds: impl Fn(&Standing) -> bool) -> Option<Standing> {
         while begun.elapsed() < PATIENCE {
             if let Some(standing) = self.standing().filter(&holds) {
                 return Some(standing);
@@ -231,7 +246,7 @@ impl Watch {
     }
 
     /// Milliseconds from now to the next progress, or to the end of the sweep.
-    async fn recovery(&self, begun: Instant) -> Option<u64> {
+    pub(crate) async fn recovery(&self, begun: Instant) -> Option<u64> {
         let now = Instant::now();
         let count = || self.seen.lock().unwrap_or_else(PoisonError::into_inner).progress_ms.len();
         let before = count();
@@ -245,7 +260,7 @@ impl Watch {
     }
 
     /// Longest time without progress after `since_ms`.
-    fn longest_silence(&self, since_ms: u64) -> u64 {
+    pub(crate) fn longest_silence(&self, since_ms: u64) -> u64 {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let after: Vec<u64> =
             std::iter::once(since_ms).chain(seen.progress_ms.iter().copied().filter(|at| *at > since_ms)).collect();

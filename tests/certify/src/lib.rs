@@ -4,13 +4,13 @@
 //! |---|---|
 //! | `plan` | which faults, when, of a seed |
 //! | `fleet` | the processes, each behind proxies of its own |
-//! | `proxy` | a TCP proxy that cuts, delays and swallows |
 //! | `endpoint` | the model endpoint, with books of every call |
 //! | `workload` | the sweep, and what it gives undisturbed |
 //! | `ledger` | what PostgreSQL says, read past the proxies |
 //! | `broker` | what is left in queues |
 //! | `faults` | how each fault is done and undone |
 //! | `history` | one seed, from start to evidence |
+//! | `storm`, `embedded` | kills at random moments for a time, of a deployment and of one process |
 //! | `evidence` | what was seen, as plain data |
 //! | `checks` | what must hold of it; each check names the item that fails it |
 //! | `certificate` | the result of all seeds, as JSON and Markdown |
@@ -18,6 +18,7 @@
 mod broker;
 mod certificate;
 mod checks;
+mod embedded;
 mod endpoint;
 mod error;
 mod evidence;
@@ -26,7 +27,7 @@ mod fleet;
 mod history;
 mod ledger;
 mod plan;
-mod proxy;
+mod storm;
 mod workload;
 
 pub use certificate::{Certificate, SeedReport};

@@ -12,6 +12,7 @@ use regatta_llm::{
     BudgetLeases, CallError, CallMetrics, ChatCall, Endpoint, Network, NoAnswer, OpenContext, OutboundPolicy, Payer,
     PermitStore, StoreError,
 };
+use regatta_memory::ByteBudget;
 use regatta_proto::{
     AccountReply, AccountRequest, CacheMode, Call, ChatMessage, ChatRequest, ChatRole, Digest, EndpointKind,
     EndpointSpec, Failing, Finish, Grant, ManualClock, ModelSpec, PoolReply, PoolRequest, Question, Reply, Retries,
@@ -177,6 +178,7 @@ fn ask(kind: EndpointKind, is_stream: bool, answer: Scripted) -> Result<Call, Ca
         repeat: 0,
         interrupt: &interrupt,
         meter: None,
+        holder: None,
     };
     block_on(async { open(kind, is_stream, answer).chat(call).await })
 }
@@ -217,6 +219,7 @@ fn open(kind: EndpointKind, stream: bool, answer: Scripted) -> Endpoint {
         permits,
         holder,
         pool: "pool".into(),
+        bytes: ByteBudget::default(),
         answers: Arc::new(NoResponses),
         policy: Arc::new(OutboundPolicy::trusting()),
         network: Some(Arc::new(answer)),

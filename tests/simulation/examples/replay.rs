@@ -2,7 +2,7 @@
 //! simulated time of it:
 //!
 //! ```text
-//! cargo run -p regatta-simulation --example replay -- 173
+//! cargo run -p regatta-simulation --example replay -- 173 talks
 //! ```
 #![expect(clippy::print_stdout, reason = "its output is what it is for")]
 
@@ -10,7 +10,7 @@ use std::fmt;
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
-use regatta_simulation::{Plan, shrunk, simulate};
+use regatta_simulation::{Plan, Workload, shrunk, simulate};
 use tokio::time::Instant;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::format::Writer;
@@ -26,11 +26,18 @@ impl FormatTime for SinceStart {
 }
 
 fn main() -> ExitCode {
-    let Some(seed) = std::env::args().nth(1).and_then(|seed| seed.parse().ok()) else {
-        println!("usage: replay SEED, the number of a history");
+    let (seed, workload) = (std::env::args().nth(1), std::env::args().nth(2));
+    let workload = match workload.as_deref() {
+        None | Some("calls") => Some(Workload::Calls),
+        Some("rounds") => Some(Workload::Rounds),
+        Some("talks") => Some(Workload::Talks),
+        Some(_) => None,
+    };
+    let (Some(seed), Some(workload)) = (seed.and_then(|seed| seed.parse().ok()), workload) else {
+        println!("usage: replay SEED [calls|rounds|talks], the number of a history, and its sweep");
         return ExitCode::from(2);
     };
-    let plan = shrunk(&Plan::of_seed(seed));
+    let plan = shrunk(&Plan::of_seed(seed, workload));
     println!("{plan}");
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("debug"));
     tracing_subscriber::fmt()

@@ -7,7 +7,7 @@ use std::time::Duration;
 use regatta_proto::SweepState;
 
 use crate::referee::Call;
-use crate::world::{World, undisturbed_results};
+use crate::world::{CONCURRENCY, World, undisturbed};
 
 /// A check that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +27,20 @@ pub enum Finding {
         session: String,
         /// Number of times that it was paid.
         times: u64,
+        /// Who made it when, in milliseconds since the start.
+        made: Vec<(usize, u128)>,
+    },
+    /// More calls were under way at once than the endpoint's limit allows.
+    TooManyAtOnce {
+        /// Largest number of them.
+        calls: u32,
+    },
+    /// The endpoint bills more than the most that the sweep may have cost, or less than it is known to have.
+    WrongCost {
+        /// Nano-dollars that the endpoint bills.
+        billed: u64,
+        /// Nano-dollars that the sweep is known to have cost, and at most.
+        told: (u64, u64),
     },
     /// Messages were set aside.
     DeadLetters(u64),
@@ -45,7 +59,14 @@ impl fmt::Display for Finding {
             Self::NoEnd => f.write_str("the sweep does not end"),
             Self::Ended(state) => write!(f, "the sweep ended {state}"),
             Self::OtherResults { line } => write!(f, "results.jsonl differs from an undisturbed run's at line {line}"),
-            Self::Repeated { session, times } => write!(f, "a call of the session {session} was paid {times} times"),
+            Self::Repeated { session, times, made } => {
+                write!(f, "a call of the session {session} was paid {times} times:")?;
+                made.iter().try_for_each(|(process, at_ms)| write!(f, " by process {process} at {at_ms} ms"))
+            }
+            Self::TooManyAtOnce { calls } => write!(f, "{calls} calls were under way at once"),
+            Self::WrongCost { billed, told: (known, at_most) } => {
+                write!(f, "{billed} nano-dollars are billed, and {known} to {at_most} are told")
+            }
             Self::DeadLetters(messages) => write!(f, "{messages} messages were set aside"),
             Self::Left { queue, jobs } => write!(f, "{jobs} jobs were left in {queue}"),
         }
@@ -63,9 +84,27 @@ pub(crate) async fn check(
         Some(SweepState::Complete) => findings.extend(other_results(world).await),
         Some(state) => findings.push(Finding::Ended(state)),
     }
-    for (identity, times) in world.referee.repeated() {
-        let session = world.session(&identity).map_or_else(|| format!("{:?}", identity.session), ToString::to_string);
-        findings.push(Finding::Repeated { session, times });
+    let expected = &undisturbed(world.plan.workload).paid;
+    for (identity, times) in world.referee.paid() {
+        let allowed = expected.get(&identity).copied().unwrap_or(1) + u64::from(world.was_untold(&identity));
+        if times > allowed {
+            let session =
+                world.session(&identity).map_or_else(|| format!("{:?}", identity.session), ToString::to_string);
+            let made = world.referee.calls().into_iter().filter(|call| call.identity == identity && call.is_paid);
+            let made = made.map(|call| (call.process, call.at_ms)).collect();
+            findings.push(Finding::Repeated { session, times, made });
+        }
+    }
+    let calls = world.referee.most_under_way();
+    if calls > CONCURRENCY {
+        findings.push(Finding::TooManyAtOnce { calls });
+    }
+    if ended.is_some() {
+        let (cost, billed) = (world.cost().await?, world.referee.billed());
+        if billed > cost.at_most || billed < cost.known.known {
+            let told = (cost.known.known.0, cost.at_most.0);
+            findings.push(Finding::WrongCost { billed: billed.0, told });
+        }
     }
     let dead = world.stores.queue.dead_letters().await?;
     if dead > 0 {
@@ -82,8 +121,8 @@ pub(crate) async fn check(
 }
 
 async fn other_results(world: &World) -> Option<Finding> {
-    let (expected, found) = (undisturbed_results(world.plan.adaptive), world.results().await.unwrap_or_default());
-    if found == expected {
+    let (expected, found) = (&undisturbed(world.plan.workload).results, world.results().await.unwrap_or_default());
+    if found == *expected {
         return None;
     }
     let lines = |bytes: &[u8]| bytes.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect::<Vec<_>>();
@@ -96,8 +135,8 @@ async fn other_results(world: &World) -> Option<Finding> {
 pub(crate) fn digest(calls: &[Call], lasted: Duration) -> u64 {
     let mut hasher = DefaultHasher::new();
     lasted.hash(&mut hasher);
-    for Call { identity, process, at_ms, is_paid } in calls {
-        (&identity.session, &identity.model, process, at_ms, is_paid).hash(&mut hasher);
+    for Call { identity, process, at_ms, answered_ms, is_paid } in calls {
+        (&identity.session, &identity.model, process, at_ms, answered_ms, is_paid).hash(&mut hasher);
     }
     hasher.finish()
 }

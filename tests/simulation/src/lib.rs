@@ -17,6 +17,6 @@ mod shrink;
 mod world;
 
 pub use checks::Finding;
-pub use plan::{Blow, Event, Kind, Plan};
+pub use plan::{Blow, Event, Kind, Plan, Store, Workload};
 pub use shrink::shrunk;
 pub use world::{History, simulate};

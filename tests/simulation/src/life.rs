@@ -17,14 +17,31 @@ use regatta_proto::{AccountReply, AccountRequest, Clock, Digest, Failing, PoolRe
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::plan::Plan;
+use crate::plan::{Plan, Store};
 
 /// The moment at which every history begins.
 pub(crate) const BEGINNING: Timestamp = Timestamp::constant(1_780_000_000, 0);
 
+/// Stores that are away, for all processes.
+#[derive(Debug, Default)]
+pub(crate) struct Outages(Mutex<Vec<(Store, Instant)>>);
+
+impl Outages {
+    /// `store` is away for `length` from now on.
+    pub(crate) fn begin(&self, store: Store, length: Duration) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((store, Instant::now() + length));
+    }
+
+    fn is_away(&self, store: Store) -> bool {
+        let now = Instant::now();
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|(away, until)| *away == store && now < *until)
+    }
+}
+
 /// One process from its start to its death.
 pub(crate) struct Life {
     plan: Plan,
+    outages: Arc<Outages>,
     dead: CancellationToken,
     state: Mutex<State>,
     skew: SignedDuration,
@@ -38,18 +55,28 @@ struct State {
     paused_until: Option<Instant>,
     /// Sessions whose end it has reported, and knows to be reported.
     reported: BTreeSet<SessionKey>,
+    /// Sessions of which it has told, and knows to have told, that they run.
+    told: BTreeSet<SessionKey>,
 }
 
 impl Life {
     /// The life of the `generation`-th process with that number. `begun` is the beginning of the history.
-    pub(crate) fn new(plan: &Plan, process: usize, generation: u64, begun: Instant) -> Arc<Self> {
+    pub(crate) fn new(
+        plan: &Plan,
+        process: usize,
+        generation: u64,
+        begun: Instant,
+        outages: &Arc<Outages>,
+    ) -> Arc<Self> {
         let seed = plan.seed
             ^ (process as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
             ^ generation.wrapping_mul(0xd1b5_4a32_d192_ed03);
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let skew = SignedDuration::from_hours(rng.random_range(-plan.skew_hours..=plan.skew_hours));
-        let state = State { rng, connections: Vec::new(), paused_until: None, reported: BTreeSet::new() };
-        Arc::new(Self { plan: plan.clone(), dead: CancellationToken::new(), state: Mutex::new(state), skew, begun })
+        let (connections, paused_until) = (Vec::new(), None);
+        let state = State { rng, connections, paused_until, reported: BTreeSet::new(), told: BTreeSet::new() };
+        let (plan, outages, dead) = (plan.clone(), outages.clone(), CancellationToken::new());
+        Arc::new(Self { plan, outages, dead, state: Mutex::new(state), skew, begun })
     }
 
     /// Nothing that it does has an effect from now on.
@@ -80,6 +107,16 @@ impl Life {
         self.locked().reported.contains(key)
     }
 
+    /// Sessions of which it has told that they run.
+    pub(crate) fn told(&self) -> BTreeSet<SessionKey> {
+        self.locked().told.clone()
+    }
+
+    /// The process's way to `store`.
+    pub(crate) fn reach(self: &Arc<Self>, store: Store) -> Reach {
+        Reach { life: self.clone(), store }
+    }
+
     /// Seed of what the process draws itself.
     pub(crate) fn seed(&self) -> u64 {
         self.locked().rng.random()
@@ -99,8 +136,8 @@ impl Life {
         }
     }
 
-    /// Half a call: on its way, and perhaps lost.
-    async fn pass(&self, share_lost: f64) -> Result<(), Trouble> {
+    /// Half a call to `store`: on its way, and perhaps lost.
+    async fn pass(&self, store: Store, share_lost: f64) -> Result<(), Trouble> {
         self.go_on().await;
         let (latency, is_lost) = {
             let rng = &mut self.locked().rng;
@@ -111,7 +148,7 @@ impl Life {
             tokio::time::sleep(Duration::from_millis(latency)).await;
         }
         self.go_on().await;
-        if is_lost { Err(Trouble) } else { Ok(()) }
+        if is_lost || self.outages.is_away(store) { Err(Trouble) } else { Ok(()) }
     }
 
     fn draw(&self, share: f64) -> bool {
@@ -123,38 +160,61 @@ impl Life {
     }
 }
 
-impl Fate for Life {
+/// The way of one process to one store.
+pub(crate) struct Reach {
+    life: Arc<Life>,
+    store: Store,
+}
+
+impl Fate for Reach {
     fn before(&self) -> BoxFuture<'_, Result<(), Trouble>> {
-        self.pass(self.plan.failing).boxed()
+        self.life.pass(self.store, self.life.plan.failing).boxed()
     }
 
     fn after(&self) -> BoxFuture<'_, Result<(), Trouble>> {
-        self.pass(self.plan.unconfirmed).boxed()
+        self.life.pass(self.store, self.life.plan.unconfirmed).boxed()
     }
 
     fn loses(&self) -> bool {
-        self.draw(self.plan.lost)
+        self.life.draw(self.life.plan.lost)
     }
 
     fn doubles(&self) -> bool {
-        self.draw(self.plan.doubled)
+        self.life.draw(self.life.plan.doubled)
     }
 
     fn reported(&self, reports: &[Report]) {
+        let running = reports.iter().filter_map(|report| match report {
+            Report::Progress(progress) => Some(progress.open.iter().map(|open| open.key.clone())),
+            Report::Session(_)
+            | Report::HandedOver { .. }
+            | Report::Judge(_)
+            | Report::Rejudge { .. }
+            | Report::Echo { .. }
+            | Report::Tabulate { .. } => None,
+        });
+        for key in running.flatten() {
+            let mut state = self.life.locked();
+            // Once more, if it was reported to have ended here before.
+            state.reported.remove(&key);
+            state.told.insert(key);
+        }
         let keys = reports.iter().filter_map(|report| match report {
             Report::Session(outcome) => Some(outcome.key.clone()),
-            Report::HandedOver { key, .. } => Some(key.clone()),
-            Report::Judge(_)
+            // What another process has spent is reported by who goes on from there.
+            Report::HandedOver { key, taken_over: false, .. } => Some(key.clone()),
+            Report::HandedOver { taken_over: true, .. }
+            | Report::Judge(_)
             | Report::Progress(_)
             | Report::Rejudge { .. }
             | Report::Echo { .. }
             | Report::Tabulate { .. } => None,
         });
-        self.locked().reported.extend(keys);
+        self.life.locked().reported.extend(keys);
     }
 
     fn connected(&self, connection: Arc<dyn Connection>) {
-        self.locked().connections.push(connection);
+        self.life.locked().connections.push(connection);
     }
 }
 
@@ -167,7 +227,7 @@ impl Clock for Life {
 
 /// The fleet's permits, as one process reaches them.
 pub(crate) struct ReachedPermits {
-    pub(crate) life: Arc<Life>,
+    pub(crate) reach: Reach,
     pub(crate) permits: Permits,
 }
 
@@ -177,9 +237,9 @@ impl ReachedPermits {
         call: impl Future<Output = Result<T, regatta_backends::PermitsError>> + Send,
     ) -> Result<T, StoreError> {
         let away = |trouble: Trouble| StoreError(trouble.to_string());
-        self.life.before().await.map_err(away)?;
+        self.reach.before().await.map_err(away)?;
         let reply = call.await.map_err(|error| StoreError(error.to_string()));
-        self.life.after().await.map_err(away)?;
+        self.reach.after().await.map_err(away)?;
         reply
     }
 }

@@ -17,6 +17,35 @@ pub enum Kind {
     Scorer,
 }
 
+/// The sweep of a history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Workload {
+    /// Sessions of one call, whose scores wait for similarities.
+    Calls,
+    /// The same, in a sweep with a question, and so in rounds.
+    Rounds,
+    /// Conversations of many calls between three models, whose scores wait for judgements in words.
+    Talks,
+}
+
+/// A store that all processes share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Store {
+    /// Sweeps, sessions, attempts.
+    Ledger,
+    /// Jobs, reports, broadcasts.
+    Queue,
+    /// Transcripts, checkpoints, documents.
+    Blobs,
+    /// Permits and accounts.
+    Permits,
+}
+
+impl Store {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Ledger, Self::Queue, Self::Blobs, Self::Permits];
+}
+
 /// A fault of one process at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Blow {
@@ -34,6 +63,13 @@ pub enum Blow {
     },
     /// The sweep is cancelled, and resumed at once. It befalls all.
     CancelAndResume,
+    /// A store fails every call of every process for `ms`.
+    Outage {
+        /// Store that is away.
+        store: Store,
+        /// For how long.
+        ms: u64,
+    },
 }
 
 /// A blow with its moment and its victim.
@@ -47,13 +83,17 @@ pub struct Event {
     pub blow: Blow,
 }
 
+/// Longest time for which a worker stands still whose sweep may be cancelled and resumed meanwhile. Workers are waited for that had told of
+/// their sessions within the last three quarters of a minute.
+const PAUSE_AMONG_CANCELS_MS: u64 = 20_000;
+
 /// Faults and conditions of a history. They derive from the seed, and may be made simpler than that.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// Seed of every draw that is not in the plan: latencies, and which calls fail.
     pub seed: u64,
-    /// True if the sweep has a question, and so rounds.
-    pub adaptive: bool,
+    /// The sweep that runs.
+    pub workload: Workload,
     /// Processes of each kind.
     pub coordinators: usize,
     /// Processes of each kind.
@@ -83,10 +123,10 @@ pub struct Plan {
 impl Plan {
     /// Nothing goes wrong.
     #[must_use]
-    pub const fn calm(seed: u64) -> Self {
+    pub const fn calm(seed: u64, workload: Workload) -> Self {
         Self {
             seed,
-            adaptive: false,
+            workload,
             coordinators: 1,
             workers: 2,
             scorers: 1,
@@ -104,13 +144,13 @@ impl Plan {
 
     /// The troubles of `seed`: each kind in some plans, so that most have a few of them and some have one alone.
     #[must_use]
-    pub fn of_seed(seed: u64) -> Self {
+    pub fn of_seed(seed: u64, workload: Workload) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let some =
             |rng: &mut ChaCha8Rng, most: f64| if rng.random_bool(0.4) { rng.random_range(0.0..most) } else { 0.0 };
         let mut plan = Self {
             seed,
-            adaptive: false,
+            workload,
             coordinators: rng.random_range(1..=2),
             workers: rng.random_range(1..=3),
             scorers: rng.random_range(1..=2),
@@ -128,7 +168,8 @@ impl Plan {
         if plan.failing + plan.unconfirmed > 0.0 {
             plan.scorers = 1;
         }
-        // Who stands still while its sweep is cancelled and resumed hears of neither, and may pay for what it held.
+        // Conversations take longer, and so do the faults among them.
+        let until_ms = if workload == Workload::Talks { 60_000 } else { 20_000 };
         let has_cancels = rng.random_bool(0.3);
         for _ in 0..rng.random_range(0..6) {
             let process = rng.random_range(0..plan.processes());
@@ -138,7 +179,21 @@ impl Plan {
                 _ if has_cancels => Blow::CancelAndResume,
                 _ => Blow::Pause { ms: rng.random_range(100..90_000) },
             };
-            plan.events.push(Event { at_ms: rng.random_range(0..20_000), process, blow });
+            plan.events.push(Event { at_ms: rng.random_range(0..until_ms), process, blow });
+        }
+        if rng.random_bool(0.3) {
+            let (store, ms) = (Store::ALL[rng.random_range(0..4)], rng.random_range(1_000..60_000));
+            let at_ms = rng.random_range(0..until_ms);
+            plan.events.push(Event { at_ms, process: 0, blow: Blow::Outage { store, ms } });
+        }
+        if rng.random_bool(0.1) {
+            plan.lost = rng.random_range(0.0..0.1);
+        }
+        // One that stands still while its sweep is cancelled and resumed hears of it when it goes on.
+        if has_cancels && rng.random_bool(0.3) {
+            let process = rng.random_range(plan.coordinators..plan.coordinators + plan.workers);
+            let blow = Blow::Pause { ms: rng.random_range(100..PAUSE_AMONG_CANCELS_MS) };
+            plan.events.push(Event { at_ms: rng.random_range(0..until_ms), process, blow });
         }
         plan.events.sort_by_key(|event| event.at_ms);
         plan
@@ -148,6 +203,20 @@ impl Plan {
     #[must_use]
     pub const fn processes(&self) -> usize {
         self.coordinators + self.workers + self.scorers
+    }
+
+    /// True if a session's last checkpoint has all calls that were answered some seconds ago: nothing keeps its worker from writing it, and
+    /// nothing makes it void.
+    #[must_use]
+    pub(crate) fn keeps_checkpoints(&self) -> bool {
+        let is_harmless = |event: &Event| matches!(event.blow, Blow::Kill { .. } | Blow::Cut);
+        self.failing + self.unconfirmed == 0.0 && self.events.iter().all(is_harmless)
+    }
+
+    /// True if the sweep may be cancelled and resumed.
+    #[must_use]
+    pub(crate) fn has_cancels(&self) -> bool {
+        self.events.iter().any(|event| event.blow == Blow::CancelAndResume)
     }
 
     /// Kind of the process with that number.
@@ -165,10 +234,10 @@ impl Plan {
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { seed, coordinators, workers, scorers, latency_ms, .. } = self;
+        let Self { seed, workload, coordinators, workers, scorers, latency_ms, .. } = self;
         writeln!(
             f,
-            "seed {seed}: {coordinators} coordinators, {workers} workers, {scorers} scorers, latency {latency_ms} ms"
+            "seed {seed}, {workload:?}: {coordinators} coordinators, {workers} workers, {scorers} scorers, latency {latency_ms} ms"
         )?;
         let shares = [
             ("failing", self.failing),

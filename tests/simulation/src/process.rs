@@ -16,12 +16,12 @@ use regatta_worker::{Environment, Lifecycle, Worker, WorkerConfig, WorkerMetrics
 use tokio_util::sync::CancellationToken;
 
 use crate::life::{BEGINNING, Life, NoResponses, ReachedPermits};
-use crate::plan::Kind;
+use crate::plan::{Kind, Store};
 use crate::referee::{Line, Referee};
 
-/// The only benchmark of the histories.
+/// The benchmarks of the histories.
 pub(crate) const BENCHMARKS: regatta_benchmarks::Registry =
-    regatta_benchmarks::Registry::new(&[&regatta_worfbench::WorfBench]);
+    regatta_benchmarks::Registry::new(&[&regatta_worfbench::WorfBench, &regatta_flowbench::FlowBench]);
 
 /// Pause before a process that could not begin begins again.
 const RESTARTED_AFTER: Duration = Duration::from_secs(1);
@@ -42,11 +42,11 @@ impl Stores {
     }
 
     fn reached_by(&self, life: &Arc<Life>) -> Self {
-        let troubles = Troubles::new(life.clone());
+        let troubles = |store| Troubles::new(Arc::new(life.reach(store)));
         Self {
-            ledger: self.ledger.troubled(troubles.clone()),
-            queue: self.queue.troubled(troubles.clone()),
-            blobs: self.blobs.troubled(troubles),
+            ledger: self.ledger.troubled(troubles(Store::Ledger)),
+            queue: self.queue.troubled(troubles(Store::Queue)),
+            blobs: self.blobs.troubled(troubles(Store::Blobs)),
             permits: self.permits.clone(),
         }
     }
@@ -97,7 +97,7 @@ pub(crate) fn start(
             let (referee, life) = (referee.clone(), life.clone());
             tokio::spawn(async move {
                 loop {
-                    let line = Line { referee: referee.clone(), life: life.clone(), process };
+                    let line = Line { referee: referee.clone(), life: life.clone(), process: (process, generation) };
                     let worker = worker(&format!("w{process}-{generation}"), &stores, &life, line);
                     if worker.run(Lifecycle::default()).await.is_ok() {
                         return;
@@ -131,7 +131,8 @@ fn worker(id: &str, stores: &Stores, life: &Arc<Life>, line: Line) -> Worker {
     let environment = Environment {
         clock: life.clone(),
         variables: Arc::default(),
-        permits: Arc::new(ReachedPermits { life: life.clone(), permits: stores.permits.clone() }),
+        permits: Arc::new(ReachedPermits { reach: life.reach(Store::Permits), permits: stores.permits.clone() }),
+        bytes: regatta_memory::ByteBudget::default(),
         answers: Arc::new(NoResponses),
         policy: Arc::new(regatta_worker::Policy::trusting()),
         network: Some(Arc::new(line)),

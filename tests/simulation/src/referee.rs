@@ -4,17 +4,22 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use regatta_llm::{Network, NoAnswer};
+use regatta_proto::Money;
 use regatta_simulator::InProcess;
 use reqwest::{Request, Response};
 use tokio::time::Instant;
 
 use crate::life::Life;
 use crate::plan::Plan;
+
+/// The model whose similarities are free.
+pub(crate) const FREE: &str = "lexical";
 
 /// Identity of a call: its session and its request.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,11 +40,17 @@ pub(crate) struct Call {
     pub(crate) process: usize,
     /// When it came, in milliseconds since the start.
     pub(crate) at_ms: u128,
+    /// When it was answered, in milliseconds since the start; `None` while it is under way.
+    pub(crate) answered_ms: Option<u128>,
     /// True if it was answered with a success, which costs.
     pub(crate) is_paid: bool,
 }
 
-/// Keeps the books of every call that sessions make; calls for judgements are not among them.
+/// A process in one of its lives.
+pub(crate) type Caller = (usize, u64);
+
+/// Keeps the books: of every call that sessions make who made it and when, and of all calls, those of judges too, what is billed and how
+/// many are under way.
 pub(crate) struct Referee {
     endpoint: InProcess,
     begun: Instant,
@@ -53,12 +64,32 @@ struct Books {
     calls: Vec<Call>,
     /// Calls that may be made once more each, because a process that made them was lost before it had told anybody.
     excused: BTreeMap<Identity, u64>,
+    /// Calls that are under way, by who waits for their answers.
+    under_way: BTreeMap<Caller, u32>,
+    most_under_way: u32,
+    billed: Money,
+}
+
+impl Books {
+    fn begins(&mut self, caller: Caller) {
+        *self.under_way.entry(caller).or_default() += 1;
+        self.most_under_way = self.most_under_way.max(self.under_way.values().sum());
+    }
+
+    /// Nobody waits for the calls of a process that has died.
+    fn ends(&mut self, caller: Caller) {
+        if let Some(under_way) = self.under_way.get_mut(&caller) {
+            *under_way = under_way.saturating_sub(1);
+        }
+    }
 }
 
 impl Referee {
     pub(crate) fn new(endpoint: InProcess, plan: &Plan, begun: Instant) -> Arc<Self> {
         let rng = ChaCha8Rng::seed_from_u64(plan.seed);
-        let books = Mutex::new(Books { rng, calls: Vec::new(), excused: BTreeMap::new() });
+        let (excused, under_way) = (BTreeMap::new(), BTreeMap::new());
+        let books = Books { rng, calls: Vec::new(), excused, under_way, most_under_way: 0, billed: Money::ZERO };
+        let books = Mutex::new(books);
         Arc::new(Self { endpoint, begun, refused: plan.refused, dropped: plan.dropped, books })
     }
 
@@ -75,13 +106,28 @@ impl Referee {
     }
 
     /// Excuses one repetition of each call of `process` for which `is_lost` holds.
-    pub(crate) fn excuse(&self, process: usize, is_lost: impl Fn(&Identity) -> bool) {
+    pub(crate) fn excuse(&self, process: usize, is_lost: impl Fn(&Call) -> bool) {
         let mut books = self.locked();
         let lost: Vec<_> =
-            books.calls.iter().filter(|call| call.process == process && is_lost(&call.identity)).cloned().collect();
+            books.calls.iter().filter(|call| call.process == process && is_lost(call)).cloned().collect();
         for call in lost {
             *books.excused.entry(call.identity).or_default() += 1;
         }
+    }
+
+    /// Nobody waits any more for the calls of `caller`.
+    pub(crate) fn has_died(&self, caller: Caller) {
+        self.locked().under_way.remove(&caller);
+    }
+
+    /// Largest number of calls that were under way at once.
+    pub(crate) fn most_under_way(&self) -> u32 {
+        self.locked().most_under_way
+    }
+
+    /// Sum of what all answers cost, whoever got them.
+    pub(crate) fn billed(&self) -> Money {
+        self.locked().billed
     }
 
     /// All calls so far, in the order in which they came.
@@ -89,16 +135,17 @@ impl Referee {
         self.locked().calls.clone()
     }
 
-    /// Calls that were paid more often than excused, with how often.
-    pub(crate) fn repeated(&self) -> Vec<(Identity, u64)> {
+    /// Number of times that each call was paid, beyond what is excused.
+    pub(crate) fn paid(&self) -> BTreeMap<Identity, u64> {
         let books = self.locked();
-        let mut paid: BTreeMap<&Identity, u64> = BTreeMap::new();
+        let mut paid: BTreeMap<Identity, u64> = BTreeMap::new();
         for call in books.calls.iter().filter(|call| call.is_paid) {
-            *paid.entry(&call.identity).or_default() += 1;
+            *paid.entry(call.identity.clone()).or_default() += 1;
         }
-        let excused = |identity: &Identity| books.excused.get(identity).copied().unwrap_or(0);
-        let above = paid.into_iter().filter(|(identity, times)| *times > 1 + excused(identity));
-        above.map(|(identity, times)| (identity.clone(), times)).collect()
+        for (identity, excused) in &books.excused {
+            paid.entry(identity.clone()).and_modify(|times| *times = times.saturating_sub(*excused).max(1));
+        }
+        paid
     }
 
     fn locked(&self) -> MutexGuard<'_, Books> {
@@ -120,17 +167,18 @@ enum Fate {
 pub(crate) struct Line {
     pub(crate) referee: Arc<Referee>,
     pub(crate) life: Arc<Life>,
-    pub(crate) process: usize,
+    pub(crate) process: Caller,
 }
 
 impl Network for Line {
     fn answer(&self, request: Request) -> BoxFuture<'_, Result<Response, NoAnswer>> {
         async move {
             self.life.go_on().await;
-            let call = identity(&request).map(|identity| {
+            let model = model(&request);
+            let call = identity(&request, model.as_deref()).map(|identity| {
                 let mut books = self.referee.locked();
                 let at_ms = self.referee.begun.elapsed().as_millis();
-                books.calls.push(Call { identity, process: self.process, at_ms, is_paid: false });
+                books.calls.push(Call { identity, process: self.process.0, at_ms, answered_ms: None, is_paid: false });
                 books.calls.len() - 1
             });
             let request = hyper::Request::try_from(request).map_err(|_| NoAnswer::Unreached)?;
@@ -138,14 +186,24 @@ impl Network for Line {
             if fate == Fate::Refused {
                 return Ok(refusal());
             }
+            self.referee.locked().begins(self.process);
             tokio::time::sleep(latency).await;
-            if fate == Fate::Dropped {
-                return Err(NoAnswer::Lost);
+            let answer = match fate {
+                Fate::Answered => Some(self.referee.endpoint.answer(request).await),
+                Fate::Refused | Fate::Dropped => None,
+            };
+            {
+                let mut books = self.referee.locked();
+                books.ends(self.process);
+                if let Some(call) = call {
+                    books.calls[call].answered_ms = Some(self.referee.begun.elapsed().as_millis());
+                    books.calls[call].is_paid = matches!(&answer, Some(Ok(answer)) if answer.status().is_success());
+                }
+                if let Some(Ok(answer)) = &answer {
+                    books.billed += bill(model.as_deref(), answer);
+                }
             }
-            let answer = self.referee.endpoint.answer(request).await;
-            if let (Some(call), Ok(answer)) = (call, &answer) {
-                self.referee.locked().calls[call].is_paid = answer.status().is_success();
-            }
+            let Some(answer) = answer else { return Err(NoAnswer::Lost) };
             self.life.go_on().await;
             Ok(Response::from(answer.map_err(|_| NoAnswer::Lost)?))
         }
@@ -160,8 +218,23 @@ fn refusal() -> Response {
     Response::from(response)
 }
 
+/// Cost of an answer at the prices of the specs: a dollar a million tokens of input, and ten of output; similarities are free.
+fn bill(model: Option<&str>, answer: &hyper::Response<Bytes>) -> Money {
+    if model == Some(FREE) || !answer.status().is_success() {
+        return Money::ZERO;
+    }
+    let body: serde_json::Value = serde_json::from_slice(answer.body()).unwrap_or_default();
+    let tokens = |name: &str| body["usage"][name].as_u64().expect("every answer says what it is billed for");
+    Money(tokens("prompt_tokens") * 1_000 + tokens("completion_tokens") * 10_000)
+}
+
+fn model(request: &Request) -> Option<String> {
+    let body: serde_json::Value = serde_json::from_slice(request.body()?.as_bytes()?).ok()?;
+    Some(body["model"].as_str()?.to_owned())
+}
+
 /// Identity of a session's call; `None` for others.
-fn identity(request: &Request) -> Option<Identity> {
+fn identity(request: &Request, model: Option<&str>) -> Option<Identity> {
     let header = |name: &str| request.headers().get(name)?.to_str().ok().map(str::to_owned);
     let session = [
         header("x-regatta-benchmark")?,
@@ -170,6 +243,5 @@ fn identity(request: &Request) -> Option<Identity> {
         header("x-regatta-trial")?,
     ];
     let body = String::from_utf8_lossy(request.body()?.as_bytes()?).into_owned();
-    let model = serde_json::from_str::<serde_json::Value>(&body).ok()?.get("model")?.as_str()?.to_owned();
-    Some(Identity { session, model, body })
+    Some(Identity { session, model: model?.to_owned(), body })
 }

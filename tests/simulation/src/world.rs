@@ -1,10 +1,11 @@
 //! One history: a sweep, the processes that work on it, and what happens to them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use regatta_backends::SweepCost;
 use regatta_catalog::{Sweep, store_dataset};
 use regatta_coordinator::{Coordinator, Resumption, Submission};
 use regatta_proto::{FileSet, SessionKey, SweepState, parse_spec};
@@ -12,15 +13,19 @@ use regatta_simulator::{Config, InProcess, SimulatedSuite};
 use tokio::time::Instant;
 
 use crate::checks::{self, Finding};
-use crate::life::Life;
-use crate::plan::{Blow, Event, Plan};
+use crate::life::{Life, Outages};
+use crate::plan::{Blow, Event, Plan, Workload};
 use crate::process::{Stores, start};
-use crate::referee::{Identity, Referee};
+use crate::referee::{Call, Identity, Referee};
 
 /// Time after which a history that has not ended counts as endless.
 const HORIZON: Duration = Duration::from_secs(2 * 3600);
 /// Time for which a history goes on after its end, so that pending events happen.
 const AFTERMATH: Duration = Duration::from_secs(150);
+/// Limit of calls at once in the specs.
+pub(crate) const CONCURRENCY: u32 = 6;
+/// Time after which an answer is in a checkpoint, with what the blob store takes: workers write one every two seconds.
+const KEPT_WITHIN: Duration = Duration::from_millis(2_100);
 /// Pause between two looks at the sweep's state.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -48,17 +53,32 @@ pub fn simulate(plan: &Plan) -> History {
     runtime.block_on(World::begin(plan)).expect("the stores are in memory")
 }
 
-/// The results of the sweep when nothing goes wrong; they depend on the spec alone.
-pub(crate) fn undisturbed_results(adaptive: bool) -> &'static [u8] {
-    static RESULTS: [OnceLock<Vec<u8>>; 2] = [OnceLock::new(), OnceLock::new()];
-    RESULTS[usize::from(adaptive)].get_or_init(|| {
+/// A history in which nothing goes wrong; it depends on the spec alone.
+pub(crate) struct Undisturbed {
+    pub(crate) results: Vec<u8>,
+    /// Number of times that each call is paid.
+    pub(crate) paid: BTreeMap<Identity, u64>,
+}
+
+/// The undisturbed history of a workload.
+pub(crate) fn undisturbed(workload: Workload) -> &'static Undisturbed {
+    static CALLS: OnceLock<Undisturbed> = OnceLock::new();
+    static ROUNDS: OnceLock<Undisturbed> = OnceLock::new();
+    static TALKS: OnceLock<Undisturbed> = OnceLock::new();
+    let history = match workload {
+        Workload::Calls => &CALLS,
+        Workload::Rounds => &ROUNDS,
+        Workload::Talks => &TALKS,
+    };
+    history.get_or_init(|| {
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
             runtime.expect("a runtime without threads").block_on(async {
-                let world = World::set(&Plan { adaptive, ..Plan::calm(0) }).await.expect("the stores are in memory");
+                let world = World::set(&Plan::calm(0, workload)).await.expect("the stores are in memory");
                 let mut processes = world.start_all();
                 world.until_end(&mut processes).await;
-                world.results().await.expect("a sweep that nobody disturbs ends")
+                let results = world.results().await.expect("a sweep that nobody disturbs ends");
+                Undisturbed { results, paid: world.referee.paid() }
             })
         })
         .join()
@@ -73,8 +93,11 @@ pub(crate) struct World {
     pub(crate) referee: Arc<Referee>,
     /// Coordinator for requests of the test; no fault strikes its calls.
     operator: Coordinator,
+    outages: Arc<Outages>,
     begun: Instant,
     sessions: BTreeMap<([String; 4], String), SessionKey>,
+    /// Processes that stood still in a history with cancels, each with the sessions of which it had told.
+    untold: Mutex<Vec<(usize, BTreeSet<SessionKey>)>>,
 }
 
 /// The present life of each process.
@@ -97,13 +120,13 @@ impl World {
     async fn set(plan: &Plan) -> Result<Self, Box<dyn std::error::Error>> {
         let begun = Instant::now();
         let stores = Stores::new();
-        let calm = Life::new(&Plan::calm(plan.seed), 0, 0, begun);
+        let calm = Life::new(&Plan::calm(plan.seed, plan.workload), 0, 0, begun, &Arc::default());
         let operator = stores.coordinator("operator", calm.clone());
-        let files = miniature();
+        let (benchmark, spec) = spec(plan.workload);
+        let files = miniature(benchmark);
         store_dataset(&stores.blobs, &files).await?;
-        let data = BTreeMap::from([("worfbench".parse()?, files.snapshot())]);
-        let submission =
-            Submission { spec: parse_spec(&spec(plan.adaptive), &|_| None)?, data, recorded: BTreeMap::new() };
+        let data = BTreeMap::from([(benchmark.parse()?, files.snapshot())]);
+        let submission = Submission { spec: parse_spec(&spec, &|_| None)?, data, recorded: BTreeMap::new() };
         let sweep = operator.plan(submission).await?;
         operator.enter(&sweep).await?;
         let endpoint = InProcess::new(Config { clock: calm, ..Config::on_loopback(suites(&sweep)) })?;
@@ -114,8 +137,10 @@ impl World {
             sweep,
             referee: Referee::new(endpoint, plan, begun),
             operator,
+            outages: Arc::default(),
             begun,
             sessions,
+            untold: Mutex::default(),
         })
     }
 
@@ -128,7 +153,7 @@ impl World {
     }
 
     fn start(&self, process: usize, generation: u64) -> Arc<Life> {
-        let life = Life::new(&self.plan, process, generation, self.begun);
+        let life = Life::new(&self.plan, process, generation, self.begun, &self.outages);
         start(self.plan.kind(process), process, generation, &self.stores, &life, &self.referee);
         life
     }
@@ -169,21 +194,26 @@ impl World {
 
     /// Lets the event happen; a process that dies is born again at the returned moment.
     async fn strike(&self, Event { at_ms, process, blow }: Event, processes: &Processes) -> Option<(u64, usize)> {
-        let life = &processes.0[process].0;
-        if life.is_dead() {
-            return None;
-        }
+        let (life, generation) = &processes.0[process];
         match blow {
+            Blow::Outage { store, ms } => self.outages.begin(store, Duration::from_millis(ms)),
+            Blow::Kill { .. } | Blow::Cut | Blow::Pause { .. } | Blow::CancelAndResume if life.is_dead() => {}
             Blow::Kill { down_ms } => {
                 self.excuse(process, life);
                 life.end();
+                self.referee.has_died((process, *generation));
                 return Some((at_ms + down_ms, process));
             }
             Blow::Cut => {
                 self.excuse(process, life);
                 life.cut();
             }
-            Blow::Pause { ms } => life.pause(Duration::from_millis(ms)),
+            Blow::Pause { ms } => {
+                if self.plan.has_cancels() {
+                    self.untold.lock().unwrap_or_else(PoisonError::into_inner).push((process, life.told()));
+                }
+                life.pause(Duration::from_millis(ms));
+            }
             Blow::CancelAndResume => {
                 // Either may come too early or too late, which the operator is told.
                 let _ = self.operator.cancel(&self.sweep.id).await;
@@ -202,9 +232,31 @@ impl World {
         self.stores.ledger.sweep(&self.sweep.id).await.ok().flatten().map(|row| row.state)
     }
 
-    /// Calls of sessions whose end the process has not reported may be made once more.
+    /// Calls of sessions whose end the process has not reported may be made once more, but for those that a checkpoint has.
     fn excuse(&self, process: usize, life: &Life) {
-        self.referee.excuse(process, |identity| self.session(identity).is_none_or(|key| !life.has_reported(key)));
+        let kept_before = match self.plan.keeps_checkpoints() {
+            true => self.begun.elapsed().saturating_sub(KEPT_WITHIN + Duration::from_millis(2 * self.plan.latency_ms)),
+            false => Duration::ZERO,
+        };
+        let is_kept = |call: &Call| call.answered_ms.is_some_and(|at_ms| at_ms < kept_before.as_millis());
+        let is_open = |call: &Call| self.session(&call.identity).is_none_or(|key| !life.has_reported(key));
+        self.referee.excuse(process, |call| is_open(call) && !is_kept(call));
+    }
+
+    /// True if a process stood still while the sweep was cancelled and resumed that had not told of this session: nobody could know then
+    /// that it ran.
+    pub(crate) fn was_untold(&self, identity: &Identity) -> bool {
+        let untold = self.untold.lock().unwrap_or_else(PoisonError::into_inner);
+        let calls = self.referee.calls();
+        untold.iter().any(|(process, told)| {
+            let is_told = self.session(identity).is_some_and(|key| told.contains(key));
+            !is_told && calls.iter().any(|call| call.identity == *identity && call.process == *process)
+        })
+    }
+
+    /// Known and possible cost of the sweep.
+    pub(crate) async fn cost(&self) -> Result<SweepCost, Box<dyn std::error::Error>> {
+        Ok(self.operator.status(&self.sweep.id).await?.cost)
     }
 
     /// The session that a call was made for.
@@ -239,18 +291,46 @@ models:
   - { id: sim/noisy-0.3, max_tokens: 1000, price: { input_per_mtok: 1, output_per_mtok: 10 } }
 ";
 
-/// The spec, with a question if the plan has one: it takes several rounds and is answered before everything is bought.
-fn spec(adaptive: bool) -> String {
-    match adaptive {
-        false => SPEC.to_owned(),
-        true => SPEC
+const TALKS: &str = "
+name: history
+seed: 5
+trials: 1
+budget_usd: 1000
+benchmarks:
+  flowbench:
+    settings: [session/single/text]
+    limit: 'first:3'
+    roles: { user: ORACLE, environment: ORACLE }
+    judge: ORACLE
+endpoints:
+  sim:
+    kind: openai
+    base_url: 'http://127.0.0.1:9/v1'
+    api_key_env: none
+    identify_sessions: true
+    stream: false
+    limits: { concurrency: 6 }
+models:
+  - ORACLE
+";
+
+/// Benchmark and spec of `workload`. The question takes several rounds and is answered before everything is bought.
+fn spec(workload: Workload) -> (&'static str, String) {
+    let spec = match workload {
+        Workload::Calls => SPEC.to_owned(),
+        Workload::Talks => TALKS.replace(
+            "ORACLE",
+            "{ id: sim/oracle, max_tokens: 1000, price: { input_per_mtok: 1, output_per_mtok: 10 } }",
+        ),
+        Workload::Rounds => SPEC
             .replace(
                 "trials: 2\n",
                 "trials: 1\ndecide: { question: ranking, margin: 1pp, confidence: 0.5, rounds: 12 }\n",
             )
             .replace("limit: 'first:5', tasks: [lumos, wikihow], ", "")
             .replace("noisy-0.3", "noisy-0.7"),
-    }
+    };
+    (if workload == Workload::Talks { "flowbench" } else { "worfbench" }, spec)
 }
 
 fn suites(sweep: &Sweep) -> Vec<SimulatedSuite> {
@@ -274,10 +354,10 @@ fn sessions(sweep: &Sweep) -> BTreeMap<([String; 4], String), SessionKey> {
     sessions
 }
 
-fn miniature() -> FileSet {
-    static FILES: OnceLock<Vec<(String, Vec<u8>)>> = OnceLock::new();
+fn miniature(benchmark: &str) -> FileSet {
+    static FILES: Mutex<BTreeMap<String, Vec<(String, Vec<u8>)>>> = Mutex::new(BTreeMap::new());
     let read = || {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/data/worfbench");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/data").join(benchmark);
         let (mut files, mut folders) = (Vec::new(), vec![root.clone()]);
         while let Some(folder) = folders.pop() {
             for entry in std::fs::read_dir(&folder).expect("the miniature is in the repository") {
@@ -285,7 +365,7 @@ fn miniature() -> FileSet {
                 let name = path.strip_prefix(&root).expect("below its root").to_string_lossy().into_owned();
                 if path.is_dir() {
                     folders.push(path);
-                } else if name.ends_with(".json") {
+                } else if name.ends_with(".json") || name.ends_with(".jsonl") {
                     files.push((name, std::fs::read(&path).expect("a readable file")));
                 }
             }
@@ -293,8 +373,9 @@ fn miniature() -> FileSet {
         files.sort();
         files
     };
-    let mut set = FileSet::from_origin("the miniature of WorFBench");
-    for (name, content) in FILES.get_or_init(read) {
+    let mut set = FileSet::from_origin("the miniature");
+    let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
+    for (name, content) in files.entry(benchmark.to_owned()).or_insert_with(read).iter() {
         set.insert(name.clone(), content.clone());
     }
     set

@@ -7,13 +7,20 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use regatta_simulation::{Plan, shrunk, simulate};
+use regatta_simulation::{Plan, Workload, shrunk, simulate};
 
-/// Seeds of one run of the tests, unless `REGATTA_SEEDS` says another number.
-const SEEDS: u64 = 300;
+/// Seeds of each workload in one run of the tests, unless `REGATTA_SEEDS` says another number: a history of conversations takes two seconds
+/// without optimisation, the others take one.
+const fn seeds_of(workload: Workload) -> u64 {
+    match workload {
+        Workload::Calls => 100,
+        Workload::Rounds => 50,
+        Workload::Talks => 50,
+    }
+}
 
 /// Plans whose histories are not right, in the order of their seeds. Each history has a thread to itself, so as many run as there are cores.
-fn failing(seeds: Range<u64>, adaptive: bool) -> Vec<Plan> {
+fn failing(seeds: Range<u64>, workload: Workload) -> Vec<Plan> {
     let (next, failed) = (AtomicU64::new(seeds.start), Mutex::new(BTreeMap::new()));
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(1, NonZero::get) {
@@ -23,7 +30,7 @@ fn failing(seeds: Range<u64>, adaptive: bool) -> Vec<Plan> {
                     if seed >= seeds.end {
                         return;
                     }
-                    let plan = Plan { adaptive, ..Plan::of_seed(seed) };
+                    let plan = Plan::of_seed(seed, workload);
                     if !simulate(&plan).findings.is_empty() {
                         failed.lock().unwrap_or_else(PoisonError::into_inner).insert(seed, plan);
                     }
@@ -34,48 +41,67 @@ fn failing(seeds: Range<u64>, adaptive: bool) -> Vec<Plan> {
     failed.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().collect()
 }
 
-fn seeds() -> Range<u64> {
+fn seeds(workload: Workload) -> Range<u64> {
     let first = std::env::var("REGATTA_FIRST_SEED").ok().and_then(|first| first.parse().ok()).unwrap_or(0);
-    let count = std::env::var("REGATTA_SEEDS").ok().and_then(|count| count.parse().ok()).unwrap_or(SEEDS);
+    let count =
+        std::env::var("REGATTA_SEEDS").ok().and_then(|count| count.parse().ok()).unwrap_or_else(|| seeds_of(workload));
     first..first + count
 }
 
 #[test]
 fn an_undisturbed_sweep_calls_once_for_each_session() {
-    let history = simulate(&Plan::calm(1));
+    let history = simulate(&Plan::calm(1, Workload::Calls));
     assert_eq!(history.findings, []);
     assert_eq!(history.calls, 5 * 2 * 2 * 2);
 }
 
 #[test]
 fn one_seed_gives_one_history() {
-    for seed in 0..5 {
-        let plan = Plan::of_seed(seed);
-        assert_eq!(simulate(&plan), simulate(&plan), "{plan}");
+    for workload in [Workload::Calls, Workload::Rounds, Workload::Talks] {
+        for seed in 0..3 {
+            let plan = Plan::of_seed(seed, workload);
+            assert_eq!(simulate(&plan), simulate(&plan), "{plan}");
+        }
     }
 }
 
 #[test]
+fn an_undisturbed_conversation_calls_three_models_and_is_judged() {
+    let history = simulate(&Plan::calm(1, Workload::Talks));
+    assert_eq!(history.findings, []);
+    assert!(history.calls > 3 * 8, "{} calls", history.calls);
+}
+
+#[test]
 fn an_undisturbed_sweep_with_a_question_stops_before_everything_is_bought() {
-    let history = simulate(&Plan { adaptive: true, ..Plan::calm(1) });
+    let history = simulate(&Plan::calm(1, Workload::Rounds));
     assert_eq!(history.findings, []);
     assert!((8..2 * 24).contains(&history.calls), "{} calls", history.calls);
 }
 
 #[test]
 fn whatever_goes_wrong_the_sweep_ends_with_the_same_results_and_nothing_is_paid_twice() {
-    check(false);
+    check(Workload::Calls);
 }
 
 #[test]
 fn whatever_goes_wrong_in_its_rounds_a_sweep_with_a_question_buys_the_same_sessions() {
-    check(true);
+    check(Workload::Rounds);
 }
 
-fn check(adaptive: bool) {
-    let failed = failing(seeds(), adaptive);
-    let mut report = format!("{} of {} seeds fail\n", failed.len(), seeds().count());
-    for plan in failed.iter().take(5) {
+#[test]
+fn whatever_goes_wrong_conversations_go_on_where_they_were() {
+    check(Workload::Talks);
+}
+
+fn check(workload: Workload) {
+    let failed = failing(seeds(workload), workload);
+    let mut report = format!("{} of {} seeds fail\n", failed.len(), seeds(workload).count());
+    // To shrink one takes as long as dozens of seeds.
+    for plan in failed.iter().skip(1) {
+        let _ = writeln!(report, "seed {} fails", plan.seed);
+    }
+    for plan in failed.iter().take(1) {
         let simplest = shrunk(plan);
         let _ = write!(report, "seed {} fails; the simplest plan that does: {simplest}", plan.seed);
         for finding in simulate(&simplest).findings.iter().take(5) {

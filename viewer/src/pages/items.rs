@@ -79,7 +79,7 @@ pub(crate) async fn show(
             (form(&sweep, &group, &wanted, &value_name, &values, &models))
         }
         section #items data-part {
-            p.hint { (numbers::count(page.total)) " items" @if !value_name.is_empty() { "; numbers are " (value_name) ", one for each trial" } }
+            p.hint { (numbers::counted(page.total, "item", "items")) @if !value_name.is_empty() { "; numbers are " (value_name) ", one for each trial" } }
             (table(&run, &group, &page, &listed, names))
             (pager(&run, &wanted, page.total))
         }

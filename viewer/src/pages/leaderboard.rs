@@ -91,7 +91,8 @@ fn of_summary(run: &Run, sweep: &Sweep, summary: &Summary, wanted: &Wanted) -> R
     options.dedup();
     let orders = [("", "the metric"), ("cost", "money"), ("model", "model")]
         .map(|(name, text)| (name.to_owned(), text.to_owned()));
-    let best = rows.iter().filter_map(|row| of_chosen(row)?.estimate.value).fold(f64::MIN, f64::max);
+    let shown: Vec<SummaryMetric> = rows.iter().filter_map(|row| of_chosen(row)).collect();
+    let best = best(&shown);
     Ok(html! {
         section {
             h2 { "Leaderboard" }
@@ -122,8 +123,8 @@ fn of_summary(run: &Run, sweep: &Sweep, summary: &Summary, wanted: &Wanted) -> R
                                 td.number data-label="Rank" { (rank(summary, row)) }
                                 td.number data-label=(chosen_name) { (value(metric.as_ref())) }
                                 td data-label="Interval" { (interval(metric.as_ref())) }
-                                td data-label="Of the best" { @if let Some(value) = metric.as_ref().and_then(|metric| metric.estimate.value) { (bar(value, best)) } }
-                                td.number data-label="Coverage" { (numbers::percent(row.sessions.scored(), row.sessions.total)) }
+                                td data-label="Of the best" { @if let Some(part) = metric.as_ref().and_then(|metric| of_the_best(metric, best?)) { (bar(part)) } }
+                                td.number data-label="Coverage" { (coverage(row, metric.as_ref())) }
                                 td.number data-label="Money" { (numbers::cost(row.spending.cost)) }
                                 td data-label="Flags" { @for (flag, count) in &row.flags { span.tag.flag { (flag.as_str().replace('_', " ")) " " (numbers::count(*count)) } " " } }
                             }
@@ -138,7 +139,8 @@ fn of_summary(run: &Run, sweep: &Sweep, summary: &Summary, wanted: &Wanted) -> R
 
 fn sort(rows: &mut [&LeaderboardRow], by: &str, metric: impl Fn(&LeaderboardRow) -> Option<SummaryMetric>) {
     match by {
-        "cost" => rows.sort_by_key(|row| row.spending.cost.known),
+        // What is unknown is not the cheapest.
+        "cost" => rows.sort_by_key(|row| (row.spending.cost.unknown_calls > 0, row.spending.cost.known)),
         "model" => rows.sort_by_key(|row| row.model.to_string()),
         _ => rows.sort_by(|one, other| {
             let key = |row: &LeaderboardRow| {
@@ -147,7 +149,8 @@ fn sort(rows: &mut [&LeaderboardRow], by: &str, metric: impl Fn(&LeaderboardRow)
                     Better::Higher => -1.0,
                     Better::Lower => 1.0,
                 };
-                Some(metric.estimate.value? * sign)
+                // The order may not tell what is withheld.
+                Some(metric.estimate.shown()? * sign)
             };
             match (key(one), key(other)) {
                 (Some(one), Some(other)) => one.total_cmp(&other),
@@ -156,6 +159,14 @@ fn sort(rows: &mut [&LeaderboardRow], by: &str, metric: impl Fn(&LeaderboardRow)
                 (None, None) => std::cmp::Ordering::Equal,
             }
         }),
+    }
+}
+
+/// Part of the sessions that has a value of `metric`, or, without any, of all metrics on leaderboards.
+fn coverage(row: &LeaderboardRow, metric: Option<&SummaryMetric>) -> String {
+    match metric {
+        Some(metric) => numbers::percent(metric.estimate.scored.into(), metric.estimate.total.into()),
+        None => numbers::percent(row.covered(), row.sessions.total),
     }
 }
 
@@ -190,8 +201,77 @@ fn interval(metric: Option<&SummaryMetric>) -> String {
     }
 }
 
-/// A value with a bar relative to the highest one.
-pub(crate) fn bar(value: f64, best: f64) -> Markup {
-    let part = if best > 0.0 { (value / best).clamp(0.0, 1.0) } else { 0.0 };
+/// The best of the values that are shown: the lowest where less is better.
+fn best(metrics: &[SummaryMetric]) -> Option<f64> {
+    let values = metrics.iter().filter_map(|metric| Some((metric.estimate.shown()?, metric.better)));
+    values
+        .reduce(|(best, better), (value, _)| match better {
+            Better::Higher => (best.max(value), better),
+            Better::Lower => (best.min(value), better),
+        })
+        .map(|(best, _)| best)
+}
+
+/// How near the value of `metric` comes to the `best` one, 0..=1; `None` where it is not shown.
+fn of_the_best(metric: &SummaryMetric, best: f64) -> Option<f64> {
+    let value = metric.estimate.shown()?;
+    Some(match metric.better {
+        Better::Higher => part(value, best),
+        // Half as good is twice as much.
+        Better::Lower => part(best, value),
+    })
+}
+
+/// `one` as a part of the larger `other`, 0..=1. Of two that are equal it is the whole, whatever their sign.
+pub(crate) fn part(one: f64, other: f64) -> f64 {
+    match (one == other, other > 0.0) {
+        (true, _) => 1.0,
+        (false, true) => (one / other).clamp(0.0, 1.0),
+        (false, false) => 0.0,
+    }
+}
+
+/// A bar of a part, 0..=1.
+pub(crate) fn bar(part: f64) -> Markup {
     html! { meter min="0" max="1" value=(format!("{part:.3}")) { (format!("{:.0} %", part * 100.0)) } }
+}
+
+#[cfg(test)]
+mod tests {
+    use regatta_scorer::Estimate;
+
+    use super::*;
+
+    fn metric(value: f64, better: Better, withheld: bool) -> SummaryMetric {
+        SummaryMetric {
+            evaluator: Evaluator::Official,
+            metric: "m".to_owned(),
+            unit: Unit::Percent,
+            better,
+            of_sums: false,
+            headline: true,
+            estimate: Estimate { value: Some(value), withheld, ..Estimate::default() },
+            passes: Vec::new(),
+        }
+    }
+
+    fn parts(metrics: &[SummaryMetric]) -> Vec<Option<f64>> {
+        let best = best(metrics).unwrap();
+        metrics.iter().map(|metric| of_the_best(metric, best)).collect()
+    }
+
+    #[test]
+    fn the_best_is_the_lowest_where_less_is_better() {
+        let of = |better| [0.5, 1.0].map(|value| metric(value, better, false));
+        assert_eq!(parts(&of(Better::Higher)), [Some(0.5), Some(1.0)]);
+        assert_eq!(parts(&of(Better::Lower)), [Some(1.0), Some(0.5)]);
+        let none = [0.0, 0.5].map(|value| metric(value, Better::Lower, false));
+        assert_eq!(parts(&none), [Some(1.0), Some(0.0)], "nothing wrong is the best there is");
+    }
+
+    #[test]
+    fn what_is_withheld_is_told_neither_by_a_bar_nor_by_its_neighbours() {
+        let metrics = [metric(0.5, Better::Higher, false), metric(1.0, Better::Higher, true)];
+        assert_eq!(parts(&metrics), [Some(1.0), None]);
+    }
 }

@@ -6,7 +6,7 @@ use regatta_catalog::Sweep;
 use regatta_proto::CellIndex;
 
 use super::group::{self, select};
-use super::leaderboard::bar;
+use super::leaderboard::{bar, part};
 use crate::page::scrolled;
 use crate::problem::Problem;
 use crate::source::Run;
@@ -53,7 +53,7 @@ pub(crate) async fn show(
         })
         .collect();
     rows.sort_by(|one, other| other.2.total_cmp(&one.2));
-    let best = rows.iter().map(|row| row.2).filter(|mean| mean.is_finite()).fold(0.0, f64::max);
+    let highest = rows.iter().map(|row| row.2).filter(|mean| mean.is_finite()).fold(0.0, f64::max);
     Ok(html! {
         section {
             h2 { "So far" }
@@ -67,7 +67,7 @@ pub(crate) async fn show(
         section #board data-part {
             (scrolled("Means so far", html! {
                 table.board {
-                    thead { tr { th scope="col" { "Model" } th.number scope="col" { (name) } th scope="col" { "Of the best" } th.number scope="col" { "Sessions" } } }
+                    thead { tr { th scope="col" { "Model" } th.number scope="col" { (name) } th scope="col" { "Of the highest" } th.number scope="col" { "Sessions" } } }
                     tbody {
                         @for (model, sessions, mean) in &rows {
                             tr {
@@ -76,7 +76,7 @@ pub(crate) async fn show(
                                     a href={ (address::run(&run.name)) "/items" (found) } { (model) }
                                 }
                                 td.number data-label=(name) { (numbers::maybe(Some(*mean).filter(|mean| mean.is_finite()))) }
-                                td data-label="Of the best" { @if mean.is_finite() { (bar(*mean, best)) } }
+                                td data-label="Of the highest" { @if mean.is_finite() { (bar(part(*mean, highest))) } }
                                 td.number data-label="Sessions" { (numbers::count(*sessions)) }
                             }
                         }

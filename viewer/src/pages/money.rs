@@ -1,13 +1,14 @@
 //! Costs: of all runs, and of one run by model and by day.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use axum::extract::{Path, State};
 use axum::response::Response;
 use jiff::civil::Date;
 use jiff::{Span, Timestamp};
 use maud::{Markup, html};
-use regatta_proto::CostSum;
+use regatta_backends::CellProgress;
+use regatta_proto::{CellIndex, CostSum, Money};
 
 use crate::page::{self, Page, Tab, scrolled};
 use crate::problem::Problem;
@@ -36,7 +37,7 @@ pub(crate) async fn of_all(State(viewer): State<Viewer>) -> Result<Response, Pro
             (scrolled("Money by run", html! {
                 table {
                     thead { tr {
-                        th scope="col" { "Run" } th.number scope="col" { "Spent" } th.number scope="col" { "Judges" }
+                        th scope="col" { "Run" } th.number scope="col" { "Spent in all" } th.number scope="col" { "By judges" }
                         th.number scope="col" { "Bought nothing" } th.number scope="col" { "Perhaps spent" } th.number scope="col" { "Budget" } th scope="col" { "Submitted" }
                     } }
                     tbody {
@@ -46,7 +47,7 @@ pub(crate) async fn of_all(State(viewer): State<Viewer>) -> Result<Response, Pro
                                 td.number { (numbers::cost(progress.cost())) }
                                 td.number { (numbers::cost(progress.judges)) }
                                 td.number { (numbers::cost(progress.totals.wasted)) }
-                                td.number { (regatta_proto::Money(progress.totals.maybe_spent)) }
+                                td.number { (Money(progress.totals.maybe_spent)) }
                                 td.number { @if let Some(budget) = run.row.budget { (budget) } @else { (numbers::NOTHING) } }
                                 td { (numbers::moment(run.row.created_at)) }
                             }
@@ -77,6 +78,8 @@ pub(crate) async fn of_run(State(viewer): State<Viewer>, Path(name): Path<String
             models.entry(of.model.to_string()).or_default().push(cell);
         }
     }
+    let sums = run.store.ledger.call_sums(&run.row.id).await?;
+    let cached = sums.iter().filter(|(_, sums)| sums.from_cache > 0).map(|(cell, _)| *cell).collect();
     let mut days: BTreeMap<i64, (u64, CostSum)> = BTreeMap::new();
     for day in run.store.ledger.spending_by_day(&run.row.id).await? {
         let entry = days.entry(day.day).or_default();
@@ -89,9 +92,9 @@ pub(crate) async fn of_run(State(viewer): State<Viewer>, Path(name): Path<String
             p {
                 "Sessions " (numbers::cost(progress.totals.cost)) ", judges " (numbers::cost(progress.judges)) ", in all " b { (numbers::cost(progress.cost())) }
                 @if let Some(budget) = run.row.budget { " of a budget of " (budget) } "."
-                @if progress.totals.maybe_spent > 0 { " On top, at most " (regatta_proto::Money(progress.totals.maybe_spent)) " for tries of which the provider did not tell." }
+                @if progress.totals.maybe_spent > 0 { " On top, at most " (Money(progress.totals.maybe_spent)) " for tries of which the provider did not tell." }
             }
-            (scrolled("Money by model", by_model(&models)))
+            (scrolled("Money by model", by_model(&models, &cached)))
             @if !judges.is_empty() {
                 h3 { "Judges" }
                 (scrolled("Money by judge", html! {
@@ -119,11 +122,12 @@ pub(crate) async fn of_run(State(viewer): State<Viewer>, Path(name): Path<String
     Ok(page::respond(page))
 }
 
-fn by_model(models: &BTreeMap<String, Vec<&regatta_backends::CellProgress>>) -> Markup {
+/// `cached` are the cells of which answers came from the response cache.
+fn by_model(models: &BTreeMap<String, Vec<&CellProgress>>, cached: &BTreeSet<CellIndex>) -> Markup {
     html! {
         table {
             thead { tr {
-                th scope="col" { "Model" } th.number scope="col" { "Money" } th.number scope="col" { "A session" } th.number scope="col" { "Bought nothing" }
+                th scope="col" { "Model" } th.number scope="col" { "Money" } th.number scope="col" { "A session with a score" } th.number scope="col" { "Bought nothing" }
                 th.number scope="col" { "Tokens" } th.number scope="col" { "Sessions" }
             } }
             tbody {
@@ -132,12 +136,7 @@ fn by_model(models: &BTreeMap<String, Vec<&regatta_backends::CellProgress>>) -> 
                     tr {
                         th scope="row" { (model) }
                         td.number { (numbers::cost(totals.cost)) }
-                        td.number {
-                            @match totals.cost.known.0.checked_div(totals.recorded) {
-                                Some(each) => { (regatta_proto::Money(each)) }
-                                None => { (numbers::NOTHING) }
-                            }
-                        }
+                        td.number { (a_session(&totals, cells.iter().any(|cell| cached.contains(&cell.index)))) }
                         td.number { (numbers::cost(totals.wasted)) }
                         td.number { (numbers::tokens(totals.usage)) }
                         td.number { (numbers::count(totals.recorded)) " of " (numbers::count(totals.items)) }
@@ -145,6 +144,18 @@ fn by_model(models: &BTreeMap<String, Vec<&regatta_backends::CellProgress>>) -> 
                 }
             }
         }
+    }
+}
+
+/// Money of all attempts over the sessions that have a score; a dash where some of it is unknown, or no session has one.
+fn a_session(totals: &Totals, is_cached: bool) -> String {
+    // What was not paid now says nothing of the model.
+    if is_cached {
+        return "cached".to_owned();
+    }
+    match totals.cost.known.0.checked_div(totals.measured + totals.model_failures) {
+        Some(each) if totals.cost.unknown_calls == 0 => Money(each).to_string(),
+        Some(_) | None => numbers::NOTHING.to_owned(),
     }
 }
 
@@ -160,7 +171,8 @@ fn by_day(days: &BTreeMap<i64, (u64, CostSum)>) -> Markup {
                             tr {
                                 th scope="row" { (name_of(*day)) }
                                 td.number { (numbers::cost(*cost)) }
-                                td { meter min="0" max=(most) value=(cost.known.0) { (numbers::percent(cost.known.0, most)) } }
+                                // A bar would show what is unknown as nothing.
+                                td { @if cost.unknown_calls == 0 { meter min="0" max=(most) value=(cost.known.0) { (numbers::percent(cost.known.0, most)) } } }
                                 td.number { (numbers::count(*attempts)) }
                             }
                         }
@@ -175,4 +187,39 @@ fn name_of(day: i64) -> String {
     let epoch = Timestamp::UNIX_EPOCH.to_zoned(jiff::tz::TimeZone::UTC).date();
     let date: Option<Date> = Span::new().try_days(day).ok().and_then(|days| epoch.checked_add(days).ok());
     date.map_or_else(|| format!("day {day}"), |date| date.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Totals of ten sessions of which eight have a score, that took 800 nano-dollars and some calls of unknown price.
+    fn totals(unknown_calls: u64) -> Totals {
+        Totals {
+            recorded: 10,
+            measured: 7,
+            model_failures: 1,
+            not_measured: 2,
+            cost: CostSum { known: Money(800), unknown_calls },
+            ..Totals::default()
+        }
+    }
+
+    #[test]
+    fn a_session_costs_what_it_does_in_reports_and_nothing_is_said_of_what_is_unknown() {
+        assert_eq!(a_session(&totals(0), false), Money(100).to_string());
+        assert_eq!(a_session(&totals(3), false), numbers::NOTHING);
+        assert_eq!(a_session(&totals(0), true), "cached");
+        assert_eq!(a_session(&Totals { measured: 0, model_failures: 0, ..totals(0) }, false), numbers::NOTHING);
+    }
+
+    #[test]
+    fn a_day_with_calls_of_unknown_price_has_no_bar() {
+        let day = |unknown_calls| (4, CostSum { known: Money(100), unknown_calls });
+        let bars = |days: &[(u64, CostSum)]| {
+            let days = (0..).zip(days.iter().copied()).collect();
+            by_day(&days).into_string().matches("<meter").count()
+        };
+        assert_eq!(bars(&[day(0), day(3), day(0)]), 2);
+    }
 }

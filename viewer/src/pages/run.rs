@@ -83,7 +83,7 @@ fn facts(viewer: &Viewer, run: &Run, progress: &Progress) -> Markup {
             dd {
                 (numbers::cost(progress.cost()))
                 @if let Some(budget) = run.row.budget { " of a budget of " (budget) }
-                @if progress.judges != CostSum::default() { "; judges " (numbers::cost(progress.judges)) }
+                @if progress.judges != CostSum::default() { ": sessions " (numbers::cost(totals.cost)) ", judges " (numbers::cost(progress.judges)) }
                 @if totals.wasted != CostSum::default() { "; of attempts that bought nothing " (numbers::cost(totals.wasted)) }
             }
             dt { "Tokens" } dd { (numbers::tokens(totals.usage)) }
@@ -221,9 +221,9 @@ fn waits(run: &Run, progress: &Progress, errors: &BTreeMap<&str, u64>) -> Markup
         (totals.dispatched.saturating_sub(totals.recorded), totals.recorded.saturating_sub(totals.settled));
     html! {
         dl.facts {
-            dt { "Not given to workers yet" } dd { (numbers::count(totals.items.saturating_sub(totals.dispatched))) " sessions" }
-            dt { "Queued or under way" } dd { (numbers::count(with_workers)) " sessions" }
-            dt { "Waiting for verdicts" } dd { (numbers::count(awaiting)) " sessions" }
+            dt { "Not given to workers yet" } dd { (numbers::counted(totals.items.saturating_sub(totals.dispatched), "session", "sessions")) }
+            dt { "Queued or under way" } dd { (numbers::counted(with_workers, "session", "sessions")) }
+            dt { "Waiting for verdicts" } dd { (numbers::counted(awaiting, "session", "sessions")) }
             dt { "Failed tries at calls" }
             dd {
                 @if errors.is_empty() { "none" }

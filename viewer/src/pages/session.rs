@@ -4,10 +4,10 @@
 use axum::extract::{Path, State};
 use axum::response::Response;
 use maud::{Markup, html};
-use regatta_backends::{AttemptRow, SessionView, TranscriptRef};
+use regatta_backends::{AttemptRow, SessionRow, SessionView, TranscriptRef};
 use regatta_benchmarks::{Scores, Scoring};
 use regatta_catalog::{Sweep, read_transcript};
-use regatta_proto::{Call, Cell, CellIndex, Event, ItemIndex, Role, Transcript};
+use regatta_proto::{Call, Cell, CellIndex, Event, ItemIndex, Role, Transcript, counted};
 use regatta_scorer::{AskedOfSession, asked_of_session};
 
 use super::run::outcome;
@@ -137,7 +137,7 @@ fn facts(found: &Found) -> Markup {
                 @for flag in row.flags.iter() { " " span.tag.flag { (flag.as_str().replace('_', " ")) } }
             }
             dt { "Task" } dd { (row.task) }
-            dt { "Calls" } dd { (row.calls) ", " (row.retries) " failed tries, " (numbers::micros(row.latency_us)) " waiting for answers" }
+            dt { "Calls" } dd { (calls(row)) }
             dt { "Tokens" } dd { (numbers::tokens(row.usage)) }
             dt { "Money" } dd { (numbers::cost(row.cost)) }
             dt { "Answered by" } dd { (row.served.join(", ")) }
@@ -325,7 +325,7 @@ fn tries(attempts: &[AttemptRow]) -> Markup {
                     table {
                         thead { tr {
                             th scope="col" { "Attempt" } th scope="col" { "State" } th scope="col" { "Outcome" } th scope="col" { "Started" }
-                            th.number scope="col" { "Took" } th.number scope="col" { "Calls" } th.number scope="col" { "Failed tries" }
+                            th.number scope="col" { "Took" } th.number scope="col" { "Answered calls" } th.number scope="col" { "Retries" }
                             th.number scope="col" { "Tokens" } th.number scope="col" { "Money" } th scope="col" { "Worker" }
                         } }
                         tbody {
@@ -359,11 +359,28 @@ fn tries(attempts: &[AttemptRow]) -> Markup {
     }
 }
 
+/// `3 answered, 1 of them from the response cache, 2 retries, 1.2 s waiting for answers`. Without an answer of its own it waited for none.
+fn calls(row: &SessionRow) -> String {
+    let mut parts = vec![format!("{} answered", row.calls)];
+    let cached = row.cached_calls.unwrap_or(0);
+    if cached > 0 {
+        parts.push(format!("{cached} of them from the response cache"));
+    }
+    parts.push(counted(row.retries.into(), "retry", "retries"));
+    if row.calls > cached {
+        parts.push(format!("{} waiting for answers", numbers::micros(row.latency_us)));
+    }
+    parts.join(", ")
+}
+
 /// A line that explains why the session shown has no score; `None` if it has one.
 pub(crate) fn unscored(scoring: &Scoring) -> Option<String> {
     match scoring {
         Scoring::Scored(_) => None,
-        Scoring::Needs(questions) => Some(format!("{} questions have no answer yet.", questions.len())),
+        Scoring::Needs(questions) => Some(match questions.len() {
+            1 => "1 question has no answer yet.".to_owned(),
+            questions => format!("{questions} questions have no answer yet."),
+        }),
         Scoring::Unfit(why) => Some(format!("The transcript cannot be scored: {why}")),
         Scoring::Failed(failed) => Some(format!("The benchmark's program failed: {}", failed.why)),
     }

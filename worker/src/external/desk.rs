@@ -7,6 +7,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use regatta_benchmarks::{Suite, ToolAnswer, ToolRequest};
 use regatta_bridge::{Answered, BridgedSession, Refused};
+use regatta_memory::ByteHolder;
 use regatta_proto::{ChatRequest, ErrorClass, Exchange, ItemIndex, Setting};
 use tokio::sync::{mpsc, oneshot};
 
@@ -33,6 +34,7 @@ pub(super) struct Desk {
     exchanges: AtomicU32,
     missed_route: AtomicBool,
     budget: Arc<Budget>,
+    holder: ByteHolder,
     notes: mpsc::UnboundedSender<Note>,
 }
 
@@ -61,6 +63,7 @@ impl Desk {
             exchanges: AtomicU32::new(0),
             missed_route: AtomicBool::new(false),
             budget,
+            holder: session.holder.clone(),
             notes,
         };
         (desk, receiver)
@@ -108,7 +111,9 @@ impl BridgedSession for Desk {
             status: answer.status,
             response: String::from_utf8_lossy(&answer.body).into(),
         };
-        self.budget.take(size(&exchange));
+        let bytes = size(&exchange);
+        self.budget.take(bytes);
+        self.holder.keep(bytes);
         // Nobody records it once the session is over.
         let _ = self.notes.send(Note::Exchange(exchange));
         answer

@@ -29,6 +29,7 @@ use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use regatta_benchmarks::DelegatedTask;
 use regatta_bridge::{Bridge, BridgePlace};
+use regatta_memory::ByteBudget;
 use regatta_proto::{
     Cause, Ended as AgentEnded, Event, ExternalAgent, HowEnded, Money, Outcome, SessionKey, Started, Transcript,
 };
@@ -67,6 +68,8 @@ pub(crate) struct External {
     policy: Arc<Policy>,
     containers: Containers,
     pods: Pods,
+    /// Bytes that the process may hold; requests to the bridge are read within them.
+    bytes: ByteBudget,
 }
 
 /// An agent as this worker runs it.
@@ -82,12 +85,28 @@ enum Runnable<'a> {
 }
 
 impl External {
-    pub(crate) fn new(config: &WorkerConfig, variables: Arc<BTreeMap<String, String>>, policy: Arc<Policy>) -> Self {
+    pub(crate) fn new(
+        config: &WorkerConfig,
+        variables: Arc<BTreeMap<String, String>>,
+        policy: Arc<Policy>,
+        bytes: ByteBudget,
+    ) -> Self {
         let (place, authorities) = (config.bridge.clone(), config.bridge_authorities.clone());
         let (places, failures) = (Places::default(), Failures::default());
         let containers = Containers::new(config.container_relay.clone());
         let pods = Pods::new(config, authorities.as_ref());
-        Self { place, authorities, bridge: OnceCell::new(), places, failures, variables, policy, containers, pods }
+        Self {
+            place,
+            authorities,
+            bridge: OnceCell::new(),
+            places,
+            failures,
+            variables,
+            policy,
+            containers,
+            pods,
+            bytes,
+        }
     }
 
     fn runnable<'a>(&self, agent: &'a ExternalAgent) -> Runnable<'a> {
@@ -105,7 +124,7 @@ impl External {
     }
 
     async fn bridge(&self) -> io::Result<&Bridge> {
-        self.bridge.get_or_try_init(|| Bridge::start(self.place.clone())).await
+        self.bridge.get_or_try_init(|| Bridge::start(self.place.clone(), self.bytes.clone())).await
     }
 
     async fn run(
@@ -141,6 +160,8 @@ impl Session<'_> {
             tracing::error!(agent = %name, cell = %self.cell.index, "a session needs an external agent that its sweep does not have");
             return Some(not_measured(Cause::Internal));
         };
+        // It would begin anew elsewhere, and has limits of its own.
+        self.holder.stay();
         let Some(last_start) = self.hand_over_after.checked_sub(longest(agent)).filter(|time| !time.is_zero()) else {
             let (startup_s, deadline_s, hand_over_after) = (agent.startup_s, agent.deadline_s, self.hand_over_after);
             tracing::error!(
@@ -198,6 +219,8 @@ impl Session<'_> {
                 }
             };
             self.learn(&ended, ruin);
+            // Counted when it is here: an agent whose output waits for room might keep others waiting for as long as it runs.
+            self.holder.keep(ended.output.len() as u64);
             let (how, errors) = (ended.how, ended.errors.clone());
             transcript.events.push(Event::Ended(Box::new(ended)));
             if let Some(cause) = ruin {

@@ -196,6 +196,7 @@ impl<'s> Running<'s> {
             return Err(self.refuse(ErrorClass::RateLimited, 429, message));
         }
         self.budget.take(bytes);
+        session.holder.keep(bytes);
         let number = self.number();
         let repeats = self.repeats.entry(key).or_default();
         let repeat = *repeats;

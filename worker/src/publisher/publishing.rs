@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use regatta_backends::{Queue, QueueError};
+use regatta_backends::{Outage, Queue, QueueError};
 use regatta_proto::{Cause, Job, Outcome, Report, SessionOutcome, Transcript};
 
 use super::{Held, Publication};
@@ -31,10 +31,13 @@ impl Publishing for Queue {
 
 /// Publishes all that `publications` hold, and settles their deliveries.
 pub(super) async fn publish(queue: &impl Publishing, metrics: &WorkerMetrics, publications: Vec<Publication>) {
-    let (mut published, mut pause) = (BTreeSet::new(), FIRST_PAUSE);
+    let (mut published, mut outage) = (BTreeSet::new(), Outage::new(FIRST_PAUSE, LONGEST_PAUSE));
     loop {
         match together(queue, &publications, &mut published).await {
             Ok(()) => {
+                if let Some(lasted) = outage.ends() {
+                    tracing::info!(lasted_s = lasted.as_secs(), "reports are published again");
+                }
                 return Held::ack_all(
                     publications.into_iter().flat_map(|publication| publication.origin.confirmed()).collect(),
                 )
@@ -44,9 +47,12 @@ pub(super) async fn publish(queue: &impl Publishing, metrics: &WorkerMetrics, pu
             Err(error @ QueueError::Closed) => return lose(metrics, &error, publications.into_iter()).await,
             // What was paid for is in these reports and nowhere else.
             Err(error) => {
-                tracing::warn!(%error, publications = publications.len(), "failed to publish reports, trying again");
-                tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(LONGEST_PAUSE);
+                let failed = outage.fails();
+                if failed.is_told {
+                    let (publications, tries) = (publications.len(), failed.tries);
+                    tracing::warn!(%error, publications, tries, "failed to publish reports, trying again");
+                }
+                tokio::time::sleep(failed.pause).await;
             }
         }
     }

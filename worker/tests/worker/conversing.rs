@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use regatta_benchmarks::{DataError, Item, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table, Verdicts};
 use regatta_catalog::Sweep;
+use regatta_memory::ByteBudget;
 use regatta_proto::{
-    AccountId, BenchmarkLock, Call, Cause, CellIndex, ChatMessage, ChatRequest, ChatRole, Digest, EndpointKind,
-    EndpointName, EndpointRoute, EndpointSpec, Evaluator, Event, Faults, ItemIndex, Job, Lane, Latency, ModelRef,
-    ModelSpec, Money, Outcome, Price, PriceSource, Reply, Report, Role, RoleModels, Sampling, Served, SessionJob,
-    SessionSeed, Setting, Simulation, SweepLock, Transcript, Usage,
+    AccountId, BenchmarkLock, Call, Cause, CellIndex, ChatMessage, ChatRequest, ChatRole, Control, Digest,
+    EndpointKind, EndpointName, EndpointRoute, EndpointSpec, Evaluator, Event, Faults, ItemIndex, Job, Lane, Latency,
+    ModelRef, ModelSpec, Money, Outcome, Price, PriceSource, Reply, Report, Role, RoleModels, Sampling, Served,
+    SessionJob, SessionSeed, Setting, Simulation, SweepLock, Transcript, Usage,
 };
 use regatta_simulator::{Config, SimulatedEndpoint, SimulatedSuite, answer_seed};
 
@@ -289,6 +290,52 @@ async fn a_conversation_that_is_handed_over_goes_on_where_it_was_and_no_call_is_
     assert_eq!(company.spent(None).await, cost_of(&outcome.transcript, &PARTS));
 }
 
+/// Texts of all answers of a conversation that nothing disturbs.
+async fn undisturbed() -> Vec<Option<Arc<str>>> {
+    let company = Company::gather(Simulation::default()).await;
+    company.stage.publish([company.stage.job(0, 0)]).await;
+    let mut reports = company.stage.reports().await;
+    company.stage.tell(company.routes(&NAMES), Vec::new()).await;
+    let worker = company.stage.start_untold("w", |_| {});
+    let outcome = reports.outcome().await;
+    worker.leave().await;
+    texts(&outcome.transcript)
+}
+
+fn texts(transcript: &Transcript) -> Vec<Option<Arc<str>>> {
+    transcript.calls().map(|call| call.reply.text.clone()).collect()
+}
+
+#[tokio::test]
+async fn a_conversation_whose_bytes_others_need_is_handed_over_and_its_answers_are_the_same() {
+    const BUDGET: u64 = 1 << 20;
+    let mut company = Company::gather(broken()).await;
+    company.stage.bytes = ByteBudget::new(BUDGET);
+    let bytes = company.stage.bytes.clone();
+    company.stage.publish([company.stage.job(0, 0)]).await;
+    let mut reports = company.stage.reports().await;
+    company.stage.tell(company.routes(&NAMES), Vec::new()).await;
+    let worker = company.stage.start_untold("w", |_| {});
+    reports.progress(|_| company.servers["tools"].counters().total_requests() > 0).await;
+
+    // Two answers are kept, and the tools are to be tried again in an hour.
+    let others = bytes.holder();
+    others.keep(BUDGET / 8 * 5);
+    let mut next = bytes.holder().read();
+    next.grow(1).await.unwrap();
+    let Report::HandedOver { attempt, totals, .. } = reports.result().await else { panic!("not handed over") };
+    assert_eq!((attempt.number, totals.calls), (1, 2));
+
+    company.mend_tools().await;
+    drop((others, next));
+    let outcome = reports.outcome().await;
+    worker.leave().await;
+    assert_eq!((outcome.outcome, outcome.attempt.number), (Outcome::Measured, 2));
+    assert_eq!(texts(&outcome.transcript), undisturbed().await);
+    assert_eq!(company.requests(), [1, 3, 1]);
+    assert_eq!((bytes.held(), bytes.waiting()), (0, 0));
+}
+
 #[tokio::test]
 async fn a_conversation_whose_worker_dies_goes_on_from_its_checkpoint_and_no_answered_call_is_made_twice() {
     let (mut company, mut reports) = left_after_two_calls().await;
@@ -366,6 +413,40 @@ async fn a_checkpoint_of_an_earlier_generation_is_none() {
     assert_eq!(company.requests(), [2, 4, 1]);
 }
 
+#[tokio::test]
+async fn a_conversation_that_runs_through_a_resume_goes_on_in_the_next_generation_after_its_worker_died() {
+    let mut company = Company::gather(broken()).await;
+    company.stage.publish([company.stage.job(0, 0)]).await;
+    let mut reports = company.stage.reports().await;
+    company.stage.tell(company.routes(&NAMES), Vec::new()).await;
+    let first = company.stage.start_mortal_untold("first");
+    company.stage.checkpoint(2, 0).await;
+    let resumed = |company: &Company| Control {
+        routes: company.routes(&NAMES),
+        cancelled: Vec::new(),
+        generations: BTreeMap::from([(company.stage.sweep.id.clone(), 1)]),
+    };
+    company.stage.queue.broadcast(resumed(&company)).await.unwrap();
+    company.stage.checkpoint(2, 1).await;
+    first.kill();
+    until_back(&company.stage).await;
+    company.stage.take_all().await;
+
+    company.mend_tools().await;
+    let next = SessionJob { attempt: 2, generation: 1, ..company.stage.job(0, 0) };
+    company.stage.publish([next]).await;
+    let second = company.stage.start_untold("second", |_| {});
+    company.stage.queue.broadcast(resumed(&company)).await.unwrap();
+    let Report::HandedOver { attempt, totals, taken_over: true, .. } = reports.result().await else {
+        panic!("it does not tell of the attempt that it goes on with")
+    };
+    assert_eq!((attempt.number, totals.calls), (1, 2));
+    let outcome = reports.outcome().await;
+    second.leave().await;
+    assert_eq!(outcome.transcript.calls().map(|call| call.attempt).collect::<Vec<_>>(), [1, 1, 2, 2, 2]);
+    assert_eq!(company.requests(), [1, 3, 1]);
+}
+
 /// A conversation whose worker, the first, died after two calls; its tools are broken.
 async fn left_after_two_calls() -> (Company, Reports) {
     let company = Company::gather(broken()).await;
@@ -373,7 +454,7 @@ async fn left_after_two_calls() -> (Company, Reports) {
     let reports = company.stage.reports().await;
     company.stage.tell(company.routes(&NAMES), Vec::new()).await;
     let first = company.stage.start_mortal_untold("first");
-    company.stage.checkpoint(2).await;
+    company.stage.checkpoint(2, 0).await;
     first.kill();
     (company, reports)
 }

@@ -17,7 +17,7 @@ use super::pool::{Fault, both};
 use super::{all_changed, column};
 use crate::ledger::columns::{Place, key, large, money, outcome, parsed, small, stored_time, time, unreadable};
 use crate::ledger::counters::{AttemptWrite, Before, Spent};
-use crate::ledger::{AttemptRow, AttemptState, ToldBy, TranscriptRef};
+use crate::ledger::{AttemptRow, AttemptState, ToldBy, TranscriptRef, UnderWay};
 
 /// Stored state of attempts, by session and id.
 pub(super) type Befores<'a> = HashMap<(Place, &'a AttemptId), Before>;
@@ -31,7 +31,7 @@ pub(super) async fn befores<'a>(
             "SELECT u.at, a.state, a.outcome IS NOT NULL, a.input, a.cached_input, a.cache_write, a.cache_write_1h,
                     a.output, a.reasoning, a.known, a.unknown_calls, a.unmetered_calls,
                     a.maybe_spent, a.at_most,
-                    a.calls, a.retries, a.latency_us
+                    a.calls, a.retries, a.latency_us, a.cached_calls
              FROM UNNEST($1::bigint[], $2::bigint[], $3::bigint[], $4::text[])
                   WITH ORDINALITY AS u (sweep, cell, item, id, at)
              JOIN attempts a ON a.sweep = u.sweep AND a.cell = u.cell AND a.item = u.item AND a.id = u.id",
@@ -62,6 +62,7 @@ pub(super) async fn befores<'a>(
             calls: small(row.try_get(14)?, "attempts.calls")?,
             retries: small(row.try_get(15)?, "attempts.retries")?,
             latency_us: row.try_get(16)?,
+            cached_calls: cached_calls(row, 17)?,
         };
         befores.insert(*attempt, before);
     }
@@ -83,6 +84,10 @@ pub(super) fn spent(row: &Row, at: usize) -> Result<Spent, tokio_postgres::Error
     })
 }
 
+pub(super) fn cached_calls(row: &Row, at: usize) -> Result<Option<u32>, Fault> {
+    row.try_get::<_, Option<i64>>(at)?.map(|calls| Ok(small(calls, "attempts.cached_calls")?)).transpose()
+}
+
 /// Inserts or replaces attempts, which must be distinct.
 pub(super) async fn put(tx: &Transaction<'_>, rows: &[AttemptWrite<'_>]) -> Result<(), Fault> {
     if rows.is_empty() {
@@ -93,13 +98,13 @@ pub(super) async fn put(tx: &Transaction<'_>, rows: &[AttemptWrite<'_>]) -> Resu
             "INSERT INTO attempts
                  (sweep, cell, item, id, number, worker, state, started_at_ns, ended_at_ns, outcome, cause,
                   input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls,
-                  unmetered_calls, maybe_spent, at_most, calls, retries, latency_us, segment, line)
+                  unmetered_calls, maybe_spent, at_most, calls, retries, latency_us, segment, line, cached_calls)
              SELECT * FROM UNNEST(
                  $1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::text[],
                  $8::bigint[], $9::bigint[], $10::text[], $11::text[],
                  $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[], $16::bigint[], $17::bigint[],
                  $18::bigint[], $19::bigint[], $20::bigint[], $21::bigint[], $22::bigint[], $23::bigint[],
-                 $24::bigint[], $25::bigint[], $26::text[], $27::bigint[])
+                 $24::bigint[], $25::bigint[], $26::text[], $27::bigint[], $28::bigint[])
              ON CONFLICT (sweep, cell, item, id) DO UPDATE SET
                  number = excluded.number, worker = excluded.worker, state = excluded.state,
                  started_at_ns = excluded.started_at_ns, ended_at_ns = excluded.ended_at_ns,
@@ -109,7 +114,8 @@ pub(super) async fn put(tx: &Transaction<'_>, rows: &[AttemptWrite<'_>]) -> Resu
                  known = excluded.known, unknown_calls = excluded.unknown_calls,
                  unmetered_calls = excluded.unmetered_calls, maybe_spent = excluded.maybe_spent,
                  at_most = excluded.at_most, calls = excluded.calls, retries = excluded.retries,
-                 latency_us = excluded.latency_us, segment = excluded.segment, line = excluded.line",
+                 latency_us = excluded.latency_us, segment = excluded.segment, line = excluded.line,
+                 cached_calls = excluded.cached_calls",
         )
         .await?;
     let found = tx
@@ -143,6 +149,7 @@ pub(super) async fn put(tx: &Transaction<'_>, rows: &[AttemptWrite<'_>]) -> Resu
                 &column(rows, |row| row.latency_us),
                 &column(rows, |row| row.transcript.map(|transcript| transcript.segment.as_str())),
                 &column(rows, |row| row.transcript.map(|transcript| i64::from(transcript.line))),
+                &column(rows, |row| row.cached_calls.map(i64::from)),
             ],
         )
         .await?;
@@ -204,25 +211,33 @@ async fn see(tx: &Transaction<'_>, reports: &[(OpenAttempt, WorkerId)]) -> Resul
     Ok(())
 }
 
-pub(super) async fn running(
+pub(super) async fn under_way(
     client: &Object,
     sweep: &SweepId,
     cell: CellIndex,
     items: &[ItemIndex],
     within: Duration,
-) -> Result<BTreeSet<ItemIndex>, Fault> {
+) -> Result<BTreeMap<ItemIndex, UnderWay>, Fault> {
     let number = number(client, sweep).await?;
     let select = client
         .prepare_cached(
-            "SELECT DISTINCT item FROM attempts
-             WHERE sweep = $1 AND cell = $2 AND item = ANY ($3) AND state = 'open'
-               AND seen_at >= clock_timestamp() - $4 * interval '1 millisecond'",
+            "SELECT item, state, coalesce(seen_at >= clock_timestamp() - $4 * interval '1 millisecond', false)
+             FROM attempts a
+             WHERE sweep = $1 AND cell = $2 AND item = ANY ($3) AND state IN ('open', 'lost')
+               AND NOT EXISTS (
+                   SELECT 1 FROM sessions s WHERE s.sweep = a.sweep AND s.cell = a.cell AND s.item = a.item)",
         )
         .await?;
     let items = column(items, |item| i64::from(item.0));
     let within_ms = within.as_secs_f64() * 1000.0;
     let rows = client.query(&select, &[&number, &i64::from(cell.0), &items, &within_ms]).await?;
-    rows.iter().map(|row| Ok(ItemIndex(small(row.try_get(0)?, "attempts.item")?))).collect()
+    let mut found = BTreeMap::new();
+    for row in rows {
+        let item = ItemIndex(small(row.try_get(0)?, "attempts.item")?);
+        let evidence = UnderWay::of(AttemptState::read(row.try_get(1)?)?, row.try_get(2)?);
+        UnderWay::add_to(&mut found, item, evidence);
+    }
+    Ok(found)
 }
 
 pub(super) async fn record_handover(
@@ -318,7 +333,7 @@ macro_rules! select_attempts {
     () => {
         "SELECT cell, item, id, number, worker, state, started_at_ns, ended_at_ns, outcome, cause,
                 input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls,
-                unmetered_calls, maybe_spent, at_most, calls, retries, latency_us, segment, line
+                unmetered_calls, maybe_spent, at_most, calls, retries, latency_us, segment, line, cached_calls
          FROM attempts WHERE sweep = $1"
     };
 }
@@ -375,6 +390,7 @@ fn attempt(sweep: &SweepId, row: &Row) -> Result<AttemptRow, Fault> {
         calls: small(row.try_get(21)?, "calls")?,
         retries: small(row.try_get(22)?, "retries")?,
         latency_us: large(row.try_get(23)?, "latency_us")?,
+        cached_calls: cached_calls(row, 26)?,
         transcript: segment.zip(line).map(|(segment, line)| TranscriptRef { segment, line }),
     })
 }

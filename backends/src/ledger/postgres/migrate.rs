@@ -43,6 +43,7 @@ pub(super) const LEDGER: Migrations = Migrations {
         step(13, Previous, include_str!("../../../migrations/postgres/0013_granted.sql")),
         step(14, Previous, include_str!("../../../migrations/postgres/0014_alive_again.sql")),
         step(15, NoOther, include_str!("../../../migrations/postgres/0015_unmetered.sql")),
+        step(16, Previous, include_str!("../../../migrations/postgres/0016_cached.sql")),
     ],
     lock: 0x7265_6761_7474_6101,
 };

@@ -17,7 +17,7 @@ mod sessions;
 mod settling;
 mod views;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -33,7 +33,7 @@ use super::{
     AttemptRow, AwaitingSession, CallSums, CellMean, CellProgress, CostMoments, Created, DaySpending, EndingCount,
     FlagCount, ItemPage, ItemQuery, JudgeCosts, Judged, LedgerError, ListedSession, MetricRow, NewSweep, Quota,
     Recorded, Reopened, ScoreValue, SessionRecord, SessionRow, SessionView, Settlement, ShardRow, SweepRow, Term,
-    ToldBy, TranscriptRef,
+    ToldBy, TranscriptRef, UnderWay,
 };
 
 /// The ledger in a PostgreSQL database: a pool of connections, and a few statements for each call, independent of its number of rows.
@@ -125,14 +125,14 @@ impl PostgresLedger {
         write!(self.0, "confirm a shard", tx => planning::confirm_shard(tx, sweep, shard, dispatched, term))
     }
 
-    pub(super) async fn running_items(
+    pub(super) async fn under_way(
         &self,
         sweep: &SweepId,
         cell: CellIndex,
         items: &[ItemIndex],
         within: Duration,
-    ) -> Result<BTreeSet<ItemIndex>, LedgerError> {
-        read!(self.0, "read running attempts", client => attempts::running(client, sweep, cell, items, within))
+    ) -> Result<BTreeMap<ItemIndex, UnderWay>, LedgerError> {
+        read!(self.0, "read running attempts", client => attempts::under_way(client, sweep, cell, items, within))
     }
 
     pub(super) async fn echo(&self, sweep: &SweepId, number: u64) -> Result<(), LedgerError> {

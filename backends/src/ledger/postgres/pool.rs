@@ -25,9 +25,9 @@ const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time-out of connecting, per host, with TLS and log-in.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Nothing in a transaction waits for anything outside the database, so a longer wait means that a process hangs: its locks are released,
-/// and calls that wait for them fail.
-const SESSION_SETTINGS: &str = "SET idle_in_transaction_session_timeout = '60s'; SET lock_timeout = '90s'";
+/// Nothing in a transaction waits for anything outside the database, so a longer wait means that a process hangs, or is cut off: its locks
+/// are released, before a lease that it may hold in a locked row is over for half as long again. Calls that wait for other locks fail.
+const SESSION_SETTINGS: &str = "SET idle_in_transaction_session_timeout = '5s'; SET lock_timeout = '90s'";
 
 /// Connection settings.
 #[derive(Clone)]

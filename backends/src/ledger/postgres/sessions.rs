@@ -7,7 +7,7 @@ use regatta_proto::{Cause, CellIndex, Digest, ItemIndex, SweepId};
 use serde_json::Value;
 use tokio_postgres::Row;
 
-use super::attempts::{befores, put, spent};
+use super::attempts::{befores, cached_calls, put, spent};
 use super::calls;
 use super::cells::{self, Deltas};
 use super::planning::number;
@@ -234,7 +234,7 @@ pub(super) async fn of_cell(client: &Object, sweep: &SweepId, cell: CellIndex) -
             "SELECT s.item, s.item_id, s.task, s.outcome, s.cause, s.scores::text, s.served::text,
                     a.number, a.input, a.cached_input, a.cache_write, a.cache_write_1h,
                     a.output, a.reasoning, a.known, a.unknown_calls, a.unmetered_calls,
-                    a.calls, a.retries, a.latency_us, a.segment, a.line, s.flags, s.agent_end
+                    a.calls, a.retries, a.latency_us, a.segment, a.line, s.flags, s.agent_end, a.cached_calls
              FROM sessions s
              JOIN attempts a ON a.sweep = s.sweep AND a.cell = s.cell AND a.item = s.item AND a.id = s.attempt
              WHERE s.sweep = $1 AND s.cell = $2 AND s.state = 'settled' ORDER BY s.item",
@@ -256,7 +256,7 @@ pub(super) async fn one(
             "SELECT s.item, s.item_id, s.task, s.outcome, s.cause, s.scores::text, s.served::text,
                     a.number, a.input, a.cached_input, a.cache_write, a.cache_write_1h,
                     a.output, a.reasoning, a.known, a.unknown_calls, a.unmetered_calls,
-                    a.calls, a.retries, a.latency_us, a.segment, a.line, s.flags, s.agent_end
+                    a.calls, a.retries, a.latency_us, a.segment, a.line, s.flags, s.agent_end, a.cached_calls
              FROM sessions s
              JOIN attempts a ON a.sweep = s.sweep AND a.cell = s.cell AND a.item = s.item AND a.id = s.attempt
              WHERE s.sweep = $1 AND s.cell = $2 AND s.item = $3",
@@ -302,6 +302,7 @@ fn session(row: &Row) -> Result<SessionRow, Fault> {
         attempt: small(row.try_get(7)?, "attempts.number")?,
         transcript: TranscriptRef { segment: row.try_get(20)?, line: small(row.try_get(21)?, "attempts.line")? },
         calls: small(row.try_get(17)?, "calls")?,
+        cached_calls: cached_calls(row, 24)?,
         retries: small(row.try_get(18)?, "retries")?,
         latency_us: large(row.try_get(19)?, "latency_us")?,
         served: json(row.try_get(6)?, "sessions.served")?,

@@ -21,9 +21,9 @@ macro_rules! attempt_columns {
         " INTO attempts
              (sweep, cell, item, id, number, worker, state, started_at_ns, ended_at_ns, outcome, cause,
               input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls,
-              unmetered_calls, maybe_spent, at_most, calls, retries, latency_us, segment, line)
+              unmetered_calls, maybe_spent, at_most, calls, retries, latency_us, segment, line, cached_calls)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21,
-                 ?22, ?23, ?24, ?25, ?26, ?27)"
+                 ?22, ?23, ?24, ?25, ?26, ?27, ?28)"
     };
 }
 
@@ -32,7 +32,7 @@ macro_rules! select_attempts {
     () => {
         "SELECT cell, item, id, number, worker, state, started_at_ns, ended_at_ns, outcome, cause,
                 input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls,
-                unmetered_calls, maybe_spent, at_most, calls, retries, latency_us, segment, line
+                unmetered_calls, maybe_spent, at_most, calls, retries, latency_us, segment, line, cached_calls
          FROM attempts WHERE sweep = ?1"
     };
 }
@@ -119,7 +119,7 @@ fn unknown_cell(sweeps: &[(SweepId, i64)], sweep: i64, cell: i64) -> Result<Ledg
 pub(super) fn before(tx: &Transaction<'_>, place: Place, id: &AttemptId) -> Result<Option<Before>, Fault> {
     let mut select = tx.prepare_cached(
         "SELECT state, outcome IS NOT NULL, input, cached_input, cache_write, cache_write_1h, output, reasoning, known, unknown_calls,
-                unmetered_calls, maybe_spent, at_most, calls, retries, latency_us
+                unmetered_calls, maybe_spent, at_most, calls, retries, latency_us, cached_calls
          FROM attempts WHERE sweep = ?1 AND cell = ?2 AND item = ?3 AND id = ?4",
     )?;
     let mut rows = select.query(params![place.sweep, place.cell, place.item, id.as_str()])?;
@@ -134,6 +134,7 @@ pub(super) fn before(tx: &Transaction<'_>, place: Place, id: &AttemptId) -> Resu
         calls: row.get(13)?,
         retries: row.get(14)?,
         latency_us: row.get(15)?,
+        cached_calls: row.get(16)?,
     }))
 }
 
@@ -172,7 +173,8 @@ pub(super) fn put(tx: &Transaction<'_>, row: &AttemptWrite<'_>) -> Result<(), Fa
              known = excluded.known, unknown_calls = excluded.unknown_calls,
              unmetered_calls = excluded.unmetered_calls, maybe_spent = excluded.maybe_spent,
              at_most = excluded.at_most, calls = excluded.calls, retries = excluded.retries,
-             latency_us = excluded.latency_us, segment = excluded.segment, line = excluded.line"
+             latency_us = excluded.latency_us, segment = excluded.segment, line = excluded.line,
+             cached_calls = excluded.cached_calls"
     );
     write_row(tx.prepare_cached(statement)?, row)?;
     Ok(())
@@ -207,6 +209,7 @@ fn write_row(mut statement: CachedStatement<'_>, row: &AttemptWrite<'_>) -> Resu
         row.latency_us,
         row.transcript.map(|transcript| transcript.segment.as_str()),
         row.transcript.map(|transcript| transcript.line),
+        row.cached_calls,
     ])?)
 }
 
@@ -269,25 +272,30 @@ pub(super) fn close_open(tx: &Transaction<'_>, sweep: &SweepId, at: Timestamp) -
     Ok(closed as u64)
 }
 
-/// The open attempts of `items`.
-pub(super) fn open(
+/// The attempts at sessions of `items` without a result that have not reported their own end.
+pub(super) fn unended(
     tx: &Transaction<'_>,
     sweep: &SweepId,
     cell: CellIndex,
     items: &[ItemIndex],
-) -> Result<Vec<(ItemIndex, AttemptId)>, Fault> {
+) -> Result<Vec<(ItemIndex, AttemptId, AttemptState)>, Fault> {
     let number = number(tx, sweep)?;
     let mut select = tx.prepare_cached(
-        "SELECT id FROM attempts WHERE sweep = ?1 AND cell = ?2 AND item = ?3 AND state = 'open' ORDER BY id",
+        "SELECT id, state FROM attempts a
+         WHERE sweep = ?1 AND cell = ?2 AND item = ?3 AND state IN ('open', 'lost')
+           AND NOT EXISTS (
+               SELECT 1 FROM sessions s WHERE s.sweep = a.sweep AND s.cell = a.cell AND s.item = a.item)
+         ORDER BY id",
     )?;
-    let mut open = Vec::new();
+    let mut unended = Vec::new();
     for item in items {
         let mut rows = select.query(params![number, cell.0, item.0])?;
         while let Some(row) = rows.next()? {
-            open.push((*item, parsed(&row.get::<_, String>(0)?, "attempts.id")?));
+            let state = AttemptState::read(row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?)?;
+            unended.push((*item, parsed(&row.get::<_, String>(0)?, "attempts.id")?, state));
         }
     }
-    Ok(open)
+    Ok(unended)
 }
 
 pub(super) fn highest(
@@ -395,6 +403,7 @@ fn attempt(sweep: &SweepId, row: &Row<'_>) -> Result<AttemptRow, Fault> {
         calls: small(row.get(21)?, "calls")?,
         retries: small(row.get(22)?, "retries")?,
         latency_us: large(row.get(23)?, "latency_us")?,
+        cached_calls: row.get(26)?,
         transcript: segment.zip(line).map(|(segment, line)| TranscriptRef { segment, line }),
     })
 }

@@ -26,6 +26,7 @@ const MIGRATIONS: &[Step] = &[
     step(12, Previous, include_str!("../../../migrations/sqlite/0012_granted.sql")),
     step(13, Previous, include_str!("../../../migrations/sqlite/0013_alive_again.sql")),
     step(14, NoOther, include_str!("../../../migrations/sqlite/0014_unmetered.sql")),
+    step(15, Previous, include_str!("../../../migrations/sqlite/0015_cached.sql")),
 ];
 
 /// Longest wait for another process that writes to the same file.

@@ -17,7 +17,7 @@ mod settling;
 mod thread;
 mod views;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ use super::{
     AttemptRow, AwaitingSession, CallSums, CellMean, CellProgress, CostMoments, Created, DaySpending, EndingCount,
     FlagCount, ItemPage, ItemQuery, JudgeCosts, Judged, LedgerError, ListedSession, MetricRow, NewSweep, Quota,
     Recorded, Reopened, ScoreValue, SessionRecord, SessionRow, SessionView, Settlement, ShardRow, SweepRow, Term,
-    ToldBy, TranscriptRef,
+    ToldBy, TranscriptRef, UnderWay,
 };
 
 /// The ledger in an SQLite file: one thread owns it, and every call is a transaction there. [`Ledger`](super::Ledger) describes the calls.
@@ -186,18 +186,22 @@ impl SqliteLedger {
             .await
     }
 
-    pub(super) async fn running_items(
+    pub(super) async fn under_way(
         &self,
         sweep: &SweepId,
         cell: CellIndex,
         items: &[ItemIndex],
         within: Duration,
-    ) -> Result<BTreeSet<ItemIndex>, LedgerError> {
+    ) -> Result<BTreeMap<ItemIndex, UnderWay>, LedgerError> {
         let (sweep, items, presence) = (sweep.clone(), items.to_vec(), self.1.clone());
         self.0
             .read("read running attempts", move |tx| {
-                let open = attempts::open(tx, &sweep, cell, &items)?;
-                Ok(open.into_iter().filter(|(_, id)| presence.has_seen(id, within)).map(|(item, _)| item).collect())
+                let mut found = BTreeMap::new();
+                for (item, id, state) in attempts::unended(tx, &sweep, cell, &items)? {
+                    let is_told = presence.has_seen(&id, within);
+                    UnderWay::add_to(&mut found, item, UnderWay::of(state, is_told));
+                }
+                Ok(found)
             })
             .await
     }

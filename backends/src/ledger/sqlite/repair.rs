@@ -70,7 +70,8 @@ const JUDGE_ATTEMPTS: Taken = Taken {
 const ATTEMPTS: Taken = Taken {
     table: "attempts",
     columns: "cell, item, id, number, worker, state, started_at_ns, ended_at_ns, input, cached_input, cache_write, cache_write_1h, \
-              output, reasoning, known, unknown_calls, unmetered_calls, maybe_spent, at_most, calls, retries, latency_us",
+              output, reasoning, known, unknown_calls, unmetered_calls, maybe_spent, at_most, calls, retries, latency_us, \
+              cached_calls",
     rows: "outcome IS NULL",
     is_of_sweep: true,
 };

@@ -138,7 +138,7 @@ pub(super) fn of_cell(tx: &Transaction<'_>, sweep: &SweepId, cell: CellIndex) ->
         "SELECT s.item, s.item_id, s.task, s.outcome, s.cause, s.scores, s.served,
                 a.number, a.input, a.cached_input, a.cache_write, a.cache_write_1h,
                 a.output, a.reasoning, a.known, a.unknown_calls, a.unmetered_calls,
-                a.calls, a.retries, a.latency_us, a.segment, a.line, s.flags, s.agent_end
+                a.calls, a.retries, a.latency_us, a.segment, a.line, s.flags, s.agent_end, a.cached_calls
          FROM sessions s
          JOIN attempts a ON a.sweep = s.sweep AND a.cell = s.cell AND a.item = s.item AND a.id = s.attempt
          WHERE s.sweep = ?1 AND s.cell = ?2 AND s.state = 'settled' ORDER BY s.item",
@@ -162,7 +162,7 @@ pub(super) fn one(
         "SELECT s.item, s.item_id, s.task, s.outcome, s.cause, s.scores, s.served,
                 a.number, a.input, a.cached_input, a.cache_write, a.cache_write_1h,
                 a.output, a.reasoning, a.known, a.unknown_calls, a.unmetered_calls,
-                a.calls, a.retries, a.latency_us, a.segment, a.line, s.flags, s.agent_end
+                a.calls, a.retries, a.latency_us, a.segment, a.line, s.flags, s.agent_end, a.cached_calls
          FROM sessions s
          JOIN attempts a ON a.sweep = s.sweep AND a.cell = s.cell AND a.item = s.item AND a.id = s.attempt
          WHERE s.sweep = ?1 AND s.cell = ?2 AND s.item = ?3",
@@ -207,6 +207,7 @@ fn session(row: &Row<'_>) -> Result<SessionRow, Fault> {
         attempt: small(row.get(7)?, "attempts.number")?,
         transcript: TranscriptRef { segment: row.get(20)?, line: small(row.get(21)?, "attempts.line")? },
         calls: small(row.get(17)?, "calls")?,
+        cached_calls: row.get(24)?,
         retries: small(row.get(18)?, "retries")?,
         latency_us: large(row.get(19)?, "latency_us")?,
         served: json(&row.get::<_, String>(6)?, "sessions.served")?,

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use regatta_memory::ByteBudget;
+
 use crate::queue::{DELIVERY_LIMIT, SET_ASIDE_FOR};
 
 /// Settings of the RabbitMQ queues. All processes of a deployment must agree on `prefix`, `delivery_limit`, `set_aside_for` and
@@ -28,6 +30,9 @@ pub struct RabbitMqConfig {
     pub connect_timeout: Duration,
     /// Largest message after compression, in bytes. RabbitMQ 4 refuses more than 16 MiB by default.
     pub message_bytes_max: usize,
+    /// Bytes that this process may hold: a report is decoded when there is room for it, which it takes until it is settled. `None` decodes
+    /// all that the broker delivers.
+    pub bytes: Option<ByteBudget>,
     /// Seed of the jitter of reconnects; should differ between processes.
     pub seed: u64,
 }
@@ -45,6 +50,7 @@ impl RabbitMqConfig {
             confirm_timeout: Duration::from_secs(60),
             connect_timeout: Duration::from_secs(60),
             message_bytes_max: 16 << 20,
+            bytes: None,
             seed: 0,
         }
     }

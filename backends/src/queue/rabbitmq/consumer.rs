@@ -8,6 +8,7 @@ use futures::StreamExt;
 use lapin::message::Delivery as RawDelivery;
 use lapin::options::{BasicCancelOptions, BasicConsumeOptions, BasicQosOptions};
 use lapin::types::{AMQPValue, FieldTable, ShortString};
+use regatta_memory::{ByteBudget, ByteHolder};
 use regatta_proto::wire;
 use serde::de::DeserializeOwned;
 use tokio::sync::{mpsc, oneshot};
@@ -18,7 +19,16 @@ use super::backoff::Backoff;
 use super::link::in_time;
 use super::patience::Patience;
 use super::queue_channel::{QueueChannel, RabbitMqReceipt};
+use crate::Outage;
 use crate::queue::{Delivery, QueueError, Receipt};
+
+/// Decoded messages that wait to be taken at most, so that decoding goes on beside what is done with them. Others wait as they came.
+const DECODED_MAX: usize = 64;
+/// The same where decoded messages count against nothing: one is decoded while another is taken.
+const UNCOUNTED_MAX: usize = 1;
+/// Bytes that a message takes from when it is decoded until it is settled, over those of its JSON: the JSON, what is made of it, and what is
+/// written of that. Measured with the longest answers that sessions may hold.
+const TIMES_ITS_JSON: u64 = 3;
 
 /// The receiving end of a consumer.
 pub(in crate::queue) struct RabbitMqConsumer<T> {
@@ -34,6 +44,13 @@ struct Arrival<T> {
     message: T,
     redeliveries: u32,
     receipt: RabbitMqReceipt,
+    holder: Option<ByteHolder>,
+}
+
+/// A message as it came.
+struct Fetched {
+    raw: RawDelivery,
+    receipt: RabbitMqReceipt,
 }
 
 impl<T> fmt::Debug for RabbitMqConsumer<T> {
@@ -48,8 +65,8 @@ impl<T> RabbitMqConsumer<T> {
             let arrival = self.closed.run_until_cancelled(self.arrivals.recv()).await??;
             // Messages of a lost connection are delivered again; taking both would do the work twice.
             if !arrival.receipt.is_void() {
-                let Arrival { message, redeliveries, receipt } = arrival;
-                return Some(Delivery { message, redeliveries, receipt: Receipt::rabbitmq(receipt) });
+                let Arrival { message, redeliveries, receipt, holder } = arrival;
+                return Some(Delivery { message, redeliveries, receipt: Receipt::rabbitmq(receipt, holder) });
             }
         }
     }
@@ -66,14 +83,20 @@ impl<T> RabbitMqConsumer<T> {
 }
 
 impl<T: DeserializeOwned + Send + 'static> RabbitMqConsumer<T> {
-    /// Subscribes, and stays subscribed.
-    pub(super) async fn start(shared: Arc<Shared>, queue: ShortString, prefetch: u32) -> Result<Self, QueueError> {
+    /// Subscribes, and stays subscribed. Messages are decoded within `bytes`, which they take until they are settled.
+    pub(super) async fn start(
+        shared: Arc<Shared>,
+        queue: ShortString,
+        prefetch: u32,
+        bytes: Option<ByteBudget>,
+    ) -> Result<Self, QueueError> {
         let prefetch = u16::try_from(prefetch.max(1)).unwrap_or(u16::MAX);
         let dropped = CancellationToken::new();
         let (closed, guard) = (shared.closed.clone(), dropped.clone().drop_guard());
-        let subscriber = Subscriber { shared, queue, prefetch, dropped };
+        let decoded_max = if bytes.is_some() { DECODED_MAX } else { UNCOUNTED_MAX };
+        let subscriber = Subscriber { shared, queue, prefetch, bytes, dropped };
         let first = subscriber.first_subscription().await?;
-        let (sender, arrivals) = mpsc::channel(usize::from(prefetch));
+        let (sender, arrivals) = mpsc::channel(decoded_max);
         let (stop, stopped) = oneshot::channel();
         tokio::spawn(async move { subscriber.feed(first, sender, stopped).await });
         Ok(Self { _dropped: guard, arrivals, stop: Some(stop), closed })
@@ -84,6 +107,7 @@ struct Subscriber {
     shared: Arc<Shared>,
     queue: ShortString,
     prefetch: u16,
+    bytes: Option<ByteBudget>,
     dropped: CancellationToken,
 }
 
@@ -123,15 +147,20 @@ impl Subscriber {
         stopped: oneshot::Receiver<mpsc::Receiver<Arrival<T>>>,
     ) {
         let mut backoff = Backoff::new(self.shared.seed, self.queue.as_str());
-        let mut subscription = Some(first);
+        let (mut subscription, mut outage) = (Some(first), Outage::with_own_pauses());
         // With the messages that were not taken if the consumer was stopped; without, if it was dropped or the queue closed.
         let ended = async { self.shared.closed.run_until_cancelled(stopped).await.and_then(Result::ok) };
         let mut ended = std::pin::pin!(ended);
         loop {
             if let Some((queue_channel, mut consumer)) = subscription.take() {
+                // The broker sends no more than the prefetch. Here, and not with the client, so that the end of the channel is seen behind
+                // messages that wait.
+                let (fetched, mut waiting) = mpsc::unbounded_channel();
                 tokio::select! {
-                    untaken = &mut ended => return self.finish(&queue_channel, consumer, untaken).await,
-                    () = forward(&queue_channel, &mut consumer, &sender, &mut backoff) => {}
+                    biased;
+                    untaken = &mut ended => return self.finish(&queue_channel, consumer, (untaken, waiting)).await,
+                    () = fetch(&queue_channel, &mut consumer, &fetched, &mut backoff) => {}
+                    () = self.pass_all_on(&mut waiting, &sender) => {}
                 }
                 queue_channel.lose();
                 tracing::warn!(queue = %self.queue.as_str(), "lost a consumer's channel; subscribing again");
@@ -143,12 +172,21 @@ impl Subscriber {
             tokio::select! {
                 _ = &mut ended => return,
                 result = again => match result {
-                    Ok(again) => subscription = Some(again),
-                    Err(error) => tracing::warn!(
-                        queue = %self.queue.as_str(),
-                        error = &error as &dyn std::error::Error,
-                        "failed to subscribe; trying again"
-                    ),
+                    Ok(again) => {
+                        if let Some(lasted) = outage.ends() {
+                            let (queue, lasted_s) = (self.queue.as_str(), lasted.as_secs());
+                            tracing::info!(queue, lasted_s, "subscribed again");
+                        }
+                        subscription = Some(again);
+                    }
+                    Err(error) => {
+                        let failed = outage.fails();
+                        if failed.is_told {
+                            let (queue, tries) = (self.queue.as_str(), failed.tries);
+                            let error = &error as &dyn std::error::Error;
+                            tracing::warn!(queue, error, tries, "failed to subscribe; trying again");
+                        }
+                    }
                 },
             }
         }
@@ -159,7 +197,7 @@ impl Subscriber {
         &self,
         queue_channel: &Arc<QueueChannel>,
         mut consumer: lapin::Consumer,
-        untaken: Option<mpsc::Receiver<Arrival<T>>>,
+        untaken: (Option<mpsc::Receiver<Arrival<T>>>, mpsc::UnboundedReceiver<Fetched>),
     ) {
         // A broken channel has returned everything already, so errors are ignored.
         let _ = queue_channel.channel().basic_cancel(consumer.tag(), BasicCancelOptions::default()).await;
@@ -170,47 +208,64 @@ impl Subscriber {
         self.shared.closed.run_until_cancelled(self.dropped.cancelled()).await;
         let _ = queue_channel.channel().close(200, "OK".into()).await;
     }
+
+    /// Decodes messages one after another, and passes them on until nobody takes them.
+    async fn pass_all_on<T: DeserializeOwned>(
+        &self,
+        waiting: &mut mpsc::UnboundedReceiver<Fetched>,
+        sender: &mpsc::Sender<Arrival<T>>,
+    ) {
+        while let Some(fetched) = waiting.recv().await {
+            if self.pass_on(fetched, sender).await.is_break() {
+                return;
+            }
+        }
+    }
+
+    async fn pass_on<T: DeserializeOwned>(
+        &self,
+        Fetched { raw, receipt }: Fetched,
+        sender: &mpsc::Sender<Arrival<T>>,
+    ) -> ControlFlow<()> {
+        // If the receiver is gone, the receipt is dropped, which hands the message back.
+        let Ok(place) = sender.reserve().await else { return ControlFlow::Break(()) };
+        let holder = match &self.bytes {
+            Some(bytes) => {
+                let taken = TIMES_ITS_JSON * wire::decoded_bytes(&raw.data) as u64;
+                Some(bytes.enter(taken, CancellationToken::new()).await)
+            }
+            None => None,
+        };
+        let redeliveries = redeliveries(&raw);
+        match wire::decode(&raw.data) {
+            Ok(message) => place.send(Arrival { message, redeliveries, receipt, holder }),
+            Err(error) => {
+                let queue = raw.routing_key.as_str();
+                tracing::error!(
+                    queue,
+                    bytes = raw.data.len(),
+                    error = &error as &dyn std::error::Error,
+                    "made a message that cannot be read a dead letter"
+                );
+                receipt.reject().await;
+            }
+        }
+        ControlFlow::Continue(())
+    }
 }
 
-/// Passes deliveries on until the channel breaks.
-async fn forward<T: DeserializeOwned>(
+/// Takes deliveries from the client until the channel breaks.
+async fn fetch(
     queue_channel: &Arc<QueueChannel>,
     consumer: &mut lapin::Consumer,
-    sender: &mpsc::Sender<Arrival<T>>,
+    fetched: &mpsc::UnboundedSender<Fetched>,
     backoff: &mut Backoff,
 ) {
     while let Some(Ok(raw)) = consumer.next().await {
         backoff.reset();
-        if pass_on(queue_channel, raw, sender).await.is_break() {
-            return;
-        }
-    }
-}
-
-async fn pass_on<T: DeserializeOwned>(
-    queue_channel: &Arc<QueueChannel>,
-    raw: RawDelivery,
-    sender: &mpsc::Sender<Arrival<T>>,
-) -> ControlFlow<()> {
-    let receipt = queue_channel.receipt(raw.delivery_tag);
-    let redeliveries = redeliveries(&raw);
-    match wire::decode(&raw.data) {
-        // If the receiver is gone, the receipt is dropped, which hands the message back.
-        Ok(message) => match sender.send(Arrival { message, redeliveries, receipt }).await {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(_) => ControlFlow::Break(()),
-        },
-        Err(error) => {
-            let queue = raw.routing_key.as_str();
-            tracing::error!(
-                queue,
-                bytes = raw.data.len(),
-                error = &error as &dyn std::error::Error,
-                "made a message that cannot be read a dead letter"
-            );
-            receipt.reject().await;
-            ControlFlow::Continue(())
-        }
+        let receipt = queue_channel.receipt(raw.delivery_tag);
+        // If nobody waits for it, it is handed back.
+        let _ = fetched.send(Fetched { raw, receipt });
     }
 }
 

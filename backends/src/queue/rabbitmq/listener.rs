@@ -13,6 +13,7 @@ use super::Shared;
 use super::backoff::Backoff;
 use super::link::in_time;
 use super::patience::Patience;
+use crate::Outage;
 use crate::queue::{Controls, QueueError};
 
 /// Most broadcasts that wait for a slow listener; each supersedes the ones before.
@@ -75,7 +76,7 @@ async fn try_subscribe(shared: &Shared) -> Result<Subscription, QueueError> {
 }
 
 async fn feed(shared: &Shared, first: Subscription, newest: &watch::Sender<Option<Arc<Control>>>) {
-    let mut backoff = Backoff::new(shared.seed, "control");
+    let (mut backoff, mut outage) = (Backoff::new(shared.seed, "control"), Outage::with_own_pauses());
     let mut subscription = Some(first);
     loop {
         if let Some((_channel, mut consumer)) = subscription.take() {
@@ -94,9 +95,18 @@ async fn feed(shared: &Shared, first: Subscription, newest: &watch::Sender<Optio
         }
         tokio::time::sleep(backoff.next()).await;
         match subscribe(shared).await {
-            Ok(again) => subscription = Some(again),
+            Ok(again) => {
+                if let Some(lasted) = outage.ends() {
+                    tracing::info!(lasted_s = lasted.as_secs(), "listens to broadcasts again");
+                }
+                subscription = Some(again);
+            }
             Err(error) => {
-                tracing::warn!(error = &error as &dyn std::error::Error, "failed to listen to broadcasts; trying again")
+                let failed = outage.fails();
+                if failed.is_told {
+                    let (error, tries) = (&error as &dyn std::error::Error, failed.tries);
+                    tracing::warn!(error, tries, "failed to listen to broadcasts; trying again");
+                }
             }
         }
     }

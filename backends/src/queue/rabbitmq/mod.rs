@@ -28,6 +28,7 @@ use link::{Link, in_time, is_missing};
 use patience::Patience;
 use publisher::{Publisher, Route};
 pub(super) use queue_channel::RabbitMqReceipt;
+use regatta_memory::ByteBudget;
 use regatta_proto::wire::{self, WireError};
 use regatta_proto::{Control, Job, Report};
 use serde::Serialize;
@@ -36,6 +37,7 @@ use topology::Topology;
 use unconfirmed::Unconfirmed;
 
 use super::{Controls, QueueError};
+use crate::Outage;
 
 /// A connected set of queues; clones share the connections.
 #[derive(Clone)]
@@ -51,6 +53,7 @@ struct Shared {
     consuming: Link,
     topology: Topology,
     message_bytes_max: usize,
+    bytes: Option<ByteBudget>,
     seed: u64,
     connect_timeout: Duration,
     closed: CancellationToken,
@@ -71,6 +74,7 @@ impl RabbitMqQueue {
             consuming: Link::new(dial.clone(), format!("regatta {} consuming", config.prefix)),
             topology,
             message_bytes_max: config.message_bytes_max,
+            bytes: config.bytes,
             seed: config.seed,
             connect_timeout: config.connect_timeout,
             closed: closed.clone(),
@@ -127,12 +131,14 @@ impl RabbitMqQueue {
 
     pub(super) async fn consume_jobs(&self, queue: &str, prefetch: u32) -> Result<RabbitMqConsumer<Job>, QueueError> {
         self.shared.open()?;
-        RabbitMqConsumer::start(Arc::clone(&self.shared), self.shared.topology.jobs(queue)?, prefetch).await
+        // What a job brings with it is counted by the session that goes on with it.
+        RabbitMqConsumer::start(Arc::clone(&self.shared), self.shared.topology.jobs(queue)?, prefetch, None).await
     }
 
     pub(super) async fn consume_reports(&self, prefetch: u32) -> Result<RabbitMqConsumer<Report>, QueueError> {
         self.shared.open()?;
-        RabbitMqConsumer::start(Arc::clone(&self.shared), self.shared.topology.reports()?, prefetch).await
+        let (shared, bytes) = (Arc::clone(&self.shared), self.shared.bytes.clone());
+        RabbitMqConsumer::start(shared, self.shared.topology.reports()?, prefetch, bytes).await
     }
 
     pub(super) async fn listen(&self) -> Result<Controls, QueueError> {
@@ -200,11 +206,14 @@ impl Shared {
 
     /// Publishes, reconnecting whenever the connection breaks.
     async fn keep_publishing(&self, link: &Link, mut unconfirmed: Unconfirmed) {
-        let mut backoff = Backoff::new(self.seed, "publish");
+        let (mut backoff, mut outage) = (Backoff::new(self.seed, "publish"), Outage::with_own_pauses());
         while !unconfirmed.is_finished() {
             match in_time("open a publishing channel", self.publishing_channel(link)).await {
                 Ok(channel) => {
                     backoff.reset();
+                    if let Some(lasted) = outage.ends() {
+                        tracing::info!(lasted_s = lasted.as_secs(), "opened a publishing channel again");
+                    }
                     match unconfirmed.publish_on(&channel).await {
                         Ok(()) => return,
                         Err(error) => {
@@ -212,10 +221,13 @@ impl Shared {
                         }
                     }
                 }
-                Err(error) => tracing::warn!(
-                    error = &error as &dyn std::error::Error,
-                    "failed to open a publishing channel; trying again"
-                ),
+                Err(error) => {
+                    let failed = outage.fails();
+                    if failed.is_told {
+                        let (error, tries) = (&error as &dyn std::error::Error, failed.tries);
+                        tracing::warn!(error, tries, "failed to open a publishing channel; trying again");
+                    }
+                }
             }
             tokio::time::sleep(backoff.next()).await;
         }

@@ -98,7 +98,7 @@ pub(super) fn table_4(cells: &[Cell<'_>]) -> PaperTable {
     let plain = |label: &str, decimals| PaperColumn { label: label.to_owned(), unit: Unit::Plain, decimals };
     let rows = cells.iter().map(|cell| {
         let spending = &cell.result.spending;
-        let used = [Some(spending.calls), spending.tokens, Some(spending.seconds)]
+        let used = [spending.calls, spending.tokens, spending.seconds]
             .map(|value| ours(value.map_or_else(Measured::default, |value| cell.known(value))));
         let cost = PaperEntry { ours: spending.cost_usd, published: team(cell).map(|team| team.cost_usd) };
         let keys = vec![cell.result.model.to_string(), cell.team(), cell.data(), cell.cast()];

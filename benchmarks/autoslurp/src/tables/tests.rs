@@ -88,9 +88,9 @@ impl Sweep {
             all_trials: &self.all_trials[at],
             spending: Spending {
                 cost_usd: Measured { value: (at != 1).then_some(0.25 + at as f64 / 100.0), ..Measured::default() },
-                calls: 7.5 + at as f64,
+                calls: Some(7.5 + at as f64),
                 tokens: Some(12_345.0),
-                seconds: 1.25,
+                seconds: Some(1.25),
             },
         }
     }

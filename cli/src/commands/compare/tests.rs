@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use insta::assert_snapshot;
 
 use super::*;
@@ -159,4 +161,56 @@ fn a_cost_that_one_run_knows_is_shown_beside_one_that_is_unknown() {
     let text = render(&found);
     let cost = text.lines().find(|line| line.contains("cost of 1,000")).unwrap();
     assert!(cost.contains("2.0000") && cost.matches("unknown").count() == 1, "{text}");
+}
+
+#[test]
+fn answers_of_the_cache_and_sessions_without_one_are_in_no_latency_and_that_is_said() {
+    let made = |cached, name| Made { scores: right(30, 50), cached, ..Made::default() }.run(name);
+    let (mut a, b) = (made(0, "runs/a"), made(50, "runs/b"));
+    for attempt in &mut a.attempts[..20] {
+        (attempt.calls, attempt.latency_us) = (0, None);
+    }
+    let found = document(&a, &b, &Chosen::default()).unwrap();
+    let Times { a: of_a, b: of_b } = found.cells[0].seconds;
+    assert_eq!((of_a.of.map(|of| (of.p50, of.sessions)), of_a.unanswered), (Some((1.5, 30)), 20));
+    assert_eq!((of_b.of, of_b.cached), (None, 50));
+    let text = render(&found);
+    let row =
+        |name: &str| text.lines().find(|line| line.contains(name)).unwrap().split_whitespace().collect::<Vec<_>>();
+    assert_eq!(row("latency p95, s")[3..], ["1.500", "cached", "–"], "{text}");
+    assert_eq!(row("cost of 1,000")[5..7], ["2.0000", "cached"], "{text}");
+    assert!(text.contains("A: 20 of 50 sessions ended before any call was answered, and have no latency\n"), "{text}");
+    assert!(text.contains("B: 50 of 50 sessions have answers of the response cache, and no latency or cost"), "{text}");
+    assert!(text.contains("latency: of 30 and 0 sessions as they ran"), "{text}");
+}
+
+#[test]
+fn of_a_document_that_does_not_count_cached_answers_the_rows_without_times_may_have_some() {
+    let mut old = Made { scores: right(30, 50), ..Made::default() }.run("runs/old");
+    old.attempts.iter_mut().for_each(|attempt| attempt.cached_calls = None);
+    let cached = |a: &EndedRun| document(a, a, &Chosen::default()).unwrap().cells[0].seconds.a.cached;
+    assert_eq!(cached(&old), 50);
+    let seconds = serde_json::json!({ "p50": 1.5, "p90": 1.5, "p99": 1.5 });
+    old.summary.rows[0].session_seconds = serde_json::from_value(seconds).unwrap();
+    assert_eq!(cached(&old), 0);
+}
+
+#[test]
+fn one_group_of_items_alone_has_no_p_value_and_that_is_said() {
+    let run = |scores, name| {
+        let mut run = Made { scores, ..Made::default() }.run(name);
+        let groups = run.results.iter().map(|line| (line.item.clone(), "all".to_owned())).collect();
+        run.measures.benchmarks.values_mut().for_each(|of| of.groups = BTreeMap::clone(&groups));
+        run
+    };
+    let (a, b) = (run(right(30, 50), "runs/a"), run(right(45, 50), "runs/b"));
+    let found = document(&a, &b, &Chosen::default()).unwrap();
+    assert_eq!(found.cells[0].metrics[0].difference.unwrap().p, None);
+    let text = render(&found);
+    let row = text.lines().find(|line| line.contains("success (official)")).unwrap();
+    assert_eq!(row.split_whitespace().rev().take(2).collect::<Vec<_>>(), ["–", "–"], "{text}");
+    assert!(
+        text.contains("success: one group of items alone, which says nothing of how groups differ: no p-value"),
+        "{text}"
+    );
 }

@@ -59,17 +59,22 @@ pub(super) struct Moved {
     pub(super) p_holm: f64,
 }
 
-/// Median times of a cell that are apart. They have no test and no cause: sessions of a night share their endpoint's load, so that two nights
+/// Median times of a cell that are apart, or that answers of the response cache leave unknown. They have no test and no cause: sessions of a night share their endpoint's load, so that two nights
 /// are two draws of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Paced {
     pub(super) cell: String,
-    /// Median seconds in model calls of a session with a score, the night before.
-    pub(super) before_s: f64,
-    pub(super) now_s: f64,
+    /// Median seconds in model calls of a session with a score that was asked and answered, the night before; absent without any.
+    pub(super) before_s: Option<f64>,
+    pub(super) now_s: Option<f64>,
     /// Sessions that the median is of.
     pub(super) sessions_before: usize,
     pub(super) sessions_now: usize,
+    /// Sentence on the sessions that are left out because answers of theirs came from the response cache; absent where none did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) cached_before: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) cached_now: Option<String>,
 }
 
 impl fmt::Display for Cause {

@@ -12,7 +12,7 @@ use regatta_scorer::holm;
 use super::finding::{Cause, Evidence, Finding, Moved, Paced};
 use crate::ended_run::EndedRun;
 use crate::paired_runs::{
-    Change, Changes, Chosen, MatchedCell, Numbers, Paired, Quantity, Times, matched, parameters, served,
+    Change, Changes, Chosen, Distribution, MatchedCell, Numbers, Paired, Quantity, Times, matched, parameters, served,
 };
 
 /// Level of all tests of a night together.
@@ -80,16 +80,21 @@ fn silenced(cell: &MatchedCell, paired: &Paired<'_>) -> Option<Finding> {
     })
 }
 
-/// The median times of a cell, if they are apart by a size that matters.
+/// The median times of a cell, if they are apart by a size that matters, or if answers of the response cache leave them unknown.
 fn paced(cell: &MatchedCell, paired: &Paired<'_>) -> Option<Paced> {
-    let Times { a, b } = paired.times()?;
-    let is_large = (b.p50 - a.p50).abs() > LATENCY_SHIFT * a.p50.min(b.p50).max(f64::MIN_POSITIVE);
-    is_large.then(|| Paced {
+    let Times { a, b } = paired.times();
+    let is_large = |(a, b): (Distribution, Distribution)| {
+        (b.p50 - a.p50).abs() > LATENCY_SHIFT * a.p50.min(b.p50).max(f64::MIN_POSITIVE)
+    };
+    let is_told = a.of.zip(b.of).is_some_and(is_large) || a.cached + b.cached > 0;
+    is_told.then(|| Paced {
         cell: cell.to_string(),
-        before_s: a.p50,
-        now_s: b.p50,
-        sessions_before: a.sessions,
-        sessions_now: b.sessions,
+        before_s: a.of.map(|of| of.p50),
+        now_s: b.of.map(|of| of.p50),
+        sessions_before: a.of.map_or(0, |of| of.sessions),
+        sessions_now: b.of.map_or(0, |of| of.sessions),
+        cached_before: a.cached_note(),
+        cached_now: b.cached_note(),
     })
 }
 

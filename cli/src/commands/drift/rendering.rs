@@ -1,5 +1,6 @@
 //! Drift for a terminal: a block a night, a line a finding.
 
+use regatta_proto::counted;
 use regatta_scorer::rendered;
 
 use super::Drift;
@@ -7,7 +8,7 @@ use super::finding::{Evidence, Finding, Moved, Paced};
 use crate::commands::compare::p_value;
 
 pub(super) fn text(drift: &Drift) -> String {
-    let mut lines = vec![format!("{}: {} nights", drift.of, drift.nights.len())];
+    let mut lines = vec![format!("{}: {}", drift.of, counted(drift.nights.len() as u64, "night", "nights"))];
     let mut quiet = 0_usize;
     for (number, night) in drift.nights.iter().enumerate() {
         if night.findings.is_empty() && night.scores.is_empty() && night.times.is_empty() {
@@ -48,8 +49,15 @@ fn moved(of: &Moved) -> String {
 }
 
 fn paced(of: &Paced) -> String {
-    format!(
-        "  {:<11}  {}: {:.2} → {:.2} s a session, medians of {} and {} (observed; one night each, so nothing is inferred)",
-        "time", of.cell, of.before_s, of.now_s, of.sessions_before, of.sessions_now
-    )
+    let known = of.before_s.zip(of.now_s).map(|(before, now)| {
+        format!(
+            "{before:.2} → {now:.2} s a session, medians of {} and {} (observed; one night each, so nothing is inferred)",
+            of.sessions_before, of.sessions_now
+        )
+    });
+    let cached = [("the night before", &of.cached_before), ("now", &of.cached_now)];
+    let cached = cached.into_iter().filter_map(|(when, note)| Some(format!("{when}, {}", note.as_ref()?)));
+    let parts: Vec<String> =
+        std::iter::once(known.unwrap_or_else(|| "not compared".to_owned())).chain(cached).collect();
+    format!("  {:<11}  {}: {}", "time", of.cell, parts.join("; "))
 }

@@ -14,7 +14,8 @@ fn night(name: &str, made: Made<'_>, judge: &str) -> EndedRun {
     for (at, attempt) in run.attempts.iter_mut().enumerate() {
         // A few percent, and other items each night.
         let hash = regatta_proto::Digest::of(format!("{name}{at}").as_bytes());
-        attempt.latency_us += attempt.latency_us * u64::from(hash.bytes()[0]) / 5_000;
+        let varied = |latency: u64| latency + latency * u64::from(hash.bytes()[0]) / 5_000;
+        attempt.latency_us = attempt.latency_us.map(varied);
     }
     for benchmark in run.lock.benchmarks.values_mut() {
         benchmark.judge = Some(Judge::Plain(JUDGE.parse().unwrap()));
@@ -114,4 +115,24 @@ fn another_treatment_of_filtered_sessions_is_the_harness_and_a_night_without_a_s
     assert_eq!(causes(&drift), [vec![], vec![Cause::Harness], vec![Cause::Unexplained]]);
     let text = rendering::text(&drift);
     assert!(text.contains("filtered: ") && text.contains("sessions with a score: 200 → 0 (measured)"), "{text}");
+}
+
+#[test]
+fn a_night_that_the_cache_answered_is_no_other_model_and_has_no_time_and_that_is_said() {
+    let cached = Made { cached: 200, output_tokens: 0, ..made() };
+    let drift = drift(&[night("n-1", made(), "j"), night("n-2", cached, "j")]);
+    assert_eq!(causes(&drift), [vec![], vec![]]);
+    let text = rendering::text(&drift);
+    assert!(text.contains("not compared; now, 200 of 200 sessions have answers of the response cache"), "{text}");
+}
+
+#[test]
+fn sessions_that_a_filter_refused_do_not_make_a_night_fast_or_its_model_another_one() {
+    let mut refused = night("n-2", made(), "j");
+    for attempt in &mut refused.attempts[..120] {
+        (attempt.calls, attempt.latency_us, attempt.usage) = (0, None, Some(regatta_proto::Usage::default()));
+    }
+    let drift = drift(&[night("n-1", made(), "j"), refused]);
+    assert_eq!(causes(&drift), [vec![], vec![]]);
+    assert_eq!(drift.nights[1].times, []);
 }

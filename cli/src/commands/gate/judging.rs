@@ -1,6 +1,6 @@
 //! From two runs and a policy to checks.
 
-use regatta_proto::{BenchmarkName, ModelSpec};
+use regatta_proto::{BenchmarkName, ModelSpec, counted};
 use regatta_scorer::{MetricDefinition, rendered, rendered_missing};
 
 use super::policy::{MetricPolicy, Policy};
@@ -8,7 +8,7 @@ use super::verdict::{Check, Verdict};
 use crate::commands::compare::{p_value, percent};
 use crate::ended_run::EndedRun;
 use crate::exit::BadConfiguration;
-use crate::paired_runs::{Change, Distribution, MatchedCell, Paired, Quantity, other_tests};
+use crate::paired_runs::{Change, Distribution, MatchedCell, Observations, Paired, Quantity, Times, other_tests};
 
 /// A metric of a cell that the policy is about.
 struct Asked<'p> {
@@ -143,6 +143,10 @@ fn metric(
     let Some((difference, test)) = seen else {
         return Ok(check(Verdict::Inconclusive, "no session has a score in both runs".to_owned()));
     };
+    if difference.clusters < 2 {
+        let detail = "one group of items alone, which says nothing of how groups differ".to_owned();
+        return Ok(check(Verdict::Inconclusive, detail));
+    }
     let missing = rendered_missing(&difference, definition.unit);
     let verdict = verdict_of(test.p_worse, alpha_worse, test.p_not_worse, policy.alpha);
     // The tests hold whatever is missing: a loss that is shown although much is missing is one.
@@ -171,7 +175,10 @@ fn metric(
     let margin = margin * definition.unit.factor();
     let shown = rendered(&difference, definition.unit);
     let missing = missing.map_or_else(String::new, |missing| format!("; {missing}"));
-    Ok(check(verdict, format!("{shown}, margin {margin}, {} items: {reads}{missing}", difference.n)))
+    Ok(check(
+        verdict,
+        format!("{shown}, margin {margin}, {}: {reads}{missing}", counted(difference.n.into(), "item", "items")),
+    ))
 }
 
 /// A level as people read it.
@@ -223,47 +230,90 @@ fn limits(policy: &Policy, run: &EndedRun, cell: &MatchedCell, paired: &Paired<'
     let p95: fn(&Distribution) -> f64 = |of| of.p95;
     let asked = [
         // What a single session costs is too little to be read.
-        ("cost of 1,000 sessions", "$", 1000.0, money, mean, costs as fn(&Paired<'_>) -> [Option<Distribution>; 2]),
-        ("latency p95", "s", 1.0, time, p95, times),
+        Limit {
+            name: "cost of 1,000 sessions",
+            unit: "$",
+            scale: 1000.0,
+            limits: money,
+            of: mean,
+            seen: costs(paired),
+        },
+        Limit { name: "latency p95", unit: "s", scale: 1.0, limits: time, of: p95, seen: times(paired) },
     ];
-    for (name, unit, scale, [increase, most], of, seen) in asked {
+    for Limit { name, unit, scale, limits: [increase, most], of, seen: [baseline, run] } in asked {
         if increase.is_none() && most.is_none() {
             continue;
         }
-        let [before, now] = seen(paired).map(|run| run.as_ref().map(of));
-        let Some(now) = now else {
-            checks.push(check(name, Verdict::Inconclusive, "unknown in the run".to_owned()));
-            continue;
+        let now = match observed(&run, "run", policy) {
+            Ok(now) => now,
+            Err(why) => {
+                checks.push(check(name, Verdict::Inconclusive, why));
+                continue;
+            }
         };
+        let (sessions, now) = (counted(now.sessions as u64, "session", "sessions"), of(&now));
         let held = |limit: f64| if now <= limit { Verdict::Go } else { Verdict::NoGo };
-        if increase.is_some() && before.is_none() {
+        if let Some(increase) = increase {
             let what = format!("{name}, increase");
-            checks.push(check(&what, Verdict::Inconclusive, "unknown in the baseline".to_owned()));
-        }
-        if let Some((increase, before)) = increase.zip(before) {
-            let limit = before * (1.0 + increase);
-            let [now, before, most] = [now, before, limit].map(|value| value * scale);
-            let detail =
-                format!("observed {now:.4} {unit}, was {before:.4}; at most {most:.4} (+{:.0} %)", increase * 100.0);
-            checks.push(check(&format!("{name}, increase"), held(limit), detail));
+            match observed(&baseline, "baseline", policy) {
+                Err(why) => checks.push(check(&what, Verdict::Inconclusive, why)),
+                Ok(before) => {
+                    let limit = of(&before) * (1.0 + increase);
+                    let [now, was, most] = [now, of(&before), limit].map(|value| value * scale);
+                    let detail = format!(
+                        "observed {now:.4} {unit} over {sessions}, was {was:.4} over {}; at most {most:.4} (+{:.0} %)",
+                        before.sessions,
+                        increase * 100.0
+                    );
+                    checks.push(check(&what, held(limit), detail));
+                }
+            }
         }
         if let Some(limit) = most {
-            checks.push(check(
-                name,
-                held(limit),
-                format!("observed {:.4} {unit}; at most {:.4}", now * scale, limit * scale),
-            ));
+            let detail = format!("observed {:.4} {unit} over {sessions}; at most {:.4}", now * scale, limit * scale);
+            checks.push(check(name, held(limit), detail));
         }
     }
     checks
 }
 
+/// Limits of a quantity, and what both runs took of it.
+struct Limit {
+    name: &'static str,
+    unit: &'static str,
+    /// Sessions that a person reads it of.
+    scale: f64,
+    /// Largest increase, and largest value.
+    limits: [Option<f64>; 2],
+    of: fn(&Distribution) -> f64,
+    /// In the baseline, and in the run.
+    seen: [Observations; 2],
+}
+
+/// The distribution, or the reason why it is unknown in the run that is called `name`. Answers of the response cache are of another run: too
+/// many of them leave nothing to hold a limit against.
+fn observed(seen: &Observations, name: &str, policy: &Policy) -> Result<Distribution, String> {
+    let cached = seen.cached_note().filter(|_| seen.asked() < policy.coverage_min);
+    match (cached, seen.of, seen.unanswered_note()) {
+        (Some(cached), ..) => Err(format!(
+            "unknown in the {name}: {cached}, which took nothing of their own; at least {} must have been asked",
+            percent(policy.coverage_min)
+        )),
+        (None, Some(of), _) => Ok(of),
+        (None, None, Some(unanswered)) if seen.unanswered == seen.scored => {
+            Err(format!("unknown in the {name}: {unanswered}"))
+        }
+        (None, None, _) => Err(format!("unknown in the {name}")),
+    }
+}
+
 /// Dollars of the baseline's sessions, and of the run's.
-fn costs(paired: &Paired<'_>) -> [Option<Distribution>; 2] {
+fn costs(paired: &Paired<'_>) -> [Observations; 2] {
     paired.spent(Quantity::Dollars)
 }
 
 /// Seconds of the baseline's sessions, and of the run's.
-fn times(paired: &Paired<'_>) -> [Option<Distribution>; 2] {
-    paired.seconds()
+fn times(paired: &Paired<'_>) -> [Observations; 2] {
+    let Times { a, b } = paired.times();
+    [a, b]
 }

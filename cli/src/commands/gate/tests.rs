@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use insta::assert_snapshot;
 use rand::Rng;
 use rand::SeedableRng;
@@ -280,4 +282,71 @@ fn a_limit_on_the_run_alone_is_judged_whatever_the_baseline_knows() {
     assert!(says(&found, "unknown in the baseline"), "{found:?}");
     let found = judged(&limits, &run, &baseline);
     assert!(says(&found, "unknown in the run"), "{found:?}");
+}
+
+#[test]
+fn limits_over_answers_of_the_cache_are_inconclusive_unless_enough_was_asked() {
+    let base = || made(right(150, 200));
+    let with = |cached| Made { cached, ..base() };
+    let of = |checks: &[Check], what: &str| {
+        checks.iter().find(|check| check.what == what).map(|check| (check.verdict, check.detail.clone())).unwrap()
+    };
+    let limits = policy(EVERYTHING);
+    let checks = judged(&limits, base(), with(200)).unwrap().checks;
+    let why = "unknown in the run: 200 of 200 sessions have answers of the response cache, which took nothing of their own; at least 95.0 % \
+               must have been asked";
+    for what in ["latency p95", "cost of 1,000 sessions"] {
+        assert_eq!(of(&checks, what), (Verdict::Inconclusive, why.to_owned()));
+    }
+    let checks = judged(&limits, with(200), base()).unwrap().checks;
+    assert_eq!(of(&checks, "latency p95, increase").0, Verdict::Inconclusive);
+    assert_eq!(of(&checks, "latency p95").0, Verdict::Go, "it needs no baseline");
+    let checks = judged(&limits, base(), with(5)).unwrap().checks;
+    let (verdict, detail) = of(&checks, "latency p95");
+    assert!(verdict == Verdict::Go && detail.contains("over 195 sessions"), "{detail}");
+    let slow = Made { latency_us: 2_100_000, ..with(5) };
+    assert_eq!(of(&judged(&limits, base(), slow).unwrap().checks, "latency p95").0, Verdict::NoGo);
+}
+
+#[test]
+fn a_limit_of_time_is_held_against_the_sessions_that_were_answered() {
+    let (baseline, mut run) = (
+        made(right(150, 200)).run("runs/last-release"),
+        Made { latency_us: 2_100_000, ..made(right(150, 200)) }.run("runs/tonight"),
+    );
+    let latency = |run: &EndedRun| {
+        let cells = matched(&baseline, run, &Chosen::default()).unwrap();
+        let limits = policy(EVERYTHING);
+        let question = Question { policy: &limits, baseline: &baseline, run, cells: &cells, models: Models::All };
+        let checks = question.judge(None).unwrap().checks;
+        checks.into_iter().find(|check| check.what == "latency p95").map(|check| (check.verdict, check.detail)).unwrap()
+    };
+    // Counted as taking no time, these would bring the percentile down to nothing.
+    for attempt in &mut run.attempts[..195] {
+        (attempt.calls, attempt.latency_us) = (0, None);
+    }
+    assert_eq!(latency(&run).0, Verdict::NoGo);
+    for attempt in &mut run.attempts {
+        (attempt.calls, attempt.latency_us) = (0, None);
+    }
+    let (verdict, why) = latency(&run);
+    assert_eq!(verdict, Verdict::Inconclusive);
+    assert_eq!(why, "unknown in the run: 200 of 200 sessions ended before any call was answered");
+}
+
+#[test]
+fn one_group_of_items_alone_is_inconclusive_and_the_reason_is_said() {
+    let run = |name| {
+        let mut run = made(right(150, 200)).run(name);
+        let groups: BTreeMap<_, _> = run.results.iter().map(|line| (line.item.clone(), "all".to_owned())).collect();
+        run.measures.benchmarks.values_mut().for_each(|of| of.groups = groups.clone());
+        run
+    };
+    let (baseline, run) = (run("runs/last-release"), run("runs/tonight"));
+    let cells = matched(&baseline, &run, &Chosen::default()).unwrap();
+    let question =
+        Question { policy: &policy(MARGIN), baseline: &baseline, run: &run, cells: &cells, models: Models::All };
+    let check = question.judge(None).unwrap().checks.remove(0);
+    assert_eq!(check.verdict, Verdict::Inconclusive);
+    assert_eq!(check.detail, "one group of items alone, which says nothing of how groups differ");
 }

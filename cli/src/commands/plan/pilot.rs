@@ -5,11 +5,11 @@ use std::path::Path;
 
 use anyhow::Context;
 use regatta_proto::{CellIndex, CostSum, ItemId, Money, Usage};
-use regatta_scorer::{Pilot, PilotCell, SessionScores, Spent, read_pilot};
+use regatta_scorer::{JudgeBill, Judging, Pilot, PilotCell, Ran, SessionScores, Spent, Summary, read_pilot};
 
 use crate::args::ClientArgs;
 use crate::embedded::Embedded;
-use crate::ended_run::EndedRun;
+use crate::ended_run::{Answers, EndedRun};
 use crate::exit::{BadConfiguration, bad_configuration};
 use crate::results::ResultLine;
 
@@ -30,6 +30,7 @@ fn of_documents(run: &EndedRun) -> Pilot {
     let no_groups = BTreeMap::new();
     let spent = spent(run);
     let mut cells: Vec<PilotCell<'_>> = Vec::new();
+    let mut ran = Ran::new();
     for first in run.lock.cells().into_iter().filter(|cell| cell.trial.0 == 0) {
         let measures = run.measures.benchmarks.get(&first.benchmark);
         let definitions = measures.and_then(|of| of.settings.get(&first.setting)).map_or(&[][..], Vec::as_slice);
@@ -41,11 +42,17 @@ fn of_documents(run: &EndedRun) -> Pilot {
         });
         let sessions = sessions.collect();
         let mut sums = Spent::default();
+        let ran = ran.entry((first.benchmark.clone(), first.setting.clone())).or_default();
         for line in lines.iter().filter(|line| line.outcome != NOT_RUN) {
-            sums.sessions += 1;
-            if let Some(of) = spent.get(&(CellIndex(line.cell), &line.item)) {
-                sums.usage += of.usage;
-                sums.cost += of.cost;
+            *ran += 1;
+            match spent.get(&(CellIndex(line.cell), &line.item)) {
+                Some(Session::Paid(of)) => {
+                    sums.sessions += 1;
+                    sums.usage += of.usage;
+                    sums.cost += of.cost;
+                }
+                Some(Session::Cached) => {}
+                None => sums.sessions += 1,
             }
         }
         cells.push(PilotCell {
@@ -58,26 +65,47 @@ fn of_documents(run: &EndedRun) -> Pilot {
             model: first.model,
         });
     }
-    let judging = &run.summary.judging;
-    let sessions = cells.iter().map(|cell| cell.spent.sessions).sum();
-    let judging = Spent { sessions, usage: judging.usage, cost: judging.cost };
-    Pilot::of_cells(run.summary.sweep.clone(), &cells, judging)
+    Pilot::of_cells(run.summary.sweep.clone(), &cells, bills(run, &ran))
+}
+
+/// Bills of the judges. Runs of early versions have one of all together.
+fn bills(run: &EndedRun, ran: &Ran) -> Vec<JudgeBill> {
+    let Summary { judges, judging, .. } = &run.summary;
+    if judges.is_empty() && *judging != Judging::default() {
+        return vec![JudgeBill::new(None, judging.usage, judging.cost, &run.lock, ran)];
+    }
+    judges.iter().map(|of| JudgeBill::new(Some(&of.judge), of.usage, of.cost, &run.lock, ran)).collect()
 }
 
 /// Outcome in `results.jsonl` of a session that nobody ran.
 const NOT_RUN: &str = "not_run";
 
-/// Spending of the attempts at each session, but those that were repeated or lost.
-fn spent(run: &EndedRun) -> HashMap<(CellIndex, &ItemId), Spent> {
-    let mut spent: HashMap<(CellIndex, &ItemId), Spent> = HashMap::new();
+/// Spending of the attempts at a session, but those that were repeated or lost.
+enum Session {
+    Paid(Spent),
+    /// Answers of it came from the response cache, or may have: the next one takes more.
+    Cached,
+}
+
+fn spent(run: &EndedRun) -> HashMap<(CellIndex, &ItemId), Session> {
+    let cells = run.lock.cells();
+    let cells = cells.iter().map(|cell| run.may_be_cached(&cell.benchmark, &cell.setting, &cell.model));
+    let may_be_cached: Vec<bool> = cells.collect();
+    let mut spent: HashMap<(CellIndex, &ItemId), Session> = HashMap::new();
     for attempt in run.attempts.iter().filter(|attempt| !attempt.wasted) {
         let Some(item) = &attempt.item else { continue };
-        let of = spent.entry((CellIndex(attempt.cell), item)).or_default();
-        of.usage += Usage::of_fields(attempt.usage, attempt.known_usage);
-        of.cost += match attempt.cost_nanodollars {
-            Some(known) => CostSum { known, unknown_calls: 0 },
-            None => CostSum { known: Money::ZERO, unknown_calls: 1 },
-        };
+        let of = spent.entry((CellIndex(attempt.cell), item)).or_insert(Session::Paid(Spent::default()));
+        match (&mut *of, attempt.answers(may_be_cached.get(attempt.cell as usize).is_none_or(|may_be| *may_be))) {
+            (Session::Paid(of), Answers::Own | Answers::Nothing) => {
+                of.usage += Usage::of_fields(attempt.usage, attempt.known_usage);
+                of.cost += match attempt.cost_nanodollars {
+                    Some(known) => CostSum { known, unknown_calls: 0 },
+                    None => CostSum { known: Money::ZERO, unknown_calls: 1 },
+                };
+            }
+            (of, Answers::Cached) => *of = Session::Cached,
+            (Session::Cached, Answers::Own | Answers::Nothing) => {}
+        }
     }
     spent
 }

@@ -62,15 +62,16 @@ impl Bill {
 
     /// Charges calls of which only the sums are known.
     fn charge_sums(&mut self, sums: &Sums, repriced: Option<Money>) {
-        self.calls += sums.calls;
+        self.calls += sums.sent();
+        self.from_cache += sums.cached;
         self.usage += sums.usage;
         self.recorded += sums.cost;
         self.repriced += match repriced {
             Some(known) => CostSum { known, unknown_calls: 0 },
-            None => CostSum { known: Money::ZERO, unknown_calls: sums.calls.max(1) },
+            None => CostSum { known: Money::ZERO, unknown_calls: sums.sent().max(1) },
         };
         if let (0, Some(repriced)) = (sums.cost.unknown_calls, repriced) {
-            self.comparable_calls += sums.calls.max(1);
+            self.comparable_calls += sums.sent().max(1);
             self.comparable += sums.cost.known;
             self.comparable_repriced += repriced;
         }
@@ -90,17 +91,27 @@ impl Bill {
 /// Sums over calls.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Sums {
+    /// Answered calls, those from the response cache included.
     pub(super) calls: u64,
+    /// The part of `calls` that came from the response cache, as far as it is told.
+    pub(super) cached: u64,
     pub(super) usage: Usage,
     pub(super) cost: CostSum,
 }
 
 impl Sums {
+    /// Answered calls that were sent.
+    const fn sent(&self) -> u64 {
+        self.calls.saturating_sub(self.cached)
+    }
+
     /// The rest without `held`.
     fn beyond(&self, held: &Self) -> Self {
         let (all, part) = (self.usage, held.usage);
         Self {
             calls: self.calls.saturating_sub(held.calls),
+            // Attempts of an early version tell of none, and transcripts do.
+            cached: self.cached.saturating_sub(held.cached),
             usage: Usage {
                 input: all.input.saturating_sub(part.input),
                 cached_input: all.cached_input.saturating_sub(part.cached_input),
@@ -175,7 +186,7 @@ impl<'a> Ledger<'a> {
         let lock = self.lock;
         let held = self.held.entry(cell.index.0).or_default();
         let lost = sums.beyond(&held.sums);
-        if lost == Sums::default() {
+        if lost.sent() == 0 && lost.usage == Usage::default() && lost.cost == CostSum::default() {
             return;
         }
         let plays_alone = lock.benchmarks.get(&cell.benchmark).is_none_or(|of| of.roles.is_empty());
@@ -191,7 +202,7 @@ impl<'a> Ledger<'a> {
     /// Adds what `judge` took. Its jobs are known by their sums, so the plain prices count.
     pub(super) fn add_judge(&mut self, judge: &JudgeSpending, day: Date) {
         let lane = self.lock.endpoints.get(&judge.judge.endpoint).map_or(Lane::Live, |endpoint| endpoint.lane);
-        let sums = Sums { calls: 0, usage: judge.usage, cost: judge.cost };
+        let sums = Sums { usage: judge.usage, cost: judge.cost, ..Sums::default() };
         let repriced = self.price(&judge.judge, Some(day)).and_then(|price| of_sums(price, &sums, lane));
         self.bill(Purpose::Judging, &judge.judge).charge_sums(&sums, repriced);
     }
@@ -221,6 +232,9 @@ impl<'a> Ledger<'a> {
         let bill = self.bill(Purpose::Sessions, &call.model);
         if call.from_cache {
             bill.from_cache += 1;
+            let held = self.held.entry(cell).or_default();
+            held.sums.calls += 1;
+            held.sums.cached += 1;
             return;
         }
         bill.calls += 1;
@@ -252,13 +266,14 @@ impl<'a> Ledger<'a> {
         let price = self.price(model, day);
         let circumstances = Circumstances::of_call(lane, None, None);
         for one in tries {
-            let Some(usage) = one.usage else { continue };
-            let repriced = price.and_then(|price| price.cost(&usage, &circumstances));
+            let Some((usage, cost)) = one.billed() else { continue };
+            // Without its tokens it is unknown at any price.
+            let repriced = price.filter(|_| one.usage.is_some()).and_then(|price| price.cost(&usage, &circumstances));
             let bill = self.bill(Purpose::Sessions, model);
             bill.billed_tries += 1;
             bill.usage += usage;
-            bill.charge(one.cost, repriced);
-            self.hold(cell, 0, usage, one.cost, repriced);
+            bill.charge(cost, repriced);
+            self.hold(cell, 0, usage, cost, repriced);
         }
     }
 
@@ -294,13 +309,13 @@ impl<'a> Ledger<'a> {
 /// requests have a price and nobody knows how many there were.
 fn of_sums(price: &Price, sums: &Sums, lane: Lane) -> Option<Money> {
     let price = if lane == Lane::Batch { price.variants.get(BATCH).unwrap_or(price) } else { price };
-    if price.per_request.is_some() && sums.calls == 0 {
+    if price.per_request.is_some() && sums.sent() == 0 {
         return None;
     }
     let plain = Price { tiers: Vec::new(), windows: Vec::new(), per_request: None, ..price.clone() };
     let a_request = Price { per_request: price.per_request, ..Price::default() };
     let of_requests = a_request.cost(&Usage::default(), &Circumstances::default())?;
-    let of_requests = Money(of_requests.0.saturating_mul(sums.calls));
+    let of_requests = Money(of_requests.0.saturating_mul(sums.sent()));
     Some(plain.cost(&sums.usage, &Circumstances::default())? + of_requests)
 }
 

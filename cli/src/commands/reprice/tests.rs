@@ -245,8 +245,8 @@ fn attempt(state: &str, usage: Value, cost: u64) -> String {
         + "\n"
 }
 
-#[test]
-fn attempts_that_left_no_transcript_are_counted_at_both_prices() {
+/// Bills of a run whose one session has these events, and whose attempts are these.
+fn bills_with_attempts(events: Vec<Value>, attempts: &[String]) -> Vec<Bill> {
     let mut lock = lock();
     lock.benchmarks.insert(
         "b".parse().unwrap(),
@@ -256,18 +256,52 @@ fn attempts_that_left_no_transcript_are_counted_at_both_prices() {
         .unwrap(),
     );
     let directory = tempfile::tempdir().unwrap();
-    let kept = attempt("recorded", json!({ "input": 1000, "output": 100 }), 1_000_000);
-    let lost = attempt("lost", json!({ "input": 700, "output": 10 }), 780_000);
-    std::fs::write(directory.path().join("attempts.jsonl"), kept + &lost).unwrap();
+    std::fs::write(directory.path().join("attempts.jsonl"), attempts.concat()).unwrap();
     let table = table();
     let mut ledger = Ledger::new(&lock, &table, None);
-    ledger.add(SESSION, transcript(vec![call(json!({}))]));
+    ledger.add(SESSION, transcript(events));
     add_lost(&mut ledger, &lock, directory.path()).unwrap();
-    let bills = ledger.into_bills();
+    ledger.into_bills()
+}
+
+#[test]
+fn attempts_that_left_no_transcript_are_counted_at_both_prices() {
+    let kept = attempt("recorded", json!({ "input": 1000, "output": 100 }), 1_000_000);
+    let lost = attempt("lost", json!({ "input": 700, "output": 10 }), 780_000);
+    let bills = bills_with_attempts(vec![call(json!({}))], &[kept, lost]);
     let of_lost = bills.iter().find(|bill| bill.purpose == Purpose::Lost).unwrap();
     assert_eq!((of_lost.calls, of_lost.recorded.known), (1, Money(780_000)));
     assert_eq!(of_lost.repriced.known, Money(700 * 2_000 + 10 * 10_000));
     assert_eq!(sum(&bills, |bill| bill.recorded).known, Money(1_780_000));
+}
+
+#[test]
+fn answers_from_the_cache_are_no_lost_attempts() {
+    let cached = || vec![call(json!({ "from_cache": true }))];
+    let line = attempt("recorded", json!({ "input": 0, "output": 0 }), 0);
+    let told = line.replace("\"calls\":1", "\"calls\":1,\"cached_calls\":1");
+    for line in [&line, &told] {
+        let bills = bills_with_attempts(cached(), std::slice::from_ref(line));
+        assert_eq!(
+            bills.iter().map(|bill| (bill.purpose, bill.from_cache)).collect::<Vec<_>>(),
+            [(Purpose::Sessions, 1)]
+        );
+    }
+    // A lost attempt that was answered from the cache alone was billed nothing.
+    let lost = told.replace("recorded", "lost");
+    assert_eq!(bills_with_attempts(cached(), &[told, lost]).len(), 1);
+}
+
+#[test]
+fn a_try_that_may_have_been_billed_at_an_unknown_price_is_one_of_a_session() {
+    let tries = json!([{ "class": "timeout", "latency_us": 1, "unpriced": true }]);
+    let given_up = json!({ "failed": { "role": "agent", "attempt": 1, "model": "openai/gpt-5", "tries": tries } });
+    let line = attempt("recorded", json!({ "input": 0, "output": 0 }), 0).replace("\"calls\":1", "\"calls\":0");
+    let line = line.replace("\"unpriced_calls\":0", "\"unpriced_calls\":1");
+    let bills = bills_with_attempts(vec![given_up], &[line]);
+    let [bill] = bills.as_slice() else { panic!("{bills:?}") };
+    assert_eq!((bill.purpose, bill.billed_tries, bill.recorded.unknown_calls), (Purpose::Sessions, 1, 1));
+    assert_eq!(bill.repriced, CostSum { known: Money::ZERO, unknown_calls: 1 });
 }
 
 #[test]

@@ -3,24 +3,22 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use anyhow::Context;
 use comfy_table::{Table, TableComponent, presets};
-use regatta_proto::{BenchmarkName, Evaluator, ItemId, ModelRef, Setting};
-use regatta_scorer::{LeaderboardRow, Summary, SummaryMetric};
+use regatta_proto::{BenchmarkName, Evaluator, ItemId, ModelRef, Setting, counted};
+use regatta_scorer::{Contribution, LeaderboardRow, Measures, MetricDefinition, Summary, SummaryMetric};
 use serde::Serialize;
 
-use super::documents;
-use crate::results::ResultLine;
+use crate::results::{self, ResultLine};
 
 /// Changes of single sessions that are shown; the file has all.
 const SHOWN: usize = 20;
-/// Scores that differ by less are equal.
-const TOLERANCE: f64 = 1e-9;
 
 /// Old and new values, and the sessions behind what changed.
 #[derive(Debug, PartialEq, Serialize)]
 pub(super) struct Difference {
     rows: Vec<Row>,
-    /// Sessions whose score, or whose ending, is another one.
+    /// Sessions whose part in a metric, or whose ending, is another one.
     changes: Vec<Change>,
 }
 
@@ -32,13 +30,21 @@ struct Row {
     model: ModelRef,
     metric: String,
     old_evaluator: Option<Evaluator>,
+    /// Absent without a value, and where it is withheld.
     old: Option<f64>,
+    /// Too little had a score for the old value to be shown.
+    old_withheld: bool,
     new_evaluator: Evaluator,
+    /// Absent without a value, and where it is withheld.
     new: Option<f64>,
-    /// Sessions whose value of this name changed; absent where the metric is no mean of such values.
+    /// Too little has a score for the new value to be shown.
+    new_withheld: bool,
+    /// Sessions whose part in the metric changed; absent where a run does not say how the metric comes from its sessions.
     changed: Option<u64>,
-    /// Sessions that have both.
+    /// Sessions that have a value of the metric in both.
     compared: u64,
+    /// Sessions of both.
+    sessions: u64,
 }
 
 /// One session.
@@ -50,74 +56,117 @@ struct Change {
     trial: u16,
     item: ItemId,
     metric: String,
+    /// Value of the metric over this session alone.
     old: Option<f64>,
     new: Option<f64>,
     old_ending: String,
     new_ending: String,
+    /// As people read both sides.
+    #[serde(skip)]
+    shown: [String; 2],
+}
+
+/// The documents of one scoring.
+struct Scored {
+    summary: Summary,
+    results: Vec<ResultLine>,
+    measures: Measures,
+}
+
+impl Scored {
+    fn read(directory: &Path) -> anyhow::Result<Self> {
+        let bytes = |name: &str| {
+            let path = directory.join(name);
+            std::fs::read(&path).with_context(|| format!("failed to read {}", path.display()))
+        };
+        let failed = |name: &str| format!("failed to read {}", directory.join(name).display());
+        let summary = Summary::from_json(&bytes("summary.json")?).with_context(|| failed("summary.json"))?;
+        // Runs of early versions do not have it.
+        let measures = match directory.join("measures.json").exists() {
+            true => Measures::from_json(&bytes("measures.json")?).with_context(|| failed("measures.json"))?,
+            false => Measures { v: Measures::VERSION, benchmarks: BTreeMap::new() },
+        };
+        Ok(Self { summary, results: results::read(directory)?, measures })
+    }
+
+    fn definition(&self, row: &LeaderboardRow, metric: &SummaryMetric) -> Option<&MetricDefinition> {
+        let of_benchmark = self.measures.benchmarks.get(&row.benchmark)?;
+        of_benchmark.definition(&row.setting, metric.evaluator, &metric.metric)
+    }
+
+    fn row(&self, like: &LeaderboardRow) -> Option<&LeaderboardRow> {
+        let is_same = |row: &&LeaderboardRow| {
+            row.benchmark == like.benchmark && row.setting == like.setting && row.model == like.model
+        };
+        self.summary.rows.iter().find(is_same)
+    }
 }
 
 impl Difference {
     /// The difference of two runs of the same sessions, each in its directory.
     pub(super) fn between(old: &Path, new: &Path) -> anyhow::Result<Self> {
-        let ((old, old_lines), (new, new_lines)) = (documents(old)?, documents(new)?);
-        Ok(Self::of(&old, &old_lines, &new, &new_lines))
+        Ok(Self::of(&Scored::read(old)?, &Scored::read(new)?))
     }
 
-    fn of(old: &Summary, old_lines: &[ResultLine], new: &Summary, new_lines: &[ResultLine]) -> Self {
+    fn of(old: &Scored, new: &Scored) -> Self {
         let before: BTreeMap<(u32, &ItemId), &ResultLine> =
-            old_lines.iter().map(|line| ((line.cell, &line.item), line)).collect();
+            old.results.iter().map(|line| ((line.cell, &line.item), line)).collect();
         let mut difference = Self { rows: Vec::new(), changes: Vec::new() };
-        for row in &new.rows {
-            let is_same = |other: &&LeaderboardRow| {
-                other.benchmark == row.benchmark && other.setting == row.setting && other.model == row.model
-            };
-            let old_row = old.rows.iter().find(is_same);
+        for row in &new.summary.rows {
+            let old_row = old.row(row);
+            let lines = new.results.iter().filter(|line| {
+                line.benchmark == row.benchmark && line.setting == row.setting && line.model == row.model
+            });
+            let pairs: Vec<(&ResultLine, &ResultLine)> =
+                lines.filter_map(|line| Some((*before.get(&(line.cell, &line.item))?, line))).collect();
             for metric in row.headline() {
                 let was = old_row.and_then(|row| counterpart(row, metric));
-                let lines = new_lines.iter().filter(|line| {
-                    line.benchmark == row.benchmark && line.setting == row.setting && line.model == row.model
-                });
-                let pairs = lines.filter_map(|line| Some((*before.get(&(line.cell, &line.item))?, line)));
-                difference.add(row, metric, was, pairs);
+                let definitions = was.and_then(|was| old.definition(row, was)).zip(new.definition(row, metric));
+                difference.add(row, metric, was, definitions, &pairs);
             }
         }
         difference
     }
 
-    fn add<'l>(
+    fn add(
         &mut self,
         row: &LeaderboardRow,
         metric: &SummaryMetric,
         was: Option<&SummaryMetric>,
-        pairs: impl Iterator<Item = (&'l ResultLine, &'l ResultLine)>,
+        definitions: Option<(&MetricDefinition, &MetricDefinition)>,
+        pairs: &[(&ResultLine, &ResultLine)],
     ) {
-        let value =
-            |line: &ResultLine, of: &SummaryMetric| line.scores.as_ref()?.get(&of.evaluator)?.get(&of.metric).copied();
-        let (mut changed, mut compared, mut has_values) = (0, 0, false);
-        for (old, new) in pairs {
-            let values = (was.and_then(|was| value(old, was)), value(new, metric));
-            has_values |= values.1.is_some();
-            compared += u64::from(values.0.is_some() && values.1.is_some());
-            let is_equal = match values {
-                (Some(one), Some(other)) => (one - other).abs() <= TOLERANCE,
+        let (mut changed, mut compared) = (0, 0);
+        for ((old, new), (was, is)) in pairs.iter().filter_map(|pair| Some((pair, definitions?))) {
+            let part = |line: &ResultLine, of: &MetricDefinition| of.contribution(line.scores.as_ref()?);
+            let parts = (part(old, was), part(new, is));
+            let [old_value, new_value] = [&parts.0, &parts.1].map(|part| part.as_ref().and_then(Contribution::value));
+            compared += u64::from(old_value.is_some() && new_value.is_some());
+            let is_equal = match &parts {
+                (Some(one), Some(other)) => one.is_equal(other),
                 (None, None) => old.ending() == new.ending(),
                 (None, Some(_)) | (Some(_), None) => false,
             };
-            if !is_equal {
-                changed += 1;
-                self.changes.push(Change {
-                    benchmark: row.benchmark.clone(),
-                    setting: row.setting.clone(),
-                    model: row.model.clone(),
-                    trial: new.trial,
-                    item: new.item.clone(),
-                    metric: metric.metric.clone(),
-                    old: values.0,
-                    new: values.1,
-                    old_ending: old.ending(),
-                    new_ending: new.ending(),
-                });
+            if is_equal {
+                continue;
             }
+            changed += 1;
+            let side = |part: &Option<Contribution>, line: &ResultLine| {
+                part.as_ref().map_or_else(|| line.ending(), ToString::to_string)
+            };
+            self.changes.push(Change {
+                benchmark: row.benchmark.clone(),
+                setting: row.setting.clone(),
+                model: row.model.clone(),
+                trial: new.trial,
+                item: new.item.clone(),
+                metric: metric.metric.clone(),
+                old: old_value,
+                new: new_value,
+                old_ending: old.ending(),
+                new_ending: new.ending(),
+                shown: [side(&parts.0, old), side(&parts.1, new)],
+            });
         }
         self.rows.push(Row {
             benchmark: row.benchmark.clone(),
@@ -125,11 +174,14 @@ impl Difference {
             model: row.model.clone(),
             metric: metric.metric.clone(),
             old_evaluator: was.map(|was| was.evaluator),
-            old: was.and_then(|was| was.estimate.value),
+            old: was.and_then(|was| was.estimate.shown()),
+            old_withheld: was.is_some_and(|was| was.estimate.withheld),
             new_evaluator: metric.evaluator,
-            new: metric.estimate.value,
-            changed: has_values.then_some(changed),
+            new: metric.estimate.shown(),
+            new_withheld: metric.estimate.withheld,
+            changed: definitions.map(|_| changed),
             compared,
+            sessions: pairs.len() as u64,
         });
     }
 
@@ -143,26 +195,24 @@ impl Difference {
                 format!("{} {}", row.benchmark, row.setting),
                 row.model.to_string(),
                 row.metric.clone(),
-                with_evaluator(row.old, row.old_evaluator),
-                with_evaluator(row.new, Some(row.new_evaluator)),
+                with_evaluator(row.old, row.old_withheld, row.old_evaluator),
+                with_evaluator(row.new, row.new_withheld, Some(row.new_evaluator)),
                 change,
-                row.changed.map_or_else(|| "–".to_owned(), |changed| format!("{changed} of {}", row.compared)),
+                row.changed.map_or_else(|| "unknown".to_owned(), |changed| format!("{changed} of {}", row.sessions)),
             ]);
         }
         if self.changes.is_empty() {
-            return format!("{table}\nno session's score changed");
+            return format!("{table}\n{}", self.unchanged());
         }
         let mut list = plain_table();
         list.set_header(["session", "metric", "old", "new"]);
         for change in self.changes.iter().take(SHOWN) {
-            let side = |value: Option<f64>, ending: &str| {
-                value.map_or_else(|| ending.to_owned(), |value| format!("{value:.4}"))
-            };
+            let [old, new] = change.shown.clone();
             list.add_row([
                 format!("{} {} {} t{} {}", change.benchmark, change.setting, change.model, change.trial, change.item),
                 change.metric.clone(),
-                side(change.old, &change.old_ending),
-                side(change.new, &change.new_ending),
+                old,
+                new,
             ]);
         }
         let more = match self.changes.len().saturating_sub(SHOWN) {
@@ -170,6 +220,17 @@ impl Difference {
             more => format!("\nand {more} more"),
         };
         format!("{table}\n\n{list}{more}")
+    }
+
+    /// A sentence where no session is known to have changed.
+    fn unchanged(&self) -> String {
+        match self.rows.iter().filter(|row| row.changed.is_none()).count() as u64 {
+            0 => "no session's score changed".to_owned(),
+            unknown => format!(
+                "no session's score is known to have changed; of {} the old run has no counterpart, or does not say how it comes from sessions",
+                counted(unknown, "metric", "metrics")
+            ),
+        }
     }
 }
 
@@ -179,8 +240,12 @@ fn counterpart<'r>(row: &'r LeaderboardRow, metric: &SummaryMetric) -> Option<&'
     of_name().find(|other| other.evaluator == metric.evaluator).or_else(|| of_name().next())
 }
 
-fn with_evaluator(value: Option<f64>, evaluator: Option<Evaluator>) -> String {
-    let value = value.map_or_else(|| "–".to_owned(), |value| format!("{value:.4}"));
+fn with_evaluator(value: Option<f64>, is_withheld: bool, evaluator: Option<Evaluator>) -> String {
+    let value = match value {
+        Some(value) => format!("{value:.4}"),
+        None if is_withheld => "withheld".to_owned(),
+        None => "–".to_owned(),
+    };
     evaluator.map_or_else(|| value.clone(), |evaluator| format!("{value} ({evaluator})"))
 }
 
@@ -191,4 +256,51 @@ fn plain_table() -> Table {
         .remove_style(TableComponent::HorizontalLines)
         .remove_style(TableComponent::MiddleIntersections);
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ended_run::testing::Made;
+
+    /// One model over four items, whose metric is named `quality` and is the mean of `success`.
+    fn scored(scores: [Option<f64>; 4], is_withheld: bool) -> Scored {
+        let run = Made { scores: scores.to_vec(), ..Made::default() }.run("runs/one");
+        let (mut summary, mut measures) = (run.summary, run.measures);
+        let metric = &mut summary.rows[0].metrics[0];
+        (metric.metric, metric.estimate.withheld) = ("quality".to_owned(), is_withheld);
+        for definition in measures.benchmarks.values_mut().flat_map(|of| of.settings.values_mut()).flatten() {
+            definition.metric = "quality".to_owned();
+        }
+        Scored { summary, results: run.results, measures }
+    }
+
+    #[test]
+    fn sessions_change_by_the_values_that_a_metric_is_made_of() {
+        let (old, new) = ([Some(1.0), Some(0.0), Some(1.0), None], [Some(1.0), Some(1.0), None, None]);
+        let found = Difference::of(&scored(old, false), &scored(new, false));
+        let [row] = found.rows.as_slice() else { panic!("{found:?}") };
+        assert_eq!((row.changed, row.compared, row.sessions), (Some(2), 2, 4));
+        let values: Vec<_> = found.changes.iter().map(|change| (change.old, change.new)).collect();
+        assert_eq!(values, [(Some(0.0), Some(1.0)), (Some(1.0), None)]);
+        assert!(found.render().contains("item-002") && found.render().contains("not_measured"), "{}", found.render());
+    }
+
+    #[test]
+    fn a_withheld_value_is_on_neither_side_and_in_no_change() {
+        let found = Difference::of(&scored([Some(1.0); 4], true), &scored([Some(0.0); 4], false));
+        let row = &found.rows[0];
+        assert_eq!((row.old, row.old_withheld, row.new, row.new_withheld), (None, true, Some(0.0), false));
+        let line = found.render().lines().find(|line| line.contains("quality")).map(str::to_owned).unwrap_or_default();
+        assert!(line.contains("withheld (official)") && !line.contains("1.0000"), "{line}");
+    }
+
+    #[test]
+    fn of_a_run_that_does_not_say_how_metrics_come_from_sessions_no_session_is_called_unchanged() {
+        let mut old = scored([Some(1.0); 4], false);
+        old.measures.benchmarks.clear();
+        let found = Difference::of(&old, &scored([Some(0.0); 4], false));
+        assert_eq!((found.rows[0].changed, found.changes.len()), (None, 0));
+        assert!(!found.render().contains("no session's score changed"), "{}", found.render());
+    }
 }

@@ -7,10 +7,11 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use regatta_backends::faults::{Connection, Fate, Trouble, Troubles};
 use regatta_backends::{Ledger, TickState};
-use regatta_coordinator::NightVerdict;
+use regatta_coordinator::{CoordinatorError, NightVerdict};
 use regatta_proto::{Report, SweepState};
 use serde_json::json;
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 use super::night_shift::NightShift;
 use crate::stage::Process;
@@ -137,6 +138,23 @@ async fn two_nights(fault: Option<(u32, Fault)>) -> u32 {
 }
 
 #[tokio::test(start_paused = true)]
+async fn while_the_ledger_is_away_schedules_are_looked_after_with_growing_pauses() {
+    let mut shift = NightShift::at("2026-11-23T00:00:00Z").await;
+    let ledger = Ledger::in_memory().unwrap();
+    let (process, fate) = coordinator(&mut shift, &ledger, "first", Some((0, Fault::Before)));
+    let stop = CancellationToken::new();
+    let keeping = process.coordinator.keep_schedules(stop.clone());
+    let minute = async {
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        stop.cancel();
+    };
+    tokio::join!(keeping, minute);
+    // At 0, 1, 3 and 7 seconds, and then every five.
+    assert_eq!(fate.calls.load(Ordering::Relaxed), 14);
+    assert_eq!(process.metrics.failed_ticks.get(), 14);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_leader_that_is_cut_off_at_any_call_loses_and_doubles_no_night() {
     let calls = two_nights(None).await;
     assert!(calls > 30, "{calls}");
@@ -180,4 +198,34 @@ async fn a_leader_that_stood_still_starts_nothing_when_it_goes_on() {
         calls += 1;
     }
     assert!(calls > 8, "{calls}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_whose_dispatching_hangs_does_not_lead_on_by_its_schedules() {
+    let mut shift = NightShift::at("2026-11-23T00:00:00Z").await;
+    let ledger = Ledger::in_memory().unwrap();
+    shift.stage.ledger = ledger.clone();
+    // It alone is cut off from the broker: its first call there is not answered.
+    let fate = Arc::new(Misfortune { calls: AtomicU32::new(0), at: 0, fault: Fault::Stall, woken: Notify::new() });
+    let queue = shift.stage.queue.clone();
+    shift.stage.queue = queue.troubled(Troubles::new(fate.clone()));
+    let (mut first, _) = coordinator(&mut shift, &ledger, "first", None);
+    shift.stage.queue = queue;
+    let (second, _) = coordinator(&mut shift, &ledger, "second", None);
+    first.work();
+    while !fate.has_come() {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(first.metrics.leads.get(), 1);
+    for _ in 0..11 {
+        // In the end its lead is over.
+        let _ = first.coordinator.look_after_schedules().await;
+        tokio::time::advance(Duration::from_secs(1)).await;
+    }
+    second.coordinator.look_after_schedules().await.expect("the other one leads");
+    let looked = first.coordinator.look_after_schedules().await;
+    assert!(matches!(looked, Err(CoordinatorError::NotLeading)), "{looked:?}");
+    assert_eq!(first.metrics.leads.get(), 0);
+    fate.woken.notify_one();
+    first.end().await;
 }

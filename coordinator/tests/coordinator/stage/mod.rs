@@ -371,6 +371,7 @@ pub(crate) fn record(sweep: &Sweep, job: &SessionJob, cost: Money, state: Record
         cost: CostSum { known: cost, unknown_calls: 0 },
         maybe_spent: Money::ZERO,
         calls: 1,
+        cached_calls: 0,
         retries: 0,
         latency_us: 0,
         served: Vec::new(),

@@ -89,6 +89,7 @@ fn request() -> ChatRequest {
 impl Bench {
     fn call<'a>(&'a self, request: &'a ChatRequest) -> ChatCall<'a> {
         ChatCall {
+            holder: None,
             model: "asked-model",
             role: Role::Agent,
             attempt: 2,

@@ -10,6 +10,7 @@ use super::answer::completion;
 use super::blocks::Piece;
 use super::usage;
 use crate::errors::Failure;
+use crate::wire::size::{bytes_of, merge};
 use crate::wire::tool_calls::RawCall;
 use crate::wire::{Completion, Part, ReadContext, ServerEvent, StreamReader, trouble};
 
@@ -22,6 +23,8 @@ pub(super) struct Reader {
     blocks: BTreeMap<u64, Open>,
     /// The final token counts have arrived. Those at the beginning cover the prompt alone.
     is_metered: bool,
+    /// Of the message and its blocks.
+    bytes: usize,
 }
 
 /// A block that may still grow.
@@ -56,7 +59,9 @@ impl StreamReader for Reader {
         }
         Ok(match kind.as_str() {
             "message_start" => {
-                if let Some(Value::Object(message)) = data.get_mut("message").map(Value::take) {
+                let message = data.get_mut("message").map(Value::take).unwrap_or_default();
+                self.bytes += bytes_of(&message);
+                if let Value::Object(message) = message {
                     self.message = Some(message);
                 }
                 Part::Other
@@ -70,6 +75,10 @@ impl StreamReader for Reader {
             "message_stop" => Part::End,
             _ => Part::Other,
         })
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
     }
 
     fn usage(&self) -> Option<Usage> {
@@ -96,6 +105,7 @@ impl Reader {
         let (Some(index), Some(mut block)) = (index(data), data.get_mut("content_block").map(Value::take)) else {
             return Part::Other;
         };
+        self.bytes += bytes_of(&block);
         let mut text = |name: &str| match block.get_mut(name).map(Value::take) {
             Some(Value::String(text)) => text,
             _ => String::new(),
@@ -131,6 +141,7 @@ impl Reader {
             Open::Thinking { thinking, signature } => match text("/delta/signature") {
                 // It is no visible part of the answer.
                 Some(delta) => {
+                    self.bytes += delta.len();
                     signature.push_str(delta);
                     return Part::Other;
                 }
@@ -140,6 +151,7 @@ impl Reader {
             Open::Whole(_) => return Part::Other,
         };
         let delta = delta.unwrap_or_default();
+        self.bytes += delta.len();
         grown.push_str(delta);
         if delta.is_empty() { Part::Other } else { Part::Answer }
     }
@@ -148,13 +160,13 @@ impl Reader {
     fn message_delta(&mut self, mut data: Value) {
         let Some(message) = &mut self.message else { return };
         if let Some(Value::Object(delta)) = data.get_mut("delta").map(Value::take) {
-            message.extend(delta.into_iter().filter(|(_, value)| !value.is_null()));
+            merge(message, delta.into_iter().filter(|(_, value)| !value.is_null()), &mut self.bytes);
         }
         if let Some(Value::Object(meters)) = data.get_mut("usage").map(Value::take) {
             let usage = message.entry("usage").or_insert_with(|| json!({}));
             if let Value::Object(usage) = usage {
                 self.is_metered = true;
-                usage.extend(meters.into_iter().filter(|(_, value)| !value.is_null()));
+                merge(usage, meters.into_iter().filter(|(_, value)| !value.is_null()), &mut self.bytes);
             }
         }
     }

@@ -26,7 +26,7 @@ pub(super) fn read(usage: &Value) -> (Usage, bool) {
         reasoning: meter("/output_tokens_details/thinking_tokens").unwrap_or(0),
         unmetered_calls: 0,
     };
-    let (read, is_possible) = possible(told, hour <= written);
+    let (read, is_possible) = possible(told, hour.saturating_add(minutes) <= written);
     (read, is_possible && plain.is_some() && output.is_some())
 }
 
@@ -122,6 +122,8 @@ mod tests {
         for more in [
             json!({"output_tokens_details": {"thinking_tokens": 6}}),
             json!({"cache_creation_input_tokens": 2, "cache_creation": {"ephemeral_1h_input_tokens": 3}}),
+            json!({"cache_creation_input_tokens": 2, "cache_creation": {"ephemeral_5m_input_tokens": 3}}),
+            json!({"cache_creation_input_tokens": 2, "cache_creation": {"ephemeral_5m_input_tokens": 1, "ephemeral_1h_input_tokens": 2}}),
         ] {
             let mut usage = json!({"input_tokens": 10, "output_tokens": 5});
             more.as_object().unwrap().iter().for_each(|(name, value)| usage[name] = value.clone());

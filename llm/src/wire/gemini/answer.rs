@@ -9,6 +9,7 @@ use super::{trouble, usage};
 use crate::errors::Failure;
 use crate::transport::Answer;
 use crate::wire::provenance::{Told, served};
+use crate::wire::size::{bytes_of, merge};
 use crate::wire::tool_calls::{RawCall, with_ids};
 use crate::wire::{Completion, ReadContext, hints, openai};
 use crate::withheld::{Withheld, finish_of};
@@ -50,6 +51,8 @@ pub(super) struct Gathered {
     usage: Map<String, Value>,
     model: Option<String>,
     id: Option<String>,
+    /// Of its texts, calls, probabilities and counts.
+    bytes: usize,
 }
 
 impl Gathered {
@@ -63,15 +66,16 @@ impl Gathered {
         self.block_reason = reason.or_else(|| self.block_reason.take());
         // Counts are cumulative, so later ones replace earlier ones.
         if let Some(Value::Object(meters)) = body.get_mut("usageMetadata").map(Value::take) {
-            self.usage.extend(meters);
+            merge(&mut self.usage, meters.into_iter(), &mut self.bytes);
         }
         let Some(candidate) = body.pointer_mut("/candidates/0") else {
             return false;
         };
         self.has_candidate = true;
         self.finish = text(candidate, "finishReason").or_else(|| self.finish.take());
-        if let Some(read) = candidate.get("logprobsResult").map(logprobs) {
-            self.logprobs.get_or_insert_default().extend(read);
+        if let Some(result) = candidate.get("logprobsResult") {
+            self.bytes += bytes_of(result);
+            self.logprobs.get_or_insert_default().extend(logprobs(result));
         }
         let parts = candidate.pointer_mut("/content/parts").map(Value::take);
         let Some(Value::Array(parts)) = parts else {
@@ -79,6 +83,7 @@ impl Gathered {
         };
         let mut is_answer = false;
         for part in parts {
+            self.bytes += bytes_of(&part);
             is_answer |= self.part(part);
         }
         is_answer
@@ -108,6 +113,11 @@ impl Gathered {
             self.text.get_or_insert_default().push_str(text);
         }
         !text.is_empty()
+    }
+
+    /// Bytes that the parts take, about.
+    pub(super) const fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// `true` if the answer is complete.

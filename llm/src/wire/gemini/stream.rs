@@ -26,6 +26,10 @@ impl StreamReader for Reader {
         Ok(if self.0.take(data) { Part::Answer } else { Part::Other })
     }
 
+    fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+
     fn usage(&self) -> Option<Usage> {
         self.0.billed()
     }

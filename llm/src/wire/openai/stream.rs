@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::errors::Failure;
 use crate::wire::provenance::Told;
+use crate::wire::size::bytes_of;
 use crate::wire::tool_calls::RawCall;
 use crate::wire::{Completion, Part, ReadContext, ServerEvent, StreamReader, trouble};
 
@@ -82,6 +83,8 @@ pub(crate) struct Reader {
     finish: Option<String>,
     logprobs: Option<Vec<TokenLogprob>>,
     usage: Option<Value>,
+    /// Of the texts and lists above.
+    bytes: usize,
     has_choice: bool,
     is_done: bool,
 }
@@ -120,6 +123,10 @@ impl StreamReader for Reader {
                 trouble::in_stream(ErrorClass::BadResponse, detail)
             })),
         }
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes + self.calls.len() * size_of::<RawCall>() + self.usage.as_ref().map_or(0, bytes_of)
     }
 
     fn usage(&self) -> Option<Usage> {
@@ -202,6 +209,7 @@ impl Reader {
                 part = Part::Answer;
             }
             if let Some(tokens) = choice.logprobs.as_ref().and_then(logprobs::read) {
+                self.bytes += choice.logprobs.as_ref().map_or(0, bytes_of);
                 self.logprobs.get_or_insert_default().extend(tokens);
             }
             if let Some(finish) = choice.finish_reason.some() {
@@ -219,19 +227,23 @@ impl Reader {
         let mut grew = false;
         if let Some(piece) = delta.content {
             grew |= !piece.is_empty();
+            self.bytes += piece.len();
             self.text.get_or_insert_default().push_str(&piece);
         }
         if let Some(piece) = delta.refusal.some() {
+            self.bytes += piece.len();
             self.refusal.get_or_insert_default().push_str(piece);
             grew = true;
         }
         // Servers in transition between the two names send both.
         if let Some(piece) = delta.reasoning_content.some().or(delta.reasoning.some()) {
+            self.bytes += piece.len();
             self.thought.push_str(piece);
             grew = true;
         }
         if let Some(Value::Array(details)) = delta.reasoning_details {
             grew |= !details.is_empty();
+            self.bytes += details.iter().map(bytes_of).sum::<usize>();
             details.into_iter().for_each(|detail| self.grow_details(detail));
         }
         if let Some(Value::Array(calls)) = delta.tool_calls {
@@ -265,6 +277,7 @@ impl Reader {
         }
         let Some(call) = self.calls.get_mut(position) else { return };
         if call.id.is_empty() {
+            self.bytes += id.len();
             call.id = id;
         }
         let (function, arguments) = match delta.get("custom") {
@@ -275,9 +288,12 @@ impl Reader {
         let name = field("name");
         // The name is sent once, in pieces, or whole with every piece of the arguments.
         if call.name != name {
+            self.bytes += name.len();
             call.name.push_str(&name);
         }
-        call.arguments.push_str(&field(arguments));
+        let arguments = field(arguments);
+        call.arguments.push_str(&arguments);
+        self.bytes += arguments.len();
     }
 
     /// OpenRouter streams reasoning in entries that grow by index, and must be sent back as if they had been whole.

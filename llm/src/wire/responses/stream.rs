@@ -5,6 +5,7 @@ use reqwest::header::HeaderMap;
 use serde_json::Value;
 
 use crate::errors::Failure;
+use crate::wire::size::bytes_of;
 use crate::wire::{Completion, Part, ReadContext, ServerEvent, StreamReader, trouble};
 
 use super::answer::{BILL, completion};
@@ -17,6 +18,8 @@ pub(crate) struct Reader {
     items: Vec<Value>,
     usage: Option<Usage>,
     tier: Option<Box<str>>,
+    /// Of the items and the whole.
+    bytes: usize,
 }
 
 impl StreamReader for Reader {
@@ -40,12 +43,15 @@ impl StreamReader for Reader {
         match kind.as_str() {
             "response.completed" | "response.incomplete" | "response.done" => {
                 self.whole = body.get_mut("response").map(Value::take);
+                self.bytes += self.whole.as_ref().map_or(0, bytes_of);
                 Ok(Part::End)
             }
             "response.failed" => Err(failed(body.get("response").unwrap_or(&body), context)),
             "error" => Err(failed(&body, context)),
             "response.output_item.done" => {
-                self.items.extend(body.get_mut("item").map(Value::take));
+                let item = body.get_mut("item").map(Value::take);
+                self.bytes += item.as_ref().map_or(0, bytes_of);
+                self.items.extend(item);
                 Ok(Part::Answer)
             }
             "response.output_item.added" => {
@@ -56,6 +62,10 @@ impl StreamReader for Reader {
             delta if delta.ends_with(".delta") => Ok(Part::Answer),
             _ => trouble::of_event(&body, false, BILL, context).map_or(Ok(Part::Other), Err),
         }
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
     }
 
     fn usage(&self) -> Option<Usage> {

@@ -108,6 +108,7 @@ fn an_attempt_with_a_call_of_unknown_price_has_no_cost() {
     let lines = spending::lines(&sweep, &[attempt], |_| None).unwrap();
     let line: serde_json::Value = serde_json::from_slice(&lines).unwrap();
     assert_eq!((&line["cost_nanodollars"], &line["known_cost_nanodollars"]), (&json!(null), &json!(900_000)));
+    assert_eq!(line["unpriced_calls"], 1);
 }
 
 #[test]

@@ -67,6 +67,7 @@ impl Settled {
                     cost: row.cost,
                     maybe_spent: Money::ZERO,
                     calls: row.calls,
+                    cached_calls: 0,
                     retries: row.retries,
                     latency_us: row.latency_us,
                     served: row.served,

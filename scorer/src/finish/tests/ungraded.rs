@@ -6,6 +6,7 @@ use regatta_proto::SweepState;
 use serde_json::json;
 
 use super::harness::{all_measured, circumstances, lock, rows, summary, sweep_of_both, text};
+use crate::decision::render_decision;
 use crate::finish::tabulation::{Documents, Tabulation, ungraded_notes};
 use crate::summary::{LeaderboardRow, Summary, SummaryMetric};
 
@@ -121,4 +122,13 @@ fn a_metric_whose_grades_are_missing_has_its_bounds_in_the_report() {
     let turns = metric(dialogues(&summary(&documents)), "turns").estimate;
     assert!(bounds[0].contains("turns (official_fixed)") && bounds[0].contains("50.0 %"), "{bounds:?}");
     assert!(bounds[0].contains(&format!("{:.1}", turns.bound_high.unwrap())), "{bounds:?}");
+}
+
+#[test]
+fn a_session_without_a_grade_is_not_among_those_that_are_said_to_be_scored() {
+    let summary = half_graded();
+    let (lacking, total) = (dialogues(&summary).sessions.total / 2, summary.sessions.total);
+    assert_eq!((summary.covered(), summary.sessions.scored()), (total - lacking, total));
+    let said = format!("{} of {total} sessions scored", total - lacking);
+    assert!(render_decision(&summary).contains(&said), "{said}");
 }

@@ -123,7 +123,7 @@ async fn ask(
 ) -> Result<Result<Response<Body>, Dropped>, Refused> {
     let (head, body) = request.into_parts();
     let (asked, seen) = urls(door, path, &head);
-    let body = match read_body(body, ServedTools::BODY_BYTES_MAX).await {
+    let body = match read_body(body, ServedTools::BODY_BYTES_MAX, None).await {
         Ok(body) => body,
         Err(NoBody::Refused(refusal)) => {
             let code = if refusal.status == StatusCode::PAYLOAD_TOO_LARGE { "too_large" } else { "too_slow" };

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -52,6 +53,8 @@ struct Clerk {
     upstream: SocketAddr,
     begun: Instant,
     mood: watch::Receiver<Mood>,
+    /// Delay of every answer, in milliseconds.
+    delay_ms: AtomicU64,
     books: Mutex<Vec<Call>>,
 }
 
@@ -71,7 +74,13 @@ impl Endpoint {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(CertifyError::system(listening))?;
         let address = listener.local_addr().map_err(CertifyError::system(listening))?;
         let (mood, watched) = watch::channel(Mood::Answers);
-        let clerk = Arc::new(Clerk { upstream, begun: Instant::now(), mood: watched, books: Mutex::default() });
+        let clerk = Arc::new(Clerk {
+            upstream,
+            begun: Instant::now(),
+            mood: watched,
+            delay_ms: AtomicU64::new(0),
+            books: Mutex::default(),
+        });
         let routes = axum::Router::new().fallback(serve).with_state(Arc::clone(&clerk));
         let service = routes.into_make_service_with_connect_info::<SocketAddr>();
         let task = tokio::spawn(async move {
@@ -83,6 +92,11 @@ impl Endpoint {
 
     pub(crate) fn set(&self, mood: Mood) {
         self.mood.send_replace(mood);
+    }
+
+    /// Answers come so much later from now on.
+    pub(crate) fn delay(&self, delay: Duration) {
+        self.clerk.delay_ms.store(delay.as_millis() as u64, Ordering::Relaxed);
     }
 
     /// Every call since the last time; the books begin anew.
@@ -172,6 +186,7 @@ async fn serve(
     let mut mood = clerk.mood.clone();
     // The endpoint lives longer than its calls.
     let _ = mood.wait_for(|mood| *mood != Mood::Hangs).await;
+    tokio::time::sleep(Duration::from_millis(clerk.delay_ms.load(Ordering::Relaxed))).await;
     // Whoever goes away is billed all the same.
     let answering = tokio::spawn({
         let clerk = Arc::clone(&clerk);

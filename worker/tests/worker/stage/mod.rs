@@ -12,6 +12,7 @@ use regatta_backends::faults::{Connection, Fate, Trouble, Troubles};
 use regatta_backends::{Blobs, Consumer, Permits, Queue};
 use regatta_catalog::{Catalog, Sweep, store_dataset};
 use regatta_llm::CallMetrics;
+use regatta_memory::ByteBudget;
 use regatta_proto::{
     AccountId, AskedQuestion, BATCH, BenchmarkLock, Control, Digest, EndpointKind, EndpointRoute, EndpointSpec,
     Evaluator, FileSet, ItemIndex, Job, JudgeJob, JudgeOutcome, ModelRef, ModelSpec, Money, OpenAttempt, Price,
@@ -40,6 +41,8 @@ pub(crate) struct Stage {
     pub(crate) route: EndpointRoute,
     pub(crate) variables: BTreeMap<String, String>,
     pub(crate) policy: Policy,
+    /// Bytes that all workers together may hold.
+    pub(crate) bytes: ByteBudget,
     /// Catalog that all workers share; `None` where each worker loads sweeps itself.
     catalog: Option<Catalog>,
 }
@@ -124,6 +127,7 @@ impl Stage {
             route,
             variables: BTreeMap::new(),
             policy: Policy::trusting(),
+            bytes: ByteBudget::default(),
             catalog: None,
         }
     }
@@ -144,6 +148,7 @@ impl Stage {
             route,
             variables: BTreeMap::new(),
             policy: Policy::trusting(),
+            bytes: ByteBudget::default(),
             catalog: Some(catalog),
         }
     }
@@ -230,6 +235,7 @@ impl Stage {
                 clock: Arc::new(SystemClock),
                 variables: Arc::new(self.variables.clone()),
                 permits: Arc::new(SharedPermits(self.permits.clone())),
+                bytes: self.bytes.clone(),
                 answers: Arc::new(CachedResponses(Blobs::directory(self.folder.path().join("answers")).unwrap())),
                 policy: Arc::new(self.policy.clone()),
                 network: None,
@@ -298,10 +304,11 @@ impl Stage {
         self.queue.publish_jobs(&self.route.queue, jobs).await.unwrap();
     }
 
-    /// Returns once a session has left `count` events in a checkpoint.
-    pub(crate) async fn checkpoint(&self, count: usize) {
+    /// Returns once a session has left `count` events in a checkpoint of that generation.
+    pub(crate) async fn checkpoint(&self, count: usize, generation: u32) {
         #[derive(serde::Deserialize)]
         struct Checkpoint {
+            generation: u32,
             transcript: Transcript,
         }
         let blobs = Blobs::directory(self.blob_folder()).unwrap();
@@ -310,7 +317,9 @@ impl Stage {
                 for key in self.checkpoints().await {
                     let bytes = blobs.get(&key).await.unwrap();
                     let found: Option<Checkpoint> = bytes.map(|bytes| regatta_proto::wire::decode(&bytes).unwrap());
-                    if found.is_some_and(|found| found.transcript.events.len() == count) {
+                    let is_it =
+                        |found: Checkpoint| (found.transcript.events.len(), found.generation) == (count, generation);
+                    if found.is_some_and(is_it) {
                         return;
                     }
                 }

@@ -8,11 +8,12 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::CertifyError;
+use crate::HarnessError;
 
 /// Treatment of what comes to a proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Traffic {
+pub enum Traffic {
+    /// Everything.
     Passes,
     /// Connections are closed, new ones too.
     IsCut,
@@ -24,17 +25,21 @@ pub(crate) enum Traffic {
 
 /// One process's way to one service. Dropping it closes all its connections.
 #[derive(Debug)]
-pub(crate) struct Proxy {
-    pub(crate) address: SocketAddr,
+pub struct Proxy {
+    /// Address at which it listens.
+    pub address: SocketAddr,
     traffic: watch::Sender<Traffic>,
     task: JoinHandle<()>,
 }
 
 impl Proxy {
-    pub(crate) async fn to(server: SocketAddr) -> Result<Self, CertifyError> {
-        let listener =
-            TcpListener::bind(("127.0.0.1", 0)).await.map_err(CertifyError::system("listen on 127.0.0.1"))?;
-        let address = listener.local_addr().map_err(CertifyError::system("listen on 127.0.0.1"))?;
+    /// A proxy before `server`.
+    ///
+    /// # Errors
+    /// When it cannot listen on loopback.
+    pub async fn to(server: SocketAddr) -> Result<Self, HarnessError> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(HarnessError::io("listen on 127.0.0.1"))?;
+        let address = listener.local_addr().map_err(HarnessError::io("listen on 127.0.0.1"))?;
         let (traffic, watched) = watch::channel(Traffic::Passes);
         let task = tokio::spawn(async move {
             let mut connections = tokio::task::JoinSet::new();
@@ -46,7 +51,24 @@ impl Proxy {
         Ok(Self { address, traffic, task })
     }
 
-    pub(crate) fn set(&self, traffic: Traffic) {
+    /// A proxy before the server of `url`, and the URL that goes through it.
+    ///
+    /// # Errors
+    /// When the URL names no address and port of this machine.
+    pub async fn before(url: &str) -> Result<(Self, String), HarnessError> {
+        let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
+        let end = rest.find('/').unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(end);
+        let (user, host) = authority.rsplit_once('@').map_or(("", authority), |(user, host)| (user, host));
+        let unusable = HarnessError::refused(format!("use {host}, which is no loopback address and port"));
+        let proxy = Self::to(host.parse().map_err(unusable)?).await?;
+        let at = if user.is_empty() { String::new() } else { format!("{user}@") };
+        let url = format!("{scheme}://{at}{}{path}", proxy.address);
+        Ok((proxy, url))
+    }
+
+    /// Treats everything like this from now on.
+    pub fn set(&self, traffic: Traffic) {
         self.traffic.send_replace(traffic);
     }
 }

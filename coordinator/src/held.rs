@@ -1,0 +1,60 @@
+//! Sessions that are held back after a resume: an attempt of before was told of until the end of the sweep closed it, and its worker may
+//! not have heard of the resume yet. Once it tells of the session again, this one is under way; a worker that is gone never does, and then
+//! the session is dispatched.
+//!
+//! Only this process remembers them, because they count as dispatched: should another one lead, they are lost jobs like any other.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use regatta_backends::UnderWay;
+use regatta_proto::{CellIndex, ItemIndex};
+
+use crate::rounds::Watched;
+use crate::{Coordinator, CoordinatorError};
+
+/// Sessions of one sweep that are held back.
+#[derive(Debug, Default)]
+pub(crate) struct HeldBack(BTreeMap<CellIndex, BTreeSet<ItemIndex>>);
+
+impl HeldBack {
+    pub(crate) fn hold(&mut self, cell: CellIndex, items: Vec<ItemIndex>) {
+        if !items.is_empty() {
+            self.0.entry(cell).or_default().extend(items);
+        }
+    }
+}
+
+impl Coordinator {
+    /// Dispatches the sessions of `watched` that were held back and that no worker has told of since.
+    pub(crate) async fn dispatch_held_back(&self, watched: &mut Watched) -> Result<(), CoordinatorError> {
+        let sweep = &watched.sweep.clone();
+        let cells: Vec<CellIndex> = watched.held.0.keys().copied().collect();
+        for index in cells {
+            let held: Vec<ItemIndex> = watched.held.0.get(&index).into_iter().flatten().copied().collect();
+            let (Some(first), Some(last), Some(cell)) = (held.first(), held.last(), sweep.cell(index)) else {
+                watched.held.0.remove(&index);
+                continue;
+            };
+            // In this order, as where shards are published.
+            let under_way = self.ledger.under_way(&sweep.id, index, &held, self.config.running_within).await?;
+            let recorded = self.ledger.recorded_items(&sweep.id, index, *first, *last).await?;
+            let is_free = |item: &ItemIndex| !under_way.contains_key(item) && !recorded.contains(item);
+            let to_run: Vec<ItemIndex> = held.iter().copied().filter(is_free).collect();
+            let jobs = self.jobs(watched, index, &to_run).await?;
+            let still_held = held.iter().copied().filter(|item| under_way.get(item) == Some(&UnderWay::Unconfirmed));
+            // Before they are published: jobs that may have been are not published twice.
+            watched.held.0.insert(index, still_held.collect());
+            if !jobs.is_empty() {
+                let term = self.lead().await?;
+                self.still_lead(term)?;
+                self.metrics.dispatched.inc_by(jobs.len() as u64);
+                let endpoint = &cell.model.endpoint;
+                if let Some(queue) = sweep.lock.endpoints.get(endpoint).map(|spec| spec.queue(endpoint, &sweep.id)) {
+                    self.queue.publish_jobs(&queue, jobs).await?;
+                }
+            }
+        }
+        watched.held.0.retain(|_, items| !items.is_empty());
+        Ok(())
+    }
+}

@@ -1,0 +1,174 @@
+//! Sessions that run through a cancel and a resume of their sweep.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use jiff::Timestamp;
+use regatta_backends::faults::{Connection, Fate, Trouble, Troubles};
+use regatta_backends::{Blobs, Ledger, RecordState, ShardState};
+use regatta_catalog::Sweep;
+use regatta_coordinator::{CoordinatorConfig, Resumption};
+use regatta_proto::{ItemIndex, Money, Report, SessionJob};
+use tokio::time::Instant;
+
+use crate::stage::{Process, Stage, record, spec, tabulate};
+
+/// Longer than any test.
+const LEASE: Duration = Duration::from_secs(3600);
+
+/// Before each call of a coordinator to its ledger another session ends.
+struct EndsAtEachCall {
+    ledger: Ledger,
+    sweep: Arc<Sweep>,
+    running: Mutex<VecDeque<SessionJob>>,
+    /// Sessions that go on.
+    left: usize,
+}
+
+impl EndsAtEachCall {
+    fn next(&self) -> Option<SessionJob> {
+        let mut running = self.running.lock().unwrap();
+        if running.len() > self.left { running.pop_front() } else { None }
+    }
+}
+
+impl Fate for EndsAtEachCall {
+    fn before(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+        async {
+            if let Some(job) = self.next() {
+                let state = RecordState::Settled { scores: serde_json::json!({}) };
+                self.ledger.record(vec![record(&self.sweep, &job, Money::ZERO, state)]).await.unwrap();
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+    fn after(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+        async { Ok(()) }.boxed()
+    }
+    fn loses(&self) -> bool {
+        false
+    }
+    fn doubles(&self) -> bool {
+        false
+    }
+    fn reported(&self, _: &[Report]) {}
+    fn connected(&self, _: Arc<dyn Connection>) {}
+}
+
+/// A sweep of one cell whose sessions are all in workers' hands.
+async fn all_taken(stage: &Stage, process: &Process) -> (Arc<Sweep>, Vec<SessionJob>) {
+    let every_item = spec("s", 99, "").replace("tasks: [lumos, wikihow], ", "");
+    let sweep = stage.submit(process, &every_item).await;
+    assert_eq!(sweep.cells().len(), 1);
+    let sessions = sweep.selected(&sweep.cells()[0]).len();
+    assert!(sessions > 20, "{sessions} sessions");
+    stage.until_waiting(&sweep, sessions as u64).await;
+    let jobs = stage.take(&sweep, sessions).await;
+    (sweep, jobs)
+}
+
+async fn cancel(stage: &Stage, process: &Process, sweep: &Sweep) {
+    process.coordinator.cancel(&sweep.id).await.unwrap();
+    assert_eq!(stage.report().await, tabulate(sweep));
+}
+
+#[tokio::test]
+async fn a_session_that_ends_while_its_shard_is_dispatched_again_is_not_dispatched() {
+    let mut stage = Stage::set().await;
+    stage.config.running_within = LEASE;
+    let first = stage.start();
+    let (sweep, jobs) = all_taken(&stage, &first).await;
+    for job in &jobs {
+        stage.begin(job).await;
+    }
+    cancel(&stage, &first, &sweep).await;
+    first.end().await;
+    stage.process().coordinator.resume(&sweep.id, Resumption::default()).await.unwrap();
+    let ledger = stage.ledger.clone();
+    let (sessions, running) = (jobs.len(), Mutex::new(jobs.into()));
+    let fate = Arc::new(EndsAtEachCall { ledger: ledger.clone(), sweep: sweep.clone(), running, left: 2 });
+    stage.ledger = ledger.troubled(Troubles::new(fate.clone()));
+    let second = stage.start();
+    stage.ledger = ledger;
+    stage.until(async || stage.ledger.shards(&sweep.id).await.unwrap()[0].state == ShardState::Dispatched).await;
+    assert_eq!(stage.waiting(&sweep).await, 0, "each session runs or has ended");
+    assert!(fate.running.lock().unwrap().len() < sessions, "some have ended");
+    second.end().await;
+}
+
+/// A stage with the times of a deployment.
+async fn slow_stage() -> Stage {
+    let mut stage = Stage::set().await;
+    (stage.ledger, stage.in_memory) = (Ledger::in_memory().unwrap(), Some(Blobs::memory()));
+    let CoordinatorConfig { tick, rebroadcast, running_within, .. } = CoordinatorConfig::default();
+    (stage.config.tick, stage.config.rebroadcast, stage.config.running_within) = (tick, rebroadcast, running_within);
+    stage
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_whose_worker_has_not_heard_of_a_resume_is_held_back_until_it_is_told_of_or_its_worker_is_gone() {
+    let stage = slow_stage().await;
+    let process = stage.start();
+    let (sweep, jobs) = all_taken(&stage, &process).await;
+    let told_at = Instant::now();
+    for job in &jobs[..3] {
+        stage.begin(job).await;
+    }
+    cancel(&stage, &process, &sweep).await;
+    // A scorer writes the reports of the cancelled sweep, and gives up what runs.
+    stage.ledger.close_open_attempts(&sweep.id, Timestamp::UNIX_EPOCH).await.unwrap();
+    process.coordinator.resume(&sweep.id, Resumption::default()).await.unwrap();
+    stage.until_waiting(&sweep, jobs.len() as u64 - 3).await;
+    let again = stage.take(&sweep, jobs.len() - 3).await;
+    let keys: Vec<_> = again.iter().map(|job| &job.key).collect();
+    assert!(jobs[..3].iter().all(|job| !keys.contains(&&job.key)), "they may run");
+    // The worker of the first has heard, that of the second has ended it without having heard, that of the third is gone.
+    stage.begin(&jobs[0]).await;
+    stage.finish(&sweep, &jobs[1..2], Money::ZERO).await;
+    stage.until_waiting(&sweep, 1).await;
+    assert!(told_at.elapsed() >= stage.config.running_within);
+    let last = stage.take(&sweep, 1).await.remove(0);
+    assert_eq!((&last.key, last.attempt, last.generation), (&jobs[2].key, 2, 1));
+    stage.finish(&sweep, &again, Money::ZERO).await;
+    stage.round().await;
+    assert_eq!(stage.waiting(&sweep).await, 0);
+    process.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_of_which_nobody_tells_any_more_is_dispatched_once_all_that_was_reported_is_recorded() {
+    let mut stage = slow_stage().await;
+    stage.config.window = 8;
+    let process = stage.start();
+    let every_item = spec("s", 99, "").replace("tasks: [lumos, wikihow], ", "");
+    let sweep = stage.submit(&process, &every_item).await;
+    stage.until_waiting(&sweep, 8).await;
+    let mut taken = stage.take(&sweep, 8).await;
+    // Begun by a job of an earlier dispatch; its worker's last report was long ago, and may wait in the queue as later ones do.
+    let last = *sweep.dispatch_order(&sweep.cells()[0]).last().unwrap();
+    let running =
+        SessionJob { key: regatta_proto::SessionKey { item: last, ..taken[0].key.clone() }, ..taken[0].clone() };
+    stage.begin(&running).await;
+    tokio::time::advance(stage.config.running_within * 2).await;
+    stage.has_scorer = false;
+    let mut items: Vec<ItemIndex> = Vec::new();
+    while !taken.is_empty() {
+        items.extend(taken.iter().map(|job| job.key.item));
+        stage.finish(&sweep, &taken, Money::ZERO).await;
+        stage.round().await;
+        let waiting = stage.waiting(&sweep).await as usize;
+        taken = stage.take(&sweep, waiting).await;
+    }
+    assert!(!items.contains(&last), "its outcome may wait to be recorded");
+    stage.has_scorer = true;
+    stage.until(async || stage.waiting(&sweep).await > 0).await;
+    let waiting = stage.waiting(&sweep).await as usize;
+    let rest = stage.take(&sweep, waiting).await;
+    let again: Vec<_> = rest.iter().filter(|job| job.key.item == last).map(|job| job.attempt).collect();
+    assert_eq!(again, [2]);
+    process.end().await;
+}

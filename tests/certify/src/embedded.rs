@@ -1,0 +1,96 @@
+//! A storm over one process: `regatta run` is killed at random moments and started again over the same directory.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tokio::time::{Instant, sleep};
+
+use crate::certificate::SeedReport;
+use crate::checks::check;
+use crate::evidence::{Evidence, Leftovers, Struck, attempts};
+use crate::faults::UNREPORTED;
+use crate::fleet::{plain, ports_of};
+use crate::history::ms;
+use crate::workload::{BUDGET_DOLLARS, Workload};
+use crate::{CertifyError, Fault, Options};
+
+/// Time that a run gets before it is killed, in milliseconds. It begins with reading what the one before has left.
+const LIFE_MS: std::ops::Range<u64> = 2_000..15_000;
+/// Longest time of the last run, which nobody kills.
+const PATIENCE: Duration = Duration::from_secs(1_800);
+
+/// One storm over an embedded run.
+pub(crate) async fn embedded(
+    options: &Options,
+    length: Duration,
+    workload: &Workload,
+    folder: &Path,
+) -> Result<SeedReport, CertifyError> {
+    let folder = folder.join("storm-embedded");
+    std::fs::create_dir_all(&folder).map_err(CertifyError::file(&folder))?;
+    let spec = workload.write_spec(&folder, "storm-embedded")?;
+    let directory = folder.join("run");
+    let mut rng = ChaCha8Rng::seed_from_u64(options.seed);
+    let (begun, mut struck) = (Instant::now(), Vec::new());
+    let status = loop {
+        let log = folder.join(format!("run-{}.log", struck.len()));
+        let log = std::fs::File::create(&log).map_err(CertifyError::file(&log))?;
+        let mut command = plain(&options.binary);
+        command.arg("run").arg(&spec).arg("--output").arg(&directory).stdout(Stdio::null()).stderr(log);
+        let mut run = command.spawn().map_err(CertifyError::system("start a run"))?;
+        let is_last = begun.elapsed() >= length;
+        let life = if is_last { PATIENCE } else { Duration::from_millis(rng.random_range(LIFE_MS)) };
+        let ended = tokio::select! {
+            ended = run.wait() => Some(ended.map_err(CertifyError::system("wait for a run"))?),
+            () = sleep(life) => None,
+        };
+        if let Some(status) = ended {
+            break status;
+        }
+        if is_last {
+            return Err(CertifyError::Broken(format!(
+                "the run has not ended {} s after the storm",
+                PATIENCE.as_secs()
+            )));
+        }
+        let at_ms = ms(begun);
+        let Some(pid) = run.id() else { continue };
+        // It does nothing any more while its connections are looked at.
+        if let Some(pid) = Pid::from_raw(pid.cast_signed()) {
+            kill_process(pid, Signal::STOP)
+                .map_err(|error| CertifyError::Broken(format!("failed to stop a run: {error}")))?;
+        }
+        let calls_in_flight = workload.endpoint.in_flight(&ports_of(pid)?, UNREPORTED);
+        run.kill().await.map_err(CertifyError::system("kill a run"))?;
+        let target = "regatta run".to_owned();
+        // The next one begins at once.
+        let (ended_ms, recovered_after_ms) = (ms(begun), Some(0));
+        struck.push(Struck { fault: Fault::KillWorker, target, at_ms, ended_ms, recovered_after_ms, calls_in_flight });
+    };
+    let took = begun.elapsed();
+    let read = |name: &str| std::fs::read_to_string(directory.join(name)).unwrap_or_default();
+    let (results, told, summary) = (read("results.jsonl"), read("attempts.jsonl"), read("summary.json"));
+    let unreadable = || CertifyError::Broken(format!("{} cannot be read", directory.display()));
+    let summary: Value = serde_json::from_str(&summary).map_err(|_| unreadable())?;
+    let known = |judge: &Value| judge["cost"]["known"].as_u64();
+    let judged_cost = summary["judges"].as_array().ok_or_else(unreadable)?.iter().filter_map(known).sum();
+    let evidence = Evidence {
+        state: if status.success() { "complete".to_owned() } else { format!("ended with {status}") },
+        attempts: attempts(&told, &results).ok_or_else(unreadable)?,
+        results,
+        books: workload.endpoint.close_books(),
+        judged_cost,
+        account: summary["at_most"].as_u64().ok_or_else(unreadable)?,
+        budget: BUDGET_DOLLARS * 1_000_000_000,
+        leftovers: Leftovers::default(),
+        struck,
+        fallen: Vec::new(),
+        longest_silence_ms: 0,
+    };
+    Ok(SeedReport::new(options.seed, took, &workload.reference, &evidence, check(&workload.reference, &evidence)))
+}

@@ -1,0 +1,154 @@
+//! A ledger and a bucket that were backed up in the middle of a sweep are restored beside an empty broker, and the sweep ends as if nothing
+//! had happened.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use regatta_tests::deployment_roles::connect;
+use regatta_tests::referee::Referee;
+use regatta_tests::regatta::Process;
+use regatta_tests::{Deployment, S3Config, Services, unique_name};
+use serde_json::Value;
+
+/// Sessions, and calls of each.
+const CONVERSATIONS: (u64, u64) = (60, 6);
+const CALLS: u64 = CONVERSATIONS.0 * CONVERSATIONS.1;
+
+async fn start(deployment: &Deployment) -> Vec<Process> {
+    let mut roles = Vec::new();
+    for role in ["coordinator", "scorer", "worker", "worker"] {
+        roles.push(deployment.start(role).await.unwrap());
+    }
+    roles
+}
+
+/// The part of a deployment that is backed up first, while it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum First {
+    Ledger,
+    Bucket,
+}
+
+/// A deployment that was lost in the middle of a sweep, and its backup.
+struct Disaster {
+    referee: Referee,
+    /// Undisturbed results of one process.
+    expected: String,
+    sweep: String,
+    ledger: PathBuf,
+    bucket: S3Config,
+    /// Keeps the backup.
+    _lost: Deployment,
+}
+
+impl Disaster {
+    async fn after_backup(first: First) -> Self {
+        let lost = Deployment::new().await.unwrap();
+        let referee = Referee::start(u64::MAX, Duration::ZERO).await.unwrap();
+        let spec = referee.conversations(lost.folder.path(), &unique_name("restored"), CONVERSATIONS, "").unwrap();
+        let expected = lost.results_of_one_process(&spec).await.unwrap();
+        referee.begin_new_books(Duration::from_millis(50));
+        referee.answer(CALLS / 2);
+        let roles = start(&lost).await;
+        let sweep = lost.submit(&spec).await.unwrap();
+        lost.wait_for(&sweep, 10).await.unwrap();
+        // The sweep goes on between the two.
+        let meanwhile = async || {
+            referee.answer(CALLS * 3 / 4);
+            lost.wait_for(&sweep, 26).await.unwrap();
+        };
+        let (ledger, bucket) = match first {
+            First::Ledger => {
+                let ledger = lost.dump_ledger("ledger").await.unwrap();
+                meanwhile().await;
+                (ledger, lost.copy_bucket().await.unwrap())
+            }
+            First::Bucket => {
+                let bucket = lost.copy_bucket().await.unwrap();
+                meanwhile().await;
+                (lost.dump_ledger("ledger").await.unwrap(), bucket)
+            }
+        };
+        for role in roles {
+            role.kill().await.unwrap();
+        }
+        referee.answer_all();
+        Self { referee, expected, sweep, ledger, bucket, _lost: lost }
+    }
+
+    async fn restored(&self, services: &Services) -> Deployment {
+        let restored = Deployment::restored(services, &self.ledger, &self.bucket).await.unwrap();
+        let ledger = connect(restored.database_url()).await.unwrap();
+        // A restore takes minutes: by then nobody takes a worker for alive that told of a session just before the backup.
+        ledger.execute("UPDATE attempts SET seen_at = seen_at - interval '5 minutes'", &[]).await.unwrap();
+        restored
+    }
+
+    /// The restored sweep ends as if it had never been lost, and makes only the calls again that its ledger does not know.
+    async fn ends_undisturbed(&self, restored: &Deployment) {
+        let before = self.referee.calls();
+        let (code, directory) = restored.finish(&self.sweep).await.unwrap();
+        assert_eq!(code, Some(0));
+        let read = |name: &str| std::fs::read_to_string(directory.join(name)).unwrap();
+        let attempts: Vec<Value> =
+            read("attempts.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        // Attempts that ran when the ledger was dumped; whoever goes on from a checkpoint of one makes it a handover.
+        let cut_off: Vec<&Value> =
+            attempts.iter().filter(|attempt| attempt["state"] == "lost" || attempt["state"] == "handed_over").collect();
+        let lost = attempts.iter().filter(|attempt| attempt["state"] == "lost");
+        let lost_calls: u64 = lost.map(|attempt| attempt["calls"].as_u64().unwrap()).sum();
+        let (calls, repeated) = (self.referee.calls(), self.referee.repeated());
+        println!(
+            "{before} calls before the disaster, {calls} in all: {repeated} of them again; {} attempts were cut off, and the report counts \
+             {lost_calls} calls as lost",
+            cut_off.len()
+        );
+        assert_eq!(read("results.jsonl"), self.expected);
+        assert_eq!(calls, CALLS + repeated, "a call that nobody needs was made");
+        assert!(!cut_off.is_empty(), "sessions were under way when the ledger was dumped");
+        assert!(lost_calls <= repeated, "what the report counts as lost was paid for");
+    }
+}
+
+/// Segments of transcripts that the ledger names and the bucket lacks.
+async fn missing_segments(deployment: &Deployment) -> BTreeSet<String> {
+    let ledger = connect(deployment.database_url()).await.unwrap();
+    let named = "SELECT DISTINCT 'sweeps/' || sweeps.id || '/' || segment FROM attempts \
+                 JOIN sweeps ON sweeps.number = attempts.sweep WHERE segment IS NOT NULL";
+    let named: BTreeSet<String> = ledger.query(named, &[]).await.unwrap().iter().map(|row| row.get(0)).collect();
+    assert!(!named.is_empty(), "nothing was recorded");
+    let there = deployment.s3().keys().await.unwrap();
+    named.difference(&there).cloned().collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sweep_that_is_restored_and_resumed_gives_the_same_bytes() {
+    let disaster = Disaster::after_backup(First::Ledger).await;
+    let restored = disaster.restored(Services::shared().await.unwrap()).await;
+    assert_eq!(missing_segments(&restored).await, BTreeSet::new());
+    let _roles = start(&restored).await;
+    let id = disaster.sweep.as_str();
+    assert!(restored.run(&["cancel", id]).await.unwrap().status.success());
+    // Refused until a scorer has written the reports of what was cancelled.
+    while !restored.run(&["resume", id]).await.unwrap().status.success() {}
+    disaster.ends_undisturbed(&restored).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes three minutes: jobs count as lost after two and a half"]
+async fn a_sweep_that_is_restored_into_fresh_services_goes_on_by_itself() {
+    let disaster = Disaster::after_backup(First::Ledger).await;
+    let services = Services::start().await.unwrap();
+    let restored = disaster.restored(&services).await;
+    let _roles = start(&restored).await;
+    disaster.ends_undisturbed(&restored).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bucket_that_was_copied_before_the_ledger_lacks_transcripts_that_the_ledger_names() {
+    let disaster = Disaster::after_backup(First::Bucket).await;
+    let restored = disaster.restored(Services::shared().await.unwrap()).await;
+    assert!(!missing_segments(&restored).await.is_empty());
+}
