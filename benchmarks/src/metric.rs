@@ -1,5 +1,7 @@
 //! Metrics of a benchmark: definitions of how a number of a cell is computed from the flat values of its sessions.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// Definition of a number that is reported for each cell.
@@ -20,9 +22,10 @@ pub struct Metric {
     /// Name of a value that makes a trial void: a trial in which any session has it above zero has no ratio. This
     /// tells crashes of an evaluator from wrong answers.
     pub void_if: Option<String>,
-    /// Names of values above zero in a session that should have a value of the metric and has none, such as one whose judge gave no grade.
-    /// To the metric it is missing, as a session without a score is: coverage and bounds count it, and no other metric does.
-    pub missing_if: Vec<String>,
+    /// By name of a value that the metric is made of, the name of another that is above zero in a session that should have it and has
+    /// none, such as one whose judge gave no grade. To the metric it is missing, as a session without a score is: coverage and bounds
+    /// count it, and no other metric does. An average keeps the parts that the session has.
+    pub missing_if: BTreeMap<String, String>,
     /// Leaderboards show this metric.
     pub headline: bool,
 }
@@ -93,6 +96,32 @@ pub enum Measure {
         /// The measures; these may be averages themselves.
         of: Vec<Measure>,
     },
+}
+
+impl Measure {
+    /// `true` for a ratio of sums over sessions, those of a group included, and for an average of which a part is one.
+    #[must_use]
+    pub fn is_of_sums(&self) -> bool {
+        match self {
+            Self::Mean { .. } => false,
+            Self::Ratio { .. } | Self::F1 { .. } | Self::Pooled { .. } | Self::GroupMean { .. } => true,
+            Self::Average { of } => of.iter().any(Self::is_of_sums),
+        }
+    }
+
+    /// Names of the values that it is made of.
+    #[must_use]
+    pub fn values(&self) -> Vec<&str> {
+        match self {
+            Self::Mean { value } => vec![value],
+            Self::Ratio { numerator, denominator, .. } | Self::GroupMean { numerator, denominator, .. } => {
+                vec![numerator, denominator]
+            }
+            Self::F1 { right, predicted, gold } => vec![right, predicted, gold],
+            Self::Pooled { of, .. } => of.values(),
+            Self::Average { of } => of.iter().flat_map(Self::values).collect(),
+        }
+    }
 }
 
 /// Combination of several trials into one number.
@@ -174,7 +203,7 @@ impl Metric {
             unit: Unit::Plain,
             if_empty: None,
             void_if: None,
-            missing_if: Vec::new(),
+            missing_if: BTreeMap::new(),
             headline: true,
         }
     }

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use regatta_backends::{CallSums, Sketch};
-use regatta_benchmarks::{Better, Unit};
+use regatta_benchmarks::{Better, Measure, Unit};
 use regatta_catalog::Sweep;
 use regatta_proto::{BenchmarkName, CellIndex, CostSum, ErrorClass, Evaluator, ModelRef, Money, Setting, SweepLock};
 use serde::{Deserialize, Serialize};
 
 use crate::finish::GroupResult;
-use crate::pairs::seed;
-use crate::statistics::{Difference, Estimate, Paired, paired_difference};
+use crate::pairs::{seed, untested_alone};
+use crate::statistics::{Difference, Estimate, Paired, Trials, paired_difference};
 use crate::summary::{LeaderboardRow, SessionCounts};
 
 /// Endpoints that serve the same model, in one benchmark and setting.
@@ -39,10 +39,10 @@ pub struct Provider {
     pub sessions: SessionCounts,
     /// Money of all attempts, waste included.
     pub cost: CostSum,
-    /// `cost` over the sessions that have a score; absent when some of it is unknown.
+    /// Money of the attempts that led to scores, over the sessions that have one; absent when some of it is unknown.
     pub cost_per_session: Option<Money>,
-    /// `cost` over the sum of the scores under the first metric: a score of one half is half a success. Absent without any, when
-    /// the metric is no share in 0..=1, and when some of the cost is unknown.
+    /// The same money over the sum of the scores under the first metric, of the sessions that have one: a score of one half is half a
+    /// success. Absent without any, when the metric is no share in 0..=1 or is withheld, and when some of the cost is unknown.
     pub cost_per_success: Option<Money>,
     /// Answered calls, those from the cache left out.
     pub calls: u64,
@@ -182,7 +182,7 @@ fn provider(
                 let (ours, theirs) = (group.samples.get(*at)?, first.group.samples.get(*at)?);
                 let paired = Paired { ours, theirs, clusters: &group.clusters };
                 let difference = paired_difference(metric, paired, first.seed, first.lock.level)?;
-                Some(difference.withheld_below(first.lock.coverage_min))
+                Some(untested_alone(difference).withheld_below(first.lock.coverage_min))
             });
             Quality {
                 evaluator: *evaluator,
@@ -193,18 +193,15 @@ fn provider(
             }
         })
         .collect();
-    let cost = row.spending.cost;
-    let scored = row.sessions.scored();
-    let successes = success_rate(group).unwrap_or(0.0) * scored as f64;
-    let each = |count: f64| per(cost, count);
+    let each = |count: f64| per(row.spending.of_scored(), count);
     Provider {
         model: row.model.clone(),
         simulated: row.simulated,
         quality,
         sessions: row.sessions,
-        cost,
-        cost_per_session: each(scored as f64),
-        cost_per_success: each(successes),
+        cost: row.spending.cost,
+        cost_per_session: each(row.sessions.scored() as f64),
+        cost_per_success: successes(group).and_then(each),
         calls: sums.calls - sums.from_cache,
         latency: Percentiles::of_sketch(&sums.latency),
         first_token: Percentiles::of_sketch(&sums.first_token),
@@ -220,10 +217,24 @@ pub(crate) fn per(cost: CostSum, count: f64) -> Option<Money> {
     (cost.unknown_calls == 0 && count > 0.0 && nanos < 9.2e18).then_some(Money(nanos.round() as u64))
 }
 
-/// The first metric that leaderboards show, if it is a share of success.
-fn success_rate(group: &GroupResult) -> Option<f64> {
+/// Sum of the scores under the first metric that leaderboards show, over the sessions that have a value of it: of a metric that is no mean
+/// over items, each has the value of all. `None` if it is no share of success, and where its value is withheld.
+fn successes(group: &GroupResult) -> Option<f64> {
     let at = *group.headline.first()?;
-    let metric = &group.keys[at].1;
+    let (_, metric) = &group.keys[at];
     let is_share = metric.better == Better::Higher && metric.unit.scale() == Some((0.0, 1.0));
-    group.estimates[at].value.filter(|_| is_share)
+    let value = group.estimates[at].shown().filter(|_| is_share)?;
+    let leaves = group.samples.get(at)?;
+    match (&metric.measure, leaves.as_slice()) {
+        (Measure::Mean { .. }, [trials]) => {
+            Some(trials.iter().flatten().filter_map(|sample| sample.parts()).map(|(top, _)| top).sum())
+        }
+        _ => {
+            let counts = |trials: &Trials| {
+                let parts = trials.iter().flatten().filter_map(|sample| sample.parts());
+                parts.filter(|(_, bottom)| *bottom > 0.0).count()
+            };
+            Some(value * leaves.iter().map(counts).max()? as f64)
+        }
+    }
 }

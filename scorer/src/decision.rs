@@ -97,7 +97,7 @@ pub(crate) fn flags(flags: &BTreeMap<Flag, u64>) -> Vec<String> {
 
 /// Sentences on what was compared, and how far the ranking goes.
 pub(crate) fn basis(summary: &Summary, contests: &[Contest<'_>]) -> Vec<String> {
-    let trials = trials(summary, contests);
+    let trials = trials(summary, contests.iter().flat_map(|contest| contest.rows(summary)));
     let what = match contests {
         [only] => {
             format!(
@@ -143,24 +143,34 @@ fn names(summary: &Summary, contests: &[Contest<'_>]) -> String {
     named.collect::<Vec<_>>().join(", ")
 }
 
-/// `11 to 30 items in 9 to 12 clusters`: from the model that was run over the fewest items to the one that was run over the most. Clusters are
-/// the independent groups that intervals come from.
+/// `11 to 30 items in 9 to 12 clusters`, or `3 of 10 items in 2 clusters` where not all that were run are part of the value: from the model
+/// whose value is of the fewest items to the one whose is of the most. Clusters are the independent groups that intervals come from.
 fn sample(summary: &Summary, contest: &Contest<'_>) -> String {
     let rows: Vec<&LeaderboardRow> = contest.rows(summary).collect();
-    let items = |row: &&LeaderboardRow| row.items;
-    let fewest = rows.iter().map(items).min().unwrap_or(0);
-    let most = rows.iter().map(items).max().unwrap_or(0);
-    // Of a model that was measured in part, fewer clusters have a score than the items are of.
-    let clusters = |items: u32| {
-        let of = rows.iter().filter(|row| row.items == items).filter_map(|row| deciding(row));
-        of.map(|metric| metric.estimate.clusters).max().unwrap_or(0)
+    let run = rows.iter().map(|row| row.items).max().unwrap_or(0);
+    let values = rows.iter().filter_map(|row| deciding(row)).map(|metric| metric.estimate);
+    let sizes: Vec<(u32, u32)> = values.filter(|of| of.value.is_some()).map(|of| (of.n, of.clusters)).collect();
+    let (Some(fewest), Some(most)) = (sizes.iter().min(), sizes.iter().max()) else {
+        return format!("{}, of which none has a value,", from_to(run, run, "item"));
     };
-    format!("{} in {}", from_to(fewest, most, "item"), from_to(clusters(fewest), clusters(most), "cluster"))
+    let are_all = rows.iter().all(|row| deciding(row).is_none_or(|of| of.estimate.n == row.items));
+    let items = match are_all {
+        true => from_to(fewest.0, most.0, "item"),
+        false if fewest.0 == most.0 => format!("{} of {}", grouped(most.0.into()), from_to(run, run, "item")),
+        false => format!("{} to {} of {}", grouped(fewest.0.into()), grouped(most.0.into()), from_to(run, run, "item")),
+    };
+    format!("{items} in {}", from_to(fewest.1, most.1, "cluster"))
+}
+
+/// `22 items × up to 4 trials`: all that was run of `rows`, the models of a setting.
+pub(crate) fn run(summary: &Summary, rows: &[LeaderboardRow]) -> String {
+    let items = rows.iter().map(|row| row.items);
+    let (fewest, most) = (items.clone().min().unwrap_or(0), items.max().unwrap_or(0));
+    format!("{} × {}", from_to(fewest, most, "item"), trials(summary, rows.iter()))
 }
 
 /// `4 trials`, or `up to 4 trials` where a sweep that decides by what it sees has left some out.
-fn trials(summary: &Summary, contests: &[Contest<'_>]) -> String {
-    let mut rows = contests.iter().flat_map(|contest| contest.rows(summary));
+fn trials<'s>(summary: &Summary, mut rows: impl Iterator<Item = &'s LeaderboardRow>) -> String {
     let is_whole = rows.all(|row| row.sessions.total == u64::from(row.items) * u64::from(summary.trials));
     let trials = from_to(summary.trials.into(), summary.trials.into(), "trial");
     if is_whole { trials } else { format!("up to {trials}") }

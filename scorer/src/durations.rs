@@ -1,17 +1,18 @@
 //! Time that sessions took, with all that happened in them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use jiff::Timestamp;
 use regatta_backends::{AttemptRow, AttemptState, CallSums};
 use regatta_proto::{Cause, CellIndex, ItemIndex, Outcome};
 
+use crate::failures::{Place, place};
 use crate::summary::Percentiles;
 
 /// Durations of a sweep's sessions, in seconds: from the beginning of an attempt to its end, so with failed tries, and waits for retries
 /// and limits. Attempts that one worker handed to another count together; those that were repeated or lost do not.
 pub(crate) struct Durations<'a> {
-    sessions: BTreeMap<(CellIndex, ItemIndex), Session>,
+    sessions: BTreeMap<Place, Session>,
     calls: &'a [(CellIndex, CallSums)],
 }
 
@@ -27,19 +28,20 @@ struct Session {
 }
 
 impl<'a> Durations<'a> {
-    pub(crate) fn new(attempts: &[AttemptRow], calls: &'a [(CellIndex, CallSums)]) -> Self {
-        let mut sessions: BTreeMap<(CellIndex, ItemIndex), Session> = BTreeMap::new();
+    /// Durations of `attempts` at the sessions of a sweep, of which `scored` have a score.
+    pub(crate) fn new(attempts: &[AttemptRow], scored: &HashSet<Place>, calls: &'a [(CellIndex, CallSums)]) -> Self {
+        let mut sessions: BTreeMap<Place, Session> = BTreeMap::new();
         for attempt in attempts.iter().filter(|attempt| !attempt.state.is_wasted()) {
             let Some((from, to)) = worked(attempt) else { continue };
-            let session = sessions.entry((attempt.key.cell, attempt.key.item)).or_default();
+            let session = sessions.entry(place(attempt)).or_default();
             session.seconds += to.duration_since(from).as_secs_f64().max(0.0);
             session.in_calls += attempt.latency_us as f64 / 1e6;
             session.calls += u64::from(attempt.calls);
             session.may_be_cached |= attempt.may_be_cached();
-            session.is_answered |=
-                attempt.state == AttemptState::Recorded && attempt.outcome.as_ref().is_some_and(is_answered);
-            session.has_score |= attempt.state == AttemptState::Recorded
-                && matches!(attempt.outcome, Some(Outcome::Measured | Outcome::ModelFailure { .. }));
+            session.has_score = scored.contains(&place(attempt));
+            session.is_answered |= session.has_score
+                && attempt.state == AttemptState::Recorded
+                && attempt.outcome.as_ref().is_some_and(is_answered);
         }
         Self { sessions, calls }
     }
@@ -93,7 +95,7 @@ impl<'a> Durations<'a> {
     }
 }
 
-/// `true` for a session that has a score, and of which the endpoint answered all that it was asked. One that a filter or the length of the
+/// `true` for an attempt of whose calls the endpoint answered all that it was asked. One that a filter or the length of the
 /// context ended took next to nothing: beside a session that was answered it would make its model cheap and fast.
 pub(crate) fn is_answered(outcome: &Outcome) -> bool {
     match outcome {
@@ -157,6 +159,11 @@ mod tests {
         }
     }
 
+    /// Sessions of the first cell.
+    fn scored(items: &[u32]) -> HashSet<Place> {
+        items.iter().map(|item| (CellIndex(0), ItemIndex(*item))).collect()
+    }
+
     #[test]
     fn a_session_lasts_as_long_as_all_attempts_that_led_to_its_score() {
         let attempts = [
@@ -166,9 +173,10 @@ mod tests {
             attempt(2, AttemptState::Waste, 0, 900),
             attempt(2, AttemptState::Recorded, 900, 901),
         ];
-        let found = Durations::new(&attempts, &[]).of_sessions(&[CellIndex(0)]).unwrap();
+        let scored = scored(&[0, 1, 2]);
+        let found = Durations::new(&attempts, &scored, &[]).of_sessions(&[CellIndex(0)]).unwrap();
         assert_eq!((found.p50, found.p90, found.p99), (2.0, 7.0, 7.0));
-        assert_eq!(Durations::new(&attempts, &[]).of_sessions(&[CellIndex(1)]), None);
+        assert_eq!(Durations::new(&attempts, &scored, &[]).of_sessions(&[CellIndex(1)]), None);
     }
 
     #[test]
@@ -176,8 +184,18 @@ mod tests {
         let cause = Cause::Auth;
         let refused =
             AttemptRow { outcome: Some(Outcome::NotMeasured { cause }), ..attempt(0, AttemptState::Recorded, 0, 0) };
-        let found = Durations::new(&[refused, attempt(1, AttemptState::Recorded, 0, 5)], &[]);
+        let found = Durations::new(&[refused, attempt(1, AttemptState::Recorded, 0, 5)], &scored(&[1]), &[]);
         assert_eq!(found.of_sessions(&[CellIndex(0)]).unwrap().p50, 5.0);
+    }
+
+    #[test]
+    fn a_session_that_was_answered_and_that_no_judge_graded_is_in_no_time() {
+        let attempts = [attempt(0, AttemptState::Recorded, 0, 9), attempt(1, AttemptState::Recorded, 0, 5)];
+        let found = Durations::new(&attempts, &scored(&[1]), &[]);
+        assert_eq!(found.of_sessions(&[CellIndex(0)]).unwrap().p99, 5.0);
+        assert_eq!(found.in_calls(&[CellIndex(0)]).unwrap().p99, 1e-6);
+        let none = Durations::new(&attempts, &scored(&[]), &[]);
+        assert_eq!((none.of_sessions(&[CellIndex(0)]), none.in_calls(&[CellIndex(0)])), (None, None));
     }
 
     #[test]
@@ -194,7 +212,7 @@ mod tests {
             let answered = |item| AttemptRow { latency_us: 5_000_000, ..attempt(item, AttemptState::Recorded, 0, 6) };
             let attempts =
                 [asked_nothing.clone(), AttemptRow { key: answered(3).key, ..asked_nothing }, answered(1), answered(2)];
-            let (found, cells) = (Durations::new(&attempts, &[]), [CellIndex(0)]);
+            let (found, cells) = (Durations::new(&attempts, &scored(&[0, 1, 2, 3]), &[]), [CellIndex(0)]);
             let (whole, in_calls) = (found.of_sessions(&cells).unwrap(), found.in_calls(&cells).unwrap());
             assert_eq!((whole.p50, whole.n, in_calls.p50, in_calls.n), (6.0, Some(2), 5.0, Some(2)));
         }
@@ -204,14 +222,14 @@ mod tests {
     fn sessions_that_the_cache_answered_or_may_have_answered_are_counted() {
         let of = |item, cached_calls| AttemptRow { cached_calls, ..attempt(item, AttemptState::Recorded, 0, 2) };
         let attempts = [of(0, Some(0)), of(1, Some(1)), of(2, None)];
-        assert_eq!(Durations::new(&attempts, &[]).cached(&[CellIndex(0)]), 2);
+        assert_eq!(Durations::new(&attempts, &scored(&[0, 1, 2]), &[]).cached(&[CellIndex(0)]), 2);
     }
 
     #[test]
     fn cached_responses_take_no_time_so_that_nothing_is_said_of_it() {
         let sums = [(CellIndex(0), CallSums { calls: 2, from_cache: 1, ..CallSums::default() })];
         let attempts = [attempt(0, AttemptState::Recorded, 0, 2)];
-        assert_eq!(Durations::new(&attempts, &sums).of_sessions(&[CellIndex(0)]), None);
+        assert_eq!(Durations::new(&attempts, &scored(&[0]), &sums).of_sessions(&[CellIndex(0)]), None);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Sessions that did not end well, by cause, with what was said in one of them: most often the provider's own message.
 
+use regatta_backends::AttemptRow;
 use regatta_proto::{BenchmarkFailed, Cause, CellIndex, Event, ItemIndex, Outcome, Transcript, Try};
 use serde::{Deserialize, Serialize};
 
@@ -31,8 +32,13 @@ impl Failure {
     }
 }
 
-/// A session that ended in a certain way.
+/// A session of a sweep, by its cell and item.
 pub(crate) type Place = (CellIndex, ItemIndex);
+
+/// Place of the session of `attempt`.
+pub(crate) const fn place(attempt: &AttemptRow) -> Place {
+    (attempt.key.cell, attempt.key.item)
+}
 
 /// The message that explains how `transcript` ended, in one line; `None` where there are none.
 pub(crate) fn failure_message(transcript: &Transcript) -> Option<String> {

@@ -7,6 +7,7 @@ use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Ta
 use regatta_benchmarks::{Measured, PaperTable};
 use regatta_proto::{CostSum, Evaluator, Money};
 
+use crate::decision::run;
 use crate::report::numbers::{
     NOTHING as NO_VALUE, WITHHELD, behind, compact, counted, heading, measured, percent, score_with, shown,
 };
@@ -177,12 +178,11 @@ fn block(summary: &Summary, first: &LeaderboardRow, rows: &[LeaderboardRow]) -> 
     align(&mut table, if is_stacked { 2 + usize::from(is_ranked) } else { 1 }..columns);
     let value = if first.headline().any(|metric| metric.of_sums) { "value" } else { "mean over items" };
     let evaluator = evaluator.map_or("", Evaluator::as_str);
-    let trials = if summary.trials == 1 { String::new() } else { format!(" × {} trials", summary.trials) };
     let title = format!(
-        "{} · {} · {evaluator} · {}{trials} · {value} [{} interval]",
+        "{} · {} · {evaluator} · {} · {value} [{} interval]",
         first.benchmark,
         first.setting,
-        counted(first.items.into(), "item", "items"),
+        run(summary, rows),
         summary.level
     );
     format!("{title}\n{}", written(&table))

@@ -51,8 +51,9 @@ pub struct Pair {
     pub better: Better,
     /// Difference of the one's metric from the other's. The interval is of this pair alone.
     pub difference: Difference,
-    /// P-value, corrected over the family.
-    pub p_holm: f64,
+    /// P-value, corrected over the family; absent where the difference has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p_holm: Option<f64>,
 }
 
 /// A model in a setting.
@@ -97,11 +98,16 @@ impl Pair {
     pub fn order(&self, level: Level) -> Option<(&Contestant, &Contestant)> {
         let is_higher = self.difference.value > 0.0;
         match self.better {
-            _ if self.difference.withheld || self.p_holm > level.alpha() || self.difference.value == 0.0 => None,
+            _ if self.difference.withheld || self.difference.value == 0.0 || !self.is_at_most(level.alpha(), 1) => None,
             Better::Higher if is_higher => Some((&self.one, &self.other)),
             Better::Lower if !is_higher => Some((&self.one, &self.other)),
             Better::Higher | Better::Lower => Some((&self.other, &self.one)),
         }
+    }
+
+    /// `true` if the p-value, corrected for so many families, is at most `alpha`.
+    fn is_at_most(&self, alpha: f64, families: usize) -> bool {
+        self.p_holm.is_some_and(|p| p * families as f64 <= alpha)
     }
 
     /// `true` if two models are compared, and not two settings of one.
@@ -144,7 +150,7 @@ fn family(seed: u64, level: Level, groups: &[GroupResult]) -> Option<PairFamily>
     }
     let raw: Vec<f64> = pairs.iter().map(|pair| pair.difference.p.unwrap_or(1.0)).collect();
     for (pair, corrected) in pairs.iter_mut().zip(holm(&raw, size)) {
-        pair.p_holm = corrected;
+        pair.p_holm = pair.difference.p.map(|_| corrected);
     }
     let benchmark = groups.first()?.first.benchmark.clone();
     (!pairs.is_empty()).then_some(PairFamily { benchmark, size: size as u32, with_best_only, pairs })
@@ -210,9 +216,18 @@ fn pair(of_sweep: u64, level: Level, one: &GroupResult, other: &GroupResult) -> 
         metric: metric.name.clone(),
         unit: metric.unit,
         better: metric.better,
-        difference,
-        p_holm: 1.0,
+        difference: untested_alone(difference),
+        p_holm: None,
     })
+}
+
+/// The difference, of a single cluster without a test: that says nothing about how clusters differ.
+pub(crate) fn untested_alone(difference: Difference) -> Difference {
+    if difference.clusters > 1 {
+        return difference;
+    }
+    let missing = difference.missing.map(|missing| Gaps { complete_p: None, ..missing });
+    Difference { p: None, test: None, missing, ..difference }
 }
 
 /// Differences of two contestants by item.
@@ -235,6 +250,27 @@ pub(crate) fn matched_by_trial(one: &GroupResult, other: &GroupResult) -> Option
     let paired = matched.paired();
     let differences = by_trial(&key.1, paired);
     Some(ByTrial { key: key.clone(), differences, clusters: paired.clusters.to_vec() })
+}
+
+/// Which of two models is better, so that over all benchmarks of a sweep one wrong claim has a probability of at most what the level leaves:
+/// the p-values of a family, which are corrected over its pairs, are multiplied by the number of benchmarks that compare models.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ModelOrders {
+    benchmarks: usize,
+    level: Level,
+}
+
+impl ModelOrders {
+    /// The orders of a sweep with these `families`.
+    pub(crate) fn new(families: &[PairFamily], level: Level) -> Self {
+        let benchmarks = families.iter().filter(|family| family.pairs.iter().any(Pair::is_of_models)).count();
+        Self { benchmarks, level }
+    }
+
+    /// The better and the worse of two models of one of the families; `None` where the sweep shows no difference.
+    pub(crate) fn of<'p>(&self, pair: &'p Pair) -> Option<(&'p Contestant, &'p Contestant)> {
+        pair.order(self.level).filter(|_| pair.is_at_most(self.level.alpha(), self.benchmarks))
+    }
 }
 
 /// The seed of a pair's sign-flips: of the sweep's seed and the pair alone, so that more models change no other pair's numbers.

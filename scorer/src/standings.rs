@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use self::letters::letters;
 use crate::comparison::{Percentiles, per};
-use crate::pairs::{Pair, PairFamily};
+use crate::pairs::{ModelOrders, PairFamily};
 use crate::statistics::{Rank, ranks};
-use crate::summary::{LeaderboardRow, SessionCounts};
+use crate::summary::{LeaderboardRow, SessionCounts, Spending};
 
 /// A model over all benchmarks and settings of the sweep.
 ///
@@ -40,7 +40,7 @@ pub struct Standing {
     pub sessions: SessionCounts,
     /// Money of all attempts, waste included.
     pub cost: CostSum,
-    /// `cost` over the sessions that have a score; absent when some of it is unknown.
+    /// Money of the attempts that led to scores, over the sessions that have one; absent when some of it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_per_session: Option<Money>,
     /// Sessions with a score of which answers came from the response cache, or may have.
@@ -100,10 +100,10 @@ pub(crate) fn standings(
 fn totals(model: &ModelRef, rows: &[LeaderboardRow], times: impl Fn(&ModelRef) -> Times) -> Option<Standing> {
     let own = || rows.iter().filter(|row| row.model == *model);
     own().next()?;
-    let (mut sessions, mut cost, mut flags) = (SessionCounts::default(), CostSum::default(), BTreeMap::new());
+    let (mut sessions, mut spending, mut flags) = (SessionCounts::default(), Spending::default(), BTreeMap::new());
     for row in own() {
         sessions.add(&row.sessions);
-        cost += row.spending.cost;
+        spending.add(&row.spending);
         row.flags.iter().for_each(|(flag, count)| *flags.entry(*flag).or_default() += count);
     }
     let (session_seconds, call_seconds) = times(model);
@@ -116,8 +116,8 @@ fn totals(model: &ModelRef, rows: &[LeaderboardRow], times: impl Fn(&ModelRef) -
         worse: 0,
         tied: 0,
         sessions,
-        cost,
-        cost_per_session: per(cost, sessions.scored() as f64),
+        cost: spending.cost,
+        cost_per_session: per(spending.of_scored(), sessions.scored() as f64),
         cached: own().map(|row| row.cached).sum(),
         session_seconds,
         call_seconds,
@@ -136,10 +136,9 @@ impl<'m> Contests<'m> {
     fn count(models: &'m [ModelRef], families: &[PairFamily], level: Level) -> Self {
         let mut contests = Self { models, won: BTreeMap::new(), tied: Vec::new() };
         let place = |model: &ModelRef| models.iter().position(|of| of == model);
-        let benchmarks = families.iter().filter(|family| family.pairs.iter().any(Pair::is_of_models)).count();
+        let orders = ModelOrders::new(families, level);
         for pair in families.iter().flat_map(|family| &family.pairs).filter(|pair| pair.is_of_models()) {
-            let is_shown = pair.p_holm * benchmarks as f64 <= level.alpha();
-            match pair.order(level).filter(|_| is_shown) {
+            match orders.of(pair) {
                 Some((better, worse)) => {
                     let (Some(better), Some(worse)) = (place(&better.model), place(&worse.model)) else { continue };
                     *contests.won.entry((better, worse)).or_default() += 1;

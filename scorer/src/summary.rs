@@ -54,6 +54,10 @@ pub struct Summary {
     pub sessions: SessionCounts,
     /// Tokens, money and calls of the attempts of all sessions.
     pub spending: Spending,
+    /// Part of `spending.cost` for tries of models under test that failed and were billed all the same, such as answers that could not be
+    /// used; those of attempts that were wasted are in it.
+    #[serde(default, skip_serializing_if = "is_no_cost")]
+    pub failed_tries: CostSum,
     /// Costs that providers told themselves, beside ours of the same calls.
     #[serde(default)]
     pub reported: ReportedCost,
@@ -192,13 +196,17 @@ pub struct Spending {
     /// Lost attempts with a call in flight whose price is unknown: what these cost is in none of the figures.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub lost_unpriced: u64,
-    /// The part of `cost`, not in `wasted`, that went into sessions that were not measured.
+    /// The part of `cost`, not in `wasted`, that went into sessions without a score.
     pub unmeasured: CostSum,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
 const fn is_zero(count: &u64) -> bool {
     *count == 0
+}
+
+fn is_no_cost(cost: &CostSum) -> bool {
+    *cost == CostSum::default()
 }
 
 impl Summary {
@@ -238,6 +246,16 @@ impl Summary {
 }
 
 impl Spending {
+    /// Money of the attempts that led to scores: what a session costs, however often others were repeated or not measured.
+    #[must_use]
+    pub const fn of_scored(&self) -> CostSum {
+        let Self { cost, wasted, unmeasured, .. } = self;
+        CostSum {
+            known: Money(cost.known.0.saturating_sub(wasted.known.0 + unmeasured.known.0)),
+            unknown_calls: cost.unknown_calls.saturating_sub(wasted.unknown_calls + unmeasured.unknown_calls),
+        }
+    }
+
     pub(crate) fn add(&mut self, other: &Self) {
         self.attempts += other.attempts;
         self.calls += other.calls;

@@ -8,6 +8,7 @@ use regatta_proto::{BenchmarkName, CellIndex, CostSum, ItemIndex, Level, ModelRe
 use serde::{Deserialize, Serialize};
 
 use crate::durations::is_answered;
+use crate::failures::{Place, place};
 use crate::finish::GroupResult;
 use crate::statistics::{ItemAmounts, PairedRatio, RatioOfRun, holm, mean_ratio, ratio_of_sums};
 
@@ -24,15 +25,16 @@ pub struct Tradeoff {
     /// by a batch API.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<RatioOfRun>,
-    /// Money of sessions of the other for that of the first, attempts that were repeated included: the ratio of the sums over items. Absent
-    /// where some of it is unknown or nothing, or answers came from the response cache.
+    /// Money of sessions of the other for that of the first, of the attempts that led to their scores: the ratio of the sums over items.
+    /// Attempts that were repeated, by hand or by themselves, are no part of it. Absent where some of it is unknown or nothing, or answers
+    /// came from the response cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<PairedRatio>,
 }
 
 /// Time and money of single sessions of a sweep.
 pub(crate) struct Amounts {
-    sessions: HashMap<(CellIndex, ItemIndex), Session>,
+    sessions: HashMap<Place, Session>,
     /// Cells whose calls tell nothing of a model's speed.
     untimed: HashSet<CellIndex>,
     /// Cells with answers of the response cache, which were not paid.
@@ -49,20 +51,21 @@ struct Session {
 }
 
 impl Amounts {
-    pub(crate) fn new(attempts: &[AttemptRow], calls: &[(CellIndex, CallSums)]) -> Self {
-        let mut sessions: HashMap<(CellIndex, ItemIndex), Session> = HashMap::new();
-        for attempt in attempts {
-            let session = sessions.entry((attempt.key.cell, attempt.key.item)).or_default();
-            session.cost += attempt.cost;
+    /// Amounts of `attempts` at the sessions of a sweep, of which `scored` have a score.
+    pub(crate) fn new(attempts: &[AttemptRow], scored: &HashSet<Place>, calls: &[(CellIndex, CallSums)]) -> Self {
+        let mut sessions: HashMap<Place, Session> = HashMap::new();
+        for attempt in attempts.iter().filter(|attempt| scored.contains(&place(attempt))) {
+            let session = sessions.entry(place(attempt)).or_default();
             match attempt.state {
-                AttemptState::Recorded | AttemptState::HandedOver => {
-                    session.seconds += attempt.latency_us as f64 / 1e6;
-                    session.calls += u64::from(attempt.calls);
-                    session.is_answered |=
-                        attempt.state == AttemptState::Recorded && attempt.outcome.as_ref().is_some_and(is_answered);
+                AttemptState::Recorded => {
+                    session.is_answered |= attempt.outcome.as_ref().is_some_and(is_answered);
                 }
-                AttemptState::Open | AttemptState::Lost | AttemptState::Waste => {}
+                AttemptState::HandedOver => {}
+                AttemptState::Open | AttemptState::Lost | AttemptState::Waste => continue,
             }
+            session.cost += attempt.cost;
+            session.calls += u64::from(attempt.calls);
+            session.seconds += attempt.latency_us as f64 / 1e6;
         }
         let cells = |is_of: fn(&CallSums) -> bool| {
             calls.iter().filter(|(_, sums)| is_of(sums)).map(|(cell, _)| *cell).collect::<HashSet<CellIndex>>()

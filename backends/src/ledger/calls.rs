@@ -44,6 +44,10 @@ pub struct CallSums {
     pub tokens_per_second: Sketch,
     /// Failed tries by error class, including those before an answer.
     pub errors: BTreeMap<ErrorClass, u64>,
+    /// Cost of those that bought nothing, as far as reported: of answers that could not be used. What a filter or the length of the context
+    /// ended is the result of its session, and not in it.
+    #[serde(skip_serializing_if = "is_nothing")]
+    pub failed: CostSum,
     /// Costs of the calls for which the provider itself reported a cost.
     pub reported: ReportedCost,
     /// Calls by the model or encoder that answered. At most 64 names, the first in alphabetical order; the others are counted as
@@ -146,6 +150,7 @@ impl CallSums {
         for (class, count) in &other.errors {
             *self.errors.entry(*class).or_default() += count;
         }
+        self.failed += other.failed;
         self.reported.merge(&other.reported);
         for (role, calls) in &other.others {
             self.others.entry(*role).or_default().merge(calls);
@@ -165,6 +170,9 @@ impl CallSums {
         }
         for failed in tries {
             *self.errors.entry(failed.class).or_default() += 1;
+            if let Some((_, cost)) = failed.billed().filter(|_| bought_nothing(failed.class)) {
+                self.failed.add_call(cost);
+            }
         }
     }
 
@@ -222,6 +230,29 @@ impl CallSums {
             self.served.insert(OTHERS.to_owned(), others);
         }
     }
+}
+
+/// `true` unless the failure itself is what the session comes to.
+const fn bought_nothing(class: ErrorClass) -> bool {
+    match class {
+        ErrorClass::ContextLength | ErrorClass::ContentFilter => false,
+        ErrorClass::Connection
+        | ErrorClass::Timeout
+        | ErrorClass::RateLimited
+        | ErrorClass::Server
+        | ErrorClass::BadResponse
+        | ErrorClass::Auth
+        | ErrorClass::NotFound
+        | ErrorClass::BadRequest
+        | ErrorClass::Quota
+        | ErrorClass::Poison
+        | ErrorClass::Budget
+        | ErrorClass::CacheMiss => true,
+    }
+}
+
+fn is_nothing(cost: &CostSum) -> bool {
+    *cost == CostSum::default()
 }
 
 fn seconds(microseconds: u64) -> f64 {

@@ -170,7 +170,7 @@ fn check_names(source: &Source, scorers: &Scorers) -> Result<(), DataError> {
 
 fn heads(scorers: &Scorers, metrics: &[Metric]) -> Vec<usize> {
     let shown: Vec<&str> =
-        metrics.iter().filter(|metric| metric.headline).flat_map(|metric| tables::values_of(&metric.measure)).collect();
+        metrics.iter().filter(|metric| metric.headline).flat_map(|metric| metric.measure.values()).collect();
     let scorers = scorers.scorers.iter().enumerate();
     let is_shown = |values: Vec<String>| values.iter().any(|value| shown.contains(&value.as_str()));
     scorers.filter(|(_, scorer)| is_shown(scorer.values())).map(|(at, _)| at).collect()

@@ -36,9 +36,10 @@ pub(crate) fn metrics(
 
 /// `metric`, from which sessions are missing whose judge gave none of the grades that it is made of.
 fn missing_without_grade(metric: Metric, scorers: &[Scorer]) -> Metric {
-    let values = values_of(&metric.measure);
+    let values = metric.measure.values();
     let is_of = |scorer: &&Scorer| values.contains(&scorer.name.as_str());
-    let missing_if = scorers.iter().filter(is_of).filter_map(Scorer::ungraded).collect();
+    let flag = |scorer: &Scorer| Some((scorer.name.to_string(), scorer.ungraded()?));
+    let missing_if = scorers.iter().filter(is_of).filter_map(flag).collect();
     Metric { missing_if, ..metric }
 }
 
@@ -146,20 +147,8 @@ fn measure(spec: &MetricSpec, values: &[String], earlier: &[Metric]) -> Result<M
     }
 }
 
-/// Names of the values that a measure is made of.
-pub(crate) fn values_of(measure: &Measure) -> Vec<&str> {
-    match measure {
-        Measure::Mean { value } => vec![value],
-        Measure::Ratio { numerator, denominator, .. } | Measure::GroupMean { numerator, denominator, .. } => {
-            vec![numerator, denominator]
-        }
-        Measure::F1 { right, predicted, gold } => vec![right, predicted, gold],
-        Measure::Pooled { of, .. } => values_of(of),
-        Measure::Average { of } => of.iter().flat_map(values_of).collect(),
-    }
-}
-
-/// Plain means of all values over all sessions that have them. There is no paper whose columns a table could fill.
+/// Plain means of all values, each over the sessions that have it, whose number stands beside it where these are not all. There is no paper
+/// whose columns a table could fill.
 pub(crate) fn tabulate(trials: &[Vec<(ItemIndex, &Score)>]) -> Table {
     let mut sums: BTreeMap<&str, (f64, u32)> = BTreeMap::new();
     for (name, value) in trials.iter().flatten().flat_map(|(_, score)| &score.values) {
@@ -169,5 +158,39 @@ pub(crate) fn tabulate(trials: &[Vec<(ItemIndex, &Score)>]) -> Table {
     }
     let means: BTreeMap<&str, f64> = sums.iter().map(|(name, (sum, count))| (*name, sum / f64::from(*count))).collect();
     let sessions = trials.iter().map(Vec::len).sum::<usize>();
-    Table { aggregate: json!({ "sessions": sessions, "means": means }), columns: Vec::new() }
+    let is_part = |count: &u32| *count as usize != sessions;
+    let parts: BTreeMap<&str, u32> =
+        sums.iter().filter(|(_, (_, count))| is_part(count)).map(|(name, (_, count))| (*name, *count)).collect();
+    let mut aggregate = json!({ "sessions": sessions, "means": means });
+    if !parts.is_empty() {
+        aggregate["sessions_of"] = json!(parts);
+    }
+    Table { aggregate, columns: Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_average_of_means_is_no_ratio_of_sums() {
+        let mean = || Measure::Mean { value: "right".to_owned() };
+        let ratio = || Measure::Ratio { numerator: "kept".to_owned(), denominator: "count".to_owned(), of_item: true };
+        assert!(!Measure::Average { of: vec![mean(), mean()] }.is_of_sums());
+        assert!(Measure::Average { of: vec![mean(), ratio()] }.is_of_sums());
+    }
+
+    #[test]
+    fn a_mean_says_over_how_many_sessions_it_is_where_not_all_have_the_value() {
+        let score = |values: &[(&str, f64)]| Score {
+            values: values.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect(),
+            detail: serde_json::Value::Null,
+        };
+        let (graded, ungraded) = (score(&[("grade", 1.0), ("right", 1.0)]), score(&[("right", 0.0)]));
+        let trial = vec![(ItemIndex(0), &graded), (ItemIndex(1), &ungraded)];
+        let found = tabulate(&[trial]).aggregate;
+        let expected = json!({ "sessions": 2, "means": { "grade": 1.0, "right": 0.5 }, "sessions_of": { "grade": 1 } });
+        assert_eq!(found, expected);
+        assert_eq!(tabulate(&[vec![(ItemIndex(0), &graded)]]).aggregate["sessions_of"], serde_json::Value::Null);
+    }
 }

@@ -225,8 +225,9 @@ pub(crate) fn p_value(p: f64) -> String {
     if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }
 }
 
+/// With a decimal that is rounded as in reports.
 pub(crate) fn percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
+    format!("{:.1} %", (share * 1000.0).round() / 10.0)
 }
 
 fn table<const N: usize>(header: [&str; N]) -> Table {

@@ -104,7 +104,7 @@ impl Made<'_> {
             unit: Unit::Percent,
             if_empty: None,
             void_if: None,
-            missing_if: Vec::new(),
+            missing_if: BTreeMap::new(),
             headline: true,
         };
         let of_benchmark = BenchmarkMeasures {

@@ -5,7 +5,7 @@ use regatta_proto::{Level, ModelRef, Money};
 
 use super::{Contest, contests};
 use crate::comparison::Comparison;
-use crate::pairs::Pair;
+use crate::pairs::{ModelOrders, Pair};
 use crate::report::numbers::{bounds, magnitude, percent, signed};
 use crate::statistics::{PairedRatio, RatioOfRun};
 use crate::summary::{Standing, Summary};
@@ -100,10 +100,11 @@ fn clause(summary: &Summary, contests: &[Contest<'_>], first: &ModelRef, other: 
     Some((other.to_string(), parts.join(", ")))
 }
 
-/// Settings in which `other` is better, worse, or the same.
+/// Settings in which `other` is better, worse, or the same, by the same tests as the groups of the ranking.
 fn quality(summary: &Summary, contests: &[Contest<'_>], first: &ModelRef, other: &ModelRef) -> String {
     let (mut worse, mut better, mut same, mut turned) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (mut unknown, mut alone) = (0, 0);
+    let orders = ModelOrders::new(&summary.pairs, summary.level);
     for contest in contests {
         let withheld = [first, other]
             .iter()
@@ -113,7 +114,7 @@ fn quality(summary: &Summary, contests: &[Contest<'_>], first: &ModelRef, other:
             Some(pair) if pair.difference.withheld => unknown += 1,
             // It says nothing about how groups differ, so there is neither an interval nor a test.
             Some(pair) if pair.difference.clusters < 2 => alone += 1,
-            Some(pair) => match pair.order(summary.level) {
+            Some(pair) => match orders.of(pair) {
                 Some((winner, _)) if winner.model == *other => better.push((contest, pair)),
                 Some(_) => worse.push((contest, pair)),
                 None if pair.difference.may_turn(summary.level) => turned.push((contest, pair)),
@@ -261,6 +262,8 @@ fn money(first: Option<Money>, other: Option<Money>, ratio: Option<PairedRatio>,
         (_, 0, _) => format!("free instead of {first} a session"),
         // No session has a score in both, so that nothing is known of the same items.
         (_, _, None) => "cost not compared".to_owned(),
+        // It says nothing about how groups differ, also where its sums happen to be equal.
+        (_, _, Some(ratio)) if ratio.clusters < 2 => "cost not compared (one group of items alone)".to_owned(),
         (_, _, Some(ratio)) => cost(&ratio, level),
     }
 }

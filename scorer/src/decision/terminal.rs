@@ -95,7 +95,7 @@ fn totals(summary: &Summary) -> String {
     if let Some(most) = summary.at_most {
         lines.push(format!("billed {}", at_most(summary, most)));
     }
-    lines.push(format!("paid for nothing: {}", waste(spent)));
+    lines.push(format!("paid for nothing: {}", waste(spent, summary.failed_tries)));
     if spent.unmeasured != CostSum::default() {
         lines.push(format!("spent on sessions without a score: {}", spent.unmeasured));
     }

@@ -1,12 +1,16 @@
 use std::collections::BTreeMap;
 
-use regatta_proto::{CostSum, Money};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+use regatta_proto::{BenchmarkName, CostSum, Money};
 
 use super::*;
 use crate::comparison::{Comparison, Provider};
 use crate::failures::Failure;
 use crate::finish::tests::harness::{all_measured, documents, lock, summary, sweep, sweep_of_both};
+use crate::standings::standings;
 use crate::statistics::{Difference, Gaps, PairedRatio, RatioOfRun};
+use crate::summary::LeaderboardRow;
 use crate::tradeoffs::Tradeoff;
 
 /// Two models of one benchmark, of which no comparison has been made yet.
@@ -35,7 +39,7 @@ fn compared(difference: (f64, f64, f64), p_holm: f64, dollars: [f64; 2], seconds
     let pair = &mut summary.pairs[0].pairs[0];
     let (value, low, high) = difference;
     pair.difference = Difference { value, low: Some(low), high: Some(high), ..pair.difference };
-    pair.p_holm = p_holm;
+    pair.p_holm = Some(p_holm);
     for (at, name) in ["x/one", "x/two"].into_iter().enumerate() {
         let standing = summary.standings.iter_mut().find(|of| of.model.to_string() == name).unwrap();
         standing.cost_per_session = Money::from_dollars(dollars[at]);
@@ -243,6 +247,19 @@ fn a_cost_is_called_the_same_only_where_its_interval_is_narrow() {
 }
 
 #[test]
+fn a_cost_of_one_group_of_items_alone_is_not_compared() {
+    let mut found = compared((0.01, -0.02, 0.04), 0.4, [1.0, 1.0], [1.0, 1.0]);
+    for of in &mut found.tradeoffs {
+        let alone = PairedRatio { low: None, high: None, p: None, p_holm: None, clusters: 1, ..ratio([1.0, 1.0]) };
+        (of.cost, of.seconds) = (Some(alone), None);
+    }
+    assert_eq!(
+        sentences(&found),
+        ["x/two, against x/one: same quality within ±0.040, cost not compared (one group of items alone)."]
+    );
+}
+
+#[test]
 fn over_several_benchmarks_it_is_said_where_a_model_is_worse() {
     let models = ["x/one", "x/two"];
     let mut found = summary(&documents(&sweep_of_both(lock(&models)), &all_measured));
@@ -253,7 +270,7 @@ fn over_several_benchmarks_it_is_said_where_a_model_is_worse() {
     for (family, p_holm) in found.pairs.iter_mut().zip([0.001, 0.9]) {
         let pair = &mut family.pairs[0];
         let worse = Difference { value: 0.2, low: Some(0.1), high: Some(0.3), ..pair.difference };
-        (pair.difference, pair.p_holm) = (worse, p_holm);
+        (pair.difference, pair.p_holm) = (worse, Some(p_holm));
     }
     assert_eq!(
         sentences(&found),
@@ -262,6 +279,65 @@ fn over_several_benchmarks_it_is_said_where_a_model_is_worse() {
              cost not compared."
         ]
     );
+}
+
+/// The summary of two models over so many benchmarks with p-values of their own, each corrected within its benchmark.
+fn over_benchmarks(of_two: &Summary, p: &[f64]) -> Summary {
+    let mut found = of_two.clone();
+    (found.rows, found.pairs) = (Vec::new(), Vec::new());
+    for (at, p) in p.iter().enumerate() {
+        let name: BenchmarkName = format!("benchmark-{at}").parse().unwrap();
+        found.rows.extend(of_two.rows.iter().map(|row| LeaderboardRow { benchmark: name.clone(), ..row.clone() }));
+        let mut family = of_two.pairs[0].clone();
+        family.benchmark = name;
+        let pair = &mut family.pairs[0];
+        pair.difference = Difference { value: 0.2, low: Some(0.1), high: Some(0.3), ..pair.difference };
+        pair.p_holm = Some(*p);
+        found.pairs.push(family);
+    }
+    let models = found.standings.iter().map(|standing| standing.model.clone()).collect::<Vec<_>>();
+    found.standings = standings(&models, &found.rows, &found.pairs, found.level, |_| (None, None));
+    found
+}
+
+#[test]
+fn over_several_benchmarks_sentences_claim_what_the_groups_of_the_table_do_and_equal_models_are_seldom_told_apart() {
+    const SWEEPS: u64 = 400;
+    let of_two = two();
+    let mut claims = 0;
+    for seed in 0..SWEEPS {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        // Of equal models a p-value is at most p with the probability p.
+        let p = [(); 6].map(|()| f64::from(random.next_u32()) / f64::from(u32::MAX));
+        let found = over_benchmarks(&of_two, &p);
+        let said = sentences(&found).remove(0);
+        let is_claimed = said.contains("better in") || said.contains("worse in");
+        let is_ahead = found.standings.iter().any(|standing| standing.better > 0);
+        assert_eq!(is_claimed, is_ahead, "{said}: {p:?}");
+        claims += u32::from(is_claimed);
+    }
+    // 5 % of 400, and three standard errors more.
+    assert!(claims > 0 && claims <= 33, "{claims} of {SWEEPS} sweeps of equal models claim a difference");
+}
+
+#[test]
+fn the_sample_is_that_of_the_value_and_not_of_all_that_was_run() {
+    let mut found = two();
+    for row in &mut found.rows {
+        let estimate = &mut row.metrics.iter_mut().find(|metric| metric.headline).unwrap().estimate;
+        (estimate.n, estimate.clusters) = (3, 2);
+    }
+    let head = |found: &Summary| basis(found, &contests(found)).remove(0);
+    assert_eq!(
+        head(&found),
+        "By f1_chain of worfbench · two-shot, 3 of 4 items in 2 clusters × 2 trials, evaluator official."
+    );
+    let estimate = &mut found.rows[1].metrics.iter_mut().find(|metric| metric.headline).unwrap().estimate;
+    (estimate.value, estimate.n, estimate.clusters) = (None, 0, 0);
+    assert!(head(&found).contains(", 3 of 4 items in 2 clusters × 2 trials,"), "{}", head(&found));
+    let estimate = &mut found.rows[0].metrics.iter_mut().find(|metric| metric.headline).unwrap().estimate;
+    (estimate.value, estimate.n, estimate.clusters) = (None, 0, 0);
+    assert!(head(&found).contains(", 4 items, of which none has a value, × 2 trials,"), "{}", head(&found));
 }
 
 #[test]
@@ -274,11 +350,13 @@ fn the_sample_is_that_of_all_models_where_a_sweep_ran_more_of_some() {
     );
     let first = &mut found.rows[0];
     (first.items, first.sessions.total) = (2, 3);
-    first.metrics.iter_mut().for_each(|metric| metric.estimate.clusters = 1);
+    first.metrics.iter_mut().for_each(|metric| (metric.estimate.n, metric.estimate.clusters) = (2, 1));
     assert_eq!(
         head(&found),
         "By f1_chain of worfbench · two-shot, 2 to 4 items in 1 to 4 clusters × up to 2 trials, evaluator official."
     );
+    let board = crate::render_tables(&found);
+    assert!(board.contains(" · official · 2 to 4 items × up to 2 trials · "), "{board}");
 }
 
 #[test]

@@ -65,7 +65,7 @@ pub(crate) fn csv(families: &[PairFamily]) -> Result<Vec<u8>, FinishError> {
                 number(low),
                 number(high),
                 number(p),
-                number(p.map(|_| pair.p_holm)),
+                number(pair.p_holm),
                 family.size.to_string(),
                 test.map_or_else(String::new, |test| test.as_str().to_owned()),
                 n.to_string(),

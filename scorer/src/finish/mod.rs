@@ -16,7 +16,7 @@ mod per_session;
 mod results;
 mod spending;
 mod tables;
-mod tabulation;
+pub(crate) mod tabulation;
 
 use std::collections::{BTreeMap, BTreeSet};
 

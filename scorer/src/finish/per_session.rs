@@ -1,12 +1,13 @@
 //! Means of cost, tokens, calls and latency per session, for tables of papers that compare costs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use regatta_backends::{AttemptRow, AttemptState};
+use regatta_backends::AttemptRow;
 use regatta_benchmarks::{Measured, Spending};
-use regatta_proto::{CellIndex, CostSum, ItemIndex, Outcome, Usage};
+use regatta_proto::{CellIndex, CostSum, ItemIndex, Usage};
 
 use super::group::GroupResult;
+use crate::failures::{Place, place};
 
 /// Sums over the attempts of a cell that led to sessions with a score.
 #[derive(Debug, Default)]
@@ -25,15 +26,11 @@ struct Used {
 pub(crate) struct Usages(BTreeMap<CellIndex, Used>);
 
 impl Usages {
-    /// Sums over all attempts of a sweep. Attempts that were repeated, lost, or came to no measurement are no part of what a session costs:
-    /// they are reported apart. An attempt that was handed over belongs to the session that went on.
-    pub(crate) fn of(attempts: &[AttemptRow]) -> Self {
+    /// Sums over all attempts of a sweep whose `scored` sessions have a score. Attempts that were repeated, lost, or came to no score are no
+    /// part of what a session costs: they are reported apart. An attempt that was handed over belongs to the session that went on.
+    pub(crate) fn of(attempts: &[AttemptRow], scored: &HashSet<Place>) -> Self {
         let mut cells: BTreeMap<CellIndex, Used> = BTreeMap::new();
-        let counts = |attempt: &&AttemptRow| {
-            let ended_unmeasured =
-                attempt.state == AttemptState::Recorded && matches!(attempt.outcome, Some(Outcome::NotMeasured { .. }));
-            !attempt.state.is_wasted() && !ended_unmeasured
-        };
+        let counts = |attempt: &&AttemptRow| !attempt.state.is_wasted() && scored.contains(&place(attempt));
         for attempt in attempts.iter().filter(counts) {
             let used = cells.entry(attempt.key.cell).or_default();
             used.cost += attempt.cost;

@@ -102,8 +102,9 @@ pub(crate) fn lines<'a>(
     Ok(out)
 }
 
-/// Tokens, money and calls of `attempt`, counted as waste too where its state says so.
-pub(crate) fn spending(attempt: &AttemptRow) -> Spending {
+/// Tokens, money and calls of `attempt`, counted as waste too where its state says so. `has_score`: its session came to a score, which also a
+/// judge may have prevented.
+pub(crate) fn spending(attempt: &AttemptRow, has_score: bool) -> Spending {
     let mut spent = Spending {
         attempts: 1,
         calls: u64::from(attempt.calls),
@@ -118,8 +119,7 @@ pub(crate) fn spending(attempt: &AttemptRow) -> Spending {
         spent.wasted_attempts = 1;
         spent.wasted_usage = attempt.usage;
         spent.wasted = attempt.cost;
-    } else if attempt.state == AttemptState::Recorded && matches!(attempt.outcome, Some(Outcome::NotMeasured { .. })) {
-        // One that the budget ended and that is handed over had a result too; its money counts for who goes on.
+    } else if !has_score {
         spent.unmeasured = attempt.cost;
     }
     if matches!(attempt.state, AttemptState::Open | AttemptState::Lost) {

@@ -7,7 +7,6 @@ use jiff::Timestamp;
 use regatta_backends::{
     AttemptRow, CallSums, CellProgress, JudgeCosts, MetricRow, SessionRow, SweepCost, TranscriptRef,
 };
-use regatta_benchmarks::Measure;
 use regatta_catalog::Sweep;
 use regatta_proto::{Cause, Cell, CellIndex, ItemIndex, ModelRef, Money, Outcome, SweepState};
 
@@ -19,7 +18,7 @@ use crate::comparison::comparisons;
 use crate::decided::Deciding;
 use crate::decision::alternatives;
 use crate::durations::{Durations, running_seconds};
-use crate::failures::{Failure, Place};
+use crate::failures::{Failure, Place, place};
 use crate::pairs::{Ranking, families, rankings};
 use crate::report::Report;
 use crate::runs::Measures;
@@ -37,7 +36,9 @@ pub(crate) struct Tabulation<'s> {
     results: Vec<u8>,
     open: Option<Group<'s>>,
     groups: Vec<GroupResult>,
-    counting: HashMap<(CellIndex, ItemIndex), Counting>,
+    counting: HashMap<Place, Counting>,
+    /// Sessions with a score.
+    scored: HashSet<Place>,
     /// Few distinct lists are shared by many sessions.
     served: HashSet<Arc<[String]>>,
 }
@@ -82,6 +83,7 @@ impl<'s> Tabulation<'s> {
             open: None,
             groups: Vec::new(),
             counting: HashMap::new(),
+            scored: HashSet::new(),
             served: HashSet::new(),
         })
     }
@@ -94,6 +96,11 @@ impl<'s> Tabulation<'s> {
             self.served.insert(served.clone());
             self.counting.insert((cell.index, row.item), Counting { number: row.attempt, served });
         }
+        let scored = rows.iter().filter(|row| match row.outcome {
+            Outcome::Measured | Outcome::ModelFailure { .. } => true,
+            Outcome::NotMeasured { .. } => false,
+        });
+        self.scored.extend(scored.map(|row| (cell.index, row.item)));
         if cell.trial.0 == 0 {
             self.groups.extend(self.open.take().map(Group::finish));
             self.open = Group::new(self.sweep, cell);
@@ -140,7 +147,7 @@ impl<'s> Tabulation<'s> {
             let counting = self.counting.get(&(attempt.key.cell, attempt.key.item))?;
             (counting.number == attempt.number).then_some(&*counting.served)
         })?;
-        let tables = tables::tables(self.sweep, &self.groups, &Usages::of(&circumstances.attempts));
+        let tables = tables::tables(self.sweep, &self.groups, &Usages::of(&circumstances.attempts, &self.scored));
         let metrics = metrics::json(self.sweep, &self.groups, &tables)?;
         let csv_of = |table| Ok((tables::file_name(table), tables::csv(table)?));
         let of_tables = tables.iter().map(csv_of).collect::<Result<Vec<_>, FinishError>>()?;
@@ -168,7 +175,8 @@ impl<'s> Tabulation<'s> {
         let lock = &self.sweep.lock;
         let mut by_cell: BTreeMap<CellIndex, Spending> = BTreeMap::new();
         for attempt in &circumstances.attempts {
-            by_cell.entry(attempt.key.cell).or_default().add(&spending::spending(attempt));
+            let has_score = self.scored.contains(&place(attempt));
+            by_cell.entry(attempt.key.cell).or_default().add(&spending::spending(attempt, has_score));
         }
         let sessions = self.sessions();
         let mut spent = Spending::default();
@@ -177,7 +185,7 @@ impl<'s> Tabulation<'s> {
         let is_adaptive = lock.decide.is_some();
         let pairs = if is_adaptive { Vec::new() } else { families(self.sweep, &self.groups) };
         let ranks = if is_adaptive { Vec::new() } else { rankings(&self.groups, &pairs, lock.level) };
-        let durations = Durations::new(&circumstances.attempts, &circumstances.calls);
+        let durations = Durations::new(&circumstances.attempts, &self.scored, &circumstances.calls);
         let rows = self.rows(&by_cell, &ranks, &durations, &circumstances.said);
         let models: Vec<ModelRef> = lock.models.iter().map(|model| model.id.clone()).collect();
         let mut standings = standings(&models, &rows, &pairs, lock.level, |model| {
@@ -190,7 +198,7 @@ impl<'s> Tabulation<'s> {
         }
         let comparisons = comparisons(self.sweep, &self.groups, &rows, &circumstances.calls);
         let replaced = if is_adaptive { Vec::new() } else { alternatives(&comparisons, &standings) };
-        let amounts = Amounts::new(&circumstances.attempts, &circumstances.calls);
+        let amounts = Amounts::new(&circumstances.attempts, &self.scored, &circumstances.calls);
         let tradeoffs = amounts.tradeoffs(&self.groups, &replaced, lock.level);
         let judges: Vec<JudgeSpending> = circumstances.judges.iter().map(JudgeSpending::from).collect();
         let judging = judges.iter().fold(Judging::default(), |mut sum, of| {
@@ -214,6 +222,7 @@ impl<'s> Tabulation<'s> {
             coverage_min: lock.coverage_min,
             sessions,
             spending: spent,
+            failed_tries: all_calls.failed,
             reported: all_calls.reported,
             others: all_calls.others,
             judging,
@@ -284,7 +293,7 @@ impl<'s> Tabulation<'s> {
                     metric: metric.name.clone(),
                     unit: metric.unit,
                     better: metric.better,
-                    of_sums: !matches!(metric.measure, Measure::Mean { .. }),
+                    of_sums: metric.measure.is_of_sums(),
                     headline: group.headline.contains(&at),
                     estimate: *estimate,
                     passes: group.passes[at].clone(),
@@ -383,26 +392,41 @@ fn coverage(group: &GroupResult) -> f64 {
     of_headline.fold(group.sessions.coverage(), f64::min)
 }
 
-/// A warning for each metric on leaderboards that sessions with a score should have a value of, and have none.
-fn ungraded_notes(group: &GroupResult) -> Vec<String> {
+/// A warning for the metrics on leaderboards that sessions with a score should have a value of, and have none: one for all that lack the
+/// same grade.
+pub(super) fn ungraded_notes(group: &GroupResult) -> Vec<String> {
     let unscored = group.sessions.total - group.sessions.scored();
-    let note = |at: &usize| {
-        let ((_, metric), estimate) = (group.keys.get(*at)?, group.estimates.get(*at)?);
-        let lacking = u64::from(estimate.total - estimate.scored).saturating_sub(unscored);
-        (lacking > 0).then(|| {
-            format!(
-                "{} in {} {}: {lacking} of {} sessions have a score without {} ({}), and are missing in it: its value is that of the \
-                 others, and its interval reaches over all that these could have had.",
-                group.first.model,
-                group.first.benchmark,
-                group.first.setting,
-                group.sessions.total,
-                metric.name,
-                metric.missing_if.join(", ")
-            )
-        })
+    let mut lacking: BTreeMap<(Vec<&str>, u64), Vec<(&str, bool)>> = BTreeMap::new();
+    for at in &group.headline {
+        let ((_, metric), estimate) = (&group.keys[*at], &group.estimates[*at]);
+        let sessions = u64::from(estimate.total - estimate.scored).saturating_sub(unscored);
+        if sessions > 0 {
+            let flags = metric.missing_if.values().map(String::as_str).collect();
+            let metrics = lacking.entry((flags, sessions)).or_default();
+            metrics.push((&metric.name, estimate.value.is_some()));
+        }
+    }
+    let note = |((flags, sessions), metrics): ((Vec<&str>, u64), Vec<(&str, bool)>)| {
+        let names: Vec<&str> = metrics.iter().map(|(name, _)| *name).collect();
+        let (them, its) = if names.len() == 1 { ("it", "its") } else { ("them", "their") };
+        let what_follows = match metrics.iter().all(|(_, has_value)| !has_value) {
+            true if names.len() == 1 => "it has no value.".to_owned(),
+            true => "they have no values.".to_owned(),
+            false => format!(
+                "{its} value is that of the others, and {its} interval reaches over all that these could have had."
+            ),
+        };
+        format!(
+            "{} in {} {}: {sessions} of {} sessions have a score without {} ({}), and are missing in {them}: {what_follows}",
+            group.first.model,
+            group.first.benchmark,
+            group.first.setting,
+            group.sessions.total,
+            names.join(", "),
+            flags.join(", ")
+        )
     };
-    group.headline.iter().filter_map(note).collect()
+    lacking.into_iter().map(note).collect()
 }
 
 /// A warning that sessions took what another run paid for and waited for.

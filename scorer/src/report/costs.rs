@@ -64,7 +64,7 @@ pub(crate) fn section(summary: &Summary) -> Section {
             others
                 .chain(summary.at_most.map(|most| ("All that can have been billed".to_owned(), at_most(summary, most))))
                 .chain([
-                    ("Paid for nothing".to_owned(), waste(&summary.spending)),
+                    ("Paid for nothing".to_owned(), waste(&summary.spending, summary.failed_tries)),
                     ("Spent on sessions without a score".to_owned(), summary.spending.unmeasured.to_string()),
                     (
                         "Judges".to_owned(),

@@ -6,7 +6,7 @@ use super::content::{Block, Field, Section, Sheet};
 use super::filtered;
 use super::numbers::{NOTHING, behind, counted, heading, percent};
 use super::sections::named;
-use crate::decision::flags;
+use crate::decision::{flags, run};
 use crate::summary::{LeaderboardRow, Summary};
 
 /// Settings of a benchmark whose leaderboards stand open; of more, the rest is folded.
@@ -78,14 +78,8 @@ fn board(summary: &Summary, rows: &[LeaderboardRow], evaluator: Evaluator) -> Op
         line.push(Field::number(row.spending.cost));
         line
     });
-    let trials = counted(summary.trials.into(), "trial", "trials");
     Some(Sheet {
-        caption: format!(
-            "{} · {} · evaluator {evaluator} · {} × {trials}",
-            first.benchmark,
-            first.setting,
-            counted(first.items.into(), "item", "items")
-        ),
+        caption: format!("{} · {} · evaluator {evaluator} · {}", first.benchmark, first.setting, run(summary, rows)),
         header,
         rows: lines.collect(),
         of: Some((BenchmarkName::clone(&first.benchmark), evaluator)),

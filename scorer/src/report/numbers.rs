@@ -1,7 +1,7 @@
 //! Numbers as people read them.
 
 use regatta_benchmarks::{Measured, Unit};
-use regatta_proto::Money;
+use regatta_proto::{CostSum, Money};
 
 use crate::statistics::{Difference, Estimate, Gaps};
 use crate::summary::{Percentiles, Spending, Standing, Summary};
@@ -222,10 +222,13 @@ pub(crate) fn at_most(summary: &Summary, most: Money) -> String {
     )
 }
 
-/// Money and attempts that were wasted (lost, or surplus to the one that counts), as one phrase.
-pub(crate) fn waste(spent: &Spending) -> String {
+/// Money and attempts that were wasted (lost, or surplus to the one that counts), and money of `failed` tries, as one phrase.
+pub(crate) fn waste(spent: &Spending, failed: CostSum) -> String {
     let attempts = counted(spent.wasted_attempts, "attempt", "attempts");
     let mut text = format!("{} ({attempts} of {})", spent.wasted, grouped(spent.attempts));
+    if failed != CostSum::default() {
+        text += &format!(", and {failed} for failed tries, as of answers that could not be used");
+    }
     if spent.lost_calls_at_most.0 > 0 {
         text += &format!(", and up to {} more for calls that a lost worker had in flight", spent.lost_calls_at_most);
     }
@@ -252,7 +255,7 @@ pub(crate) fn waste(spent: &Spending) -> String {
 
 #[cfg(test)]
 mod tests {
-    use regatta_proto::Money;
+    use regatta_proto::{CostSum, Money};
 
     use super::*;
 
@@ -262,10 +265,20 @@ mod tests {
     }
 
     #[test]
+    fn answers_that_were_billed_and_could_not_be_used_were_paid_for_nothing() {
+        let failed = CostSum { known: Money(2_223_000), unknown_calls: 0 };
+        let spent = Spending { attempts: 640, ..Spending::default() };
+        assert_eq!(
+            waste(&spent, failed),
+            "$0 (0 attempts of 640), and $0.002223 for failed tries, as of answers that could not be used"
+        );
+    }
+
+    #[test]
     fn retries_are_named_beside_what_was_wasted_for_certain() {
         let spent = Spending { attempts: 1400, retries: 198, maybe_spent: Money(2_000_000_000), ..Spending::default() };
         assert_eq!(
-            waste(&spent),
+            waste(&spent, CostSum::default()),
             "$0 (0 attempts of 1,400), and up to $2.00 more for failed tries of which the provider did not tell whether they are \
              billed; 198 retries in all"
         );

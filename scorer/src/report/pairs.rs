@@ -65,7 +65,7 @@ fn sheet(family: &PairFamily, level: Level) -> Sheet {
             Field::name(format!("{} ({})", heading(&pair.metric, pair.unit), pair.evaluator)),
             Field::Number(signed(&pair.difference, pair.unit)),
             Field::Number(p.map_or_else(|| NOTHING.to_owned(), p_value)),
-            Field::Number(p.map_or_else(|| NOTHING.to_owned(), |_| p_value(pair.p_holm))),
+            Field::Number(pair.p_holm.map_or_else(|| NOTHING.to_owned(), p_value)),
             Field::name(test.map_or(NOTHING, name)),
             Field::Number(grouped(n.into())),
             Field::Number(grouped(clusters.into())),
@@ -161,7 +161,9 @@ fn lines_of(families: &[PairFamily], level: Level) -> Vec<String> {
     for family in families {
         lines.push(format!("{} · compared in pairs, by item and trial (a > b: a is better)", family.benchmark));
         let mut different: Vec<&Pair> = family.pairs.iter().filter(|pair| pair.order(level).is_some()).collect();
-        different.sort_by(|one, other| one.p_holm.total_cmp(&other.p_holm));
+        // All of them have a p-value, or they would not be different.
+        let p = |pair: &Pair| pair.p_holm.unwrap_or(1.0);
+        different.sort_by(|one, other| p(one).total_cmp(&p(other)));
         lines.extend(different.iter().take(SHOWN).filter_map(|pair| difference(pair, family.size, level)));
         if different.len() > SHOWN {
             lines.push(format!("  and {} more differences, in the report", different.len() - SHOWN));
@@ -190,7 +192,7 @@ fn difference(pair: &Pair, size: u32, level: Level) -> Option<String> {
         Unit::Money => " $",
         Unit::Plain | Unit::OutOfTen => "",
     };
-    let p = p_value(pair.p_holm);
+    let p = p_value(pair.p_holm?);
     let p = if p.starts_with('<') { format!("p {p}") } else { format!("p = {p}") };
     let missing = of.missing.map(|missing| {
         let coverage = percent(missing.coverage);

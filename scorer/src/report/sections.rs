@@ -37,6 +37,7 @@ pub(crate) fn coverage(summary: &Summary, groups: &[GroupResult]) -> Section {
         }
         for at in &group.headline {
             let ((evaluator, metric), estimate) = (&group.keys[*at], &group.estimates[*at]);
+            // A session with a score may lack this metric: a judge may give no grade.
             if estimate.scored == estimate.total {
                 continue;
             }
@@ -59,11 +60,15 @@ pub(crate) fn coverage(summary: &Summary, groups: &[GroupResult]) -> Section {
         }
     }
     let mut blocks = Vec::new();
-    if summary.covered() == summary.sessions.total {
-        blocks.push(Block::Text("Every session has a score, so there is nothing to bound.".to_owned()));
+    if bounds.is_empty() {
+        let text = match summary.sessions.scored() == summary.sessions.total {
+            true => "Every session has a score, so there is nothing to bound.",
+            false => "No metric on leaderboards lacks a session, so there is nothing to bound.",
+        };
+        blocks.push(Block::Text(text.to_owned()));
     } else {
         blocks.push(Block::Table(Sheet {
-            caption: "If all that has no score had been wrong, or right".to_owned(),
+            caption: "If all that is missing in the metric had been wrong, or right".to_owned(),
             header: columns(&["model", "setting", "metric", "value", "all wrong", "all right", "coverage"]),
             rows: bounds,
             ..Sheet::default()
@@ -169,16 +174,18 @@ pub(crate) fn reading(summary: &Summary) -> Section {
         ),
         (
             "Coverage",
-            "sessions with a score among all; trouble of endpoints, judges or Regatta never counts as wrong, and is never hidden",
+            "sessions with a score among all, of each metric those that have a value of it (a judge may give no grade); of several metrics \
+             the least; trouble of endpoints, judges or Regatta never counts as wrong, and is never hidden",
         ),
         (
             "Bounds",
-            "the value if every session without a score had been all wrong, or all right; of an F1, all wrong is to predict nothing; of \
+            "the value if every session that is missing in it had been all wrong, or all right; of an F1, all wrong is to predict nothing; of \
              a precision, to predict as much as the session that predicted most; none where the range has no end",
         ),
         (
             "Paid for nothing",
-            "attempts that were repeated or lost; an attempt that another worker carried on is not among them",
+            "attempts that were repeated or lost, and beside them tries that failed and were billed all the same; an attempt that another \
+             worker carried on is not among them",
         ),
     ];
     let facts = facts.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();

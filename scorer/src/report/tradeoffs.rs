@@ -59,8 +59,7 @@ fn per_session(row: &LeaderboardRow) -> Option<f64> {
     if row.cached > 0 {
         return None;
     }
-    let cost = &row.spending.cost;
-    crate::comparison::per(*cost, row.sessions.scored() as f64).map(|money| money.dollars())
+    crate::comparison::per(row.spending.of_scored(), row.sessions.scored() as f64).map(|money| money.dollars())
 }
 
 fn point(row: &LeaderboardRow, x: Option<f64>) -> Option<Point> {

@@ -51,9 +51,9 @@ pub struct MetricDefinition {
     /// A value that says that nothing can be said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub void_if: Option<String>,
-    /// Values that say that the session is missing in the metric.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub missing_if: Vec<String>,
+    /// By a value of `measure`, another that says that the session should have it and has none, so that it is missing in the metric.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub missing_if: BTreeMap<String, String>,
     /// `true` if leaderboards show it.
     pub headline: bool,
 }

@@ -2,9 +2,9 @@ use regatta_benchmarks::{Better, Unit};
 use regatta_proto::Evaluator;
 
 use super::*;
-use crate::pairs::Contestant;
+use crate::pairs::{Contestant, Pair};
 use crate::statistics::{Difference, Estimate};
-use crate::summary::{Spending, SummaryMetric};
+use crate::summary::SummaryMetric;
 
 fn row(benchmark: &str, model: &str, value: Option<f64>) -> LeaderboardRow {
     let estimate = Estimate { value, ..Estimate::default() };
@@ -60,7 +60,7 @@ fn family(benchmark: &str, pairs: &[(&str, &str, f64)]) -> PairFamily {
             missing: None,
             withheld: false,
         },
-        p_holm: *p_holm,
+        p_holm: Some(*p_holm),
     };
     PairFamily {
         benchmark: benchmark.parse().unwrap(),
@@ -119,4 +119,20 @@ fn money_flags_and_sessions_are_sums_over_all_settings() {
     assert_eq!((found[0].cost.known, found[0].cost_per_session), (Money(16_000), Some(Money(2_000))));
     assert_eq!((found[0].sessions.total, &found[0].flags), (8, &[(Flag::Truncated, 2)].into()));
     assert_eq!(found[0].rank, None, "the only model is first of nobody");
+}
+
+#[test]
+fn what_was_repeated_or_came_to_no_score_is_no_part_of_what_a_session_costs() {
+    let models = ["x/a".parse().unwrap()];
+    let mut row = row("first", "x/a", Some(0.5));
+    let known = |nanos| CostSum { known: Money(nanos), unknown_calls: 0 };
+    let scored = row.sessions.scored();
+    row.spending.cost = known(100 * scored + 900 + 70);
+    (row.spending.wasted, row.spending.unmeasured) = (known(900), CostSum { known: Money(70), unknown_calls: 0 });
+    let found = standings(&models, &[row.clone()], &[], Level::USUAL, |_| (None, None));
+    assert_eq!((found[0].cost.known, found[0].cost_per_session), (row.spending.cost.known, Some(Money(100))));
+    // An unknown price of what is left out leaves the rest known.
+    (row.spending.cost.unknown_calls, row.spending.wasted.unknown_calls) = (2, 2);
+    let found = standings(&models, &[row], &[], Level::USUAL, |_| (None, None));
+    assert_eq!(found[0].cost_per_session, Some(Money(100)));
 }

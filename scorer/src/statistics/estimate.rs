@@ -8,7 +8,7 @@ use super::interval::{Margin, Range};
 use super::judge::JudgePart;
 use super::linear::{Linear, average, averaged, linear, with_samples};
 use super::reruns::{self, Reruns};
-use super::sample::{Sample, Samples, Trials};
+use super::sample::{Completeness, Sample, Samples, Trials, completeness};
 use super::{groups, ratio};
 
 /// One number of a table. All figures but the counts are within the metric's range, and absent when nothing has a score.
@@ -24,7 +24,7 @@ pub struct Estimate {
     pub high: Option<f64>,
     /// Items that contribute to the value.
     pub n: u32,
-    /// Sessions with a score, those that the model made impossible included.
+    /// Sessions with a score, those that the model made impossible included; of those that lack a part of the metric, as a grade, none.
     pub scored: u32,
     /// Sessions there should be.
     pub total: u32,
@@ -76,14 +76,7 @@ impl From<&Estimate> for Measured {
 pub fn estimate(metric: &Metric, samples: &[Trials], positions: &[usize], clusters: &[u32], level: Level) -> Estimate {
     let leaves = with_samples(metric, samples, positions, clusters);
     let mut result = Estimate::default();
-    // Whether a session has a score does not depend on what is measured.
-    for sample in leaves.first().iter().flat_map(|(_, samples)| positions.iter().flat_map(|at| samples.of(*at))) {
-        if sample == Sample::NotBought {
-            continue;
-        }
-        result.total += 1;
-        result.scored += u32::from(!matches!(sample, Sample::Missing { .. }));
-    }
+    (result.scored, result.total) = sessions(samples.iter().map(Vec::as_slice), positions);
     result.coverage = if result.total == 0 { 0.0 } else { f64::from(result.scored) / f64::from(result.total) };
     let found = averaged_over_leaves(metric, &leaves);
     let is_whole = result.scored == result.total;
@@ -117,6 +110,21 @@ pub fn estimate(metric: &Metric, samples: &[Trials], positions: &[usize], cluste
 pub(super) fn averaged_over_leaves(metric: &Metric, leaves: &[(Metric, Samples<'_>)]) -> Option<Linear> {
     let parts: Option<Vec<Linear>> = leaves.iter().map(|(leaf, samples)| linear(leaf, samples)).collect();
     averaged(metric, &parts?)
+}
+
+/// Sessions of the items at `positions` of which no part of the metric is missing, and all that there should be. `leaves` are the samples of
+/// each leaf of the metric.
+pub(super) fn sessions<'s>(leaves: impl Iterator<Item = &'s [Vec<Sample>]> + Clone, positions: &[usize]) -> (u32, u32) {
+    let trials = leaves.clone().next().map_or(0, <[Vec<Sample>]>::len);
+    let (mut whole, mut total) = (0, 0);
+    for (trial, at) in (0..trials).flat_map(|trial| positions.iter().map(move |at| (trial, *at))) {
+        match completeness(leaves.clone(), trial, at) {
+            Completeness::NotBought => {}
+            Completeness::Lacking => total += 1,
+            Completeness::Whole => (whole, total) = (whole + 1, total + 1),
+        }
+    }
+    (whole, total)
 }
 
 /// The smallest and largest value that the sessions without a score allow a metric that is no average.

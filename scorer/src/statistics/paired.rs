@@ -3,6 +3,7 @@
 use regatta_benchmarks::Metric;
 
 use super::completion::completed;
+use super::estimate::sessions;
 use super::linear::with_samples;
 use super::ratio::End;
 use super::sample::{Sample, Trials};
@@ -52,20 +53,12 @@ impl<'a> OwnPaired<'a> {
         Paired { ours: &self.ours, theirs: &self.theirs, clusters: self.clusters }
     }
 
-    /// Part of the sessions that has a score in both, 0..=1; 1 of none.
+    /// Part of the sessions of which no part of the metric is missing in either, 0..=1; 1 of none.
     pub(super) fn coverage(&self) -> f64 {
-        let (mut total, mut scored) = (0u32, 0u32);
-        // Whether a session has a score does not depend on what is measured.
-        let trials = self.ours.first().into_iter().flatten().zip(self.theirs.first().into_iter().flatten());
-        for (ours, theirs) in trials.flat_map(|(ours, theirs)| ours.iter().zip(theirs)) {
-            if *ours == Sample::NotBought {
-                continue;
-            }
-            total += 1;
-            let lacks = |sample: &Sample| matches!(sample, Sample::Missing { .. });
-            scored += u32::from(!lacks(ours) && !lacks(theirs));
-        }
-        if total == 0 { 1.0 } else { f64::from(scored) / f64::from(total) }
+        let of_both = self.ours.iter().chain(&self.theirs).map(Vec::as_slice);
+        let positions: Vec<usize> = (0..self.clusters.len()).collect();
+        let (whole, total) = sessions(of_both, &positions);
+        if total == 0 { 1.0 } else { f64::from(whole) / f64::from(total) }
     }
 
     /// The same where the difference is at an `end` of what the missing sessions allow: ours at this end, theirs at the other. `None` where

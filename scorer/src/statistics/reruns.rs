@@ -5,7 +5,7 @@ use regatta_benchmarks::{Measure, Metric};
 use regatta_proto::Level;
 use serde::{Deserialize, Serialize};
 
-use super::estimate::of_item;
+use super::estimate::{of_item, sessions};
 use super::interval::{Margin, Range};
 use super::linear::Linear;
 use super::sample::{Sample, Samples};
@@ -100,7 +100,6 @@ fn of_trials(leaves: &[(Metric, Samples<'_>)], found: &Linear) -> Option<OverRer
     let mean = trials.iter().sum::<f64>() / count;
     let squares: f64 = trials.iter().map(|trial| (trial - mean).powi(2)).sum();
     let (_, samples) = leaves.first()?;
-    let scored = samples.positions.iter().flat_map(|position| samples.of(*position));
-    let sessions = scored.filter(|sample| !matches!(sample, Sample::Missing { .. })).count() as f64;
-    Some(OverReruns { variance: squares / (count - 1.0) / count, freedom: count - 1.0, sessions })
+    let (sessions, _) = sessions(leaves.iter().map(|(_, of_leaf)| of_leaf.trials), samples.positions);
+    Some(OverReruns { variance: squares / (count - 1.0) / count, freedom: count - 1.0, sessions: f64::from(sessions) })
 }

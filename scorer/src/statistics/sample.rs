@@ -32,6 +32,21 @@ pub enum Sample {
     },
 }
 
+impl Sample {
+    /// Numerator and denominator of a session that has values for the metric.
+    pub(crate) const fn parts(&self) -> Option<(f64, f64)> {
+        match self {
+            Self::Scored { top, bottom } => Some((*top, *bottom)),
+            Self::Missing { .. }
+            | Self::Nothing
+            | Self::NotBought
+            | Self::Void
+            | Self::DropsRun
+            | Self::ZeroesGroup => None,
+        }
+    }
+}
+
 /// Samples of all items, by trial and then by position.
 pub type Trials = Vec<Vec<Sample>>;
 
@@ -67,7 +82,7 @@ pub(crate) fn sample(metric: &Metric, values: &BTreeMap<String, f64>) -> Sample 
 
 /// `true` if a session with these values should have one of `metric`, and has none.
 fn lacks(metric: &Metric, values: &BTreeMap<String, f64>) -> bool {
-    metric.missing_if.iter().any(|name| values.get(name).is_some_and(|is| *is > 0.0))
+    metric.missing_if.values().any(|flag| values.get(flag).is_some_and(|is| *is > 0.0))
 }
 
 fn of_measure(measure: &Measure, values: &BTreeMap<String, f64>) -> Sample {
@@ -119,6 +134,38 @@ fn weight(measure: &Measure, failure: &BTreeMap<String, f64>) -> Option<f64> {
     }
 }
 
+/// Completeness of a session in a metric: of an average, in all that it averages over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Completeness {
+    /// The sweep did not buy it.
+    NotBought,
+    /// At least one part is missing.
+    Lacking,
+    /// No part is missing.
+    Whole,
+}
+
+/// The completeness of the session at `position` in `trial`, from the samples of the metric's leaves.
+pub(crate) fn completeness<'s>(
+    leaves: impl IntoIterator<Item = &'s [Vec<Sample>]>,
+    trial: usize,
+    position: usize,
+) -> Completeness {
+    let mut found = Completeness::NotBought;
+    for sample in leaves.into_iter().filter_map(|trials| trials.get(trial)?.get(position)) {
+        match sample {
+            Sample::NotBought => return Completeness::NotBought,
+            Sample::Missing { .. } => found = Completeness::Lacking,
+            Sample::Nothing | Sample::Void | Sample::DropsRun | Sample::ZeroesGroup | Sample::Scored { .. } => {
+                if found == Completeness::NotBought {
+                    found = Completeness::Whole;
+                }
+            }
+        }
+    }
+    found
+}
+
 /// Voids every part of a trial of which one part is void: a crash of an evaluator leaves no number at all.
 pub(crate) fn void_all(trial: &mut [Sample]) {
     if trial.contains(&Sample::Void) {
@@ -127,12 +174,17 @@ pub(crate) fn void_all(trial: &mut [Sample]) {
     }
 }
 
-/// The measures that `metric` is an average of, each as a metric; itself where it is none.
+/// The measures that `metric` is an average of, each as a metric, to which only the sessions are missing that lack a value of its own;
+/// itself where it is none.
 pub(crate) fn leaves(metric: &Metric) -> Vec<Metric> {
     fn add(measure: &Measure, metric: &Metric, found: &mut Vec<Metric>) {
         match measure {
             Measure::Average { of } => of.iter().for_each(|part| add(part, metric, found)),
-            leaf => found.push(Metric { measure: leaf.clone(), ..metric.clone() }),
+            leaf => {
+                let (mut part, values) = (Metric { measure: leaf.clone(), ..metric.clone() }, leaf.values());
+                part.missing_if.retain(|value, _| values.contains(&value.as_str()));
+                found.push(part);
+            }
         }
     }
     let mut found = Vec::new();

@@ -1,11 +1,12 @@
 use jiff::SignedDuration;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
-use regatta_proto::{Cause, Cell, Money, Outcome};
+use regatta_proto::{Cause, Cell, Money, Outcome, SweepState};
 
 use super::*;
 use crate::decision::sentences;
-use crate::finish::tests::harness::{all_measured, documents_of, lock, summary, sweep};
+use crate::finish::tabulation::Tabulation;
+use crate::finish::tests::harness::{all_measured, attempt, circumstances, documents_of, lock, rows, summary, sweep};
 use crate::summary::Summary;
 
 /// The summary of a sweep of two models whose attempts are as `change` makes them.
@@ -135,6 +136,52 @@ fn sessions_that_a_filter_or_the_context_ended_are_not_compared() {
         assert!((seconds.value - 1.0).abs() < 1e-9 && (cost.value - 1.0).abs() < 1e-9, "{seconds:?} {cost:?}");
         assert_eq!((seconds.n, cost.n), (3, 3));
     }
+}
+
+#[test]
+fn attempts_that_were_repeated_make_no_model_dear() {
+    let sweep = sweep(lock(&["x/one", "x/two"]));
+    let mut tabulation = Tabulation::new(&sweep, &[]).unwrap();
+    let mut attempts = Vec::new();
+    for cell in sweep.cells() {
+        let rows = rows(&sweep, cell, &all_measured);
+        for row in &rows {
+            attempts.push(attempt(&sweep, cell, row, AttemptState::Recorded));
+            // Somebody resumed the sweep, four times.
+            let repeated = attempt(&sweep, cell, row, AttemptState::Waste);
+            attempts.extend(std::iter::repeat_n(repeated, if is_second(cell) { 4 } else { 0 }));
+        }
+        tabulation.add(cell, &rows).unwrap();
+    }
+    let found = summary(&tabulation.finish(&circumstances(SweepState::Complete, attempts)).unwrap());
+    assert_eq!(found.tradeoffs[0].cost.unwrap().value, 1.0);
+    assert_eq!(found.standings[0].cost_per_session, found.standings[1].cost_per_session);
+    assert_ne!(found.standings[0].cost, found.standings[1].cost);
+}
+
+#[test]
+fn a_session_that_was_answered_and_whose_judge_was_away_is_in_no_ratio_and_its_money_led_to_no_score() {
+    let sweep = sweep(lock(&["x/one", "x/two"]));
+    let mut tabulation = Tabulation::new(&sweep, &[]).unwrap();
+    let mut attempts = Vec::new();
+    let mut lost = 0;
+    for cell in sweep.cells() {
+        let mut rows = rows(&sweep, cell, &all_measured);
+        attempts.extend(rows.iter().map(|row| attempt(&sweep, cell, row, AttemptState::Recorded)));
+        // The attempt was measured, and the session was not.
+        for row in rows.iter_mut().take(usize::from(is_second(cell))) {
+            (row.outcome, row.scores) =
+                (Outcome::NotMeasured { cause: Cause::JudgeUnavailable }, serde_json::Value::Null);
+            lost += row.cost.known.0;
+        }
+        tabulation.add(cell, &rows).unwrap();
+    }
+    let found = summary(&tabulation.finish(&circumstances(SweepState::Complete, attempts)).unwrap());
+    let Tradeoff { seconds: Some(seconds), cost: Some(cost), .. } = &found.tradeoffs[0] else { panic!("{found:?}") };
+    assert_eq!((seconds.n, cost.n), (3, 3));
+    assert_eq!((found.spending.unmeasured.known.0, lost > 0), (lost, true));
+    let of_second = found.rows.iter().find(|row| row.model.model.as_str() == "two").unwrap();
+    assert_eq!(of_second.spending.of_scored().known.0, 900_000 * of_second.sessions.scored());
 }
 
 #[test]

@@ -129,7 +129,18 @@ fn failed_tries_are_counted_by_class_whether_or_not_an_answer_came() {
     transcript.events.push(Event::Failed(gave_up(2, vec![failed(Timeout)])));
     let sums = CallSums::by_attempt(&transcript, model);
     assert_eq!((sums[&1].calls, &sums[&1].errors), (1, &BTreeMap::from([(RateLimited, 3), (Server, 1)])));
+    assert_eq!(sums[&1].failed, CostSum::default(), "none of them was billed");
     assert_eq!((sums[&2].calls, &sums[&2].errors), (0, &BTreeMap::from([(Timeout, 1)])));
+}
+
+#[test]
+fn an_answer_that_was_billed_and_could_not_be_used_is_paid_for_nothing_and_one_that_a_filter_withheld_is_not() {
+    let billed = |class| Try { usage: Some(Usage::default()), cost: Some(Money(117)), ..failed(class) };
+    let tries = vec![billed(ErrorClass::BadResponse), failed(ErrorClass::Server), billed(ErrorClass::ContentFilter)];
+    let mut found = sums([Call { tries, ..call(1, 1) }]);
+    assert_eq!(found.failed, CostSum { known: Money(117), unknown_calls: 0 });
+    found.merge(&found.clone());
+    assert_eq!(found.failed.known, Money(234));
 }
 
 #[test]

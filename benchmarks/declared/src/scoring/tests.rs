@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 use regatta_benchmarks::{Persona, RecordedVerdicts};
 use regatta_proto::{FileSet, PanelRule, SessionSeed, ToolCall, Verdict};
@@ -211,12 +213,13 @@ fn a_session_without_a_grade_is_missing_in_what_the_grade_is_part_of() {
     let mut files = FileSet::from_origin("here");
     files.insert("benchmark.yaml", "v: 1");
     let source = Source::of(&files).unwrap();
-    let missing = |named: &str| -> Vec<(String, Vec<String>)> {
+    let missing = |named: &str| -> Vec<(String, BTreeMap<String, String>)> {
         let named = serde_yaml_ng::from_str(named).unwrap();
         let metrics = metrics(&source, &named, &judged().scorers).unwrap();
         metrics.into_iter().map(|metric| (metric.name, metric.missing_if)).collect()
     };
-    let (ungraded, nothing) = (vec!["kind_ungraded".to_owned()], Vec::new());
+    let ungraded = BTreeMap::from([("kind".to_owned(), "kind_ungraded".to_owned())]);
+    let nothing = BTreeMap::new();
     assert_eq!(missing("{}"), [("kind".to_owned(), ungraded.clone()), ("kind_ungraded".to_owned(), nothing.clone())]);
     let named = "{ a: { mean: kind }, b: { mean: kind_ungraded }, c: { average: [b, a] } }";
     assert_eq!(

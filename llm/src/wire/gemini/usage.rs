@@ -4,11 +4,11 @@
 use regatta_proto::Usage;
 use serde_json::Value;
 
-use crate::wire::openai::usage::{possible, tokens};
+use crate::wire::openai::usage::{adds_up, possible, tokens};
 use crate::wire::trouble::Bill;
 
-/// Reads a `usageMetadata` object. The second value is `true` if all counts that cost money are present, and no more was read from
-/// the cache than there was.
+/// Reads a `usageMetadata` object. The second value is `true` if all counts that cost money are present and add up to the total, and no
+/// more was read from the cache than there was.
 pub(super) fn read(usage: &Value) -> (Usage, bool) {
     let meter = |name: &str| usage.get(name).and_then(tokens);
     let prompt = meter("promptTokenCount");
@@ -21,7 +21,7 @@ pub(super) fn read(usage: &Value) -> (Usage, bool) {
         reasoning,
         ..Usage::default()
     };
-    let (read, is_possible) = possible(told, true);
+    let (read, is_possible) = possible(told, adds_up(&told, meter("totalTokenCount")));
     (read, is_possible && prompt.is_some())
 }
 
@@ -77,6 +77,8 @@ mod tests {
         let usage = json!({"promptTokenCount": 10, "cachedContentTokenCount": 50, "candidatesTokenCount": 5});
         let wholes = Usage { input: 10, output: 5, ..Usage::default() }.of_unmetered_call();
         assert_eq!((read(&usage), billed(&usage)), ((wholes, false), None));
+        let usage = json!({"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 99});
+        assert_eq!((read(&usage), billed(&usage)), ((wholes, false), None), "a total that is another sum");
     }
 
     #[test]

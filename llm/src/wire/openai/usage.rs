@@ -26,15 +26,16 @@ const WRITTEN_1H: [&str; 2] = [
 /// Generated tokens that were reasoning: OpenAI and most others, SGLang.
 const REASONING: [&str; 2] = ["/completion_tokens_details/reasoning_tokens", "/reasoning_tokens"];
 
-/// Reads a `usage` object. The second value is `true` if all counts that cost money are present, and the parts are within their wholes;
-/// otherwise the cost of the call is unknown, not zero.
+/// Reads a `usage` object. The second value is `true` if all counts that cost money are present, and the parts are within their wholes,
+/// which add up to the total; otherwise the cost of the call is unknown, not zero.
 pub(crate) fn read(usage: &Value) -> (Usage, bool) {
     let is_there = |path: &str| usage.pointer(path).and_then(tokens).is_some();
     let (read, is_possible) = counted(usage);
     (read, is_possible && is_there("/prompt_tokens") && is_there("/completion_tokens"))
 }
 
-/// Reads the counts of a `usage` object, 0 where they are missing. The second value is `true` if the parts are within their wholes.
+/// Reads the counts of a `usage` object, 0 where they are missing. The second value is `true` if the parts are within their wholes, and these
+/// add up to the total.
 pub(crate) fn counted(usage: &Value) -> (Usage, bool) {
     let meter = |path: &str| usage.pointer(path).and_then(tokens);
     let first = |paths: &[&str]| paths.iter().find_map(|path| meter(path)).unwrap_or(0);
@@ -47,7 +48,12 @@ pub(crate) fn counted(usage: &Value) -> (Usage, bool) {
     let (cached_input, written, cache_write_1h) = (first(&CACHED), first(&WRITTEN), first(&WRITTEN_1H));
     let cache_write = written.saturating_sub(cache_write_1h);
     let told = Usage { input, cached_input, cache_write, cache_write_1h, output, reasoning, unmetered_calls: 0 };
-    possible(told, cache_write_1h <= written)
+    possible(told, cache_write_1h <= written && adds_up(&told, meter("/total_tokens")))
+}
+
+/// `true` if `total`, where it is told, is the sum of both wholes.
+pub(crate) fn adds_up(told: &Usage, total: Option<u64>) -> bool {
+    total.is_none_or(|total| total == told.input.saturating_add(told.output))
 }
 
 /// `told` and `true` if its parts are within their wholes and `others` says so of what it does not hold. Else the wholes alone, as
@@ -151,6 +157,8 @@ mod tests {
                 "for an hour",
             ),
             (json!({"completion_tokens_details": {"reasoning_tokens": 6}}), "more thought than generated"),
+            (json!({"total_tokens": 999_999}), "more in all than in both wholes"),
+            (json!({"total_tokens": 14}), "less"),
         ] {
             let mut usage = json!({"prompt_tokens": 10, "completion_tokens": 5});
             more.as_object().unwrap().iter().for_each(|(name, value)| usage[name] = value.clone());

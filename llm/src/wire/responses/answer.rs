@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::errors::Failure;
 use crate::transport::Answer;
 use crate::wire::openai::logprobs;
-use crate::wire::openai::usage::{cost, cost_in, possible, tokens};
+use crate::wire::openai::usage::{adds_up, cost, cost_in, possible, tokens};
 use crate::wire::provenance::{Told, served};
 use crate::wire::tool_calls::{RawCall, with_ids};
 use crate::wire::trouble::Bill;
@@ -99,7 +99,8 @@ pub(super) const BILL: Bill = Bill {
     tier: |body| body.get("service_tier").or_else(|| body.pointer("/response/service_tier"))?.as_str(),
 };
 
-/// Reads the token counts; the second value is `true` if those that cost money are present, and the parts are within their wholes.
+/// Reads the token counts; the second value is `true` if those that cost money are present, and the parts are within their
+/// wholes, which add up to the total.
 fn meters(usage: &Value) -> (Usage, bool) {
     let meter = |path: &str| usage.pointer(path).and_then(tokens);
     let (input, output) = (meter("/input_tokens"), meter("/output_tokens"));
@@ -112,7 +113,7 @@ fn meters(usage: &Value) -> (Usage, bool) {
         reasoning: meter("/output_tokens_details/reasoning_tokens").unwrap_or(0),
         unmetered_calls: 0,
     };
-    let (read, is_possible) = possible(told, true);
+    let (read, is_possible) = possible(told, adds_up(&told, meter("/total_tokens")));
     (read, is_possible && input.is_some() && output.is_some())
 }
 

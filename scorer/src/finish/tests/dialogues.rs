@@ -102,7 +102,7 @@ impl Suite for Dialogues {
                 range: (0.0, 20.0),
                 better: Better::Lower,
                 unit: Unit::Turns,
-                missing_if: vec!["turns_ungraded".to_owned()],
+                missing_if: [("turns".to_owned(), "turns_ungraded".to_owned())].into(),
                 ..Metric::mean("turns")
             },
         ]

@@ -8,4 +8,5 @@ mod html;
 mod judged;
 mod level;
 mod partial;
+mod providers;
 mod ungraded;

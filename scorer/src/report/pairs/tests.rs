@@ -28,7 +28,7 @@ fn pair(one: &str, other: &str, value: f64, p_holm: f64) -> Pair {
             missing: None,
             withheld: false,
         },
-        p_holm,
+        p_holm: Some(p_holm),
     }
 }
 
@@ -40,6 +40,7 @@ fn family(pairs: Vec<Pair>) -> Vec<PairFamily> {
 fn one_group_of_items_alone_is_not_compared_and_has_no_p_value() {
     let mut alone = pair("sim/a plain", "sim/b plain", 0.3, 1.0);
     alone.difference = Difference { low: None, high: None, clusters: 1, p: None, test: None, ..alone.difference };
+    alone.p_holm = None;
     let families = family(vec![alone]);
     assert_eq!(
         lines_of(&families, Level::USUAL)[1],

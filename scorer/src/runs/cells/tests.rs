@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use regatta_benchmarks::{Measure, Unit};
 
 use super::*;
@@ -13,7 +15,7 @@ fn definition(better: Better) -> MetricDefinition {
         unit: Unit::Percent,
         if_empty: None,
         void_if: None,
-        missing_if: Vec::new(),
+        missing_if: BTreeMap::new(),
         headline: true,
     }
 }

@@ -5,6 +5,7 @@ use regatta_benchmarks::{Measure, Metric};
 use regatta_proto::Level;
 
 use super::*;
+use crate::statistics::{difference, leaves, sample};
 
 /// An item's scores by trial.
 type Scores = Vec<Option<f64>>;
@@ -68,7 +69,7 @@ fn of_counts(metric: &Metric, items: &[Vec<Result<Counts, u32>>]) -> Estimate {
 
 #[test]
 fn a_session_that_should_have_a_value_and_has_none_is_as_one_without_a_score() {
-    let metric = Metric { missing_if: vec!["x_ungraded".to_owned()], ..Metric::mean("x") };
+    let metric = Metric { missing_if: [("x".to_owned(), "x_ungraded".to_owned())].into(), ..Metric::mean("x") };
     let flat = |name: &str, value: f64| std::collections::BTreeMap::from([(name.to_owned(), value)]);
     let of = |score: Option<f64>| {
         crate::statistics::sample(&metric, &score.map_or(flat("x_ungraded", 1.0), |x| flat("x", x)))
@@ -77,6 +78,53 @@ fn a_session_that_should_have_a_value_and_has_none_is_as_one_without_a_score() {
     let found = estimated(&metric, &by_trial(&items, of), &singles(items.len()));
     assert_eq!(found, of_scores(&items));
     assert_eq!((found.scored, found.total), (3, 6));
+}
+
+/// Average of a grade, which some sessions lack, and of a value that all of them have.
+fn average_with_grade() -> Metric {
+    let mean = |value: &str| Measure::Mean { value: value.to_owned() };
+    let measure = Measure::Average { of: vec![mean("grade"), mean("right")] };
+    Metric { measure, missing_if: [("grade".to_owned(), "grade_ungraded".to_owned())].into(), ..Metric::mean("both") }
+}
+
+/// The samples of sessions that are right or not, by leaf; the judge grades only what is right.
+fn graded_if_right(metric: &Metric, items: &[bool]) -> Vec<Trials> {
+    let values = |right: bool| match right {
+        true => std::collections::BTreeMap::from([("grade".to_owned(), 1.0), ("right".to_owned(), 1.0)]),
+        false => std::collections::BTreeMap::from([("grade_ungraded".to_owned(), 1.0), ("right".to_owned(), 0.0)]),
+    };
+    let of_leaf = |leaf: &Metric| vec![items.iter().map(|right| sample(leaf, &values(*right))).collect()];
+    leaves(metric).iter().map(of_leaf).collect()
+}
+
+#[test]
+fn an_average_keeps_the_parts_that_a_session_without_a_grade_has() {
+    let metric = average_with_grade();
+    let items: Vec<bool> = (0..20).map(|at| at % 5 < 2).collect();
+    let samples = graded_if_right(&metric, &items);
+    let positions: Vec<usize> = (0..items.len()).collect();
+    let found = estimate(&metric, &samples, &positions, &singles(items.len()), Level::USUAL);
+    // Right in 8 of 20; each grade that there is is 1, and the others may be anything.
+    assert_eq!((found.scored, found.total, found.coverage), (8, 20, 0.4));
+    assert!(close(found.bound_low, Some(0.4)) && close(found.bound_high, Some(0.7)), "{found:?}");
+    assert!(close(found.value, Some(0.7)), "{found:?}");
+    // A judge who gives no grade at all leaves bounds, and no value.
+    let none = graded_if_right(&metric, &[false; 20]);
+    let found = estimate(&metric, &none, &positions, &singles(items.len()), Level::USUAL);
+    assert_eq!((found.value, found.bound_low, found.bound_high), (None, Some(0.0), Some(0.5)));
+}
+
+#[test]
+fn a_difference_of_averages_is_of_the_parts_that_both_have_and_covers_the_sessions_that_have_all() {
+    let metric = average_with_grade();
+    let (ours, theirs) = ([true; 20], (0..20).map(|at| at >= 10).collect::<Vec<bool>>());
+    let samples = [&ours[..], &theirs].map(|items| graded_if_right(&metric, items));
+    let found = difference(&metric, &samples[0], &samples[1], &singles(20)).unwrap();
+    let missing = found.missing.unwrap();
+    assert_eq!(missing.coverage, 0.5);
+    // Right in all against in half, and the ten grades that are missing may be 0 or 1.
+    assert!(close(Some(found.value), Some(0.25)), "{found:?}");
+    assert!(close(missing.bound_low, Some(0.25)) && close(missing.bound_high, Some(0.5)), "{found:?}");
 }
 
 #[test]
