@@ -9,8 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use regatta_simulation::{Plan, Workload, shrunk, simulate};
 
-/// Seeds of each workload in one run of the tests, unless `REGATTA_SEEDS` says another number: a history of conversations takes two seconds
-/// without optimisation, the others take one.
+/// Seeds of each workload in one run of the tests, unless `REGATTA_SEEDS` says another number; without optimisation a history takes a second.
 const fn seeds_of(workload: Workload) -> u64 {
     match workload {
         Workload::Calls => 100,
