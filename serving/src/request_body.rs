@@ -125,7 +125,7 @@ mod tests {
     async fn a_body_that_never_ends_is_refused_after_a_minute() {
         let begun = Instant::now();
         let pause = Duration::from_secs(1);
-        let read = read_body(Dripping { pause, next: Box::pin(sleep(pause)) }, 1 << 20).await;
+        let read = read_body(Dripping { pause, next: Box::pin(sleep(pause)) }, 1 << 20, None).await;
         let Err(NoBody::Refused(refusal)) = read else { panic!("{read:?}") };
         assert_eq!((refusal.status, begun.elapsed()), (StatusCode::REQUEST_TIMEOUT, BODY_TIME_MAX));
     }
