@@ -5,7 +5,7 @@ const ARRAY: u64 = 320;
 /// Bytes of an object that has members: its table, and room for the first four.
 const OBJECT: u64 = 560;
 /// Bytes of each further element or member: its place in a list that doubles when it is full, and is copied then.
-const ELEMENT: u64 = 220;
+const ELEMENT: u64 = 144;
 
 /// Depth at which `serde_json` reads no further.
 const DEPTH_MAX: u32 = 128;

@@ -278,6 +278,7 @@ fn digits(count: usize) -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "reads some hundreds of megabytes, which takes minutes without optimisation"]
 async fn many_of_the_longest_answers_at_once_fill_no_memory_and_have_the_results_of_one_after_another() {
     let deployment = Deployment::new().await.unwrap();
     let (endpoint, simulator) = (chatterbox().await, Simulator::start("{}").await);
