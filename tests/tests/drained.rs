@@ -1,5 +1,6 @@
 //! Roles that are told to leave under load, one of them or all: what they had is handed over or waits, and no call is made twice.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::print_stdout, reason = "what was measured is for whoever runs the tests")]
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

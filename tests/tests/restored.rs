@@ -1,6 +1,7 @@
 //! A ledger and a bucket that were backed up in the middle of a sweep are restored beside an empty broker, and the sweep ends as if nothing
 //! had happened.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::print_stdout, reason = "what was measured is for whoever runs the tests")]
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

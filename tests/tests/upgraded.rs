@@ -2,6 +2,7 @@
 //!
 //! `REGATTA_PREVIOUS_BINARY` names the previous version's program; `scripts/previous` builds it.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::print_stdout, reason = "what was measured is for whoever runs the tests")]
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
