@@ -69,9 +69,11 @@ pub(crate) struct Took {
 }
 
 impl Took {
-    /// Spending before the first attempt.
-    const NOTHING: Self =
-        Self { answers: Answers::Nothing, dollars: Some(0.0), seconds: 0.0, output_tokens: Some(0.0) };
+    /// Spending of a session before its first attempt.
+    fn before(line: &ResultLine) -> Self {
+        let answers = if line.is_answered() { Answers::Nothing } else { Answers::Refused };
+        Self { answers, dollars: Some(0.0), seconds: 0.0, output_tokens: Some(0.0) }
+    }
 }
 
 /// Origin of the answers of a session.
@@ -83,12 +85,15 @@ pub(crate) enum Answers {
     Own,
     /// Some came from the response cache, or may have: its time, tokens and money are in part of another run.
     Cached,
+    /// A filter or the length of the context ended it: beside sessions that were answered, what it took would make its model cheap and fast.
+    Refused,
 }
 
 impl Answers {
     /// Those of a session of which another attempt had the answers `more`.
     const fn and(self, more: Self) -> Self {
         match (self, more) {
+            (Self::Refused, _) | (_, Self::Refused) => Self::Refused,
             (Self::Cached, _) | (_, Self::Cached) => Self::Cached,
             (Self::Own, _) | (_, Self::Own) => Self::Own,
             (Self::Nothing, Self::Nothing) => Self::Nothing,
@@ -190,7 +195,7 @@ impl EndedRun {
     ) -> BTreeMap<(ItemId, u16), Took> {
         let scored = self.sessions(benchmark, setting, model).filter(|line| line.scores.is_some());
         let mut took: BTreeMap<(u32, &ItemId), (u16, Took)> =
-            scored.map(|line| ((line.cell, &line.item), (line.trial, Took::NOTHING))).collect();
+            scored.map(|line| ((line.cell, &line.item), (line.trial, Took::before(line)))).collect();
         let may_be_cached = self.may_be_cached(benchmark, setting, model);
         for attempt in self.attempts.iter().filter(|attempt| !attempt.wasted) {
             let Some(item) = &attempt.item else { continue };

@@ -4,17 +4,18 @@ mod changes;
 mod matching;
 mod numbers;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use regatta_benchmarks::{Better, Unit};
 use regatta_proto::{BenchmarkName, Evaluator, ItemId, Level, ModelRef, Setting};
-use regatta_scorer::{Difference, MetricDefinition, PairedCells, SessionScores, flips_seed, holm};
+use regatta_scorer::{Difference, MetricDefinition, PairedCells, SessionScores, flips_seed, holm, mean_difference};
 use serde::Serialize;
 
 pub(crate) use self::changes::{Change, Changes, changes, other_tests, parameters, served};
 pub(crate) use self::matching::{Chosen, MatchedCell, matched};
 pub(crate) use self::numbers::{Distribution, Numbers, Observations, Quantity, Times};
 use crate::ended_run::{EndedRun, Took};
+use crate::results::ResultLine;
 
 /// A model in a setting, in both runs. Differences are how much higher B is than A.
 #[derive(Debug, Clone, Serialize)]
@@ -53,6 +54,18 @@ pub(crate) struct Scored {
     pub(crate) both: usize,
 }
 
+type Sessions = BTreeSet<(ItemId, u16)>;
+
+impl Scored {
+    fn of(a: Sessions, b: Sessions) -> Self {
+        Self { a: a.len(), b: b.len(), both: a.intersection(&b).count() }
+    }
+}
+
+fn session(line: &ResultLine) -> (ItemId, u16) {
+    (line.item.clone(), line.trial)
+}
+
 /// A metric in both runs.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct ComparedMetric {
@@ -60,6 +73,8 @@ pub(crate) struct ComparedMetric {
     pub(crate) metric: String,
     pub(crate) unit: Unit,
     pub(crate) better: Better,
+    /// Sessions that are in it: those with a score but for the ones whose judge gave no grade.
+    pub(crate) scored: Scored,
     /// Over all sessions of A that have a score; absent where nothing was measured, and where the value is withheld.
     pub(crate) a: Option<f64>,
     /// Over all sessions of B that have a score; absent as A's.
@@ -120,6 +135,7 @@ fn compare(a: &EndedRun, b: &EndedRun, cell: MatchedCell) -> ComparedCell {
         metric: of.metric.clone(),
         unit: of.unit,
         better: of.better,
+        scored: paired.valued(of),
         a: value(a, &cell.model_a, of),
         b: value(b, &cell.model_b, of),
         difference: paired.difference(of),
@@ -180,7 +196,7 @@ impl<'r> Paired<'r> {
     pub(crate) fn new(a: &'r EndedRun, b: &'r EndedRun, cell: &'r MatchedCell) -> Self {
         let scores = |run: &'r EndedRun, model: &'r ModelRef| -> Vec<SessionScores<'r>> {
             let sessions = run.sessions(&cell.benchmark, &cell.setting, model);
-            let of = |line: &'r crate::results::ResultLine| SessionScores {
+            let of = |line: &'r ResultLine| SessionScores {
                 item: &line.item,
                 trial: line.trial,
                 scores: line.scores.as_ref(),
@@ -224,8 +240,42 @@ impl<'r> Paired<'r> {
     }
 
     pub(crate) fn scored(&self) -> Scored {
-        let [a, b] = self.took();
-        Scored { a: a.len(), b: b.len(), both: a.keys().filter(|session| b.contains_key(*session)).count() }
+        let [a, b] = self.sides().map(|(run, model)| self.lines(run, model).filter(|line| line.scores.is_some()));
+        Scored::of(a.map(session).collect(), b.map(session).collect())
+    }
+
+    /// Sessions that are in the metric: those with a score but for the ones whose judge gave no grade.
+    pub(crate) fn valued(&self, of: &MetricDefinition) -> Scored {
+        let [a, b] = self.graded(of).map(|all| all.into_iter().filter(|(_, has)| *has).map(|(of, _)| of).collect());
+        Scored::of(a, b)
+    }
+
+    /// Sessions with a score under the metric's evaluator, in A and in B; `false` for one whose judge gave no grade.
+    pub(crate) fn graded(&self, of: &MetricDefinition) -> [BTreeMap<(ItemId, u16), bool>; 2] {
+        self.sides().map(|(run, model)| {
+            let has = |line: &'r ResultLine| {
+                let contribution = of.contribution(line.scores.as_ref()?)?;
+                Some((session(line), !contribution.is_missing()))
+            };
+            self.lines(run, model).filter_map(has).collect()
+        })
+    }
+
+    /// Difference of the part of the sessions that is in the metric, over those that have a score in both; `None` without any.
+    pub(crate) fn difference_of_graded(&self, of: &MetricDefinition) -> Option<Difference> {
+        let [a, b] = self.graded(of).map(|all| {
+            let part = |(session, has): ((ItemId, u16), bool)| (session, f64::from(u8::from(has)));
+            all.into_iter().map(part).collect::<BTreeMap<_, _>>()
+        });
+        mean_difference(self.groups, &b, &a, self.seed(&format!("graded {}", of.metric)), self.level())
+    }
+
+    fn sides(&self) -> [(&'r EndedRun, &'r ModelRef); 2] {
+        [(self.a, &self.cell.model_a), (self.b, &self.cell.model_b)]
+    }
+
+    fn lines(&self, run: &'r EndedRun, model: &'r ModelRef) -> impl Iterator<Item = &'r ResultLine> {
+        run.sessions(&self.cell.benchmark, &self.cell.setting, model)
     }
 
     /// Seconds in model calls in each run by itself.
@@ -251,7 +301,7 @@ impl EndedRun {
         of.map_or(&[], Vec::as_slice)
     }
 
-    /// Sessions with a score among all that there should be, 0..=1.
+    /// Least part of the sessions that is in a metric of leaderboards, 0..=1.
     pub(crate) fn coverage(&self, benchmark: &BenchmarkName, setting: &Setting, model: &ModelRef) -> f64 {
         self.row(benchmark, setting, model).map_or(0.0, |row| row.coverage)
     }

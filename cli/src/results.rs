@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Context;
-use regatta_proto::{BenchmarkName, Evaluator, Flag, ItemId, ModelRef, Setting};
+use regatta_proto::{BenchmarkName, Cause, Evaluator, Flag, ItemId, ModelRef, Setting};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -31,6 +31,12 @@ impl ResultLine {
     /// `measured`, or `not_measured (timeout)`.
     pub(crate) fn ending(&self) -> String {
         self.cause.as_ref().map_or_else(|| self.outcome.clone(), |cause| format!("{} ({cause})", self.outcome))
+    }
+
+    /// `false` for a session that a filter or the length of the context ended: what it took says nothing of what a session takes.
+    pub(crate) fn is_answered(&self) -> bool {
+        let ended_by = |cause: Cause| self.cause.as_deref() == Some(cause.as_str());
+        !ended_by(Cause::ContentFilter) && !ended_by(Cause::ContextLength)
     }
 }
 

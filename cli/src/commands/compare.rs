@@ -94,6 +94,7 @@ fn rendered_cell(of: &ComparedCell, level: Level) -> String {
     add_numbers(&mut table, of);
     text += &lines(&table);
     text += &sessions_note(&of.scored);
+    text += &grades_note(of);
     text += &times_note(&of.seconds);
     text += &left_out_notes(&of.seconds);
     text += &alone_note(of);
@@ -155,6 +156,25 @@ fn sessions_note(Scored { a, b, both }: &Scored) -> String {
     )
 }
 
+/// Metrics that miss sessions with a score, because their judge gave no grade: each run's value is over other sessions than the difference.
+fn grades_note(of: &ComparedCell) -> String {
+    let mut by_sessions: Vec<(Scored, Vec<&str>)> = Vec::new();
+    for metric in of.metrics.iter().filter(|metric| metric.scored != of.scored) {
+        match by_sessions.iter_mut().find(|(scored, _)| *scored == metric.scored) {
+            Some((_, names)) => names.push(&metric.metric),
+            None => by_sessions.push((metric.scored, vec![&metric.metric])),
+        }
+    }
+    let note = |(Scored { a, b, both }, names): &(Scored, Vec<&str>)| {
+        format!(
+            "{}: of sessions with a score, A is over the {a} and B over the {b} that have a grade, each run by itself; the difference is over \
+             the {both} that have one in both\n",
+            names.join(", ")
+        )
+    };
+    by_sessions.iter().map(note).collect()
+}
+
 /// A reader takes a difference of times for one of the models, or of the providers.
 fn times_note(Times { a, b }: &Times) -> String {
     let [a, b] = [a, b].map(|run| run.of.map_or(0, |of| of.sessions));
@@ -175,6 +195,9 @@ fn left_out_notes(Times { a, b }: &Times) -> String {
         }
         if let Some(unanswered) = run.unanswered_note() {
             text += &format!("{name}: {unanswered}, and have no latency\n");
+        }
+        if let Some(refused) = run.refused_note() {
+            text += &format!("{name}: {refused}: they are in neither latency nor cost\n");
         }
     }
     text

@@ -44,6 +44,8 @@ pub(crate) struct Observations {
     pub(crate) cached: usize,
     /// Sessions that ended before any call was answered, and are left out of what only an answer has.
     pub(crate) unanswered: usize,
+    /// Sessions that a filter or the length of the context ended, which are left out.
+    pub(crate) refused: usize,
     /// All of them.
     pub(crate) scored: usize,
 }
@@ -63,9 +65,16 @@ impl Observations {
         (*unanswered > 0).then(|| format!("{unanswered} of {scored} {sessions} ended before any call was answered"))
     }
 
+    /// `12 of 50 sessions were ended by a filter or the length of the context`; `None` where none was.
+    pub(crate) fn refused_note(&self) -> Option<String> {
+        let Self { refused, scored, .. } = self;
+        let were = if *scored == 1 { "session was" } else { "sessions were" };
+        (*refused > 0).then(|| format!("{refused} of {scored} {were} ended by a filter or the length of the context"))
+    }
+
     /// Part of the sessions with answers that were asked for in this run, 0..=1.
     pub(crate) fn asked(&self) -> f64 {
-        let with_answers = self.scored - self.unanswered;
+        let with_answers = self.scored - self.unanswered - self.refused;
         if with_answers == 0 { 0.0 } else { (with_answers - self.cached) as f64 / with_answers as f64 }
     }
 }
@@ -143,14 +152,20 @@ pub(super) fn seconds(took: &BTreeMap<(ItemId, u16), Took>) -> Observations {
 
 fn counted(took: &BTreeMap<(ItemId, u16), Took>) -> Observations {
     let count = |of: Answers| took.values().filter(|took| took.answers == of).count();
-    Observations { of: None, cached: count(Answers::Cached), unanswered: count(Answers::Nothing), scored: took.len() }
+    Observations {
+        of: None,
+        cached: count(Answers::Cached),
+        unanswered: count(Answers::Nothing),
+        refused: count(Answers::Refused),
+        scored: took.len(),
+    }
 }
 
 /// By session that has it. `None` where one of these does not know it: a mean over the others would be too low.
 fn known(quantity: Quantity, took: &BTreeMap<(ItemId, u16), Took>) -> Option<BTreeMap<(ItemId, u16), f64>> {
     let has = |took: &Took| match (took.answers, quantity) {
         (Answers::Own, _) => true,
-        (Answers::Cached, _) => false,
+        (Answers::Cached | Answers::Refused, _) => false,
         // It was nothing that it cost.
         (Answers::Nothing, Quantity::Dollars) => true,
         (Answers::Nothing, Quantity::OutputTokens) => false,
@@ -209,8 +224,9 @@ mod tests {
 
     #[test]
     fn what_the_cache_answered_took_no_tokens_and_what_was_refused_answered_none() {
-        let mut all = took(&[1.0, 2.0, 9.0, 0.0, 0.0]);
+        let mut all = took(&[1.0, 2.0, 9.0, 0.0, 0.0, 0.5]);
         all.values_mut().for_each(|took| took.dollars = took.output_tokens);
+        all.values_mut().nth(5).unwrap().answers = Answers::Refused;
         all.values_mut().nth(3).unwrap().answers = Answers::Nothing;
         all.values_mut().nth(4).unwrap().answers = Answers::Cached;
         let mean = |quantity| spent(quantity, &all).of.map(|of| (of.mean, of.sessions)).unwrap();

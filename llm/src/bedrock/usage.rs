@@ -5,18 +5,21 @@ use serde_json::Value;
 
 use crate::wire::openai::usage::{possible, tokens};
 
-/// Reads a `usage` object. The second value is `true` if all counts that cost money are present, and no more was written for
-/// an hour than was written.
+/// Reads a `usage` object. The second value is `true` if all counts that cost money are present, and the parts of what was written are no
+/// more than that.
 pub(super) fn read(usage: &Value) -> (Usage, bool) {
     let meter = |name: &str| usage.get(name).and_then(tokens);
     let (plain, output) = (meter("inputTokens"), meter("outputTokens"));
     let cached_input = meter("cacheReadInputTokens").unwrap_or(0);
     let details = usage.get("cacheDetails").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let hour = details.iter().filter(|detail| detail.get("ttl").and_then(Value::as_str) == Some("1h"));
-    let hour: u64 = hour.filter_map(|detail| detail.get("inputTokens").and_then(tokens)).fold(0, u64::saturating_add);
-    let written = meter("cacheWriteInputTokens").unwrap_or(0);
+    let of_ttl = |wanted: &dyn Fn(Option<&str>) -> bool| {
+        let those = details.iter().filter(|detail| wanted(detail.get("ttl").and_then(Value::as_str)));
+        those.filter_map(|detail| detail.get("inputTokens").and_then(tokens)).fold(0, u64::saturating_add)
+    };
+    let (hour, parts) = (of_ttl(&|ttl| ttl == Some("1h")), of_ttl(&|_| true));
+    let written = meter("cacheWriteInputTokens").unwrap_or(parts);
     let told = Usage {
-        input: plain.unwrap_or(0) + cached_input + written,
+        input: plain.unwrap_or(0).saturating_add(cached_input).saturating_add(written),
         cached_input,
         cache_write: written.saturating_sub(hour),
         cache_write_1h: hour,
@@ -25,7 +28,7 @@ pub(super) fn read(usage: &Value) -> (Usage, bool) {
         reasoning: 0,
         unmetered_calls: 0,
     };
-    let (read, is_possible) = possible(told, hour <= written);
+    let (read, is_possible) = possible(told, parts <= written);
     (read, is_possible && plain.is_some() && output.is_some())
 }
 
@@ -64,10 +67,13 @@ mod tests {
     }
 
     #[test]
-    fn more_written_for_an_hour_than_was_written_makes_the_usage_unknown() {
-        let details = json!([{"ttl": "1h", "inputTokens": 3}]);
-        let usage = json!({"inputTokens": 10, "outputTokens": 5, "cacheWriteInputTokens": 2, "cacheDetails": details});
-        assert!(!read(&usage).1);
+    fn more_written_for_a_time_than_was_written_makes_the_usage_unknown() {
+        let of = |ttl: &str, tokens: u64| json!({"ttl": ttl, "inputTokens": tokens});
+        for details in [json!([of("1h", 3)]), json!([of("5m", 3)]), json!([of("1h", 2), of("5m", 1)])] {
+            let usage =
+                json!({"inputTokens": 10, "outputTokens": 5, "cacheWriteInputTokens": 2, "cacheDetails": details});
+            assert!(!read(&usage).1, "{usage}");
+        }
     }
 
     #[test]

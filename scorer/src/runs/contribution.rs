@@ -39,6 +39,12 @@ impl Contribution {
         (!parts.is_empty()).then(|| parts.iter().sum::<f64>() / parts.len() as f64)
     }
 
+    /// `true` where the session should have a value and has none: no judge graded it.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        self.0.iter().any(|part| matches!(part, Sample::Missing { .. }))
+    }
+
     /// `true` if the metric is the same with either: not only the value, but its weight in sums too.
     #[must_use]
     pub fn is_equal(&self, other: &Self) -> bool {
@@ -108,6 +114,7 @@ mod tests {
         let graded = contribution(&quality, &[("grade", 1.0), ("grade_ungraded", 0.0)]);
         let ungraded = contribution(&quality, &[("grade_ungraded", 1.0)]);
         assert_eq!((ungraded.value(), ungraded.to_string().as_str()), (None, "no value"));
+        assert!(ungraded.is_missing() && !graded.is_missing());
         assert!(!ungraded.is_equal(&graded) && !graded.is_equal(&ungraded) && ungraded.is_equal(&ungraded));
     }
 }

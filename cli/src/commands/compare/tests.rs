@@ -214,3 +214,48 @@ fn one_group_of_items_alone_has_no_p_value_and_that_is_said() {
         "{text}"
     );
 }
+
+#[test]
+fn sessions_that_a_filter_ended_do_not_make_a_run_cheap() {
+    let before = Made { scores: right(30, 50), ..Made::default() }.run("runs/before");
+    let mut after = Made { scores: right(30, 50), ..Made::default() }.run("runs/after");
+    // One that the filter let ask a first question, and many that it refused at once.
+    for line in &mut after.results[..20] {
+        (line.outcome, line.cause) = ("model_failure".to_owned(), Some("content_filter".to_owned()));
+    }
+    for attempt in &mut after.attempts[1..20] {
+        (attempt.calls, attempt.latency_us, attempt.cost_nanodollars) = (0, None, Some(regatta_proto::Money(0)));
+    }
+    let found = document(&before, &after, &Chosen::default()).unwrap();
+    let cost = found.cells[0].cost.as_ref().unwrap();
+    assert!([cost.a.mean, cost.b.mean].iter().all(|mean| (mean - 0.002).abs() < 1e-9), "{cost:?}");
+    assert!(cost.difference.value.abs() < 1e-9, "{cost:?}");
+    assert_eq!((cost.b.sessions, found.cells[0].seconds.b.of.map(|of| of.sessions)), (30, Some(30)));
+    let text = render(&found);
+    assert!(text.contains("B: 20 of 50 sessions were ended by a filter"), "{text}");
+}
+
+#[test]
+fn sessions_without_a_grade_are_counted_where_values_of_both_are_shown() {
+    let run = |name: &str, graded: usize| {
+        let mut run = Made { scores: right(30, 50), ..Made::default() }.run(name);
+        for definition in run.measures.benchmarks.values_mut().flat_map(|of| of.settings.values_mut()).flatten() {
+            definition.missing_if = vec!["success_ungraded".to_owned()];
+        }
+        for values in
+            run.results.iter_mut().skip(graded).flat_map(|line| &mut line.scores).flat_map(BTreeMap::values_mut)
+        {
+            values.remove("success");
+            values.insert("success_ungraded".to_owned(), 1.0);
+        }
+        run
+    };
+    let (before, after) = (run("runs/before", 50), run("runs/after", 30));
+    let found = document(&before, &after, &Chosen::default()).unwrap();
+    let metric = &found.cells[0].metrics[0];
+    assert_eq!((metric.scored.a, metric.scored.b, metric.scored.both), (50, 30, 30));
+    let text = render(&found);
+    assert!(text.contains("success: of sessions with a score, A is over the 50 and B over the 30"), "{text}");
+    let all = render(&document(&before, &before, &Chosen::default()).unwrap());
+    assert!(!all.contains("have a grade"), "{all}");
+}

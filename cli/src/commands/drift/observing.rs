@@ -4,9 +4,9 @@
 //! shorter speak of another model. A test counts only if it stands beside all others of its night, and only if it is of a size that matters.
 //! Of times nothing is inferred: a night is a single draw of its endpoint's load.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use regatta_proto::{Judge, ModelRef};
+use regatta_proto::{ItemId, Judge, ModelRef};
 use regatta_scorer::holm;
 
 use super::finding::{Cause, Evidence, Finding, Moved, Paced};
@@ -29,6 +29,31 @@ struct Measured<'c> {
     p_holm: f64,
 }
 
+/// Grades of a cell: a session with a score whose judge gave none is missing in the metrics that the grade is part of.
+struct Graded<'c> {
+    cell: &'c MatchedCell,
+    metrics: Vec<&'c str>,
+    before: Grades,
+    now: Grades,
+    /// Of "as many as before".
+    p: Option<f64>,
+    p_holm: f64,
+}
+
+/// Sessions with a grade, and all with a score.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Grades {
+    graded: usize,
+    scored: usize,
+}
+
+/// All that is measured of a night, its tests corrected together.
+struct Numbered<'c> {
+    tokens: Vec<Measured<'c>>,
+    grades: Vec<Graded<'c>>,
+    moved: Vec<Moved>,
+}
+
 /// Observations of a night, held against the one before.
 #[derive(Default)]
 pub(super) struct Observed {
@@ -45,8 +70,10 @@ pub(super) fn observe(before: &EndedRun, now: &EndedRun) -> anyhow::Result<Obser
     let cells = matched(before, now, &Chosen::default())?;
     let mut findings = declared(before, now, &cells)?;
     findings.extend(served_otherwise(before, now, &cells));
-    let (measured, moved) = measure(before, now, &cells);
-    for of in measured {
+    let paired: Vec<Paired<'_>> = cells.iter().map(|cell| Paired::new(before, now, cell)).collect();
+    let Numbered { tokens, grades, moved } = measure(&cells, &paired);
+    findings.extend(grades.iter().filter_map(ungraded));
+    for of in tokens {
         if let Some(finding) = shift(&of).filter(|_| !is_explained(&of, &findings)) {
             findings.push(finding);
         }
@@ -61,9 +88,9 @@ pub(super) fn observe(before: &EndedRun, now: &EndedRun) -> anyhow::Result<Obser
             p_holm: Some(moved.p_holm),
         }));
     }
-    findings.extend(cells.iter().filter_map(|cell| silenced(cell, &Paired::new(before, now, cell))));
+    findings.extend(cells.iter().zip(&paired).filter_map(|(cell, paired)| silenced(cell, paired)));
     findings.sort_by_key(|finding| finding.cause);
-    let times = cells.iter().filter_map(|cell| paced(cell, &Paired::new(before, now, cell))).collect();
+    let times = cells.iter().zip(&paired).filter_map(|(cell, paired)| paced(cell, paired)).collect();
     Ok(Observed { findings, scores: moved, times })
 }
 
@@ -77,6 +104,21 @@ fn silenced(cell: &MatchedCell, paired: &Paired<'_>) -> Option<Finding> {
         before: scored.a.to_string(),
         now: scored.b.to_string(),
         p_holm: None,
+    })
+}
+
+/// A finding, if the judge of a cell gave fewer or more grades, beyond chance, or in one of both nights alone any.
+fn ungraded(of: &Graded<'_>) -> Option<Finding> {
+    let Graded { before, now, .. } = of;
+    let is_silent = (before.graded == 0) != (now.graded == 0) && before.scored > 0 && now.scored > 0;
+    let shown = |of: &Grades| format!("{} of {}", of.graded, of.scored);
+    (is_silent || of.p_holm <= ALPHA).then(|| Finding {
+        cause: Cause::Judge,
+        evidence: Evidence::Measured,
+        what: format!("{}: sessions with a grade, of those with a score ({})", of.cell, of.metrics.join(", ")),
+        before: shown(before),
+        now: shown(now),
+        p_holm: of.p.map(|_| of.p_holm),
     })
 }
 
@@ -220,12 +262,12 @@ impl Labels {
 }
 
 /// Numbers of the sessions that both nights have, and headline metrics that moved; all tests corrected together.
-fn measure<'c>(before: &EndedRun, now: &EndedRun, cells: &'c [MatchedCell]) -> (Vec<Measured<'c>>, Vec<Moved>) {
-    let (mut measured, mut moved) = (Vec::new(), Vec::new());
-    for cell in cells {
-        let paired = Paired::new(before, now, cell);
-        let tokens = paired.numbers(Quantity::OutputTokens);
-        measured.extend(tokens.map(|numbers| Measured { cell, numbers, p_holm: 1.0 }));
+fn measure<'c>(cells: &'c [MatchedCell], paired: &[Paired<'c>]) -> Numbered<'c> {
+    let (mut tokens, mut grades, mut moved) = (Vec::new(), Vec::new(), Vec::new());
+    for (cell, paired) in cells.iter().zip(paired) {
+        let numbers = paired.numbers(Quantity::OutputTokens);
+        tokens.extend(numbers.map(|numbers| Measured { cell, numbers, p_holm: 1.0 }));
+        grades.extend(graded(cell, paired));
         for of in paired.definitions.iter().filter(|of| of.headline) {
             moved.extend(paired.difference(of).map(|difference| Moved {
                 cell: cell.to_string(),
@@ -236,14 +278,32 @@ fn measure<'c>(before: &EndedRun, now: &EndedRun, cells: &'c [MatchedCell]) -> (
             }));
         }
     }
-    let numbers = measured.iter().map(|of| of.numbers.difference.p);
-    let metrics = moved.iter().map(|of: &Moved| of.difference.p);
-    let p: Vec<f64> = numbers.chain(metrics).map(|p| p.unwrap_or(1.0)).collect();
+    let p = tokens.iter().map(|of: &Measured<'_>| of.numbers.difference.p);
+    let p = p.chain(grades.iter().map(|of: &Graded<'_>| of.p));
+    let p: Vec<f64> = p.chain(moved.iter().map(|of: &Moved| of.difference.p)).map(|p| p.unwrap_or(1.0)).collect();
     let corrected = holm(&p, p.len());
-    let places = measured.iter_mut().map(|of| &mut of.p_holm).chain(moved.iter_mut().map(|of| &mut of.p_holm));
+    let places = tokens.iter_mut().map(|of| &mut of.p_holm).chain(grades.iter_mut().map(|of| &mut of.p_holm));
+    let places = places.chain(moved.iter_mut().map(|of| &mut of.p_holm));
     places.zip(corrected).for_each(|(place, p)| *place = p);
     moved.retain(|of| of.p_holm <= ALPHA && !of.difference.withheld);
-    (measured, moved)
+    Numbered { tokens, grades, moved }
+}
+
+/// Grades of a cell, once for all metrics that miss the same sessions.
+fn graded<'c>(cell: &'c MatchedCell, paired: &Paired<'c>) -> Vec<Graded<'c>> {
+    let mut found: Vec<([BTreeMap<(ItemId, u16), bool>; 2], Graded<'c>)> = Vec::new();
+    for of in paired.definitions.iter().copied().filter(|of| of.headline && !of.missing_if.is_empty()) {
+        let sessions = paired.graded(of);
+        if let Some((_, known)) = found.iter_mut().find(|(known, _)| *known == sessions) {
+            known.metrics.push(&of.metric);
+            continue;
+        }
+        let [before, now] = [&sessions[0], &sessions[1]]
+            .map(|all| Grades { graded: all.values().filter(|has| **has).count(), scored: all.len() });
+        let p = paired.difference_of_graded(of).and_then(|difference| difference.p);
+        found.push((sessions, Graded { cell, metrics: vec![&of.metric], before, now, p, p_holm: 1.0 }));
+    }
+    found.into_iter().map(|(_, graded)| graded).collect()
 }
 
 /// `true` where another finding explains a shift of these tokens.

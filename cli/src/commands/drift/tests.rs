@@ -136,3 +136,33 @@ fn sessions_that_a_filter_refused_do_not_make_a_night_fast_or_its_model_another_
     assert_eq!(causes(&drift), [vec![], vec![]]);
     assert_eq!(drift.nights[1].times, []);
 }
+
+/// The night with a metric that lacks the sessions whose judge gave no grade, which are all from `graded` on.
+fn judged(mut run: EndedRun, graded: usize) -> EndedRun {
+    for definition in run.measures.benchmarks.values_mut().flat_map(|of| of.settings.values_mut()).flatten() {
+        definition.missing_if = vec!["success_ungraded".to_owned()];
+    }
+    for line in run.results.iter_mut().skip(graded) {
+        for values in line.scores.iter_mut().flat_map(|scores| scores.values_mut()) {
+            values.remove("success");
+            values.insert("success_ungraded".to_owned(), 1.0);
+        }
+    }
+    run
+}
+
+#[test]
+fn a_judge_that_stops_grading_is_named_though_every_session_has_a_score() {
+    let night = |name: &str, graded: usize| judged(night(name, made(), "j"), graded);
+    let drift = drift(&[night("n-1", 200), night("n-2", 200), night("n-3", 0), night("n-4", 150), night("n-5", 148)]);
+    assert_eq!(causes(&drift), [vec![], vec![], vec![Cause::Judge], vec![Cause::Judge], vec![]]);
+    let text = rendering::text(&drift);
+    assert!(text.contains("sessions with a grade, of those with a score (success): 200 of 200 → 0 of 200"), "{text}");
+}
+
+#[test]
+fn a_judge_that_grades_right_answers_alone_is_named() {
+    let drift = drift(&[judged(night("n-1", made(), "j"), 200), judged(night("n-2", made(), "j"), 150)]);
+    assert_eq!(causes(&drift), [vec![], vec![Cause::Judge]]);
+    assert_eq!(drift.nights[1].scores, [], "the sessions that both nights graded have the same grades");
+}

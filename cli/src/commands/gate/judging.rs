@@ -1,7 +1,7 @@
 //! From two runs and a policy to checks.
 
 use regatta_proto::{BenchmarkName, ModelSpec, counted};
-use regatta_scorer::{MetricDefinition, rendered, rendered_missing};
+use regatta_scorer::{MetricDefinition, SummaryMetric, rendered, rendered_missing};
 
 use super::policy::{MetricPolicy, Policy};
 use super::verdict::{Check, Verdict};
@@ -212,13 +212,13 @@ fn limits(policy: &Policy, run: &EndedRun, cell: &MatchedCell, paired: &Paired<'
     };
     let mut checks = Vec::new();
     let least = policy.coverage_min;
-    let scored = run.coverage(&cell.benchmark, &cell.setting, &cell.model_b);
+    let (scored, of) = covered(policy, run, cell, paired);
     let (both, missing) = (paired.cells.items.len(), paired.cells.only_theirs.len());
     let shared = both as f64 / (both + missing).max(1) as f64;
     // What was not measured says nothing about the model: it is a reason to measure again, not to refuse.
     let verdict = if scored.min(shared) >= least { Verdict::Go } else { Verdict::Inconclusive };
     let detail = format!(
-        "{} of the sessions have a score, and {} of the baseline's items are in the run; at least {}",
+        "{} of the sessions have {of}, and {} of the baseline's items are in the run; at least {}",
         percent(scored),
         percent(shared),
         percent(least)
@@ -277,6 +277,27 @@ fn limits(policy: &Policy, run: &EndedRun, cell: &MatchedCell, paired: &Paired<'
     checks
 }
 
+/// Least part of the run's sessions that is in a metric of the policy, 0..=1, with the words for what these have. Metrics that the policy does
+/// not name may miss what they will.
+fn covered(policy: &Policy, run: &EndedRun, cell: &MatchedCell, paired: &Paired<'_>) -> (f64, String) {
+    let Some(row) = run.row(&cell.benchmark, &cell.setting, &cell.model_b) else {
+        return (0.0, "a score".to_owned());
+    };
+    let coverages = policy.metrics.iter().filter_map(|(name, of)| {
+        let is_asked = of.benchmark.as_ref().is_none_or(|benchmark| cell.benchmark == *benchmark);
+        let definition = definition(paired, name, of).filter(|_| is_asked)?;
+        let is_its =
+            |metric: &&SummaryMetric| metric.evaluator == definition.evaluator && metric.metric == definition.metric;
+        Some((row.metrics.iter().find(is_its)?.estimate.coverage, name))
+    });
+    let least = coverages.min_by(|one, other| one.0.total_cmp(&other.0));
+    let scored = row.sessions.coverage();
+    match least.filter(|(coverage, _)| *coverage < scored) {
+        Some((coverage, name)) => (coverage, format!("a value of {name}")),
+        None => (scored, "a score".to_owned()),
+    }
+}
+
 /// Limits of a quantity, and what both runs took of it.
 struct Limit {
     name: &'static str,
@@ -294,17 +315,19 @@ struct Limit {
 /// many of them leave nothing to hold a limit against.
 fn observed(seen: &Observations, name: &str, policy: &Policy) -> Result<Distribution, String> {
     let cached = seen.cached_note().filter(|_| seen.asked() < policy.coverage_min);
-    match (cached, seen.of, seen.unanswered_note()) {
-        (Some(cached), ..) => Err(format!(
+    if let Some(cached) = cached {
+        return Err(format!(
             "unknown in the {name}: {cached}, which took nothing of their own; at least {} must have been asked",
             percent(policy.coverage_min)
-        )),
-        (None, Some(of), _) => Ok(of),
-        (None, None, Some(unanswered)) if seen.unanswered == seen.scored => {
-            Err(format!("unknown in the {name}: {unanswered}"))
-        }
-        (None, None, _) => Err(format!("unknown in the {name}")),
+        ));
     }
+    let unknown = || {
+        let notes: Vec<String> = [seen.unanswered_note(), seen.refused_note()].into_iter().flatten().collect();
+        let is_why = seen.unanswered + seen.refused == seen.scored && !notes.is_empty();
+        let why = if is_why { format!(": {}", notes.join(", ")) } else { String::new() };
+        format!("unknown in the {name}{why}")
+    };
+    seen.of.ok_or_else(unknown)
 }
 
 /// Dollars of the baseline's sessions, and of the run's.

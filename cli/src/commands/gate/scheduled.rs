@@ -47,7 +47,8 @@ pub(crate) fn judge_night(
     Ok(GateJudgement { verdict: Some(verdict), score, document: serde_json::to_value(&judgement)? })
 }
 
-/// Mean of the policy's metrics over the cells that have them, higher is better; `None` where no cell has a value.
+/// Mean of the policy's metrics over the cells that have them, higher is better; `None` where no cell has a value, and where one is withheld:
+/// a mean over the others would be of another test.
 fn score(policy: &Policy, run: &EndedRun) -> Option<f64> {
     let mut values = Vec::new();
     for row in &run.summary.rows {
@@ -59,6 +60,9 @@ fn score(policy: &Policy, run: &EndedRun) -> Option<f64> {
                 continue;
             }
             let Some(metric) = row.metrics.iter().find(is_of) else { continue };
+            if metric.estimate.withheld {
+                return None;
+            }
             values.extend(metric.estimate.value.map(|value| match metric.better {
                 Better::Higher => value,
                 Better::Lower => -value,
@@ -83,6 +87,13 @@ mod tests {
     fn a_night_without_a_baseline_has_a_score_and_no_verdict() {
         let judged = judge_night(POLICY, None, &made(150), 1).unwrap();
         assert_eq!((judged.verdict, judged.score), (None, Some(0.75)));
+    }
+
+    #[test]
+    fn a_night_whose_value_is_withheld_has_no_score() {
+        let mut night = made(150);
+        night.summary.rows[0].metrics[0].estimate.withheld = true;
+        assert_eq!(judge_night(POLICY, None, &night, 1).unwrap().score, None);
     }
 
     #[test]

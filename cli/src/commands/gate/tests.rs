@@ -350,3 +350,33 @@ fn one_group_of_items_alone_is_inconclusive_and_the_reason_is_said() {
     assert_eq!(check.verdict, Verdict::Inconclusive);
     assert_eq!(check.detail, "one group of items alone, which says nothing of how groups differ");
 }
+
+#[test]
+fn coverage_is_that_of_the_metrics_that_the_policy_names() {
+    // A judge gave half of the grades that another metric on leaderboards is made of.
+    let half_graded = || {
+        let mut run = made(right(150, 200)).run("runs/tonight");
+        let row = &mut run.summary.rows[0];
+        let mut quality = row.metrics[0].clone();
+        (quality.metric, quality.estimate.coverage) = ("quality".to_owned(), 0.5);
+        row.metrics.push(quality);
+        row.coverage = 0.5;
+        run
+    };
+    let (baseline, run) = (made(right(150, 200)).run("runs/last-release"), half_graded());
+    let coverage = |run: &EndedRun| {
+        let cells = matched(&baseline, run, &Chosen::default()).unwrap();
+        let limits = policy(MARGIN);
+        let question = Question { policy: &limits, baseline: &baseline, run, cells: &cells, models: Models::All };
+        let checks = question.judge(None).unwrap().checks;
+        checks.into_iter().find(|check| check.what == "coverage").map(|check| (check.verdict, check.detail)).unwrap()
+    };
+    let (verdict, detail) = coverage(&run);
+    assert_eq!(verdict, Verdict::Go);
+    assert!(detail.starts_with("100.0 % of the sessions have a score"), "{detail}");
+    let mut lacking = half_graded();
+    lacking.summary.rows[0].metrics[0].estimate.coverage = 0.5;
+    let (verdict, detail) = coverage(&lacking);
+    assert_eq!(verdict, Verdict::Inconclusive);
+    assert!(detail.starts_with("50.0 % of the sessions have a value of success"), "{detail}");
+}

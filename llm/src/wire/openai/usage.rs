@@ -23,6 +23,11 @@ const WRITTEN_1H: [&str; 2] = [
     "/prompt_tokens_details/cache_creation_token_details/ephemeral_1h_input_tokens",
     "/cache_creation/ephemeral_1h_input_tokens",
 ];
+/// Prompt tokens that were written to a cache for five minutes: LiteLLM.
+const WRITTEN_5M: [&str; 2] = [
+    "/prompt_tokens_details/cache_creation_token_details/ephemeral_5m_input_tokens",
+    "/cache_creation/ephemeral_5m_input_tokens",
+];
 /// Generated tokens that were reasoning: OpenAI and most others, SGLang.
 const REASONING: [&str; 2] = ["/completion_tokens_details/reasoning_tokens", "/reasoning_tokens"];
 
@@ -38,17 +43,20 @@ pub(crate) fn read(usage: &Value) -> (Usage, bool) {
 /// add up to the total.
 pub(crate) fn counted(usage: &Value) -> (Usage, bool) {
     let meter = |path: &str| usage.pointer(path).and_then(tokens);
-    let first = |paths: &[&str]| paths.iter().find_map(|path| meter(path)).unwrap_or(0);
+    let told_at = |paths: &[&str]| paths.iter().find_map(|path| meter(path));
+    let first = |paths: &[&str]| told_at(paths).unwrap_or(0);
     let (input, mut output) = (meter("/prompt_tokens").unwrap_or(0), meter("/completion_tokens").unwrap_or(0));
     let reasoning = first(&REASONING);
     // Some servers (xAI) do not include reasoning in the generated tokens, which the total reveals.
     if reasoning > 0 && meter("/total_tokens") == Some(input + output + reasoning) {
         output += reasoning;
     }
-    let (cached_input, written, cache_write_1h) = (first(&CACHED), first(&WRITTEN), first(&WRITTEN_1H));
+    let (cached_input, cache_write_1h) = (first(&CACHED), first(&WRITTEN_1H));
+    let parts = cache_write_1h.saturating_add(first(&WRITTEN_5M));
+    let written = told_at(&WRITTEN).unwrap_or(parts);
     let cache_write = written.saturating_sub(cache_write_1h);
     let told = Usage { input, cached_input, cache_write, cache_write_1h, output, reasoning, unmetered_calls: 0 };
-    possible(told, cache_write_1h <= written && adds_up(&told, meter("/total_tokens")))
+    possible(told, parts <= written && adds_up(&told, meter("/total_tokens")))
 }
 
 /// `true` if `total`, where it is told, is the sum of both wholes.
@@ -136,6 +144,10 @@ mod tests {
         let expected =
             Usage { input: 100, cached_input: 20, cache_write: 20, cache_write_1h: 30, output: 5, ..Usage::default() };
         assert_eq!(read(&usage).0, expected);
+        let parts_alone = json!({
+            "prompt_tokens": 100, "completion_tokens": 5, "cache_creation": {"ephemeral_5m_input_tokens": 20, "ephemeral_1h_input_tokens": 30},
+        });
+        assert_eq!(read(&parts_alone), (Usage { cached_input: 0, ..expected }, true));
     }
 
     #[test]
@@ -155,6 +167,10 @@ mod tests {
             (
                 json!({"cache_creation_input_tokens": 2, "cache_creation": {"ephemeral_1h_input_tokens": 3}}),
                 "for an hour",
+            ),
+            (
+                json!({"cache_creation_input_tokens": 2, "cache_creation": {"ephemeral_5m_input_tokens": 3}}),
+                "for five minutes",
             ),
             (json!({"completion_tokens_details": {"reasoning_tokens": 6}}), "more thought than generated"),
             (json!({"total_tokens": 999_999}), "more in all than in both wholes"),
