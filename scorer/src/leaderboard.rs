@@ -9,7 +9,7 @@ use regatta_proto::{CostSum, Evaluator, Money};
 
 use crate::decision::run;
 use crate::report::numbers::{
-    NOTHING as NO_VALUE, WITHHELD, behind, compact, counted, heading, measured, percent, score_with, shown,
+    NOTHING as NO_VALUE, WITHHELD, behind, compact, heading, measured, percent, score_with, shown,
 };
 use crate::report::pairs;
 use crate::summary::{BenchmarkTable, LeaderboardRow, Summary, SummaryMetric};

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use self::matching::matched;
 use crate::finish::GroupResult;
-use crate::statistics::{Difference, Rank, by_trial, holm, paired_difference, ranks};
+use crate::statistics::{Difference, Gaps, Rank, by_trial, holm, paired_difference, ranks};
 
 /// In a benchmark with more models times settings, each is compared with the best alone: the number of pairs grows as their square.
 const ALL_PAIRS: usize = 64;

@@ -4,7 +4,7 @@ use regatta_proto::{BenchmarkName, Evaluator};
 
 use super::content::{Block, Field, Section, Sheet};
 use super::filtered;
-use super::numbers::{NOTHING, behind, counted, heading, percent};
+use super::numbers::{NOTHING, behind, heading, percent};
 use super::sections::named;
 use crate::decision::{flags, run};
 use crate::summary::{LeaderboardRow, Summary};

@@ -110,7 +110,8 @@ mod tests {
 
     #[test]
     fn a_grade_that_nobody_gave_is_no_value_and_another_than_a_grade() {
-        let quality = Metric { missing_if: vec!["grade_ungraded".to_owned()], ..Metric::mean("grade") };
+        let quality =
+            Metric { missing_if: [("grade".to_owned(), "grade_ungraded".to_owned())].into(), ..Metric::mean("grade") };
         let graded = contribution(&quality, &[("grade", 1.0), ("grade_ungraded", 0.0)]);
         let ungraded = contribution(&quality, &[("grade_ungraded", 1.0)]);
         assert_eq!((ungraded.value(), ungraded.to_string().as_str()), (None, "no value"));

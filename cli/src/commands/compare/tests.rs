@@ -240,7 +240,7 @@ fn sessions_without_a_grade_are_counted_where_values_of_both_are_shown() {
     let run = |name: &str, graded: usize| {
         let mut run = Made { scores: right(30, 50), ..Made::default() }.run(name);
         for definition in run.measures.benchmarks.values_mut().flat_map(|of| of.settings.values_mut()).flatten() {
-            definition.missing_if = vec!["success_ungraded".to_owned()];
+            definition.missing_if = [("success".to_owned(), "success_ungraded".to_owned())].into();
         }
         for values in
             run.results.iter_mut().skip(graded).flat_map(|line| &mut line.scores).flat_map(BTreeMap::values_mut)

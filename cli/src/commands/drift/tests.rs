@@ -140,7 +140,7 @@ fn sessions_that_a_filter_refused_do_not_make_a_night_fast_or_its_model_another_
 /// The night with a metric that lacks the sessions whose judge gave no grade, which are all from `graded` on.
 fn judged(mut run: EndedRun, graded: usize) -> EndedRun {
     for definition in run.measures.benchmarks.values_mut().flat_map(|of| of.settings.values_mut()).flatten() {
-        definition.missing_if = vec!["success_ungraded".to_owned()];
+        definition.missing_if = [("success".to_owned(), "success_ungraded".to_owned())].into();
     }
     for line in run.results.iter_mut().skip(graded) {
         for values in line.scores.iter_mut().flat_map(|scores| scores.values_mut()) {
