@@ -96,16 +96,17 @@ impl ByteBudget {
     pub async fn enter(&self, bytes: u64, leave: CancellationToken) -> ByteHolder {
         let number = self.change(|pool| pool.open(Some(leave)));
         let holder = ByteHolder(Arc::new(Opened { budget: self.clone(), number }));
-        let mut granted = self.change(|pool| pool.enter(number, bytes));
-        if granted.try_recv().is_err() {
-            // What was granted and not taken goes with the holder.
-            self.wait(granted, |pool| pool.forget_entrant(number)).await;
-        }
+        let granted = self.change(|pool| pool.enter(number, bytes));
+        // What was granted and not taken goes with the holder.
+        self.wait(granted, |pool| pool.forget_entrant(number)).await;
         holder
     }
 
     /// Waits for `granted`; who does not wait to the end is forgotten by `forget`.
-    async fn wait(&self, granted: oneshot::Receiver<()>, forget: impl FnOnce(&mut Pool)) {
+    async fn wait(&self, mut granted: oneshot::Receiver<()>, forget: impl FnOnce(&mut Pool)) {
+        if granted.try_recv().is_ok() {
+            return; // Granted at once, as to a read that is favoured: nobody has waited.
+        }
         let mut waiting = Waiting { budget: self, since: Instant::now(), forget: Some(forget) };
         // The pool holds the sender until it sends.
         let _ = granted.await;

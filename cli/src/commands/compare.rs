@@ -131,7 +131,8 @@ fn add_numbers(table: &mut Table, of: &ComparedCell) {
         }
     });
     let Times { a, b } = of.seconds;
-    let rows: [(&str, fn(&Distribution) -> f64); 3] =
+    type Part = (&'static str, fn(&Distribution) -> f64);
+    let rows: [Part; 3] =
         [("latency a session, s", |of| of.mean), ("latency p50, s", |of| of.p50), ("latency p95, s", |of| of.p95)];
     for (name, value) in rows {
         let both = a.of.zip(b.of).map(|(a, b)| value(&b) - value(&a));

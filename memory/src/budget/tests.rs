@@ -289,7 +289,7 @@ fn value(family: &prometheus::proto::MetricFamily) -> (String, f64) {
         prometheus::proto::MetricType::COUNTER => metric.get_counter().get_value(),
         _ => metric.get_gauge().get_value(),
     };
-    (family.get_name().to_owned(), value)
+    (family.name().to_owned(), value)
 }
 
 /// An answer in pieces of some bytes.

@@ -392,21 +392,28 @@ fn coverage(group: &GroupResult) -> f64 {
     of_headline.fold(group.sessions.coverage(), f64::min)
 }
 
+/// Grades that are flagged as missing, in so many sessions with a score.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Lacking<'a> {
+    flags: Vec<&'a str>,
+    sessions: u64,
+}
+
 /// A warning for the metrics on leaderboards that sessions with a score should have a value of, and have none: one for all that lack the
 /// same grade.
 pub(super) fn ungraded_notes(group: &GroupResult) -> Vec<String> {
     let unscored = group.sessions.total - group.sessions.scored();
-    let mut lacking: BTreeMap<(Vec<&str>, u64), Vec<(&str, bool)>> = BTreeMap::new();
+    let mut lacking: BTreeMap<Lacking<'_>, Vec<(&str, bool)>> = BTreeMap::new();
     for at in &group.headline {
         let ((_, metric), estimate) = (&group.keys[*at], &group.estimates[*at]);
         let sessions = u64::from(estimate.total - estimate.scored).saturating_sub(unscored);
         if sessions > 0 {
             let flags = metric.missing_if.values().map(String::as_str).collect();
-            let metrics = lacking.entry((flags, sessions)).or_default();
+            let metrics = lacking.entry(Lacking { flags, sessions }).or_default();
             metrics.push((&metric.name, estimate.value.is_some()));
         }
     }
-    let note = |((flags, sessions), metrics): ((Vec<&str>, u64), Vec<(&str, bool)>)| {
+    let note = |(Lacking { flags, sessions }, metrics): (Lacking<'_>, Vec<(&str, bool)>)| {
         let names: Vec<&str> = metrics.iter().map(|(name, _)| *name).collect();
         let (them, its) = if names.len() == 1 { ("it", "its") } else { ("them", "their") };
         let what_follows = match metrics.iter().all(|(_, has_value)| !has_value) {

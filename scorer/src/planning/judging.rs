@@ -67,7 +67,7 @@ impl Pilot {
         for bill in self.judging.iter().filter(|bill| bill.judged.contains_key(place)) {
             let part = bill.part(place, weight)?;
             let tokens = bill.usage.complete().map(|usage| usage.total() as f64 * part);
-            let nanos = (bill.cost.unknown_calls == 0).then(|| bill.cost.known.0 as f64 * part);
+            let nanos = (bill.cost.unknown_calls == 0).then_some(bill.cost.known.0 as f64 * part);
             sum.tokens = sum.tokens.zip(tokens).map(|(sum, tokens)| sum + tokens);
             sum.nanos = sum.nanos.zip(nanos).map(|(sum, nanos)| sum + nanos);
         }

@@ -354,8 +354,11 @@ fn sessions(sweep: &Sweep) -> BTreeMap<([String; 4], String), SessionKey> {
     sessions
 }
 
+/// Names and contents of the files of a data set.
+type NamedFiles = Vec<(String, Vec<u8>)>;
+
 fn miniature(benchmark: &str) -> FileSet {
-    static FILES: Mutex<BTreeMap<String, Vec<(String, Vec<u8>)>>> = Mutex::new(BTreeMap::new());
+    static FILES: Mutex<BTreeMap<String, NamedFiles>> = Mutex::new(BTreeMap::new());
     let read = || {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/data").join(benchmark);
         let (mut files, mut folders) = (Vec::new(), vec![root.clone()]);

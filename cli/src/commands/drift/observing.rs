@@ -289,9 +289,12 @@ fn measure<'c>(cells: &'c [MatchedCell], paired: &[Paired<'c>]) -> Numbered<'c> 
     Numbered { tokens, grades, moved }
 }
 
+/// Sessions with a score, by item and trial: `true` for those with a grade.
+type HasGrade = BTreeMap<(ItemId, u16), bool>;
+
 /// Grades of a cell, once for all metrics that miss the same sessions.
 fn graded<'c>(cell: &'c MatchedCell, paired: &Paired<'c>) -> Vec<Graded<'c>> {
-    let mut found: Vec<([BTreeMap<(ItemId, u16), bool>; 2], Graded<'c>)> = Vec::new();
+    let mut found: Vec<([HasGrade; 2], Graded<'c>)> = Vec::new();
     for of in paired.definitions.iter().copied().filter(|of| of.headline && !of.missing_if.is_empty()) {
         let sessions = paired.graded(of);
         if let Some((_, known)) = found.iter_mut().find(|(known, _)| *known == sessions) {
