@@ -27,7 +27,7 @@ const DECODED_MAX: usize = 64;
 /// The same where decoded messages count against nothing: one is decoded while another is taken.
 const UNCOUNTED_MAX: usize = 1;
 /// Bytes that a message takes from when it is decoded until it is settled, over those of its JSON: the JSON, what is made of it, and what is
-/// written of that. Measured with the longest answers that sessions may hold.
+/// written of that, each about as long. An estimate: it was not measured.
 const TIMES_ITS_JSON: u64 = 3;
 
 /// The receiving end of a consumer.
