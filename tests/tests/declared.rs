@@ -104,7 +104,7 @@ async fn a_judge_grades_by_a_rubric_and_a_benchmark_without_one_is_told_before_a
 async fn check_shows_the_first_prompt_or_the_line_of_what_is_wrong() {
     let (code, said) = run(&["check", &folder("arithmetic")]).await;
     assert_eq!(code, Some(0), "{said}");
-    let expected = "12 items, 1 tasks, settings shots=0, shots=4, metrics accuracy\nfirst prompt (item bakery-1, shots=0):\n  --- system\n  \
+    let expected = "12 items, 1 task, settings shots=0, shots=4, metrics accuracy\nfirst prompt (item bakery-1, shots=0):\n  --- system\n  \
                     Solve the problem step by step. End with a line \"#### \" and the number alone.\n  --- user\n  Mara bakes 4 trays of 12 \
                     rolls and sells 31 of them. How many rolls are left?\n";
     assert!(said.ends_with(expected), "{said}");
