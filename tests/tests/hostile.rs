@@ -92,6 +92,6 @@ async fn a_session_has_one_outcome_for_an_event_whatever_the_wire() {
             let came: BTreeSet<&str> = wires.map(|wire| outcomes[&name(event, wire)].as_str()).collect();
             assert_eq!(came, BTreeSet::from([expected]), "{} with filtered: {filtered}", event.as_str());
         }
-        assert!(shown.contains("filtered: 1 of 1 sessions of prompt-filtered--openai/m"), "{shown}");
+        assert!(shown.contains("filtered: 1 of 1 session of prompt-filtered--openai/m"), "{shown}");
     }
 }
