@@ -12,9 +12,9 @@ use regatta_simulation::{Plan, Workload, shrunk, simulate};
 /// Seeds of each workload in one run of the tests, unless `REGATTA_SEEDS` says another number; without optimisation a history takes a second.
 const fn seeds_of(workload: Workload) -> u64 {
     match workload {
-        Workload::Calls => 60,
-        Workload::Rounds => 25,
-        Workload::Talks => 25,
+        Workload::Calls => 40,
+        Workload::Rounds => 15,
+        Workload::Talks => 15,
     }
 }
 
