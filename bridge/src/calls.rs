@@ -35,7 +35,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) format: Format,
     pub(crate) headers: &'a HeaderMap,
     pub(crate) body: Bytes,
-    /// Its bytes.
+    /// Bytes of the request.
     pub(crate) held: HeldBytes,
     pub(crate) peer: &'a Peer,
     /// Seconds since 1970 that every answer carries.

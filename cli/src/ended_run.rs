@@ -42,7 +42,7 @@ pub(crate) struct AttemptLine {
     pub(crate) cost_nanodollars: Option<Money>,
     /// Answered calls.
     pub(crate) calls: u32,
-    /// Those of `calls` that were answered from the response cache; `None` where a version wrote the line that did not count them.
+    /// Part of `calls` that was answered from the response cache; `None` where a version wrote the line that did not count them.
     #[serde(default)]
     pub(crate) cached_calls: Option<u32>,
     /// `None` where no call was answered, or all of them from the response cache.
@@ -90,7 +90,7 @@ pub(crate) enum Answers {
 }
 
 impl Answers {
-    /// Those of a session of which another attempt had the answers `more`.
+    /// Answers of a session of which another attempt had `more`.
     const fn and(self, more: Self) -> Self {
         match (self, more) {
             (Self::Refused, _) | (_, Self::Refused) => Self::Refused,

@@ -77,7 +77,7 @@ pub struct AttemptLine {
     pub at_most_nanodollars: Option<Money>,
     /// Answered calls.
     pub calls: u32,
-    /// Those of `calls` that were answered from the response cache; `None` where they were not counted.
+    /// Part of `calls` that was answered from the response cache; `None` where they were not counted.
     #[serde(default)]
     pub cached_calls: Option<u32>,
     /// Failed tries.

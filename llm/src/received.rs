@@ -7,7 +7,7 @@ use regatta_proto::Usage;
 
 use crate::tries::Answered;
 
-/// What was read, and the bytes that it took.
+/// A value that was read, and the bytes that it took.
 #[derive(Debug)]
 pub(crate) struct Received<T> {
     pub(crate) value: T,

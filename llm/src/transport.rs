@@ -210,7 +210,7 @@ pub(crate) struct Incoming<'a> {
     sent: Instant,
     end: Instant,
     read: usize,
-    /// What was read. While it cannot grow, nothing is read, so that the sender waits too.
+    /// Bytes that were read. While they cannot grow, nothing is read, so that the sender waits too.
     held: HeldBytes,
 }
 

@@ -1,7 +1,7 @@
 //! One budget of bytes for everything that a process holds on behalf of sessions: answers that are read, requests of agents, their output,
 //! transcripts until they are published, reports until they are recorded.
 //!
-//! Whoever reads from a socket asks before it reads on ([`HeldBytes::grow`]), so that where there is no room nothing is read, and
+//! A task that reads from a socket asks before it reads on ([`HeldBytes::grow`]), so that where there is no room nothing is read, and
 //! the sender waits too. The rules are a pure state machine (`pool`), in these sentences:
 //!
 //! - A **holder** is one session, or one request that belongs to none. It holds bytes that it reads, and bytes that it keeps once they are

@@ -97,7 +97,7 @@ impl Pool {
         self.capacity / 256
     }
 
-    /// What all have together, but for one favoured read and one session that leaves, whose quarters are the other half of the budget.
+    /// Bytes that all hold together, but for one favoured read and one session that leaves, whose quarters are the other half of the budget.
     const fn shared_max(&self) -> u64 {
         self.capacity / 2
     }
@@ -230,7 +230,7 @@ impl Pool {
         self.serve();
     }
 
-    /// Whether the share of `read` has room for so many bytes more.
+    /// `true` if the share of `read` has room for so many bytes more.
     fn fits(&self, read: ReadKey, bytes: u64, stays_short: bool) -> bool {
         if stays_short {
             let share = self.shared_max().saturating_sub(self.large).max(self.small_min());

@@ -15,7 +15,7 @@ pub struct AttemptTotals {
     /// Answered calls, including those answered from the response cache.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub calls: u32,
-    /// Those of `calls` that were answered from the response cache: they have no latency, tokens or cost of their own.
+    /// Part of `calls` that was answered from the response cache: these have no latency, tokens or cost of their own.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cached_calls: u32,
     /// Tries after the first of each call, whether the call was answered in the end or given up.

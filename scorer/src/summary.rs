@@ -173,7 +173,7 @@ pub struct Spending {
     pub attempts: u64,
     /// Answered calls, including those answered from the response cache.
     pub calls: u64,
-    /// Those of `calls` that were answered from the response cache, as far as known: they have no latency, tokens or cost of their own.
+    /// Part of `calls` that was answered from the response cache, as far as known: they have no latency, tokens or cost of their own.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cached_calls: u64,
     /// Tries after the first of each call. The last try of a call that was given up failed without one.

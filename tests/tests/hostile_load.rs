@@ -186,7 +186,7 @@ fn content(digest: &str) -> String {
     format!("/v1/content/{digest}")
 }
 
-/// What a client is given to submit is refused before it takes time.
+/// A spec of deeply nested YAML is refused by the client, before it is submitted.
 async fn nested_yaml_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let spec = folder.path().join("nested.yaml");
@@ -198,7 +198,7 @@ async fn nested_yaml_is_refused() {
     assert!(!output.status.success() && said.contains("100"), "{said}");
 }
 
-/// Whoever does not go on with a head is cut off.
+/// Waits until the server has closed connections that do not go on with their heads.
 async fn closed(streams: Vec<TcpStream>) {
     let ends = streams.into_iter().map(|mut stream| async move {
         let mut answer = Vec::new();

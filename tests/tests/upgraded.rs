@@ -24,7 +24,7 @@ fn previous(test: &str) -> Option<PathBuf> {
     given
 }
 
-/// Who changes the schema of the database.
+/// Process that changes the schema of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Migration {
     /// The roles, as they start.

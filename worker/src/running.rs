@@ -21,7 +21,7 @@ pub(crate) struct RunningSession {
     first: Held,
     /// Of no use once the session's end is confirmed.
     needless: Option<NeedlessCheckpoint>,
-    /// What it keeps, until all is published.
+    /// Bytes that the session keeps, until all is published.
     pub(crate) holder: Option<ByteHolder>,
 }
 

@@ -13,7 +13,7 @@ pub(crate) struct Void {
 }
 
 impl Void {
-    /// What `control` says, and the sweeps that were resumed since `self` was said.
+    /// The state that `control` tells, and the sweeps that were resumed since `self` was said.
     pub(crate) fn after(&self, control: &Control) -> (Self, Vec<SweepId>) {
         let is_new = |(sweep, present): &(&SweepId, &u32)| self.generation(sweep) < **present;
         let resumed = control.generations.iter().filter(is_new).map(|(sweep, _)| sweep.clone()).collect();

@@ -208,7 +208,7 @@ pub struct SessionRecord {
     pub maybe_spent: Money,
     /// Answered calls.
     pub calls: u32,
-    /// Those of `calls` that were answered from the response cache.
+    /// Part of `calls` that was answered from the response cache.
     pub cached_calls: u32,
     /// Failed tries.
     pub retries: u32,
@@ -341,7 +341,7 @@ pub struct SessionRow {
     pub transcript: TranscriptRef,
     /// Answered calls.
     pub calls: u32,
-    /// Those of `calls` that were answered from the response cache; `None` in rows of a version that did not count them.
+    /// Part of `calls` that was answered from the response cache; `None` in rows of a version that did not count them.
     pub cached_calls: Option<u32>,
     /// Failed tries.
     pub retries: u32,
@@ -384,7 +384,7 @@ pub struct AttemptRow {
     pub at_most: Option<Money>,
     /// Answered calls.
     pub calls: u32,
-    /// Those of `calls` that were answered from the response cache; `None` in rows of a version that did not count them.
+    /// Part of `calls` that was answered from the response cache; `None` in rows of a version that did not count them.
     pub cached_calls: Option<u32>,
     /// Failed tries.
     pub retries: u32,

@@ -296,7 +296,7 @@ fn value(family: &prometheus::proto::MetricFamily) -> (String, f64) {
 #[derive(Debug, Clone)]
 struct Read {
     pieces: Vec<u64>,
-    /// Whether half of a piece is given back as soon as it is here.
+    /// `true` if half of a piece is given back as soon as it is here.
     is_stream: bool,
     /// Bytes that are kept of it.
     keeps: u64,

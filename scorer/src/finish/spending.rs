@@ -43,7 +43,7 @@ struct Line<'a> {
     /// On top, at most, for a call in flight.
     at_most_nanodollars: Option<Money>,
     calls: u32,
-    /// Those of `calls` that were answered from the response cache; `null` where an older version recorded the attempt.
+    /// Part of `calls` that was answered from the response cache; `null` where an older version recorded the attempt.
     cached_calls: Option<u32>,
     retries: u32,
     /// Sum of the calls' latencies, without those of cached answers: `null` where there is none because no call was answered, or all of

@@ -56,7 +56,7 @@ impl JudgeBill {
     }
 }
 
-/// What a session of a place is expected to ask of judges, in any unit; `None` where that is unknown.
+/// Questions that a session of a place is expected to put to judges, in any unit; `None` where that is unknown.
 type Weight<'a> = dyn Fn(&(BenchmarkName, Setting)) -> Option<f64> + 'a;
 
 impl Pilot {

@@ -26,15 +26,8 @@ impl Contribution {
     /// Value of the metric over this session alone; `None` where a part has none: its judge gave no grade, or there is nothing to divide by.
     #[must_use]
     pub fn value(&self) -> Option<f64> {
-        let of_part = |part: &Sample| match part {
-            Sample::Scored { top, bottom } => (*bottom != 0.0).then(|| top / bottom),
-            Sample::Missing { .. }
-            | Sample::Nothing
-            | Sample::NotBought
-            | Sample::Void
-            | Sample::DropsRun
-            | Sample::ZeroesGroup => None,
-        };
+        let of_part =
+            |part: &Sample| part.parts().filter(|(_, bottom)| *bottom != 0.0).map(|(top, bottom)| top / bottom);
         let parts: Vec<f64> = self.0.iter().map(of_part).collect::<Option<_>>()?;
         (!parts.is_empty()).then(|| parts.iter().sum::<f64>() / parts.len() as f64)
     }

@@ -52,15 +52,7 @@ pub(crate) fn passes(
 
 /// `true` if all scores are 0 or 1, and there is one.
 fn is_binary(trials: &Trials) -> bool {
-    let mut scores = trials.iter().flatten().filter_map(|sample| match sample {
-        Sample::Scored { top, .. } => Some(*top),
-        Sample::Missing { .. }
-        | Sample::Nothing
-        | Sample::NotBought
-        | Sample::Void
-        | Sample::DropsRun
-        | Sample::ZeroesGroup => None,
-    });
+    let mut scores = trials.iter().flatten().filter_map(Sample::parts).map(|(top, _)| top);
     let first = scores.next();
     first.into_iter().chain(scores).all(|score| score == 0.0 || score == 1.0) && first.is_some()
 }

@@ -266,16 +266,8 @@ pub(crate) fn completed(metric: &Metric, samples: &Samples<'_>, end: End) -> Opt
 
 /// The most that a measured session has below the line; 1 where none has anything, as any other number would do.
 fn most_below(samples: &Samples<'_>) -> f64 {
-    let below = samples.positions.iter().flat_map(|position| samples.of(*position)).filter_map(|sample| match sample {
-        Sample::Scored { bottom, .. } => Some(bottom),
-        Sample::Missing { .. }
-        | Sample::Nothing
-        | Sample::NotBought
-        | Sample::Void
-        | Sample::DropsRun
-        | Sample::ZeroesGroup => None,
-    });
-    let most = below.fold(0.0, f64::max);
+    let all = samples.positions.iter().flat_map(|position| samples.of(*position));
+    let most = all.filter_map(|sample| sample.parts()).map(|(_, bottom)| bottom).fold(0.0, f64::max);
     if most > 0.0 { most } else { 1.0 }
 }
 

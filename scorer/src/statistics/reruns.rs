@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::estimate::{of_item, sessions};
 use super::interval::{Margin, Range};
 use super::linear::Linear;
-use super::sample::{Sample, Samples};
+use super::sample::Samples;
 
 /// Uncertainty over reruns of the same items, from how trials of one item differ. What answers differ by and what judges differ by over
 /// trials are in it together; where two trials lead to the same question, its one verdict hides what the judge adds.
@@ -79,15 +79,7 @@ fn of_items(samples: &Samples<'_>) -> Option<OverReruns> {
 }
 
 fn scores(samples: &Samples<'_>, position: usize) -> impl Iterator<Item = f64> {
-    samples.of(position).filter_map(|sample| match sample {
-        Sample::Scored { top, .. } => Some(top),
-        Sample::Missing { .. }
-        | Sample::Nothing
-        | Sample::NotBought
-        | Sample::Void
-        | Sample::DropsRun
-        | Sample::ZeroesGroup => None,
-    })
+    samples.of(position).filter_map(|sample| sample.parts()).map(|(top, _)| top)
 }
 
 /// Variance of all other metrics: that of the values of whole trials.

@@ -73,9 +73,9 @@ pub(crate) async fn embedded(
         struck.push(Struck { fault: Fault::KillWorker, target, at_ms, ended_ms, recovered_after_ms, calls_in_flight });
     };
     let took = begun.elapsed();
-    let read = |name: &str| std::fs::read_to_string(directory.join(name)).unwrap_or_default();
-    let (results, told, summary) = (read("results.jsonl"), read("attempts.jsonl"), read("summary.json"));
     let unreadable = || CertifyError::Broken(format!("{} cannot be read", directory.display()));
+    let read = |name: &str| std::fs::read_to_string(directory.join(name)).map_err(|_| unreadable());
+    let (results, told, summary) = (read("results.jsonl")?, read("attempts.jsonl")?, read("summary.json")?);
     let summary: Value = serde_json::from_str(&summary).map_err(|_| unreadable())?;
     let known = |judge: &Value| judge["cost"]["known"].as_u64();
     let judged_cost = summary["judges"].as_array().ok_or_else(unreadable)?.iter().filter_map(known).sum();

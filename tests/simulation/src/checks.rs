@@ -27,7 +27,7 @@ pub enum Finding {
         session: String,
         /// Number of times that it was paid.
         times: u64,
-        /// Who made it when, in milliseconds since the start.
+        /// Worker of each call and its time, in milliseconds since the start.
         made: Vec<(usize, u128)>,
     },
     /// More calls were under way at once than the endpoint's limit allows.

@@ -223,7 +223,7 @@ fn bill(model: Option<&str>, answer: &hyper::Response<Bytes>) -> Money {
     if model == Some(FREE) || !answer.status().is_success() {
         return Money::ZERO;
     }
-    let body: serde_json::Value = serde_json::from_slice(answer.body()).unwrap_or_default();
+    let body: serde_json::Value = serde_json::from_slice(answer.body()).expect("every answer is JSON");
     let tokens = |name: &str| body["usage"][name].as_u64().expect("every answer says what it is billed for");
     Money(tokens("prompt_tokens") * 1_000 + tokens("completion_tokens") * 10_000)
 }

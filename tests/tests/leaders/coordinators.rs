@@ -16,7 +16,7 @@ const SILENT_AFTER: Duration = Duration::from_secs(1);
 /// Longest wait for anything.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What is done to the leader, until another one leads.
+/// Fault of the leader, which lasts until another one leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Fault {
     /// SIGKILL; it starts again.

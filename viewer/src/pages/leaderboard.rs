@@ -212,7 +212,7 @@ fn best(metrics: &[SummaryMetric]) -> Option<f64> {
         .map(|(best, _)| best)
 }
 
-/// How near the value of `metric` comes to the `best` one, 0..=1; `None` where it is not shown.
+/// Ratio of the value of `metric` and the `best` one, 0..=1; `None` where it is not shown.
 fn of_the_best(metric: &SummaryMetric, best: f64) -> Option<f64> {
     let value = metric.estimate.shown()?;
     Some(match metric.better {
