@@ -46,6 +46,19 @@ impl Coordinator {
         term.ok_or(CoordinatorError::NotLeading)
     }
 
+    /// Gives the lead up, if this process has it: another coordinator need not wait for the end of the lease. To be called when nothing is
+    /// dispatched any more.
+    ///
+    /// # Errors
+    /// When the ledger fails; the lease ends by itself then.
+    pub async fn resign(&self) -> Result<(), CoordinatorError> {
+        if self.leading.take().is_some() {
+            self.ledger.resign(&self.config.id).await?;
+            tracing::info!("gave up the lead");
+        }
+        Ok(())
+    }
+
     /// The same for work beside dispatching, as that on schedules. It does not renew the lead of a process that dispatches: one whose
     /// dispatching hangs, because it alone is cut off from the broker, would lead for ever.
     ///
@@ -85,6 +98,10 @@ impl Leading {
 
     fn get(&self) -> Option<(Term, Instant)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).lead
+    }
+
+    fn take(&self) -> Option<(Term, Instant)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).lead.take()
     }
 
     fn set(&self, lead: Option<(Term, Instant)>) {

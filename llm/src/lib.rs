@@ -45,6 +45,7 @@ mod scripted;
 mod secret;
 mod silence;
 mod similarity;
+mod standstill;
 mod transport;
 mod tries;
 mod wire;

@@ -18,6 +18,7 @@ use crate::money::{self, BudgetLeases, Reservation, UsedUp};
 use crate::permits::{Ask, Governor, Permit};
 use crate::quarantine::{Quarantine, Suspect};
 use crate::silence::Silence;
+use crate::standstill::Standstill;
 use crate::{Meter, OpenContext, Payer};
 
 use life::{Life, Step};
@@ -39,6 +40,7 @@ pub(crate) struct Tries {
     /// Number of calls that were answered.
     answered: AtomicU64,
     silence: Silence,
+    standstill: Standstill,
 }
 
 /// The try context: the call to try, and the sweep that it is for.
@@ -123,6 +125,7 @@ impl Tries {
             calls: AtomicU64::new(0),
             answered: AtomicU64::new(0),
             silence: Silence::new(name.clone()),
+            standstill: Standstill::watch(),
         }
     }
 
@@ -188,6 +191,12 @@ impl Tries {
                 // Others got its money while the store took this process for dead, so the call returns its permit and queues again.
                 Err(used_up) if used_up.may_come_back() => continue,
                 Err(used_up) => return Err(used_up),
+            }
+            // What this process held may be others' by now, and the session that calls about to be dropped.
+            if let Some(until) = self.standstill.paused_until() {
+                drop((permit, reservation));
+                tokio::time::sleep_until(until).await;
+                continue;
             }
             // The endpoint may have gone down while this call waited.
             if !(matches!(pass, Pass::Free) && self.breaker.is_open()) {

@@ -21,9 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 #[tokio::test]
 async fn quorum_queue_delivers_what_was_confirmed() {
     let services = Services::shared().await.unwrap();
-    let channel = confirming_channel(&services.amqp_url).await;
     let queue = unique_name("jobs");
-    declare_quorum_queue(&channel, &queue).await;
+    let channel = declare_quorum_queue(&services.amqp_url, &queue).await;
 
     publish_confirmed(&channel, &queue, b"a job").await;
 
@@ -34,9 +33,8 @@ async fn quorum_queue_delivers_what_was_confirmed() {
 async fn queues_of_the_same_name_in_two_virtual_hosts_are_two_queues() {
     let services = Services::shared().await.unwrap();
     let (ours, theirs) = tokio::try_join!(services.create_vhost(), services.create_vhost()).unwrap();
-    let (ours, theirs) = (confirming_channel(&ours).await, confirming_channel(&theirs).await);
+    let (ours, theirs) = (declare_quorum_queue(&ours, "jobs").await, declare_quorum_queue(&theirs, "jobs").await);
     for (channel, body) in [(&ours, b"our job"), (&theirs, b"another")] {
-        declare_quorum_queue(channel, "jobs").await;
         publish_confirmed(channel, "jobs", body).await;
     }
 
@@ -106,7 +104,7 @@ async fn two_sets_of_services_know_nothing_of_each_other() {
     assert_ne!(own.s3.endpoint_url, shared.s3.endpoint_url);
     let queue = unique_name("jobs");
 
-    declare_quorum_queue(&confirming_channel(&own.amqp_url).await, &queue).await;
+    declare_quorum_queue(&own.amqp_url, &queue).await;
 
     let passive = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
     let elsewhere = confirming_channel(&shared.amqp_url).await;
@@ -122,8 +120,7 @@ async fn confirmed_messages_survive_a_stop_and_a_kill_of_the_broker() {
     let broker = regatta_tests::RabbitMq::start().await.unwrap();
     let queue = "jobs";
     {
-        let channel = confirming_channel(&broker.amqp_url()).await;
-        declare_quorum_queue(&channel, queue).await;
+        let channel = declare_quorum_queue(&broker.amqp_url(), queue).await;
         publish_confirmed(&channel, queue, b"before the stop").await;
     }
 
@@ -186,11 +183,22 @@ async fn confirming_channel(url: &str) -> Channel {
     channel
 }
 
-async fn declare_quorum_queue(channel: &Channel, queue: &str) {
+/// Declares `queue` and returns the channel. A broker that is starved of processors gives up forming the queue's cluster of one, and closes
+/// the connection with an internal error: it is asked again on another one.
+async fn declare_quorum_queue(url: &str, queue: &str) -> Channel {
     let mut arguments = FieldTable::default();
     arguments.insert("x-queue-type".into(), AMQPValue::LongString("quorum".into()));
     let options = QueueDeclareOptions { durable: true, ..QueueDeclareOptions::default() };
-    channel.queue_declare(queue.into(), options, arguments).await.unwrap();
+    let declared = async {
+        loop {
+            let channel = confirming_channel(url).await;
+            match channel.queue_declare(queue.into(), options, arguments.clone()).await {
+                Ok(_) => break channel,
+                Err(error) => assert!(error.to_string().contains("cluster_not_formed"), "{error}"),
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, declared).await.unwrap()
 }
 
 async fn publish_confirmed(channel: &Channel, queue: &str, body: &[u8]) {

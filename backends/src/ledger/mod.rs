@@ -268,6 +268,14 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.lead(holder, lease)) })
     }
 
+    /// Ends the lease of `holder`, so that whoever asks next leads, under a higher term. Changes nothing while another leads.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn resign<'a>(&'a self, holder: &'a WorkerId) -> BoxFuture<'a, Result<(), LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.resign(holder)) })
+    }
+
     /// Moves a shard from `planned` to `dispatching`. Returns `false`, and changes nothing, if it is in another state, its sweep was
     /// resumed since `generation`, or `term` is over. The caller that gets `true` publishes the jobs.
     ///

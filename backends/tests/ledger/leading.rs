@@ -31,6 +31,18 @@ pub(crate) async fn a_lead_that_is_not_renewed_goes_to_whoever_asks_under_a_high
     assert_eq!(world.ledger.lead(&a, LONG).await.unwrap(), None);
 }
 
+pub(crate) async fn who_resigns_is_followed_at_once_and_nobody_else_can_resign_for_it(world: World) {
+    let (a, b) = (coordinator("a"), coordinator("b"));
+    let first = world.ledger.lead(&a, LONG).await.unwrap().unwrap();
+    world.ledger.resign(&b).await.unwrap();
+    assert_eq!(world.ledger.lead(&b, LONG).await.unwrap(), None);
+
+    world.ledger.resign(&a).await.unwrap();
+    let second = world.ledger.lead(&b, LONG).await.unwrap().unwrap();
+    assert!(second > first);
+    assert_eq!(world.ledger.lead(&a, LONG).await.unwrap(), None);
+}
+
 pub(crate) async fn of_several_who_want_to_lead_at_once_one_does(world: World) {
     let names: Vec<WorkerId> = (0..8).map(|number| coordinator(&format!("c{number}"))).collect();
     let terms = futures::future::join_all(names.iter().map(|name| world.ledger.lead(name, LONG))).await;

@@ -69,6 +69,7 @@ conformance![
     recording::of_two_scorers_one_records_a_session_first,
     leading::one_coordinator_leads_at_a_time,
     leading::a_lead_that_is_not_renewed_goes_to_whoever_asks_under_a_higher_term,
+    leading::who_resigns_is_followed_at_once_and_nobody_else_can_resign_for_it,
     leading::of_several_who_want_to_lead_at_once_one_does,
     leading::a_leader_whose_term_is_over_changes_nothing,
     leading::a_shard_is_claimed_and_confirmed_once,

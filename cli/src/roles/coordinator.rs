@@ -113,6 +113,12 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     let schedules = tokio::spawn(async move { keeper.keep_schedules(drain).await });
     coordinator.run(BTreeMap::new(), leaving.drain).await;
     schedules.await?;
+    if let Err(error) = coordinator.resign().await {
+        tracing::warn!(
+            error = &error as &dyn std::error::Error,
+            "failed to give up the lead, which ends by itself within seconds"
+        );
+    }
     stop.cancel();
     server.await?;
     Ok(ExitCode::SUCCESS)

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 use regatta_backends::{Blobs, Ledger, Queue, RecordState};
 use regatta_catalog::Sweep;
 use regatta_coordinator::CoordinatorConfig;
-use regatta_proto::{Job, Money, Question, Report, SessionJob, SessionKey, ShardIndex, Transcript};
+use regatta_proto::{Job, Money, Question, Report, SessionJob, SessionKey, ShardIndex, Transcript, WorkerId};
 
 use crate::stage::{Stage, queue_of, record, spec};
 
@@ -345,4 +345,19 @@ async fn a_sweep_that_cannot_be_read_does_not_hold_up_the_others() {
     stage.until_waiting(&sweep, all_jobs(&sweep).len() as u64).await;
     assert!(process.metrics.failed_ticks.get() > 0);
     process.end().await;
+}
+
+#[tokio::test]
+async fn a_leader_that_leaves_in_order_is_followed_before_its_lease_is_over() {
+    let stage = Stage::set().await;
+    let successor: WorkerId = "successor".parse().unwrap();
+    let process = stage.start();
+    stage.until(async || process.metrics.leads.get() == 1).await;
+    assert_eq!(stage.ledger.lead(&successor, LEASE).await.unwrap(), None);
+
+    let coordinator = process.coordinator.clone();
+    process.end().await;
+    coordinator.resign().await.unwrap();
+
+    assert!(stage.ledger.lead(&successor, LEASE).await.unwrap().is_some());
 }

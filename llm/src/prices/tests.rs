@@ -1,3 +1,5 @@
+use std::sync::LazyLock;
+
 use proptest::prelude::*;
 use regatta_proto::{BATCH, Circumstances, Money, Usage};
 
@@ -15,8 +17,9 @@ fn at(url: Option<&str>) -> EndpointSpec {
     EndpointSpec { base_url: url.map(str::to_owned), ..EndpointSpec::of_kind(EndpointKind::Openai) }
 }
 
-fn shipped() -> PriceTable {
-    PriceTable::shipped().unwrap()
+fn shipped() -> &'static PriceTable {
+    static SHIPPED: LazyLock<PriceTable> = LazyLock::new(|| PriceTable::shipped().unwrap());
+    &SHIPPED
 }
 
 fn resolve(kind: EndpointKind, model: &str) -> (Option<Price>, PriceSource) {

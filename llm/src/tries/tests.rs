@@ -499,3 +499,13 @@ async fn an_endpoint_over_its_limit_loses_no_sessions() {
         assert!(begun.elapsed() < Duration::from_secs(720), "{:?}; at best it is 360 s", begun.elapsed());
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_process_that_stood_still_sends_nothing_before_its_connections_have_noticed() {
+    let tries = tries(1, None, RETRIES);
+    run(&tries, &[]).await.unwrap();
+    tokio::time::advance(Duration::from_secs(13)).await;
+    let woken = Instant::now();
+    run(&tries, &[]).await.unwrap();
+    assert!((2.0..2.6).contains(&woken.elapsed().as_secs_f64()), "{:?}", woken.elapsed());
+}

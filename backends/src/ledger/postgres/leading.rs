@@ -26,6 +26,13 @@ pub(super) async fn lead(tx: &Transaction<'_>, holder: &WorkerId, lease: Duratio
     row.map(|row| Ok(Term(large(row.try_get(0)?, "leadership.term")?))).transpose()
 }
 
+/// Ends the lease of `holder`, if it leads.
+pub(super) async fn resign(tx: &Transaction<'_>, holder: &WorkerId) -> Result<(), Fault> {
+    let end = tx.prepare_cached("UPDATE leadership SET until = clock_timestamp() WHERE holder = $1").await?;
+    tx.execute(&end, &[&holder.as_str()]).await?;
+    Ok(())
+}
+
 /// `true` if `term` is the present one, which stays so until the end of the transaction.
 pub(super) async fn is_leading(tx: &Transaction<'_>, term: Term) -> Result<bool, Fault> {
     let find = tx.prepare_cached("SELECT 1 FROM leadership WHERE term = $1 FOR SHARE").await?;

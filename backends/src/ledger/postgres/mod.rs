@@ -105,6 +105,10 @@ impl PostgresLedger {
         write!(self.0, "take the lead", tx => leading::lead(tx, holder, lease))
     }
 
+    pub(super) async fn resign(&self, holder: &WorkerId) -> Result<(), LedgerError> {
+        write!(self.0, "give up the lead", tx => leading::resign(tx, holder))
+    }
+
     pub(super) async fn claim_shard(
         &self,
         sweep: &SweepId,

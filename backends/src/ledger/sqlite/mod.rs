@@ -156,6 +156,11 @@ impl SqliteLedger {
         Ok(self.1.lead(holder, lease))
     }
 
+    pub(super) async fn resign(&self, holder: &WorkerId) -> Result<(), LedgerError> {
+        self.1.resign(holder);
+        Ok(())
+    }
+
     pub(super) async fn claim_shard(
         &self,
         sweep: &SweepId,

@@ -46,6 +46,13 @@ impl Presence {
         Some(term)
     }
 
+    pub(super) fn resign(&self, holder: &WorkerId) {
+        let mut state = self.locked();
+        if let Some(leader) = state.leader.as_mut().filter(|leader| leader.holder == *holder) {
+            leader.until = Instant::now();
+        }
+    }
+
     pub(super) fn is_leading(&self, term: Term) -> bool {
         self.locked().leader.as_ref().is_some_and(|leader| leader.term == term)
     }

@@ -379,17 +379,27 @@ impl Fleet {
 impl Outcome {
     /// The largest sum of `amount` that arrived within any minute.
     pub(super) fn most_in_a_minute(&self, amount: impl Fn(&Arrival) -> u64) -> u64 {
-        let (mut window, mut sum, mut most) = (VecDeque::new(), 0, 0);
-        for arrival in &self.arrivals {
-            while let Some((_, left)) = window.pop_front_if(|(at, _)| *at + 60_000 <= arrival.at) {
+        self.minutes(amount).map(|(_, sum)| sum).max().unwrap_or(0)
+    }
+
+    /// The same of minutes in which more than one call arrived: a call that is larger than the whole limit can only be sent, and is, when it
+    /// has its minute to itself.
+    pub(super) fn most_of_several_in_a_minute(&self, amount: impl Fn(&Arrival) -> u64) -> u64 {
+        self.minutes(amount).filter(|(calls, _)| *calls > 1).map(|(_, sum)| sum).max().unwrap_or(0)
+    }
+
+    /// For each minute that ends with an arrival, the calls in it that have an `amount`, and its sum.
+    fn minutes(&self, amount: impl Fn(&Arrival) -> u64) -> impl Iterator<Item = (usize, u64)> {
+        let (mut window, mut sum) = (VecDeque::new(), 0);
+        let amounts = self.arrivals.iter().map(move |arrival| (arrival.at, amount(arrival)));
+        amounts.filter(|(_, came)| *came > 0).map(move |(at, came)| {
+            while let Some((_, left)) = window.pop_front_if(|(before, _)| *before + 60_000 <= at) {
                 sum -= left;
             }
-            let came = amount(arrival);
-            window.push_back((arrival.at, came));
+            window.push_back((at, came));
             sum += came;
-            most = most.max(sum);
-        }
-        most
+            (window.len(), sum)
+        })
     }
 
     /// Sum of the requests that arrived from `from` until before `to`.

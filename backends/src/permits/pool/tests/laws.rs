@@ -91,9 +91,9 @@ fn check_limits(scene: &Scene, outcome: &Outcome) -> Result<(), TestCaseError> {
     }
     if let Some(limit) = scene.limits.tokens_per_minute {
         prop_assert!(
-            outcome.most_in_a_minute(TOKENS) <= limit + in_doubt,
+            outcome.most_of_several_in_a_minute(TOKENS) <= limit + in_doubt,
             "{} of {limit} tokens",
-            outcome.most_in_a_minute(TOKENS)
+            outcome.most_of_several_in_a_minute(TOKENS)
         );
     }
     for (model, limits) in &scene.model_limits {
@@ -104,7 +104,7 @@ fn check_limits(scene: &Scene, outcome: &Outcome) -> Result<(), TestCaseError> {
             limits.requests_per_minute.is_none_or(|limit| requests <= u64::from(limit)),
             "{requests} of {limits:?}"
         );
-        let tokens = outcome.most_in_a_minute(of_model(scene, model, TOKENS));
+        let tokens = outcome.most_of_several_in_a_minute(of_model(scene, model, TOKENS));
         prop_assert!(limits.tokens_per_minute.is_none_or(|limit| tokens <= limit + in_doubt), "{tokens} of {limits:?}");
     }
     Ok(())
