@@ -185,7 +185,7 @@ fn a_digest_is_of_the_prices_and_not_of_how_they_are_written() {
 #[test]
 fn a_table_is_read_as_it_was_written() {
     let table = shipped();
-    assert_eq!(PriceTable::parse(&table.to_yaml().unwrap()).unwrap(), table);
+    assert_eq!(PriceTable::parse(&table.to_yaml().unwrap()).unwrap(), *table);
 }
 
 #[test]
