@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::finish::GroupResult;
 use crate::pairs::{seed, untested_alone};
 use crate::statistics::{Difference, Estimate, Paired, Trials, paired_difference};
-use crate::summary::{LeaderboardRow, SessionCounts};
+use crate::summary::{LeaderboardRow, SessionCounts, per};
 
 /// Endpoints that serve the same model, in one benchmark and setting.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -39,10 +39,12 @@ pub struct Provider {
     pub sessions: SessionCounts,
     /// Money of all attempts, waste included.
     pub cost: CostSum,
-    /// Money of the attempts that led to scores, over the sessions that have one; absent when some of it is unknown.
+    /// Money of the attempts that led to scores, over the sessions that have one and that neither a filter nor the length of the context
+    /// ended; absent when some of it is unknown, or answers came from the response cache.
     pub cost_per_session: Option<Money>,
-    /// The same money over the sum of the scores under the first metric, of the sessions that have one: a score of one half is half a
-    /// success. Absent without any, when the metric is no share in 0..=1 or is withheld, and when some of the cost is unknown.
+    /// Money of all attempts that led to scores over the sum of the scores under the first metric: a score of one half is half a success.
+    /// Absent without any, when the metric is no share in 0..=1 or is withheld, when some of the money is unknown, and when answers came from
+    /// the response cache.
     pub cost_per_success: Option<Money>,
     /// Answered calls, those from the cache left out.
     pub calls: u64,
@@ -193,15 +195,15 @@ fn provider(
             }
         })
         .collect();
-    let each = |count: f64| per(row.spending.of_scored(), count);
+    let each_success = |count: f64| per(row.spending.of_scored(), count).filter(|_| row.cached == 0);
     Provider {
         model: row.model.clone(),
         simulated: row.simulated,
         quality,
         sessions: row.sessions,
         cost: row.spending.cost,
-        cost_per_session: each(row.sessions.scored() as f64),
-        cost_per_success: successes(group).and_then(each),
+        cost_per_session: row.spending.per_session(row.sessions.scored(), row.cached),
+        cost_per_success: successes(group).and_then(each_success),
         calls: sums.calls - sums.from_cache,
         latency: Percentiles::of_sketch(&sums.latency),
         first_token: Percentiles::of_sketch(&sums.first_token),
@@ -209,12 +211,6 @@ fn provider(
         errors: sums.errors,
         served: sums.served,
     }
-}
-
-/// `cost` over `count` things; `None` when some of it is unknown, and for nothing.
-pub(crate) fn per(cost: CostSum, count: f64) -> Option<Money> {
-    let nanos = cost.known.0 as f64 / count;
-    (cost.unknown_calls == 0 && count > 0.0 && nanos < 9.2e18).then_some(Money(nanos.round() as u64))
 }
 
 /// Sum of the scores under the first metric that leaderboards show, over the sessions that have a value of it: of a metric that is no mean

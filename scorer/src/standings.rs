@@ -8,7 +8,7 @@ use regatta_proto::{CostSum, Flag, Level, ModelRef, Money};
 use serde::{Deserialize, Serialize};
 
 use self::letters::letters;
-use crate::comparison::{Percentiles, per};
+use crate::comparison::Percentiles;
 use crate::pairs::{ModelOrders, PairFamily};
 use crate::statistics::{Rank, ranks};
 use crate::summary::{LeaderboardRow, SessionCounts, Spending};
@@ -40,7 +40,8 @@ pub struct Standing {
     pub sessions: SessionCounts,
     /// Money of all attempts, waste included.
     pub cost: CostSum,
-    /// Money of the attempts that led to scores, over the sessions that have one; absent when some of it is unknown.
+    /// Money of the attempts that led to scores, over the sessions that have one and that neither a filter nor the length of the context
+    /// ended; absent when some of it is unknown, or answers came from the response cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_per_session: Option<Money>,
     /// Sessions with a score of which answers came from the response cache, or may have.
@@ -106,6 +107,7 @@ fn totals(model: &ModelRef, rows: &[LeaderboardRow], times: impl Fn(&ModelRef) -
         spending.add(&row.spending);
         row.flags.iter().for_each(|(flag, count)| *flags.entry(*flag).or_default() += count);
     }
+    let cached = own().map(|row| row.cached).sum();
     let (session_seconds, call_seconds) = times(model);
     Some(Standing {
         model: model.clone(),
@@ -117,8 +119,8 @@ fn totals(model: &ModelRef, rows: &[LeaderboardRow], times: impl Fn(&ModelRef) -
         tied: 0,
         sessions,
         cost: spending.cost,
-        cost_per_session: per(spending.of_scored(), sessions.scored() as f64),
-        cached: own().map(|row| row.cached).sum(),
+        cost_per_session: spending.per_session(sessions.scored(), cached),
+        cached,
         session_seconds,
         call_seconds,
         flags,

@@ -198,6 +198,12 @@ pub struct Spending {
     pub lost_unpriced: u64,
     /// The part of `cost`, not in `wasted`, that went into sessions without a score.
     pub unmeasured: CostSum,
+    /// Sessions with a score that a filter or the length of the context ended.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cut_off: u64,
+    /// The part of `cost`, not in `wasted`, that went into these.
+    #[serde(default, skip_serializing_if = "is_no_cost")]
+    pub cut_off_cost: CostSum,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
@@ -246,14 +252,19 @@ impl Summary {
 }
 
 impl Spending {
-    /// Money of the attempts that led to scores: what a session costs, however often others were repeated or not measured.
+    /// Money of the attempts that led to scores, however often others were repeated or not measured.
     #[must_use]
     pub const fn of_scored(&self) -> CostSum {
-        let Self { cost, wasted, unmeasured, .. } = self;
-        CostSum {
-            known: Money(cost.known.0.saturating_sub(wasted.known.0 + unmeasured.known.0)),
-            unknown_calls: cost.unknown_calls.saturating_sub(wasted.unknown_calls + unmeasured.unknown_calls),
-        }
+        without(without(self.cost, self.wasted), self.unmeasured)
+    }
+
+    /// Money of a session that was answered, of the `scored` ones: what a filter or the length of the context ended took next to nothing,
+    /// and would make its model cheap. `None` without any, when some of the money is unknown, and when answers came from the response cache,
+    /// which nobody paid for now.
+    #[must_use]
+    pub fn per_session(&self, scored: u64, cached: u64) -> Option<Money> {
+        let answered = scored.saturating_sub(self.cut_off);
+        if cached > 0 { None } else { per(without(self.of_scored(), self.cut_off_cost), answered as f64) }
     }
 
     pub(crate) fn add(&mut self, other: &Self) {
@@ -270,7 +281,22 @@ impl Spending {
         self.maybe_spent += other.maybe_spent;
         self.lost_unpriced += other.lost_unpriced;
         self.unmeasured += other.unmeasured;
+        self.cut_off += other.cut_off;
+        self.cut_off_cost += other.cut_off_cost;
     }
+}
+
+const fn without(all: CostSum, part: CostSum) -> CostSum {
+    CostSum {
+        known: Money(all.known.0.saturating_sub(part.known.0)),
+        unknown_calls: all.unknown_calls.saturating_sub(part.unknown_calls),
+    }
+}
+
+/// `cost` over `count` things; `None` when some of it is unknown, and for nothing.
+pub(crate) fn per(cost: CostSum, count: f64) -> Option<Money> {
+    let nanos = cost.known.0 as f64 / count;
+    (cost.unknown_calls == 0 && count > 0.0 && nanos < 9.2e18).then_some(Money(nanos.round() as u64))
 }
 
 /// Tokens and money of judges.

@@ -102,9 +102,19 @@ pub(crate) fn lines<'a>(
     Ok(out)
 }
 
-/// Tokens, money and calls of `attempt`, counted as waste too where its state says so. `has_score`: its session came to a score, which also a
-/// judge may have prevented.
-pub(crate) fn spending(attempt: &AttemptRow, has_score: bool) -> Spending {
+/// End of the session that an attempt is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SessionEnd {
+    /// Its score is of answers.
+    Answered,
+    /// It has a score, though a filter or the length of the context ended it.
+    CutOff,
+    /// It has no score, which also a judge may have prevented.
+    Unscored,
+}
+
+/// Tokens, money and calls of `attempt`, counted as waste too where its state says so.
+pub(crate) fn spending(attempt: &AttemptRow, end: SessionEnd) -> Spending {
     let mut spent = Spending {
         attempts: 1,
         calls: u64::from(attempt.calls),
@@ -119,8 +129,15 @@ pub(crate) fn spending(attempt: &AttemptRow, has_score: bool) -> Spending {
         spent.wasted_attempts = 1;
         spent.wasted_usage = attempt.usage;
         spent.wasted = attempt.cost;
-    } else if !has_score {
-        spent.unmeasured = attempt.cost;
+    } else {
+        match end {
+            SessionEnd::Answered => {}
+            SessionEnd::CutOff => {
+                spent.cut_off = u64::from(attempt.state == AttemptState::Recorded);
+                spent.cut_off_cost = attempt.cost;
+            }
+            SessionEnd::Unscored => spent.unmeasured = attempt.cost,
+        }
     }
     if matches!(attempt.state, AttemptState::Open | AttemptState::Lost) {
         match attempt.at_most {

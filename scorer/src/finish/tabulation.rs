@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use regatta_backends::{
-    AttemptRow, CallSums, CellProgress, JudgeCosts, MetricRow, SessionRow, SweepCost, TranscriptRef,
+    AttemptRow, AttemptState, CallSums, CellProgress, JudgeCosts, MetricRow, SessionRow, SweepCost, TranscriptRef,
 };
 use regatta_catalog::Sweep;
 use regatta_proto::{Cause, Cell, CellIndex, ItemIndex, ModelRef, Money, Outcome, SweepState};
@@ -13,11 +13,12 @@ use regatta_proto::{Cause, Cell, CellIndex, ItemIndex, ModelRef, Money, Outcome,
 use super::flag_counts::flag_notes;
 use super::group::{Group, GroupResult, is_simulated};
 use super::per_session::Usages;
+use super::spending::SessionEnd;
 use super::{FinishError, comparisons as pairs_csv, lines, metrics, spending, tables};
 use crate::comparison::comparisons;
 use crate::decided::Deciding;
 use crate::decision::alternatives;
-use crate::durations::{Durations, running_seconds};
+use crate::durations::{Durations, is_answered, running_seconds};
 use crate::failures::{Failure, Place, place};
 use crate::pairs::{Ranking, families, rankings};
 use crate::report::Report;
@@ -174,9 +175,17 @@ impl<'s> Tabulation<'s> {
     fn summary(&self, circumstances: &Circumstances, tables: Vec<BenchmarkTable>) -> Summary {
         let lock = &self.sweep.lock;
         let mut by_cell: BTreeMap<CellIndex, Spending> = BTreeMap::new();
+        let is_cut_off = |attempt: &&AttemptRow| {
+            attempt.state == AttemptState::Recorded && !attempt.outcome.as_ref().is_some_and(is_answered)
+        };
+        let cut_off: HashSet<Place> = circumstances.attempts.iter().filter(is_cut_off).map(place).collect();
         for attempt in &circumstances.attempts {
-            let has_score = self.scored.contains(&place(attempt));
-            by_cell.entry(attempt.key.cell).or_default().add(&spending::spending(attempt, has_score));
+            let end = match place(attempt) {
+                place if !self.scored.contains(&place) => SessionEnd::Unscored,
+                place if cut_off.contains(&place) => SessionEnd::CutOff,
+                _ => SessionEnd::Answered,
+            };
+            by_cell.entry(attempt.key.cell).or_default().add(&spending::spending(attempt, end));
         }
         let sessions = self.sessions();
         let mut spent = Spending::default();

@@ -35,7 +35,8 @@ fn plots(summary: &Summary, contest: &Contest<'_>) -> Vec<Plot> {
     let (mut by_cost, mut by_time) = (Vec::new(), Vec::new());
     for standing in &summary.standings {
         let Some(row) = contest.row(summary, &standing.model) else { continue };
-        by_cost.extend(point(row, per_session(row)));
+        let dollars = row.spending.per_session(row.sessions.scored(), row.cached).map(|money| money.dollars());
+        by_cost.extend(point(row, dollars));
         by_time.extend(point(row, row.seconds_in_calls.map(|seconds| seconds.p50)));
     }
     let quality = heading(&contest.metric.metric, contest.metric.unit);
@@ -52,14 +53,6 @@ fn plots(summary: &Summary, contest: &Contest<'_>) -> Vec<Plot> {
         plot("time", "seconds in model calls a session (median)", by_time),
     ];
     plots.into_iter().filter(|plot| plot.points.len() >= MODELS_MIN && plot.unit != Unit::Money).collect()
-}
-
-/// Dollars of a session; `None` where some are unknown, or not paid because an answer came from the response cache.
-fn per_session(row: &LeaderboardRow) -> Option<f64> {
-    if row.cached > 0 {
-        return None;
-    }
-    crate::comparison::per(row.spending.of_scored(), row.sessions.scored() as f64).map(|money| money.dollars())
 }
 
 fn point(row: &LeaderboardRow, x: Option<f64>) -> Option<Point> {

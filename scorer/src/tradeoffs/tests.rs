@@ -135,6 +135,8 @@ fn sessions_that_a_filter_or_the_context_ended_are_not_compared() {
         let (seconds, cost) = (found.tradeoffs[0].seconds.unwrap(), found.tradeoffs[0].cost.unwrap());
         assert!((seconds.value - 1.0).abs() < 1e-9 && (cost.value - 1.0).abs() < 1e-9, "{seconds:?} {cost:?}");
         assert_eq!((seconds.n, cost.n), (3, 3));
+        let a_session: Vec<Option<Money>> = found.standings.iter().map(|of| of.cost_per_session).collect();
+        assert_eq!(a_session, [Some(Money(300)); 2], "nor do they make their model cheap");
     }
 }
 
@@ -200,6 +202,8 @@ fn answers_of_the_cache_make_no_model_cheap_or_fast_and_that_is_said() {
     assert!(said.contains("cost not compared (answers of the response cache)"), "{said}");
     let row = found.rows.iter().find(|row| row.model.model.as_str() == "two").unwrap();
     assert_eq!((row.cached, row.session_seconds), (row.sessions.scored(), None));
+    let of_two = found.standings.iter().find(|of| of.model == row.model).unwrap();
+    assert_eq!((of_two.cost, of_two.cost_per_session), (CostSum::default(), None), "nobody paid for it now");
     let note = format!("x/two in worfbench two-shot: {0} of {0} sessions with a score have answers of", row.cached);
     assert!(found.notes.iter().any(|found| found.starts_with(&note)), "{:?}", found.notes);
     let card = crate::render_decision(&found);

@@ -49,7 +49,7 @@ pub(crate) async fn show(
 }
 
 /// The summary of a sweep that has ended. `None` for one that was resumed since, whose summary is out of date.
-async fn summary(run: &Run) -> Result<Option<Summary>, Problem> {
+pub(super) async fn summary(run: &Run) -> Result<Option<Summary>, Problem> {
     if !run.row.state.is_end() {
         return Ok(None);
     }

@@ -1,6 +1,6 @@
 //! Costs: of all runs, and of one run by model and by day.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use axum::extract::{Path, State};
 use axum::response::Response;
@@ -8,8 +8,10 @@ use jiff::civil::Date;
 use jiff::{Span, Timestamp};
 use maud::{Markup, html};
 use regatta_backends::CellProgress;
-use regatta_proto::{CellIndex, CostSum, Money};
+use regatta_proto::{CostSum, Money};
+use regatta_scorer::Standing;
 
+use super::leaderboard;
 use crate::page::{self, Page, Tab, scrolled};
 use crate::problem::Problem;
 use crate::progress::{self, Totals};
@@ -78,8 +80,7 @@ pub(crate) async fn of_run(State(viewer): State<Viewer>, Path(name): Path<String
             models.entry(of.model.to_string()).or_default().push(cell);
         }
     }
-    let sums = run.store.ledger.call_sums(&run.row.id).await?;
-    let cached = sums.iter().filter(|(_, sums)| sums.from_cache > 0).map(|(cell, _)| *cell).collect();
+    let standings = leaderboard::summary(&run).await?.map_or_else(Vec::new, |summary| summary.standings);
     let mut days: BTreeMap<i64, (u64, CostSum)> = BTreeMap::new();
     for day in run.store.ledger.spending_by_day(&run.row.id).await? {
         let entry = days.entry(day.day).or_default();
@@ -94,7 +95,7 @@ pub(crate) async fn of_run(State(viewer): State<Viewer>, Path(name): Path<String
                 @if let Some(budget) = run.row.budget { " of a budget of " (budget) } "."
                 @if progress.totals.maybe_spent > 0 { " On top, at most " (Money(progress.totals.maybe_spent)) " for tries of which the provider did not tell." }
             }
-            (scrolled("Money by model", by_model(&models, &cached)))
+            (scrolled("Money by model", by_model(&models, &standings)))
             @if !judges.is_empty() {
                 h3 { "Judges" }
                 (scrolled("Money by judge", html! {
@@ -122,12 +123,12 @@ pub(crate) async fn of_run(State(viewer): State<Viewer>, Path(name): Path<String
     Ok(page::respond(page))
 }
 
-/// `cached` are the cells of which answers came from the response cache.
-fn by_model(models: &BTreeMap<String, Vec<&CellProgress>>, cached: &BTreeSet<CellIndex>) -> Markup {
+/// `standings` are those of a run that has ended: what a session costs is known once all have.
+fn by_model(models: &BTreeMap<String, Vec<&CellProgress>>, standings: &[Standing]) -> Markup {
     html! {
         table {
             thead { tr {
-                th scope="col" { "Model" } th.number scope="col" { "Money" } th.number scope="col" { "A session with a score" } th.number scope="col" { "Bought nothing" }
+                th scope="col" { "Model" } th.number scope="col" { "Money" } th.number scope="col" { "A session" } th.number scope="col" { "Bought nothing" }
                 th.number scope="col" { "Tokens" } th.number scope="col" { "Sessions" }
             } }
             tbody {
@@ -136,7 +137,7 @@ fn by_model(models: &BTreeMap<String, Vec<&CellProgress>>, cached: &BTreeSet<Cel
                     tr {
                         th scope="row" { (model) }
                         td.number { (numbers::cost(totals.cost)) }
-                        td.number { (a_session(&totals, cells.iter().any(|cell| cached.contains(&cell.index)))) }
+                        td.number { (a_session(standings.iter().find(|standing| standing.model.to_string() == *model))) }
                         td.number { (numbers::cost(totals.wasted)) }
                         td.number { (numbers::tokens(totals.usage)) }
                         td.number { (numbers::count(totals.recorded)) " of " (numbers::count(totals.items)) }
@@ -147,14 +148,12 @@ fn by_model(models: &BTreeMap<String, Vec<&CellProgress>>, cached: &BTreeSet<Cel
     }
 }
 
-/// Money of all attempts over the sessions that have a score; a dash where some of it is unknown, or no session has one.
-fn a_session(totals: &Totals, is_cached: bool) -> String {
-    // What was not paid now says nothing of the model.
-    if is_cached {
-        return "cached".to_owned();
-    }
-    match totals.cost.known.0.checked_div(totals.measured + totals.model_failures) {
-        Some(each) if totals.cost.unknown_calls == 0 => Money(each).to_string(),
+/// What a session costs, as reports have it.
+fn a_session(standing: Option<&Standing>) -> String {
+    match standing {
+        // What was not paid now says nothing of the model.
+        Some(standing) if standing.cached > 0 => "cached".to_owned(),
+        Some(Standing { cost_per_session: Some(money), .. }) => money.to_string(),
         Some(_) | None => numbers::NOTHING.to_owned(),
     }
 }
@@ -192,26 +191,6 @@ fn name_of(day: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Totals of ten sessions of which eight have a score, that took 800 nano-dollars and some calls of unknown price.
-    fn totals(unknown_calls: u64) -> Totals {
-        Totals {
-            recorded: 10,
-            measured: 7,
-            model_failures: 1,
-            not_measured: 2,
-            cost: CostSum { known: Money(800), unknown_calls },
-            ..Totals::default()
-        }
-    }
-
-    #[test]
-    fn a_session_costs_what_it_does_in_reports_and_nothing_is_said_of_what_is_unknown() {
-        assert_eq!(a_session(&totals(0), false), Money(100).to_string());
-        assert_eq!(a_session(&totals(3), false), numbers::NOTHING);
-        assert_eq!(a_session(&totals(0), true), "cached");
-        assert_eq!(a_session(&Totals { measured: 0, model_failures: 0, ..totals(0) }, false), numbers::NOTHING);
-    }
 
     #[test]
     fn a_day_with_calls_of_unknown_price_has_no_bar() {
