@@ -591,7 +591,8 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.oldest_open(sweep)) })
     }
 
-    /// Sums of the costs of each cell's sessions, for forecasts; cells without such sessions are left out. Reads every attempt.
+    /// Sums of the costs of each cell's sessions, for forecasts, without those whose price is unknown and those with answers of the response
+    /// cache, which nobody paid for; cells without such sessions are left out. Reads every attempt.
     ///
     /// # Errors
     /// When the store fails.

@@ -98,7 +98,7 @@ conformance![
     recording::what_may_have_been_spent_is_counted_beside_what_was,
     recording::each_call_is_counted_once,
     recording::calls_that_several_scorers_add_at_once_all_count,
-    recording::what_sessions_cost_is_told_of_those_whose_price_is_known,
+    recording::what_sessions_cost_is_told_of_those_whose_price_is_known_and_was_paid,
     recording::recorded_items_and_highest_attempts_are_found,
     judging::the_first_verdict_stays,
     judging::verdicts_of_different_judges_are_apart,

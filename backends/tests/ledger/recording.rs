@@ -520,10 +520,10 @@ pub(crate) async fn calls_that_several_scorers_add_at_once_all_count(world: Worl
     assert_eq!([world.calls(&sweep, 0).await.calls, world.calls(&sweep, 1).await.calls], [80, 80]);
 }
 
-pub(crate) async fn what_sessions_cost_is_told_of_those_whose_price_is_known(world: World) {
-    let sweep = world.sweep("s", 3, 6).await;
+pub(crate) async fn what_sessions_cost_is_told_of_those_whose_price_is_known_and_was_paid(world: World) {
+    let sweep = world.sweep("s", 3, 7).await;
     let ledger = &world.ledger;
-    let costing = |record: SessionRecord, nanos| SessionRecord { cost: cost(nanos), ..record };
+    let costing = |record: SessionRecord, nanos| SessionRecord { cost: cost(nanos), cached_calls: 0, ..record };
     let place = |item| key(&sweep, 1, item);
     let failed = Outcome::ModelFailure { cause: Cause::ContextLength };
     world.hand_over(&place(0), "h-1", 4).await;
@@ -534,6 +534,7 @@ pub(crate) async fn what_sessions_cost_is_told_of_those_whose_price_is_known(wor
         costing(record(place(2), "a-1"), 7), // of an odd cost, the price of one call is unknown
         costing(not_measured(place(3), "a-1", Cause::Timeout), 1000),
         costing(SessionRecord { outcome: failed, ..record(place(4), "a-1") }, 2),
+        SessionRecord { cost: cost(0), cached_calls: 1, ..record(place(6), "a-1") },
     ];
     ledger.record(records).await.unwrap();
     ledger.record_progress(vec![open(place(5), "a-1", 50)]).await.unwrap();

@@ -274,7 +274,7 @@ pub(super) async fn cost_moments(client: &Object, sweep: &SweepId) -> Result<Vec
              FROM (SELECT s.cell AS cell, sum(a.known)::float8 AS cost
                    FROM sessions s JOIN attempts a ON a.sweep = s.sweep AND a.cell = s.cell AND a.item = s.item
                    WHERE s.sweep = $1 AND s.outcome <> 'not_measured' AND a.state IN ('recorded', 'handed_over')
-                   GROUP BY s.cell, s.item HAVING sum(a.unknown_calls) = 0) AS costs
+                   GROUP BY s.cell, s.item HAVING sum(a.unknown_calls) = 0 AND sum(coalesce(a.cached_calls, 0)) = 0) AS costs
              GROUP BY cell ORDER BY cell",
         )
         .await?;

@@ -178,7 +178,7 @@ pub(super) fn cost_moments(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Vec<
          FROM (SELECT s.cell AS cell, CAST(sum(a.known) AS REAL) AS cost
                FROM sessions s JOIN attempts a ON a.sweep = s.sweep AND a.cell = s.cell AND a.item = s.item
                WHERE s.sweep = ?1 AND s.outcome <> 'not_measured' AND a.state IN ('recorded', 'handed_over')
-               GROUP BY s.cell, s.item HAVING sum(a.unknown_calls) = 0)
+               GROUP BY s.cell, s.item HAVING sum(a.unknown_calls) = 0 AND sum(coalesce(a.cached_calls, 0)) = 0)
          GROUP BY cell ORDER BY cell",
     )?;
     let mut rows = select.query([number])?;
