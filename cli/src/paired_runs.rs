@@ -14,7 +14,7 @@ use serde::Serialize;
 pub(crate) use self::changes::{Change, Changes, changes, other_tests, parameters, served};
 pub(crate) use self::matching::{Chosen, MatchedCell, matched};
 pub(crate) use self::numbers::{Distribution, Numbers, Observations, Quantity, Times};
-use crate::ended_run::{EndedRun, Took};
+use crate::ended_run::{Answers, EndedRun, Took};
 use crate::results::ResultLine;
 
 /// A model in a setting, in both runs. Differences are how much higher B is than A.
@@ -261,13 +261,29 @@ impl<'r> Paired<'r> {
         })
     }
 
-    /// Difference of the part of the sessions that is in the metric, over those that have a score in both; `None` without any.
-    pub(crate) fn difference_of_graded(&self, of: &MetricDefinition) -> Option<Difference> {
-        let [a, b] = self.graded(of).map(|all| {
-            let part = |(session, has): ((ItemId, u16), bool)| (session, f64::from(u8::from(has)));
-            all.into_iter().map(part).collect::<BTreeMap<_, _>>()
+    /// All sessions of both; `true` for those with a score.
+    pub(crate) fn have_score(&self) -> [BTreeMap<(ItemId, u16), bool>; 2] {
+        self.sides()
+            .map(|(run, model)| self.lines(run, model).map(|line| (session(line), line.scores.is_some())).collect())
+    }
+
+    /// Sessions with a score; `true` for those that a filter or the length of the context ended.
+    pub(crate) fn cut_off(&self) -> [BTreeMap<(ItemId, u16), bool>; 2] {
+        self.took()
+            .map(|took| took.into_iter().map(|(session, took)| (session, took.answers == Answers::Refused)).collect())
+    }
+
+    /// Difference of the part of the sessions that is `true`, over those that are in both; `None` without any.
+    pub(crate) fn difference_of_part(
+        &self,
+        name: &str,
+        sessions: &[BTreeMap<(ItemId, u16), bool>; 2],
+    ) -> Option<Difference> {
+        let [a, b] = sessions.each_ref().map(|all| {
+            let part = |(session, is_part): (&(ItemId, u16), &bool)| (session.clone(), f64::from(u8::from(*is_part)));
+            all.iter().map(part).collect::<BTreeMap<_, _>>()
         });
-        mean_difference(self.groups, &b, &a, self.seed(&format!("graded {}", of.metric)), self.level())
+        mean_difference(self.groups, &b, &a, self.seed(name), self.level())
     }
 
     fn sides(&self) -> [(&'r EndedRun, &'r ModelRef); 2] {
@@ -282,6 +298,16 @@ impl<'r> Paired<'r> {
     pub(crate) fn times(&self) -> Times {
         let [a, b] = self.took().map(|took| numbers::seconds(&took));
         Times { a, b }
+    }
+
+    /// Seconds in model calls of the sessions that both runs have answers of their own of.
+    pub(crate) fn times_in_both(&self) -> [Observations; 2] {
+        numbers::in_both(&self.took(), numbers::seconds)
+    }
+
+    /// The quantity in the sessions that both runs have answers of their own of.
+    pub(crate) fn spent_in_both(&self, of: Quantity) -> [Observations; 2] {
+        numbers::in_both(&self.took(), |took| numbers::spent(of, took))
     }
 
     /// The quantity in each run by itself.

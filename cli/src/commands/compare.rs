@@ -95,6 +95,7 @@ fn rendered_cell(of: &ComparedCell, level: Level) -> String {
     text += &lines(&table);
     text += &sessions_note(&of.scored);
     text += &grades_note(of);
+    text += &cost_note(of);
     text += &times_note(&of.seconds);
     text += &left_out_notes(&of.seconds);
     text += &alone_note(of);
@@ -152,9 +153,21 @@ fn sessions_note(Scored { a, b, both }: &Scored) -> String {
         return String::new();
     }
     format!(
-        "A is over the {a} and B over the {b} sessions that it has a score of, each run by itself; differences of metrics and cost are over the \
-         {both} that have a score in both\n"
+        "A is over the {a} and B over the {b} sessions that it has a score of, each run by itself; differences of metrics are over the {both} that \
+         have a score in both\n"
     )
+}
+
+/// A cost over other sessions than those with a score.
+fn cost_note(of: &ComparedCell) -> String {
+    let Some(cost) = &of.cost else { return String::new() };
+    match of.scored.a.max(of.scored.b) == cost.a.sessions {
+        true => String::new(),
+        false => {
+            let sessions = counted(cost.a.sessions as u64, "session", "sessions");
+            format!("cost: of both over the {sessions} that both have answers of their own of\n")
+        }
+    }
 }
 
 /// Metrics that miss sessions with a score, because their judge gave no grade: each run's value is over other sessions than the difference.

@@ -79,7 +79,7 @@ impl Observations {
     }
 }
 
-/// A quantity over the sessions of each run, and its paired difference.
+/// A quantity over the sessions that have it in both runs, and its paired difference.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Numbers {
     pub(crate) a: Distribution,
@@ -112,7 +112,9 @@ impl Numbers {
         seed: u64,
         level: Level,
     ) -> Option<Self> {
-        let (a, b) = (known(quantity, a)?, known(quantity, b)?);
+        let (mut a, mut b) = (known(quantity, a)?, known(quantity, b)?);
+        a.retain(|session, _| b.contains_key(session));
+        b.retain(|session, _| a.contains_key(session));
         let difference = mean_difference(groups, &b, &a, seed, level)?;
         let of = |sessions: BTreeMap<(ItemId, u16), f64>| distribution(sessions.into_values().collect());
         Some(Self { a: of(a)?, b: of(b)?, difference, p_holm: 1.0 })
@@ -148,6 +150,22 @@ pub(super) fn spent(quantity: Quantity, took: &BTreeMap<(ItemId, u16), Took>) ->
 pub(super) fn seconds(took: &BTreeMap<(ItemId, u16), Took>) -> Observations {
     let own = took.values().filter(|took| took.answers == Answers::Own);
     Observations { of: distribution(own.map(|took| took.seconds).collect()), ..counted(took) }
+}
+
+/// What `of` tells of each run, over the sessions that both have answers of their own of: a run of fewer sessions, or of others, is neither
+/// dearer nor slower for that. What was left out is that of each run by itself.
+pub(super) fn in_both(
+    took: &[BTreeMap<(ItemId, u16), Took>; 2],
+    of: impl Fn(&BTreeMap<(ItemId, u16), Took>) -> Observations,
+) -> [Observations; 2] {
+    let has = |run: &BTreeMap<(ItemId, u16), Took>, session| {
+        run.get(session).is_some_and(|took: &Took| took.answers == Answers::Own)
+    };
+    took.each_ref().map(|run| {
+        let shared = run.iter().filter(|(session, _)| took.iter().all(|run| has(run, session)));
+        let shared = shared.map(|(session, took)| (session.clone(), *took)).collect();
+        Observations { of: of(&shared).of, ..counted(run) }
+    })
 }
 
 fn counted(took: &BTreeMap<(ItemId, u16), Took>) -> Observations {

@@ -12,7 +12,7 @@ use regatta_scorer::holm;
 use super::finding::{Cause, Evidence, Finding, Moved, Paced};
 use crate::ended_run::EndedRun;
 use crate::paired_runs::{
-    Change, Changes, Chosen, Distribution, MatchedCell, Numbers, Paired, Quantity, Times, matched, parameters, served,
+    Change, Changes, Chosen, Distribution, MatchedCell, Numbers, Paired, Quantity, matched, parameters, served,
 };
 
 /// Level of all tests of a night together.
@@ -29,28 +29,37 @@ struct Measured<'c> {
     p_holm: f64,
 }
 
-/// Grades of a cell: a session with a score whose judge gave none is missing in the metrics that the grade is part of.
-struct Graded<'c> {
+/// A part of a cell's sessions, of which there may be more or fewer than before.
+struct Part<'c> {
     cell: &'c MatchedCell,
-    metrics: Vec<&'c str>,
-    before: Grades,
-    now: Grades,
+    of: PartOf<'c>,
+    before: Share,
+    now: Share,
     /// Of "as many as before".
     p: Option<f64>,
     p_holm: f64,
 }
 
-/// Sessions with a grade, and all with a score.
+enum PartOf<'c> {
+    /// Those with a score.
+    Scored,
+    /// Of these, those that a filter or the length of the context ended.
+    CutOff,
+    /// Of those with a score, those with a grade: others are missing in these metrics.
+    Graded(Vec<&'c str>),
+}
+
+/// So many of so many sessions.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Grades {
-    graded: usize,
-    scored: usize,
+struct Share {
+    part: usize,
+    all: usize,
 }
 
 /// All that is measured of a night, its tests corrected together.
 struct Numbered<'c> {
     tokens: Vec<Measured<'c>>,
-    grades: Vec<Graded<'c>>,
+    parts: Vec<Part<'c>>,
     moved: Vec<Moved>,
 }
 
@@ -71,8 +80,9 @@ pub(super) fn observe(before: &EndedRun, now: &EndedRun) -> anyhow::Result<Obser
     let mut findings = declared(before, now, &cells)?;
     findings.extend(served_otherwise(before, now, &cells));
     let paired: Vec<Paired<'_>> = cells.iter().map(|cell| Paired::new(before, now, cell)).collect();
-    let Numbered { tokens, grades, moved } = measure(&cells, &paired);
-    findings.extend(grades.iter().filter_map(ungraded));
+    let Numbered { tokens, parts, moved } = measure(&cells, &paired);
+    let (of_scores, others): (Vec<_>, Vec<_>) = parts.iter().partition(|part| matches!(part.of, PartOf::Scored));
+    findings.extend(others.into_iter().filter_map(changed));
     for of in tokens {
         if let Some(finding) = shift(&of).filter(|_| !is_explained(&of, &findings)) {
             findings.push(finding);
@@ -88,43 +98,42 @@ pub(super) fn observe(before: &EndedRun, now: &EndedRun) -> anyhow::Result<Obser
             p_holm: Some(moved.p_holm),
         }));
     }
-    findings.extend(cells.iter().zip(&paired).filter_map(|(cell, paired)| silenced(cell, paired)));
+    // What was not measured explains nothing of what was.
+    findings.extend(of_scores.into_iter().filter_map(changed));
     findings.sort_by_key(|finding| finding.cause);
     let times = cells.iter().zip(&paired).filter_map(|(cell, paired)| paced(cell, paired)).collect();
     Ok(Observed { findings, scores: moved, times })
 }
 
-/// A finding, if one of both nights alone has no session with a score: nothing else of the cell can be compared then.
-fn silenced(cell: &MatchedCell, paired: &Paired<'_>) -> Option<Finding> {
-    let scored = paired.scored();
-    ((scored.a == 0) != (scored.b == 0)).then(|| Finding {
-        cause: Cause::Unexplained,
+/// A finding, if the part is larger or smaller than the night before, beyond chance, or in one of both nights alone there is none.
+fn changed(part: &Part<'_>) -> Option<Finding> {
+    let Part { cell, before, now, .. } = part;
+    let (cause, what) = match &part.of {
+        PartOf::Scored => (Cause::Unexplained, "sessions with a score".to_owned()),
+        PartOf::CutOff => (
+            Cause::Provider,
+            "sessions that a filter or the length of the context ended, of those with a score".to_owned(),
+        ),
+        PartOf::Graded(metrics) => {
+            (Cause::Judge, format!("sessions with a grade, of those with a score ({})", metrics.join(", ")))
+        }
+    };
+    let is_silent =
+        !matches!(part.of, PartOf::CutOff) && (before.part == 0) != (now.part == 0) && before.all > 0 && now.all > 0;
+    let shown = |of: &Share| format!("{} of {}", of.part, of.all);
+    (is_silent || part.p_holm <= ALPHA).then(|| Finding {
+        cause,
         evidence: Evidence::Measured,
-        what: format!("{cell}: sessions with a score"),
-        before: scored.a.to_string(),
-        now: scored.b.to_string(),
-        p_holm: None,
-    })
-}
-
-/// A finding, if the judge of a cell gave fewer or more grades, beyond chance, or in one of both nights alone any.
-fn ungraded(of: &Graded<'_>) -> Option<Finding> {
-    let Graded { before, now, .. } = of;
-    let is_silent = (before.graded == 0) != (now.graded == 0) && before.scored > 0 && now.scored > 0;
-    let shown = |of: &Grades| format!("{} of {}", of.graded, of.scored);
-    (is_silent || of.p_holm <= ALPHA).then(|| Finding {
-        cause: Cause::Judge,
-        evidence: Evidence::Measured,
-        what: format!("{}: sessions with a grade, of those with a score ({})", of.cell, of.metrics.join(", ")),
+        what: format!("{cell}: {what}"),
         before: shown(before),
         now: shown(now),
-        p_holm: of.p.map(|_| of.p_holm),
+        p_holm: part.p.map(|_| part.p_holm),
     })
 }
 
-/// The median times of a cell, if they are apart by a size that matters, or if answers of the response cache leave them unknown.
+/// The median times of the sessions of a cell that both nights asked for, if they are apart by a size that matters, or if answers of the response cache leave them unknown.
 fn paced(cell: &MatchedCell, paired: &Paired<'_>) -> Option<Paced> {
-    let Times { a, b } = paired.times();
+    let [a, b] = paired.times_in_both();
     let is_large = |(a, b): (Distribution, Distribution)| {
         (b.p50 - a.p50).abs() > LATENCY_SHIFT * a.p50.min(b.p50).max(f64::MIN_POSITIVE)
     };
@@ -263,11 +272,17 @@ impl Labels {
 
 /// Numbers of the sessions that both nights have, and headline metrics that moved; all tests corrected together.
 fn measure<'c>(cells: &'c [MatchedCell], paired: &[Paired<'c>]) -> Numbered<'c> {
-    let (mut tokens, mut grades, mut moved) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut tokens, mut parts, mut moved) = (Vec::new(), Vec::new(), Vec::new());
     for (cell, paired) in cells.iter().zip(paired) {
         let numbers = paired.numbers(Quantity::OutputTokens);
         tokens.extend(numbers.map(|numbers| Measured { cell, numbers, p_holm: 1.0 }));
-        grades.extend(graded(cell, paired));
+        parts.push(part(cell, paired, PartOf::Scored, &paired.have_score()));
+        parts.push(part(cell, paired, PartOf::CutOff, &paired.cut_off()));
+        parts.extend(graded(cell, paired));
+        // Of all or none in both nights nothing can have changed, so that it is no test (Tarone 1990).
+        parts.retain(|part: &Part<'_>| {
+            ![0, part.before.all + part.now.all].contains(&(part.before.part + part.now.part))
+        });
         for of in paired.definitions.iter().filter(|of| of.headline) {
             moved.extend(paired.difference(of).map(|difference| Moved {
                 cell: cell.to_string(),
@@ -279,34 +294,45 @@ fn measure<'c>(cells: &'c [MatchedCell], paired: &[Paired<'c>]) -> Numbered<'c> 
         }
     }
     let p = tokens.iter().map(|of: &Measured<'_>| of.numbers.difference.p);
-    let p = p.chain(grades.iter().map(|of: &Graded<'_>| of.p));
+    let p = p.chain(parts.iter().map(|of: &Part<'_>| of.p));
     let p: Vec<f64> = p.chain(moved.iter().map(|of: &Moved| of.difference.p)).map(|p| p.unwrap_or(1.0)).collect();
     let corrected = holm(&p, p.len());
-    let places = tokens.iter_mut().map(|of| &mut of.p_holm).chain(grades.iter_mut().map(|of| &mut of.p_holm));
+    let places = tokens.iter_mut().map(|of| &mut of.p_holm).chain(parts.iter_mut().map(|of| &mut of.p_holm));
     let places = places.chain(moved.iter_mut().map(|of| &mut of.p_holm));
     places.zip(corrected).for_each(|(place, p)| *place = p);
     moved.retain(|of| of.p_holm <= ALPHA && !of.difference.withheld);
-    Numbered { tokens, grades, moved }
+    Numbered { tokens, parts, moved }
 }
 
-/// Sessions with a score, by item and trial: `true` for those with a grade.
-type HasGrade = BTreeMap<(ItemId, u16), bool>;
+/// The part of the sessions of a cell that is `true`, by item and trial, in both nights.
+fn part<'c>(
+    cell: &'c MatchedCell,
+    paired: &Paired<'c>,
+    of: PartOf<'c>,
+    sessions: &[BTreeMap<(ItemId, u16), bool>; 2],
+) -> Part<'c> {
+    let name = match &of {
+        PartOf::Scored => "scored".to_owned(),
+        PartOf::CutOff => "cut off".to_owned(),
+        PartOf::Graded(metrics) => format!("graded {}", metrics.join(" ")),
+    };
+    let [before, now] =
+        sessions.each_ref().map(|all| Share { part: all.values().filter(|is_part| **is_part).count(), all: all.len() });
+    let p = paired.difference_of_part(&name, sessions).and_then(|difference| difference.p);
+    Part { cell, of, before, now, p, p_holm: 1.0 }
+}
 
 /// Grades of a cell, once for all metrics that miss the same sessions.
-fn graded<'c>(cell: &'c MatchedCell, paired: &Paired<'c>) -> Vec<Graded<'c>> {
-    let mut found: Vec<([HasGrade; 2], Graded<'c>)> = Vec::new();
+fn graded<'c>(cell: &'c MatchedCell, paired: &Paired<'c>) -> Vec<Part<'c>> {
+    let mut found: Vec<([BTreeMap<(ItemId, u16), bool>; 2], Vec<&'c str>)> = Vec::new();
     for of in paired.definitions.iter().copied().filter(|of| of.headline && !of.missing_if.is_empty()) {
         let sessions = paired.graded(of);
-        if let Some((_, known)) = found.iter_mut().find(|(known, _)| *known == sessions) {
-            known.metrics.push(&of.metric);
-            continue;
+        match found.iter_mut().find(|(known, _)| *known == sessions) {
+            Some((_, metrics)) => metrics.push(&of.metric),
+            None => found.push((sessions, vec![&of.metric])),
         }
-        let [before, now] = [&sessions[0], &sessions[1]]
-            .map(|all| Grades { graded: all.values().filter(|has| **has).count(), scored: all.len() });
-        let p = paired.difference_of_graded(of).and_then(|difference| difference.p);
-        found.push((sessions, Graded { cell, metrics: vec![&of.metric], before, now, p, p_holm: 1.0 }));
     }
-    found.into_iter().map(|(_, graded)| graded).collect()
+    found.into_iter().map(|(sessions, metrics)| part(cell, paired, PartOf::Graded(metrics), &sessions)).collect()
 }
 
 /// `true` where another finding explains a shift of these tokens.

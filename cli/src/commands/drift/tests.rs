@@ -114,7 +114,10 @@ fn another_treatment_of_filtered_sessions_is_the_harness_and_a_night_without_a_s
     let drift = drift(&[night("n-1", made(), "j"), lenient, silent]);
     assert_eq!(causes(&drift), [vec![], vec![Cause::Harness], vec![Cause::Unexplained]]);
     let text = rendering::text(&drift);
-    assert!(text.contains("filtered: ") && text.contains("sessions with a score: 200 → 0 (measured)"), "{text}");
+    assert!(
+        text.contains("filtered: ") && text.contains("sessions with a score: 200 of 200 → 0 of 200 (measured"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -124,6 +127,25 @@ fn a_night_that_the_cache_answered_is_no_other_model_and_has_no_time_and_that_is
     assert_eq!(causes(&drift), [vec![], vec![]]);
     let text = rendering::text(&drift);
     assert!(text.contains("not compared; now, 200 of 200 sessions have answers of the response cache"), "{text}");
+}
+
+#[test]
+fn fewer_sessions_with_a_score_and_more_that_a_filter_ended_are_named() {
+    let scores = [vec![None; 60], right(110, 140)].concat();
+    let away = Made { scores, ..made() };
+    let mut filtered = night("n-3", made(), "j");
+    for line in &mut filtered.results[100..160] {
+        (line.outcome, line.cause) = ("model_failure".to_owned(), Some("content_filter".to_owned()));
+    }
+    let drift = drift(&[night("n-1", made(), "j"), night("n-2", away, "j"), filtered]);
+    assert_eq!(causes(&drift)[1..], [vec![Cause::Unexplained], vec![Cause::Provider, Cause::Unexplained]]);
+    let text = rendering::text(&drift);
+    for said in [
+        "sessions with a score: 200 of 200 → 140 of 200 (measured, p < 0.001)",
+        "sessions that a filter or the length of the context ended, of those with a score: 0 of 140 → 60 of 200 (measured, p < 0.001)",
+    ] {
+        assert!(text.contains(said), "{text}");
+    }
 }
 
 #[test]

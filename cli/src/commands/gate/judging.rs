@@ -8,7 +8,7 @@ use super::verdict::{Check, Verdict};
 use crate::commands::compare::{p_value, percent};
 use crate::ended_run::EndedRun;
 use crate::exit::BadConfiguration;
-use crate::paired_runs::{Change, Distribution, MatchedCell, Observations, Paired, Quantity, Times, other_tests};
+use crate::paired_runs::{Change, Distribution, MatchedCell, Observations, Paired, Quantity, other_tests};
 
 /// A metric of a cell that the policy is about.
 struct Asked<'p> {
@@ -236,42 +236,55 @@ fn limits(policy: &Policy, run: &EndedRun, cell: &MatchedCell, paired: &Paired<'
             scale: 1000.0,
             limits: money,
             of: mean,
-            seen: costs(paired),
+            alone: paired.spent(Quantity::Dollars)[1],
+            in_both: paired.spent_in_both(Quantity::Dollars),
         },
-        Limit { name: "latency p95", unit: "s", scale: 1.0, limits: time, of: p95, seen: times(paired) },
+        Limit {
+            name: "latency p95",
+            unit: "s",
+            scale: 1.0,
+            limits: time,
+            of: p95,
+            alone: paired.times().b,
+            in_both: paired.times_in_both(),
+        },
     ];
-    for Limit { name, unit, scale, limits: [increase, most], of, seen: [baseline, run] } in asked {
+    for Limit { name, unit, scale, limits: [increase, most], of, alone, in_both: [baseline, run] } in asked {
         if increase.is_none() && most.is_none() {
             continue;
         }
-        let now = match observed(&run, "run", policy) {
-            Ok(now) => now,
-            Err(why) => {
-                checks.push(check(name, Verdict::Inconclusive, why));
-                continue;
-            }
-        };
-        let (sessions, now) = (counted(now.sessions as u64, "session", "sessions"), of(&now));
-        let held = |limit: f64| if now <= limit { Verdict::Go } else { Verdict::NoGo };
+        let held = |now: f64, limit: f64| if now <= limit { Verdict::Go } else { Verdict::NoGo };
+        let sessions = |of: &Distribution| counted(of.sessions as u64, "session", "sessions");
         if let Some(increase) = increase {
             let what = format!("{name}, increase");
-            match observed(&baseline, "baseline", policy) {
+            let seen = observed(&alone, "run", policy)
+                .and_then(|_| observed(&baseline, "baseline", policy))
+                .and_then(|before| Ok((before, observed(&run, "run", policy)?)));
+            match seen {
                 Err(why) => checks.push(check(&what, Verdict::Inconclusive, why)),
-                Ok(before) => {
+                Ok((before, now)) => {
                     let limit = of(&before) * (1.0 + increase);
-                    let [now, was, most] = [now, of(&before), limit].map(|value| value * scale);
+                    let verdict = held(of(&now), limit);
+                    let all = sessions(&now);
+                    let [now, was, most] = [of(&now), of(&before), limit].map(|value| value * scale);
                     let detail = format!(
-                        "observed {now:.4} {unit} over {sessions}, was {was:.4} over {}; at most {most:.4} (+{:.0} %)",
-                        before.sessions,
+                        "observed {now:.4} {unit}, was {was:.4}, over the {all} of both; at most {most:.4} (+{:.0} %)",
                         increase * 100.0
                     );
-                    checks.push(check(&what, held(limit), detail));
+                    checks.push(check(&what, verdict, detail));
                 }
             }
         }
         if let Some(limit) = most {
-            let detail = format!("observed {:.4} {unit} over {sessions}; at most {:.4}", now * scale, limit * scale);
-            checks.push(check(name, held(limit), detail));
+            checks.push(match observed(&alone, "run", policy) {
+                Err(why) => check(name, Verdict::Inconclusive, why),
+                Ok(seen) => {
+                    let (now, sessions) = (of(&seen), sessions(&seen));
+                    let [shown, most] = [now, limit].map(|value| value * scale);
+                    let detail = format!("observed {shown:.4} {unit} over {sessions}; at most {most:.4}");
+                    check(name, held(now, limit), detail)
+                }
+            });
         }
     }
     checks
@@ -307,8 +320,10 @@ struct Limit {
     /// Largest increase, and largest value.
     limits: [Option<f64>; 2],
     of: fn(&Distribution) -> f64,
-    /// In the baseline, and in the run.
-    seen: [Observations; 2],
+    /// In the run.
+    alone: Observations,
+    /// In the sessions that are in both, of the baseline and of the run: what an increase is held against.
+    in_both: [Observations; 2],
 }
 
 /// The distribution, or the reason why it is unknown in the run that is called `name`. Answers of the response cache are of another run: too
@@ -328,15 +343,4 @@ fn observed(seen: &Observations, name: &str, policy: &Policy) -> Result<Distribu
         format!("unknown in the {name}{why}")
     };
     seen.of.ok_or_else(unknown)
-}
-
-/// Dollars of the baseline's sessions, and of the run's.
-fn costs(paired: &Paired<'_>) -> [Observations; 2] {
-    paired.spent(Quantity::Dollars)
-}
-
-/// Seconds of the baseline's sessions, and of the run's.
-fn times(paired: &Paired<'_>) -> [Observations; 2] {
-    let Times { a, b } = paired.times();
-    [a, b]
 }

@@ -295,7 +295,7 @@ fn limits_over_answers_of_the_cache_are_inconclusive_unless_enough_was_asked() {
     let checks = judged(&limits, base(), with(200)).unwrap().checks;
     let why = "unknown in the run: 200 of 200 sessions have answers of the response cache, which took nothing of their own; at least 95.0 % \
                must have been asked";
-    for what in ["latency p95", "cost of 1,000 sessions"] {
+    for what in ["latency p95", "latency p95, increase", "cost of 1,000 sessions, increase"] {
         assert_eq!(of(&checks, what), (Verdict::Inconclusive, why.to_owned()));
     }
     let checks = judged(&limits, with(200), base()).unwrap().checks;
@@ -306,6 +306,32 @@ fn limits_over_answers_of_the_cache_are_inconclusive_unless_enough_was_asked() {
     assert!(verdict == Verdict::Go && detail.contains("over 195 sessions"), "{detail}");
     let slow = Made { latency_us: 2_100_000, ..with(5) };
     assert_eq!(of(&judged(&limits, base(), slow).unwrap().checks, "latency p95").0, Verdict::NoGo);
+}
+
+#[test]
+fn an_increase_is_that_of_the_sessions_of_both_runs() {
+    // The first half of the items costs a tenth of the second and takes a tenth of its time, and the run has nothing of it.
+    let of_half = |scores: Vec<Option<f64>>, name: &str| {
+        let mut run = made(scores).run(name);
+        for attempt in &mut run.attempts[..100] {
+            attempt.cost_nanodollars = attempt.cost_nanodollars.map(|cost| regatta_proto::Money(cost.0 / 10));
+            attempt.latency_us = attempt.latency_us.map(|latency| latency / 10);
+        }
+        run
+    };
+    let baseline = of_half(right(200, 200), "runs/last-release");
+    let run = of_half([vec![None; 100], right(100, 100)].concat(), "runs/tonight");
+    let cells = matched(&baseline, &run, &Chosen::default()).unwrap();
+    let limits = policy(
+        "metrics: { success: { margin: 5pp } }\ncoverage_min: 0.4\ncost_max_increase: 10%\nlatency_p95_max_increase: 10%\n",
+    );
+    let question = Question { policy: &limits, baseline: &baseline, run: &run, cells: &cells, models: Models::All };
+    let increases = question.judge(None).unwrap().checks.into_iter().filter(|check| check.what.ends_with("increase"));
+    let found: Vec<(Verdict, String)> = increases.map(|check| (check.verdict, check.detail)).collect();
+    assert_eq!(found.len(), 2);
+    for (verdict, detail) in found {
+        assert!(verdict == Verdict::Go && detail.contains("over the 100 sessions of both"), "{detail}");
+    }
 }
 
 #[test]

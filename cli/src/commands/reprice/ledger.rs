@@ -67,10 +67,11 @@ impl Bill {
         self.usage += sums.usage;
         self.recorded += sums.cost;
         self.repriced += match repriced {
-            Some(known) => CostSum { known, unknown_calls: 0 },
+            // What tells no tokens has no price in any table.
+            Some(known) => CostSum { known, unknown_calls: sums.usage.unmetered_calls },
             None => CostSum { known: Money::ZERO, unknown_calls: sums.sent().max(1) },
         };
-        if let (0, Some(repriced)) = (sums.cost.unknown_calls, repriced) {
+        if let (0, 0, Some(repriced)) = (sums.cost.unknown_calls, sums.usage.unmetered_calls, repriced) {
             self.comparable_calls += sums.sent().max(1);
             self.comparable += sums.cost.known;
             self.comparable_repriced += repriced;

@@ -320,4 +320,11 @@ fn what_judges_took_is_counted_at_both_prices() {
     assert_eq!(bills[0].purpose, Purpose::Judging);
     assert_eq!((bills[0].recorded.known, bills[0].repriced.known), (Money(660_000), Money(500 * 2_000 + 20 * 10_000)));
     assert_eq!((bills[1].repriced.unknown_calls, bills[1].difference()), (1, None));
+
+    let mut ledger = Ledger::new(&lock, &table, None);
+    let mut of_three_nobody_told = judge("openai/gpt-5", 660_000);
+    (of_three_nobody_told.usage.unmetered_calls, of_three_nobody_told.cost.unknown_calls) = (3, 3);
+    ledger.add_judge(&of_three_nobody_told, "2026-02-10".parse().unwrap());
+    let bills = ledger.into_bills();
+    assert_eq!((bills[0].repriced.unknown_calls, bills[0].difference()), (3, None), "no table knows what they took");
 }

@@ -41,7 +41,9 @@ struct Row {
     new_withheld: bool,
     /// Sessions whose part in the metric changed; absent where a run does not say how the metric comes from its sessions.
     changed: Option<u64>,
-    /// Sessions that have a value of the metric in both.
+    /// Sessions that have a value of the metric in the old run, and in the new one.
+    valued: [u64; 2],
+    /// Sessions that have one in both.
     compared: u64,
     /// Sessions of both.
     sessions: u64,
@@ -136,11 +138,13 @@ impl Difference {
         definitions: Option<(&MetricDefinition, &MetricDefinition)>,
         pairs: &[(&ResultLine, &ResultLine)],
     ) {
-        let (mut changed, mut compared) = (0, 0);
+        let (mut changed, mut valued, mut compared) = (0, [0, 0], 0);
         for ((old, new), (was, is)) in pairs.iter().filter_map(|pair| Some((pair, definitions?))) {
             let part = |line: &ResultLine, of: &MetricDefinition| of.contribution(line.scores.as_ref()?);
             let parts = (part(old, was), part(new, is));
             let [old_value, new_value] = [&parts.0, &parts.1].map(|part| part.as_ref().and_then(Contribution::value));
+            valued[0] += u64::from(old_value.is_some());
+            valued[1] += u64::from(new_value.is_some());
             compared += u64::from(old_value.is_some() && new_value.is_some());
             let is_equal = match &parts {
                 (Some(one), Some(other)) => one.is_equal(other),
@@ -180,6 +184,7 @@ impl Difference {
             new: metric.estimate.shown(),
             new_withheld: metric.estimate.withheld,
             changed: definitions.map(|_| changed),
+            valued,
             compared,
             sessions: pairs.len() as u64,
         });
@@ -201,6 +206,7 @@ impl Difference {
                 row.changed.map_or_else(|| "unknown".to_owned(), |changed| format!("{changed} of {}", row.sessions)),
             ]);
         }
+        let table = format!("{table}{}", self.other_sessions());
         if self.changes.is_empty() {
             return format!("{table}\n{}", self.unchanged());
         }
@@ -220,6 +226,18 @@ impl Difference {
             more => format!("\nand {more} more"),
         };
         format!("{table}\n\n{list}{more}")
+    }
+
+    /// Lines on metrics whose old and new value are over different sessions, which alone can make a change.
+    fn other_sessions(&self) -> String {
+        let rows = self.rows.iter().filter(|row| row.valued != [row.compared; 2]);
+        let line = |Row { benchmark, setting, model, metric, valued: [old, new], compared, .. }: &Row| {
+            format!(
+                "\n{benchmark} {setting}, {model}, {metric}: old is over the {old} and new over the {new} sessions that have a value; {compared} have \
+                 one in both"
+            )
+        };
+        rows.map(line).collect()
     }
 
     /// A sentence where no session is known to have changed.
@@ -280,7 +298,9 @@ mod tests {
         let (old, new) = ([Some(1.0), Some(0.0), Some(1.0), None], [Some(1.0), Some(1.0), None, None]);
         let found = Difference::of(&scored(old, false), &scored(new, false));
         let [row] = found.rows.as_slice() else { panic!("{found:?}") };
-        assert_eq!((row.changed, row.compared, row.sessions), (Some(2), 2, 4));
+        assert_eq!((row.changed, row.valued, row.compared, row.sessions), (Some(2), [3, 2], 2, 4));
+        let said = "quality: old is over the 3 and new over the 2 sessions that have a value; 2 have one in both";
+        assert!(found.render().contains(said), "{}", found.render());
         let values: Vec<_> = found.changes.iter().map(|change| (change.old, change.new)).collect();
         assert_eq!(values, [(Some(0.0), Some(1.0)), (Some(1.0), None)]);
         assert!(found.render().contains("item-002") && found.render().contains("not_measured"), "{}", found.render());
