@@ -12,9 +12,17 @@ use regatta_proto::{Attempt, Clock, Digest, SessionJob, SessionKey, Transcript};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::void::Void;
+
+/// Time that the store has for a checkpoint, until its session's newest state is tried in its place; twice as long after each that took
+/// longer, for large ones on slow networks.
+const PATIENCE_MIN: Duration = Duration::from_secs(1);
+const PATIENCE_MAX: Duration = Duration::from_secs(64);
+/// The same for the last checkpoint of a session that ends here, after which the store has as long as it takes.
+const PATIENCE_LEAVING: Duration = Duration::from_secs(8);
 
 /// State of a session at the end of one of its calls.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -108,9 +116,12 @@ impl Checkpoints {
         let task = tokio::spawn(async move {
             let mut resumes = writing.store.void.clone();
             let mut told = writing.generation();
+            let (mut is_due, mut patience) = (false, PATIENCE_MIN);
             loop {
                 let next = async {
-                    news.changed().await?;
+                    if !is_due {
+                        news.changed().await?;
+                    }
                     tokio::time::sleep(writing.store.every).await;
                     Ok::<(), watch::error::RecvError>(())
                 };
@@ -124,11 +135,19 @@ impl Checkpoints {
                     true = resumed => {}
                 }
                 told = writing.generation();
-                let transcript = news.borrow_and_update().clone();
-                if let Some(transcript) = transcript
-                    && let Err(error) = writing.write(&transcript).await
-                {
-                    tracing::debug!(%error, session = %writing.session, "failed to write a checkpoint");
+                let Some(transcript) = news.borrow_and_update().clone() else { continue };
+                let begun = Instant::now();
+                let written = tokio::time::timeout(patience, writing.write(&transcript)).await;
+                patience = match &written {
+                    Ok(_) => begun.elapsed() * 2,
+                    Err(_) => patience * 2,
+                }
+                .clamp(PATIENCE_MIN, PATIENCE_MAX);
+                // What a store that is away was asked to take grows old: the session goes on, and its newest state is written instead.
+                is_due = !matches!(written, Ok(Ok(())));
+                if is_due {
+                    let error = written.map_or_else(|late| late.to_string(), |failed| format!("{failed:?}"));
+                    tracing::debug!(error, session = %writing.session, "failed to write a checkpoint");
                 }
             }
         });
@@ -183,6 +202,14 @@ impl CheckpointWriter {
     pub(crate) async fn leave(mut self, transcript: &Transcript) -> Result<(), CheckpointError> {
         self.ending.cancel();
         wait(self.task.take()).await;
+        // Whoever goes on with the session may ask for it soon, and a connection may be dead without saying so.
+        let mut patience = PATIENCE_MIN;
+        while patience < PATIENCE_LEAVING {
+            if let Ok(written) = tokio::time::timeout(patience, self.of.write(transcript)).await {
+                return written;
+            }
+            patience *= 2;
+        }
         self.of.write(transcript).await
     }
 
@@ -222,5 +249,66 @@ impl NeedlessCheckpoint {
     pub(crate) async fn remove(self) {
         wait(self.writing).await;
         self.store.remove(&self.session).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use futures::future::BoxFuture;
+    use jiff::Timestamp;
+    use regatta_backends::faults::{Connection, Fate, Trouble, Troubles};
+    use regatta_proto::{AttemptId, CellIndex, Event, ItemIndex, ManualClock, Reply, Report};
+
+    use super::*;
+
+    /// A store that never answers what it is asked while it hangs.
+    #[derive(Default)]
+    struct Hanging(AtomicBool);
+
+    impl Fate for Hanging {
+        fn before(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+            match self.0.load(Ordering::Relaxed) {
+                true => Box::pin(pending()),
+                false => Box::pin(async { Ok(()) }),
+            }
+        }
+        fn after(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+            Box::pin(async { Ok(()) })
+        }
+        fn loses(&self) -> bool {
+            false
+        }
+        fn doubles(&self) -> bool {
+            false
+        }
+        fn reported(&self, _: &[Report]) {}
+        fn connected(&self, _: Arc<dyn Connection>) {}
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_newest_state_is_written_though_an_older_one_hangs() {
+        let (store, fate) = (Blobs::memory(), Arc::new(Hanging::default()));
+        let (_told, void) = watch::channel(Void::default());
+        let checkpoints =
+            Checkpoints::new(store.troubled(Troubles::new(fate.clone())), Duration::from_millis(250), void);
+        let session = SessionKey { sweep: "s".parse().unwrap(), cell: CellIndex(0), item: ItemIndex(0) };
+        let at = Timestamp::UNIX_EPOCH;
+        let id = AttemptId::new("a").unwrap();
+        let attempt = Attempt { id, number: 1, worker: "w".parse().unwrap(), started_at: at, ended_at: at };
+        let clock = Arc::new(ManualClock::at(at));
+        let writer = checkpoints.follow(&session, (Digest::of(b"lock"), 0), attempt, clock);
+        let after = |events| Transcript { events: vec![Event::Recorded(Reply::said("yes")); events] };
+
+        fate.0.store(true, Ordering::Relaxed);
+        writer.keep(&after(1));
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        writer.keep(&after(2));
+        fate.0.store(false, Ordering::Relaxed);
+        tokio::time::sleep(Duration::from_secs(10)).await;
+
+        let written = store.get(&checkpoint_key(&session)).await.unwrap().expect("a checkpoint was written");
+        assert_eq!(decode::<Checkpoint>(&written).unwrap().transcript.events.len(), 2);
     }
 }

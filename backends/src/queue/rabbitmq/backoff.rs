@@ -5,7 +5,7 @@ use std::time::Duration;
 use regatta_proto::Digest;
 
 const FIRST: Duration = Duration::from_millis(100);
-const LONGEST: Duration = Duration::from_secs(10);
+const LONGEST: Duration = Duration::from_secs(5);
 
 /// Delays that double up to a limit, each shortened by up to half at random, so that a fleet does not reconnect at the same moment.
 #[derive(Debug, Clone)]

@@ -132,6 +132,10 @@ impl Subscriber {
 
     async fn try_subscribe(&self, action: &str) -> Result<Subscription, QueueError> {
         let failed = || QueueError::broker(action);
+        // Whoever takes a job must be able to tell what came of it. After an outage one connection is there before the other, and should the
+        // broker fall again in between, all that was done with the jobs would be done once more by others.
+        let mut publishes = self.shared.publishes.subscribe();
+        self.shared.closed.run_until_cancelled(publishes.wait_for(|publishes| *publishes)).await;
         let channel = self.shared.consuming.channel().await.map_err(failed())?;
         self.shared.topology.declare_work_queue(&channel, &self.queue).await?;
         channel.basic_qos(self.prefetch, BasicQosOptions { global: false }).await.map_err(failed())?;

@@ -32,6 +32,7 @@ use regatta_memory::ByteBudget;
 use regatta_proto::wire::{self, WireError};
 use regatta_proto::{Control, Job, Report};
 use serde::Serialize;
+use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use topology::Topology;
 use unconfirmed::Unconfirmed;
@@ -51,6 +52,8 @@ pub struct RabbitMqQueue {
 struct Shared {
     /// A separate connection, because a broker that runs short of memory blocks publishing connections, while consuming must go on.
     consuming: Link,
+    /// `true` while there is a channel to publish on.
+    publishes: watch::Sender<bool>,
     topology: Topology,
     message_bytes_max: usize,
     bytes: Option<ByteBudget>,
@@ -72,6 +75,7 @@ impl RabbitMqQueue {
         let closed = CancellationToken::new();
         let shared = Arc::new(Shared {
             consuming: Link::new(dial.clone(), format!("regatta {} consuming", config.prefix)),
+            publishes: watch::Sender::new(false),
             topology,
             message_bytes_max: config.message_bytes_max,
             bytes: config.bytes,
@@ -214,7 +218,10 @@ impl Shared {
                     if let Some(lasted) = outage.ends() {
                         tracing::info!(lasted_s = lasted.as_secs(), "opened a publishing channel again");
                     }
-                    match unconfirmed.publish_on(&channel).await {
+                    self.publishes.send_replace(true);
+                    let published = unconfirmed.publish_on(&channel).await;
+                    self.publishes.send_replace(false);
+                    match published {
                         Ok(()) => return,
                         Err(error) => {
                             tracing::warn!(%error, "lost the publishing channel; what is unconfirmed is published again")
