@@ -19,7 +19,7 @@ use crate::exit::BadConfiguration;
 use crate::tls::{self, Identity};
 
 const TLS_OPTIONS: TlsOptions =
-    TlsOptions { authorities: "--ca or REGATTA_CA", identity: "--client-cert and --client-key" };
+    TlsOptions { authorities: "--ca or REGATTA_CA", identity: Some("--client-cert and --client-key") };
 
 /// A coordinator somewhere.
 pub(crate) struct Client {

@@ -10,6 +10,8 @@ mod embedded;
 mod ended_run;
 mod exit;
 mod fetched;
+#[cfg(test)]
+mod hostile;
 mod listener;
 mod logging;
 mod output;

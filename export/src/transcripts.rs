@@ -10,6 +10,9 @@ use crate::error::ExportError;
 /// Text of segments that is kept, in bytes. Sessions come in the order of the grid and segments in that of time; within a cell both are
 /// nearly the same, so that a few segments at a time are enough.
 const KEPT_BYTES_MAX: usize = 256 << 20;
+/// Longest text of one segment, in bytes in memory. A file of a megabyte, which may be anybody's, can be compressed from thousands of times as
+/// much.
+const SEGMENT_BYTES_MAX: usize = 2 << 30;
 
 /// The transcripts of a run.
 pub(crate) struct Transcripts {
@@ -51,7 +54,7 @@ impl Transcripts {
         let segment = match found {
             Some(segment) => segment,
             None => {
-                let segment = Segment::read(name, path)?;
+                let segment = Segment::read(name, path, SEGMENT_BYTES_MAX)?;
                 self.kept_bytes += segment.bytes;
                 while self.kept_bytes > KEPT_BYTES_MAX
                     && let Some(oldest) = self.kept.pop_front()
@@ -66,7 +69,7 @@ impl Transcripts {
 }
 
 impl Segment {
-    fn read(name: &str, path: &Path) -> Result<Self, ExportError> {
+    fn read(name: &str, path: &Path, bytes_max: usize) -> Result<Self, ExportError> {
         // The name comes from a file of the run, which may be anybody's.
         let is_plain = name.strip_prefix("transcripts/").is_some_and(|file| !file.contains(['/', '\\']));
         if !is_plain {
@@ -74,9 +77,35 @@ impl Segment {
         }
         let compressed = std::fs::read(path).map_err(ExportError::read(path))?;
         let failed = |source| ExportError::Segment { path: path.to_owned(), source };
-        let lines: Vec<String> =
-            segment_lines(name, &compressed).map_err(failed)?.collect::<Result<_, _>>().map_err(failed)?;
-        let bytes = lines.iter().map(String::len).sum();
-        Ok(Self { name: name.to_owned(), lines, bytes })
+        let mut segment = Self { name: name.to_owned(), lines: Vec::new(), bytes: 0 };
+        for line in segment_lines(name, &compressed).map_err(failed)? {
+            let line = line.map_err(failed)?;
+            segment.bytes += size_of::<String>() + line.len();
+            if segment.bytes > bytes_max {
+                return Err(ExportError::content(path, format!("its text is larger than {bytes_max} bytes")));
+            }
+            segment.lines.push(line);
+        }
+        Ok(segment)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use regatta_proto::Digest;
+
+    use super::*;
+
+    #[test]
+    fn a_segment_that_is_compressed_from_too_much_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let compressed = zstd::bulk::compress(&b"\n".repeat(100_000), 1).unwrap();
+        let name = format!("transcripts/{}.jsonl.zst", &Digest::of(&compressed).to_string()[..16]);
+        std::fs::create_dir(folder.path().join("transcripts")).unwrap();
+        std::fs::write(folder.path().join(&name), compressed).unwrap();
+        let read = |bytes_max| Segment::read(&name, &folder.path().join(&name), bytes_max);
+        assert_eq!(read(10_000_000).unwrap().lines.len(), 100_000);
+        let error = read(1_000_000).err().unwrap().to_string();
+        assert!(error.contains("larger than 1000000 bytes"), "{error}");
     }
 }

@@ -15,9 +15,9 @@ use crate::transport::TransportError;
 use crate::{BudgetLeases, CallMetrics, Network, OutboundPolicy, PermitStore, ResponseStore};
 
 pub use access::check_access;
-#[cfg(feature = "bedrock")]
-pub(crate) use access::headers;
 pub(crate) use access::{Access, address};
+#[cfg(feature = "bedrock")]
+pub(crate) use access::{headers, shown};
 
 /// The context in which an endpoint is opened.
 #[derive(Clone)]
@@ -149,7 +149,7 @@ pub enum OpenError {
     BadAddress {
         /// The endpoint.
         endpoint: EndpointName,
-        /// The address as given.
+        /// The address as given, without what may be secret in it.
         url: String,
         /// The reason, as a clause.
         problem: String,

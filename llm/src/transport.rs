@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use futures::future::BoxFuture;
 use regatta_memory::{HeldBytes, TooLarge, parsed_bytes};
-use regatta_proto::{ErrorClass, Timeouts};
+use regatta_proto::{ErrorClass, Timeouts, TlsOptions, with_handshake_advice};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Method, Request, Response, StatusCode, Url};
 use tokio::time::{Instant, timeout_at};
@@ -191,12 +191,13 @@ impl Transport {
         Failure { maybe_billed: !unreached, ..Failure::unanswered(ErrorClass::Connection, detail) }
     }
 
-    /// The error with its causes and without its address.
+    /// The error with its causes and without its address; says what to do where a TLS handshake failed.
     pub(crate) fn explain(&self, error: &reqwest::Error) -> String {
         let mut text = String::new();
         for source in sources(error).skip(1) {
             let _ = write!(text, "{}{source}", if text.is_empty() { "" } else { ": " });
         }
+        let text = with_handshake_advice(text, TlsOptions::OF_SYSTEM);
         self.secret.detail(if text.is_empty() { "the request failed" } else { &text })
     }
 }
@@ -378,6 +379,15 @@ fn answered(class: ErrorClass, status: StatusCode, detail: String) -> Failure {
 /// # Errors
 /// When the address may not be reached, or certificates are needed and none can be read.
 pub fn http_client(url: &Url, connect_max: Duration, egress: Arc<EgressRules>) -> Result<Client, TransportError> {
+    pool(url, connect_max, egress, tls(url.scheme() == "https")?)
+}
+
+fn pool(
+    url: &Url,
+    connect_max: Duration,
+    egress: Arc<EgressRules>,
+    tls: rustls::ClientConfig,
+) -> Result<Client, TransportError> {
     egress.check_url(url).map_err(TransportError::Egress)?;
     let mut builder = Client::builder()
         .user_agent(concat!("regatta/", env!("CARGO_PKG_VERSION")))
@@ -389,7 +399,7 @@ pub fn http_client(url: &Url, connect_max: Duration, egress: Arc<EgressRules>) -
         .pool_idle_timeout(IDLE)
         .connect_timeout(connect_max)
         .dns_resolver(Arc::new(AllowedAddresses(egress)))
-        .tls_backend_preconfigured(tls(url.scheme() == "https")?);
+        .tls_backend_preconfigured(tls);
     if is_loopback(url) {
         builder = builder.no_proxy();
     }

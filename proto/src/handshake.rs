@@ -5,8 +5,13 @@
 pub struct TlsOptions {
     /// Option for the file of the authorities that count.
     pub authorities: &'static str,
-    /// Options for the client's certificate and its key.
-    pub identity: &'static str,
+    /// Options for the client's certificate and its key; `None` where the client shows none to anybody.
+    pub identity: Option<&'static str>,
+}
+
+impl TlsOptions {
+    /// Options of a client that trusts the system's authorities, and shows no certificate.
+    pub const OF_SYSTEM: Self = Self { authorities: "SSL_CERT_FILE", identity: None };
 }
 
 /// What a handshake failed of, and words of errors by which that is known: of rustls, of its alerts, and of PostgreSQL.
@@ -55,11 +60,22 @@ pub fn handshake_advice(told: &str, options: TlsOptions) -> Option<String> {
         Reason::Expired => {
             "the server's certificate has expired; renew it there, or set the clock of this machine right".to_owned()
         }
-        Reason::NotShown => format!("the server asks for a client certificate, and none was shown; name one with {identity}"),
-        Reason::NotTaken => format!(
-            "the server did not take the client certificate; name one that has not expired and is of an authority that the server knows, \
-             with {identity}"
-        ),
+        Reason::NotShown => match identity {
+            Some(identity) => {
+                format!("the server asks for a client certificate, and none was shown; name one with {identity}")
+            }
+            None => "the server asks for a client certificate, and none is shown from here; have it take connections without one, or \
+                     reach it by a proxy that shows one"
+                .to_owned(),
+        },
+        Reason::NotTaken => match identity {
+            Some(identity) => format!(
+                "the server did not take the client certificate; name one that has not expired and is of an authority that the server \
+                 knows, with {identity}"
+            ),
+            None => "the server ended the handshake, and may want a client certificate, which is not shown from here; look into its log"
+                .to_owned(),
+        },
         Reason::NoTls => "the server speaks no TLS at this address; write the port at which it does, or the address without TLS".to_owned(),
     })
 }
@@ -77,7 +93,7 @@ pub fn with_handshake_advice(told: String, options: TlsOptions) -> String {
 mod tests {
     use super::*;
 
-    const OPTIONS: TlsOptions = TlsOptions { authorities: "--ca", identity: "--client-cert and --client-key" };
+    const OPTIONS: TlsOptions = TlsOptions { authorities: "--ca", identity: Some("--client-cert and --client-key") };
 
     #[test]
     fn each_reason_says_what_to_do_and_other_errors_say_nothing() {
@@ -87,6 +103,10 @@ mod tests {
         assert!(about("received fatal alert: UnknownCA").contains("did not take the client certificate"));
         assert!(about("invalid peer certificate: certificate expired: verified at time 3").contains("clock"));
         assert_eq!(about("connection refused"), "");
+        let without = |told: &str| handshake_advice(told, TlsOptions::OF_SYSTEM).unwrap_or_default();
+        assert!(without("invalid peer certificate: UnknownIssuer").ends_with("with SSL_CERT_FILE"));
+        assert!(without("received fatal alert: CertificateRequired").contains("none is shown from here"));
+        assert!(without("received fatal alert: HandshakeFailure").contains("may want a client certificate"));
         assert_eq!(with_handshake_advice("connection refused".to_owned(), OPTIONS), "connection refused");
     }
 }

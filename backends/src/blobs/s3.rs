@@ -202,7 +202,7 @@ impl S3Blobs {
 }
 
 const TLS_OPTIONS: TlsOptions =
-    TlsOptions { authorities: "--s3-ca, or AWS_CA_BUNDLE", identity: "--s3-cert and --s3-key" };
+    TlsOptions { authorities: "--s3-ca, or AWS_CA_BUNDLE", identity: Some("--s3-cert and --s3-key") };
 
 /// An error with its causes, because the SDK's own text is just "dispatch failure".
 fn chain(error: &dyn Error) -> String {

@@ -211,7 +211,7 @@ pub enum StoreError {
 fn told(error: &(dyn Error + 'static)) -> String {
     const OPTIONS: regatta_proto::TlsOptions = regatta_proto::TlsOptions {
         authorities: "sslrootcert of its URL, or PGSSLROOTCERT",
-        identity: "sslcert and sslkey of its URL, or PGSSLCERT and PGSSLKEY",
+        identity: Some("sslcert and sslkey of its URL, or PGSSLCERT and PGSSLKEY"),
     };
     regatta_proto::with_handshake_advice(regatta_proto::causes(error), OPTIONS)
 }

@@ -58,7 +58,11 @@ impl Pipes {
         let (mut unwritten, mut searched) = (line, 0);
         loop {
             if let Some(end) = self.unread[searched..].iter().position(|byte| *byte == b'\n') {
-                let rest = self.unread.split_off(searched + end + 1);
+                let length = searched + end;
+                if length > bytes_max {
+                    return Err(Silence::Flood);
+                }
+                let rest = self.unread.split_off(length + 1);
                 let mut found = std::mem::replace(&mut self.unread, rest);
                 found.pop();
                 return Ok(found);
@@ -170,4 +174,47 @@ pub(crate) fn pause(time: Duration) {
 
 fn timespec(time: Duration) -> Timespec {
     Timespec { tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX), tv_nsec: time.subsec_nanos().into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{PipeReader, Write as _, pipe};
+    use std::os::fd::OwnedFd;
+
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    /// Pipes of a process that has written `said`, which fits into a pipe, and closed its output; and the end at which it reads.
+    fn after(said: &[u8]) -> (Pipes, PipeReader) {
+        let ((reads, stdin), (stdout, mut writes), (stderr, _)) = (pipe().unwrap(), pipe().unwrap(), pipe().unwrap());
+        writes.write_all(said).unwrap();
+        let (stdin, stdout, stderr) = (OwnedFd::from(stdin), OwnedFd::from(stdout), OwnedFd::from(stderr));
+        (Pipes::new(stdin.into(), stdout.into(), stderr.into()).unwrap(), reads)
+    }
+
+    proptest! {
+        #[test]
+        fn lines_within_the_limit_are_read_as_they_were_written_and_then_the_end(
+            said in vec(prop_oneof![select(&b"\n\r{\0"[..]), any::<u8>()], 0..300), bytes_max in 0..400_usize,
+        ) {
+            let (mut pipes, _reads) = after(&said);
+            let mut lines: Vec<&[u8]> = said.split(|byte| *byte == b'\n').collect();
+            let unfinished = lines.pop().unwrap_or_default();
+            for line in lines {
+                let read = pipes.exchange(b"call\n", PATIENCE, bytes_max);
+                if line.len() > bytes_max {
+                    prop_assert_eq!(read, Err(Silence::Flood));
+                    return Ok(());
+                }
+                prop_assert_eq!(read, Ok(line.to_vec()));
+            }
+            let end = if unfinished.len() > bytes_max { Silence::Flood } else { Silence::Closed };
+            prop_assert_eq!(pipes.exchange(b"call\n", PATIENCE, bytes_max), Err(end));
+        }
+    }
 }

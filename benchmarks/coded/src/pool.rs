@@ -11,7 +11,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use crate::failure::Failure;
 use crate::folder::Folder;
 use crate::permissions::Start;
-use crate::process::{Bounds, Process, Said};
+use crate::process::{Bounds, Process, Said, brief};
 use crate::protocol::{Answer, Call, Load, Loaded};
 use crate::purity::{Sample, difference};
 
@@ -252,7 +252,7 @@ impl Pool {
 
 fn read<A: Answer>(call: &Call, answer: &str) -> Result<A, Failure> {
     serde_json::from_str(answer).map_err(|error| {
-        let why = format!("what it answered is no answer of {}: {error}", call.name());
+        let why = format!("what it answered is no answer of {}: {}", call.name(), brief(&error));
         Failure { about: call.about(), why, errors: String::new() }
     })
 }

@@ -22,6 +22,8 @@ const ENDING: Duration = Duration::from_secs(1);
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 /// Bytes that are quoted of a line that is not a valid answer.
 const QUOTED_MAX: usize = 120;
+/// Characters that are told of an error about an answer, which may quote any part of it.
+const PROBLEM_MAX: usize = 300;
 
 /// Answer of a process to a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -169,8 +171,9 @@ fn how(status: ExitStatus) -> String {
 
 /// Parses an answer to call number `id`.
 fn said(line: &[u8], id: u64) -> Result<Said, String> {
-    let envelope: Envelope<'_> = serde_json::from_slice(line)
-        .map_err(|error| format!("it wrote a line to standard output that is no answer ({error}): {}", quoted(line)))?;
+    let envelope: Envelope<'_> = serde_json::from_slice(line).map_err(|error| {
+        format!("it wrote a line to standard output that is no answer ({}): {}", brief(&error), quoted(line))
+    })?;
     match envelope.v {
         Some(VERSION) => {}
         Some(other) => return Err(format!("it speaks version {other} of the protocol; this build speaks {VERSION}")),
@@ -187,7 +190,59 @@ fn said(line: &[u8], id: u64) -> Result<Said, String> {
     }
 }
 
+/// The beginning of an error about an answer.
+pub(crate) fn brief(error: &serde_json::Error) -> String {
+    let problem = error.to_string();
+    match problem.char_indices().nth(PROBLEM_MAX) {
+        Some((end, _)) => format!("{}… at line {} column {}", &problem[..end], error.line(), error.column()),
+        None => problem,
+    }
+}
+
 fn quoted(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(&line[..line.len().min(QUOTED_MAX)]).into_owned();
     format!("{text:?}")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Longest error about a line, in bytes.
+    const ERROR_MAX: usize = 1000;
+    const ANSWER: &str = r#"{"v": 1, "id": 7, "answer": {"items": [{"id": "a"}], "said": "\u00e9"}}"#;
+
+    #[test]
+    fn an_error_about_a_long_line_is_short() {
+        let long = "x".repeat(100_000);
+        for line in [
+            format!("{{\"{long}\": 1}}"),
+            format!("{{\"v\": \"{long}\"}}"),
+            format!("{{\"v\": 1, \"id\": \"{long}\"}}"),
+            long.clone(),
+        ] {
+            let error = said(line.as_bytes(), 7).unwrap_err();
+            assert!(error.len() < ERROR_MAX, "{} bytes: {:.300}", error.len(), error);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_line_is_an_answer_to_its_call_or_an_error_that_is_short(
+            at in 0..ANSWER.len(), cut in 0..10_usize, put_in in vec(any::<u8>(), 0..4),
+        ) {
+            let mut line = ANSWER.as_bytes().to_vec();
+            line.splice(at..(at + cut).min(ANSWER.len()), put_in);
+            match said(&line, 7) {
+                Ok(Said::Answer(answer)) => {
+                    prop_assert!(serde_json::from_str::<serde_json::Value>(&answer).is_ok(), "{}", answer);
+                }
+                Ok(Said::Error(_)) => {}
+                Err(error) => prop_assert!(error.len() < ERROR_MAX, "{}", error),
+            }
+        }
+    }
 }

@@ -106,10 +106,13 @@ fn peer(shown: &CertificateDer<'_>) -> anyhow::Result<PeerCertificate> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use proptest::test_runner::{Config, TestRunner};
     use regatta_tests::Authority;
     use rustls::pki_types::pem::PemObject as _;
 
     use super::*;
+    use crate::hostile::nearly;
 
     #[test]
     fn a_certificate_is_known_by_its_alternative_names_and_then_by_its_common_name() {
@@ -124,6 +127,21 @@ mod tests {
         let own = CertificateDer::from_pem_file(authority.certificate()).unwrap();
         assert_eq!(super::peer(&own).unwrap().names, ["ours"]);
         assert!(super::peer(&CertificateDer::from(vec![1, 2, 3])).is_err());
+    }
+
+    #[test]
+    fn a_certificate_that_is_nearly_one_is_read_or_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let authority = Authority::new(folder.path(), "ours").unwrap();
+        let issued = authority.issue("alice.example.com").unwrap();
+        let right = CertificateDer::from_pem_file(&issued.certificate).unwrap();
+        let read = TestRunner::new(Config::default()).run(&nearly(&right), |bytes| {
+            if let Ok(peer) = super::peer(&CertificateDer::from(&*bytes)) {
+                prop_assert_eq!(peer.fingerprint, Digest::of(&bytes));
+            }
+            Ok(())
+        });
+        read.unwrap();
     }
 
     #[test]

@@ -103,10 +103,12 @@ fn quotas(declared: BTreeMap<String, DeclaredQuota>) -> anyhow::Result<Quotas> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use regatta_coordinator::Messenger as _;
     use regatta_proto::SystemClock;
 
     use super::*;
+    use crate::hostile::nearly_text;
 
     fn parsed(text: &str) -> anyhow::Result<CoordinatorPolicy> {
         crate::embedded::install_tls();
@@ -128,6 +130,39 @@ owners:
         let quota = |name: &str| policy.quotas.of(Some(&name.parse().unwrap()));
         assert_eq!(quota("alice@example.com"), Quota { budget: Money::from_dollars(100.0), sessions: Some(5000) });
         assert_eq!(quota("bob"), Quota { budget: Some(Money::ZERO), sessions: None });
+    }
+
+    const EVERYTHING: &str = "webhooks: { ci: { url: 'https://ci.example/hook', secret_env: HOOK } }
+commands: { page: { command: [/bin/page, now], timeout_s: 30 } }
+oidc:
+  - issuer: https://login.example
+    audience: regatta
+    algorithms: [ES256]
+    grants: { admins: [admin], people: [read, submit] }
+    clock_skew_s: 60
+certificates: { names: { ci.example.com: { scopes: [submit], owner: ci } }, everybody: [read] }
+owners: { alice: { budget_usd: 100, sessions: 5000 }, others: { budget_usd: 0 } }
+";
+
+    fn with_hook(text: &str) -> anyhow::Result<CoordinatorPolicy> {
+        crate::embedded::install_tls();
+        let variable = |name: &str| (name == "HOOK").then(|| "0123456789abcdef".to_owned());
+        CoordinatorPolicy::parse(text, &variable, Arc::new(SystemClock))
+    }
+
+    #[test]
+    fn a_policy_with_everything_is_read() {
+        assert!(with_hook(EVERYTHING).unwrap().channels.knows("webhook/ci").is_ok());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+        #[test]
+        fn a_policy_is_read_or_refused_with_a_sentence(text in nearly_text(EVERYTHING)) {
+            if let Err(error) = with_hook(&text) {
+                prop_assert!(!format!("{error:#}").contains("0123456789abcdef"), "{:#}", error);
+            }
+        }
     }
 
     #[test]

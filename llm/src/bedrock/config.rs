@@ -13,7 +13,7 @@ use regatta_proto::{EndpointName, EndpointSpec, Timeouts};
 use reqwest::Url;
 use reqwest::header::HeaderMap;
 
-use crate::open::{OpenError, headers};
+use crate::open::{OpenError, headers, shown};
 use crate::policy::{Origin, OutboundPolicy, Withheld};
 use crate::secret::Secret;
 
@@ -48,7 +48,7 @@ impl Settings {
     ) -> Result<Self, OpenError> {
         let variable = |name: &str| env(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
         if let Some(url) = &spec.base_url {
-            let bad = |problem| OpenError::BadAddress { endpoint: name.clone(), url: url.clone(), problem };
+            let bad = |problem| OpenError::BadAddress { endpoint: name.clone(), url: shown(url), problem };
             let parsed = Url::parse(url).map_err(|error| bad(error.to_string()))?;
             if !matches!(parsed.scheme(), "http" | "https") {
                 return Err(bad(format!("its scheme is {:?}", parsed.scheme())));

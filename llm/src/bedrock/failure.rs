@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use aws_sdk_bedrockruntime::config::http::HttpResponse;
 use aws_sdk_bedrockruntime::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_bedrockruntime::types::error::ConverseStreamOutputError as StreamError;
-use regatta_proto::ErrorClass;
+use regatta_proto::{ErrorClass, TlsOptions, with_handshake_advice};
 use serde_json::json;
 
 use super::exchange::headers;
@@ -37,7 +37,7 @@ pub(super) fn explain<E>(error: &SdkError<E, HttpResponse>, context: &ReadContex
 where
     E: ProvideErrorMetadata + Error + 'static,
 {
-    let detail = || context.secret.detail(&chain(error));
+    let detail = || context.secret.detail(&with_handshake_advice(chain(error), TlsOptions::OF_SYSTEM));
     match error {
         SdkError::ServiceError(service) => {
             let raw = service.raw();

@@ -123,7 +123,7 @@ impl Access {
             variable: provider.address_variables.first().copied(),
         };
         let given = address(spec, env).or_else(|| provider.address.map(str::to_owned)).ok_or_else(no_address)?;
-        let bad = |problem: String| OpenError::BadAddress { endpoint: endpoint.clone(), url: given.clone(), problem };
+        let bad = |problem: String| OpenError::BadAddress { endpoint: endpoint.clone(), url: shown(&given), problem };
         let base = given.trim_end_matches('/');
         let base = format!("{}{}", base.strip_suffix(provider.version).unwrap_or(base), provider.version);
         let is_providers_own = provider.address == Some(&*base);
@@ -198,6 +198,15 @@ pub(crate) fn address(spec: &EndpointSpec, env: &dyn Fn(&str) -> Option<String>)
 /// Reads a variable; `None` if it is unset or blank.
 fn variable(env: &dyn Fn(&str) -> Option<String>, name: &str) -> Option<String> {
     env(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
+}
+
+/// An address without what may be secret in it, whether it can be parsed or not: user, password, query, fragment.
+pub(crate) fn shown(address: &str) -> String {
+    match (address.split_once("://"), address.contains('@')) {
+        (Some((scheme, _)), true) => format!("{scheme}://…"),
+        (None, true) => "…".to_owned(),
+        (_, false) => address.split(['?', '#']).next().unwrap_or(address).to_owned(),
+    }
 }
 
 /// The additional headers of `spec`.

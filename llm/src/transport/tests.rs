@@ -1,5 +1,11 @@
+use std::path::Path;
+
 use futures::future::join_all;
 use regatta_memory::ByteBudget;
+use regatta_tests::{Authority, ServerTls};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use tokio::net::TcpListener;
 
 use super::*;
 use crate::scripted::{Server, Step};
@@ -79,6 +85,89 @@ async fn a_refused_connection_is_a_connection_failure_that_reached_nobody() {
     let failure = sent(&transport, &url).await.unwrap_err();
     assert_eq!((failure.class, failure.unreached, failure.status), (ErrorClass::Connection, true, None));
     assert!(failure.detail.contains("refused"), "{}", failure.detail);
+}
+
+/// Detail of a call to `host`, whose server shows what `server` says, by a client that trusts `authority`.
+async fn handshake(host: &str, server: &ServerTls, authority: Option<&Path>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = Url::parse(&format!("https://{host}:{}/v1", listener.local_addr().unwrap().port())).unwrap();
+    let acceptor = server.acceptor().unwrap();
+    let serving = tokio::spawn(async move {
+        // Kept until the client has had enough: what the server has against it comes after the handshake.
+        let mut kept = Vec::new();
+        while let Ok((stream, _)) = listener.accept().await {
+            kept.push(acceptor.accept(stream).await);
+        }
+    });
+    let client = match authority {
+        Some(file) => pool(&url, Duration::from_secs(5), open(), trusting(file)),
+        None => http_client(&url, Duration::from_secs(5), open()),
+    };
+    let transport = Transport {
+        client: client.unwrap(),
+        network: None,
+        headers: HeaderMap::new(),
+        timeouts: TIMEOUTS,
+        secret: Secret::default(),
+    };
+    let failure = sent(&transport, &url).await.unwrap_err();
+    serving.abort();
+    assert_eq!((failure.class, failure.status), (ErrorClass::Connection, None), "{failure:?}");
+    failure.detail.to_string()
+}
+
+fn trusting(authority: &Path) -> rustls::ClientConfig {
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_file(authority).unwrap()).unwrap();
+    rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth()
+}
+
+#[tokio::test]
+async fn a_failed_handshake_says_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let [ours, theirs] = ["ours", "theirs"].map(|name| Authority::new(folder.path(), name).unwrap());
+    let shows = |identity| ServerTls { identity, client_authority: None };
+    let right = || shows(ours.issue("localhost").unwrap());
+    let asks = ServerTls { client_authority: Some(ours.certificate()), ..right() };
+    let (trusted, untrusted) = (ours.certificate(), theirs.certificate());
+    let unknown = "of an authority that is not trusted here; name the file of that authority with SSL_CERT_FILE";
+    for (detail, advice) in [
+        (handshake("localhost", &right(), None).await, unknown),
+        (handshake("localhost", &right(), Some(&untrusted)).await, unknown),
+        (
+            handshake("127.0.0.1", &right(), Some(&trusted)).await,
+            "for another name than the address has; use the name that it is for",
+        ),
+        (
+            handshake("localhost", &shows(ours.issue_expired("localhost").unwrap()), Some(&trusted)).await,
+            "has expired; renew it there",
+        ),
+        (
+            handshake("localhost", &asks, Some(&trusted)).await,
+            "asks for a client certificate, and none is shown from here; have it take connections without one",
+        ),
+    ] {
+        assert!(detail.contains(advice), "{advice}: {detail}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_without_tls_at_an_address_with_it_is_told() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = Url::parse(&format!("https://{}/v1", listener.local_addr().unwrap())).unwrap();
+    let serving = tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            tokio::io::AsyncWriteExt::write_all(&mut stream, b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
+        }
+    });
+    let transport = Transport::new(&url, Secret::default(), BEARER, TIMEOUTS, open(), None).unwrap();
+    let failure = sent(&transport, &url).await.unwrap_err();
+    serving.abort();
+    assert!(failure.detail.contains("speaks no TLS at this address"), "{}", failure.detail);
 }
 
 #[tokio::test]

@@ -22,7 +22,7 @@ const UNIT: char = '\u{1f}';
 /// A data set with everything that its sessions can be.
 pub(crate) struct Loaded {
     pub(crate) suite: Arc<dyn Suite>,
-    settings: Vec<(Setting, Vec<ItemIndex>)>,
+    pub(crate) settings: Vec<(Setting, Vec<ItemIndex>)>,
     evaluators: Vec<Evaluator>,
 }
 
@@ -134,8 +134,8 @@ fn scores(loaded: &Loaded, item: ItemIndex, setting: &Setting, transcript: &Tran
 }
 
 /// A judge that says what the agent said, and finds texts similar by their lengths.
-struct Judge<'r> {
-    replies: &'r [Reply],
+pub(crate) struct Judge<'r> {
+    pub(crate) replies: &'r [Reply],
 }
 
 impl Verdicts for Judge<'_> {
@@ -217,7 +217,7 @@ fn judged(mut input: Input<'_>) {
 }
 
 /// Elements of a picture are its own: their names are few, and every one that is opened is closed.
-fn assert_is_markup(svg: &str) {
+pub(crate) fn assert_is_markup(svg: &str) {
     const ELEMENTS: [&str; 19] = [
         "svg", "g", "rect", "text", "tspan", "path", "line", "polyline", "polygon", "circle", "ellipse", "title",
         "desc", "defs", "marker", "style", "use", "a", "clipPath",

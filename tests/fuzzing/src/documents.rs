@@ -2,10 +2,14 @@
 
 use regatta_catalog::{read_segment, segment_lines};
 use regatta_coded::{Asked, Loaded, Scored, Tabulated};
-use regatta_coordinator::{GcRequest, Resumption, ScheduleSpec, Submission};
+use regatta_coordinator::{
+    Baseline, BudgetChange, CatchUp, GcRequest, QuotaRequest, Resumption, ScheduleSpec, Submission, TokenRequest,
+    VerdictsRequest,
+};
 use regatta_proto::{
-    AgentName, ApiToken, AttemptId, BenchmarkName, Control, Digest, EndpointName, Evaluator, ItemId, Job, ModelRef,
-    OwnerName, Report, ScheduleName, Setting, Simulation, SweepId, SweepLock, check_spec, parse_spec, substitute, wire,
+    AgentName, ApiToken, Attempt, AttemptId, BenchmarkName, Control, DecideQuestion, Digest, EndpointName, Evaluator,
+    ItemId, Job, Limit, ModelRef, Money, OwnerName, Report, ScheduleName, Scopes, Setting, Simulation, SweepId,
+    SweepLock, check_spec, parse_spec, substitute, wire,
 };
 use regatta_simulator::Script;
 use regatta_worker::{Policy, PolicyFile};
@@ -14,10 +18,11 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::input::Input;
+use crate::origins;
 
 pub(crate) fn run(data: &[u8]) {
     let mut input = Input(data);
-    match input.byte() % 11 {
+    match input.byte() % 13 {
         0 => spec(&input.text()),
         1 => {
             if let Ok(file) = PolicyFile::from_yaml(&input.text()) {
@@ -32,9 +37,11 @@ pub(crate) fn run(data: &[u8]) {
         7 => settings(input),
         8 => requests(input.0),
         9 => coded(input.0),
-        _ => {
+        10 => {
             let _ = Script::parse("script", &input.text());
         }
+        11 => message::<Attempt>(input),
+        _ => origins::run(input),
     }
 }
 
@@ -92,6 +99,14 @@ fn names(text: &str) {
     same::<Setting>(text);
     same::<SweepId>(text);
     let _ = ApiToken::parse(text);
+    let _ = text.parse::<Baseline>();
+    let _ = text.parse::<CatchUp>();
+    let _ = text.parse::<DecideQuestion>();
+    let _ = text.parse::<Limit>();
+    let _ = text.parse::<Scopes>();
+    if let Ok(change) = text.parse::<BudgetChange>() {
+        assert!(change.apply(Money::ZERO) > Money::ZERO, "{text:?} is no positive amount");
+    }
     if let Ok(sweep) = text.parse::<SweepId>() {
         let name = sweep.as_str();
         assert!(name.starts_with(|c: char| c.is_ascii_alphanumeric()) && !name.contains(['/', '\\', '\0']), "{name:?}");
@@ -122,6 +137,9 @@ fn requests(body: &[u8]) {
     }
     let _ = serde_json::from_slice::<Resumption>(body);
     let _ = serde_json::from_slice::<GcRequest>(body);
+    let _ = serde_json::from_slice::<TokenRequest>(body);
+    let _ = serde_json::from_slice::<QuotaRequest>(body);
+    let _ = serde_json::from_slice::<VerdictsRequest>(body);
     if let Ok(schedule) = serde_json::from_slice::<Value>(body)
         .map_err(drop)
         .and_then(|value| ScheduleSpec::from_value(value).map_err(drop))

@@ -13,11 +13,12 @@ use regatta_export::predictions::{FieldPath, Predictions};
 use regatta_flowbench::FlowBench;
 use regatta_llm::{Import, PriceTable};
 use regatta_orchestrationbench::OrchestrationBench;
-use regatta_proto::FileSet;
+use regatta_proto::{FileSet, Question, Verdict};
 use regatta_worfbench::WorfBench;
 
 use crate::answers::LOADED;
 use crate::input::Input;
+use crate::runs;
 
 /// Most further bytes of a file that an edit keeps, so that a small input stays a small file.
 const KEPT_MAX: usize = 64 << 10;
@@ -37,7 +38,7 @@ static DECLARED: LazyLock<Vec<FileSet>> = LazyLock::new(|| {
 
 pub(crate) fn run(data: &[u8]) {
     let mut input = Input(data);
-    match input.byte() % 9 {
+    match input.byte() % 11 {
         0 => data_set(input),
         1 => declared(input),
         2 => definition(input),
@@ -46,7 +47,9 @@ pub(crate) fn run(data: &[u8]) {
         5 => log(input),
         6 => lines(input),
         7 => prices(input),
-        _ => verdicts(input),
+        8 => verdicts(input),
+        9 => runs::run(input),
+        _ => runs::summary(input),
     }
 }
 
@@ -180,6 +183,17 @@ fn prices(mut input: Input<'_>) {
     }
 }
 
+/// Recorded verdicts, as predictions and endpoints read them. The similarity of two texts is that of the same two turned around.
 fn verdicts(input: Input<'_>) {
     let _ = RecordedVerdicts::read("verdicts.json", input.0);
+    let Ok(recorded) = regatta_llm::RecordedVerdicts::parse("verdicts.jsonl", input.0) else { return };
+    let similarity = |left: &str, right: &str| {
+        let question = Question::Similarity { left: vec![left.to_owned()], right: vec![right.to_owned()] };
+        recorded.verdict(&question).ok()
+    };
+    let verdict = similarity("a", "b");
+    assert_eq!(verdict, similarity("b", "a"));
+    if let Some(Verdict::Similarity { micro }) = verdict {
+        assert!(micro[0][0].abs() <= 1_000_000, "{micro:?}");
+    }
 }

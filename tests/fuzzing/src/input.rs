@@ -27,9 +27,14 @@ impl<'a> Input<'a> {
         String::from_utf8_lossy(self.0)
     }
 
+    /// The rest as records.
+    pub(crate) fn records(self) -> impl Iterator<Item = &'a [u8]> {
+        self.0.split(|byte| *byte == RECORD)
+    }
+
     /// The rest as texts.
     pub(crate) fn texts(self) -> impl Iterator<Item = Cow<'a, str>> {
-        self.0.split(|byte| *byte == RECORD).map(String::from_utf8_lossy)
+        self.records().map(String::from_utf8_lossy)
     }
 
     /// The rest as two parts.

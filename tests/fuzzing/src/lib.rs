@@ -5,11 +5,18 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "only fuzzers and tests use it; a panic is what they look for")]
 
 mod answers;
+mod batches;
 mod documents;
+mod edits;
 mod files;
 mod input;
+mod origins;
 mod providers;
 mod python;
+mod requests;
+mod runs;
+mod runtime;
+mod transcripts;
 
 /// A fuzz target.
 #[derive(Debug, Clone, Copy)]
@@ -24,12 +31,14 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 5] = [
+pub const TARGETS: [Target; 7] = [
     Target { name: "answers", run: answers::run },
     Target { name: "documents", run: documents::run },
     Target { name: "files", run: files::run },
     Target { name: "providers", run: providers::run },
     Target { name: "python", run: python::run },
+    Target { name: "requests", run: requests::run },
+    Target { name: "transcripts", run: transcripts::run },
 ];
 
 /// Runs one input of the target `name`.

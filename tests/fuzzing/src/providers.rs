@@ -23,7 +23,9 @@ use regatta_worker::NoResponses;
 use reqwest::{Request, Response};
 use tokio_util::sync::CancellationToken;
 
+use crate::batches;
 use crate::input::Input;
+use crate::runtime::block_on;
 
 /// Stands for the key in inputs, so that a fuzzer can put it anywhere.
 const KEY_MARK: u8 = 0x1d;
@@ -41,11 +43,12 @@ const KINDS: [EndpointKind; 5] = [
 
 pub(crate) fn run(data: &[u8]) {
     let mut input = Input(data);
-    match input.byte() % 4 {
+    match input.byte() % 5 {
         0 => answer(input),
         1 => similarity(input),
         2 => served(input.0),
-        _ => relayed(input),
+        3 => relayed(input),
+        _ => batches::run(input),
     }
 }
 
@@ -87,14 +90,14 @@ fn answer(mut input: Input<'_>) {
     }
 }
 
-fn assert_hides_key(text: &str) {
+pub(crate) fn assert_hides_key(text: &str) {
     for begin in 0..=KEY.len() - KEY_PART {
         let part = &KEY[begin..begin + KEY_PART];
         assert!(!text.contains(part), "{part} of the key is in {text:?}");
     }
 }
 
-fn with_key(body: &[u8]) -> Bytes {
+pub(crate) fn with_key(body: &[u8]) -> Bytes {
     let with_key = |byte: &u8| if *byte == KEY_MARK { KEY.as_bytes().to_vec() } else { vec![*byte] };
     body.iter().flat_map(with_key).collect::<Vec<_>>().into()
 }
@@ -187,28 +190,29 @@ fn payer(sweep: &SweepId) -> Payer<'_> {
     Payer { sweep, share: Share::default(), accounts: &[], price: None, cache: CacheMode::Off }
 }
 
-thread_local! {
-    static RUNTIME: tokio::runtime::Runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-}
-
-fn block_on<T>(future: impl Future<Output = T>) -> T {
-    RUNTIME.with(|runtime| runtime.block_on(future))
-}
-
 /// An endpoint of its own for every call: none is held because of the answers before.
 fn open(kind: EndpointKind, stream: bool, answer: Scripted) -> Endpoint {
-    let spec = EndpointSpec {
+    let spec = EndpointSpec { stream, ..spec(kind) };
+    with_context(answer, |context| Endpoint::open(&"main".parse().unwrap(), &spec, context).unwrap())
+}
+
+/// An endpoint that nothing is tried at again.
+pub(crate) fn spec(kind: EndpointKind) -> EndpointSpec {
+    EndpointSpec {
         base_url: Some("http://127.0.0.1:9".to_owned()),
         api_key_env: Some("KEY".to_owned()),
         api_version: (kind == EndpointKind::Azure).then(|| "2024-10-21".to_owned()),
-        stream,
         retries: Retries { attempts: 1, ..Retries::default() },
         ..EndpointSpec::of_kind(kind)
-    };
+    }
+}
+
+/// Opens something whose only network is `network`.
+pub(crate) fn with_context<T>(network: impl Network + 'static, open: impl FnOnce(&OpenContext<'_>) -> T) -> T {
     let metrics = Arc::new(CallMetrics::register(&Registry::new()).unwrap());
     let permits: Arc<dyn PermitStore> = Arc::new(Generous);
     let holder: regatta_proto::WorkerId = "worker".parse().unwrap();
-    let context = OpenContext {
+    open(&OpenContext {
         env: &|name: &str| (name == "KEY").then(|| KEY.to_owned()),
         base_dir: Path::new("/nowhere"),
         recorded: None,
@@ -222,10 +226,8 @@ fn open(kind: EndpointKind, stream: bool, answer: Scripted) -> Endpoint {
         bytes: ByteBudget::default(),
         answers: Arc::new(NoResponses),
         policy: Arc::new(OutboundPolicy::trusting()),
-        network: Some(Arc::new(answer)),
-    };
-    let name = "main".parse().unwrap();
-    Endpoint::open(&name, &spec, &context).unwrap()
+        network: Some(Arc::new(network)),
+    })
 }
 
 /// A network that always answers the same.

@@ -52,6 +52,16 @@ fn what_pythons_libraries_read() {
 }
 
 #[test]
+fn requests_of_clients_and_of_agents() {
+    replay("requests");
+}
+
+#[test]
+fn transcripts_of_other_processes() {
+    replay("transcripts");
+}
+
+#[test]
 fn every_target_is_replayed_and_has_an_entry_point() {
     let entry_points = inputs(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/fuzz_targets"));
     let names: Vec<_> = entry_points.iter().filter_map(|path| path.file_stem()?.to_str()).collect();

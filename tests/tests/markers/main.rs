@@ -10,6 +10,8 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::Path;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use echo::{ENCODINGS, WAYS};
 use marker::Marker;
 use places::{Place, Tap, files, objects, pages, rows};
@@ -33,6 +35,12 @@ const IN_ADDRESS: &str = "address2e7d1c6b0f9a4address8b3f5d";
 const OF_AGENT: &str = "agent4c0f9b6e3d2a8/agent7d1e5b9c3f0a6";
 /// A credential that nobody made.
 const GUESSED: &str = "guess8a1d5e0c7b3f9guess2c6e9d4b1";
+/// In the query of the address of an issuer's keys.
+const OF_ISSUER: &str = "issuer5d2e8c1f0b7a9issuer4e0b6d3c8";
+/// Password of the proxy of all processes.
+const OF_PROXY: &str = "proxy9c3b7e1d5f0a2proxy6b8d0e4c7f";
+/// Written into files where the name of a variable belongs, or nothing at all.
+const MISPLACED: &str = "misplaced1f7b4d0e9c5misplaced8d2a6c0e";
 
 /// An agent that looks at what it can see, writes it to `seen`, and asks its model once.
 const AGENT: &str = r#"
@@ -99,6 +107,7 @@ impl Marked {
         let of_coordinator = folder.join("coordinator.yaml");
         let hook = format!(
             "webhooks: {{ ci: {{ url: 'http://{echo}/{IN_ADDRESS}', secret_env: MARKED_HOOK_SECRET }} }}\n\
+             oidc: [{{ issuer: 'http://{echo}', jwks_uri: 'http://{echo}/keys?key={OF_ISSUER}', audience: regatta, everybody: [read] }}]\n\
              owners: {{ alice: {{ sessions: 1000 }} }}\n"
         );
         std::fs::write(&of_coordinator, hook).unwrap();
@@ -140,6 +149,8 @@ impl Marked {
     fn command(&self, verb: &str) -> tokio::process::Command {
         let mut command = self.deployment.command(verb).unwrap();
         command.env("AMQP_URL", &self.tap.url).envs(VARIABLES).args(["--log", "trace"]);
+        // Nothing of these tests goes through it, but what opens connections reads it.
+        command.env("HTTPS_PROXY", format!("http://proxy:{OF_PROXY}@127.0.0.1:9"));
         command
     }
 
@@ -153,15 +164,53 @@ impl Marked {
         (said, Place::of(format!("`regatta {}`", arguments.join(" ")), &[output.stdout, output.stderr].concat()))
     }
 
-    /// A request with a header as it stands.
-    async fn answer(&self, header: &str) -> Place {
+    /// A request with a query and a header as they stand.
+    async fn answer(&self, query: &str, header: &str) -> Place {
         let mut stream = TcpStream::connect(self.deployment.api()).await.unwrap();
-        let head = format!("GET /v1/sweeps HTTP/1.0\r\nhost: {}\r\n{header}\r\n\r\n", self.deployment.api());
+        let host = self.deployment.api();
+        let head = format!("GET /v1/sweeps{query} HTTP/1.0\r\nhost: {host}\r\n{header}\r\n\r\n");
         stream.write_all(head.as_bytes()).await.unwrap();
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).await.unwrap();
         Place::of("the answer to a stranger", &answer)
     }
+}
+
+/// Refusals of specs and schedules with a secret where none belongs.
+async fn misplaced(marked: &Marked, token: &str, echo: SocketAddr) -> Vec<Place> {
+    let folder = marked.deployment.folder.path();
+    let mut places = Vec::new();
+    for (number, endpoint) in [
+        format!("base_url: 'http://{echo}/v1', api_key_env: '{MISPLACED}-/+'"),
+        format!("base_url: 'http://{echo}/v1', headers: {{ authorization: 'Bearer {MISPLACED}' }}"),
+        format!("base_url: 'http://{echo}/v1', headers_env: {{ x-key: '{MISPLACED}-/+' }}"),
+        format!("base_url: 'http://{echo}/v1', body: {{ api_key: {MISPLACED} }}"),
+        format!("base_url: 'http://user:{MISPLACED}@{echo}/v1'"),
+        format!("base_url: 'http://{echo}/v1?key={MISPLACED}'"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let file = spec(folder, &format!("misplaced{number}"), echo, "echo/plain-answer");
+        let text = std::fs::read_to_string(&file).unwrap();
+        let with_endpoint =
+            text.replace("endpoints:\n", &format!("endpoints:\n  bad: {{ kind: openai, {endpoint} }}\n"));
+        std::fs::write(&file, with_endpoint).unwrap();
+        let (_, said) = marked.say(token, &["submit", &file]).await;
+        assert!(said.text.contains("endpoints.bad."), "{endpoint}: {}", said.text);
+        places.push(said);
+    }
+    // What a schedule changes is looked at by the coordinator.
+    let nightly = spec(folder, "changed", echo, "echo/plain-answer");
+    let schedule = folder.join("changed-schedule.yaml");
+    let text = format!(
+        "name: changed\ncron: '0 0 29 2 *'\nspec: {nightly}\noverrides: {{ endpoints: {{ echo: {{ headers: {{ authorization: {MISPLACED} }} }} }} }}\n"
+    );
+    std::fs::write(&schedule, text).unwrap();
+    let (_, said) = marked.say(token, &["schedule", "create", &schedule.display().to_string()]).await;
+    assert!(said.text.contains("headers.authorization"), "{}", said.text);
+    places.push(said);
+    places
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -207,8 +256,17 @@ async fn no_secret_is_in_anything_that_a_deployment_writes_says_sends_or_shows()
         "authorization: Bearer eyJhbGciOiJub25lIn0.",
         "cookie: regatta_view=",
     ] {
-        places.push(marked.answer(&format!("{header}{GUESSED}")).await);
+        places.push(marked.answer("", &format!("{header}{GUESSED}")).await);
     }
+    places.push(marked.answer(&format!("?token={GUESSED}"), "accept: */*").await);
+    // Its issuer's keys are asked for, and not to be had.
+    let encoded = |part: String| URL_SAFE_NO_PAD.encode(part);
+    let (head, claims) = (r#"{"alg":"ES256","kid":"one"}"#.to_owned(), format!(r#"{{"iss":"http://{echo}"}}"#));
+    let signed = format!("authorization: Bearer {}.{}.{GUESSED}", encoded(head), encoded(claims));
+    let answer = marked.answer("", &signed).await;
+    assert!(answer.text.contains("cannot be had"), "{}", answer.text);
+    places.push(answer);
+    places.extend(misplaced(&marked, &token, echo).await);
     for arguments in [
         &["status"][..],
         &["status", &sweep, "--json"],
@@ -269,6 +327,9 @@ async fn no_secret_is_in_anything_that_a_deployment_writes_says_sends_or_shows()
         Marker::new("a receiver's address", IN_ADDRESS),
         Marker::new("a variable of an agent", OF_AGENT),
         Marker::new("a guessed credential", GUESSED),
+        Marker::new("the address of an issuer's keys", OF_ISSUER),
+        Marker::new("a proxy's password", OF_PROXY),
+        Marker::new("a misplaced secret", MISPLACED),
     ]);
     let mut found = String::new();
     for marker in &markers {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use regatta_llm::{EgressRules, http_client};
-use regatta_proto::{Ended, ExternalAgent, HowEnded};
+use regatta_proto::{Ended, ExternalAgent, HowEnded, TlsOptions, causes, with_handshake_advice};
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, Response, Url};
 
@@ -80,9 +80,7 @@ async fn read(mut response: Response, output: &mut Head) -> Result<bool, reqwest
     Ok(true)
 }
 
-/// The error with its causes.
+/// The error with its causes; says what to do where a TLS handshake failed.
 fn explained(error: &reqwest::Error) -> String {
-    let first: &dyn std::error::Error = error;
-    let causes = std::iter::successors(Some(first), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+    with_handshake_advice(causes(error), TlsOptions::OF_SYSTEM)
 }

@@ -17,7 +17,7 @@ use crate::tls::taken_from;
 const CERTIFICATES: [&str; 3] = ["cacertfile", "certfile", "keyfile"];
 
 const TLS_OPTIONS: TlsOptions =
-    TlsOptions { authorities: "cacertfile of its URL", identity: "certfile and keyfile of its URL" };
+    TlsOptions { authorities: "cacertfile of its URL", identity: Some("certfile and keyfile of its URL") };
 
 /// A dead peer is noticed after two of these, in seconds, unless the URL says otherwise.
 const HEARTBEAT_S: u16 = 20;

@@ -112,7 +112,10 @@ impl NightLedger {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::hostile::nearly;
 
     fn night(of: &str, verdict: Verdict) -> Night {
         Night { judged: Digest::of(of.as_bytes()), run: of.to_owned(), spent: 0.01, verdict }
@@ -145,6 +148,33 @@ mod tests {
         open.write().unwrap();
         assert_eq!(OpenLedger::open(&path, 0.05).unwrap().ledger, ledger);
         assert!(OpenLedger::open(&path, 0.1).unwrap_err().to_string().contains("was begun with alpha 0.05"));
+    }
+
+    const KEPT: &str = r#"{"v": 1, "alpha": 0.05, "nights": [
+        {"judged": "0000000000000000000000000000000000000000000000000000000000000000", "run": "monday", "spent": 0.03, "verdict": "go"},
+        {"judged": "1111111111111111111111111111111111111111111111111111111111111111", "run": "tuesday", "spent": 0.007, "verdict": "no_go"}
+    ]}"#;
+
+    #[test]
+    fn the_kept_nights_of_these_tests_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("nights.json");
+        std::fs::write(&path, KEPT).unwrap();
+        assert_eq!(OpenLedger::open(&path, 0.05).unwrap().ledger.nights.len(), 2);
+    }
+
+    proptest! {
+        #[test]
+        fn a_ledger_is_kept_as_it_was_read_or_refused(bytes in nearly(KEPT.as_bytes())) {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("nights.json");
+            std::fs::write(&path, bytes).unwrap();
+            if let Ok(open) = OpenLedger::open(&path, 0.05) {
+                let ledger = open.ledger.clone();
+                open.write().unwrap();
+                prop_assert_eq!(OpenLedger::open(&path, 0.05).unwrap().ledger, ledger);
+            }
+        }
     }
 
     #[test]

@@ -209,7 +209,10 @@ impl<'de> Deserialize<'de> for Scalar {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::hostile::nearly_text;
 
     #[test]
     fn a_metric_with_two_margins_is_refused() {
@@ -217,10 +220,7 @@ mod tests {
         assert!(error.to_string().contains("duplicate entry with key \"success\""), "{error}");
     }
 
-    #[test]
-    fn a_policy_with_everything_is_read() {
-        let policy = Policy::parse(
-            "alpha: 0.01
+    const EVERYTHING: &str = "alpha: 0.01
 metrics:
   success: { margin: 2pp }
   turns: { margin: 0.5, benchmark: flowbench, evaluator: paper }
@@ -230,9 +230,11 @@ cost_max_usd: 0.02
 latency_p95_max_increase: 25%
 latency_p95_max_s: 30
 nights: { method: alpha_spending, ledger: nights.json }
-",
-        )
-        .unwrap();
+";
+
+    #[test]
+    fn a_policy_with_everything_is_read() {
+        let policy = Policy::parse(EVERYTHING).unwrap();
         assert_eq!(policy.metrics["success"].margin.of(Unit::Percent).unwrap(), 0.02);
         assert_eq!(policy.metrics["turns"].margin, Margin::Plain(0.5));
         assert_eq!((policy.cost_max_increase, policy.alpha), (Some(Increase(0.1)), 0.01));
@@ -252,6 +254,22 @@ nights: { method: alpha_spending, ledger: nights.json }
             refused("metrics: { success: { margin: 2pp } }\ncoverage_min: 98"),
         ];
         insta::assert_snapshot!(errors.join("\n"));
+    }
+
+    proptest! {
+        #[test]
+        fn a_policy_is_read_with_limits_that_hold_or_refused(text in nearly_text(EVERYTHING)) {
+            if let Ok(policy) = Policy::parse(&text) {
+                prop_assert!(policy.alpha > 0.0 && policy.alpha < 0.5 && !policy.metrics.is_empty(), "{}", text);
+                for metric in policy.metrics.values() {
+                    let (Margin::Points(margin) | Margin::Plain(margin)) = metric.margin;
+                    prop_assert!(margin >= 0.0 && margin.is_finite(), "{}", text);
+                }
+                for increase in [policy.cost_max_increase, policy.latency_p95_max_increase].into_iter().flatten() {
+                    prop_assert!(increase.0 >= 0.0 && increase.0.is_finite(), "{}", text);
+                }
+            }
+        }
     }
 
     #[test]

@@ -61,7 +61,44 @@ fn text(path: &Path) -> anyhow::Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::hostile::nearly;
+
+    const EVERYTHING: &str = "name: nightly
+cron: 0 2 * * *
+time_zone: Europe/Berlin
+spec: sweep.yaml
+overrides: { trials: 2, models: [{ id: a/b }] }
+baseline: previous
+budget_usd: { night: 1.5, month: 20 }
+catch_up: last
+late_within_s: 60
+notify: { events: [no_go], webhooks: [ci], commands: [page] }
+retention: { days: 3, nights: 2 }
+";
+
+    #[test]
+    fn a_schedule_with_everything_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("nightly.yaml");
+        std::fs::write(&path, EVERYTHING).unwrap();
+        assert_eq!(read_schedule(&path).unwrap().1, "sweep.yaml");
+    }
+
+    proptest! {
+        #[test]
+        fn a_schedule_is_sent_as_it_was_read_or_refused(bytes in nearly(EVERYTHING.as_bytes())) {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("nightly.yaml");
+            std::fs::write(&path, bytes).unwrap();
+            if let Ok((schedule, _)) = read_schedule(&path) {
+                let sent = serde_json::to_value(&schedule).unwrap();
+                prop_assert_eq!(ScheduleSpec::from_value(sent).unwrap(), schedule);
+            }
+        }
+    }
 
     #[test]
     fn a_schedule_names_its_spec_and_its_gate_beside_it() {

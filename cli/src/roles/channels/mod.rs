@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context, bail};
 use futures::future::BoxFuture;
 use regatta_coordinator::{Message, Messenger};
+use regatta_proto::{TlsOptions, with_handshake_advice};
 
 use self::command::Command;
 pub(super) use self::command::Declared as DeclaredCommand;
@@ -74,7 +75,7 @@ impl Messenger for Channels {
                 },
                 Some(_) | None => return Err(self.unknown(&message.channel)),
             };
-            sent.map_err(|error| format!("{error:#}"))
+            sent.map_err(|error| with_handshake_advice(format!("{error:#}"), TlsOptions::OF_SYSTEM))
         })
     }
 }
@@ -82,8 +83,12 @@ impl Messenger for Channels {
 /// Refuses a name of a variable that is none.
 fn check_variable(name: &str) -> anyhow::Result<()> {
     let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    // Not quoted: it may be the secret itself.
     if !is_name {
-        bail!("{name:?} is no name of a variable; name the one that holds the secret, and never write the secret here");
+        bail!(
+            "this is no name of a variable (it has {} characters); name the one that holds the secret, and never write the secret here",
+            name.chars().count()
+        );
     }
     Ok(())
 }
@@ -123,6 +128,31 @@ commands: { page: { command: [/bin/page] } }",
         let error = channels.knows("command/ci").unwrap_err();
         assert_eq!(error, "the coordinator's policy (--policy) has no command/ci; it has webhook/ci, command/page");
         assert!(Channels::default().knows("webhook/ci").unwrap_err().ends_with("it has none"));
+    }
+
+    #[test]
+    fn an_address_that_is_refused_is_not_told() {
+        for address in [
+            "ftp://user:hunter2@x.example/hook",
+            "https://user:hunter2@x.example/hook",
+            "https://user:hunter2@x.example:port",
+            "ftp://x.example/hunter2",
+        ] {
+            let text = format!("webhooks: {{ ci: {{ url: '{address}', secret_env: GOOD }} }}");
+            let error = format!("{:#}", parsed(&text).unwrap_err());
+            assert!(error.contains("webhooks.ci: url: ") && !error.contains("hunter2"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_secret_in_the_place_of_a_variable_is_not_told() {
+        for text in [
+            "webhooks: { ci: { url: 'https://x.example', secret_env: 'hunter2!' } }",
+            "commands: { page: { command: [/bin/page], pass_env: ['hunter2!'] } }",
+        ] {
+            let error = format!("{:#}", parsed(text).unwrap_err());
+            assert!(error.contains("variable") && !error.contains("hunter2"), "{error}");
+        }
     }
 
     #[test]

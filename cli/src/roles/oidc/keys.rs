@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use jiff::{SignedDuration, Timestamp};
 use jsonwebtoken::jwk::{Jwk, PublicKeyUse};
+use regatta_proto::{TlsOptions, with_handshake_advice};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
 use serde::Deserialize;
@@ -111,7 +112,7 @@ impl Keys {
             match self.fetch().await {
                 Ok(keys) => self.keep(keys, now),
                 Err(error) => {
-                    let problem = format!("{error:#}");
+                    let problem = with_handshake_advice(format!("{error:#}"), TlsOptions::OF_SYSTEM);
                     tracing::warn!(issuer = self.issuer, problem, "failed to fetch the keys of an issuer");
                 }
             }
@@ -166,19 +167,23 @@ impl Keys {
                 address(&found.jwks_uri)?
             }
         };
-        let set: KeySet = self.document(place.clone()).await?;
-        ensure!(set.keys.len() <= KEYS_MAX, "{place} has {} keys, at most {KEYS_MAX} are read", set.keys.len());
+        let set: KeySet = self.document(place).await?;
+        ensure!(set.keys.len() <= KEYS_MAX, "{} keys are published, at most {KEYS_MAX} are read", set.keys.len());
         // Keys of kinds that nobody here knows are for others.
         let keys = set.keys.into_iter().filter_map(|key| serde_json::from_value::<Jwk>(key).ok());
         Ok(keys.filter(|key| matches!(key.common.public_key_use, None | Some(PublicKeyUse::Signature))).collect())
     }
 
     async fn document<T: DeserializeOwned>(&self, place: Url) -> anyhow::Result<T> {
+        let request = self.client.get(place.clone());
+        // A query may hold a key of the issuer's, and what is said of this is logged.
+        let mut place = place;
+        place.set_query(None);
         let failed = || format!("failed to fetch {place}");
-        let mut response = self.client.get(place.clone()).send().await.with_context(failed)?;
+        let mut response = request.send().await.map_err(reqwest::Error::without_url).with_context(failed)?;
         ensure!(response.status().is_success(), "{place} answers {}", response.status());
         let mut bytes = Vec::new();
-        while let Some(piece) = response.chunk().await.with_context(failed)? {
+        while let Some(piece) = response.chunk().await.map_err(reqwest::Error::without_url).with_context(failed)? {
             bytes.extend_from_slice(&piece);
             ensure!(bytes.len() <= DOCUMENT_BYTES_MAX, "{place} has more than {DOCUMENT_BYTES_MAX} bytes");
         }

@@ -10,6 +10,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, Mac as _};
 use jiff::{SignedDuration, Timestamp};
+use proptest::prop_assert;
+use proptest::test_runner::{Config, TestRunner};
 use regatta_proto::ManualClock;
 use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
@@ -17,6 +19,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
+use crate::hostile::{nearly, nearly_text};
 
 const NOW: i64 = 1_800_000_000;
 
@@ -244,6 +247,73 @@ async fn a_signature_that_is_not_the_issuers_is_refused() {
     }
     insta::assert_snapshot!(reasons.join("\n"));
     assert!(desk.verify(&good).await.is_ok());
+}
+
+/// Runs `law` on texts that are nearly `right`.
+fn for_nearly(right: &str, cases: u32, law: impl Fn(&str)) {
+    let config = Config { cases, ..Config::default() };
+    let held = TestRunner::new(config).run(&nearly_text(right), |text| {
+        law(&text);
+        Ok(())
+    });
+    held.unwrap();
+}
+
+#[test]
+fn of_all_texts_that_are_nearly_a_token_none_but_the_token_is_admitted() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let key = Key::new("one");
+    let desk = runtime.block_on(Desk::open(&[&key], json!({})));
+    let claims = desk.claims();
+    let good = key.sign(&claims);
+    let verified = |token: &str| runtime.block_on(desk.verify(token));
+    assert!(verified(&good).is_ok());
+    for_nearly(&good, 2_000, |token| assert!(token == good || verified(token).is_err(), "{token}"));
+    // Parts that can be read, under a signature that is of other parts.
+    let [header, body] = [json!({ "alg": "ES256", "kid": "one" }).to_string(), claims.to_string()];
+    let (message, signature) = good.rsplit_once('.').unwrap();
+    let under = |header: &str, body: &str| format!("{}.{}.{signature}", encoded(header), encoded(body));
+    assert_eq!(under(&header, &body), format!("{message}.{signature}"));
+    for_nearly(&header, 1_000, |near| assert!(near == header || verified(&under(near, &body)).is_err(), "{near}"));
+    for_nearly(&body, 1_000, |near| assert!(near == body || verified(&under(&header, near)).is_err(), "{near}"));
+}
+
+#[test]
+fn signed_claims_of_any_shape_are_those_of_an_owner_or_refused() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let key = Key::new("one");
+    let desk = runtime.block_on(Desk::open(&[&key], json!({})));
+    for_nearly(&desk.claims().to_string(), 1_000, |claims| {
+        let message = format!("{}.{}", encoded(json!({ "alg": "ES256", "kid": "one" }).to_string()), encoded(claims));
+        let signature = key.pair.sign(&SystemRandom::new(), message.as_bytes()).unwrap();
+        if let Ok(principal) = runtime.block_on(desk.verify(&format!("{message}.{}", encoded(signature)))) {
+            assert!(!principal.owner.is_reserved(), "{claims}");
+            assert!(principal.owner.as_str().chars().all(|c| !c.is_control()), "{claims}");
+        }
+    });
+}
+
+#[test]
+fn of_key_sets_that_are_nearly_right_those_with_the_key_alone_admit_its_tokens() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let key = Key::new("one");
+    let public = key.public();
+    let right = json!([public]).to_string();
+    let config = Config { cases: 128, ..Config::default() };
+    let desk = runtime.block_on(Desk::open(&[&key], json!({})));
+    let token = key.sign(&desk.claims_with("exp", json!(NOW + 1_000_000_000)));
+    let held = TestRunner::new(config).run(&nearly(right.as_bytes()), |bytes| {
+        let Ok(keys) = serde_json::from_slice::<Vec<Value>>(&bytes) else { return Ok(()) };
+        let has_key = keys.iter().any(|known| known["x"] == public["x"] && known["y"] == public["y"]);
+        *locked(&desk.published.keys) = keys;
+        // The keys of the case before are too old to be used.
+        desk.clock.advance(SignedDuration::from_hours(25));
+        let is_admitted = runtime.block_on(desk.verify(&token)).is_ok();
+        prop_assert!(has_key || !is_admitted, "admitted by {:?}", String::from_utf8_lossy(&bytes));
+        prop_assert!(is_admitted || bytes != right.as_bytes(), "refused by the right keys");
+        Ok(())
+    });
+    held.unwrap();
 }
 
 #[tokio::test]

@@ -110,9 +110,26 @@ fn an_address_that_is_none_is_refused() {
     base_url "localhost:80" of endpoint main is not an http or https address: its scheme is "localhost"
     base_url "ftp://host/v1" of endpoint main is not an http or https address: its scheme is "ftp"
     base_url "http://" of endpoint main is not an http or https address: empty host
-    base_url "https://host/v1?api-version=1" of endpoint main is not an http or https address: it goes on after the path; api_version is a field of its own
+    base_url "https://host/v1" of endpoint main is not an http or https address: it goes on after the path; api_version is a field of its own
     "#
     );
+}
+
+#[test]
+fn a_secret_in_an_address_of_the_environment_is_not_told() {
+    let spec = openai(None, Some("none"));
+    for address in [
+        "https://host/v1?key=hunter2",
+        "https://host/v1#hunter2",
+        "https://user:hunter2@host/v1",
+        "https://user:hunter2@host:port/v1",
+        "https://user:hunt?hunter2@host:port/v1",
+        "ftp://user:hunter2@host/v1",
+        "hunter2@host:port",
+    ] {
+        let error = resolve(&spec, &[("OPENAI_BASE_URL", address)]).unwrap_err().to_string();
+        assert!(error.contains("endpoint main") && !error.contains("hunter2"), "{error}");
+    }
 }
 
 #[test]

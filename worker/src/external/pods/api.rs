@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use regatta_proto::{TlsOptions, causes, with_handshake_advice};
 use reqwest::header::{DATE, RETRY_AFTER};
 use reqwest::{Client, Method, Response, StatusCode};
 use rustls::pki_types::CertificateDer;
@@ -22,6 +23,7 @@ const TRIES_MAX: u32 = 5;
 const FIRST_WAIT: Duration = Duration::from_millis(200);
 /// Longest wait that the server may ask for.
 const WAIT_MAX: Duration = Duration::from_secs(10);
+const TLS_OPTIONS: TlsOptions = TlsOptions { authorities: "ca.crt of the worker's service account", identity: None };
 /// Characters told of an answer that is no status.
 const MESSAGE_CHARS: usize = 300;
 
@@ -267,18 +269,65 @@ fn seconds(response: &Response) -> Option<Duration> {
     Some(Duration::from_secs(seconds))
 }
 
-/// The error with its causes.
+/// The error with its causes; says what to do where a TLS handshake failed.
 pub(super) fn explained(error: &reqwest::Error) -> String {
-    let first: &dyn std::error::Error = error;
-    let causes = std::iter::successors(Some(first), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+    with_handshake_advice(causes(error), TLS_OPTIONS)
 }
 
 #[cfg(test)]
 mod tests {
+    use regatta_tests::{Authority, ServerTls};
     use serde_json::json;
+    use tokio::net::TcpListener;
 
     use super::*;
+
+    /// Problem of a client, which trusts `authority`, with a server at `host` that shows what `server` says.
+    async fn handshake(host: &str, server: &ServerTls, authority: &Path) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("https://{host}:{}/api", listener.local_addr().unwrap().port());
+        let acceptor = server.acceptor().unwrap();
+        let serving = tokio::spawn(async move {
+            // Kept until the client has had enough: what the server has against it comes after the handshake.
+            let mut kept = Vec::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                kept.push(acceptor.accept(stream).await);
+            }
+        });
+        let problem = client(authority).unwrap().get(url).send().await.unwrap_err();
+        serving.abort();
+        explained(&problem)
+    }
+
+    #[tokio::test]
+    async fn a_failed_handshake_says_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let [ours, theirs] = ["ours", "theirs"].map(|name| Authority::new(folder.path(), name).unwrap());
+        let shows = |identity| ServerTls { identity, client_authority: None };
+        let right = || shows(ours.issue("localhost").unwrap());
+        let asks = ServerTls { client_authority: Some(ours.certificate()), ..right() };
+        let (trusted, untrusted) = (ours.certificate(), theirs.certificate());
+        for (problem, advice) in [
+            (
+                handshake("localhost", &right(), &untrusted).await,
+                "of an authority that is not trusted here; name the file of that authority with ca.crt of the worker's service account",
+            ),
+            (
+                handshake("127.0.0.1", &right(), &trusted).await,
+                "for another name than the address has; use the name that it is for",
+            ),
+            (
+                handshake("localhost", &shows(ours.issue_expired("localhost").unwrap()), &trusted).await,
+                "has expired; renew it there",
+            ),
+            (
+                handshake("localhost", &asks, &trusted).await,
+                "asks for a client certificate, and none is shown from here",
+            ),
+        ] {
+            assert!(problem.contains(advice), "{advice}: {problem}");
+        }
+    }
 
     #[test]
     fn a_list_without_items_is_an_error_and_not_an_empty_one() {
