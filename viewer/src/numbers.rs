@@ -42,7 +42,13 @@ pub(crate) fn percent(part: u64, whole: u64) -> String {
     if whole == 0 {
         return NOTHING.to_owned();
     }
-    format!("{}\u{202f}%", u128::from(part) * 100 / u128::from(whole))
+    // Only all is 100 and only nothing is 0, as in reports.
+    let tenths = (u128::from(part) * 2000 / u128::from(whole)).div_ceil(2);
+    let tenths = if part == 0 || part >= whole { tenths } else { tenths.clamp(1, 999) };
+    match tenths % 10 {
+        0 => format!("{}\u{202f}%", tenths / 10),
+        tenth => format!("{}.{tenth}\u{202f}%", tenths / 10),
+    }
 }
 
 /// A duration in seconds, in the unit that fits.
@@ -97,7 +103,12 @@ mod tests {
         assert_eq!(count(1_234_567), "1\u{202f}234\u{202f}567");
         assert_eq!(score(0.5), "0.5");
         assert_eq!(score(-0.0001), "0");
-        assert_eq!(percent(999, 1000), "99\u{202f}%");
+        assert_eq!(percent(9_999, 10_000), "99.9\u{202f}%");
+        assert_eq!(percent(1, 10_000), "0.1\u{202f}%");
+        assert_eq!(
+            [percent(95, 200), percent(1, 3), percent(2, 3)],
+            ["47.5\u{202f}%", "33.3\u{202f}%", "66.7\u{202f}%"]
+        );
         assert_eq!(percent(1, 0), NOTHING);
         assert_eq!(seconds(0.0123), "12\u{202f}ms");
         assert_eq!(seconds(3700.0), "62\u{202f}min");

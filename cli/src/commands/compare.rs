@@ -181,8 +181,8 @@ fn grades_note(of: &ComparedCell) -> String {
     }
     let note = |(Scored { a, b, both }, names): &(Scored, Vec<&str>)| {
         format!(
-            "{}: of sessions with a score, A is over the {a} and B over the {b} that have a grade, each run by itself; the difference is over \
-             the {both} that have one in both\n",
+            "{}: of sessions with a score, and as far as a grade is needed, A is over the {a} and B over the {b} that have one, each run by \
+             itself; the difference is over the {both} that have one in both\n",
             names.join(", ")
         )
     };

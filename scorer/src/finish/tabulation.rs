@@ -429,7 +429,7 @@ pub(super) fn ungraded_notes(group: &GroupResult) -> Vec<String> {
             true if names.len() == 1 => "it has no value.".to_owned(),
             true => "they have no values.".to_owned(),
             false => format!(
-                "{its} value is that of the others, and {its} interval reaches over all that these could have had."
+                "as far as it needs them, {its} value is that of the others, and {its} interval reaches over all that these could have had."
             ),
         };
         format!(
