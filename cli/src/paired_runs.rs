@@ -178,6 +178,9 @@ fn flips(cells: &PairedCells<'_>, of: &MetricDefinition) -> ItemFlips {
     flips
 }
 
+/// Sessions of a run, by item and trial; `true` for those that are in a part of them.
+pub(crate) type SessionPart = BTreeMap<(ItemId, u16), bool>;
+
 /// The sessions of a cell in both runs; ours are those of B.
 pub(crate) struct Paired<'r> {
     a: &'r EndedRun,
@@ -251,7 +254,7 @@ impl<'r> Paired<'r> {
     }
 
     /// Sessions with a score under the metric's evaluator, in A and in B; `false` for one whose judge gave no grade.
-    pub(crate) fn graded(&self, of: &MetricDefinition) -> [BTreeMap<(ItemId, u16), bool>; 2] {
+    pub(crate) fn graded(&self, of: &MetricDefinition) -> [SessionPart; 2] {
         self.sides().map(|(run, model)| {
             let has = |line: &'r ResultLine| {
                 let contribution = of.contribution(line.scores.as_ref()?)?;
@@ -262,23 +265,19 @@ impl<'r> Paired<'r> {
     }
 
     /// All sessions of both; `true` for those with a score.
-    pub(crate) fn have_score(&self) -> [BTreeMap<(ItemId, u16), bool>; 2] {
+    pub(crate) fn have_score(&self) -> [SessionPart; 2] {
         self.sides()
             .map(|(run, model)| self.lines(run, model).map(|line| (session(line), line.scores.is_some())).collect())
     }
 
     /// Sessions with a score; `true` for those that a filter or the length of the context ended.
-    pub(crate) fn cut_off(&self) -> [BTreeMap<(ItemId, u16), bool>; 2] {
+    pub(crate) fn cut_off(&self) -> [SessionPart; 2] {
         self.took()
             .map(|took| took.into_iter().map(|(session, took)| (session, took.answers == Answers::Refused)).collect())
     }
 
     /// Difference of the part of the sessions that is `true`, over those that are in both; `None` without any.
-    pub(crate) fn difference_of_part(
-        &self,
-        name: &str,
-        sessions: &[BTreeMap<(ItemId, u16), bool>; 2],
-    ) -> Option<Difference> {
+    pub(crate) fn difference_of_part(&self, name: &str, sessions: &[SessionPart; 2]) -> Option<Difference> {
         let [a, b] = sessions.each_ref().map(|all| {
             let part = |(session, is_part): (&(ItemId, u16), &bool)| (session.clone(), f64::from(u8::from(*is_part)));
             all.iter().map(part).collect::<BTreeMap<_, _>>()

@@ -255,7 +255,12 @@ fn sessions_without_a_grade_are_counted_where_values_of_both_are_shown() {
     let metric = &found.cells[0].metrics[0];
     assert_eq!((metric.scored.a, metric.scored.b, metric.scored.both), (50, 30, 30));
     let text = render(&found);
-    assert!(text.contains("success: of sessions with a score, and as far as a grade is needed, A is over the 50 and B over the 30"), "{text}");
+    assert!(
+        text.contains(
+            "success: of sessions with a score, and as far as a grade is needed, A is over the 50 and B over the 30"
+        ),
+        "{text}"
+    );
     let all = render(&document(&before, &before, &Chosen::default()).unwrap());
     assert!(!all.contains("a grade"), "{all}");
 }

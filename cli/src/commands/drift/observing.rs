@@ -4,15 +4,16 @@
 //! shorter speak of another model. A test counts only if it stands beside all others of its night, and only if it is of a size that matters.
 //! Of times nothing is inferred: a night is a single draw of its endpoint's load.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use regatta_proto::{ItemId, Judge, ModelRef};
+use regatta_proto::{Judge, ModelRef};
 use regatta_scorer::holm;
 
 use super::finding::{Cause, Evidence, Finding, Moved, Paced};
 use crate::ended_run::EndedRun;
 use crate::paired_runs::{
-    Change, Changes, Chosen, Distribution, MatchedCell, Numbers, Paired, Quantity, matched, parameters, served,
+    Change, Changes, Chosen, Distribution, MatchedCell, Numbers, Paired, Quantity, SessionPart, matched, parameters,
+    served,
 };
 
 /// Level of all tests of a night together.
@@ -305,12 +306,7 @@ fn measure<'c>(cells: &'c [MatchedCell], paired: &[Paired<'c>]) -> Numbered<'c> 
 }
 
 /// The part of the sessions of a cell that is `true`, by item and trial, in both nights.
-fn part<'c>(
-    cell: &'c MatchedCell,
-    paired: &Paired<'c>,
-    of: PartOf<'c>,
-    sessions: &[BTreeMap<(ItemId, u16), bool>; 2],
-) -> Part<'c> {
+fn part<'c>(cell: &'c MatchedCell, paired: &Paired<'c>, of: PartOf<'c>, sessions: &[SessionPart; 2]) -> Part<'c> {
     let name = match &of {
         PartOf::Scored => "scored".to_owned(),
         PartOf::CutOff => "cut off".to_owned(),
@@ -324,7 +320,7 @@ fn part<'c>(
 
 /// Grades of a cell, once for all metrics that miss the same sessions.
 fn graded<'c>(cell: &'c MatchedCell, paired: &Paired<'c>) -> Vec<Part<'c>> {
-    let mut found: Vec<([BTreeMap<(ItemId, u16), bool>; 2], Vec<&'c str>)> = Vec::new();
+    let mut found: Vec<([SessionPart; 2], Vec<&'c str>)> = Vec::new();
     for of in paired.definitions.iter().copied().filter(|of| of.headline && !of.missing_if.is_empty()) {
         let sessions = paired.graded(of);
         match found.iter_mut().find(|(known, _)| *known == sessions) {
