@@ -96,7 +96,7 @@ fn a_price_that_is_the_same_for_every_session_has_no_interval() {
 
 #[test]
 fn equal_models_that_share_an_endpoints_drifting_load_are_called_neither_faster_nor_slower() {
-    const SWEEPS: u64 = 200;
+    const SWEEPS: u64 = 100;
     let claims_speed = |seed: &u64| {
         let mut random = ChaCha8Rng::seed_from_u64(*seed);
         let mut load = 0.0;
