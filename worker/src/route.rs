@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use regatta_backends::queue::DELIVERY_LIMIT;
 use regatta_backends::{Consumer, Delivery, Queue, QueueError};
@@ -28,6 +29,8 @@ use crate::worker::{Shared, Unreadable};
 
 /// Jobs taken per concurrent call: those that wait for a retry hold a delivery but no permit, and must not starve the others.
 const TAKEN_PER_PERMIT: u32 = 2;
+/// Longest time for which the report of a session that is delivered again waits for its last checkpoint.
+const LEAVING_MAX: Duration = Duration::from_secs(8);
 
 /// Redeliveries from which a session is given up: it takes its workers down, or nobody gets it reported. Below the queue's own limit,
 /// beyond which the job would become a dead letter and its sweep would wait for it for ever.
@@ -223,6 +226,16 @@ impl Line {
         };
         let totals = transcript.totals_of(number);
         let attempt = open.close(shared.clock.now());
+        let mut checkpoint = Some(checkpoint);
+        if matches!(ended, Ended::Over(_)) && running.is_unwanted() && totals != AttemptTotals::default() {
+            // Its job is delivered once more, to whomever, who ends it from there without a call. What it came to is told all the same.
+            if let Some(checkpoint) = checkpoint.take() {
+                let left = tokio::time::timeout(LEAVING_MAX, checkpoint.leave(&transcript)).await;
+                if !matches!(left, Ok(Ok(()))) {
+                    tracing::warn!(session = %key, "the calls of a session that is delivered again could not be kept for it");
+                }
+            }
+        }
         let (label, report, job) = match ended {
             Ended::Over(outcome) => {
                 let label = outcome.as_str();
@@ -233,7 +246,9 @@ impl Line {
                 return Left::ToOthers(Vec::new());
             }
             Ended::Unwanted => {
-                if let Err(error) = checkpoint.leave(&transcript).await {
+                if let Some(checkpoint) = checkpoint
+                    && let Err(error) = checkpoint.leave(&transcript).await
+                {
                     tracing::warn!(%error, session = %key, "the calls of a session that runs again elsewhere could not be kept for it");
                 }
                 shared.metrics.sessions.with_label_values(&["handed_over"]).inc();
@@ -250,7 +265,7 @@ impl Line {
                 ("handed_over", report, Some((self.queue.clone(), Job::Session(Box::new(next)))))
             }
         };
-        running.ended(checkpoint.end());
+        running.ended(checkpoint.and_then(CheckpointWriter::end));
         shared.metrics.sessions.with_label_values(&[label]).inc();
         Left::Behind(vec![report], job.into_iter().collect())
     }

@@ -59,6 +59,13 @@ impl RunningSession {
         }
     }
 
+    /// `true` if nobody waits for the session here any more; see [`Self::unwanted`].
+    pub(crate) fn is_unwanted(&self) -> bool {
+        let sessions = self.running.locked();
+        let later = sessions.get(&self.key).into_iter().flatten();
+        std::iter::once(&self.first).chain(later).all(|delivery| delivery.voided().is_cancelled())
+    }
+
     /// The session has ended; `checkpoint` goes once that is confirmed.
     pub(crate) fn ended(&mut self, checkpoint: Option<NeedlessCheckpoint>) {
         self.needless = checkpoint;
@@ -66,7 +73,9 @@ impl RunningSession {
 
     /// The session's end is known to the broker; all its deliveries, to be acknowledged.
     pub(crate) fn confirmed(mut self) -> Vec<Held> {
-        if let Some(checkpoint) = self.needless.take() {
+        // Whoever gets the job once more, because no delivery can be acknowledged, finds there what has been answered.
+        let is_unwanted = self.is_unwanted();
+        if let Some(checkpoint) = self.needless.take().filter(|_| !is_unwanted) {
             tokio::spawn(checkpoint.remove());
         }
         self.end()

@@ -1,8 +1,9 @@
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use regatta_proto::{Job, Latency, Money, SessionJob, Simulation};
+use regatta_proto::{Job, Latency, Money, Outcome, Report, SessionJob, Simulation};
 
-use crate::stage::Stage;
+use crate::stage::{Cable, Stage, within};
 
 #[tokio::test]
 async fn a_job_of_a_cancelled_sweep_is_dropped_unrun() {
@@ -64,6 +65,40 @@ async fn a_session_that_is_delivered_again_while_it_runs_runs_once() {
     worker.leave().await;
     assert_eq!((stage.waiting().await, server.counters().total_requests()), (0, 1));
     assert!(reports.rest(&stage.queue).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_session_that_ends_after_its_connection_is_lost_is_ended_elsewhere_without_another_call() {
+    let latency = Latency { median_ms: 200.0, ..Latency::default() };
+    let (stage, server) = Stage::with(Simulation { latency, ..Simulation::default() }).await;
+    stage.publish([stage.job(0, 0)]).await;
+    let mut reports = stage.reports().await;
+    let cable = Arc::new(Cable::default());
+    stage.tell(vec![stage.route.clone()], Vec::new()).await;
+    let first = stage.start_behind("first", cable.clone());
+    within(async {
+        while server.counters().total_requests() == 0 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    cable.cut_for_good();
+    assert_eq!(reports.outcome().await.attempt.number, 1);
+    stage.checkpoint(1, 0).await;
+
+    stage.tell(vec![stage.route.clone()], Vec::new()).await;
+    let second = stage.start_untold("second", |_| {});
+    let outcome = loop {
+        match reports.result().await {
+            Report::HandedOver { attempt, taken_over, .. } => assert!(taken_over && attempt.number == 1),
+            Report::Session(outcome) => break outcome,
+            other => panic!("{other:?}"),
+        }
+    };
+    second.leave().await;
+    first.leave().await;
+    assert_eq!((outcome.outcome, outcome.attempt.number), (Outcome::Measured, 2));
+    assert_eq!(server.counters().total_requests(), 1);
 }
 
 #[tokio::test]

@@ -68,6 +68,11 @@ impl Cable {
     pub(crate) fn cut(&self) {
         self.0.lock().unwrap().iter().for_each(|connection| connection.reset());
     }
+
+    /// Cuts all connections, which are not made again.
+    pub(crate) fn cut_for_good(&self) {
+        self.0.lock().unwrap().iter().for_each(|connection| connection.end());
+    }
 }
 
 impl Fate for Cable {
