@@ -240,10 +240,10 @@ pub fn read_pilot<'a>(ledger: &'a Ledger, sweep: &'a Sweep) -> BoxFuture<'a, Res
             let ran = ran.entry((cell.benchmark.clone(), cell.setting.clone())).or_default();
             let may_be_cached = with_cached(cell.index);
             for row in ledger.sessions(&sweep.id, cell.index).await? {
-                *ran += 1;
                 if may_be_cached && row.calls > 0 && row.cached_calls != Some(0) {
                     continue;
                 }
+                *ran += 1;
                 of.sessions += 1;
                 of.usage += row.usage;
                 of.cost += row.cost;

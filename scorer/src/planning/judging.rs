@@ -6,7 +6,7 @@ use regatta_proto::{BenchmarkName, CostSum, Judge, ModelRef, Setting, SweepLock,
 
 use super::Pilot;
 
-/// Sessions that ran, by benchmark and setting.
+/// Sessions that ran and were asked, by benchmark and setting: answers of the response cache come with verdicts that are known already.
 pub type Ran = BTreeMap<(BenchmarkName, Setting), u64>;
 
 /// Bill of one judge for all sessions of a pilot that it judged.
@@ -42,13 +42,17 @@ impl JudgeBill {
     /// Part of the bill for one session of `place`; `None` where nobody knows. A bill says nothing of the sessions that it is for, so those of
     /// several places have it in proportion to `weight`, which is what a session of a place is expected to ask.
     fn part(&self, place: &(BenchmarkName, Setting), weight: &Weight<'_>) -> Option<f64> {
-        let evenly = || 1.0 / self.judged.values().sum::<u64>().max(1) as f64;
-        if self.judged.len() == 1 {
+        let asked = || self.judged.iter().filter(|(_, sessions)| **sessions > 0);
+        let evenly = || 1.0 / self.judged.values().sum::<u64>() as f64;
+        if self.judged.get(place).is_none_or(|sessions| *sessions == 0) {
+            return None;
+        }
+        if asked().count() == 1 {
             return Some(evenly());
         }
-        let weights = self.judged.iter().map(|(place, sessions)| Some(*sessions as f64 * weight(place)?));
+        let weights = asked().map(|(place, sessions)| Some(*sessions as f64 * weight(place)?));
         let whole = weights.sum::<Option<f64>>().filter(|whole| *whole > 0.0);
-        let is_of_one_benchmark = || self.judged.keys().all(|(benchmark, _)| *benchmark == place.0);
+        let is_of_one_benchmark = || asked().all(|((benchmark, _), _)| *benchmark == place.0);
         match whole.zip(weight(place)) {
             Some((whole, weight)) => Some(weight / whole),
             None => is_of_one_benchmark().then(evenly),
@@ -114,5 +118,14 @@ mod tests {
         assert_eq!(of_one.judged_session(&one, &unknown), Some(expected));
         assert_eq!(pilot(&[(one.clone(), 3), (other, 1)]).judged_session(&one, &unknown), None);
         assert_eq!(pilot(&[(one.clone(), 4)]).judged_session(&one, &unknown), Some(expected), "one place needs none");
+    }
+
+    #[test]
+    fn a_bill_is_that_of_the_sessions_that_were_asked_and_says_nothing_of_places_without_any() {
+        let [asked, cached] = [place("a", "one"), place("b", "one")];
+        let unknown = |_: &(BenchmarkName, Setting)| None;
+        let pilot = pilot(&[(asked.clone(), 4), (cached.clone(), 0)]);
+        assert_eq!(pilot.judged_session(&asked, &unknown).unwrap().nanos, Some(250.0));
+        assert_eq!(pilot.judged_session(&cached, &unknown), None);
     }
 }

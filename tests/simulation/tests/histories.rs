@@ -93,6 +93,18 @@ fn whatever_goes_wrong_conversations_go_on_where_they_were() {
     check(Workload::Talks);
 }
 
+/// The queue is away for 45 s or more after a resume: reports that were published ten seconds after its return came when their sessions had
+/// been dispatched again.
+const LATE_REPORTS: [(Workload, u64); 3] = [(Workload::Calls, 2514), (Workload::Calls, 3200), (Workload::Talks, 1402)];
+
+#[test]
+fn sessions_that_ended_while_the_queue_was_away_are_reported_before_they_are_dispatched_again() {
+    for (workload, seed) in LATE_REPORTS {
+        let failed = failing(seed..seed + 1, workload);
+        assert!(failed.is_empty(), "{failed:?}");
+    }
+}
+
 fn check(workload: Workload) {
     let failed = failing(seeds(workload), workload);
     let mut report = format!("{} of {} seeds fail\n", failed.len(), seeds(workload).count());

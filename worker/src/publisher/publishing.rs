@@ -9,9 +9,10 @@ use regatta_proto::{Cause, Job, Outcome, Report, SessionOutcome, Transcript};
 use super::{Held, Publication};
 use crate::WorkerMetrics;
 
-/// Pauses between tries while the queue cannot be reached.
+/// Pauses between tries while the queue cannot be reached. They stay short: once the queue is back, a session whose report is not there counts
+/// as one that nobody has, and is dispatched again.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// The queues that publications go to; a trait so that tests can fail them.
 pub(super) trait Publishing: Sync {

@@ -44,15 +44,18 @@ fn of_documents(run: &EndedRun) -> Pilot {
         let mut sums = Spent::default();
         let ran = ran.entry((first.benchmark.clone(), first.setting.clone())).or_default();
         for line in lines.iter().filter(|line| line.outcome != NOT_RUN) {
-            *ran += 1;
             match spent.get(&(CellIndex(line.cell), &line.item)) {
                 Some(Session::Paid(of)) => {
+                    *ran += 1;
                     sums.sessions += 1;
                     sums.usage += of.usage;
                     sums.cost += of.cost;
                 }
                 Some(Session::Cached) => {}
-                None => sums.sessions += 1,
+                None => {
+                    *ran += 1;
+                    sums.sessions += 1;
+                }
             }
         }
         cells.push(PilotCell {

@@ -12,6 +12,7 @@ mod summary;
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use regatta_tests::{HarnessError, Services};
 use tokio::signal::unix::{SignalKind, signal};
@@ -62,7 +63,12 @@ async fn suite(quick: bool) -> Result<bool, HarnessError> {
         .map(|(lane, at_once)| (lane, Arc::new(Semaphore::new(at_once))));
     let summary = Arc::new(Mutex::new(Summary::default()));
     let mut tasks = JoinSet::new();
-    for (executable, lane) in plan.into_order() {
+    let order = plan.into_order();
+    let computing_left = order.iter().filter(|(_, lane)| *lane == Lane::Computing).count();
+    let computing_left = Arc::new(AtomicUsize::new(computing_left));
+    for (executable, lane) in order {
+        let waiting = lanes.iter().find(|(of, _)| *of == Lane::Waiting).map(|(_, places)| Arc::clone(places));
+        let computing_left = Arc::clone(&computing_left);
         let place = lanes.iter().find(|(of, _)| *of == lane).map(|(_, places)| Arc::clone(places));
         let (environment, summary) = (Arc::clone(&environment), Arc::clone(&summary));
         tasks.spawn(async move {
@@ -72,6 +78,10 @@ async fn suite(quick: bool) -> Result<bool, HarnessError> {
                 None => None,
             };
             let finished = run(&executable, &environment).await;
+            if lane == Lane::Computing && computing_left.fetch_sub(1, Ordering::Relaxed) == 1 {
+                // The cores have nothing else to do any more.
+                waiting.iter().for_each(|places| places.add_permits(1));
+            }
             let mut summary = summary.lock().await;
             print(&described(&executable, &finished));
             summary.add(&executable, finished);
