@@ -15,32 +15,41 @@ use regatta_proto::{Job, Report};
 #[error("the simulation let this call fail")]
 pub struct Trouble;
 
-/// Fate of the calls of one process. [`Fate::before`] and [`Fate::after`] return late, or never, as they please.
+/// Fate of the calls of one process. [`Fate::before`] and [`Fate::after`] return late, or never, as they please. Without methods of its own it
+/// lets everything happen.
 pub trait Fate: Send + Sync {
     /// Asked before a call takes effect.
     ///
     /// # Errors
     /// When it fails without an effect.
-    fn before(&self) -> BoxFuture<'_, Result<(), Trouble>>;
+    fn before(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
 
     /// Asked after a call took effect, before its reply is told.
     ///
     /// # Errors
     /// When the reply is lost.
-    fn after(&self) -> BoxFuture<'_, Result<(), Trouble>>;
+    fn after(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
 
     /// `true` if the broker loses the next job after it has confirmed it.
-    fn loses(&self) -> bool;
+    fn loses(&self) -> bool {
+        false
+    }
 
     /// `true` if the next report arrives twice, as from a publisher that did not receive its confirmation.
-    fn doubles(&self) -> bool;
+    fn doubles(&self) -> bool {
+        false
+    }
 
     /// Called with reports whose confirmation the process has received, so that it acknowledges their jobs. Before, it may lose the
     /// reports, even if they are in the queue.
-    fn reported(&self, reports: &[Report]);
+    fn reported(&self, _reports: &[Report]) {}
 
     /// Takes the connection of a new consumer, to cut it when it pleases.
-    fn connected(&self, connection: Arc<dyn Connection>);
+    fn connected(&self, _connection: Arc<dyn Connection>) {}
 }
 
 /// A consumer's connection to its queue.

@@ -258,8 +258,8 @@ mod tests {
 
     use futures::future::BoxFuture;
     use jiff::Timestamp;
-    use regatta_backends::faults::{Connection, Fate, Trouble, Troubles};
-    use regatta_proto::{AttemptId, CellIndex, Event, ItemIndex, ManualClock, Reply, Report};
+    use regatta_backends::faults::{Fate, Trouble, Troubles};
+    use regatta_proto::{AttemptId, CellIndex, Event, ItemIndex, ManualClock, Reply};
 
     use super::*;
 
@@ -274,17 +274,6 @@ mod tests {
                 false => Box::pin(async { Ok(()) }),
             }
         }
-        fn after(&self) -> BoxFuture<'_, Result<(), Trouble>> {
-            Box::pin(async { Ok(()) })
-        }
-        fn loses(&self) -> bool {
-            false
-        }
-        fn doubles(&self) -> bool {
-            false
-        }
-        fn reported(&self, _: &[Report]) {}
-        fn connected(&self, _: Arc<dyn Connection>) {}
     }
 
     #[tokio::test(start_paused = true)]

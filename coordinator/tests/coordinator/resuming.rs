@@ -7,11 +7,11 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
-use regatta_backends::faults::{Connection, Fate, Trouble, Troubles};
+use regatta_backends::faults::{Fate, Trouble, Troubles};
 use regatta_backends::{Blobs, Ledger, RecordState, ShardState};
 use regatta_catalog::Sweep;
 use regatta_coordinator::{CoordinatorConfig, Resumption};
-use regatta_proto::{ItemIndex, Money, Report, SessionJob};
+use regatta_proto::{ItemIndex, Money, SessionJob};
 use tokio::time::Instant;
 
 use crate::stage::{Process, Stage, record, spec, tabulate};
@@ -46,17 +46,6 @@ impl Fate for EndsAtEachCall {
         }
         .boxed()
     }
-    fn after(&self) -> BoxFuture<'_, Result<(), Trouble>> {
-        async { Ok(()) }.boxed()
-    }
-    fn loses(&self) -> bool {
-        false
-    }
-    fn doubles(&self) -> bool {
-        false
-    }
-    fn reported(&self, _: &[Report]) {}
-    fn connected(&self, _: Arc<dyn Connection>) {}
 }
 
 /// A sweep of one cell whose sessions are all in workers' hands.

@@ -18,9 +18,9 @@ pub(super) enum Cause {
     Model,
     /// The judge.
     Judge,
-    /// The way it is served: address, gateway, tier.
+    /// The way it is served: address, gateway, tier, and what its filters or the length of the context end.
     Provider,
-    /// Scores moved, and nothing above did; or a cell has scores in one of both nights alone.
+    /// Scores moved, and nothing above did; or fewer or more sessions have a score.
     Unexplained,
 }
 

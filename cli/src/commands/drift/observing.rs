@@ -132,7 +132,8 @@ fn changed(part: &Part<'_>) -> Option<Finding> {
     })
 }
 
-/// The median times of the sessions of a cell that both nights asked for, if they are apart by a size that matters, or if answers of the response cache leave them unknown.
+/// The median times of the sessions of a cell that both nights asked for, if they are apart by a size that matters, or if answers of the
+/// response cache leave them unknown.
 fn paced(cell: &MatchedCell, paired: &Paired<'_>) -> Option<Paced> {
     let [a, b] = paired.times_in_both();
     let is_large = |(a, b): (Distribution, Distribution)| {

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use regatta_backends::faults::{Connection, Fate, Trouble, Troubles};
+use regatta_backends::faults::{Fate, Trouble, Troubles};
 use regatta_backends::{Ledger, TickState};
 use regatta_coordinator::{CoordinatorError, NightVerdict};
-use regatta_proto::{Report, SweepState};
+use regatta_proto::SweepState;
 use serde_json::json;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -62,14 +62,6 @@ impl Fate for Misfortune {
         let is_lost = self.fault != Fault::Stall && self.has_come();
         async move { if is_lost { Err(Trouble) } else { Ok(()) } }.boxed()
     }
-    fn loses(&self) -> bool {
-        false
-    }
-    fn doubles(&self) -> bool {
-        false
-    }
-    fn reported(&self, _: &[Report]) {}
-    fn connected(&self, _: Arc<dyn Connection>) {}
 }
 
 /// A coordinator `id` with a fault at one of its calls.

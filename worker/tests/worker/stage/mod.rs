@@ -6,9 +6,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use futures::future::BoxFuture;
 use prometheus::Registry;
-use regatta_backends::faults::{Connection, Fate, Trouble, Troubles};
+use regatta_backends::faults::{Connection, Fate, Troubles};
 use regatta_backends::{Blobs, Consumer, Permits, Queue};
 use regatta_catalog::{Catalog, Sweep, store_dataset};
 use regatta_llm::CallMetrics;
@@ -76,24 +75,6 @@ impl Cable {
 }
 
 impl Fate for Cable {
-    fn before(&self) -> BoxFuture<'_, Result<(), Trouble>> {
-        Box::pin(async { Ok(()) })
-    }
-
-    fn after(&self) -> BoxFuture<'_, Result<(), Trouble>> {
-        Box::pin(async { Ok(()) })
-    }
-
-    fn loses(&self) -> bool {
-        false
-    }
-
-    fn doubles(&self) -> bool {
-        false
-    }
-
-    fn reported(&self, _: &[Report]) {}
-
     fn connected(&self, connection: Arc<dyn Connection>) {
         self.0.lock().unwrap().push(connection);
     }
