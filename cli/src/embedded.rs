@@ -22,7 +22,7 @@ use regatta_benchmarks::default_setting;
 use regatta_catalog::{Catalog, Sweep};
 use regatta_coordinator::{Coordinator, CoordinatorConfig, CoordinatorMetrics, Resumption};
 use regatta_files::{FolderError, own_folder};
-use regatta_llm::CallMetrics;
+use regatta_llm::{CallMetrics, Standstill};
 use regatta_memory::{ByteBudget, ByteMetrics};
 use regatta_proto::{Clock, Report, SessionOutcome, SweepId, SweepState, SystemClock, counted};
 use regatta_scorer::{Past, Scorer, ScorerConfig, ScorerMetrics};
@@ -391,6 +391,7 @@ impl Embedded {
             })?)),
             policy: self.policy.clone(),
             network: None,
+            standstill: Standstill::watch(),
         };
         let metrics = WorkerMetrics::register(&self.registry)?;
         let calls = Arc::new(CallMetrics::register(&self.registry)?);

@@ -72,4 +72,5 @@ pub use prices::{
     PRICE_FILE_BYTES_MAX, PriceTable, PriceTableError,
 };
 pub use recorded::{RecordedError, RecordedVerdicts};
+pub use standstill::Standstill;
 pub use transport::{Network, NoAnswer, TransportError, http_client};

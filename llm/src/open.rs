@@ -12,7 +12,7 @@ use crate::encoding::Encoding;
 use crate::policy::Origin;
 use crate::recorded::{RecordedError, RecordedVerdicts};
 use crate::transport::TransportError;
-use crate::{BudgetLeases, CallMetrics, Network, OutboundPolicy, PermitStore, ResponseStore};
+use crate::{BudgetLeases, CallMetrics, Network, OutboundPolicy, PermitStore, ResponseStore, Standstill};
 
 pub use access::check_access;
 pub(crate) use access::{Access, address};
@@ -50,6 +50,8 @@ pub struct OpenContext<'a> {
     pub policy: Arc<OutboundPolicy>,
     /// The HTTP network of calls; `None` is the machine's.
     pub network: Option<Arc<dyn Network>>,
+    /// Standstills of this process, after which no call is sent for a moment.
+    pub standstill: Standstill,
 }
 
 /// An endpoint that cannot be opened.

@@ -22,16 +22,23 @@ struct State {
     paused_until: Option<Instant>,
 }
 
-/// Watches for standstills, until the last clone is dropped.
+/// Watches for standstills of this process, until the last clone is dropped.
 #[derive(Debug, Clone)]
-pub(crate) struct Standstill(Arc<Mutex<State>>);
+pub struct Standstill(Arc<Mutex<State>>);
 
 impl Standstill {
     /// Begins to watch, in a task of its own.
-    pub(crate) fn watch() -> Self {
+    #[must_use]
+    pub fn watch() -> Self {
         let state = Arc::new(Mutex::new(State { beat: Instant::now(), paused_until: None }));
         tokio::spawn(keep_beating(Arc::downgrade(&state)));
         Self(state)
+    }
+
+    /// Nothing of this process runs until then: said by who simulates it, where one clock goes on for all.
+    pub fn stands_still(&self, until: Instant) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.paused_until = state.paused_until.max(Some(until + PAUSE));
     }
 
     /// End of the pause that a standstill has led to; `None` if calls may be sent.

@@ -125,7 +125,7 @@ impl Tries {
             calls: AtomicU64::new(0),
             answered: AtomicU64::new(0),
             silence: Silence::new(name.clone()),
-            standstill: Standstill::watch(),
+            standstill: context.standstill.clone(),
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use regatta_bridge::BridgePlace;
-use regatta_llm::{Network, PermitStore, ResponseStore};
+use regatta_llm::{Network, PermitStore, ResponseStore, Standstill};
 use regatta_memory::ByteBudget;
 use regatta_proto::{Clock, EndpointName, WorkerId};
 
@@ -87,4 +87,6 @@ pub struct Environment {
     pub policy: Arc<Policy>,
     /// Takes the calls to endpoints over HTTP; `None` is the machine's network.
     pub network: Option<Arc<dyn Network>>,
+    /// Standstills of this process, after which no call is sent for a moment.
+    pub standstill: Standstill,
 }

@@ -303,7 +303,8 @@ impl Worker {
             _ => None,
         };
         let (name, spec, pool) = (route.name.clone(), route.endpoint.clone(), route.pool.clone());
-        let Environment { clock, variables, permits, bytes, answers, policy, network } = self.environment.clone();
+        let Environment { clock, variables, permits, bytes, answers, policy, network, standstill } =
+            self.environment.clone();
         // Each opened endpoint holds leases of its own, also where two draw on one pool.
         let opened = self.opened.fetch_add(1, Ordering::Relaxed);
         let (holder, budget_leases) = (WorkerId::new(format!("{}.{opened}", self.config.id))?, budget_leases.clone());
@@ -325,6 +326,7 @@ impl Worker {
                 answers,
                 policy: policy.outbound().clone(),
                 network,
+                standstill,
             };
             Endpoint::open(&name, &spec, &context)
         };

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Context;
 use prometheus::Registry;
 use regatta_backends::Permits;
-use regatta_llm::{BudgetLeases, CallError, CallMetrics, ChatCall, Endpoint, OpenContext, Payer};
+use regatta_llm::{BudgetLeases, CallError, CallMetrics, ChatCall, Endpoint, OpenContext, Payer, Standstill};
 use regatta_memory::ByteBudget;
 use regatta_proto::{
     CacheMode, Call, EndpointKind, EndpointSpec, Event, FailedCall, Lane, ModelRef, Share, SweepLock, SystemClock,
@@ -133,6 +133,7 @@ async fn send(lock: &SweepLock, failed: &FailedCall, args: &ReplayArgs) -> anyho
         answers: Arc::new(NoResponses),
         policy: of_person(args.policy.file.as_deref())?.outbound().clone(),
         network: None,
+        standstill: Standstill::watch(),
     };
     let endpoint = Endpoint::open(name, &spec, &context).map_err(bad_configuration)?;
     let price = lock.model(&failed.model).and_then(|model| model.price.as_ref());

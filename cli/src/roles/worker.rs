@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use prometheus::Registry;
 use regatta_catalog::Catalog;
-use regatta_llm::CallMetrics;
+use regatta_llm::{CallMetrics, Standstill};
 use regatta_proto::{Digest, SystemClock};
 use regatta_worker::{
     CachedResponses, Environment, Lifecycle, Policy, SharedPermits, Worker, WorkerConfig, WorkerMetrics,
@@ -73,6 +73,7 @@ pub(crate) async fn run(args: WorkerArgs) -> anyhow::Result<ExitCode> {
             answers: Arc::new(CachedResponses(blobs)),
             policy: Arc::new(policy),
             network: None,
+            standstill: Standstill::watch(),
         },
         WorkerMetrics::register(&registry)?,
         Arc::new(CallMetrics::register(&registry)?),

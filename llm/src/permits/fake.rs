@@ -148,6 +148,7 @@ impl FakeStore {
             answers: Arc::new(crate::cache::tests::MemoryStore::default()),
             policy: Arc::new(crate::OutboundPolicy::trusting()),
             network: None,
+            standstill: crate::Standstill::watch(),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use regatta_proto::{PoolReply, PoolRequest};
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::Pool;
@@ -19,10 +19,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const FINAL_FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
 /// Longest time between two looks at what is due.
 const LOOK_MAX: Duration = Duration::from_secs(5);
-/// Longer than any look and any request to the store takes: a process that notices such a gap was stopped, and all its leases are over.
-const STOPPED: Duration = Duration::from_secs(11);
-/// Time without permits after that. Sessions of this process may run elsewhere by now; it hears so when it finds its connections closed.
-const CATCHING_UP: Duration = Duration::from_secs(1);
 
 pub(super) struct Leasing {
     pub(super) pool: Arc<Pool>,
@@ -45,13 +41,6 @@ impl Leasing {
                     let latest = begun + LOOK_MAX;
                     self.wait(at.map_or(latest, |at| at.min(latest))).await;
                 }
-            }
-            if begun.elapsed() > STOPPED {
-                tracing::warn!(
-                    pool = self.request.pool,
-                    "this process was stopped for a while; no permits for a second"
-                );
-                self.closing.run_until_cancelled(sleep(CATCHING_UP)).await;
             }
             self.pool.hand_on_to_all();
         }

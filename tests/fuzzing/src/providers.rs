@@ -10,7 +10,7 @@ use futures::stream;
 use prometheus::Registry;
 use regatta_llm::{
     BudgetLeases, CallError, CallMetrics, ChatCall, Endpoint, Network, NoAnswer, OpenContext, OutboundPolicy, Payer,
-    PermitStore, StoreError,
+    PermitStore, Standstill, StoreError,
 };
 use regatta_memory::ByteBudget;
 use regatta_proto::{
@@ -227,6 +227,7 @@ pub(crate) fn with_context<T>(network: impl Network + 'static, open: impl FnOnce
         answers: Arc::new(NoResponses),
         policy: Arc::new(OutboundPolicy::trusting()),
         network: Some(Arc::new(network)),
+        standstill: Standstill::watch(),
     })
 }
 

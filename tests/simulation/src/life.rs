@@ -12,7 +12,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use regatta_backends::Permits;
 use regatta_backends::faults::{Connection, Fate, Trouble};
-use regatta_llm::{PermitStore, ResponseStore, StoreError};
+use regatta_llm::{PermitStore, ResponseStore, Standstill, StoreError};
 use regatta_proto::{AccountReply, AccountRequest, Clock, Digest, Failing, PoolReply, PoolRequest, Report, SessionKey};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -44,6 +44,7 @@ pub(crate) struct Life {
     outages: Arc<Outages>,
     dead: CancellationToken,
     state: Mutex<State>,
+    standstill: Standstill,
     skew: SignedDuration,
     begun: Instant,
 }
@@ -76,7 +77,8 @@ impl Life {
         let (connections, paused_until) = (Vec::new(), None);
         let state = State { rng, connections, paused_until, reported: BTreeSet::new(), told: BTreeSet::new() };
         let (plan, outages, dead) = (plan.clone(), outages.clone(), CancellationToken::new());
-        Arc::new(Self { plan, outages, dead, state: Mutex::new(state), skew, begun })
+        let standstill = Standstill::watch();
+        Arc::new(Self { plan, outages, dead, state: Mutex::new(state), standstill, skew, begun })
     }
 
     /// Nothing that it does has an effect from now on.
@@ -99,8 +101,17 @@ impl Life {
         }
     }
 
+    /// It stands still for so long, or for longer where it does already.
     pub(crate) fn pause(&self, length: Duration) {
-        self.locked().paused_until = Some(Instant::now() + length);
+        let until = Instant::now() + length;
+        let mut state = self.locked();
+        state.paused_until = state.paused_until.max(Some(until));
+        drop(state);
+        self.standstill.stands_still(until);
+    }
+
+    pub(crate) fn standstill(&self) -> Standstill {
+        self.standstill.clone()
     }
 
     pub(crate) fn has_reported(&self, key: &SessionKey) -> bool {

@@ -136,6 +136,7 @@ fn worker(id: &str, stores: &Stores, life: &Arc<Life>, line: Line) -> Worker {
         answers: Arc::new(NoResponses),
         policy: Arc::new(regatta_worker::Policy::trusting()),
         network: Some(Arc::new(line)),
+        standstill: life.standstill(),
     };
     Worker::new(
         config,

@@ -31,10 +31,14 @@ impl Pool {
             let Some(held) = self.holders.get(&request.holder).and_then(|holder| holder.parties.get(index)) else {
                 continue;
             };
-            let slots = if held.in_flight > target {
-                target
+            let free = self.free_slots(request, held);
+            let slots = if held.in_flight > target || free < 0 {
+                // Where more are filled than there are, as by who was silent while others were given its slots, no call takes the place of
+                // one that ends.
+                let filled_twice = u32::try_from(-free.min(0)).unwrap_or(u32::MAX);
+                target.min(held.in_flight.saturating_sub(filled_twice))
             } else {
-                let free = if now < self.registering_until_ms { 0 } else { self.free_slots(request, held) };
+                let free = if now < self.registering_until_ms { 0 } else { u32::try_from(free).unwrap_or(u32::MAX) };
                 held.in_flight + held.waiting.min(free).min(target - held.in_flight)
             };
             if let Some(held) = self.holders.get_mut(&request.holder).and_then(|holder| holder.parties.get_mut(index)) {
@@ -52,16 +56,16 @@ impl Pool {
         limit.map(|limit| self.slots(limit))
     }
 
-    /// Slots that nobody holds and that a party of the worker could have.
-    fn free_slots(&self, request: &PoolRequest, held: &Held) -> u32 {
+    /// Slots that nobody holds and that a party of the worker could have; negative if more are filled than there are.
+    fn free_slots(&self, request: &PoolRequest, held: &Held) -> i64 {
         let parties = || self.holders.values().flat_map(|holder| &holder.parties);
-        let of_all: u32 = parties().map(Held::occupied).fold(0, u32::saturating_add);
-        let free = self.slots(request.limits.concurrency).saturating_sub(of_all);
+        let of_all: i64 = parties().map(|held| i64::from(held.occupied())).sum();
+        let free = i64::from(self.slots(request.limits.concurrency)) - of_all;
         let Some(line) = self.lines.get(&held.line) else { return free };
         let Some(limit) = self.slots_of_model(request, &line.model) else { return free };
         let is_of_model = |other: &&Held| self.lines.get(&other.line).is_some_and(|its| its.model == line.model);
-        let of_model: u32 = parties().filter(is_of_model).map(Held::occupied).fold(0, u32::saturating_add);
-        free.min(limit.saturating_sub(of_model))
+        let of_model: i64 = parties().filter(is_of_model).map(|held| i64::from(held.occupied())).sum();
+        free.min(i64::from(limit) - of_model)
     }
 
     /// The total number of slots for each party of the worker that asks: weighted max-min fair between sweeps, then fair between a sweep's

@@ -35,22 +35,6 @@ async fn a_permit_that_is_older_than_its_lease_sends_nothing_and_gives_its_slot_
     store.assert_obeyed();
 }
 
-/// What the call belongs to may have been given to another process meanwhile.
-#[tokio::test(start_paused = true)]
-async fn a_process_that_was_stopped_gets_no_permits_before_it_could_hear_what_it_has_lost() {
-    let store = FakeStore::default();
-    let governor = governor(&store, &spec(slots(1)));
-    let sweep = sweep("s");
-    store.is_away(true);
-    let call = ask(&sweep);
-    let mut waiting = Box::pin(governor.acquire(&call));
-    assert!(timeout(Duration::from_secs(2), &mut waiting).await.is_err());
-    store.is_away(false);
-    tokio::time::advance(Duration::from_secs(13)).await;
-    assert!(timeout(Duration::from_millis(900), &mut waiting).await.is_err(), "it is sent at once");
-    assert!(timeout(Duration::from_secs(5), waiting).await.unwrap().sent());
-}
-
 #[tokio::test(start_paused = true)]
 async fn slots_go_on_through_an_outage_of_the_store_until_they_are_void() {
     let store = FakeStore::default();

@@ -10,7 +10,7 @@ use prometheus::Registry;
 use regatta_backends::faults::{Connection, Fate, Troubles};
 use regatta_backends::{Blobs, Consumer, Permits, Queue};
 use regatta_catalog::{Catalog, Sweep, store_dataset};
-use regatta_llm::CallMetrics;
+use regatta_llm::{CallMetrics, Standstill};
 use regatta_memory::ByteBudget;
 use regatta_proto::{
     AccountId, AskedQuestion, BATCH, BenchmarkLock, Control, Digest, EndpointKind, EndpointRoute, EndpointSpec,
@@ -225,6 +225,7 @@ impl Stage {
                 answers: Arc::new(CachedResponses(Blobs::directory(self.folder.path().join("answers")).unwrap())),
                 policy: Arc::new(self.policy.clone()),
                 network: None,
+                standstill: Standstill::watch(),
             },
             metrics.clone(),
             Arc::new(CallMetrics::register(&registry).unwrap()),

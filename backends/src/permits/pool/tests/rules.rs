@@ -324,7 +324,20 @@ fn who_comes_back_after_its_slots_went_to_others_starts_nothing() {
     assert_eq!(slots(&pool.lease(START, &request("w", limits, vec![party("s", 100, 10)]))), [100]);
     let given_on = pool.lease(after(10_000), &request("v", limits, vec![party("s", 100, 10)]));
     assert_eq!(slots(&given_on), [100]);
-    // Its calls were under way when it was stopped, and their answers wait for it.
-    let awake = request("w", limits, vec![in_flight(64, party("s", 200, 10))]);
-    assert!(slots(&pool.lease(after(15_000), &awake))[0] <= 64);
+    // Its calls were under way when it was stopped, and their answers wait for it: none takes the place of one that ends.
+    for still in [64, 20, 0] {
+        let awake = request("w", limits, vec![in_flight(still, party("s", 200, 10))]);
+        assert_eq!(slots(&pool.lease(after(15_000), &awake)), [0]);
+    }
+}
+
+#[test]
+fn slots_that_are_filled_twice_are_not_filled_again() {
+    let mut pool = Pool::default();
+    let limits = limits(6, None, None);
+    let ask = |holder: &str, filled| request(holder, limits, vec![in_flight(filled, party("s", 10, 10))]);
+    assert_eq!(slots(&pool.lease(START, &ask("v", 4))), [6], "four of these went on while nobody could ask");
+    assert_eq!(slots(&pool.lease(after(100), &ask("w", 2))), [0], "two are filled beyond what there is");
+    assert_eq!(slots(&pool.lease(after(200), &ask("v", 3))), [3]);
+    assert_eq!(slots(&pool.lease(after(300), &ask("w", 2))), [3]);
 }
