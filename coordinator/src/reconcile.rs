@@ -132,15 +132,16 @@ impl Coordinator {
         if !self.is_all_recorded(&watched.sweep.id, &mut watched.echo).await? {
             return Ok(());
         }
+        // Before anything is planned again: what looks failed may have been done, and would be done once more.
+        let by_ledger = self.ledger.quiet(&watched.sweep.id, &life.to_string(), true).await?;
+        watched.quiet.moved(life);
+        watched.quiet.noted(by_ledger);
         // All that is held back is planned again too.
         (watched.heard_at, watched.held) = (Some(Instant::now()), HeldBack::default());
         let sweep = &watched.sweep;
         let sessions = self.forget_dispatch(sweep).await?;
         tracing::warn!(sweep = %sweep.id, sessions, quiet_s = quiet.as_secs(), "dispatching sessions again that have no result");
         self.metrics.reconciled.inc();
-        let by_ledger = self.ledger.quiet(&watched.sweep.id, &life.to_string(), true).await?;
-        watched.quiet.moved(life);
-        watched.quiet.noted(by_ledger);
         Ok(())
     }
 

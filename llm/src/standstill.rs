@@ -6,7 +6,8 @@
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use tokio::time::{Instant, MissedTickBehavior};
+use tokio::time::error::Elapsed;
+use tokio::time::{Instant, MissedTickBehavior, timeout_at};
 
 /// Interval at which a process that runs notes that it does.
 const BEAT: Duration = Duration::from_secs(1);
@@ -39,6 +40,21 @@ impl Standstill {
     pub fn stands_still(&self, until: Instant) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.paused_until = state.paused_until.max(Some(until + PAUSE));
+    }
+
+    /// What `awaited` gives until `deadline`, which a standstill puts off to the end of the pause after it: what came meanwhile is there, and
+    /// has yet to be read.
+    ///
+    /// # Errors
+    /// When it gives nothing by then.
+    pub(crate) async fn timeout_at<F: Future>(&self, mut deadline: Instant, awaited: F) -> Result<F::Output, Elapsed> {
+        tokio::pin!(awaited);
+        loop {
+            match (timeout_at(deadline, &mut awaited).await, self.paused_until()) {
+                (Err(_), Some(until)) if until > deadline => deadline = until,
+                (given, _) => return given,
+            }
+        }
     }
 
     /// End of the pause that a standstill has led to; `None` if calls may be sent.
@@ -106,6 +122,36 @@ mod tests {
             tokio::time::sleep(PAUSE).await;
             assert_eq!(standstill.paused_until(), None);
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_came_during_a_standstill_is_taken_although_its_deadline_has_passed() {
+        let standstill = Standstill::watch();
+        turns().await;
+        let (sender, mut receiver) = tokio::sync::oneshot::channel();
+        let deadline = Instant::now() + Duration::from_secs(5);
+        // It is there, but who brings it runs after who waits for it.
+        tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_secs(6)).await;
+            turns().await;
+            sender.send(7)
+        });
+        turns().await;
+        tokio::time::advance(Duration::from_secs(13)).await;
+        assert_eq!(standstill.timeout_at(deadline, &mut receiver).await.unwrap().unwrap(), 7);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_deadline_holds_where_nothing_stood_still_and_two_seconds_after_where_it_did() {
+        let standstill = Standstill::watch();
+        turns().await;
+        let begun = Instant::now();
+        let never = || std::future::pending::<()>();
+        assert!(standstill.timeout_at(begun + Duration::from_secs(5), never()).await.is_err());
+        assert_eq!(begun.elapsed().as_secs(), 5);
+        tokio::time::advance(Duration::from_secs(13)).await;
+        assert!(standstill.timeout_at(begun + Duration::from_secs(6), never()).await.is_err());
+        assert_eq!(begun.elapsed().as_secs(), 20);
     }
 
     #[tokio::test(start_paused = true)]

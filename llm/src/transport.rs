@@ -16,6 +16,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::errors::Failure;
 use crate::policy::{AllowedAddresses, EgressRules, is_loopback_host};
 use crate::secret::Secret;
+use crate::standstill::Standstill;
 
 /// Longest body read, in bytes; an answer beyond it is a bad response.
 const BODY_MAX: usize = 64 << 20;
@@ -50,6 +51,7 @@ pub enum NoAnswer {
 pub(crate) struct Transport {
     client: Client,
     network: Option<Arc<dyn Network>>,
+    standstill: Standstill,
     headers: HeaderMap,
     timeouts: Timeouts,
     secret: Secret,
@@ -95,6 +97,7 @@ impl Transport {
         timeouts: Timeouts,
         egress: Arc<EgressRules>,
         network: Option<Arc<dyn Network>>,
+        standstill: Standstill,
     ) -> Result<Self, TransportError> {
         let mut headers = HeaderMap::from_iter([
             (CONTENT_TYPE, HeaderValue::from_static("application/json")),
@@ -104,7 +107,7 @@ impl Transport {
             headers.insert(HeaderName::from_static(key_header.name), value);
         }
         let client = http_client(url, Duration::from_millis(timeouts.connect_ms), egress)?;
-        Ok(Self { client, network, headers, timeouts, secret })
+        Ok(Self { client, network, standstill, headers, timeouts, secret })
     }
 
     /// The pool, for requests other than calls.
@@ -151,7 +154,7 @@ impl Transport {
         let sent = Instant::now();
         let end = sent + Duration::from_millis(self.timeouts.total_ms);
         let first_byte = end.min(sent + Duration::from_millis(self.timeouts.first_byte_ms));
-        let mut response = match timeout_at(first_byte, self.execute(request)).await {
+        let mut response = match self.standstill.timeout_at(first_byte, self.execute(request)).await {
             Ok(Ok(response)) => response,
             Ok(Err(failure)) => return Err(failure),
             Err(_) => {
@@ -237,7 +240,7 @@ impl Incoming<'_> {
     pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, Failure> {
         let timeouts = self.transport.timeouts;
         let idle = Instant::now() + Duration::from_millis(timeouts.first_byte_ms);
-        let chunk = match timeout_at(idle.min(self.end), self.response.chunk()).await {
+        let chunk = match self.transport.standstill.timeout_at(idle.min(self.end), self.response.chunk()).await {
             Ok(Ok(chunk)) => chunk,
             Ok(Err(error)) => return Err(self.bad(self.broke_off(self.read, &error))),
             Err(_) if idle < self.end => {
@@ -296,7 +299,7 @@ impl Incoming<'_> {
     /// As for [`Incoming::chunk`], of a success alone; an error without its body is still an answer. Only the whole time is bounded here.
     pub(crate) async fn whole(mut self) -> Result<(Answer, HeldBytes), Failure> {
         let end = self.end;
-        let read = timeout_at(end, self.body()).await;
+        let read = self.transport.standstill.timeout_at(end, self.body()).await;
         let status = self.status.as_u16();
         match read {
             Ok(Ok(body)) => Ok((Answer { status, headers: self.headers, body }, self.held)),

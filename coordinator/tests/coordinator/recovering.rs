@@ -1,6 +1,11 @@
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use regatta_backends::faults::{Fate, Trouble, Troubles};
 use regatta_backends::{Blobs, Ledger, Queue, RecordState};
 use regatta_catalog::Sweep;
 use regatta_coordinator::CoordinatorConfig;
@@ -209,6 +214,57 @@ async fn a_coordinator_that_takes_over_does_not_begin_to_wait_anew() {
         let lives: Vec<Duration> = lives.iter().copied().map(Duration::from_secs).collect();
         let taken = time_until_dispatched_again(&lives).await;
         assert!(in_time.contains(&taken), "{taken:?} with lives of {lives:?}");
+    }
+}
+
+/// One call takes effect and looks failed, once `until` of them are over.
+struct LooksFailed {
+    until: AtomicU32,
+}
+
+impl LooksFailed {
+    const NEVER: u32 = u32::MAX;
+}
+
+impl Fate for LooksFailed {
+    fn after(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+        let count =
+            |until: u32| if until == Self::NEVER { None } else { Some(until.checked_sub(1).unwrap_or(Self::NEVER)) };
+        let looks_failed = self.until.fetch_update(Ordering::Relaxed, Ordering::Relaxed, count) == Ok(0);
+        async move { if looks_failed { Err(Trouble) } else { Ok(()) } }.boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn lost_jobs_are_dispatched_again_once_whichever_call_to_the_ledger_looks_failed() {
+    for call in 0..16 {
+        let mut stage = Stage::set().await;
+        let ledger = Ledger::in_memory().unwrap();
+        (stage.ledger, stage.in_memory) = (ledger.clone(), Some(Blobs::memory()));
+        (stage.config.tick, stage.config.rebroadcast) = (Duration::from_secs(1), Duration::from_secs(4));
+        let fate = Arc::new(LooksFailed { until: AtomicU32::new(LooksFailed::NEVER) });
+        stage.ledger = ledger.troubled(Troubles::new(fate.clone()));
+        let process = stage.start();
+        stage.ledger = ledger;
+        let sweep = stage.submit(&process, &spec("s", 6, "")).await;
+        let sessions = all_jobs(&sweep).len();
+        stage.take(&sweep, sessions).await;
+        tokio::time::sleep(stage.config.lost_after - Duration::from_millis(1_500)).await;
+        // The coordinator asks whether all is recorded that was reported, and hears that it is.
+        stage.round().await;
+        assert_eq!(stage.waiting(&sweep).await, 0);
+        fate.until.store(call, Ordering::Relaxed);
+        while stage.waiting(&sweep).await == 0 {
+            stage.round().await;
+        }
+        // Their workers have not told of them yet.
+        assert_eq!(stage.take(&sweep, sessions).await.len(), sessions);
+        let since = tokio::time::Instant::now();
+        while since.elapsed() < Duration::from_secs(20) {
+            stage.round().await;
+            assert_eq!(stage.waiting(&sweep).await, 0, "dispatched twice where call {call} looked failed");
+        }
+        process.end().await;
     }
 }
 

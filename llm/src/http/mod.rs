@@ -66,9 +66,16 @@ impl HttpClient {
     pub(crate) fn open(name: &EndpointName, spec: &EndpointSpec, context: &OpenContext<'_>) -> Result<Self, OpenError> {
         let Access { base, url, secret, key_header, headers, egress, is_providers_own } =
             Access::resolve(name, spec, context.env, &context.policy)?;
-        let transport =
-            Transport::new(&url, secret.clone(), key_header, spec.timeouts, egress, context.network.clone())
-                .map_err(|source| OpenError::Transport { endpoint: name.clone(), source })?;
+        let transport = Transport::new(
+            &url,
+            secret.clone(),
+            key_header,
+            spec.timeouts,
+            egress,
+            context.network.clone(),
+            context.standstill.clone(),
+        )
+        .map_err(|source| OpenError::Transport { endpoint: name.clone(), source })?;
         let openai = if spec.kind == EndpointKind::Azure { OpenAi::azure(&base, spec) } else { OpenAi::new(&base) };
         let has_embeddings = !matches!(spec.kind, EndpointKind::Anthropic | EndpointKind::Gemini);
         let format: Box<dyn Format> = match spec.kind {

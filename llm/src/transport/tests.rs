@@ -31,7 +31,7 @@ async fn sent(transport: &Transport, url: &Url) -> Result<Answer, Failure> {
 
 fn transport(server: &Server, timeouts: Timeouts) -> (Transport, Url) {
     let url = Url::parse(&format!("{}/chat/completions", server.base_url)).unwrap();
-    (Transport::new(&url, Secret::default(), BEARER, timeouts, open(), None).unwrap(), url)
+    (Transport::new(&url, Secret::default(), BEARER, timeouts, open(), None, Standstill::watch()).unwrap(), url)
 }
 
 async fn failure(step: Step, timeouts: Timeouts) -> Failure {
@@ -106,6 +106,7 @@ async fn handshake(host: &str, server: &ServerTls, authority: Option<&Path>) -> 
     let transport = Transport {
         client: client.unwrap(),
         network: None,
+        standstill: Standstill::watch(),
         headers: HeaderMap::new(),
         timeouts: TIMEOUTS,
         secret: Secret::default(),
@@ -164,7 +165,8 @@ async fn a_server_without_tls_at_an_address_with_it_is_told() {
             tokio::io::AsyncWriteExt::write_all(&mut stream, b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
         }
     });
-    let transport = Transport::new(&url, Secret::default(), BEARER, TIMEOUTS, open(), None).unwrap();
+    let transport =
+        Transport::new(&url, Secret::default(), BEARER, TIMEOUTS, open(), None, Standstill::watch()).unwrap();
     let failure = sent(&transport, &url).await.unwrap_err();
     serving.abort();
     assert!(failure.detail.contains("speaks no TLS at this address"), "{}", failure.detail);
@@ -216,17 +218,19 @@ async fn an_answer_must_begin_and_end_in_time() {
     assert_eq!(*slow.detail, *"the answer was not complete within 100 ms");
 }
 
-#[test]
-fn a_key_that_no_header_can_hold_is_refused_without_being_shown() {
+#[tokio::test]
+async fn a_key_that_no_header_can_hold_is_refused_without_being_shown() {
     let url = Url::parse("http://localhost/v1").unwrap();
-    let error = Transport::new(&url, Secret::new("sk\n1".into()), BEARER, TIMEOUTS, open(), None).err().unwrap();
+    let error = Transport::new(&url, Secret::new("sk\n1".into()), BEARER, TIMEOUTS, open(), None, Standstill::watch())
+        .err()
+        .unwrap();
     assert!(!format!("{error} {error:?}").contains("sk"));
 }
 
-#[test]
-fn tls_finds_the_machines_certificates() {
+#[tokio::test]
+async fn tls_finds_the_machines_certificates() {
     let url = Url::parse("https://example.org/v1").unwrap();
-    assert!(Transport::new(&url, Secret::default(), BEARER, TIMEOUTS, open(), None).is_ok());
+    assert!(Transport::new(&url, Secret::default(), BEARER, TIMEOUTS, open(), None, Standstill::watch()).is_ok());
 }
 
 #[test]
@@ -248,7 +252,7 @@ async fn a_name_that_resolves_to_a_forbidden_address_is_not_reached() {
     let server = Server::scripted(vec![Step::ok("")]).await;
     let local = Url::parse(&server.base_url).unwrap();
     let closed = || Arc::new(EgressRules::default());
-    let refused = Transport::new(&local, Secret::default(), BEARER, TIMEOUTS, closed(), None);
+    let refused = Transport::new(&local, Secret::default(), BEARER, TIMEOUTS, closed(), None, Standstill::watch());
     assert!(matches!(refused, Err(TransportError::Egress(_))));
     // Not an address literal, so only resolving it reveals the address.
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned();
@@ -259,7 +263,8 @@ async fn a_name_that_resolves_to_a_forbidden_address_is_not_reached() {
         return;
     }
     let url = Url::parse(&format!("http://{host}:{}/", local.port().unwrap())).unwrap();
-    let transport = Transport::new(&url, Secret::default(), BEARER, TIMEOUTS, closed(), None).unwrap();
+    let transport =
+        Transport::new(&url, Secret::default(), BEARER, TIMEOUTS, closed(), None, Standstill::watch()).unwrap();
     let failure = sent(&transport, &url).await.unwrap_err();
     assert!(failure.unreached && failure.detail.contains("that the policy does not name"), "{failure:?}");
 }

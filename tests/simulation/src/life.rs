@@ -52,8 +52,8 @@ pub(crate) struct Life {
 struct State {
     rng: ChaCha8Rng,
     connections: Vec<Arc<dyn Connection>>,
-    /// Stands still until then.
-    paused_until: Option<Instant>,
+    /// When it stood still last, from and until.
+    pause: Option<(Instant, Instant)>,
     /// Sessions whose end it has reported, and knows to be reported.
     reported: BTreeSet<SessionKey>,
     /// Sessions of which it has told, and knows to have told, that they run.
@@ -74,8 +74,8 @@ impl Life {
             ^ generation.wrapping_mul(0xd1b5_4a32_d192_ed03);
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let skew = SignedDuration::from_hours(rng.random_range(-plan.skew_hours..=plan.skew_hours));
-        let (connections, paused_until) = (Vec::new(), None);
-        let state = State { rng, connections, paused_until, reported: BTreeSet::new(), told: BTreeSet::new() };
+        let (connections, pause) = (Vec::new(), None);
+        let state = State { rng, connections, pause, reported: BTreeSet::new(), told: BTreeSet::new() };
         let (plan, outages, dead) = (plan.clone(), outages.clone(), CancellationToken::new());
         let standstill = Standstill::watch();
         Arc::new(Self { plan, outages, dead, state: Mutex::new(state), standstill, skew, begun })
@@ -103,11 +103,24 @@ impl Life {
 
     /// It stands still for so long, or for longer where it does already.
     pub(crate) fn pause(&self, length: Duration) {
-        let until = Instant::now() + length;
-        let mut state = self.locked();
-        state.paused_until = state.paused_until.max(Some(until));
+        let (now, mut state) = (Instant::now(), self.locked());
+        let (since, until) = state.pause.filter(|(_, until)| now < *until).unwrap_or((now, now));
+        let until = until.max(now + length);
+        state.pause = Some((since, until));
         drop(state);
         self.standstill.stands_still(until);
+    }
+
+    pub(crate) fn stands_still(&self) -> bool {
+        self.locked().pause.is_some_and(|(_, until)| Instant::now() < until)
+    }
+
+    /// The moment before which all that it wanted to be kept `within` a time is kept.
+    pub(crate) fn kept_before(&self, within: Duration) -> Instant {
+        let now = Instant::now();
+        let pause = self.locked().pause.filter(|(_, until)| now < *until + within);
+        let worked_until = pause.map_or(now, |(since, _)| since);
+        worked_until.checked_sub(within).map_or(self.begun, |kept_before| kept_before.max(self.begun))
     }
 
     pub(crate) fn standstill(&self) -> Standstill {
@@ -139,9 +152,9 @@ impl Life {
             if self.is_dead() {
                 std::future::pending::<()>().await;
             }
-            let paused_until = self.locked().paused_until.filter(|until| *until > Instant::now());
-            match paused_until {
-                Some(until) => tokio::time::sleep_until(until).await,
+            let pause = self.locked().pause.filter(|(_, until)| *until > Instant::now());
+            match pause {
+                Some((_, until)) => tokio::time::sleep_until(until).await,
                 None => return,
             }
         }

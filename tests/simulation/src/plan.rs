@@ -56,7 +56,7 @@ pub enum Blow {
     },
     /// The process's consumers lose their connection while it goes on: what they hold is delivered again, to any process.
     Cut,
-    /// It stands still, and goes on where it was after `ms`.
+    /// It stands still, and goes on where it was after `ms`. Meanwhile the broker gives it up, if that takes long.
     Pause {
         /// For how long.
         ms: u64,
@@ -209,7 +209,7 @@ impl Plan {
     /// nothing makes it void.
     #[must_use]
     pub(crate) fn keeps_checkpoints(&self) -> bool {
-        let is_harmless = |event: &Event| matches!(event.blow, Blow::Kill { .. } | Blow::Cut);
+        let is_harmless = |event: &Event| matches!(event.blow, Blow::Kill { .. } | Blow::Cut | Blow::Pause { .. });
         self.failing + self.unconfirmed == 0.0 && self.events.iter().all(is_harmless)
     }
 

@@ -26,6 +26,8 @@ const AFTERMATH: Duration = Duration::from_secs(150);
 pub(crate) const CONCURRENCY: u32 = 6;
 /// Time after which an answer is in a checkpoint, with what the blob store takes: workers write one every two seconds.
 const KEPT_WITHIN: Duration = Duration::from_millis(2_100);
+/// Time after which the broker closes the connection of a process that stands still: two heartbeats of 20 s.
+const SILENT_MS: u64 = 40_000;
 /// Pause between two looks at the sweep's state.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -100,6 +102,15 @@ pub(crate) struct World {
     untold: Mutex<Vec<(usize, BTreeSet<SessionKey>)>>,
 }
 
+/// What a blow leads to later.
+#[derive(Debug, Clone, Copy)]
+enum Consequence {
+    /// Another process takes the place of one that died.
+    Birth,
+    /// The broker gives up one that stands still, if it does so yet.
+    Silence,
+}
+
 /// The present life of each process.
 struct Processes(Vec<(Arc<Life>, u64)>);
 
@@ -161,39 +172,51 @@ impl World {
     /// Lets the plan happen until the sweep has ended and nothing more is planned; `None` when that is not before the horizon.
     async fn until_end(&self, processes: &mut Processes) -> Option<SweepState> {
         let mut events = self.plan.events.clone();
-        // Deaths lead to births, which are put among the events as they come.
-        let mut births: Vec<(u64, usize)> = Vec::new();
+        let mut consequences: Vec<(u64, usize, Consequence)> = Vec::new();
         loop {
             let now_ms = self.begun.elapsed().as_millis() as u64;
             while let Some(due) = events.first().copied().filter(|event| event.at_ms <= now_ms) {
                 events.remove(0);
-                if let Some(birth) = self.strike(due, processes).await {
-                    births.push(birth);
+                consequences.extend(self.strike(due, processes).await);
+            }
+            for (_, process, due) in consequences.extract_if(.., |(at_ms, ..)| *at_ms <= now_ms) {
+                let (life, generation) = &processes.0[process];
+                match due {
+                    Consequence::Birth => {
+                        let generation = generation + 1;
+                        processes.0[process] = (self.start(process, generation), generation);
+                    }
+                    Consequence::Silence => {
+                        if life.stands_still() {
+                            self.excuse(process, life);
+                            life.cut();
+                        }
+                    }
                 }
             }
-            births.retain(|&(at_ms, process)| {
-                let is_due = at_ms <= now_ms;
-                if is_due {
-                    let generation = processes.0[process].1 + 1;
-                    processes.0[process] = (self.start(process, generation), generation);
-                }
-                !is_due
-            });
             let state = self.stores.ledger.sweep(&self.sweep.id).await.ok().flatten().map(|row| row.state);
-            if events.is_empty() && births.is_empty() && state.is_some_and(SweepState::is_end) {
+            if events.is_empty() && consequences.is_empty() && state.is_some_and(SweepState::is_end) {
                 return state;
             }
             if self.begun.elapsed() > HORIZON {
                 return None;
             }
-            let next = events.iter().map(|event| event.at_ms).chain(births.iter().map(|birth| birth.0)).min();
+            let next = events
+                .iter()
+                .map(|event| event.at_ms)
+                .chain(consequences.iter().map(|consequence| consequence.0))
+                .min();
             let until_next = next.map_or(LOOK, |at| Duration::from_millis(at.saturating_sub(now_ms)));
             tokio::time::sleep(until_next.clamp(Duration::from_millis(1), LOOK)).await;
         }
     }
 
-    /// Lets the event happen; a process that dies is born again at the returned moment.
-    async fn strike(&self, Event { at_ms, process, blow }: Event, processes: &Processes) -> Option<(u64, usize)> {
+    /// Lets the event happen; returns what it leads to, when, and for which process.
+    async fn strike(
+        &self,
+        Event { at_ms, process, blow }: Event,
+        processes: &Processes,
+    ) -> Option<(u64, usize, Consequence)> {
         let (life, generation) = &processes.0[process];
         match blow {
             Blow::Outage { store, ms } => self.outages.begin(store, Duration::from_millis(ms)),
@@ -202,7 +225,7 @@ impl World {
                 self.excuse(process, life);
                 life.end();
                 self.referee.has_died((process, *generation));
-                return Some((at_ms + down_ms, process));
+                return Some((at_ms + down_ms, process, Consequence::Birth));
             }
             Blow::Cut => {
                 self.excuse(process, life);
@@ -213,6 +236,7 @@ impl World {
                     self.untold.lock().unwrap_or_else(PoisonError::into_inner).push((process, life.told()));
                 }
                 life.pause(Duration::from_millis(ms));
+                return Some((at_ms + SILENT_MS, process, Consequence::Silence));
             }
             Blow::CancelAndResume => {
                 // Either may come too early or too late, which the operator is told.
@@ -235,7 +259,7 @@ impl World {
     /// Calls of sessions whose end the process has not reported may be made once more, but for those that a checkpoint has.
     fn excuse(&self, process: usize, life: &Life) {
         let kept_before = match self.plan.keeps_checkpoints() {
-            true => self.begun.elapsed().saturating_sub(KEPT_WITHIN + Duration::from_millis(2 * self.plan.latency_ms)),
+            true => life.kept_before(KEPT_WITHIN + Duration::from_millis(2 * self.plan.latency_ms)) - self.begun,
             false => Duration::ZERO,
         };
         let is_kept = |call: &Call| call.answered_ms.is_some_and(|at_ms| at_ms < kept_before.as_millis());
