@@ -1,6 +1,7 @@
 //! The endpoint of a history, and its books.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -17,6 +18,9 @@ use tokio::time::Instant;
 
 use crate::life::Life;
 use crate::plan::Plan;
+
+/// Most times that one request is turned away. A call gives up after eight, rightly, and then the sweep is incomplete.
+const TURNED_AWAY_MAX: u32 = 6;
 
 /// The model whose similarities are free.
 pub(crate) const FREE: &str = "lexical";
@@ -61,6 +65,8 @@ pub(crate) struct Referee {
 
 struct Books {
     rng: ChaCha8Rng,
+    /// Number of times that requests were turned away, by the hash of their bodies.
+    turned_away: BTreeMap<u64, u32>,
     calls: Vec<Call>,
     /// Calls that may be made once more each, because a process that made them was lost before it had told anybody.
     excused: BTreeMap<Identity, u64>,
@@ -88,20 +94,26 @@ impl Referee {
     pub(crate) fn new(endpoint: InProcess, plan: &Plan, begun: Instant) -> Arc<Self> {
         let rng = ChaCha8Rng::seed_from_u64(plan.seed);
         let (excused, under_way) = (BTreeMap::new(), BTreeMap::new());
-        let books = Books { rng, calls: Vec::new(), excused, under_way, most_under_way: 0, billed: Money::ZERO };
+        let (turned_away, calls) = (BTreeMap::new(), Vec::new());
+        let books = Books { rng, turned_away, calls, excused, under_way, most_under_way: 0, billed: Money::ZERO };
         let books = Mutex::new(books);
         Arc::new(Self { endpoint, begun, refused: plan.refused, dropped: plan.dropped, books })
     }
 
-    /// Draws the latency and the fate of the next answer.
-    fn draw(&self) -> (Duration, Fate) {
-        let rng = &mut self.locked().rng;
-        let latency = Duration::from_millis(rng.random_range(50..4000));
-        let fate = match rng.random_range(0.0..1.0) {
+    /// Draws the latency and the fate of the answer to `request`.
+    fn draw(&self, request: &Request) -> (Duration, Fate) {
+        let books = &mut *self.locked();
+        let latency = Duration::from_millis(books.rng.random_range(50..4000));
+        let mut hasher = DefaultHasher::new();
+        request.body().and_then(|body| body.as_bytes()).hash(&mut hasher);
+        let turned_away = books.turned_away.entry(hasher.finish()).or_default();
+        let fate = match books.rng.random_range(0.0..1.0) {
+            _ if *turned_away == TURNED_AWAY_MAX => Fate::Answered,
             lot if lot < self.refused => Fate::Refused,
             lot if lot < self.refused + self.dropped => Fate::Dropped,
             _ => Fate::Answered,
         };
+        *turned_away += u32::from(fate != Fate::Answered);
         (latency, fate)
     }
 
@@ -181,8 +193,8 @@ impl Network for Line {
                 books.calls.push(Call { identity, process: self.process.0, at_ms, answered_ms: None, is_paid: false });
                 books.calls.len() - 1
             });
+            let (latency, fate) = self.referee.draw(&request);
             let request = hyper::Request::try_from(request).map_err(|_| NoAnswer::Unreached)?;
-            let (latency, fate) = self.referee.draw();
             if fate == Fate::Refused {
                 return Ok(refusal());
             }
