@@ -149,7 +149,7 @@ impl Coordinator {
         watched.held.hold(shard.cell, held);
         if !jobs.is_empty() {
             self.still_lead(term)?;
-            self.queue.publish_jobs(queue, jobs).await?;
+            self.queue.publish_jobs_once(queue, jobs).await?;
         }
         self.ledger.confirm_shard(&sweep.id, shard.index, outstanding, term).await?;
         self.metrics.dispatched.inc_by(u64::from(published));

@@ -50,7 +50,7 @@ impl Coordinator {
                 self.metrics.dispatched.inc_by(jobs.len() as u64);
                 let endpoint = &cell.model.endpoint;
                 if let Some(queue) = sweep.lock.endpoints.get(endpoint).map(|spec| spec.queue(endpoint, &sweep.id)) {
-                    self.queue.publish_jobs(&queue, jobs).await?;
+                    self.queue.publish_jobs_once(&queue, jobs).await?;
                 }
             }
         }

@@ -63,6 +63,17 @@ pub enum QueueError {
         timeout: Duration,
     },
     #[cfg(feature = "cluster")]
+    /// The connection was lost before the broker confirmed messages that are published once. It may have some of them.
+    #[error(
+        "failed to get {messages} message(s) to {queue:?} confirmed before the connection to the broker was lost; it may have          some, so none is published again"
+    )]
+    InDoubt {
+        /// Name of the queue.
+        queue: String,
+        /// Number of messages that were published together.
+        messages: usize,
+    },
+    #[cfg(feature = "cluster")]
     /// The broker's URL is invalid. It is not repeated, because it has a password.
     #[error("failed to read the broker's URL: {reason}; expected amqp://user:password@host:5672/vhost (or amqps://)")]
     BadUrl {
@@ -119,7 +130,7 @@ impl QueueError {
     pub fn is_outage(&self) -> bool {
         match self {
             Self::Connect { source, .. } | Self::Broker { source, .. } => super::rabbitmq::is_passing(source),
-            Self::Unconfirmed { .. } => true,
+            Self::Unconfirmed { .. } | Self::InDoubt { .. } => true,
             Self::Closed
             | Self::NoSuchQueue { .. }
             | Self::BadName { .. }

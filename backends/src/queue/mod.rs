@@ -1,7 +1,8 @@
 //! Messages between coordinator, workers and scorers: jobs to workers, reports to scorers, broadcasts to all.
 //!
 //! The rules, the same in memory and with RabbitMQ:
-//! - A publish returns once every message is stored. Delivery is at least once: after a failure a message may arrive twice.
+//! - A publish returns once every message is stored. Delivery is at least once: after a failure a message may arrive twice, but for what is
+//!   published once, which may be lost then, and whose caller is told so.
 //! - A consumer holds at most `prefetch` unsettled messages. Messages of one queue arrive in the order of publishing, except redelivered
 //!   ones, and are distributed evenly over its consumers.
 //! - A message that is handed back, or whose consumer is dropped or dies, is delivered again at once, with a count.
@@ -23,6 +24,8 @@ pub use delivery::{Consumer, Controls, Delivery, Receipt};
 pub use error::QueueError;
 use futures::future::BoxFuture;
 pub use memory::MemoryQueue;
+#[cfg(feature = "cluster")]
+use rabbitmq::Times;
 #[cfg(feature = "cluster")]
 pub use rabbitmq::{RabbitMqConfig, RabbitMqQueue};
 use regatta_proto::{Control, Job, Report};
@@ -95,7 +98,24 @@ impl Queue {
         })
     }
 
-    /// Publishes jobs, and returns when all are confirmed.
+    /// Publishes jobs of sessions, each once, and returns when all are confirmed. One that came twice would be run by two workers at a time.
+    ///
+    /// # Errors
+    /// When the queue does not exist, a job is too large, or confirmation does not arrive in time, or before a connection is lost; the last two
+    /// say nothing of what the queue has.
+    pub fn publish_jobs_once<'a>(&'a self, queue: &'a str, jobs: Vec<Job>) -> BoxFuture<'a, Result<(), QueueError>> {
+        Box::pin(async move {
+            match self {
+                Self::Memory(memory) => memory.publish_jobs(queue, jobs),
+                #[cfg(feature = "cluster")]
+                Self::RabbitMq(broker) => broker.publish_jobs(queue, &jobs, Times::Once).await,
+                #[cfg(feature = "faults")]
+                Self::Troubled(queues) => queues.publish_jobs(queue, jobs).await,
+            }
+        })
+    }
+
+    /// Publishes jobs, again where a connection is lost before they are confirmed, and returns when all are.
     ///
     /// # Errors
     /// When the queue does not exist, a job is too large, or confirmation does not arrive in time.
@@ -104,7 +124,7 @@ impl Queue {
             match self {
                 Self::Memory(memory) => memory.publish_jobs(queue, jobs),
                 #[cfg(feature = "cluster")]
-                Self::RabbitMq(broker) => broker.publish_jobs(queue, &jobs).await,
+                Self::RabbitMq(broker) => broker.publish_jobs(queue, &jobs, Times::UntilConfirmed).await,
                 #[cfg(feature = "faults")]
                 Self::Troubled(queues) => queues.publish_jobs(queue, jobs).await,
             }

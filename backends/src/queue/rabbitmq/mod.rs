@@ -26,6 +26,7 @@ use lapin::types::{FieldTable, ShortString};
 pub(super) use link::is_passing;
 use link::{Link, in_time, is_missing};
 use patience::Patience;
+pub(super) use publisher::Times;
 use publisher::{Publisher, Route};
 pub(super) use queue_channel::RabbitMqReceipt;
 use regatta_memory::ByteBudget;
@@ -104,8 +105,10 @@ impl RabbitMqQueue {
         in_time("declare a queue", self.shared.topology.declare_jobs(&channel, queue)).await
     }
 
-    pub(super) async fn publish_jobs(&self, queue: &str, jobs: &[Job]) -> Result<(), QueueError> {
-        self.publish(ShortString::default(), self.shared.topology.jobs(queue)?, jobs).await
+    pub(super) async fn publish_jobs(&self, queue: &str, jobs: &[Job], times: Times) -> Result<(), QueueError> {
+        let key = self.shared.topology.jobs(queue)?;
+        let bodies = self.shared.encode(key.as_str(), jobs)?;
+        self.publisher.publish(Route { exchange: ShortString::default(), key, mandatory: true }, bodies, times).await
     }
 
     pub(super) async fn publish_reports(&self, reports: &[Report]) -> Result<(), QueueError> {
@@ -130,7 +133,7 @@ impl RabbitMqQueue {
         let mandatory = exchange.as_str().is_empty();
         let name = if mandatory { key.as_str() } else { exchange.as_str() };
         let bodies = self.shared.encode(name, messages)?;
-        self.publisher.publish(Route { exchange, key, mandatory }, bodies).await
+        self.publisher.publish(Route { exchange, key, mandatory }, bodies, Times::UntilConfirmed).await
     }
 
     pub(super) async fn consume_jobs(&self, queue: &str, prefetch: u32) -> Result<RabbitMqConsumer<Job>, QueueError> {

@@ -23,6 +23,15 @@ pub(super) struct Route {
     pub(super) mandatory: bool,
 }
 
+/// How often a message may be sent whose confirmation was lost with a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::queue) enum Times {
+    /// It may come twice, and is not lost.
+    UntilConfirmed,
+    /// It may be lost, and does not come twice.
+    Once,
+}
+
 /// Shared by all callers.
 #[derive(Debug, Clone)]
 pub(super) struct Publisher {
@@ -35,6 +44,7 @@ pub(super) struct Publisher {
 pub(super) struct Request {
     pub(super) route: Arc<Route>,
     pub(super) bodies: Vec<Bytes>,
+    pub(super) times: Times,
     pub(super) done: oneshot::Sender<Result<(), QueueError>>,
 }
 
@@ -46,14 +56,14 @@ impl Publisher {
     }
 
     /// Returns when all are confirmed.
-    pub(super) async fn publish(&self, route: Route, bodies: Vec<Bytes>) -> Result<(), QueueError> {
+    pub(super) async fn publish(&self, route: Route, bodies: Vec<Bytes>, times: Times) -> Result<(), QueueError> {
         if bodies.is_empty() {
             return Ok(());
         }
         let queue = if route.exchange.as_str().is_empty() { route.key.to_string() } else { route.exchange.to_string() };
         let messages = bodies.len();
         let (done, confirmed) = oneshot::channel();
-        let request = Request { route: Arc::new(route), bodies, done };
+        let request = Request { route: Arc::new(route), bodies, times, done };
         let published = async {
             self.requests.send(request).await.map_err(|_| QueueError::Closed)?;
             confirmed.await.map_err(|_| QueueError::Closed)?

@@ -1,5 +1,5 @@
 //! The confirming publisher: one task publishes for all callers, keeps many messages in flight, and publishes again those whose
-//! confirmation was lost with a connection.
+//! confirmation was lost with a connection, or gives them up where they may come but once.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::io;
@@ -15,7 +15,7 @@ use lapin::{BasicProperties, Channel, Confirmation};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use super::publisher::{Request, Route};
+use super::publisher::{Request, Route, Times};
 use crate::queue::QueueError;
 
 /// Most messages in flight, which are not confirmed yet.
@@ -42,7 +42,10 @@ pub(super) struct Unconfirmed {
 }
 
 struct Caller {
+    /// Messages that it has handed over, and those of them that are not confirmed.
+    messages: usize,
     unconfirmed: usize,
+    times: Times,
     done: oneshot::Sender<Result<(), QueueError>>,
 }
 
@@ -75,12 +78,18 @@ impl Unconfirmed {
     /// callers any more.
     pub(super) async fn publish_on(&mut self, channel: &Channel) -> Result<(), lapin::Error> {
         let result = self.try_publish_on(channel).await;
-        // The broker may or may not have them, so they are sent again, before all others and in their order.
-        for unconfirmed in std::mem::take(&mut self.sent).into_iter().rev() {
-            self.backlog.push_front(unconfirmed);
+        self.lose_channel();
+        result
+    }
+
+    /// The broker may or may not have what is in flight: it is sent again, before all others and in its order, unless it must not come twice.
+    fn lose_channel(&mut self) {
+        for (position, message) in std::mem::take(&mut self.sent).into_iter().rev() {
+            if !self.give_up(&message) {
+                self.backlog.push_front((position, message));
+            }
         }
         self.sent_bytes = 0;
-        result
     }
 
     async fn try_publish_on(&mut self, channel: &Channel) -> Result<(), lapin::Error> {
@@ -124,7 +133,9 @@ impl Unconfirmed {
     fn accept(&mut self, request: Request) {
         self.callers_seen += 1;
         let caller = self.callers_seen;
-        self.callers.insert(caller, Caller { unconfirmed: request.bodies.len(), done: request.done });
+        let Request { times, done, .. } = request;
+        let messages = request.bodies.len();
+        self.callers.insert(caller, Caller { messages, unconfirmed: messages, times, done });
         for body in request.bodies {
             self.messages_seen += 1;
             let route = Arc::clone(&request.route);
@@ -210,6 +221,18 @@ impl Unconfirmed {
         }
     }
 
+    /// Fails the caller of a message that may have come and must not come twice; `false` if it may.
+    fn give_up(&mut self, message: &Message) -> bool {
+        if self.callers.get(&message.caller).is_none_or(|caller| caller.times != Times::Once) {
+            return false;
+        }
+        // Its other messages have no caller then, and are not sent.
+        let Some(caller) = self.callers.remove(&message.caller) else { return false };
+        let queue = message.route.key.to_string();
+        let _ = caller.done.send(Err(QueueError::InDoubt { queue, messages: caller.messages }));
+        true
+    }
+
     fn forget(&mut self, position: u64) -> Option<Message> {
         let message = self.sent.remove(&position)?;
         self.sent_bytes -= message.body.len();
@@ -230,5 +253,51 @@ async fn send(channel: &Channel, position: u64, message: Message) -> Fate {
     match published {
         Ok(confirm) => (position, confirm.await),
         Err(error) => (position, Err(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hand_over(
+        unconfirmed: &mut Unconfirmed,
+        times: Times,
+        bodies: &[&'static str],
+    ) -> oneshot::Receiver<Result<(), QueueError>> {
+        let (done, confirmed) = oneshot::channel();
+        let route = Arc::new(Route { exchange: ShortString::default(), key: "q".into(), mandatory: true });
+        let bodies = bodies.iter().map(|body| Bytes::from_static(body.as_bytes())).collect();
+        unconfirmed.accept(Request { route, bodies, times, done });
+        confirmed
+    }
+
+    fn send_all(unconfirmed: &mut Unconfirmed) -> Vec<(u64, Bytes)> {
+        std::iter::from_fn(|| unconfirmed.next_to_send()).map(|(position, message)| (position, message.body)).collect()
+    }
+
+    #[tokio::test]
+    async fn what_the_broker_may_have_is_sent_again_unless_it_may_come_but_once() {
+        let (_requests, incoming) = mpsc::channel(1);
+        let mut unconfirmed = Unconfirmed::new(incoming, Duration::from_secs(10));
+        let mut again = hand_over(&mut unconfirmed, Times::UntilConfirmed, &["a", "b"]);
+        let once = hand_over(&mut unconfirmed, Times::Once, &["c", "d"]);
+        let sent = send_all(&mut unconfirmed);
+        unconfirmed.confirm(sent[0].0);
+        unconfirmed.confirm(sent[2].0);
+        let mut unsent = hand_over(&mut unconfirmed, Times::Once, &["e"]);
+
+        unconfirmed.lose_channel();
+        let error = once.await.unwrap().unwrap_err();
+        assert!(matches!(&error, QueueError::InDoubt { queue, messages: 2 } if queue == "q"), "{error}");
+        let sent: Vec<_> = send_all(&mut unconfirmed);
+        let bodies: Vec<&[u8]> = sent.iter().map(|(_, body)| body.as_ref()).collect();
+        assert_eq!(bodies, [b"b", b"e"], "what was never sent is");
+
+        for (position, _) in sent {
+            unconfirmed.confirm(position);
+        }
+        again.try_recv().unwrap().unwrap();
+        unsent.try_recv().unwrap().unwrap();
     }
 }
