@@ -198,7 +198,7 @@ pub struct Spending {
     pub lost_unpriced: u64,
     /// The part of `cost`, not in `wasted`, that went into sessions without a score.
     pub unmeasured: CostSum,
-    /// Sessions with a score that a filter or the length of the context ended.
+    /// Sessions with a score that a filter, the length of the context or a refusal of the model ended.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cut_off: u64,
     /// The part of `cost`, not in `wasted`, that went into these.
