@@ -7,17 +7,18 @@
 use std::collections::BTreeSet;
 
 use regatta_proto::{Judge, ModelRef};
-use regatta_scorer::holm;
+use regatta_scorer::{MetricDefinition, holm};
 
 use super::finding::{Cause, Evidence, Finding, Moved, Paced};
+use super::parts::{Part, PartOf, ended, graded};
 use crate::ended_run::EndedRun;
 use crate::paired_runs::{
-    Change, Changes, Chosen, Distribution, MatchedCell, Numbers, Paired, Quantity, SessionPart, matched, parameters,
-    served,
+    Change, Changes, Chosen, Distribution, MatchedCell, Numbers, Paired, Quantity, matched, parameters, served,
 };
+use crate::results::CutOff;
 
 /// Level of all tests of a night together.
-const ALPHA: f64 = 0.01;
+pub(super) const ALPHA: f64 = 0.01;
 /// Relative change of the mean tokens of an answer that speaks of another model.
 const TOKENS_SHIFT: f64 = 0.05;
 /// Relative change of the median time of a session from which on it is shown.
@@ -30,38 +31,19 @@ struct Measured<'c> {
     p_holm: f64,
 }
 
-/// A part of a cell's sessions, of which there may be more or fewer than before.
-struct Part<'c> {
+/// A headline metric of a cell.
+struct Headline<'c> {
     cell: &'c MatchedCell,
-    of: PartOf<'c>,
-    before: Share,
-    now: Share,
-    /// Of "as many as before".
-    p: Option<f64>,
-    p_holm: f64,
-}
-
-enum PartOf<'c> {
-    /// Those with a score.
-    Scored,
-    /// Of these, those that a filter or the length of the context ended.
-    CutOff,
-    /// Of those with a score, those with a grade: others are missing in these metrics.
-    Graded(Vec<&'c str>),
-}
-
-/// So many of so many sessions.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Share {
-    part: usize,
-    all: usize,
+    of: &'c MetricDefinition,
+    moved: Moved,
 }
 
 /// All that is measured of a night, its tests corrected together.
 struct Numbered<'c> {
     tokens: Vec<Measured<'c>>,
     parts: Vec<Part<'c>>,
-    moved: Vec<Moved>,
+    /// Those that moved.
+    moved: Vec<Headline<'c>>,
 }
 
 /// Observations of a night, held against the one before.
@@ -81,55 +63,48 @@ pub(super) fn observe(before: &EndedRun, now: &EndedRun) -> anyhow::Result<Obser
     let mut findings = declared(before, now, &cells)?;
     findings.extend(served_otherwise(before, now, &cells));
     let paired: Vec<Paired<'_>> = cells.iter().map(|cell| Paired::new(before, now, cell)).collect();
-    let Numbered { tokens, parts, moved } = measure(&cells, &paired);
-    let (of_scores, others): (Vec<_>, Vec<_>) = parts.iter().partition(|part| matches!(part.of, PartOf::Scored));
-    findings.extend(others.into_iter().filter_map(changed));
+    let Numbered { tokens, parts, moved } = measure(before, now, &cells, &paired);
     for of in tokens {
         if let Some(finding) = shift(&of).filter(|_| !is_explained(&of, &findings)) {
             findings.push(finding);
         }
     }
+    let changed: Vec<&Part<'_>> = parts.iter().filter(|part| part.has_changed()).collect();
     if findings.is_empty() {
-        findings.extend(moved.iter().map(|moved| Finding {
-            cause: Cause::Unexplained,
-            evidence: Evidence::Measured,
-            what: format!("{}: {}", moved.cell, moved.metric),
-            before: "scores of the same sessions".to_owned(),
-            now: "moved, and nothing that was served did".to_owned(),
-            p_holm: Some(moved.p_holm),
-        }));
+        findings.extend(unexplained(&moved, &changed));
     }
-    // What was not measured explains nothing of what was.
-    findings.extend(of_scores.into_iter().filter_map(changed));
+    findings.extend(changed.into_iter().map(Part::finding));
     findings.sort_by_key(|finding| finding.cause);
     let times = cells.iter().zip(&paired).filter_map(|(cell, paired)| paced(cell, paired)).collect();
-    Ok(Observed { findings, scores: moved, times })
+    Ok(Observed { findings, scores: moved.into_iter().map(|of| of.moved).collect(), times })
 }
 
-/// A finding, if the part is larger or smaller than the night before, beyond chance, or in one of both nights alone there is none.
-fn changed(part: &Part<'_>) -> Option<Finding> {
-    let Part { cell, before, now, .. } = part;
-    let (cause, what) = match &part.of {
-        PartOf::Scored => (Cause::Unexplained, "sessions with a score".to_owned()),
-        PartOf::CutOff => (
-            Cause::Provider,
-            "sessions that a filter or the length of the context ended, of those with a score".to_owned(),
-        ),
-        PartOf::Graded(metrics) => {
-            (Cause::Judge, format!("sessions with a grade, of those with a score ({})", metrics.join(", ")))
-        }
+/// Findings of what moved without a cause, though some parts of the sessions have `changed`. These explain no more than what they are of: a
+/// filter ends sessions and makes no other one worse, and what was not measured explains nothing of what was.
+fn unexplained(moved: &[Headline<'_>], changed: &[&Part<'_>]) -> Vec<Finding> {
+    let is_unexplained = |of: &&Headline<'_>| {
+        let explains = |part: &&&Part<'_>| match &part.of {
+            PartOf::Unscored(..) => false,
+            PartOf::Graded(metrics) => metrics.contains(&of.of.metric.as_str()),
+            // It is another model.
+            PartOf::CutOff(CutOff::Refusal) => true,
+            PartOf::CutOff(CutOff::Filter | CutOff::ContextLength) => of.moved.uncut.is_none(),
+        };
+        // One line a metric: the sessions that both nights let come to an end tell more of it.
+        let is_told_by = |other: &Headline<'_>| {
+            of.moved.uncut.is_none() && other.moved.uncut.is_some() && other.cell == of.cell && other.of == of.of
+        };
+        !changed.iter().filter(|part| part.cell == of.cell).any(|part| explains(&part)) && !moved.iter().any(is_told_by)
     };
-    let is_silent =
-        !matches!(part.of, PartOf::CutOff) && (before.part == 0) != (now.part == 0) && before.all > 0 && now.all > 0;
-    let shown = |of: &Share| format!("{} of {}", of.part, of.all);
-    (is_silent || part.p_holm <= ALPHA).then(|| Finding {
-        cause,
+    let finding = |Headline { moved, .. }: &Headline<'_>| Finding {
+        cause: Cause::Unexplained,
         evidence: Evidence::Measured,
-        what: format!("{cell}: {what}"),
-        before: shown(before),
-        now: shown(now),
-        p_holm: part.p.map(|_| part.p_holm),
-    })
+        what: format!("{}: {}", moved.cell, moved.what()),
+        before: "scores of the same sessions".to_owned(),
+        now: "moved, and nothing that was served did".to_owned(),
+        p_holm: Some(moved.p_holm),
+    };
+    moved.iter().filter(is_unexplained).map(finding).collect()
 }
 
 /// The median times of the sessions of a cell that both nights asked for, if they are apart by a size that matters, or if answers of the
@@ -273,63 +248,45 @@ impl Labels {
 }
 
 /// Numbers of the sessions that both nights have, and headline metrics that moved; all tests corrected together.
-fn measure<'c>(cells: &'c [MatchedCell], paired: &[Paired<'c>]) -> Numbered<'c> {
+fn measure<'c>(before: &EndedRun, now: &EndedRun, cells: &'c [MatchedCell], paired: &[Paired<'c>]) -> Numbered<'c> {
     let (mut tokens, mut parts, mut moved) = (Vec::new(), Vec::new(), Vec::new());
     for (cell, paired) in cells.iter().zip(paired) {
         let numbers = paired.numbers(Quantity::OutputTokens);
         tokens.extend(numbers.map(|numbers| Measured { cell, numbers, p_holm: 1.0 }));
-        parts.push(part(cell, paired, PartOf::Scored, &paired.have_score()));
-        parts.push(part(cell, paired, PartOf::CutOff, &paired.cut_off()));
+        parts.extend(ended(before, now, cell, paired));
         parts.extend(graded(cell, paired));
-        // Of all or none in both nights nothing can have changed, so that it is no test (Tarone 1990).
-        parts.retain(|part: &Part<'_>| {
-            ![0, part.before.all + part.now.all].contains(&(part.before.part + part.now.part))
-        });
-        for of in paired.definitions.iter().filter(|of| of.headline) {
-            moved.extend(paired.difference(of).map(|difference| Moved {
-                cell: cell.to_string(),
-                metric: format!("{} ({})", of.metric, of.evaluator),
-                unit: of.unit,
-                difference,
-                p_holm: 1.0,
-            }));
+        parts.retain(Part::can_change);
+        moved.extend(headlines(cell, paired, None));
+        if let Some(uncut) = paired.uncut() {
+            moved.extend(headlines(cell, &paired.of_sessions(&uncut), Some(uncut.len())));
         }
     }
     let p = tokens.iter().map(|of: &Measured<'_>| of.numbers.difference.p);
     let p = p.chain(parts.iter().map(|of: &Part<'_>| of.p));
-    let p: Vec<f64> = p.chain(moved.iter().map(|of: &Moved| of.difference.p)).map(|p| p.unwrap_or(1.0)).collect();
+    let p: Vec<f64> =
+        p.chain(moved.iter().map(|of: &Headline<'_>| of.moved.difference.p)).map(|p| p.unwrap_or(1.0)).collect();
     let corrected = holm(&p, p.len());
     let places = tokens.iter_mut().map(|of| &mut of.p_holm).chain(parts.iter_mut().map(|of| &mut of.p_holm));
-    let places = places.chain(moved.iter_mut().map(|of| &mut of.p_holm));
+    let places = places.chain(moved.iter_mut().map(|of| &mut of.moved.p_holm));
     places.zip(corrected).for_each(|(place, p)| *place = p);
-    moved.retain(|of| of.p_holm <= ALPHA && !of.difference.withheld);
+    moved.retain(|of| of.moved.p_holm <= ALPHA && !of.moved.difference.withheld);
     Numbered { tokens, parts, moved }
 }
 
-/// The part of the sessions of a cell that is `true`, by item and trial, in both nights.
-fn part<'c>(cell: &'c MatchedCell, paired: &Paired<'c>, of: PartOf<'c>, sessions: &[SessionPart; 2]) -> Part<'c> {
-    let name = match &of {
-        PartOf::Scored => "scored".to_owned(),
-        PartOf::CutOff => "cut off".to_owned(),
-        PartOf::Graded(metrics) => format!("graded {}", metrics.join(" ")),
+/// Headline metrics of a cell, over the sessions of `paired`: so many that no night cut off, or all.
+fn headlines<'c>(cell: &'c MatchedCell, paired: &Paired<'c>, uncut: Option<usize>) -> Vec<Headline<'c>> {
+    let headline = |of: &'c MetricDefinition| {
+        let moved = Moved {
+            cell: cell.to_string(),
+            metric: format!("{} ({})", of.metric, of.evaluator),
+            unit: of.unit,
+            uncut,
+            difference: paired.difference(of)?,
+            p_holm: 1.0,
+        };
+        Some(Headline { cell, of, moved })
     };
-    let [before, now] =
-        sessions.each_ref().map(|all| Share { part: all.values().filter(|is_part| **is_part).count(), all: all.len() });
-    let p = paired.difference_of_part(&name, sessions).and_then(|difference| difference.p);
-    Part { cell, of, before, now, p, p_holm: 1.0 }
-}
-
-/// Grades of a cell, once for all metrics that miss the same sessions.
-fn graded<'c>(cell: &'c MatchedCell, paired: &Paired<'c>) -> Vec<Part<'c>> {
-    let mut found: Vec<([SessionPart; 2], Vec<&'c str>)> = Vec::new();
-    for of in paired.definitions.iter().copied().filter(|of| of.headline && !of.missing_if.is_empty()) {
-        let sessions = paired.graded(of);
-        match found.iter_mut().find(|(known, _)| *known == sessions) {
-            Some((_, metrics)) => metrics.push(&of.metric),
-            None => found.push((sessions, vec![&of.metric])),
-        }
-    }
-    found.into_iter().map(|(sessions, metrics)| part(cell, paired, PartOf::Graded(metrics), &sessions)).collect()
+    paired.definitions.iter().copied().filter(|of| of.headline).filter_map(headline).collect()
 }
 
 /// `true` where another finding explains a shift of these tokens.
