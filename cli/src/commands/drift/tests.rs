@@ -260,6 +260,44 @@ fn a_filter_does_not_hide_that_the_sessions_that_were_answered_became_worse() {
     let text = rendering::text(&drift);
     assert!(text.contains("success (official), over the 140 sessions that neither night cut off -35.7 ["), "{text}");
     assert!(text.contains("success (official) -50.0 ["), "{text}");
+    // Nor do refusals.
+    let mut refused = filtered("n-2", right(50, 200));
+    refused.results[100..160].iter_mut().for_each(|line| line.flags = vec![regatta_proto::Flag::Refused]);
+    let drift = self::drift(&[night("n-1", made(), "j"), refused]);
+    assert_eq!(self::causes(&drift)[1], [Cause::Model, Cause::Unexplained]);
+}
+
+/// Both runs as one, of two models.
+fn joined(mut one: EndedRun, mut other: EndedRun) -> EndedRun {
+    for line in &mut other.results {
+        line.cell = 1;
+    }
+    for attempt in &mut other.attempts {
+        attempt.cell = 1;
+    }
+    one.lock.models.append(&mut other.lock.models);
+    one.summary.rows.append(&mut other.summary.rows);
+    one.results.append(&mut other.results);
+    one.attempts.append(&mut other.attempts);
+    one
+}
+
+#[test]
+fn what_changed_of_one_model_explains_nothing_of_another() {
+    let of = |name: &str, served, scores: [usize; 2]| {
+        let [one, other] = scores.map(|count| Made { scores: right(count, 200), ..Made::default() });
+        let one = Made { served, ..one };
+        let other = Made { model: "openai/gpt-6", served: "gpt-6", ..other };
+        joined(night(name, one, "j"), night(name, other, "j"))
+    };
+    let drift = drift(&[
+        of("n-1", "gpt-5-2026-01-01", [150, 150]),
+        of("n-2", "gpt-5-2026-03-01", [100, 150]),
+        of("n-3", "gpt-5-2026-05-01", [100, 100]),
+    ]);
+    assert_eq!(causes(&drift)[1..], [vec![Cause::Model], vec![Cause::Model, Cause::Unexplained]]);
+    let unexplained = findings(&drift.nights[2]).pop().unwrap().1;
+    assert!(unexplained.starts_with("worfbench · two-shot · openai/gpt-6: success"), "{unexplained}");
 }
 
 #[test]
