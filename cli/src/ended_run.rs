@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 use crate::args::ClientArgs;
 use crate::client::Client;
-use crate::results::{ResultLine, parse_lines};
+use crate::results::{CutOff, ResultLine, parse_lines};
 use crate::run_directory;
 
 /// An ended run, as far as it can be compared with another.
@@ -71,7 +71,7 @@ pub(crate) struct Took {
 impl Took {
     /// Spending of a session before its first attempt.
     fn before(line: &ResultLine) -> Self {
-        let answers = if line.is_answered() { Answers::Nothing } else { Answers::Refused };
+        let answers = line.cut_off().map_or(Answers::Nothing, Answers::CutOff);
         Self { answers, dollars: Some(0.0), seconds: 0.0, output_tokens: Some(0.0) }
     }
 }
@@ -85,15 +85,15 @@ pub(crate) enum Answers {
     Own,
     /// Some came from the response cache, or may have: its time, tokens and money are in part of another run.
     Cached,
-    /// A filter or the length of the context ended it: beside sessions that were answered, what it took would make its model cheap and fast.
-    Refused,
+    /// It was cut off: beside sessions that were answered, what it took would make its model cheap and fast.
+    CutOff(CutOff),
 }
 
 impl Answers {
     /// Answers of a session of which another attempt had `more`.
     const fn and(self, more: Self) -> Self {
         match (self, more) {
-            (Self::Refused, _) | (_, Self::Refused) => Self::Refused,
+            (Self::CutOff(by), _) | (_, Self::CutOff(by)) => Self::CutOff(by),
             (Self::Cached, _) | (_, Self::Cached) => Self::Cached,
             (Self::Own, _) | (_, Self::Own) => Self::Own,
             (Self::Nothing, Self::Nothing) => Self::Nothing,

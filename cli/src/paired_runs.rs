@@ -6,15 +6,15 @@ mod numbers;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use regatta_benchmarks::{Better, Unit};
+use regatta_benchmarks::{Better, Measure, Unit};
 use regatta_proto::{BenchmarkName, Evaluator, ItemId, Level, ModelRef, Setting};
 use regatta_scorer::{Difference, MetricDefinition, PairedCells, SessionScores, flips_seed, holm, mean_difference};
 use serde::Serialize;
 
 pub(crate) use self::changes::{Change, Changes, changes, other_tests, parameters, served};
 pub(crate) use self::matching::{Chosen, MatchedCell, matched};
-pub(crate) use self::numbers::{Distribution, Numbers, Observations, Quantity, Times};
-use crate::ended_run::{Answers, EndedRun, Took};
+pub(crate) use self::numbers::{Answered, Distribution, Numbers, Observations, Quantity, Times};
+use crate::ended_run::{EndedRun, Took};
 use crate::results::ResultLine;
 
 /// A model in a setting, in both runs. Differences are how much higher B is than A.
@@ -44,6 +44,8 @@ pub(crate) struct ComparedCell {
     pub(crate) cost_b: Option<Distribution>,
     /// Seconds in model calls of a session with a score and an answered call.
     pub(crate) seconds: Times,
+    /// Sessions with answers: costs and times of both runs may be over different ones.
+    pub(crate) answered: Answered,
 }
 
 /// Sessions with a score: values of a run are over all of its own, paired differences over those of both.
@@ -54,7 +56,8 @@ pub(crate) struct Scored {
     pub(crate) both: usize,
 }
 
-type Sessions = BTreeSet<(ItemId, u16)>;
+/// Sessions, by item and trial.
+pub(crate) type Sessions = BTreeSet<(ItemId, u16)>;
 
 impl Scored {
     fn of(a: Sessions, b: Sessions) -> Self {
@@ -73,6 +76,9 @@ pub(crate) struct ComparedMetric {
     pub(crate) metric: String,
     pub(crate) unit: Unit,
     pub(crate) better: Better,
+    /// `true` for an average with a part that needs no grade, which is over sessions without one too.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) graded_in_part: bool,
     /// Sessions that are in it: those with a score but for the ones whose judge gave no grade.
     pub(crate) scored: Scored,
     /// Over all sessions of A that have a score; absent where nothing was measured, and where the value is withheld.
@@ -95,6 +101,8 @@ pub(crate) struct ItemFlips {
     /// Worse in B.
     pub(crate) worse: Vec<ItemId>,
     pub(crate) same: u32,
+    /// Items of both of which no session, or of an average no session of some part, has a value in both.
+    pub(crate) without: u32,
 }
 
 /// The level of what two runs are compared with: the higher one of both, so that neither is told of a difference that it would not call one.
@@ -135,6 +143,7 @@ fn compare(a: &EndedRun, b: &EndedRun, cell: MatchedCell) -> ComparedCell {
         metric: of.metric.clone(),
         unit: of.unit,
         better: of.better,
+        graded_in_part: is_graded_in_part(of),
         scored: paired.valued(of),
         a: value(a, &cell.model_a, of),
         b: value(b, &cell.model_b, of),
@@ -157,7 +166,20 @@ fn compare(a: &EndedRun, b: &EndedRun, cell: MatchedCell) -> ComparedCell {
         cost_a,
         cost_b,
         seconds: paired.times(),
+        answered: paired.answered(),
         cell,
+    }
+}
+
+fn is_graded_in_part(of: &MetricDefinition) -> bool {
+    let needs_none = |part: &Measure| !part.values().iter().any(|value| of.missing_if.contains_key(*value));
+    match &of.measure {
+        Measure::Average { of } => of.iter().any(needs_none),
+        Measure::Mean { .. }
+        | Measure::Ratio { .. }
+        | Measure::F1 { .. }
+        | Measure::GroupMean { .. }
+        | Measure::Pooled { .. } => false,
     }
 }
 
@@ -175,6 +197,7 @@ fn flips(cells: &PairedCells<'_>, of: &MetricDefinition) -> ItemFlips {
             _ => flips.same += 1,
         }
     }
+    flips.without = cells.items.len() as u32 - (flips.better.len() + flips.worse.len()) as u32 - flips.same;
     flips
 }
 
@@ -197,6 +220,10 @@ static NO_GROUPS: BTreeMap<ItemId, String> = BTreeMap::new();
 
 impl<'r> Paired<'r> {
     pub(crate) fn new(a: &'r EndedRun, b: &'r EndedRun, cell: &'r MatchedCell) -> Self {
+        Self::of(a, b, cell, &|_| true)
+    }
+
+    fn of(a: &'r EndedRun, b: &'r EndedRun, cell: &'r MatchedCell, is_in: &dyn Fn(&ResultLine) -> bool) -> Self {
         let scores = |run: &'r EndedRun, model: &'r ModelRef| -> Vec<SessionScores<'r>> {
             let sessions = run.sessions(&cell.benchmark, &cell.setting, model);
             let of = |line: &'r ResultLine| SessionScores {
@@ -204,7 +231,7 @@ impl<'r> Paired<'r> {
                 trial: line.trial,
                 scores: line.scores.as_ref(),
             };
-            sessions.map(of).collect()
+            sessions.filter(|line| is_in(line)).map(of).collect()
         };
         let groups = b.measures.benchmarks.get(&cell.benchmark).map_or(&NO_GROUPS, |measures| &measures.groups);
         let of_a = a.definitions(&cell.benchmark, &cell.setting);
@@ -255,25 +282,35 @@ impl<'r> Paired<'r> {
 
     /// Sessions with a score under the metric's evaluator, in A and in B; `false` for one whose judge gave no grade.
     pub(crate) fn graded(&self, of: &MetricDefinition) -> [SessionPart; 2] {
-        self.sides().map(|(run, model)| {
-            let has = |line: &'r ResultLine| {
-                let contribution = of.contribution(line.scores.as_ref()?)?;
-                Some((session(line), !contribution.is_missing()))
-            };
-            self.lines(run, model).filter_map(has).collect()
+        self.parts(|line| Some(!of.contribution(line.scores.as_ref()?)?.is_missing()))
+    }
+
+    /// Sessions of A and of B for which `is_in` says whether they are in a part of them, and not `None`.
+    pub(crate) fn parts(&self, is_in: impl Fn(&ResultLine) -> Option<bool>) -> [SessionPart; 2] {
+        self.sides()
+            .map(|(run, model)| self.lines(run, model).filter_map(|line| Some((session(line), is_in(line)?))).collect())
+    }
+
+    /// Sessions that both runs planned and neither cut off: other ones tell of the filter, the context or a refusal, and not of how good
+    /// answers are. `None` where no session was cut off.
+    pub(crate) fn uncut(&self) -> Option<Sessions> {
+        let [a, b] = self.parts(|line| Some(line.cut_off().is_some()));
+        let cut = a.values().chain(b.values()).any(|is_cut| *is_cut);
+        cut.then(|| {
+            a.into_iter().filter(|(of, is_cut)| !is_cut && b.get(of) == Some(&false)).map(|(of, _)| of).collect()
         })
     }
 
-    /// All sessions of both; `true` for those with a score.
-    pub(crate) fn have_score(&self) -> [SessionPart; 2] {
-        self.sides()
-            .map(|(run, model)| self.lines(run, model).map(|line| (session(line), line.scores.is_some())).collect())
+    /// The same, of some `sessions` alone.
+    pub(crate) fn of_sessions(&self, sessions: &Sessions) -> Self {
+        let Self { a, b, cell, .. } = *self;
+        Self::of(a, b, cell, &|line| sessions.contains(&session(line)))
     }
 
-    /// Sessions with a score; `true` for those that a filter or the length of the context ended.
-    pub(crate) fn cut_off(&self) -> [SessionPart; 2] {
-        self.took()
-            .map(|took| took.into_iter().map(|(session, took)| (session, took.answers == Answers::Refused)).collect())
+    /// Sessions that both runs planned, and which of these have answers.
+    pub(crate) fn answered(&self) -> Answered {
+        let [a, b] = self.parts(|_| Some(true)).map(|all| all.into_keys().collect::<Sessions>());
+        Answered::of(&self.took(), &a.intersection(&b).cloned().collect())
     }
 
     /// Difference of the part of the sessions that is `true`, over those that are in both; `None` without any.

@@ -24,6 +24,30 @@ pub(crate) struct ResultLine {
     pub(crate) scores: Option<Scores>,
 }
 
+/// Reason why a session ended before its end: what it took says nothing of what a session takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CutOff {
+    /// The provider's filter refused the conversation or withheld an answer.
+    Filter,
+    /// The conversation became longer than the context.
+    ContextLength,
+    /// The model declined to answer, in its provider's field for refusals.
+    Refusal,
+}
+
+impl CutOff {
+    pub(crate) const ALL: [Self; 3] = [Self::Filter, Self::ContextLength, Self::Refusal];
+
+    /// With its article, as after "ended by".
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Filter => "a filter",
+            Self::ContextLength => "the length of the context",
+            Self::Refusal => "a refusal of the model",
+        }
+    }
+}
+
 /// Values by evaluator and name.
 pub(crate) type Scores = BTreeMap<Evaluator, BTreeMap<String, f64>>;
 
@@ -33,10 +57,16 @@ impl ResultLine {
         self.cause.as_ref().map_or_else(|| self.outcome.clone(), |cause| format!("{} ({cause})", self.outcome))
     }
 
-    /// `false` for a session that a filter or the length of the context ended: what it took says nothing of what a session takes.
-    pub(crate) fn is_answered(&self) -> bool {
+    /// The reason why the session was cut off, whether that counts as wrong or as missing; `None` for any other one.
+    pub(crate) fn cut_off(&self) -> Option<CutOff> {
         let ended_by = |cause: Cause| self.cause.as_deref() == Some(cause.as_str());
-        !ended_by(Cause::ContentFilter) && !ended_by(Cause::ContextLength)
+        match () {
+            () if ended_by(Cause::ContextLength) => Some(CutOff::ContextLength),
+            // Only a call that was given up for it has this flag: a filter that withheld a part of an earlier answer ended nothing.
+            () if ended_by(Cause::ContentFilter) && self.flags.contains(&Flag::Refused) => Some(CutOff::Refusal),
+            () if ended_by(Cause::ContentFilter) => Some(CutOff::Filter),
+            () => None,
+        }
     }
 }
 

@@ -39,8 +39,8 @@ pub struct Provider {
     pub sessions: SessionCounts,
     /// Money of all attempts, waste included.
     pub cost: CostSum,
-    /// Money of the attempts that led to scores, over the sessions that have one and that neither a filter nor the length of the context
-    /// ended; absent when some of it is unknown, or answers came from the response cache.
+    /// Money of the attempts that led to scores, over the sessions that have one and were not cut off (`cut_off` of the row); absent when some
+    /// of it is unknown, or answers came from the response cache.
     pub cost_per_session: Option<Money>,
     /// Money of all attempts that led to scores over the sum of the scores under the first metric: a score of one half is half a success.
     /// Absent without any, when the metric is no share in 0..=1 or is withheld, when some of the money is unknown, and when answers came from

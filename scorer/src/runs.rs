@@ -27,7 +27,7 @@ pub fn rendered_missing(difference: &Difference, unit: regatta_benchmarks::Unit)
     });
     let complete = signed(&difference.complete(), unit);
     Some(format!(
-        "{} of the sessions have a score in both: {complete} over these alone{p}; {} if all the others were wrong in one and right in the other",
+        "{} of the sessions have a score in both: {complete} over what is scored in both{p}; {} if all the rest were wrong in one and right in the other",
         percent(missing.coverage),
         bounds(&missing, unit)
     ))

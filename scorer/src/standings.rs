@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use self::letters::letters;
 use crate::comparison::Percentiles;
 use crate::pairs::{ModelOrders, PairFamily};
+use crate::report::numbers::per_session;
 use crate::statistics::{Rank, ranks};
 use crate::summary::{LeaderboardRow, SessionCounts, Spending};
 
@@ -40,10 +41,13 @@ pub struct Standing {
     pub sessions: SessionCounts,
     /// Money of all attempts, waste included.
     pub cost: CostSum,
-    /// Money of the attempts that led to scores, over the sessions that have one and that neither a filter nor the length of the context
-    /// ended; absent when some of it is unknown, or answers came from the response cache.
+    /// Money of the attempts that led to scores, over the sessions that have one and were not cut off; absent when some of it is unknown, or
+    /// answers came from the response cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_per_session: Option<Money>,
+    /// Sessions with a score that a filter, the length of the context or a refusal of the model ended.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cut_off: u64,
     /// Sessions with a score of which answers came from the response cache, or may have.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cached: u64,
@@ -57,6 +61,15 @@ pub struct Standing {
     /// Sessions with a score by flag of the model's answers.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub flags: BTreeMap<Flag, u64>,
+}
+
+impl Standing {
+    /// Money of a session as people read it, with how many of those that have a score it is over where some were cut off; `None` where it is
+    /// absent.
+    #[must_use]
+    pub fn rendered_per_session(&self) -> Option<String> {
+        per_session(self.cost_per_session, self.cut_off, self.sessions.scored())
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
@@ -120,6 +133,7 @@ fn totals(model: &ModelRef, rows: &[LeaderboardRow], times: impl Fn(&ModelRef) -
         sessions,
         cost: spending.cost,
         cost_per_session: spending.per_session(sessions.scored(), cached),
+        cut_off: spending.cut_off,
         cached,
         session_seconds,
         call_seconds,

@@ -198,7 +198,7 @@ pub struct Spending {
     pub lost_unpriced: u64,
     /// The part of `cost`, not in `wasted`, that went into sessions without a score.
     pub unmeasured: CostSum,
-    /// Sessions with a score that a filter or the length of the context ended.
+    /// Sessions with a score that a filter, the length of the context or a refusal of the model ended.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cut_off: u64,
     /// The part of `cost`, not in `wasted`, that went into these.
@@ -258,9 +258,8 @@ impl Spending {
         without(without(self.cost, self.wasted), self.unmeasured)
     }
 
-    /// Money of a session that was answered, of the `scored` ones: what a filter or the length of the context ended took next to nothing,
-    /// and would make its model cheap. `None` without any, when some of the money is unknown, and when answers came from the response cache,
-    /// which nobody paid for now.
+    /// Money of a session that was answered, of the `scored` ones: one that was cut off took next to nothing, and would make its model cheap.
+    /// `None` without any, when some of the money is unknown, and when answers came from the response cache, which nobody paid for now.
     #[must_use]
     pub fn per_session(&self, scored: u64, cached: u64) -> Option<Money> {
         let answered = scored.saturating_sub(self.cut_off);

@@ -13,8 +13,8 @@ use crate::ended_run::EndedRun;
 use crate::exit::bad_configuration;
 use crate::output;
 use crate::paired_runs::{
-    Change, Chosen, ComparedCell, ComparedMetric, Distribution, ItemFlips, Scored, Times, changes, compared, level,
-    matched,
+    Answered, Change, Chosen, ComparedCell, ComparedMetric, Distribution, ItemFlips, Scored, Times, changes, compared,
+    level, matched,
 };
 
 /// Items that are named on a terminal; JSON has all.
@@ -96,7 +96,7 @@ fn rendered_cell(of: &ComparedCell, level: Level) -> String {
     text += &sessions_note(&of.scored);
     text += &grades_note(of);
     text += &cost_note(of);
-    text += &times_note(&of.seconds);
+    text += &times_note(&of.seconds, of.answered);
     text += &left_out_notes(&of.seconds);
     text += &alone_note(of);
     for metric in &of.metrics {
@@ -136,7 +136,8 @@ fn add_numbers(table: &mut Table, of: &ComparedCell) {
     let rows: [Part; 3] =
         [("latency a session, s", |of| of.mean), ("latency p50, s", |of| of.p50), ("latency p95, s", |of| of.p95)];
     for (name, value) in rows {
-        let both = a.of.zip(b.of).map(|(a, b)| value(&b) - value(&a));
+        // Two runs without a session of both say nothing of each other.
+        let both = a.of.zip(b.of).filter(|_| of.answered.both > 0).map(|(a, b)| value(&b) - value(&a));
         let difference = both.map_or_else(|| "–".to_owned(), |by| format!("{by:+.*}", decimals(Unit::Plain)));
         let [a, b] = [a, b].map(|run| match run.of {
             Some(of) => number(value(&of), Unit::Plain),
@@ -158,31 +159,54 @@ fn sessions_note(Scored { a, b, both }: &Scored) -> String {
     )
 }
 
-/// A cost over other sessions than those with a score.
+/// A cost over other sessions than those with a score, or of each run over its own.
 fn cost_note(of: &ComparedCell) -> String {
-    let Some(cost) = &of.cost else { return String::new() };
-    match of.scored.a.max(of.scored.b) == cost.a.sessions {
-        true => String::new(),
-        false => {
-            let sessions = counted(cost.a.sessions as u64, "session", "sessions");
-            format!("cost: of both over the {sessions} that both have answers of their own of\n")
+    let sessions = |count: usize| counted(count as u64, "session", "sessions");
+    let Scored { a: of_a, b: of_b, .. } = of.scored;
+    match (&of.cost, of.cost_a, of.cost_b) {
+        (Some(cost), _, _) if of_a.max(of_b) == cost.a.sessions => String::new(),
+        (Some(cost), _, _) => {
+            format!("cost: of both over the {} that both have answers of their own of\n", sessions(cost.a.sessions))
         }
+        (None, Some(a), Some(b)) => format!(
+            "cost: A over the {} and B over the {} that it has answers of its own of; none is in both, so that they are not compared\n",
+            a.sessions,
+            sessions(b.sessions)
+        ),
+        (None, Some(a), None) => alone_cost_note("A", a, of_a),
+        (None, None, Some(b)) => alone_cost_note("B", b, of_b),
+        (None, None, None) => String::new(),
     }
+}
+
+/// A cost that only the run called `name` knows, over fewer sessions than the `scored` ones.
+fn alone_cost_note(name: &str, of: Distribution, scored: usize) -> String {
+    if of.sessions == scored {
+        return String::new();
+    }
+    let sessions = counted(of.sessions as u64, "session", "sessions");
+    format!("cost: {name} over the {sessions} that it has answers of its own of\n")
 }
 
 /// Metrics that miss sessions with a score, because their judge gave no grade: each run's value is over other sessions than the difference.
 fn grades_note(of: &ComparedCell) -> String {
-    let mut by_sessions: Vec<(Scored, Vec<&str>)> = Vec::new();
+    let mut by_sessions: Vec<((Scored, bool), Vec<&str>)> = Vec::new();
     for metric in of.metrics.iter().filter(|metric| metric.scored != of.scored) {
-        match by_sessions.iter_mut().find(|(scored, _)| *scored == metric.scored) {
+        let key = (metric.scored, metric.graded_in_part);
+        match by_sessions.iter_mut().find(|(known, _)| *known == key) {
             Some((_, names)) => names.push(&metric.metric),
-            None => by_sessions.push((metric.scored, vec![&metric.metric])),
+            None => by_sessions.push((key, vec![&metric.metric])),
         }
     }
-    let note = |(Scored { a, b, both }, names): &(Scored, Vec<&str>)| {
+    let note = |((Scored { a, b, both }, is_graded_in_part), names): &(_, Vec<&str>)| {
+        // Parts of an average that need no grade have that of every session.
+        let rest = match is_graded_in_part {
+            true => format!(", and where no grade is needed over the {} with a score in both", of.scored.both),
+            false => String::new(),
+        };
         format!(
             "{}: of sessions with a score, and as far as a grade is needed, A is over the {a} and B over the {b} that have one, each run by \
-             itself; the difference is over the {both} that have one in both\n",
+             itself; the difference is over the {both} that have one in both{rest}\n",
             names.join(", ")
         )
     };
@@ -190,13 +214,19 @@ fn grades_note(of: &ComparedCell) -> String {
 }
 
 /// A reader takes a difference of times for one of the models, or of the providers.
-fn times_note(Times { a, b }: &Times) -> String {
+fn times_note(Times { a, b }: &Times, Answered { both, .. }: Answered) -> String {
     let [a, b] = [a, b].map(|run| run.of.map_or(0, |of| of.sessions));
     if a + b == 0 {
         return String::new();
     }
+    let shared = match both {
+        _ if a.min(b) == 0 || (a == both && b == both) => String::new(),
+        0 => ", none of them in both".to_owned(),
+        both => format!(", {both} of them in both"),
+    };
     format!(
-        "latency: of {a} and {b} sessions as they ran; sessions of a run share their endpoint's load, so that nothing is inferred from one run each\n"
+        "latency: of {a} and {b} sessions as they ran{shared}; sessions of a run share their endpoint's load, so that nothing is inferred from one \
+         run each\n"
     )
 }
 
@@ -210,8 +240,8 @@ fn left_out_notes(Times { a, b }: &Times) -> String {
         if let Some(unanswered) = run.unanswered_note() {
             text += &format!("{name}: {unanswered}, and have no latency\n");
         }
-        if let Some(refused) = run.refused_note() {
-            text += &format!("{name}: {refused}: they are in neither latency nor cost\n");
+        if let Some(cut_off) = run.cut_off_note() {
+            text += &format!("{name}: {cut_off}: they are in neither latency nor cost\n");
         }
     }
     text
@@ -232,8 +262,10 @@ fn alone_note(of: &ComparedCell) -> String {
 
 /// Items that changed either way: counts and names.
 fn changed_items(flips: &ItemFlips) -> String {
-    let ItemFlips { metric, better, worse, same } = flips;
-    let mut text = format!("items by {metric}: {} better in B, {} worse, {same} the same\n", better.len(), worse.len());
+    let ItemFlips { metric, better, worse, same, without } = flips;
+    let without = if *without > 0 { format!(", {without} without a value in both") } else { String::new() };
+    let (up, down) = (better.len(), worse.len());
+    let mut text = format!("items by {metric}: {up} better in B, {down} worse, {same} the same{without}\n");
     for (what, items) in [("better", better), ("worse", worse)] {
         if items.is_empty() {
             continue;

@@ -1,6 +1,7 @@
 //! `regatta gate`: may this run go, held against a baseline?
 
 mod judging;
+mod limits;
 mod nights;
 mod policy;
 mod rendering;

@@ -1,12 +1,13 @@
 //! Money and time of the sessions of two runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use regatta_proto::{ItemId, Level};
 use regatta_scorer::{Difference, mean_difference};
 use serde::Serialize;
 
 use crate::ended_run::{Answers, Took};
+use crate::results::CutOff;
 
 /// Spending of sessions whose items are independent draws of it, so that a difference of two runs can be tested. Time is none: see [`Times`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,10 +45,37 @@ pub(crate) struct Observations {
     pub(crate) cached: usize,
     /// Sessions that ended before any call was answered, and are left out of what only an answer has.
     pub(crate) unanswered: usize,
-    /// Sessions that a filter or the length of the context ended, which are left out.
-    pub(crate) refused: usize,
+    /// Sessions that were cut off, which are left out.
+    #[serde(flatten)]
+    pub(crate) cut_off: CutOffs,
     /// All of them.
     pub(crate) scored: usize,
+}
+
+/// Sessions that were cut off, by the reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(crate) struct CutOffs {
+    /// Ended by the provider's filter.
+    pub(crate) filtered: usize,
+    /// Ended by the length of the context.
+    pub(crate) context_length: usize,
+    /// Ended by a refusal of the model.
+    pub(crate) refused: usize,
+}
+
+impl CutOffs {
+    pub(crate) const fn all(&self) -> usize {
+        let Self { filtered, context_length, refused } = self;
+        *filtered + *context_length + *refused
+    }
+
+    const fn by(&self, reason: CutOff) -> usize {
+        match reason {
+            CutOff::Filter => self.filtered,
+            CutOff::ContextLength => self.context_length,
+            CutOff::Refusal => self.refused,
+        }
+    }
 }
 
 impl Observations {
@@ -65,16 +93,33 @@ impl Observations {
         (*unanswered > 0).then(|| format!("{unanswered} of {scored} {sessions} ended before any call was answered"))
     }
 
-    /// `12 of 50 sessions were ended by a filter or the length of the context`; `None` where none was.
-    pub(crate) fn refused_note(&self) -> Option<String> {
-        let Self { refused, scored, .. } = self;
-        let were = if *scored == 1 { "session was" } else { "sessions were" };
-        (*refused > 0).then(|| format!("{refused} of {scored} {were} ended by a filter or the length of the context"))
+    /// `12 of 50 sessions were ended by a filter (9) or a refusal of the model (3)`; `None` where none was cut off.
+    pub(crate) fn cut_off_note(&self) -> Option<String> {
+        let Self { cut_off, scored, .. } = self;
+        let all = cut_off.all();
+        let sessions = if *scored == 1 { "session" } else { "sessions" };
+        let were = if all == 1 { "was" } else { "were" };
+        let by = CutOff::ALL.into_iter().map(|by| (by.as_str(), cut_off.by(by))).filter(|(_, count)| *count > 0);
+        let by: Vec<(&str, usize)> = by.collect();
+        let counted = |(name, count): &(&str, usize)| format!("{name} ({count})");
+        let by = match &by[..] {
+            [] => return None,
+            [(name, _)] => (*name).to_owned(),
+            [first @ .., last] => {
+                format!("{} or {}", first.iter().map(counted).collect::<Vec<_>>().join(", "), counted(last))
+            }
+        };
+        Some(format!("{all} of {scored} {sessions} {were} ended by {by}"))
+    }
+
+    /// `true` where no session was asked and answered in the run: nothing is known, whatever calls cost.
+    pub(crate) fn has_no_answers(&self) -> bool {
+        self.cached + self.unanswered + self.cut_off.all() == self.scored
     }
 
     /// Part of the sessions with answers that were asked for in this run, 0..=1.
     pub(crate) fn asked(&self) -> f64 {
-        let with_answers = self.scored - self.unanswered - self.refused;
+        let with_answers = self.scored - self.unanswered - self.cut_off.all();
         if with_answers == 0 { 0.0 } else { (with_answers - self.cached) as f64 / with_answers as f64 }
     }
 }
@@ -152,6 +197,42 @@ pub(super) fn seconds(took: &BTreeMap<(ItemId, u16), Took>) -> Observations {
     Observations { of: distribution(own.map(|took| took.seconds).collect()), ..counted(took) }
 }
 
+/// `true` for a session with answers, be they its own or of the response cache.
+const fn has_answers(took: &Took) -> bool {
+    match took.answers {
+        Answers::Own | Answers::Cached => true,
+        Answers::Nothing | Answers::CutOff(_) => false,
+    }
+}
+
+/// Sessions of both runs that have answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(crate) struct Answered {
+    /// With answers of their own in both runs.
+    pub(crate) both: usize,
+    /// With answers in either run.
+    pub(crate) either: usize,
+}
+
+impl Answered {
+    /// Of the sessions that are `planned` in both runs.
+    pub(super) fn of(took: &[BTreeMap<(ItemId, u16), Took>; 2], planned: &BTreeSet<(ItemId, u16)>) -> Self {
+        let count = |is_in: &dyn Fn(&(ItemId, u16)) -> bool| planned.iter().filter(|session| is_in(session)).count();
+        let own = |run: &BTreeMap<(ItemId, u16), Took>, session: &(ItemId, u16)| {
+            run.get(session).is_some_and(|took| took.answers == Answers::Own)
+        };
+        Self {
+            both: count(&|session| took.iter().all(|run| own(run, session))),
+            either: count(&|session| took.iter().any(|run| run.get(session).is_some_and(has_answers))),
+        }
+    }
+
+    /// Part of the sessions with answers that an increase is told of, 0..=1; 0 of none.
+    pub(crate) fn share(self) -> f64 {
+        if self.either == 0 { 0.0 } else { self.both as f64 / self.either as f64 }
+    }
+}
+
 /// What `of` tells of each run, over the sessions that both have answers of their own of: a run of fewer sessions, or of others, is neither
 /// dearer nor slower for that. What was left out is that of each run by itself.
 pub(super) fn in_both(
@@ -174,7 +255,11 @@ fn counted(took: &BTreeMap<(ItemId, u16), Took>) -> Observations {
         of: None,
         cached: count(Answers::Cached),
         unanswered: count(Answers::Nothing),
-        refused: count(Answers::Refused),
+        cut_off: CutOffs {
+            filtered: count(Answers::CutOff(CutOff::Filter)),
+            context_length: count(Answers::CutOff(CutOff::ContextLength)),
+            refused: count(Answers::CutOff(CutOff::Refusal)),
+        },
         scored: took.len(),
     }
 }
@@ -183,7 +268,7 @@ fn counted(took: &BTreeMap<(ItemId, u16), Took>) -> Observations {
 fn known(quantity: Quantity, took: &BTreeMap<(ItemId, u16), Took>) -> Option<BTreeMap<(ItemId, u16), f64>> {
     let has = |took: &Took| match (took.answers, quantity) {
         (Answers::Own, _) => true,
-        (Answers::Cached | Answers::Refused, _) => false,
+        (Answers::Cached | Answers::CutOff(_), _) => false,
         // It was nothing that it cost.
         (Answers::Nothing, Quantity::Dollars) => true,
         (Answers::Nothing, Quantity::OutputTokens) => false,
@@ -244,7 +329,7 @@ mod tests {
     fn what_the_cache_answered_took_no_tokens_and_what_was_refused_answered_none() {
         let mut all = took(&[1.0, 2.0, 9.0, 0.0, 0.0, 0.5]);
         all.values_mut().for_each(|took| took.dollars = took.output_tokens);
-        all.values_mut().nth(5).unwrap().answers = Answers::Refused;
+        all.values_mut().nth(5).unwrap().answers = Answers::CutOff(CutOff::Refusal);
         all.values_mut().nth(3).unwrap().answers = Answers::Nothing;
         all.values_mut().nth(4).unwrap().answers = Answers::Cached;
         let mean = |quantity| spent(quantity, &all).of.map(|of| (of.mean, of.sessions)).unwrap();

@@ -107,7 +107,7 @@ pub(crate) fn lines<'a>(
 pub(crate) enum SessionEnd {
     /// Its score is of answers.
     Answered,
-    /// It has a score, though a filter or the length of the context ended it.
+    /// It has a score, though a filter, the length of the context or a refusal of the model ended it.
     CutOff,
     /// It has no score, which also a judge may have prevented.
     Unscored,

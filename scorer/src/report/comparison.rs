@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use regatta_proto::{ErrorClass, Evaluator};
 
 use super::content::{Block, Field, Section, Sheet};
-use super::numbers::{NOTHING, grouped, heading, percent, signed};
+use super::numbers::{NOTHING, grouped, heading, per_session, percent, signed};
 use super::sections::{columns, named};
 use crate::comparison::{Comparison, Percentiles, Provider};
 use crate::statistics::Difference;
@@ -107,8 +107,11 @@ fn money_and_time(summary: &Summary, comparison: &Comparison) -> Block {
     };
     let rows = comparison.providers.iter().map(|provider| {
         let mut row = vec![name(provider), Field::number(provider.cost)];
-        row.extend([money(provider.cost_per_session), money(provider.cost_per_success)]);
         let own = row_of(summary, comparison, provider);
+        let cut_off = own.map_or(0, |row| row.spending.cut_off);
+        let a_session = per_session(provider.cost_per_session, cut_off, provider.sessions.scored());
+        row.push(a_session.map_or_else(|| money(None), Field::Number));
+        row.push(money(provider.cost_per_success));
         row.extend(match own.filter(|row| row.cached > 0) {
             Some(_) => ["cached", NOTHING, NOTHING].map(Field::number),
             None => seconds(own.and_then(|row| row.session_seconds)),

@@ -212,6 +212,15 @@ pub(crate) fn session_median(of: &Standing) -> String {
     }
 }
 
+/// Money of one of a model's sessions, with how many of the `scored` ones it is over where some were cut off; `None` where it is absent.
+pub(crate) fn per_session(money: Option<Money>, cut_off: u64, scored: u64) -> Option<String> {
+    let money = money?;
+    Some(match cut_off {
+        0 => money.to_string(),
+        _ => format!("{money} ({} of {})", grouped(scored.saturating_sub(cut_off)), grouped(scored)),
+    })
+}
+
 /// Most that can have been billed in all, where that is more than what is known, with what the rest is reserved for.
 pub(crate) fn at_most(summary: &Summary, most: Money) -> String {
     format!(

@@ -73,9 +73,7 @@ fn sheet(summary: &Summary, contests: &[Contest<'_>]) -> Sheet {
         row.extend(has.flags.then(|| Field::Tags(flags(&standing.flags))));
         row.push(Field::Number(percent(coverage(summary, &standing.model))));
         row.push(Field::number(standing.cost));
-        row.push(Field::Number(
-            standing.cost_per_session.map_or_else(|| NOTHING.to_owned(), |money| money.to_string()),
-        ));
+        row.push(Field::Number(standing.rendered_per_session().unwrap_or_else(|| NOTHING.to_owned())));
         row.extend([session_median(standing), seconds(standing.call_seconds)].map(Field::Number));
         row
     };

@@ -6,7 +6,9 @@ use regatta_proto::{Cause, Cell, Money, Outcome, SweepState};
 use super::*;
 use crate::decision::sentences;
 use crate::finish::tabulation::Tabulation;
-use crate::finish::tests::harness::{all_measured, attempt, circumstances, documents_of, lock, rows, summary, sweep};
+use crate::finish::tests::harness::{
+    all_measured, attempt, circumstances, documents_of, lock, rows, summary, sweep, text,
+};
 use crate::summary::Summary;
 
 /// The summary of a sweep of two models whose attempts are as `change` makes them.
@@ -131,12 +133,16 @@ fn sessions_that_a_filter_or_the_context_ended_are_not_compared() {
             attempt.cost.known = Money(if is_refused { 0 } else { 300 });
             attempt.latency_us = if is_refused { 1000 } else { uneven(cell, attempt) };
         };
-        let found = summary(&documents_of(&sweep(lock(&["x/one", "x/two"])), &refused, &free, Vec::new()));
+        let documents = documents_of(&sweep(lock(&["x/one", "x/two"])), &refused, &free, Vec::new());
+        let (found, report) = (summary(&documents), text(&documents, "report.md"));
         let (seconds, cost) = (found.tradeoffs[0].seconds.unwrap(), found.tradeoffs[0].cost.unwrap());
         assert!((seconds.value - 1.0).abs() < 1e-9 && (cost.value - 1.0).abs() < 1e-9, "{seconds:?} {cost:?}");
         assert_eq!((seconds.n, cost.n), (3, 3));
         let a_session: Vec<Option<Money>> = found.standings.iter().map(|of| of.cost_per_session).collect();
         assert_eq!(a_session, [Some(Money(300)); 2], "nor do they make their model cheap");
+        let row = |model: &str| report.lines().find(|line| line.starts_with(&format!("| {model} "))).unwrap();
+        assert!(row("x/two").contains(&format!("{} (6 of 8) |", Money(300))), "{}", row("x/two"));
+        assert!(row("x/one").contains(&format!("{} |", Money(300))), "{}", row("x/one"));
     }
 }
 

@@ -153,8 +153,8 @@ fn a_session(standing: Option<&Standing>) -> String {
     match standing {
         // What was not paid now says nothing of the model.
         Some(standing) if standing.cached > 0 => "cached".to_owned(),
-        Some(Standing { cost_per_session: Some(money), .. }) => money.to_string(),
-        Some(_) | None => numbers::NOTHING.to_owned(),
+        Some(standing) => standing.rendered_per_session().unwrap_or_else(|| numbers::NOTHING.to_owned()),
+        None => numbers::NOTHING.to_owned(),
     }
 }
 
@@ -191,6 +191,20 @@ fn name_of(day: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn money_of_a_session_says_how_many_it_is_over_where_some_were_cut_off() {
+        let standing = |cut_off: u64| {
+            let sessions = serde_json::json!({ "total": 80, "measured": 80 - cut_off, "model_failures": cut_off, "not_measured": 0, "not_run": 0 });
+            let standing: Standing = serde_json::from_value(serde_json::json!({
+                "model": "h/one", "simulated": false, "better": 0, "worse": 0, "tied": 0, "sessions": sessions,
+                "cost": { "known": 9_360_000, "unknown_calls": 0 }, "cost_per_session": 117_000, "cut_off": cut_off,
+            }))
+            .unwrap();
+            a_session(Some(&standing))
+        };
+        assert_eq!([standing(0), standing(52)], ["$0.0001170", "$0.0001170 (28 of 80)"]);
+    }
 
     #[test]
     fn a_day_with_calls_of_unknown_price_has_no_bar() {

@@ -264,3 +264,116 @@ fn sessions_without_a_grade_are_counted_where_values_of_both_are_shown() {
     let all = render(&document(&before, &before, &Chosen::default()).unwrap());
     assert!(!all.contains("a grade"), "{all}");
 }
+
+/// The run with the sessions `at` ended by `cause`, and with `flags`.
+fn cut_off(run: &mut EndedRun, at: std::ops::Range<usize>, cause: &str, flags: &[regatta_proto::Flag]) {
+    for line in &mut run.results[at.clone()] {
+        (line.outcome, line.cause, line.flags) = ("model_failure".to_owned(), Some(cause.to_owned()), flags.to_vec());
+    }
+    for attempt in &mut run.attempts[at] {
+        (attempt.calls, attempt.latency_us, attempt.cost_nanodollars) = (0, None, Some(regatta_proto::Money(0)));
+    }
+}
+
+#[test]
+fn sessions_that_a_model_refused_are_not_said_to_be_ended_by_a_filter() {
+    use regatta_proto::Flag;
+    let before = Made { scores: right(30, 50), ..Made::default() }.run("runs/before");
+    let after = |cuts: &[(std::ops::Range<usize>, &str, &[Flag])]| {
+        let mut after = Made { scores: right(30, 50), ..Made::default() }.run("runs/after");
+        for (at, cause, flags) in cuts {
+            cut_off(&mut after, at.clone(), cause, flags);
+        }
+        let text = render(&document(&before, &after, &Chosen::default()).unwrap());
+        let note = text.lines().find(|line| line.contains("ended by")).unwrap_or_default().to_owned();
+        assert!(note.ends_with(": they are in neither latency nor cost"), "{text}");
+        note.trim_end_matches(": they are in neither latency nor cost").to_owned()
+    };
+    let filtered = || (0..12, "content_filter", &[Flag::Filtered][..]);
+    let refused = || (20..23, "content_filter", &[Flag::Refused][..]);
+    let long = || (30..35, "context_length", &[][..]);
+    assert_snapshot!(
+        [
+            after(&[filtered()]),
+            after(&[refused()]),
+            after(&[long()]),
+            after(&[(0..1, "content_filter", &[Flag::Refused])]),
+            after(&[filtered(), refused()]),
+            after(&[filtered(), long()]),
+            after(&[filtered(), refused(), long()]),
+        ]
+        .join("\n"),
+        @r"
+    B: 12 of 50 sessions were ended by a filter
+    B: 3 of 50 sessions were ended by a refusal of the model
+    B: 5 of 50 sessions were ended by the length of the context
+    B: 1 of 50 sessions was ended by a refusal of the model
+    B: 15 of 50 sessions were ended by a filter (12) or a refusal of the model (3)
+    B: 17 of 50 sessions were ended by a filter (12) or the length of the context (5)
+    B: 20 of 50 sessions were ended by a filter (12), the length of the context (5) or a refusal of the model (3)
+    "
+    );
+}
+
+#[test]
+fn costs_and_times_over_sessions_of_which_none_is_in_both_are_said_to_be() {
+    let run = |name| Made { scores: right(30, 50), ..Made::default() }.run(name);
+    let (mut a, mut b) = (run("runs/a"), run("runs/b"));
+    cut_off(&mut a, 0..30, "content_filter", &[]);
+    cut_off(&mut b, 30..50, "content_filter", &[]);
+    let text = render(&document(&a, &b, &Chosen::default()).unwrap());
+    for said in [
+        "cost: A over the 20 and B over the 30 sessions that it has answers of its own of; none is in both, so that they are not compared\n",
+        "latency: of 20 and 30 sessions as they ran, none of them in both;",
+    ] {
+        assert!(text.contains(said), "{text}");
+    }
+    let row = text.lines().find(|line| line.contains("latency p50, s")).unwrap();
+    assert_eq!(row.split_whitespace().collect::<Vec<_>>()[3..], ["1.500", "1.500", "–"], "{text}");
+    cut_off(&mut b, 30..30, "content_filter", &[]);
+    let some = {
+        let mut b = run("runs/b");
+        cut_off(&mut b, 40..50, "content_filter", &[]);
+        render(&document(&a, &b, &Chosen::default()).unwrap())
+    };
+    assert!(some.contains("latency: of 20 and 40 sessions as they ran, 10 of them in both;"), "{some}");
+    // Where one price is unknown, the other is over the sessions that its run has answers of.
+    b.attempts.iter_mut().for_each(|attempt| attempt.cost_nanodollars = None);
+    let text = render(&document(&a, &b, &Chosen::default()).unwrap());
+    assert!(text.contains("cost: A over the 20 sessions that it has answers of its own of\n"), "{text}");
+}
+
+#[test]
+fn an_average_is_said_to_be_over_the_sessions_of_each_of_its_parts() {
+    let run = |name: &str, ungraded: std::ops::Range<usize>, wrong: usize| {
+        let mut run = Made { scores: right(50, 50), ..Made::default() }.run(name);
+        for definition in run.measures.benchmarks.values_mut().flat_map(|of| of.settings.values_mut()).flatten() {
+            let parts = ["grade", "exact"].map(|value| regatta_benchmarks::Measure::Mean { value: value.to_owned() });
+            definition.measure = regatta_benchmarks::Measure::Average { of: parts.to_vec() };
+            definition.missing_if = [("grade".to_owned(), "grade_ungraded".to_owned())].into();
+        }
+        for (at, line) in run.results.iter_mut().enumerate() {
+            for values in line.scores.iter_mut().flat_map(BTreeMap::values_mut) {
+                let is_ungraded = ungraded.contains(&at);
+                *values =
+                    [("exact", f64::from(u8::from(at >= wrong))), ("grade_ungraded", f64::from(u8::from(is_ungraded)))]
+                        .into_iter()
+                        .chain((!is_ungraded).then_some(("grade", 1.0)))
+                        .map(|(name, value)| (name.to_owned(), value))
+                        .collect();
+            }
+        }
+        run
+    };
+    let (before, after) = (run("runs/before", 0..4, 4), run("runs/after", 2..6, 0));
+    let text = render(&document(&before, &after, &Chosen::default()).unwrap());
+    for said in [
+        "success: of sessions with a score, and as far as a grade is needed, A is over the 46 and B over the 46 that have one, each run by \
+         itself; the difference is over the 44 that have one in both, and where no grade is needed over the 50 with a score in both\n",
+        "success: 88.0 % of the sessions have a score in both: +4.0 [",
+        " over what is scored in both, p = ",
+        "items by success: 0 better in B, 0 worse, 44 the same, 6 without a value in both",
+    ] {
+        assert!(text.contains(said), "{said}\n{text}");
+    }
+}

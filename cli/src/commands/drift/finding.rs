@@ -3,6 +3,7 @@
 use std::fmt;
 
 use regatta_benchmarks::Unit;
+use regatta_proto::counted;
 use regatta_scorer::Difference;
 use serde::Serialize;
 
@@ -10,17 +11,17 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Cause {
-    /// Regatta itself, or what the spec asks of it: settings, evaluators, seeds, trials.
+    /// Regatta itself, or what it was asked for: settings, evaluators, seeds, trials, a budget, an external agent.
     Harness,
     /// The data set, or the items drawn from it.
     Data,
-    /// The model under test.
+    /// The model under test, and its refusals.
     Model,
-    /// The judge.
+    /// The judge, also where it cannot be asked.
     Judge,
-    /// The way it is served: address, gateway, tier, and what its filters or the length of the context end.
+    /// The way it is served: address, gateway, tier, calls that are not answered, and what filters or the length of the context end.
     Provider,
-    /// Scores moved, and nothing above did; or fewer or more sessions have a score.
+    /// Scores moved, and nothing above did; or sessions have no score, for a reason that results do not name.
     Unexplained,
 }
 
@@ -55,8 +56,25 @@ pub(super) struct Moved {
     pub(super) cell: String,
     pub(super) metric: String,
     pub(super) unit: Unit,
+    /// Sessions that neither night cut off, where the difference is over these alone; absent where it is over all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) uncut: Option<usize>,
     pub(super) difference: Difference,
     pub(super) p_holm: f64,
+}
+
+impl Moved {
+    /// The metric, and the sessions that the difference is over where these are not all.
+    pub(super) fn what(&self) -> String {
+        let Self { metric, uncut, .. } = self;
+        match uncut {
+            Some(count) => {
+                let sessions = counted(*count as u64, "session", "sessions");
+                format!("{metric}, over the {sessions} that neither night cut off")
+            }
+            None => metric.clone(),
+        }
+    }
 }
 
 /// Median times of a cell that are apart, or that answers of the response cache leave unknown. They have no test and no cause: sessions of a night share their endpoint's load, so that two nights

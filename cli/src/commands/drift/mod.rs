@@ -2,6 +2,7 @@
 
 mod finding;
 mod observing;
+mod parts;
 mod rendering;
 
 use std::collections::BTreeSet;

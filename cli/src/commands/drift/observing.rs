@@ -6,18 +6,18 @@
 
 use std::collections::BTreeSet;
 
-use regatta_proto::{Judge, ModelRef};
-use regatta_scorer::holm;
+use regatta_proto::{BenchmarkLock, BenchmarkName, Judge, ModelRef, RoleModels};
+use regatta_scorer::{MetricDefinition, holm};
 
 use super::finding::{Cause, Evidence, Finding, Moved, Paced};
+use super::parts::{Part, PartOf, ended, graded};
 use crate::ended_run::EndedRun;
 use crate::paired_runs::{
-    Change, Changes, Chosen, Distribution, MatchedCell, Numbers, Paired, Quantity, SessionPart, matched, parameters,
-    served,
+    Change, Changes, Chosen, Distribution, MatchedCell, Numbers, Paired, Quantity, matched, parameters, served,
 };
 
 /// Level of all tests of a night together.
-const ALPHA: f64 = 0.01;
+pub(super) const ALPHA: f64 = 0.01;
 /// Relative change of the mean tokens of an answer that speaks of another model.
 const TOKENS_SHIFT: f64 = 0.05;
 /// Relative change of the median time of a session from which on it is shown.
@@ -30,38 +30,19 @@ struct Measured<'c> {
     p_holm: f64,
 }
 
-/// A part of a cell's sessions, of which there may be more or fewer than before.
-struct Part<'c> {
+/// A headline metric of a cell.
+struct Headline<'c> {
     cell: &'c MatchedCell,
-    of: PartOf<'c>,
-    before: Share,
-    now: Share,
-    /// Of "as many as before".
-    p: Option<f64>,
-    p_holm: f64,
-}
-
-enum PartOf<'c> {
-    /// Those with a score.
-    Scored,
-    /// Of these, those that a filter or the length of the context ended.
-    CutOff,
-    /// Of those with a score, those with a grade: others are missing in these metrics.
-    Graded(Vec<&'c str>),
-}
-
-/// So many of so many sessions.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Share {
-    part: usize,
-    all: usize,
+    of: &'c MetricDefinition,
+    moved: Moved,
 }
 
 /// All that is measured of a night, its tests corrected together.
 struct Numbered<'c> {
     tokens: Vec<Measured<'c>>,
     parts: Vec<Part<'c>>,
-    moved: Vec<Moved>,
+    /// Those that moved.
+    moved: Vec<Headline<'c>>,
 }
 
 /// Observations of a night, held against the one before.
@@ -78,58 +59,48 @@ pub(super) struct Observed {
 /// Observes what is different between two nights.
 pub(super) fn observe(before: &EndedRun, now: &EndedRun) -> anyhow::Result<Observed> {
     let cells = matched(before, now, &Chosen::default())?;
-    let mut findings = declared(before, now, &cells)?;
-    findings.extend(served_otherwise(before, now, &cells));
+    let mut causes = declared(before, now, &cells)?;
+    causes.extend(served_otherwise(before, now, &cells));
     let paired: Vec<Paired<'_>> = cells.iter().map(|cell| Paired::new(before, now, cell)).collect();
-    let Numbered { tokens, parts, moved } = measure(&cells, &paired);
-    let (of_scores, others): (Vec<_>, Vec<_>) = parts.iter().partition(|part| matches!(part.of, PartOf::Scored));
-    findings.extend(others.into_iter().filter_map(changed));
-    for of in tokens {
-        if let Some(finding) = shift(&of).filter(|_| !is_explained(&of, &findings)) {
-            findings.push(finding);
-        }
-    }
-    if findings.is_empty() {
-        findings.extend(moved.iter().map(|moved| Finding {
-            cause: Cause::Unexplained,
-            evidence: Evidence::Measured,
-            what: format!("{}: {}", moved.cell, moved.metric),
-            before: "scores of the same sessions".to_owned(),
-            now: "moved, and nothing that was served did".to_owned(),
-            p_holm: Some(moved.p_holm),
-        }));
-    }
-    // What was not measured explains nothing of what was.
-    findings.extend(of_scores.into_iter().filter_map(changed));
+    let Numbered { tokens, parts, moved } = measure(before, now, &cells, &paired);
+    let shifts: Vec<Known> = tokens.iter().filter(|of| !is_explained(of, &causes)).filter_map(shift).collect();
+    causes.extend(shifts);
+    let changed: Vec<&Part<'_>> = parts.iter().filter(|part| part.has_changed()).collect();
+    let unexplained = unexplained(&moved, &causes, &changed);
+    let mut findings: Vec<Finding> = causes.into_iter().map(|known| known.finding).collect();
+    findings.extend(unexplained);
+    findings.extend(changed.into_iter().map(Part::finding));
     findings.sort_by_key(|finding| finding.cause);
     let times = cells.iter().zip(&paired).filter_map(|(cell, paired)| paced(cell, paired)).collect();
-    Ok(Observed { findings, scores: moved, times })
+    Ok(Observed { findings, scores: moved.into_iter().map(|of| of.moved).collect(), times })
 }
 
-/// A finding, if the part is larger or smaller than the night before, beyond chance, or in one of both nights alone there is none.
-fn changed(part: &Part<'_>) -> Option<Finding> {
-    let Part { cell, before, now, .. } = part;
-    let (cause, what) = match &part.of {
-        PartOf::Scored => (Cause::Unexplained, "sessions with a score".to_owned()),
-        PartOf::CutOff => (
-            Cause::Provider,
-            "sessions that a filter or the length of the context ended, of those with a score".to_owned(),
-        ),
-        PartOf::Graded(metrics) => {
-            (Cause::Judge, format!("sessions with a grade, of those with a score ({})", metrics.join(", ")))
-        }
+/// Findings of what moved without one of the `causes`, though some parts of the sessions have `changed`. These explain no more than what they
+/// are of: a filter ends sessions and makes no other one worse, and what was not measured explains nothing of what was.
+fn unexplained(moved: &[Headline<'_>], causes: &[Known], changed: &[&Part<'_>]) -> Vec<Finding> {
+    let is_unexplained = |of: &&Headline<'_>| {
+        let explains = |part: &&&Part<'_>| match &part.of {
+            PartOf::Unscored(..) => false,
+            PartOf::Graded(metrics) => metrics.contains(&of.of.metric.as_str()),
+            PartOf::CutOff(_) => of.moved.uncut.is_none(),
+        };
+        // One line a metric: the sessions that both nights let come to an end tell more of it.
+        let is_told_by = |other: &Headline<'_>| {
+            of.moved.uncut.is_none() && other.moved.uncut.is_some() && other.cell == of.cell && other.of == of.of
+        };
+        !causes.iter().any(|known| known.scope.covers(of.cell))
+            && !changed.iter().filter(|part| part.cell == of.cell).any(|part| explains(&part))
+            && !moved.iter().any(is_told_by)
     };
-    let is_silent =
-        !matches!(part.of, PartOf::CutOff) && (before.part == 0) != (now.part == 0) && before.all > 0 && now.all > 0;
-    let shown = |of: &Share| format!("{} of {}", of.part, of.all);
-    (is_silent || part.p_holm <= ALPHA).then(|| Finding {
-        cause,
+    let finding = |Headline { moved, .. }: &Headline<'_>| Finding {
+        cause: Cause::Unexplained,
         evidence: Evidence::Measured,
-        what: format!("{cell}: {what}"),
-        before: shown(before),
-        now: shown(now),
-        p_holm: part.p.map(|_| part.p_holm),
-    })
+        what: format!("{}: {}", moved.cell, moved.what()),
+        before: "scores of the same sessions".to_owned(),
+        now: "moved, and nothing that was served did".to_owned(),
+        p_holm: Some(moved.p_holm),
+    };
+    moved.iter().filter(is_unexplained).map(finding).collect()
 }
 
 /// The median times of the sessions of a cell that both nights asked for, if they are apart by a size that matters, or if answers of the
@@ -151,17 +122,45 @@ fn paced(cell: &MatchedCell, paired: &Paired<'_>) -> Option<Paced> {
     })
 }
 
+/// A finding with the cells whose scores it may explain.
+struct Known {
+    finding: Finding,
+    scope: Scope,
+}
+
+enum Scope {
+    All,
+    Benchmark(BenchmarkName),
+    /// By the later night's name.
+    Model(ModelRef),
+}
+
+impl Scope {
+    /// Scope of what changed about a model under test: of every cell, if it may play a part in any.
+    fn of_model(model: &ModelRef, now: &EndedRun) -> Self {
+        let has_partners = |lock: &BenchmarkLock| lock.roles != RoleModels::default() || !lock.casts.is_empty();
+        match now.lock.benchmarks.values().any(has_partners) {
+            true => Self::All,
+            false => Self::Model(model.clone()),
+        }
+    }
+
+    fn covers(&self, cell: &MatchedCell) -> bool {
+        match self {
+            Self::All => true,
+            Self::Benchmark(benchmark) => cell.benchmark == *benchmark,
+            Self::Model(model) => cell.model_b == *model,
+        }
+    }
+}
+
 /// Differences that the locks declare.
-fn declared(before: &EndedRun, now: &EndedRun, cells: &[MatchedCell]) -> anyhow::Result<Vec<Finding>> {
-    let mut findings = Vec::new();
-    let mut note = |cause: Cause, changes: Changes| {
-        findings.extend(changes.0.into_iter().map(|Change { what, a, b }| Finding {
-            cause,
-            evidence: Evidence::Declared,
-            what,
-            before: a,
-            now: b,
-            p_holm: None,
+fn declared(before: &EndedRun, now: &EndedRun, cells: &[MatchedCell]) -> anyhow::Result<Vec<Known>> {
+    let mut known = Vec::new();
+    let mut note = |cause: Cause, changes: Changes, scope: &dyn Fn() -> Scope| {
+        known.extend(changes.0.into_iter().map(|Change { what, a, b }| Known {
+            finding: Finding { cause, evidence: Evidence::Declared, what, before: a, now: b, p_holm: None },
+            scope: scope(),
         }));
     };
     let (a, b) = (&before.lock, &now.lock);
@@ -170,10 +169,11 @@ fn declared(before: &EndedRun, now: &EndedRun, cells: &[MatchedCell]) -> anyhow:
     harness.add("seed", &a.seed, &b.seed)?;
     harness.add("trials", &a.trials, &b.trials)?;
     harness.add("filtered", &a.filtered, &b.filtered)?;
-    let (mut data, mut judge) = (Changes::default(), Changes::default());
+    note(Cause::Harness, harness, &|| Scope::All);
     let benchmarks: BTreeSet<_> = cells.iter().map(|cell| &cell.benchmark).collect();
     for name in benchmarks {
         let (Some(of_a), Some(of_b)) = (a.benchmarks.get(name), b.benchmarks.get(name)) else { continue };
+        let (mut harness, mut data, mut judge) = (Changes::default(), Changes::default(), Changes::default());
         data.add(&format!("{name}: data"), &of_a.dataset, &of_b.dataset)?;
         data.add(&format!("{name}: tasks"), &of_a.tasks, &of_b.tasks)?;
         data.add(&format!("{name}: items"), &of_a.items, &of_b.items)?;
@@ -183,26 +183,29 @@ fn declared(before: &EndedRun, now: &EndedRun, cells: &[MatchedCell]) -> anyhow:
         let metrics = |run: &EndedRun| run.measures.benchmarks.get(name).map(|measures| measures.settings.clone());
         harness.add(&format!("{name}: metrics"), &metrics(before), &metrics(now))?;
         judge.add(&format!("{name}: judge"), &of_a.judge, &of_b.judge)?;
+        let of_benchmark = || Scope::Benchmark(name.clone());
+        note(Cause::Harness, harness, &of_benchmark);
+        note(Cause::Data, data, &of_benchmark);
+        note(Cause::Judge, judge, &of_benchmark);
     }
-    note(Cause::Harness, harness);
-    note(Cause::Data, data);
-    note(Cause::Judge, judge);
-    let (mut model, mut provider) = (Changes::default(), Changes::default());
     for (of_a, of_b) in models(cells) {
+        let mut model = Changes::default();
         model.add("model", of_a, of_b)?;
         // A price is no part of what answers.
         let spec = |run: &EndedRun, id: &ModelRef| {
             run.lock.model(id).map(|found| regatta_proto::ModelSpec { price: None, ..parameters(found, of_b) })
         };
         model.add(&format!("{of_b}: parameters"), &spec(before, of_a), &spec(now, of_b))?;
+        note(Cause::Model, model, &|| Scope::of_model(of_b, now));
     }
+    let mut provider = Changes::default();
     let endpoints: BTreeSet<_> = a.endpoints.keys().filter(|name| b.endpoints.contains_key(*name)).collect();
     for name in endpoints {
         provider.add(&format!("endpoint {name}"), &a.endpoints.get(name), &b.endpoints.get(name))?;
     }
-    note(Cause::Model, model);
-    note(Cause::Provider, provider);
-    Ok(findings)
+    // Judges and other roles may be served by it too.
+    note(Cause::Provider, provider, &|| Scope::All);
+    Ok(known)
 }
 
 fn models(cells: &[MatchedCell]) -> BTreeSet<(&ModelRef, &ModelRef)> {
@@ -210,29 +213,31 @@ fn models(cells: &[MatchedCell]) -> BTreeSet<(&ModelRef, &ModelRef)> {
 }
 
 /// Differences in the names under which endpoints served.
-fn served_otherwise(before: &EndedRun, now: &EndedRun, cells: &[MatchedCell]) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let mut compare = |cause: Cause, what: String, a: BTreeSet<String>, b: BTreeSet<String>| {
+fn served_otherwise(before: &EndedRun, now: &EndedRun, cells: &[MatchedCell]) -> Vec<Known> {
+    let mut known = Vec::new();
+    let mut compare = |cause: Cause, scope: Scope, what: String, a: BTreeSet<String>, b: BTreeSet<String>| {
         // Who says nothing says nothing about a change.
         if !a.is_empty() && !b.is_empty() && a != b {
             let list = |set: BTreeSet<String>| set.into_iter().collect::<Vec<_>>().join(", ");
             let (before, now) = (list(a), list(b));
-            findings.push(Finding { cause, evidence: Evidence::Served, what, before, now, p_holm: None });
+            let finding = Finding { cause, evidence: Evidence::Served, what, before, now, p_holm: None };
+            known.push(Known { finding, scope });
         }
     };
     for (of_a, of_b) in models(cells) {
         let (a, b) = (Labels::of(served(before, of_a)), Labels::of(served(now, of_b)));
-        compare(Cause::Model, format!("{of_b} served as"), a.models, b.models);
-        compare(Cause::Provider, format!("{of_b} served by"), a.providers, b.providers);
+        let scope = || Scope::of_model(of_b, now);
+        compare(Cause::Model, scope(), format!("{of_b} served as"), a.models, b.models);
+        compare(Cause::Provider, scope(), format!("{of_b} served by"), a.providers, b.providers);
     }
     for name in judges(before).intersection(&judges(now)) {
         let labels = |run: &EndedRun| -> BTreeSet<String> {
             let of = run.summary.judges.iter().filter(|judge| judge.judge == *name);
             of.flat_map(|judge| &judge.served).flat_map(|label| label.split(", ")).map(str::to_owned).collect()
         };
-        compare(Cause::Judge, format!("judge {name} served as"), labels(before), labels(now));
+        compare(Cause::Judge, Scope::All, format!("judge {name} served as"), labels(before), labels(now));
     }
-    findings
+    known
 }
 
 fn judges(run: &EndedRun) -> BTreeSet<ModelRef> {
@@ -273,95 +278,71 @@ impl Labels {
 }
 
 /// Numbers of the sessions that both nights have, and headline metrics that moved; all tests corrected together.
-fn measure<'c>(cells: &'c [MatchedCell], paired: &[Paired<'c>]) -> Numbered<'c> {
+fn measure<'c>(before: &EndedRun, now: &EndedRun, cells: &'c [MatchedCell], paired: &[Paired<'c>]) -> Numbered<'c> {
     let (mut tokens, mut parts, mut moved) = (Vec::new(), Vec::new(), Vec::new());
     for (cell, paired) in cells.iter().zip(paired) {
         let numbers = paired.numbers(Quantity::OutputTokens);
         tokens.extend(numbers.map(|numbers| Measured { cell, numbers, p_holm: 1.0 }));
-        parts.push(part(cell, paired, PartOf::Scored, &paired.have_score()));
-        parts.push(part(cell, paired, PartOf::CutOff, &paired.cut_off()));
+        parts.extend(ended(before, now, cell, paired));
         parts.extend(graded(cell, paired));
-        // Of all or none in both nights nothing can have changed, so that it is no test (Tarone 1990).
-        parts.retain(|part: &Part<'_>| {
-            ![0, part.before.all + part.now.all].contains(&(part.before.part + part.now.part))
-        });
-        for of in paired.definitions.iter().filter(|of| of.headline) {
-            moved.extend(paired.difference(of).map(|difference| Moved {
-                cell: cell.to_string(),
-                metric: format!("{} ({})", of.metric, of.evaluator),
-                unit: of.unit,
-                difference,
-                p_holm: 1.0,
-            }));
+        parts.retain(Part::can_change);
+        moved.extend(headlines(cell, paired, None));
+        if let Some(uncut) = paired.uncut() {
+            moved.extend(headlines(cell, &paired.of_sessions(&uncut), Some(uncut.len())));
         }
     }
     let p = tokens.iter().map(|of: &Measured<'_>| of.numbers.difference.p);
     let p = p.chain(parts.iter().map(|of: &Part<'_>| of.p));
-    let p: Vec<f64> = p.chain(moved.iter().map(|of: &Moved| of.difference.p)).map(|p| p.unwrap_or(1.0)).collect();
+    let p: Vec<f64> =
+        p.chain(moved.iter().map(|of: &Headline<'_>| of.moved.difference.p)).map(|p| p.unwrap_or(1.0)).collect();
     let corrected = holm(&p, p.len());
     let places = tokens.iter_mut().map(|of| &mut of.p_holm).chain(parts.iter_mut().map(|of| &mut of.p_holm));
-    let places = places.chain(moved.iter_mut().map(|of| &mut of.p_holm));
+    let places = places.chain(moved.iter_mut().map(|of| &mut of.moved.p_holm));
     places.zip(corrected).for_each(|(place, p)| *place = p);
-    moved.retain(|of| of.p_holm <= ALPHA && !of.difference.withheld);
+    moved.retain(|of| of.moved.p_holm <= ALPHA && !of.moved.difference.withheld);
     Numbered { tokens, parts, moved }
 }
 
-/// The part of the sessions of a cell that is `true`, by item and trial, in both nights.
-fn part<'c>(cell: &'c MatchedCell, paired: &Paired<'c>, of: PartOf<'c>, sessions: &[SessionPart; 2]) -> Part<'c> {
-    let name = match &of {
-        PartOf::Scored => "scored".to_owned(),
-        PartOf::CutOff => "cut off".to_owned(),
-        PartOf::Graded(metrics) => format!("graded {}", metrics.join(" ")),
+/// Headline metrics of a cell, over the sessions of `paired`: so many that no night cut off, or all.
+fn headlines<'c>(cell: &'c MatchedCell, paired: &Paired<'c>, uncut: Option<usize>) -> Vec<Headline<'c>> {
+    let headline = |of: &'c MetricDefinition| {
+        let moved = Moved {
+            cell: cell.to_string(),
+            metric: format!("{} ({})", of.metric, of.evaluator),
+            unit: of.unit,
+            uncut,
+            difference: paired.difference(of)?,
+            p_holm: 1.0,
+        };
+        Some(Headline { cell, of, moved })
     };
-    let [before, now] =
-        sessions.each_ref().map(|all| Share { part: all.values().filter(|is_part| **is_part).count(), all: all.len() });
-    let p = paired.difference_of_part(&name, sessions).and_then(|difference| difference.p);
-    Part { cell, of, before, now, p, p_holm: 1.0 }
+    paired.definitions.iter().copied().filter(|of| of.headline).filter_map(headline).collect()
 }
 
-/// Grades of a cell, once for all metrics that miss the same sessions.
-fn graded<'c>(cell: &'c MatchedCell, paired: &Paired<'c>) -> Vec<Part<'c>> {
-    let mut found: Vec<([SessionPart; 2], Vec<&'c str>)> = Vec::new();
-    for of in paired.definitions.iter().copied().filter(|of| of.headline && !of.missing_if.is_empty()) {
-        let sessions = paired.graded(of);
-        match found.iter_mut().find(|(known, _)| *known == sessions) {
-            Some((_, metrics)) => metrics.push(&of.metric),
-            None => found.push((sessions, vec![&of.metric])),
-        }
-    }
-    found.into_iter().map(|(sessions, metrics)| part(cell, paired, PartOf::Graded(metrics), &sessions)).collect()
-}
-
-/// `true` where another finding explains a shift of these tokens.
-fn is_explained(of: &Measured<'_>, findings: &[Finding]) -> bool {
-    let model = of.cell.model_b.to_string();
-    let is_of_model = |what: &str| {
-        what == "model"
-            || what.starts_with(&format!("{model} "))
-            || what.starts_with(&format!("{model}:"))
-            || what.starts_with(&of.cell.to_string())
-    };
+/// `true` where one of the `causes` explains a shift of these tokens.
+fn is_explained(of: &Measured<'_>, causes: &[Known]) -> bool {
     // Of whatever else is asked, answered or counted, sessions take other tokens.
-    findings.iter().any(|finding| match finding.cause {
-        Cause::Harness | Cause::Data | Cause::Unexplained => true,
-        Cause::Model => is_of_model(&finding.what),
+    let explains = |cause: Cause| match cause {
+        Cause::Harness | Cause::Data | Cause::Model | Cause::Unexplained => true,
         Cause::Judge | Cause::Provider => false,
-    })
+    };
+    causes.iter().any(|known| known.scope.covers(of.cell) && explains(known.finding.cause))
 }
 
 /// A finding, if the tokens shifted by more than chance, and by a size that matters: it speaks of another model.
-fn shift(of: &Measured<'_>) -> Option<Finding> {
+fn shift(of: &Measured<'_>) -> Option<Known> {
     let (before, now) = (of.numbers.a.mean, of.numbers.b.mean);
     let is_large = (now - before).abs() > TOKENS_SHIFT * before.min(now).max(f64::MIN_POSITIVE);
     if of.p_holm > ALPHA || !is_large {
         return None;
     }
-    Some(Finding {
+    let finding = Finding {
         cause: Cause::Model,
         evidence: Evidence::Measured,
         what: format!("{}: tokens answered a session", of.cell),
         before: format!("{before:.0}"),
         now: format!("{now:.0}"),
         p_holm: Some(of.p_holm),
-    })
+    };
+    Some(Known { finding, scope: Scope::Model(of.cell.model_b.clone()) })
 }

@@ -42,7 +42,7 @@ fn moved(of: &Moved) -> String {
         "  {:<11}  {}: {} {} (p {})",
         "score",
         of.cell,
-        of.metric,
+        of.what(),
         rendered(&of.difference, of.unit),
         p_value(of.p_holm)
     )

@@ -115,7 +115,8 @@ fn another_treatment_of_filtered_sessions_is_the_harness_and_a_night_without_a_s
     assert_eq!(causes(&drift), [vec![], vec![Cause::Harness], vec![Cause::Unexplained]]);
     let text = rendering::text(&drift);
     assert!(
-        text.contains("filtered: ") && text.contains("sessions with a score: 200 of 200 → 0 of 200 (measured"),
+        text.contains("filtered: ")
+            && text.contains("sessions without a score (not_measured): 0 of 200 → 200 of 200 (measured"),
         "{text}"
     );
 }
@@ -141,8 +142,8 @@ fn fewer_sessions_with_a_score_and_more_that_a_filter_ended_are_named() {
     assert_eq!(causes(&drift)[1..], [vec![Cause::Unexplained], vec![Cause::Provider, Cause::Unexplained]]);
     let text = rendering::text(&drift);
     for said in [
-        "sessions with a score: 200 of 200 → 140 of 200 (measured, p < 0.001)",
-        "sessions that a filter or the length of the context ended, of those with a score: 0 of 140 → 60 of 200 (measured, p < 0.001)",
+        "sessions without a score (not_measured): 0 of 200 → 60 of 200 (measured, p < 0.001)",
+        "sessions that ended by a filter, of those with a score or so ended in both nights: 0 of 140 → 60 of 140 (measured, p < 0.001)",
     ] {
         assert!(text.contains(said), "{text}");
     }
@@ -179,7 +180,10 @@ fn a_judge_that_stops_grading_is_named_though_every_session_has_a_score() {
     let drift = drift(&[night("n-1", 200), night("n-2", 200), night("n-3", 0), night("n-4", 150), night("n-5", 148)]);
     assert_eq!(causes(&drift), [vec![], vec![], vec![Cause::Judge], vec![Cause::Judge], vec![]]);
     let text = rendering::text(&drift);
-    assert!(text.contains("sessions with a grade, of those with a score (success): 200 of 200 → 0 of 200"), "{text}");
+    assert!(
+        text.contains("sessions with a grade, of those with a score in both nights (success): 200 of 200 → 0 of 200"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -187,4 +191,160 @@ fn a_judge_that_grades_right_answers_alone_is_named() {
     let drift = drift(&[judged(night("n-1", made(), "j"), 200), judged(night("n-2", made(), "j"), 150)]);
     assert_eq!(causes(&drift), [vec![], vec![Cause::Judge]]);
     assert_eq!(drift.nights[1].scores, [], "the sessions that both nights graded have the same grades");
+}
+
+/// Ends the sessions `at` as `outcome` by `cause`, without a score where they were not measured.
+fn ended(run: &mut EndedRun, at: std::ops::Range<usize>, outcome: &str, cause: Option<&str>) {
+    for line in &mut run.results[at] {
+        (line.outcome, line.cause) = (outcome.to_owned(), cause.map(str::to_owned));
+        if outcome != "model_failure" {
+            line.scores = None;
+        }
+    }
+}
+
+fn findings(of: &Night) -> Vec<(Cause, String)> {
+    of.findings.iter().map(|found| (found.cause, format!("{}: {} → {}", found.what, found.before, found.now))).collect()
+}
+
+const CELL: &str = "worfbench · two-shot · openai/gpt-5";
+
+#[test]
+fn refusals_of_the_model_are_the_models_and_a_filter_and_the_context_are_the_providers() {
+    let mut refused = night("n-2", made(), "j");
+    ended(&mut refused, 20..60, "model_failure", Some("content_filter"));
+    refused.results[20..60].iter_mut().for_each(|line| line.flags = vec![regatta_proto::Flag::Refused]);
+    let mut long = night("n-3", made(), "j");
+    ended(&mut long, 20..60, "model_failure", Some("context_length"));
+    let drift = drift(&[night("n-1", made(), "j"), refused, long]);
+    let of = |what: &str, shares: &str| {
+        format!("{CELL}: sessions that ended by {what}, of those with a score or so ended in both nights: {shares}")
+    };
+    assert_eq!(findings(&drift.nights[1]), [(Cause::Model, of("a refusal of the model", "0 of 200 → 40 of 200"))]);
+    assert_eq!(
+        findings(&drift.nights[2]),
+        [
+            (Cause::Model, of("a refusal of the model", "40 of 200 → 0 of 200")),
+            (Cause::Provider, of("the length of the context", "0 of 200 → 40 of 200")),
+        ]
+    );
+}
+
+#[test]
+fn a_filter_does_not_hide_that_the_sessions_that_were_answered_became_worse() {
+    let filtered = |name: &str, scores| {
+        let mut run = night(name, Made { scores, ..made() }, "j");
+        ended(&mut run, 100..160, "model_failure", Some("content_filter"));
+        for line in &mut run.results[100..160] {
+            line.scores.iter_mut().flat_map(|scores| scores.values_mut()).for_each(|values| {
+                values.insert("success".to_owned(), 0.0);
+            });
+        }
+        run
+    };
+    let drift = drift(&[
+        night("n-1", made(), "j"),
+        filtered("n-2", right(150, 200)),
+        night("n-3", made(), "j"),
+        filtered("n-4", right(50, 200)),
+    ]);
+    let causes = causes(&drift);
+    assert_eq!(causes[1], [Cause::Provider], "the filter explains all of it");
+    assert_eq!(causes[3], [Cause::Provider, Cause::Unexplained]);
+    let unexplained = findings(&drift.nights[3]).pop().unwrap().1;
+    let expected = format!(
+        "{CELL}: success (official), over the 140 sessions that neither night cut off: scores of the same sessions → moved, and nothing \
+         that was served did"
+    );
+    assert_eq!(unexplained, expected);
+    let text = rendering::text(&drift);
+    assert!(text.contains("success (official), over the 140 sessions that neither night cut off -35.7 ["), "{text}");
+    assert!(text.contains("success (official) -50.0 ["), "{text}");
+    // Nor do refusals.
+    let mut refused = filtered("n-2", right(50, 200));
+    refused.results[100..160].iter_mut().for_each(|line| line.flags = vec![regatta_proto::Flag::Refused]);
+    let drift = self::drift(&[night("n-1", made(), "j"), refused]);
+    assert_eq!(self::causes(&drift)[1], [Cause::Model, Cause::Unexplained]);
+}
+
+/// Both runs as one, of two models.
+fn joined(mut one: EndedRun, mut other: EndedRun) -> EndedRun {
+    for line in &mut other.results {
+        line.cell = 1;
+    }
+    for attempt in &mut other.attempts {
+        attempt.cell = 1;
+    }
+    one.lock.models.append(&mut other.lock.models);
+    one.summary.rows.append(&mut other.summary.rows);
+    one.results.append(&mut other.results);
+    one.attempts.append(&mut other.attempts);
+    one
+}
+
+#[test]
+fn what_changed_of_one_model_explains_nothing_of_another() {
+    let of = |name: &str, served, scores: [usize; 2]| {
+        let [one, other] = scores.map(|count| Made { scores: right(count, 200), ..Made::default() });
+        let one = Made { served, ..one };
+        let other = Made { model: "openai/gpt-6", served: "gpt-6", ..other };
+        joined(night(name, one, "j"), night(name, other, "j"))
+    };
+    let drift = drift(&[
+        of("n-1", "gpt-5-2026-01-01", [150, 150]),
+        of("n-2", "gpt-5-2026-03-01", [100, 150]),
+        of("n-3", "gpt-5-2026-05-01", [100, 100]),
+    ]);
+    assert_eq!(causes(&drift)[1..], [vec![Cause::Model], vec![Cause::Model, Cause::Unexplained]]);
+    let unexplained = findings(&drift.nights[2]).pop().unwrap().1;
+    assert!(unexplained.starts_with("worfbench · two-shot · openai/gpt-6: success"), "{unexplained}");
+}
+
+#[test]
+fn sessions_without_a_score_are_told_by_what_the_results_name() {
+    let lacking = |name: &str, outcome: &str, cause: Option<&str>| {
+        let mut run = night(name, made(), "j");
+        ended(&mut run, 0..60, outcome, cause);
+        run
+    };
+    let told = |lacking: EndedRun| findings(&drift(&[night("n-1", made(), "j"), lacking]).nights[1]);
+    let of = |why: &str| format!("{CELL}: sessions without a score ({why}): 0 of 200 → 60 of 200");
+    for (cause, expected) in [
+        ("judge_unavailable", Cause::Judge),
+        ("endpoint_unavailable", Cause::Provider),
+        ("rate_limited", Cause::Provider),
+        ("budget", Cause::Harness),
+        ("agent_lost", Cause::Harness),
+        ("of_a_later_version", Cause::Unexplained),
+    ] {
+        assert_eq!(told(lacking("n-2", "not_measured", Some(cause))), [(expected, of(cause))]);
+    }
+    let mut stopped = lacking("n-2", "not_run", None);
+    stopped.summary.state = regatta_proto::SweepState::StoppedByBudget;
+    assert_eq!(told(stopped), [(Cause::Harness, of("not_run: stopped_by_budget"))]);
+    // What a filter ended is the filter's, be it wrong or missing.
+    let filtered = told(lacking("n-2", "not_measured", Some("content_filter")));
+    let expected = format!(
+        "{CELL}: sessions that ended by a filter, of those with a score or so ended in both nights: 0 of 200 → 60 of 200"
+    );
+    assert_eq!(filtered, [(Cause::Provider, expected)]);
+    // Several causes are told apart, and what one of them is the reason of is no other's.
+    let mut several = lacking("n-2", "not_measured", Some("judge_unavailable"));
+    ended(&mut several, 60..100, "not_measured", Some("timeout"));
+    ended(&mut several, 100..120, "not_measured", Some("rate_limited"));
+    let expected = [
+        (Cause::Judge, of("judge_unavailable")),
+        (Cause::Provider, format!("{CELL}: sessions without a score (rate_limited, timeout): 0 of 200 → 60 of 200")),
+    ];
+    assert_eq!(told(several), expected);
+}
+
+#[test]
+fn shares_are_of_the_sessions_that_their_test_is_of() {
+    let mut before = night("n-1", made(), "j");
+    ended(&mut before, 40..80, "model_failure", Some("content_filter"));
+    let mut now = night("n-2", made(), "j");
+    ended(&mut now, 0..60, "not_measured", Some("timeout"));
+    let told = findings(&drift(&[before, now]).nights[1]);
+    assert!(told.iter().any(|(_, text)| text.ends_with("in both nights: 20 of 140 → 0 of 140")), "{told:?}");
 }

@@ -279,9 +279,9 @@ fn a_limit_on_the_run_alone_is_judged_whatever_the_baseline_knows() {
         found.iter().any(|check| check.1 == Verdict::Inconclusive && check.2 == what)
     };
     let found = judged(&increases, &baseline, &run);
-    assert!(says(&found, "unknown in the baseline"), "{found:?}");
+    assert!(says(&found, "unknown in the baseline: a call has no known price"), "{found:?}");
     let found = judged(&limits, &run, &baseline);
-    assert!(says(&found, "unknown in the run"), "{found:?}");
+    assert!(says(&found, "unknown in the run: a call has no known price"), "{found:?}");
 }
 
 #[test]
@@ -331,6 +331,77 @@ fn an_increase_is_that_of_the_sessions_of_both_runs() {
     assert_eq!(found.len(), 2);
     for (verdict, detail) in found {
         assert!(verdict == Verdict::Go && detail.contains("over the 100 sessions of both"), "{detail}");
+    }
+}
+
+/// Has a filter end the sessions `at`, before any call was answered.
+fn cut_off(run: &mut EndedRun, at: std::ops::Range<usize>) {
+    for line in &mut run.results[at.clone()] {
+        (line.outcome, line.cause) = ("model_failure".to_owned(), Some("content_filter".to_owned()));
+    }
+    for attempt in &mut run.attempts[at] {
+        (attempt.calls, attempt.latency_us, attempt.cost_nanodollars) = (0, None, Some(regatta_proto::Money(0)));
+    }
+}
+
+const INCREASES: &str =
+    "metrics: { success: { margin: 5pp } }\ncost_max_increase: 10%\nlatency_p95_max_increase: 10%\n";
+
+fn increases(baseline: &EndedRun, run: &EndedRun) -> Vec<(Verdict, String)> {
+    let cells = matched(baseline, run, &Chosen::default()).unwrap();
+    let policy = policy(INCREASES);
+    let question = Question { policy: &policy, baseline, run, cells: &cells, models: Models::All };
+    let checks = question.judge(None).unwrap().checks.into_iter().filter(|check| check.what.ends_with("increase"));
+    checks.map(|check| (check.verdict, check.detail)).collect()
+}
+
+#[test]
+fn too_few_sessions_of_both_show_no_increase_and_none() {
+    // Dear and slow wherever a filter ended the baseline, and like it everywhere else.
+    let mut baseline = made(right(150, 200)).run("runs/last-release");
+    let dear = |mut run: EndedRun| {
+        for attempt in &mut run.attempts[70..] {
+            attempt.cost_nanodollars = attempt.cost_nanodollars.map(|cost| regatta_proto::Money(cost.0 * 50));
+            attempt.latency_us = attempt.latency_us.map(|latency| latency * 50);
+        }
+        run
+    };
+    let run = dear(made(right(150, 200)).run("runs/tonight"));
+    assert!(increases(&baseline, &run).iter().all(|(verdict, _)| *verdict == Verdict::NoGo));
+    cut_off(&mut baseline, 70..200);
+    for (before, now) in [(&baseline, &run), (&run, &baseline)] {
+        for (verdict, detail) in increases(before, now) {
+            let few = "35.0 % of the sessions with answers in either run (70 of 200) have answers of their own in both; at least 80.0 %";
+            assert!(verdict == Verdict::Inconclusive && detail.starts_with(few), "{detail}");
+            assert!(detail.contains("observed") && detail.contains("(+10 %)"), "{detail}");
+        }
+    }
+    // What has answers in neither run has no cost to compare, and what the run adds has none before.
+    let mut same = made(right(150, 200)).run("runs/tonight");
+    cut_off(&mut same, 70..200);
+    let same = increases(&baseline, &same);
+    assert!(
+        same.iter().all(|(verdict, detail)| *verdict == Verdict::Go && detail.contains("the 70 sessions")),
+        "{same:?}"
+    );
+    let fewer = increases(&made(right(50, 50)).run("runs/last-release"), &made(right(150, 200)).run("runs/tonight"));
+    assert!(fewer.iter().all(|(verdict, _)| *verdict == Verdict::Go), "{fewer:?}");
+}
+
+#[test]
+fn an_increase_without_a_session_of_both_says_so() {
+    let (mut baseline, mut run) =
+        (made(right(150, 200)).run("runs/last-release"), made(right(150, 200)).run("runs/tonight"));
+    cut_off(&mut baseline, 100..200);
+    cut_off(&mut run, 0..100);
+    for (verdict, detail) in increases(&baseline, &run) {
+        let none = "0.0 % of the sessions with answers in either run (0 of 200) have answers of their own in both; at least 80.0 %";
+        assert_eq!((verdict, detail.as_str()), (Verdict::Inconclusive, none));
+    }
+    cut_off(&mut baseline, 0..100);
+    for (verdict, detail) in increases(&baseline, &run) {
+        let none = "unknown in the baseline: 200 of 200 sessions were ended by a filter";
+        assert_eq!((verdict, detail.as_str()), (Verdict::Inconclusive, none));
     }
 }
 

@@ -100,7 +100,7 @@ fn spent(run: &EndedRun) -> HashMap<(CellIndex, &ItemId), Session> {
         let of = spent.entry((CellIndex(attempt.cell), item)).or_insert(Session::Paid(Spent::default()));
         match (&mut *of, attempt.answers(may_be_cached.get(attempt.cell as usize).is_none_or(|may_be| *may_be))) {
             // Filters end some of the next sessions too.
-            (Session::Paid(of), Answers::Own | Answers::Nothing | Answers::Refused) => {
+            (Session::Paid(of), Answers::Own | Answers::Nothing | Answers::CutOff(_)) => {
                 of.usage += Usage::of_fields(attempt.usage, attempt.known_usage);
                 of.cost += match attempt.cost_nanodollars {
                     Some(known) => CostSum { known, unknown_calls: 0 },
@@ -108,7 +108,7 @@ fn spent(run: &EndedRun) -> HashMap<(CellIndex, &ItemId), Session> {
                 };
             }
             (of, Answers::Cached) => *of = Session::Cached,
-            (Session::Cached, Answers::Own | Answers::Nothing | Answers::Refused) => {}
+            (Session::Cached, Answers::Own | Answers::Nothing | Answers::CutOff(_)) => {}
         }
     }
     spent
