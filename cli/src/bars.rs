@@ -143,12 +143,12 @@ fn line(status: &SweepStatus, started: Instant) -> String {
     format!(
         "{state}{settled}/{sessions} sessions  {not_measured} not measured  {} tokens  {}  {elapsed:.0} s{}",
         usage.shown(usage.total(), thousands),
-        status.sessions_cost(),
+        status.cost.known,
         money(status)
     )
 }
 
-/// Money left of the budget, and the forecast of the final cost, as far as there is either; otherwise empty.
+/// Money left of the budget, and the forecast of the final cost or its lower end, as far as there is either; otherwise empty.
 fn money(status: &SweepStatus) -> String {
     let mut text = String::new();
     if let Some(budget) = &status.budget {
@@ -156,6 +156,9 @@ fn money(status: &SweepStatus) -> String {
     }
     if let Some(forecast) = &status.forecast {
         text += &format!("  about {} at the end ({} to {})", forecast.expected, forecast.low, forecast.high);
+    }
+    if let Some(least) = &status.at_least {
+        text += &format!("  at least {least} at the end");
     }
     text
 }
