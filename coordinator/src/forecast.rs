@@ -130,24 +130,26 @@ impl Coordinator {
 
 /// Sessions and bills of the judges that are paid.
 fn judged(sweep: &Sweep, progress: &[CellProgress], bills: &BTreeMap<ModelRef, CostSum>) -> Vec<JudgedCosts> {
-    let mut places: BTreeMap<&ModelRef, BTreeMap<(&BenchmarkName, &Setting), JudgedCosts>> = BTreeMap::new();
+    let mut judges: BTreeMap<&ModelRef, BTreeMap<(&BenchmarkName, &Setting, &ModelRef), JudgedCosts>> = BTreeMap::new();
     for (of, cell) in progress.iter().filter_map(|of| Some((of, sweep.cell(of.index)?))) {
-        let judges = sweep.benchmark(cell).and_then(|benchmark| benchmark.judge.as_ref());
-        for judge in judges.into_iter().flat_map(Judge::ids).filter(|judge| is_paid(&sweep.lock, judge)) {
-            let place = places.entry(judge).or_default().entry((&cell.benchmark, &cell.setting)).or_default();
-            place.sessions += of.items;
-            place.scored += of.measured + of.model_failures;
-            place.left += of.items.saturating_sub(of.settled);
+        let judge = sweep.benchmark(cell).and_then(|benchmark| benchmark.judge.as_ref());
+        for judge in judge.into_iter().flat_map(Judge::ids).filter(|judge| is_paid(&sweep.lock, judge)) {
+            let groups = judges.entry(judge).or_default();
+            let group = groups.entry((&cell.benchmark, &cell.setting, &cell.model)).or_default();
+            group.sessions += of.items;
+            group.scored += of.measured + of.model_failures;
+            group.left += of.items.saturating_sub(of.settled);
         }
     }
     // A bill does not say which of the judge's sessions it is for.
-    let judged = places.into_iter().map(|(judge, places)| {
+    let judged = judges.into_iter().map(|(judge, groups)| {
         let mut all = JudgedCosts { is_known: true, ..JudgedCosts::default() };
-        for place in places.into_values() {
-            all.sessions += place.sessions;
-            all.scored += place.scored;
-            all.left += place.left;
-            all.is_known &= place.left == 0 || place.scored >= SESSIONS_MIN;
+        for group in groups.into_values() {
+            all.sessions += group.sessions;
+            all.scored += group.scored;
+            all.left += group.left;
+            all.is_known &= group.left == 0 || group.scored >= SESSIONS_MIN;
+            all.left_for_one = all.left_for_one.max(group.left as f64 / group.scored.max(1) as f64);
         }
         JudgedCosts { nanos: bills.get(judge).map_or(0.0, |cost| cost.known.0 as f64), ..all }
     });

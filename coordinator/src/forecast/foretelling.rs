@@ -6,7 +6,7 @@ use super::{Forecast, Foretold};
 
 /// A forecast is made once this part of the sessions is measured, ...
 const PART_MIN: f64 = 0.01;
-/// ... and at least so many of each model that still has sessions to run, and of each setting that a paid judge still has to judge.
+/// ... and at least so many of each model that still has sessions to run, and of each model in each setting that a paid judge still has to judge.
 pub(super) const SESSIONS_MIN: u64 = 8;
 /// Newton's steps at most towards a normal quantile; the farthest that a level asks for takes ten.
 const STEPS: u32 = 50;
@@ -65,8 +65,10 @@ pub(super) struct JudgedCosts {
     pub(super) scored: u64,
     /// Number of these that are still to be run or judged.
     pub(super) left: u64,
-    /// `true` if enough sessions have a score in every setting that has some left.
+    /// `true` if enough sessions of every model and setting have a score that has some left.
     pub(super) is_known: bool,
+    /// Largest number of sessions that are left for one that has a score, over models and settings.
+    pub(super) left_for_one: f64,
     /// Its bill so far in nanodollars.
     pub(super) nanos: f64,
 }
@@ -85,9 +87,12 @@ pub(super) struct Spent {
 ///
 /// The sessions that are left of a model in a setting are taken to cost what others of these did. Where too few of them are known, they are
 /// taken to cost what the model's sessions in other settings did, give or take as much; of a model of which too little is known nothing is
-/// foretold. What was spent beyond the sessions that count (waste) grows in proportion. A judge takes the same of each session on average; the
-/// ledger does not know what it took of each, so that one session's is taken to deviate by as much as the mean. The interval holds both the
-/// uncertainty of the means and the spread of the sessions to come.
+/// foretold. What was spent beyond the sessions that count (waste) grows in proportion. The interval holds both the uncertainty of the means and the
+/// spread of the sessions to come.
+///
+/// A judge is expected to take of each session what it took of each so far. The ledger knows its bill, but not for which sessions: so one
+/// session's is taken to deviate by as much as the mean is; the upper end is where all of the bill was for the model and setting that has most
+/// left, and the lower end where all that is left has the answers of sessions that were judged, whose verdicts nobody pays for again.
 pub(super) fn foretell(
     groups: &[GroupCosts<'_>],
     judges: &[JudgedCosts],
@@ -122,6 +127,8 @@ pub(super) fn foretell(
         to_come += overhead * left * mean;
         variance += overhead.powi(2) * (left.powi(2) * of_mean + left * spread);
     }
+    let (least, of_agents) = (to_come, variance);
+    let mut most = to_come;
     for judge in judges.iter().filter(|judge| judge.left > 0) {
         if !judge.is_known || (judge.scored as f64) < PART_MIN * judge.sessions as f64 {
             is_whole = false;
@@ -130,14 +137,17 @@ pub(super) fn foretell(
         let (left, scored) = (judge.left as f64, judge.scored as f64);
         let mean = judge.nanos / scored;
         to_come += left * mean;
+        most += judge.nanos * judge.left_for_one;
         variance += mean.powi(2) * (left.powi(2) / scored + left);
     }
     let spent = spent.by_agents.known + spent.by_judges.known;
-    let half = normal_quantile(level.upper()) * variance.sqrt();
+    let half = |variance: f64| normal_quantile(level.upper()) * variance.sqrt();
     let at_end = |nanos: f64| spent + Money(nanos.max(0.0).round() as u64);
-    let low = at_end(to_come - half);
+    let low = at_end(least - half(of_agents));
     Some(match is_whole {
-        true => Foretold::Whole(Forecast { expected: at_end(to_come), low, high: at_end(to_come + half), level }),
+        true => {
+            Foretold::Whole(Forecast { expected: at_end(to_come), low, high: at_end(most + half(variance)), level })
+        }
         false => Foretold::AtLeast(low),
     })
 }
@@ -241,36 +251,49 @@ mod tests {
         assert_eq!(forecast.expected, Money(750));
     }
 
+    /// A judge of 100 sessions of one model in one setting.
+    fn judge(scored: u64, nanos: f64) -> JudgedCosts {
+        let left = 100 - scored;
+        JudgedCosts { sessions: 100, scored, left, is_known: true, left_for_one: left as f64 / scored as f64, nanos }
+    }
+
     #[test]
     fn judges_that_were_not_asked_enough_leave_a_lower_end_alone() {
         let agents = [group(100, &[5.0; 10])];
-        let of = |scored, is_known, nanos| JudgedCosts { sessions: 100, scored, left: 100 - scored, is_known, nanos };
-        let silent = foretold(&agents, &[of(0, false, 0.0)], known(50));
-        assert_eq!(silent, Some(Foretold::AtLeast(Money(500))), "what the agents are foretold to cost");
-        let one_setting = foretold(&agents, &[of(10, false, 700.0)], known(50));
-        assert_eq!(one_setting, Some(Foretold::AtLeast(Money(1200))));
+        let silent = JudgedCosts { is_known: false, ..judge(0, 0.0) };
+        let found = foretold(&agents, &[silent], known(50));
+        assert_eq!(found, Some(Foretold::AtLeast(Money(500))), "what the agents are foretold to cost");
+        let in_one_setting = JudgedCosts { is_known: false, ..judge(10, 700.0) };
+        assert_eq!(foretold(&agents, &[in_one_setting], known(50)), Some(Foretold::AtLeast(Money(1200))));
         // Of the next ones each costs 70 on average.
-        let asked = foretold(&agents, &[of(10, true, 700.0)], known(50)).unwrap().whole().unwrap();
+        let asked = foretold(&agents, &[judge(10, 700.0)], known(50)).unwrap().whole().unwrap();
         assert_eq!(asked.expected, Money(500 + 7000));
         assert!(asked.low < asked.expected && asked.expected < asked.high, "{asked:?}");
     }
 
     #[test]
     fn judges_cost_the_same_whatever_the_agents_do() {
-        let judge = JudgedCosts { sessions: 100, scored: 50, left: 50, is_known: true, nanos: 5000.0 };
-        let free = foretold(&[group(100, &[0.0; 50])], &[judge], known(0)).unwrap().whole().unwrap();
-        assert_eq!(free.expected, Money(10_000));
+        let free = foretold(&[group(100, &[0.0; 50])], &[judge(50, 5000.0)], known(0)).unwrap().whole().unwrap();
+        assert_eq!((free.low, free.expected), (Money(5_000), Money(10_000)), "answers may be those of others");
         // A deviation of the mean for each of the 50 to come, and that of the mean of 50.
         let half = 1.959_963_985 * 100.0 * (50.0_f64 * 50.0 / 50.0 + 50.0).sqrt();
-        assert_eq!((free.low.0, free.high.0), (10_000 - half.round() as u64, 10_000 + half.round() as u64));
+        assert_eq!(free.high.0, 10_000 + half.round() as u64);
+    }
+
+    #[test]
+    fn a_bill_may_be_that_of_the_model_that_has_most_left() {
+        // Of one model all 50 sessions were judged, of the other 10 of 50: all of the 600 may be for these.
+        let both = JudgedCosts { left_for_one: 4.0, ..judge(60, 600.0) };
+        let found = foretold(&[group(100, &[0.0; 100])], &[both], known(0)).unwrap().whole().unwrap();
+        assert_eq!((found.low, found.expected), (Money(600), Money(1000)));
+        assert!(found.high >= Money(600 + 4 * 600), "{found:?}");
     }
 
     #[test]
     fn what_is_run_and_not_yet_judged_is_still_to_come() {
-        let judge = JudgedCosts { sessions: 100, scored: 60, left: 40, is_known: true, nanos: 600.0 };
-        let found = foretold(&[group(100, &[5.0; 100])], &[judge], known(500)).unwrap().whole().unwrap();
+        let found = foretold(&[group(100, &[5.0; 100])], &[judge(60, 600.0)], known(500)).unwrap().whole().unwrap();
         assert_eq!(found.expected, Money(500 + 600 + 400));
-        assert_eq!(foretold(&[group(100, &[5.0; 100])], &[JudgedCosts { left: 0, ..judge }], known(500)), None);
+        assert_eq!(foretold(&[group(100, &[5.0; 100])], &[judge(100, 600.0)], known(500)), None);
     }
 
     #[test]
@@ -323,8 +346,9 @@ mod tests {
             let costs: Vec<f64> = costs.into_iter().map(f64::from).collect();
             let by_agents = Money(costs.iter().sum::<f64>() as u64 + waste);
             let scored = costs.len() as u64;
-            let judge =
-                JudgedCosts { sessions: scored + more, scored, left: more, is_known: true, nanos: f64::from(bill) };
+            let left_for_one = more as f64 / scored as f64;
+            let nanos = f64::from(bill);
+            let judge = JudgedCosts { sessions: scored + more, scored, left: more, is_known: true, left_for_one, nanos };
             let found = foretold(&[group(scored + more, &costs)], &[judge], known(by_agents.0));
             if let Some(Foretold::Whole(forecast)) = found {
                 prop_assert!(by_agents + Money(u64::from(bill)) <= forecast.low);
