@@ -36,18 +36,17 @@ pub struct CellResult<'a> {
     pub spending: Spending,
 }
 
-/// Use of resources per session of a setting and model, on average over the sessions with a score. Calls of judges
-/// are not included.
+/// Use of resources per session of a setting and model, on average over the sessions with a score and an answered call that neither a filter
+/// nor the length of the context ended: all fields are over the same sessions. Calls of judges are not included.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Spending {
     /// Dollars for all calls of models; without a value when a price is unknown, and where answers came from the response cache.
     pub cost_usd: Measured,
-    /// Answered calls of models; `None` where no session has a score.
+    /// Answered calls of models; `None` where no session was answered.
     pub calls: Option<f64>,
     /// Tokens of all calls, prompts and answers together; `None` where those of a call are unknown, or answers came from the response cache.
     pub tokens: Option<f64>,
-    /// Total latency of the calls in seconds, over the sessions with an answered call; `None` without any, and where answers came from the
-    /// response cache.
+    /// Total latency of the calls in seconds; `None` where no session was answered, and where answers came from the response cache.
     pub seconds: Option<f64>,
 }
 

@@ -143,12 +143,12 @@ fn line(status: &SweepStatus, started: Instant) -> String {
     format!(
         "{state}{settled}/{sessions} sessions  {not_measured} not measured  {} tokens  {}  {elapsed:.0} s{}",
         usage.shown(usage.total(), thousands),
-        status.sessions_cost(),
+        status.cost.known,
         money(status)
     )
 }
 
-/// Money left of the budget, and the forecast of the final cost, as far as there is either; otherwise empty.
+/// Money left of the budget, and the forecast of the final cost or its lower end, as far as there is either; otherwise empty.
 fn money(status: &SweepStatus) -> String {
     let mut text = String::new();
     if let Some(budget) = &status.budget {
@@ -156,6 +156,9 @@ fn money(status: &SweepStatus) -> String {
     }
     if let Some(forecast) = &status.forecast {
         text += &format!("  about {} at the end ({} to {})", forecast.expected, forecast.low, forecast.high);
+    }
+    if let Some(least) = &status.at_least {
+        text += &format!("  at least {least} at the end");
     }
     text
 }
@@ -166,5 +169,35 @@ fn thousands(count: u64) -> String {
         0..1_000 => count.to_string(),
         1_000..1_000_000 => format!("{:.1}k", count as f64 / 1e3),
         _ => format!("{:.2}M", count as f64 / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use regatta_coordinator::Forecast;
+    use regatta_proto::{Level, Money};
+    use serde_json::json;
+
+    use super::*;
+
+    fn status() -> SweepStatus {
+        serde_json::from_value(json!({
+            "id": "s", "state": "running", "created_at": "2026-01-01T00:00:00Z", "ended_at": null, "cells": [],
+            "budget": { "cap": 5_000_000_000_u64, "spent": 0, "maybe_spent": 0, "reserved": 0, "left": 5_000_000_000_u64 },
+            "cost": { "known": { "known": 837_100_000, "unknown_calls": 0 }, "at_most": 837_100_000 },
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_line_has_the_money_of_judges_too_and_the_lower_end_where_there_is_no_forecast() {
+        let status = SweepStatus { at_least: Some(Money(37_440_000)), ..status() };
+        let shown = line(&status, Instant::now());
+        assert!(shown.contains("  $0.8371  "), "{shown}");
+        assert!(shown.ends_with("  $5.00 of $5.00 left  at least $0.03744 at the end"), "{shown}");
+        let [expected, low, high] = [900_000_000, 850_000_000, 950_000_000].map(Money);
+        let forecast = Forecast { expected, low, high, level: Level::USUAL };
+        let status = SweepStatus { at_least: None, forecast: Some(forecast), ..status };
+        assert!(money(&status).ends_with("about $0.9000 at the end ($0.8500 to $0.9500)"), "{}", money(&status));
     }
 }

@@ -471,12 +471,12 @@ impl Coordinator {
                 Some(_) => self.permits.account(&of_sweep(id)).await?,
                 None => None,
             };
-            let forecast = match row.state {
-                SweepState::Running => self.forecast(&sweep, &progress).await?,
+            let foretold = match row.state {
+                SweepState::Running => self.foretold(&sweep, &progress).await?,
                 _ => None,
             };
             let cost = self.cost(&row, &progress).await?;
-            Ok(SweepStatus::new(row, sweep.cells(), progress, account.map(Into::into), cost, forecast))
+            Ok(SweepStatus::new(row, sweep.cells(), progress, account.map(Into::into), cost, foretold))
         })
     }
 

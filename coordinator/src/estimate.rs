@@ -8,7 +8,7 @@ use regatta_benchmarks::{Persona, Step, Suite};
 use regatta_catalog::Sweep;
 use regatta_proto::{
     BenchmarkName, Call, Cell, ChatRequest, Circumstances, Event, ItemIndex, Judge, Lane, ModelRef, ModelSpec, Money,
-    Reply, Role, Served, SessionSeed, Setting, Transcript, Usage,
+    Reply, Role, Served, SessionSeed, Setting, SweepLock, Transcript, Usage,
 };
 use serde::Serialize;
 
@@ -18,6 +18,8 @@ pub use self::judging::JudgeCalls;
 const BYTES_A_TOKEN: u64 = 4;
 /// Assumed when neither the benchmark nor the model limits the answer.
 pub(crate) const OUTPUT_TOKENS_MAX: u32 = 16_384;
+/// Bytes and tokens of a call whose cost shows whether a price is zero.
+const MILLION: u64 = 1_000_000;
 /// Calls of one session that are looked at.
 const CALLS_MAX: usize = 256;
 
@@ -129,13 +131,20 @@ pub(crate) fn is_priced(sweep: &Sweep, cell: &Cell) -> bool {
     let players = suite.roles(&cell.setting).into_iter().filter_map(|role| sweep.lock.player(cell, role));
     let cast = cell.setting.cast().and_then(|cast| benchmark.casts.get(cast));
     let cast = cast.into_iter().flat_map(BTreeMap::values);
-    let is_free = |judge: &ModelRef| {
-        sweep.lock.endpoints.get(&judge.endpoint).is_some_and(|endpoint| judging::is_free(endpoint.kind))
-    };
     let has_price = |judge: &ModelRef| sweep.lock.judge(judge).is_some_and(|model| model.price.is_some());
     let mut judges = benchmark.judge.iter().flat_map(Judge::ids);
     agent.into_iter().chain(players).chain(cast).all(|model| model.price.is_some())
-        && judges.all(|judge| is_free(judge) || has_price(judge))
+        && judges.all(|judge| is_free(&sweep.lock, judge) || has_price(judge))
+}
+
+fn is_free(lock: &SweepLock, judge: &ModelRef) -> bool {
+    lock.endpoints.get(&judge.endpoint).is_some_and(|endpoint| judging::is_free(endpoint.kind))
+}
+
+/// `true` unless `judge` is free, or has a price of zero.
+pub(crate) fn is_paid(lock: &SweepLock, judge: &ModelRef) -> bool {
+    let price = || lock.judge(judge).and_then(|model| model.price);
+    !is_free(lock, judge) && price().is_none_or(|price| price.at_most(MILLION, MILLION) > Money::ZERO)
 }
 
 /// Upper bound of the money for one try of `request`; `None` when the model has no price.

@@ -57,7 +57,10 @@ impl CoordinatorMetrics {
                 "Sessions dispatched by this process.",
             )?,
             forecast: GaugeVec::new(
-                Opts::new("regatta_coordinator_forecast_dollars", "Forecast cost of running sweeps at their end."),
+                Opts::new(
+                    "regatta_coordinator_forecast_dollars",
+                    "Forecast cost of running sweeps at their end; `low` alone while a model or a judge was not asked enough.",
+                ),
                 &["sweep", "bound"],
             )?,
             budget_left: GaugeVec::new(

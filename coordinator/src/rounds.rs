@@ -16,10 +16,11 @@ use crate::budget::{of_sweep, worst_session};
 use crate::control::routes;
 use crate::dispatch::Dispatched;
 use crate::echo::Echo;
+use crate::forecast::Foretold;
 use crate::held::HeldBack;
 use crate::reconcile::Quiet;
 use crate::window::outstanding;
-use crate::{Coordinator, CoordinatorError};
+use crate::{Coordinator, CoordinatorError, Forecast};
 
 /// Longest pause after something has failed.
 pub(crate) const SETBACK_MAX: Duration = Duration::from_secs(5);
@@ -205,19 +206,23 @@ impl Coordinator {
         let mut found = Vec::new();
         for (id, progress) in progress {
             let Some(one) = watched.get(id) else { continue };
-            let forecast = self.forecast(&one.sweep, progress).await.ok().flatten();
+            let foretold = self.foretold(&one.sweep, progress).await.ok().flatten();
             let account = self.permits.account(&of_sweep(id)).await.ok().flatten();
             let account = account.filter(AccountState::is_capped);
-            found.push((id.as_str(), forecast, account));
+            found.push((id.as_str(), foretold, account));
         }
         // Nothing is awaited from here on, so that hardly a scrape falls between the old values and the new.
         self.forget_money();
-        for (id, forecast, account) in found {
-            if let Some(forecast) = forecast {
-                for (bound, money) in [("low", forecast.low), ("expected", forecast.expected), ("high", forecast.high)]
-                {
-                    self.metrics.forecast.with_label_values(&[id, bound]).set(money.dollars());
+        for (id, foretold, account) in found {
+            let bounds = match foretold {
+                Some(Foretold::Whole(Forecast { expected, low, high, level: _ })) => {
+                    vec![("low", low), ("expected", expected), ("high", high)]
                 }
+                Some(Foretold::AtLeast(least)) => vec![("low", least)],
+                None => Vec::new(),
+            };
+            for (bound, money) in bounds {
+                self.metrics.forecast.with_label_values(&[id, bound]).set(money.dollars());
             }
             if let Some(account) = account {
                 self.metrics.budget_left.with_label_values(&[id]).set(account.left.dollars());

@@ -6,6 +6,7 @@ use regatta_proto::{Cell, CostSum, Money, OwnerName, SweepId, SweepState, Usage}
 use serde::{Deserialize, Serialize};
 
 use crate::Forecast;
+use crate::forecast::Foretold;
 
 /// A sweep and its cells.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -24,10 +25,14 @@ pub struct SweepStatus {
     /// Known and possible cost.
     #[serde(default)]
     pub cost: SweepCost,
-    /// Forecast of the final cost; `None` once no session is left to run, while too few have a known cost, where a call or what is left to
-    /// run has an unknown price, and where later rounds may follow.
+    /// Forecast of the final cost; `None` once no session is left to run or to judge, while too few have a known cost or a score of a paid
+    /// judge, where a call or what is left to run has an unknown price, and where later rounds may follow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forecast: Option<Forecast>,
+    /// Lower end of the final cost, at the sweep's level, while nobody can tell what a model or a judge will take of what is left; `None`
+    /// beside a forecast.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<Money>,
     /// Cells, in the order of the grid.
     pub cells: Vec<CellStatus>,
     /// Owner, where there is one.
@@ -96,7 +101,7 @@ impl SweepStatus {
         progress: Vec<CellProgress>,
         budget: Option<BudgetStatus>,
         cost: SweepCost,
-        forecast: Option<Forecast>,
+        foretold: Option<Foretold>,
     ) -> Self {
         let cells = cells
             .iter()
@@ -126,7 +131,8 @@ impl SweepStatus {
             ended_at: row.ended_at,
             budget,
             cost,
-            forecast,
+            forecast: foretold.and_then(Foretold::whole),
+            at_least: foretold.and_then(Foretold::at_least),
             cells,
             owner: row.owner,
         }

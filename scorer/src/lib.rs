@@ -39,7 +39,7 @@ pub use leaderboard::render_tables;
 pub use metrics::ScorerMetrics;
 pub use pairs::flips_seed;
 pub use planning::{
-    Aim, Basis, JudgeBill, JudgedSession, Need, Outlook, PairPower, Pilot, PilotCell, Ran, Spent, outlooks, read_pilot,
+    Aim, Basis, JudgedSession, Need, Outlook, PairPower, Pilot, PilotCell, Spent, outlooks, read_pilot,
 };
 pub use recovery::{Past, Recovery};
 pub use rescoring::Rescoring;

@@ -301,7 +301,6 @@ pub(crate) fn rankings(groups: &[GroupResult], families: &[PairFamily], level: L
         one.first.benchmark == other.first.benchmark && one.first.setting == other.first.setting
     };
     for of in groups.chunk_by(is_same) {
-        let ranked: Vec<&GroupResult> = of.iter().filter(has_value).collect();
         if of.len() < 2 {
             continue;
         }
@@ -310,9 +309,10 @@ pub(crate) fn rankings(groups: &[GroupResult], families: &[PairFamily], level: L
             .flat_map(|family| &family.pairs)
             .filter(|pair| pair.is_of_models())
             .filter_map(|pair| pair.order(level));
-        let place = |of: &Contestant| ranked.iter().position(|group| Contestant::from(*group) == *of);
+        let place = |contestant: &Contestant| of.iter().position(|group| Contestant::from(group) == *contestant);
         let better: Vec<(usize, usize)> = orders.filter_map(|(won, lost)| Some((place(won)?, place(lost)?))).collect();
-        found.extend(ranked.iter().zip(ranks(ranked.len(), &better)).map(|(group, rank)| Ranking {
+        let ranked = of.iter().zip(ranks(of.len(), &better)).filter(|(group, _)| has_value(group));
+        found.extend(ranked.map(|(group, rank)| Ranking {
             benchmark: group.first.benchmark.clone(),
             setting: group.first.setting.clone(),
             model: group.first.model.clone(),

@@ -3,22 +3,23 @@
 
 mod documents;
 mod judging;
+mod spent;
 
 use std::collections::BTreeMap;
 
 use futures::future::BoxFuture;
-use regatta_backends::{JudgeCosts, Ledger};
+use regatta_backends::{Ledger, SessionRow};
 use regatta_benchmarks::{Measure, Metric, Unit};
 use regatta_catalog::Sweep;
-use regatta_proto::{
-    BenchmarkLock, BenchmarkName, Cell, CellIndex, CostSum, Evaluator, ModelRef, Setting, SweepId, Usage,
-};
+use regatta_proto::{BenchmarkLock, BenchmarkName, Cell, CellIndex, Evaluator, ModelRef, Setting, SweepId};
 use serde::Serialize;
 
 pub use self::documents::PilotCell;
-pub use self::judging::{JudgeBill, JudgedSession, Ran};
+pub use self::judging::JudgedSession;
+use self::judging::Judging;
+pub use self::spent::Spent;
 use crate::finish::partition::clusters;
-use crate::finish::{FinishError, GroupResult, deciding_key, groups};
+use crate::finish::{FinishError, GroupResult, count_cached, deciding_key, groups};
 use crate::pairs::{ByTrial, matched_by_trial};
 use crate::statistics::{Components, Design, Threshold, are_right_or_wrong};
 
@@ -194,12 +195,12 @@ impl Outlook {
 /// Variance and spending of a sweep that has run, for the plan of another one.
 #[derive(Debug, Clone)]
 pub struct Pilot {
-    sweep: SweepId,
+    /// The sweep.
+    pub sweep: SweepId,
     pairs: Vec<PilotPair>,
-    /// Spending of sessions, by benchmark, setting and model, without those of which answers came from the response cache: they took other
-    /// tokens and money than the next ones will.
+    /// Spending of answered sessions, by benchmark, setting and model.
     pub spent: BTreeMap<(BenchmarkName, Setting, ModelRef), Spent>,
-    judging: Vec<JudgeBill>,
+    judging: Judging,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -217,41 +218,19 @@ struct PilotPair {
 /// Differences up to this are rounding.
 const ROUNDING: f64 = 1e-9;
 
-/// Spending of some sessions.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Spent {
-    /// Sessions.
-    pub sessions: u64,
-    /// Their tokens.
-    pub usage: Usage,
-    /// Their money.
-    pub cost: CostSum,
-}
-
 /// Reads what `sweep` says as a pilot. It need not have ended.
 pub fn read_pilot<'a>(ledger: &'a Ledger, sweep: &'a Sweep) -> BoxFuture<'a, Result<Pilot, FinishError>> {
     Box::pin(async move {
         let groups = groups(ledger, sweep).await?;
-        let calls = ledger.call_sums(&sweep.id).await?;
-        let with_cached = |at: CellIndex| calls.iter().any(|(cell, sums)| *cell == at && sums.from_cache > 0);
-        let (mut spent, mut ran): (BTreeMap<_, Spent>, Ran) = (BTreeMap::new(), Ran::new());
+        let (mut attempts, calls) = (ledger.attempts(&sweep.id).await?, ledger.call_sums(&sweep.id).await?);
+        count_cached(&mut attempts, &calls);
+        let mut sessions: BTreeMap<CellIndex, Vec<SessionRow>> = BTreeMap::new();
         for cell in sweep.cells() {
-            let of = spent.entry((cell.benchmark.clone(), cell.setting.clone(), cell.model.clone())).or_default();
-            let ran = ran.entry((cell.benchmark.clone(), cell.setting.clone())).or_default();
-            let may_be_cached = with_cached(cell.index);
-            for row in ledger.sessions(&sweep.id, cell.index).await? {
-                if may_be_cached && row.calls > 0 && row.cached_calls != Some(0) {
-                    continue;
-                }
-                *ran += 1;
-                of.sessions += 1;
-                of.usage += row.usage;
-                of.cost += row.cost;
-            }
+            sessions.insert(cell.index, ledger.sessions(&sweep.id, cell.index).await?);
         }
-        let judges = ledger.costs_by_judge(&sweep.id).await?;
-        let bill = |of: &JudgeCosts| JudgeBill::new(Some(&of.judge), of.usage, of.cost, &sweep.lock, &ran);
-        let judging = judges.iter().map(bill).collect();
+        let spent = spent::of_sweep(sweep, &sessions, &attempts);
+        let bills = ledger.costs_by_judge(&sweep.id).await?;
+        let judging = Judging::new(bills.iter().map(|of| (Some(&of.judge), of.usage, of.cost)), &sweep.lock, &spent);
         Ok(Pilot { sweep: sweep.id.clone(), pairs: pilot_pairs(&groups), spent, judging })
     })
 }

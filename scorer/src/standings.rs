@@ -25,7 +25,7 @@ pub struct Standing {
     pub model: ModelRef,
     /// `true` if answers came from a simulated endpoint.
     pub simulated: bool,
-    /// Places that it may have; absent for the only model, and for one without any value.
+    /// Places that it may have among all models of the sweep; absent for the only model, and for one without any value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<Rank>,
     /// Significance groups, a letter each: models that share a letter are not told apart. Empty without a rank.
@@ -93,13 +93,13 @@ pub(crate) fn standings(
         let mut of_model = rows.iter().filter(|row| row.model == *model);
         of_model.any(|row| row.headline().next().is_some_and(|metric| metric.estimate.value.is_some()))
     };
-    let ranked: Vec<ModelRef> = models.iter().filter(|model| has_value(model)).cloned().collect();
-    let contests = Contests::count(&ranked, families, level);
-    if all.len() > 1 {
+    // Who has no value may be better than all others: it counts among the places that these may have, but has none itself.
+    let present: Vec<ModelRef> = all.iter().map(|standing| standing.model.clone()).collect();
+    let contests = Contests::count(&present, families, level);
+    if present.len() > 1 {
         let ahead = contests.ahead();
-        let found = ranks(ranked.len(), &ahead).into_iter().zip(letters(ranked.len(), &ahead));
-        for (model, (rank, groups)) in ranked.iter().zip(found) {
-            let Some(standing) = all.iter_mut().find(|standing| standing.model == *model) else { continue };
+        let found = ranks(present.len(), &ahead).into_iter().zip(letters(present.len(), &ahead));
+        for (standing, (rank, groups)) in all.iter_mut().zip(found).filter(|(standing, _)| has_value(&standing.model)) {
             (standing.rank, standing.groups) = (Some(rank), groups);
         }
     }

@@ -258,12 +258,18 @@ impl Spending {
         without(without(self.cost, self.wasted), self.unmeasured)
     }
 
+    /// The part of [`of_scored`](Self::of_scored) that went into sessions which were answered: none was cut off.
+    #[must_use]
+    pub const fn of_answered(&self) -> CostSum {
+        without(self.of_scored(), self.cut_off_cost)
+    }
+
     /// Money of a session that was answered, of the `scored` ones: one that was cut off took next to nothing, and would make its model cheap.
     /// `None` without any, when some of the money is unknown, and when answers came from the response cache, which nobody paid for now.
     #[must_use]
     pub fn per_session(&self, scored: u64, cached: u64) -> Option<Money> {
         let answered = scored.saturating_sub(self.cut_off);
-        if cached > 0 { None } else { per(without(self.of_scored(), self.cut_off_cost), answered as f64) }
+        if cached > 0 { None } else { per(self.of_answered(), answered as f64) }
     }
 
     pub(crate) fn add(&mut self, other: &Self) {

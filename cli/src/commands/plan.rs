@@ -56,6 +56,7 @@ pub(crate) async fn run(args: PlanArgs) -> anyhow::Result<ExitCode> {
         output::line(&render(&answers));
         output::line(&aim(args.power, level));
         answers.iter().flat_map(Answer::notes).for_each(|note| output::line(&note));
+        answers.iter().flat_map(|answer| answer.estimates(pilot.as_ref())).for_each(|note| output::line(&note));
         answers.iter().filter_map(pairs_table).for_each(|table| output::line(&table));
     }
     Ok(ExitCode::SUCCESS)
@@ -80,6 +81,12 @@ struct Advice {
     tokens: Option<u64>,
     /// `None` when a price is unknown.
     nanodollars: Option<Money>,
+    /// Models of whose sessions the pilot had none that was answered and paid for, so that what they take is estimated; empty without a pilot.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    estimated: Vec<ModelRef>,
+    /// `true` if the pilot does not tell what judges take either.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    judges_estimated: bool,
 }
 
 impl Answer {
@@ -90,11 +97,15 @@ impl Answer {
         let design = need.trials.map(|trials| (trials, items)).or_else(more_items);
         let advice = design.map(|(trials, items)| {
             let of_each = u64::from(trials) * u64::from(items);
-            let models = sweep.lock.models.iter().map(|model| session(&outlook, &model.id, pilot, cells));
             let (mut tokens, mut dollars) = (Some(0.0), Some(0.0));
-            for one in models {
-                tokens = tokens.zip(one.tokens).map(|(sum, tokens)| sum + tokens * of_each as f64);
-                dollars = dollars.zip(one.nanos).map(|(sum, nanos)| sum + nanos * of_each as f64);
+            let (mut estimated, mut judges_estimated) = (Vec::new(), false);
+            for model in &sweep.lock.models {
+                let Expected { session, is_estimated, are_judges_estimated } =
+                    session(sweep, &outlook, &model.id, pilot, cells);
+                tokens = tokens.zip(session.tokens).map(|(sum, tokens)| sum + tokens * of_each as f64);
+                dollars = dollars.zip(session.nanos).map(|(sum, nanos)| sum + nanos * of_each as f64);
+                estimated.extend((is_estimated && pilot.is_some()).then(|| model.id.clone()));
+                judges_estimated |= are_judges_estimated && pilot.is_some();
             }
             Advice {
                 trials,
@@ -102,9 +113,34 @@ impl Answer {
                 sessions: of_each * u64::from(outlook.models),
                 tokens: tokens.map(|tokens| tokens.round() as u64),
                 nanodollars: dollars.map(|nanos| Money(nanos.round() as u64)),
+                estimated,
+                judges_estimated,
             }
         });
         Self { outlook, need, advice }
+    }
+
+    /// Lines on the part of the tokens and dollars that the pilot does not tell.
+    fn estimates(&self, pilot: Option<&Pilot>) -> Vec<String> {
+        let (Some(Advice { estimated, judges_estimated, .. }), Some(pilot)) = (&self.advice, pilot) else {
+            return Vec::new();
+        };
+        let (place, sweep) = (format!("{} {}", self.outlook.benchmark, self.outlook.setting), &pilot.sweep);
+        let mut notes = Vec::new();
+        if !estimated.is_empty() {
+            let models: Vec<String> = estimated.iter().map(ModelRef::to_string).collect();
+            notes.push(format!(
+                "{place}: no session of {} in {sweep} was answered and paid for: tokens and dollars of its next ones are estimated as by \
+                 --dry-run",
+                models.join(" or ")
+            ));
+        }
+        if *judges_estimated {
+            notes.push(format!(
+                "{place}: {sweep} does not tell what the judges take of a session: their tokens and dollars are estimated as by --dry-run"
+            ));
+        }
+        notes
     }
 
     /// Lines that people should read beside the table.
@@ -191,27 +227,44 @@ impl Session {
     }
 }
 
-fn session(outlook: &Outlook, model: &ModelRef, pilot: Option<&Pilot>, cells: &[CellEstimate]) -> Session {
+/// Average spending of a session, and the part of it that no pilot tells.
+struct Expected {
+    session: Session,
+    is_estimated: bool,
+    /// `true` where judges are expected to be asked and their part is estimated.
+    are_judges_estimated: bool,
+}
+
+fn session(
+    sweep: &Sweep,
+    outlook: &Outlook,
+    model: &ModelRef,
+    pilot: Option<&Pilot>,
+    cells: &[CellEstimate],
+) -> Expected {
     let place = (outlook.benchmark.clone(), outlook.setting.clone());
+    let unknown = || Session { tokens: None, nanos: None };
     let foreseen = cells.iter().find(|cell| is_at(cell, &place) && cell.cell.model == *model);
     let key = (outlook.benchmark.clone(), outlook.setting.clone(), model.clone());
-    let spent = pilot.and_then(|pilot| Some((pilot, pilot.spent.get(&key).filter(|spent| spent.sessions > 0)?)));
-    let Some((pilot, spent)) = spent else {
-        let unknown = Session { tokens: None, nanos: None };
-        return foreseen.map_or(unknown, |cell| of_models(cell).and(of_judges(cell)));
-    };
-    let sessions = spent.sessions as f64;
-    let played = Session {
-        tokens: spent.usage.complete().map(|usage| usage.total() as f64 / sessions),
-        nanos: (spent.cost.unknown_calls == 0).then(|| spent.cost.known.0 as f64 / sessions),
-    };
+    let played = pilot.and_then(|pilot| pilot.spent.get(&key)).filter(|spent| spent.sessions > 0).map(|spent| {
+        let sessions = spent.sessions as f64;
+        Session {
+            tokens: spent.usage.complete().map(|usage| usage.total() as f64 / sessions),
+            nanos: (spent.cost.unknown_calls == 0).then(|| spent.cost.known.0 as f64 / sessions),
+        }
+    });
+    let judge = sweep.lock.benchmarks.get(&outlook.benchmark).and_then(|benchmark| benchmark.judge.as_ref());
     let weight = |place: &(BenchmarkName, Setting)| of_judges(cells.iter().find(|cell| is_at(cell, place))?).tokens;
-    let judged = match pilot.judged_session(&place, &weight) {
-        Some(JudgedSession { tokens, nanos }) => Session { tokens, nanos },
-        // The judge's bill in the pilot is of other benchmarks too, and nobody knows in which parts.
-        None => foreseen.map_or(Session { tokens: None, nanos: None }, of_judges),
-    };
-    played.and(judged)
+    let judged = pilot.and_then(|pilot| pilot.judged_session(&place, judge, &weight));
+    let judged = judged.map(|JudgedSession { tokens, nanos }| Session { tokens, nanos });
+    let estimated_judges = || foreseen.map_or_else(unknown, of_judges);
+    Expected {
+        is_estimated: played.is_none(),
+        are_judges_estimated: judged.is_none() && estimated_judges().tokens != Some(0.0),
+        session: played
+            .unwrap_or_else(|| foreseen.map_or_else(unknown, of_models))
+            .and(judged.unwrap_or_else(estimated_judges)),
+    }
 }
 
 fn is_at(cell: &CellEstimate, (benchmark, setting): &(BenchmarkName, Setting)) -> bool {

@@ -85,6 +85,11 @@ fn describe(status: &SweepStatus) -> String {
             forecast.expected, forecast.low, forecast.high, forecast.level
         ));
     }
+    if let Some(least) = &status.at_least {
+        lines.push(format!(
+            "forecast: at least {least} at the end; of a model or a judge too little is known yet to tell more"
+        ));
+    }
     lines.push(table.to_string());
     lines.join("\n")
 }

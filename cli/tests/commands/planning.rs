@@ -250,6 +250,24 @@ fn a_pilot_of_one_model_is_no_missing_pilot() {
 }
 
 #[test]
+fn a_model_that_the_pilot_has_no_session_of_is_planned_as_estimated_and_the_plan_says_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (spec, run) = pilot_of(folder.path(), &["oracle"]);
+    let text = std::fs::read_to_string(&spec).expect("the spec");
+    let two = folder.path().join("two.yaml").display().to_string();
+    std::fs::write(&two, format!("{text}  - id: sim/noisy-0.5\n")).expect("it can be written");
+    let plan = |spec: &str, more: &[&str]| {
+        said(&[&["plan", spec, "--detect", "90pp", "--pilot", run.as_str()][..], more].concat())
+    };
+    let note = "no session of sim/noisy-0.5 in pilot-";
+    let shown = plan(&two, &[]);
+    assert!(shown.contains(note) && shown.contains("are estimated as by --dry-run"), "{shown}");
+    let answers: serde_json::Value = serde_json::from_str(&plan(&two, &["--json"])).expect("JSON");
+    assert_eq!(answers[0]["advice"]["estimated"], serde_json::json!(["sim/noisy-0.5"]), "{answers}");
+    assert!(answers[0]["advice"]["tokens"].as_u64().expect("tokens") > 0, "{answers}");
+}
+
+#[test]
 fn of_a_pilot_with_many_pairs_the_deciding_ones_are_listed_and_unknown_ones_come_last() {
     let folder = tempfile::tempdir().expect("a folder");
     // Seven that never err agree in 21 pairs, more than are listed.

@@ -6,7 +6,7 @@ use regatta_proto::{Level, ModelRef, Money};
 use super::{Contest, contests};
 use crate::comparison::Comparison;
 use crate::pairs::{ModelOrders, Pair};
-use crate::report::numbers::{bounds, magnitude, percent, signed};
+use crate::report::numbers::{bounds, grouped, magnitude, percent, signed};
 use crate::statistics::{PairedRatio, RatioOfRun};
 use crate::summary::{Standing, Summary};
 
@@ -91,13 +91,24 @@ fn clause(summary: &Summary, contests: &[Contest<'_>], first: &ModelRef, other: 
     // What a filter ended cost little or nothing, which makes no model cheap.
     let is_answered = [one, two].iter().all(|of| of.sessions.measured > 0);
     let is_cached = one.cached + two.cached > 0;
+    let items = summary.rows.iter().filter(|row| row.model == *first).map(|row| row.items).sum();
     parts.push(match (is_answered, is_cached) {
-        (true, false) => money(one.cost_per_session, two.cost_per_session, cost, summary.level),
+        (true, false) => {
+            let said = money(one.cost_per_session, two.cost_per_session, cost, summary.level);
+            let compared = cost.filter(|ratio| ratio.clusters >= 2);
+            format!("{said}{}", compared.map_or_else(String::new, |ratio| of_items(ratio.n, items)))
+        }
         (true, true) => "cost not compared (answers of the response cache)".to_owned(),
         (false, _) => "cost not compared".to_owned(),
     });
-    parts.extend(tradeoff.and_then(|of| of.seconds).map(time));
+    let seconds = tradeoff.and_then(|of| of.seconds);
+    parts.extend(seconds.map(|ratio| format!("{}{}", time(ratio), of_items(ratio.n, items))));
     Some((other.to_string(), parts.join(", ")))
+}
+
+/// ` (8 of 80 items)`; empty where it is all of them.
+fn of_items(n: u32, items: u32) -> String {
+    if n < items { format!(" ({} of {} items)", grouped(n.into()), grouped(items.into())) } else { String::new() }
 }
 
 /// Settings in which `other` is better, worse, or the same, by the same tests as the groups of the ranking.

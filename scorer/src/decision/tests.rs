@@ -87,6 +87,22 @@ fn an_alternative_is_told_with_its_quality_money_and_time() {
 }
 
 #[test]
+fn a_comparison_of_a_part_of_the_items_tells_how_many_these_are() {
+    let mut found = compared((0.01, -0.02, 0.04), 0.4, [0.01, 0.0026], [1.0, 4.3]);
+    let items: u32 = found.rows.iter().filter(|row| row.model.to_string() == "x/one").map(|row| row.items).sum();
+    for tradeoff in &mut found.tradeoffs {
+        (tradeoff.cost.as_mut().unwrap().n, tradeoff.seconds.as_mut().unwrap().n) = (items - 1, 2);
+    }
+    assert_eq!(
+        sentences(&found),
+        [
+            "x/two, against x/one: same quality within ±0.040, 74 % cheaper [71 %, 77 %] (3 of 4 items), calls took 4.3× as long in this run (2 of 4 \
+             items)."
+        ]
+    );
+}
+
+#[test]
 fn a_family_has_one_sentence_on_all_endpoints_that_serve_it() {
     let mut found = compared((0.01, -0.02, 0.04), 0.4, [0.01, 0.0026], [1.0, 4.3]);
     let providers = ["x/one", "x/two"].map(|model| provider(model, &found)).to_vec();

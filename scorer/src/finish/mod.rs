@@ -104,7 +104,7 @@ pub(crate) async fn finish(
 }
 
 /// Counts the cached answers of `attempts` that an older version recorded: there are none where its cell has none.
-fn count_cached(attempts: &mut [AttemptRow], calls: &[(CellIndex, CallSums)]) {
+pub(crate) fn count_cached(attempts: &mut [AttemptRow], calls: &[(CellIndex, CallSums)]) {
     let with_cached: BTreeSet<CellIndex> =
         calls.iter().filter(|(_, sums)| sums.from_cache > 0).map(|(cell, _)| *cell).collect();
     for attempt in attempts.iter_mut().filter(|attempt| !with_cached.contains(&attempt.key.cell)) {

@@ -140,6 +140,13 @@ impl<'s> Tabulation<'s> {
         self.groups
     }
 
+    /// Sums over the answered sessions among those added so far.
+    pub(crate) fn usages(&self, attempts: &[AttemptRow]) -> Usages {
+        let cut_off = cut_off(attempts);
+        let answered: HashSet<Place> = self.scored.difference(&cut_off).copied().collect();
+        Usages::of(attempts, &answered)
+    }
+
     /// The documents, when all cells were added.
     pub(crate) fn finish(mut self, circumstances: &Circumstances) -> Result<Documents, FinishError> {
         self.groups.extend(self.open.take().map(Group::finish));
@@ -148,7 +155,7 @@ impl<'s> Tabulation<'s> {
             let counting = self.counting.get(&(attempt.key.cell, attempt.key.item))?;
             (counting.number == attempt.number).then_some(&*counting.served)
         })?;
-        let tables = tables::tables(self.sweep, &self.groups, &Usages::of(&circumstances.attempts, &self.scored));
+        let tables = tables::tables(self.sweep, &self.groups, &self.usages(&circumstances.attempts));
         let metrics = metrics::json(self.sweep, &self.groups, &tables)?;
         let csv_of = |table| Ok((tables::file_name(table), tables::csv(table)?));
         let of_tables = tables.iter().map(csv_of).collect::<Result<Vec<_>, FinishError>>()?;
@@ -175,10 +182,7 @@ impl<'s> Tabulation<'s> {
     fn summary(&self, circumstances: &Circumstances, tables: Vec<BenchmarkTable>) -> Summary {
         let lock = &self.sweep.lock;
         let mut by_cell: BTreeMap<CellIndex, Spending> = BTreeMap::new();
-        let is_cut_off = |attempt: &&AttemptRow| {
-            attempt.state == AttemptState::Recorded && !attempt.outcome.as_ref().is_some_and(is_answered)
-        };
-        let cut_off: HashSet<Place> = circumstances.attempts.iter().filter(is_cut_off).map(place).collect();
+        let cut_off = cut_off(&circumstances.attempts);
         for attempt in &circumstances.attempts {
             let end = match place(attempt) {
                 place if !self.scored.contains(&place) => SessionEnd::Unscored,
@@ -456,6 +460,14 @@ fn cached_note(row: &LeaderboardRow) -> String {
         row.cached,
         row.sessions.scored()
     )
+}
+
+/// Sessions whose attempt that counts a filter or the length of the context ended, or that has no score.
+fn cut_off(attempts: &[AttemptRow]) -> HashSet<Place> {
+    let is_cut_off = |attempt: &&AttemptRow| {
+        attempt.state == AttemptState::Recorded && !attempt.outcome.as_ref().is_some_and(is_answered)
+    };
+    attempts.iter().filter(is_cut_off).map(place).collect()
 }
 
 fn cells_of(group: &GroupResult) -> impl Iterator<Item = CellIndex> {

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use regatta_proto::{BenchmarkName, ItemId, Level, ModelRef, Setting, SweepId};
+use regatta_proto::{BenchmarkName, ItemId, Level, ModelRef, Setting, SweepLock};
 
-use super::{JudgeBill, Pilot, PilotPair, ROUNDING, Spent};
+use super::{Judging, Pilot, PilotPair, ROUNDING, Spent};
 use crate::runs::{MetricDefinition, PairedCells, SessionScores};
+use crate::summary::{self, Summary};
 
 /// Sessions of a model in a setting.
 pub struct PilotCell<'a> {
@@ -21,14 +22,15 @@ pub struct PilotCell<'a> {
     pub groups: &'a BTreeMap<ItemId, String>,
     /// Results of all trials.
     pub sessions: Vec<SessionScores<'a>>,
-    /// Spending of the sessions that ran.
+    /// Spending of the sessions that have a score, that neither a filter nor the length of the context ended, and that have no answer of the
+    /// response cache.
     pub spent: Spent,
 }
 
 impl Pilot {
-    /// Reads the cells of `sweep`, in the order of its grid, as a pilot. `judging` are the bills of their judges.
+    /// Reads the cells of the sweep of `summary`, in the order of its grid, as a pilot.
     #[must_use]
-    pub fn of_cells(sweep: SweepId, cells: &[PilotCell<'_>], judging: Vec<JudgeBill>) -> Self {
+    pub fn of_cells(summary: &Summary, lock: &SweepLock, cells: &[PilotCell<'_>]) -> Self {
         let mut pairs = Vec::new();
         for (at, one) in cells.iter().enumerate() {
             let is_comparable =
@@ -37,7 +39,17 @@ impl Pilot {
         }
         let spent =
             cells.iter().map(|cell| ((cell.benchmark.clone(), cell.setting.clone(), cell.model.clone()), cell.spent));
-        Self { sweep, pairs, spent: spent.collect(), judging }
+        let spent = spent.collect();
+        let Summary { judges, judging, .. } = summary;
+        // Runs of early versions have one bill of all judges together.
+        let of_all = (judges.is_empty() && *judging != summary::Judging::default()).then_some((
+            None,
+            judging.usage,
+            judging.cost,
+        ));
+        let bills = judges.iter().map(|of| (Some(&of.judge), of.usage, of.cost)).chain(of_all);
+        let judging = Judging::new(bills, lock, &spent);
+        Self { sweep: summary.sweep.clone(), pairs, spent, judging }
     }
 }
 

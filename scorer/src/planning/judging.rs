@@ -4,18 +4,27 @@ use std::collections::BTreeMap;
 
 use regatta_proto::{BenchmarkName, CostSum, Judge, ModelRef, Setting, SweepLock, Usage};
 
-use super::Pilot;
+use super::{Pilot, Spent};
 
-/// Sessions that ran and were asked, by benchmark and setting: answers of the response cache come with verdicts that are known already.
-pub type Ran = BTreeMap<(BenchmarkName, Setting), u64>;
+/// Judges of a pilot, and what they took.
+#[derive(Debug, Clone)]
+pub(super) struct Judging {
+    bills: Vec<JudgeBill>,
+    judges: BTreeMap<BenchmarkName, Judge>,
+}
+
+/// Sessions that were judged, by benchmark and setting.
+type Judged = BTreeMap<(BenchmarkName, Setting), u64>;
 
 /// Bill of one judge for all sessions of a pilot that it judged.
 #[derive(Debug, Clone, PartialEq)]
-pub struct JudgeBill {
+struct JudgeBill {
+    /// `None` for the only bill of a run of an early version, which is that of all judges.
+    judge: Option<ModelRef>,
     usage: Usage,
     cost: CostSum,
     /// Sessions of the benchmarks whose judge it is.
-    judged: Ran,
+    judged: Judged,
 }
 
 /// Average part of judges in a session.
@@ -27,16 +36,33 @@ pub struct JudgedSession {
     pub nanos: Option<f64>,
 }
 
+impl Judging {
+    /// Each of `bills` is of one judge, or, in a run of an early version, of all of them. Judged are the sessions of `spent`: without a score
+    /// nobody judged them, a filter leaves nothing to judge, and answers of the response cache come with verdicts that are known already.
+    pub(super) fn new<'a>(
+        bills: impl Iterator<Item = (Option<&'a ModelRef>, Usage, CostSum)>,
+        lock: &SweepLock,
+        spent: &BTreeMap<(BenchmarkName, Setting, ModelRef), Spent>,
+    ) -> Self {
+        let mut answered = Judged::new();
+        for ((benchmark, setting, _), of) in spent {
+            *answered.entry((benchmark.clone(), setting.clone())).or_default() += of.sessions;
+        }
+        let bills = bills.map(|(judge, usage, cost)| JudgeBill::new(judge, usage, cost, lock, &answered));
+        let judges = lock.benchmarks.iter().filter_map(|(name, of)| Some((name.clone(), of.judge.clone()?)));
+        Self { bills: bills.collect(), judges: judges.collect() }
+    }
+}
+
 impl JudgeBill {
-    /// The bill of `judge`, or, where a run of an early version has one for all of them, that of every judge in `lock`.
-    #[must_use]
-    pub fn new(judge: Option<&ModelRef>, usage: Usage, cost: CostSum, lock: &SweepLock, ran: &Ran) -> Self {
+    fn new(judge: Option<&ModelRef>, usage: Usage, cost: CostSum, lock: &SweepLock, answered: &Judged) -> Self {
         let is_its = |judges: &Judge| judge.is_none_or(|judge| judges.ids().contains(&judge));
         let is_judged = |benchmark: &BenchmarkName| {
             lock.benchmarks.get(benchmark).is_some_and(|of| of.judge.as_ref().is_some_and(is_its))
         };
-        let judged = ran.iter().filter(|((benchmark, _), _)| is_judged(benchmark));
-        Self { usage, cost, judged: judged.map(|(place, sessions)| (place.clone(), *sessions)).collect() }
+        let judged = answered.iter().filter(|((benchmark, _), _)| is_judged(benchmark));
+        let judged = judged.map(|(place, sessions)| (place.clone(), *sessions)).collect();
+        Self { judge: judge.cloned(), usage, cost, judged }
     }
 
     /// Part of the bill for one session of `place`; `None` where nobody knows. A bill says nothing of the sessions that it is for, so those of
@@ -64,11 +90,22 @@ impl JudgeBill {
 type Weight<'a> = dyn Fn(&(BenchmarkName, Setting)) -> Option<f64> + 'a;
 
 impl Pilot {
-    /// The judges' part in a session of `place`; `None` where the bill of a judge that judged it cannot be divided.
+    /// The part of `judge` in a session of `place`; `None` where the pilot does not tell it: it had another judge there, one that it never
+    /// asked, or one whose bill cannot be divided.
     #[must_use]
-    pub fn judged_session(&self, place: &(BenchmarkName, Setting), weight: &Weight<'_>) -> Option<JudgedSession> {
+    pub fn judged_session(
+        &self,
+        place: &(BenchmarkName, Setting),
+        judge: Option<&Judge>,
+        weight: &Weight<'_>,
+    ) -> Option<JudgedSession> {
+        let Judging { bills, judges } = &self.judging;
+        let has_bill = |id: &ModelRef| bills.iter().any(|bill| bill.judge.as_ref().is_none_or(|judge| judge == id));
+        if judges.get(&place.0) != judge || !judge.into_iter().flat_map(Judge::ids).all(has_bill) {
+            return None;
+        }
         let mut sum = JudgedSession { tokens: Some(0.0), nanos: Some(0.0) };
-        for bill in self.judging.iter().filter(|bill| bill.judged.contains_key(place)) {
+        for bill in bills.iter().filter(|bill| bill.judged.contains_key(place)) {
             let part = bill.part(place, weight)?;
             let tokens = bill.usage.complete().map(|usage| usage.total() as f64 * part);
             let nanos = (bill.cost.unknown_calls == 0).then_some(bill.cost.known.0 as f64 * part);
@@ -92,11 +129,18 @@ mod tests {
     /// A pilot whose one judge took a thousand nano-dollars and a hundred tokens.
     fn pilot(judged: &[((BenchmarkName, Setting), u64)]) -> Pilot {
         let bill = JudgeBill {
+            judge: Some("x/judge".parse().unwrap()),
             usage: Usage { input: 100, ..Usage::default() },
             cost: CostSum { known: Money(1000), unknown_calls: 0 },
             judged: judged.iter().cloned().collect(),
         };
-        Pilot { sweep: "s".parse().unwrap(), pairs: Vec::new(), spent: BTreeMap::new(), judging: vec![bill] }
+        let judges = judged.iter().map(|((benchmark, _), _)| (benchmark.clone(), judge("x/judge"))).collect();
+        let judging = Judging { bills: vec![bill], judges };
+        Pilot { sweep: "s".parse().unwrap(), pairs: Vec::new(), spent: BTreeMap::new(), judging }
+    }
+
+    fn judge(id: &str) -> Judge {
+        Judge::Plain(id.parse().unwrap())
     }
 
     #[test]
@@ -104,9 +148,10 @@ mod tests {
         let (turn, session) = (place("flowbench", "turn"), place("flowbench", "session"));
         let pilot = pilot(&[(turn.clone(), 10), (session.clone(), 5)]);
         let weight = |of: &(BenchmarkName, Setting)| Some(if *of == session { 7.0 } else { 0.0 });
-        let nanos = |of| pilot.judged_session(of, &weight).unwrap().nanos;
+        let nanos = |of| pilot.judged_session(of, Some(&judge("x/judge")), &weight).unwrap().nanos;
         assert_eq!((nanos(&turn), nanos(&session)), (Some(0.0), Some(200.0)));
-        assert_eq!(nanos(&place("worfbench", "zero-shot")), Some(0.0), "nobody judged it");
+        let unjudged = pilot.judged_session(&place("worfbench", "zero-shot"), None, &weight).unwrap();
+        assert_eq!(unjudged.nanos, Some(0.0), "nobody judges it");
     }
 
     #[test]
@@ -115,9 +160,16 @@ mod tests {
         let unknown = |_: &(BenchmarkName, Setting)| None;
         let of_one = pilot(&[(one.clone(), 3), (two, 1)]);
         let expected = JudgedSession { tokens: Some(25.0), nanos: Some(250.0) };
-        assert_eq!(of_one.judged_session(&one, &unknown), Some(expected));
-        assert_eq!(pilot(&[(one.clone(), 3), (other, 1)]).judged_session(&one, &unknown), None);
-        assert_eq!(pilot(&[(one.clone(), 4)]).judged_session(&one, &unknown), Some(expected), "one place needs none");
+        assert_eq!(of_one.judged_session(&one, Some(&judge("x/judge")), &unknown), Some(expected));
+        assert_eq!(
+            pilot(&[(one.clone(), 3), (other, 1)]).judged_session(&one, Some(&judge("x/judge")), &unknown),
+            None
+        );
+        assert_eq!(
+            pilot(&[(one.clone(), 4)]).judged_session(&one, Some(&judge("x/judge")), &unknown),
+            Some(expected),
+            "one place needs none"
+        );
     }
 
     #[test]
@@ -125,7 +177,19 @@ mod tests {
         let [asked, cached] = [place("a", "one"), place("b", "one")];
         let unknown = |_: &(BenchmarkName, Setting)| None;
         let pilot = pilot(&[(asked.clone(), 4), (cached.clone(), 0)]);
-        assert_eq!(pilot.judged_session(&asked, &unknown).unwrap().nanos, Some(250.0));
-        assert_eq!(pilot.judged_session(&cached, &unknown), None);
+        assert_eq!(pilot.judged_session(&asked, Some(&judge("x/judge")), &unknown).unwrap().nanos, Some(250.0));
+        assert_eq!(pilot.judged_session(&cached, Some(&judge("x/judge")), &unknown), None);
+    }
+
+    #[test]
+    fn of_judges_that_the_pilot_did_not_ask_it_tells_nothing() {
+        let one = place("a", "one");
+        let pilot = pilot(&[(one.clone(), 4)]);
+        let part = |judge: Option<&Judge>| pilot.judged_session(&one, judge, &|_| None);
+        assert_eq!(part(Some(&judge("x/other"))), None, "another judge than that of the pilot");
+        assert_eq!(part(None).map(|of| of.nanos), None, "the pilot had a judge, and this sweep has none");
+        let judging = Judging { bills: Vec::new(), ..pilot.judging.clone() };
+        let silent = Pilot { judging, ..pilot.clone() };
+        assert_eq!(silent.judged_session(&one, Some(&judge("x/judge")), &|_| None), None, "it never answered");
     }
 }

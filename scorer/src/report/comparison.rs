@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use regatta_proto::{ErrorClass, Evaluator};
 
 use super::content::{Block, Field, Section, Sheet};
-use super::numbers::{NOTHING, grouped, heading, per_session, percent, signed};
+use super::numbers::{NOTHING, each_cost, grouped, heading, per_session, percent, signed};
 use super::sections::{columns, named};
 use crate::comparison::{Comparison, Percentiles, Provider};
 use crate::statistics::Difference;
@@ -98,9 +98,6 @@ fn excludes_zero(difference: &Difference) -> bool {
 }
 
 fn money_and_time(summary: &Summary, comparison: &Comparison) -> Block {
-    let money = |money: Option<regatta_proto::Money>| {
-        Field::Number(money.map_or_else(|| "unknown".to_owned(), |money| money.to_string()))
-    };
     let seconds = |of: Option<Percentiles>| match of {
         Some(Percentiles { p50, p90, p99, n: _ }) => [p50, p90, p99].map(|value| Field::Number(format!("{value:.3}"))),
         None => [(); 3].map(|()| Field::number(NOTHING)),
@@ -108,10 +105,11 @@ fn money_and_time(summary: &Summary, comparison: &Comparison) -> Block {
     let rows = comparison.providers.iter().map(|provider| {
         let mut row = vec![name(provider), Field::number(provider.cost)];
         let own = row_of(summary, comparison, provider);
+        let (cached, answered) = own.map_or_else(Default::default, |row| (row.cached, row.spending.of_answered()));
         let cut_off = own.map_or(0, |row| row.spending.cut_off);
-        let a_session = per_session(provider.cost_per_session, cut_off, provider.sessions.scored());
-        row.push(a_session.map_or_else(|| money(None), Field::Number));
-        row.push(money(provider.cost_per_success));
+        let of_session = per_session(provider.cost_per_session, cut_off, provider.sessions.scored());
+        let of_success = provider.cost_per_success.map(|money| money.to_string());
+        row.extend([of_session, of_success].map(|money| Field::Number(each_cost(money, cached, answered))));
         row.extend(match own.filter(|row| row.cached > 0) {
             Some(_) => ["cached", NOTHING, NOTHING].map(Field::number),
             None => seconds(own.and_then(|row| row.session_seconds)),
@@ -186,7 +184,10 @@ fn served(comparison: &Comparison) -> Block {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::finish::tests::harness::{all_measured, documents, lock, summary, sweep};
+    use regatta_backends::AttemptRow;
+    use regatta_proto::{Cause, Cell, Outcome};
+
+    use crate::finish::tests::harness::{all_measured, documents, documents_of, lock, summary, sweep};
 
     #[test]
     fn a_provider_has_the_coverage_of_what_leaderboards_show() {
@@ -201,5 +202,36 @@ mod tests {
             _ => "none",
         });
         assert_eq!(coverage.collect::<Vec<_>>(), [percent(0.5), percent(1.0)]);
+    }
+
+    /// What a session and a success of the first provider cost, whose sessions end as `end` says and whose attempts are as `change` makes them.
+    fn each(end: &Outcome, change: &dyn Fn(&mut AttemptRow)) -> [String; 2] {
+        let end = end.clone();
+        let is_first = |cell: &Cell| cell.model.to_string() == "x/one";
+        let outcome = move |cell: &Cell, _: usize| Some(if is_first(cell) { end.clone() } else { Outcome::Measured });
+        let change = |cell: &Cell, attempt: &mut AttemptRow| {
+            if is_first(cell) {
+                change(attempt);
+            }
+        };
+        let found = summary(&documents_of(&sweep(lock(&["x/one", "y/one"])), &outcome, &change, Vec::new()));
+        let [comparison] = found.comparisons.as_slice() else { panic!("{:?}", found.comparisons) };
+        let Block::Table(sheet) = money_and_time(&found, comparison) else { panic!("a table") };
+        [2, 3].map(|at| match &sheet.rows[0][at] {
+            Field::Number(shown) => shown.clone(),
+            _ => panic!("a number"),
+        })
+    }
+
+    #[test]
+    fn only_a_price_that_nobody_knows_is_unknown() {
+        let cached = each(&Outcome::Measured, &|attempt| attempt.cached_calls = Some(attempt.calls));
+        assert_eq!(cached, ["cached", "cached"], "nobody paid for it now");
+        let filtered = each(&Outcome::ModelFailure { cause: Cause::ContentFilter }, &|_| ());
+        assert_eq!(filtered, [NOTHING, NOTHING], "nothing was answered");
+        let lost = each(&Outcome::NotMeasured { cause: Cause::Timeout }, &|attempt| attempt.cost.unknown_calls = 1);
+        assert_eq!(lost, [NOTHING, NOTHING], "nothing was answered, whatever it cost");
+        let unpriced = each(&Outcome::Measured, &|attempt| attempt.cost.unknown_calls = 1);
+        assert_eq!(unpriced, ["unknown", "unknown"]);
     }
 }

@@ -221,6 +221,18 @@ pub(crate) fn per_session(money: Option<Money>, cut_off: u64, scored: u64) -> Op
     })
 }
 
+/// What a session, or a success, costs: of answers of the response cache, of sessions of which none was answered and of an unknown price there is
+/// none, and these are not the same.
+pub(crate) fn each_cost(money: Option<String>, cached: u64, of: CostSum) -> String {
+    match money {
+        Some(money) => money,
+        // What was not paid now says nothing of the model.
+        None if cached > 0 => "cached".to_owned(),
+        None if of.unknown_calls > 0 => "unknown".to_owned(),
+        None => NOTHING.to_owned(),
+    }
+}
+
 /// Most that can have been billed in all, where that is more than what is known, with what the rest is reserved for.
 pub(crate) fn at_most(summary: &Summary, most: Money) -> String {
     format!(

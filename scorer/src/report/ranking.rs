@@ -1,8 +1,10 @@
 //! The first card: one ranking, a sentence on every alternative, what failed and with which words, and what a reader must know beside it.
 
+use regatta_proto::CostSum;
+
 use super::content::{Block, Field, Section, Sheet};
 use super::funnel::funnels;
-use super::numbers::{NOTHING, percent, session_median, short_seconds};
+use super::numbers::{NOTHING, each_cost, percent, session_median, short_seconds};
 use super::sections::named;
 use crate::decided::{headline, sentences as answers};
 use crate::decision::{Contest, basis, contests, coverage, failures, flags, score_columns, sentences};
@@ -73,7 +75,7 @@ fn sheet(summary: &Summary, contests: &[Contest<'_>]) -> Sheet {
         row.extend(has.flags.then(|| Field::Tags(flags(&standing.flags))));
         row.push(Field::Number(percent(coverage(summary, &standing.model))));
         row.push(Field::number(standing.cost));
-        row.push(Field::Number(standing.rendered_per_session().unwrap_or_else(|| NOTHING.to_owned())));
+        row.push(Field::Number(each_cost(standing.rendered_per_session(), standing.cached, CostSum::default())));
         row.extend([session_median(standing), seconds(standing.call_seconds)].map(Field::Number));
         row
     };

@@ -112,6 +112,30 @@ fn a_model_without_a_value_has_no_place_and_comes_last() {
 }
 
 #[test]
+fn a_model_of_which_nothing_was_measured_may_be_better_or_worse_than_the_others() {
+    let models = ["x/a", "x/b"].map(|model| model.parse().unwrap());
+    let rows = [row("first", "x/a", None), row("first", "x/b", Some(0.5))];
+    let found = standings(&models, &rows, &[], Level::USUAL, |_| (None, None));
+    assert_eq!(found[0].rank.unwrap().to_string(), "1–2", "nothing was compared");
+    let models = ["x/a", "x/b", "x/c"].map(|model| model.parse().unwrap());
+    let rows = [row("first", "x/a", None), row("first", "x/b", Some(0.5)), row("first", "x/c", Some(0.9))];
+    let families = [family("first", &[("x/c", "x/b", 0.01)])];
+    let found = standings(&models, &rows, &families, Level::USUAL, |_| (None, None));
+    let shown: Vec<String> =
+        found.iter().filter_map(|of| Some(format!("{} {} {}", of.model, of.rank?, of.groups))).collect();
+    assert_eq!(shown, ["x/c 1–2 a", "x/b 2–3 b"]);
+}
+
+#[test]
+fn a_value_that_is_withheld_has_no_rank_that_is_sure() {
+    let models = ["x/a", "x/b"].map(|model| model.parse().unwrap());
+    let mut rows = [row("first", "x/a", Some(0.9)), row("first", "x/b", None)];
+    rows[0].metrics[0].estimate.withheld = true;
+    let found = standings(&models, &rows, &[], Level::USUAL, |_| (None, None));
+    assert_eq!(found[0].rank.unwrap().to_string(), "1–2");
+}
+
+#[test]
 fn money_flags_and_sessions_are_sums_over_all_settings() {
     let models = ["x/a".parse().unwrap()];
     let rows = [row("first", "x/a", Some(0.5)), row("second", "x/a", Some(0.5))];

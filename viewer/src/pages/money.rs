@@ -40,7 +40,7 @@ pub(crate) async fn of_all(State(viewer): State<Viewer>) -> Result<Response, Pro
                 table {
                     thead { tr {
                         th scope="col" { "Run" } th.number scope="col" { "Spent in all" } th.number scope="col" { "By judges" }
-                        th.number scope="col" { "Bought nothing" } th.number scope="col" { "Perhaps spent" } th.number scope="col" { "Budget" } th scope="col" { "Submitted" }
+                        th.number scope="col" { "Repeated or lost" } th.number scope="col" { "Perhaps spent" } th.number scope="col" { "Budget" } th scope="col" { "Submitted" }
                     } }
                     tbody {
                         @for (run, progress) in &rows {
@@ -80,6 +80,12 @@ pub(crate) async fn of_run(State(viewer): State<Viewer>, Path(name): Path<String
             models.entry(of.model.to_string()).or_default().push(cell);
         }
     }
+    let mut failed: BTreeMap<String, CostSum> = BTreeMap::new();
+    for (cell, sums) in run.store.ledger.call_sums(&run.row.id).await? {
+        if let Some(of) = sweep.cell(cell) {
+            *failed.entry(of.model.to_string()).or_default() += sums.failed;
+        }
+    }
     let standings = leaderboard::summary(&run).await?.map_or_else(Vec::new, |summary| summary.standings);
     let mut days: BTreeMap<i64, (u64, CostSum)> = BTreeMap::new();
     for day in run.store.ledger.spending_by_day(&run.row.id).await? {
@@ -95,7 +101,7 @@ pub(crate) async fn of_run(State(viewer): State<Viewer>, Path(name): Path<String
                 @if let Some(budget) = run.row.budget { " of a budget of " (budget) } "."
                 @if progress.totals.maybe_spent > 0 { " On top, at most " (Money(progress.totals.maybe_spent)) " for tries of which the provider did not tell." }
             }
-            (scrolled("Money by model", by_model(&models, &standings)))
+            (scrolled("Money by model", by_model(&models, &failed, &standings)))
             @if !judges.is_empty() {
                 h3 { "Judges" }
                 (scrolled("Money by judge", html! {
@@ -110,7 +116,7 @@ pub(crate) async fn of_run(State(viewer): State<Viewer>, Path(name): Path<String
         }
         section #by-day data-part {
             h2 { "By day" }
-            (by_day(&days))
+            (by_day(&days, progress.judges))
         }
     };
     let page = Page {
@@ -123,12 +129,17 @@ pub(crate) async fn of_run(State(viewer): State<Viewer>, Path(name): Path<String
     Ok(page::respond(page))
 }
 
-/// `standings` are those of a run that has ended: what a session costs is known once all have.
-fn by_model(models: &BTreeMap<String, Vec<&CellProgress>>, standings: &[Standing]) -> Markup {
+/// `failed` is the money of tries that were billed and bought nothing, as of answers that could not be used. `standings` are those of a run that
+/// has ended: what a session costs is known once all have.
+fn by_model(
+    models: &BTreeMap<String, Vec<&CellProgress>>,
+    failed: &BTreeMap<String, CostSum>,
+    standings: &[Standing],
+) -> Markup {
     html! {
         table {
             thead { tr {
-                th scope="col" { "Model" } th.number scope="col" { "Money" } th.number scope="col" { "A session" } th.number scope="col" { "Bought nothing" }
+                th scope="col" { "Model" } th.number scope="col" { "Money" } th.number scope="col" { "A session" } th.number scope="col" { "Repeated or lost" } th.number scope="col" { "Failed tries" }
                 th.number scope="col" { "Tokens" } th.number scope="col" { "Sessions" }
             } }
             tbody {
@@ -139,6 +150,7 @@ fn by_model(models: &BTreeMap<String, Vec<&CellProgress>>, standings: &[Standing
                         td.number { (numbers::cost(totals.cost)) }
                         td.number { (a_session(standings.iter().find(|standing| standing.model.to_string() == *model))) }
                         td.number { (numbers::cost(totals.wasted)) }
+                        td.number { (numbers::cost(failed.get(model).copied().unwrap_or_default())) }
                         td.number { (numbers::tokens(totals.usage)) }
                         td.number { (numbers::count(totals.recorded)) " of " (numbers::count(totals.items)) }
                     }
@@ -158,13 +170,14 @@ fn a_session(standing: Option<&Standing>) -> String {
     }
 }
 
-fn by_day(days: &BTreeMap<i64, (u64, CostSum)>) -> Markup {
+/// Money of the attempts at sessions: of what judges took nobody knows the day.
+fn by_day(days: &BTreeMap<i64, (u64, CostSum)>, judges: CostSum) -> Markup {
     let most = days.values().map(|(_, cost)| cost.known.0).max().unwrap_or(0).max(1);
     html! {
         @if days.is_empty() { p { "Nothing has ended yet." } } @else {
             (scrolled("Money by day", html! {
                 table {
-                    thead { tr { th scope="col" { "Day (UTC)" } th.number scope="col" { "Money" } th scope="col" { "Of the most" } th.number scope="col" { "Attempts ended" } } }
+                    thead { tr { th scope="col" { "Day (UTC)" } th.number scope="col" { "Sessions" } th scope="col" { "Of the most" } th.number scope="col" { "Attempts ended" } } }
                     tbody {
                         @for (day, (attempts, cost)) in days.iter().rev().take(DAYS_MAX) {
                             tr {
@@ -178,6 +191,9 @@ fn by_day(days: &BTreeMap<i64, (u64, CostSum)>) -> Markup {
                     }
                 }
             }))
+            @if judges != CostSum::default() {
+                p.hint { "Money of the sessions' attempts alone: judges took " (numbers::cost(judges)) " more, whatever the day." }
+            }
         }
     }
 }
@@ -190,6 +206,8 @@ fn name_of(day: i64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use regatta_proto::{CellIndex, Usage};
+
     use super::*;
 
     #[test]
@@ -211,8 +229,42 @@ mod tests {
         let day = |unknown_calls| (4, CostSum { known: Money(100), unknown_calls });
         let bars = |days: &[(u64, CostSum)]| {
             let days = (0..).zip(days.iter().copied()).collect();
-            by_day(&days).into_string().matches("<meter").count()
+            by_day(&days, CostSum::default()).into_string().matches("<meter").count()
         };
         assert_eq!(bars(&[day(0), day(3), day(0)]), 2);
+    }
+
+    #[test]
+    fn days_say_that_they_are_of_sessions_and_what_judges_took_beside() {
+        let days = BTreeMap::from([(20_000, (4, CostSum { known: Money(37_440_000), unknown_calls: 0 }))]);
+        let judges = CostSum { known: Money(799_700_000), unknown_calls: 0 };
+        let shown = by_day(&days, judges).into_string();
+        assert!(shown.contains("Sessions") && !shown.contains(">Money<"), "{shown}");
+        assert!(shown.contains(&format!("judges took {} more", numbers::cost(judges))), "{shown}");
+        assert!(!by_day(&days, CostSum::default()).into_string().contains("judges"), "nobody judges it");
+    }
+
+    #[test]
+    fn money_that_was_repeated_or_lost_stands_apart_from_that_of_failed_tries() {
+        let cost = |nanos| CostSum { known: Money(nanos), unknown_calls: 0 };
+        let cell = CellProgress {
+            index: CellIndex(0),
+            queue: "h".to_owned(),
+            items: 80,
+            dispatched: 80,
+            recorded: 80,
+            settled: 80,
+            measured: 80,
+            model_failures: 0,
+            not_measured: 0,
+            usage: Usage::default(),
+            cost: cost(4_446_000),
+            wasted: cost(0),
+            maybe_spent: Money::ZERO,
+        };
+        let failed = BTreeMap::from([("h/broken50".to_owned(), cost(2_223_000))]);
+        let shown = by_model(&BTreeMap::from([("h/broken50".to_owned(), vec![&cell])]), &failed, &[]).into_string();
+        assert!(shown.contains("Repeated or lost") && shown.contains("Failed tries"), "{shown}");
+        assert!(shown.contains(&numbers::cost(cost(2_223_000))), "{shown}");
     }
 }

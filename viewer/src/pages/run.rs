@@ -8,12 +8,14 @@ use maud::{Markup, html};
 use regatta_backends::{CellProgress, EndingCount, FlagCount};
 use regatta_catalog::Sweep;
 use regatta_proto::{CellIndex, CostSum, Flag, Outcome, Trial};
+use regatta_scorer::Summary;
 
 use super::group::{self, Group};
+use super::leaderboard;
 use super::runs::{bar, state};
 use crate::page::{self, Page, Tab, scrolled};
 use crate::problem::Problem;
-use crate::progress::{self, Progress};
+use crate::progress::{self, Progress, Totals};
 use crate::source::Run;
 use crate::{Viewer, address, numbers};
 
@@ -30,6 +32,7 @@ pub(crate) async fn show(State(viewer): State<Viewer>, Path(name): Path<String>)
         0 => Vec::new(),
         _ => ledger.endings(&run.row.id).await?,
     };
+    let summary = leaderboard::summary(&run).await?;
     let flags = ledger.flag_counts(&run.row.id).await?;
     let calls = ledger.call_sums(&run.row.id).await?;
     let mut errors = BTreeMap::new();
@@ -45,7 +48,7 @@ pub(crate) async fn show(State(viewer): State<Viewer>, Path(name): Path<String>)
         }
         section #causes data-part {
             h2 { "Why sessions have no score, or the worst" }
-            (causes(&run, &sweep, &endings))
+            (causes(&run, &sweep, &endings, Unscored::of(&run, totals, summary.as_ref())))
             (flagged(&run, &sweep, &flags))
         }
         section #waits data-part {
@@ -84,7 +87,7 @@ fn facts(viewer: &Viewer, run: &Run, progress: &Progress) -> Markup {
                 (numbers::cost(progress.cost()))
                 @if let Some(budget) = run.row.budget { " of a budget of " (budget) }
                 @if progress.judges != CostSum::default() { ": sessions " (numbers::cost(totals.cost)) ", judges " (numbers::cost(progress.judges)) }
-                @if totals.wasted != CostSum::default() { "; of attempts that bought nothing " (numbers::cost(totals.wasted)) }
+                @if totals.wasted != CostSum::default() { "; of attempts that were repeated or lost " (numbers::cost(totals.wasted)) }
             }
             dt { "Tokens" } dd { (numbers::tokens(totals.usage)) }
             dt { "Submitted" } dd { (numbers::moment(run.row.created_at)) }
@@ -152,11 +155,45 @@ fn heat_map(run: &Run, group: &Group<'_>, progress: &[CellProgress]) -> Markup {
     )
 }
 
-/// Counts by benchmark, setting, model and outcome; the most frequent first.
-fn causes(run: &Run, sweep: &Sweep, endings: &[EndingCount]) -> Markup {
-    if endings.is_empty() {
-        return html! { p { "None so far." } };
+/// Sessions of a run that has ended which no outcome explains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Unscored {
+    not_run: u64,
+    /// Sessions with a score that have none of the metrics on leaderboards, as where a judge gave no grade.
+    without_value: u64,
+}
+
+impl Unscored {
+    fn of(run: &Run, totals: &Totals, summary: Option<&Summary>) -> Self {
+        let not_run = if run.row.state.is_end() { totals.items.saturating_sub(totals.recorded) } else { 0 };
+        let rows = summary.map_or(&[][..], |summary| &summary.rows);
+        let without_value = rows.iter().map(|row| row.sessions.scored().saturating_sub(row.covered())).sum();
+        Self { not_run, without_value }
     }
+}
+
+/// Counts by benchmark, setting, model and outcome, the most frequent first, and what no outcome explains.
+fn causes(run: &Run, sweep: &Sweep, endings: &[EndingCount], unscored: Unscored) -> Markup {
+    html! {
+        @if endings.is_empty() && unscored == Unscored::default() { p { "None so far." } }
+        @if !endings.is_empty() { (outcomes(run, sweep, endings)) }
+        (unexplained(unscored))
+    }
+}
+
+fn unexplained(unscored: Unscored) -> Markup {
+    html! {
+        @if unscored.not_run > 0 { p { (numbers::counted(unscored.not_run, "session was", "sessions were")) " not run." } }
+        @if unscored.without_value > 0 {
+            p {
+                (numbers::counted(unscored.without_value, "session has", "sessions have"))
+                " no value of the metrics on leaderboards, as where a judge gave no grade."
+            }
+        }
+    }
+}
+
+fn outcomes(run: &Run, sweep: &Sweep, endings: &[EndingCount]) -> Markup {
     let mut counts: BTreeMap<(String, String, String, &str, &str), u64> = BTreeMap::new();
     for ending in endings {
         let Some(cell) = sweep.cell(ending.cell) else { continue };
@@ -249,5 +286,19 @@ pub(crate) fn outcome(of: &Outcome, is_awaiting: bool) -> Markup {
                 @if let Some(cause) = of.cause() { ": " (cause.as_str().replace('_', " ")) }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_that_were_not_run_or_not_graded_are_told_beside_the_outcomes() {
+        let shown = |not_run, without_value| unexplained(Unscored { not_run, without_value }).into_string();
+        assert_eq!(shown(0, 0), "");
+        assert_eq!(shown(112, 0), "<p>112 sessions were not run.</p>");
+        let ungraded = "<p>1 session has no value of the metrics on leaderboards, as where a judge gave no grade.</p>";
+        assert_eq!(shown(0, 1), ungraded);
     }
 }

@@ -19,6 +19,8 @@ const MULTI_LABEL: &str = "Shares of the failed sessions of all trials. A sessio
 const BY_RULE: &str = "Ours are found by rule, published ones apparently by hand; published numbers of failed sessions are inferred from the percentages.";
 const NO_JUDGES: &str =
     "All calls of models in a session; judges are not in it. Where a price is unknown there is no cost.";
+const ANSWERED: &str = "Means over the sessions with a score that were answered: without those that a filter or the length of the context \
+                        ended, or that asked nothing. The paper averages over queries and tells of none of these.";
 
 /// Table 2: success.
 pub(super) fn table_2(cells: &[Cell<'_>], evaluator: Evaluator) -> PaperTable {
@@ -115,7 +117,7 @@ pub(super) fn table_4(cells: &[Cell<'_>]) -> PaperTable {
             plain("seconds", 1),
         ],
         rows: rows.collect(),
-        notes: vec![NO_JUDGES.to_owned()],
+        notes: vec![NO_JUDGES.to_owned(), ANSWERED.to_owned()],
         is_figure: false,
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use regatta_proto::{CellIndex, CostSum, ItemId, Money, Usage};
-use regatta_scorer::{JudgeBill, Judging, Pilot, PilotCell, Ran, SessionScores, Spent, Summary, read_pilot};
+use regatta_scorer::{Pilot, PilotCell, SessionScores, Spent, read_pilot};
 
 use crate::args::ClientArgs;
 use crate::embedded::Embedded;
@@ -30,7 +30,6 @@ fn of_documents(run: &EndedRun) -> Pilot {
     let no_groups = BTreeMap::new();
     let spent = spent(run);
     let mut cells: Vec<PilotCell<'_>> = Vec::new();
-    let mut ran = Ran::new();
     for first in run.lock.cells().into_iter().filter(|cell| cell.trial.0 == 0) {
         let measures = run.measures.benchmarks.get(&first.benchmark);
         let definitions = measures.and_then(|of| of.settings.get(&first.setting)).map_or(&[][..], Vec::as_slice);
@@ -42,20 +41,12 @@ fn of_documents(run: &EndedRun) -> Pilot {
         });
         let sessions = sessions.collect();
         let mut sums = Spent::default();
-        let ran = ran.entry((first.benchmark.clone(), first.setting.clone())).or_default();
-        for line in lines.iter().filter(|line| line.outcome != NOT_RUN) {
-            match spent.get(&(CellIndex(line.cell), &line.item)) {
-                Some(Session::Paid(of)) => {
-                    *ran += 1;
-                    sums.sessions += 1;
-                    sums.usage += of.usage;
-                    sums.cost += of.cost;
-                }
-                Some(Session::Cached) => {}
-                None => {
-                    *ran += 1;
-                    sums.sessions += 1;
-                }
+        // Whoever had no score, was cut short or answered by the cache took less than the next sessions will.
+        for line in lines.iter().filter(|line| line.scores.is_some() && line.cut_off().is_none()) {
+            if let Some(Session::Paid(of)) = spent.get(&(CellIndex(line.cell), &line.item)) {
+                sums.sessions += 1;
+                sums.usage += of.usage;
+                sums.cost += of.cost;
             }
         }
         cells.push(PilotCell {
@@ -68,20 +59,8 @@ fn of_documents(run: &EndedRun) -> Pilot {
             model: first.model,
         });
     }
-    Pilot::of_cells(run.summary.sweep.clone(), &cells, bills(run, &ran))
+    Pilot::of_cells(&run.summary, &run.lock, &cells)
 }
-
-/// Bills of the judges. Runs of early versions have one of all together.
-fn bills(run: &EndedRun, ran: &Ran) -> Vec<JudgeBill> {
-    let Summary { judges, judging, .. } = &run.summary;
-    if judges.is_empty() && *judging != Judging::default() {
-        return vec![JudgeBill::new(None, judging.usage, judging.cost, &run.lock, ran)];
-    }
-    judges.iter().map(|of| JudgeBill::new(Some(&of.judge), of.usage, of.cost, &run.lock, ran)).collect()
-}
-
-/// Outcome in `results.jsonl` of a session that nobody ran.
-const NOT_RUN: &str = "not_run";
 
 /// Spending of the attempts at a session, but those that were repeated or lost.
 enum Session {
@@ -99,7 +78,6 @@ fn spent(run: &EndedRun) -> HashMap<(CellIndex, &ItemId), Session> {
         let Some(item) = &attempt.item else { continue };
         let of = spent.entry((CellIndex(attempt.cell), item)).or_insert(Session::Paid(Spent::default()));
         match (&mut *of, attempt.answers(may_be_cached.get(attempt.cell as usize).is_none_or(|may_be| *may_be))) {
-            // Filters end some of the next sessions too.
             (Session::Paid(of), Answers::Own | Answers::Nothing | Answers::CutOff(_)) => {
                 of.usage += Usage::of_fields(attempt.usage, attempt.known_usage);
                 of.cost += match attempt.cost_nanodollars {
@@ -112,4 +90,48 @@ fn spent(run: &EndedRun) -> HashMap<(CellIndex, &ItemId), Session> {
         }
     }
     spent
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ended_run::testing::{Made, right};
+
+    /// Spending of the only model of `run`.
+    fn spent_of(run: &EndedRun) -> Spent {
+        *of_documents(run).spent.values().next().unwrap()
+    }
+
+    /// Ends the session of every item from `first` on as `outcome` and `cause` say, before any call was answered.
+    fn end(run: &mut EndedRun, first: usize, outcome: &str, cause: &str) {
+        for at in first..run.results.len() {
+            (run.results[at].outcome, run.results[at].cause) = (outcome.to_owned(), Some(cause.to_owned()));
+            let attempt = &mut run.attempts[at];
+            (attempt.calls, attempt.usage, attempt.latency_us) = (0, Some(Usage::default()), None);
+            attempt.cost_nanodollars = Some(Money::ZERO);
+        }
+    }
+
+    #[test]
+    fn sessions_without_a_score_and_those_that_were_cut_short_are_none_of_no_cost() {
+        for (outcome, cause) in
+            [("not_measured", "timeout"), ("model_failure", "content_filter"), ("model_failure", "context_length")]
+        {
+            for first in [2, 0] {
+                let scored = if outcome == "not_measured" { first } else { 10 };
+                let scores = right(10, 10).into_iter().enumerate().map(|(at, score)| score.filter(|_| at < scored));
+                let mut run = Made { scores: scores.collect(), ..Made::default() }.run("pilot");
+                end(&mut run, first, outcome, cause);
+                let found = spent_of(&run);
+                let expected = (first as u64, Money(2_000_000 * first as u64), 1_100 * first as u64);
+                assert_eq!((found.sessions, found.cost.known, found.usage.total()), expected, "{outcome} {cause}");
+            }
+        }
+    }
+
+    #[test]
+    fn sessions_of_the_response_cache_are_left_out() {
+        let run = Made { scores: right(10, 10), cached: 10, ..Made::default() }.run("pilot");
+        assert_eq!(spent_of(&run), Spent::default());
+    }
 }

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 use regatta_backends::{AgentEnd, AttemptRow, AttemptState};
-use regatta_proto::{CostSum, Flag, Money, SweepLock, SweepState, Usage};
+use regatta_proto::{Cause, Cell, CostSum, Flag, Money, Outcome, SweepLock, SweepState, Usage};
 use serde_json::{Value, json};
 
 use super::harness::{all_measured, attempt, circumstances, documents, lock, rows, some_trouble, summary, sweep, text};
@@ -87,6 +87,22 @@ fn models_that_are_tied_are_in_the_order_of_the_spec_whatever_their_values() {
         assert_eq!(order, models);
         assert!(found.rows.iter().all(|row| found.rank(row).unwrap().to_string() == "1–2"));
     }
+}
+
+#[test]
+fn a_model_of_which_nothing_was_measured_counts_among_the_places_of_the_other() {
+    let outcome = |cell: &Cell, _: usize| {
+        let is_away = cell.model.model.as_str() == "second";
+        Some(if is_away { Outcome::NotMeasured { cause: Cause::Timeout } } else { Outcome::Measured })
+    };
+    let found = summary(&documents(&sweep(lock(&MODELS)), &outcome));
+    let ranks: Vec<String> = found.ranks.iter().map(|of| format!("{} {}", of.model, of.rank)).collect();
+    assert_eq!(ranks, ["sim/first 1–2"], "nothing was compared");
+    let standings = found.standings.iter().map(|of| (of.model.to_string(), of.rank.map(|rank| rank.to_string())));
+    assert_eq!(
+        standings.collect::<Vec<_>>(),
+        [("sim/first".to_owned(), Some("1–2".to_owned())), ("sim/second".to_owned(), None)]
+    );
 }
 
 #[test]

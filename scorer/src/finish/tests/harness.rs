@@ -176,7 +176,7 @@ pub(crate) fn session(sweep: &Sweep, cell: &Cell, item: ItemIndex, outcome: Outc
 /// Every session measured, but for what `outcome` says of a cell and the position of an item (`None`: no row).
 pub(crate) type Outcomes = dyn Fn(&Cell, usize) -> Option<Outcome>;
 
-pub(crate) fn rows(sweep: &Sweep, cell: &Cell, outcome: &Outcomes) -> Vec<SessionRow> {
+pub(crate) fn rows(sweep: &Sweep, cell: &Cell, outcome: &dyn Fn(&Cell, usize) -> Option<Outcome>) -> Vec<SessionRow> {
     let items = sweep.selected(cell).iter().enumerate();
     items.filter_map(|(at, item)| Some(session(sweep, cell, *item, outcome(cell, at)?))).collect()
 }
