@@ -148,7 +148,8 @@ fn judged(sweep: &Sweep, progress: &[CellProgress], bills: &BTreeMap<ModelRef, C
             all.sessions += group.sessions;
             all.scored += group.scored;
             all.left += group.left;
-            all.is_known &= group.left == 0 || group.scored >= SESSIONS_MIN;
+            // Who needs no new verdict, or a single one, has its score first: the first sessions are the cheaper ones.
+            all.is_known &= group.left == 0 || group.scored >= SESSIONS_MIN.max(group.left);
             all.left_for_one = all.left_for_one.max(group.left as f64 / group.scored.max(1) as f64);
         }
         JudgedCosts { nanos: bills.get(judge).map_or(0.0, |cost| cost.known.0 as f64), ..all }
