@@ -40,6 +40,17 @@ pub(crate) enum Foretold {
 }
 
 impl Foretold {
+    /// The same where `spent` is known to be spent by now, be it that the forecast was made a moment ago.
+    pub(crate) fn once_spent(self, spent: Money) -> Self {
+        match self {
+            Self::Whole(Forecast { expected, low, high, level }) => {
+                let [expected, low, high] = [expected, low, high].map(|money| money.max(spent));
+                Self::Whole(Forecast { expected, low, high, level })
+            }
+            Self::AtLeast(least) => Self::AtLeast(least.max(spent)),
+        }
+    }
+
     pub(crate) const fn whole(self) -> Option<Forecast> {
         match self {
             Self::Whole(forecast) => Some(forecast),
@@ -155,4 +166,19 @@ fn judged(sweep: &Sweep, progress: &[CellProgress], bills: &BTreeMap<ModelRef, C
         JudgedCosts { nanos: bills.get(judge).map_or(0.0, |cost| cost.known.0 as f64), ..all }
     });
     judged.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_forecast_of_a_moment_ago_is_not_below_what_is_spent_by_now() {
+        let level = Level::USUAL;
+        let of =
+            |expected, low, high| Forecast { expected: Money(expected), low: Money(low), high: Money(high), level };
+        assert_eq!(Foretold::AtLeast(Money(5)).once_spent(Money(7)).at_least(), Some(Money(7)));
+        assert_eq!(Foretold::AtLeast(Money(9)).once_spent(Money(7)).at_least(), Some(Money(9)));
+        assert_eq!(Foretold::Whole(of(6, 5, 9)).once_spent(Money(7)).whole(), Some(of(7, 7, 9)));
+    }
 }

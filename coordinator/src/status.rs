@@ -124,6 +124,7 @@ impl SweepStatus {
                 wasted: progress.wasted,
             })
             .collect();
+        let foretold = foretold.map(|foretold| foretold.once_spent(cost.known.known));
         Self {
             id: row.id,
             state: row.state,
