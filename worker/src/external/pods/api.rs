@@ -24,6 +24,10 @@ const FIRST_WAIT: Duration = Duration::from_millis(200);
 /// Longest wait that the server may ask for.
 const WAIT_MAX: Duration = Duration::from_secs(10);
 const TLS_OPTIONS: TlsOptions = TlsOptions { authorities: "ca.crt of the worker's service account", identity: None };
+/// Longest answer that is read: a worker's pods are hundreds at most, and each is some kilobytes.
+const ANSWER_BYTES_MAX: usize = 32 << 20;
+/// As much is read of an error.
+const STATUS_BYTES_MAX: usize = 64 << 10;
 /// Characters told of an answer that is no status.
 const MESSAGE_CHARS: usize = 300;
 
@@ -238,9 +242,26 @@ fn client(authority: &Path) -> Result<Client, String> {
 }
 
 async fn json(response: Response) -> Result<Value, Refusal> {
-    response.json().await.map_err(|error| {
-        Refusal::Away(format!("failed to read an answer of the API server of Kubernetes: {}", explained(&error)))
-    })
+    let unread =
+        |problem: String| Refusal::Away(format!("failed to read an answer of the API server of Kubernetes: {problem}"));
+    let body = beginning(response, ANSWER_BYTES_MAX + 1).await.map_err(|error| unread(explained(&error)))?;
+    if body.len() > ANSWER_BYTES_MAX {
+        return Err(Refusal::Refused(format!(
+            "the API server of Kubernetes answered more than {ANSWER_BYTES_MAX} bytes; look what answers at its address, a proxy perhaps"
+        )));
+    }
+    serde_json::from_slice(&body).map_err(|error| unread(error.to_string()))
+}
+
+/// The first bytes of an answer, at most `max` of them.
+async fn beginning(mut response: Response, max: usize) -> Result<Vec<u8>, reqwest::Error> {
+    let mut body = Vec::new();
+    while body.len() < max
+        && let Some(bytes) = response.chunk().await?
+    {
+        body.extend_from_slice(&bytes[..bytes.len().min(max - body.len())]);
+    }
+    Ok(body)
 }
 
 /// The objects of a list. An answer that has none of that name says nothing about which there are.
@@ -258,9 +279,10 @@ fn items(mut list: Value) -> Result<Vec<Value>, Refusal> {
 
 /// The message of a status, or the beginning of what is none.
 async fn message(response: Response) -> String {
-    let text = response.text().await.unwrap_or_default();
+    let body = beginning(response, STATUS_BYTES_MAX).await.unwrap_or_default();
+    let text = String::from_utf8_lossy(&body);
     let status: Option<Value> = serde_json::from_str(&text).ok();
-    let message = status.as_ref().and_then(|status| status["message"].as_str()).unwrap_or(&text);
+    let message = status.as_ref().and_then(|status| status["message"].as_str()).unwrap_or(&*text);
     message.chars().take(MESSAGE_CHARS).collect()
 }
 
@@ -278,6 +300,7 @@ pub(super) fn explained(error: &reqwest::Error) -> String {
 mod tests {
     use regatta_tests::{Authority, ServerTls};
     use serde_json::json;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
     use super::*;
@@ -297,6 +320,34 @@ mod tests {
         let problem = client(authority).unwrap().get(url).send().await.unwrap_err();
         serving.abort();
         explained(&problem)
+    }
+
+    /// An answer with this status whose body is `bytes` long.
+    async fn answer(status: u16, bytes: usize) -> Response {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/api", listener.local_addr().unwrap());
+        tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let _ = stream.read(&mut [0; 4096]).await;
+            let head = format!("HTTP/1.1 {status} Status\r\ncontent-length: {bytes}\r\n\r\n\"");
+            let _ = stream.write_all(head.as_bytes()).await;
+            let _ = stream.write_all(&vec![b'a'; bytes - 2]).await;
+            let _ = stream.write_all(b"\"").await;
+        });
+        let folder = tempfile::tempdir().unwrap();
+        let authority = Authority::new(folder.path(), "any").unwrap();
+        client(&authority.certificate()).unwrap().get(url).send().await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn no_more_of_an_answer_is_held_than_one_can_have() {
+        let longest = json(answer(200, ANSWER_BYTES_MAX).await).await.unwrap();
+        assert_eq!(longest.as_str().map(str::len), Some(ANSWER_BYTES_MAX - 2));
+        let Err(Refusal::Refused(problem)) = json(answer(200, ANSWER_BYTES_MAX + 1).await).await else {
+            panic!("it is read")
+        };
+        assert!(problem.contains("more than 33554432 bytes"), "{problem}");
+        assert_eq!(message(answer(500, 100 << 20).await).await.chars().count(), MESSAGE_CHARS);
     }
 
     #[tokio::test]
