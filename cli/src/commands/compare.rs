@@ -263,8 +263,11 @@ fn alone_note(of: &ComparedCell) -> String {
 /// Items that changed either way: counts and names.
 fn changed_items(flips: &ItemFlips) -> String {
     let ItemFlips { metric, better, worse, same, without } = flips;
-    let without = if *without > 0 { format!(", {without} without a value in both") } else { String::new() };
     let (up, down) = (better.len(), worse.len());
+    if up + down == 0 && *same == 0 && *without > 0 {
+        return format!("items by {metric}: no single item has a value of it in both\n");
+    }
+    let without = if *without > 0 { format!(", {without} without a value in both") } else { String::new() };
     let mut text = format!("items by {metric}: {up} better in B, {down} worse, {same} the same{without}\n");
     for (what, items) in [("better", better), ("worse", worse)] {
         if items.is_empty() {

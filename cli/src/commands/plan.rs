@@ -255,12 +255,14 @@ fn session(
     });
     let judge = sweep.lock.benchmarks.get(&outlook.benchmark).and_then(|benchmark| benchmark.judge.as_ref());
     let weight = |place: &(BenchmarkName, Setting)| of_judges(cells.iter().find(|cell| is_at(cell, place))?).tokens;
-    let judged = pilot.and_then(|pilot| pilot.judged_session(&place, judge, &weight));
+    // Of a model that the pilot has no session of, its judges' bill tells nothing either.
+    let judged = played.as_ref().and(pilot).and_then(|pilot| pilot.judged_session(&place, judge, &weight));
     let judged = judged.map(|JudgedSession { tokens, nanos }| Session { tokens, nanos });
     let estimated_judges = || foreseen.map_or_else(unknown, of_judges);
     Expected {
         is_estimated: played.is_none(),
-        are_judges_estimated: judged.is_none() && estimated_judges().tokens != Some(0.0),
+        // Where no session tells anything, all of it is estimated, which is said of the model.
+        are_judges_estimated: played.is_some() && judged.is_none() && estimated_judges().tokens != Some(0.0),
         session: played
             .unwrap_or_else(|| foreseen.map_or_else(unknown, of_models))
             .and(judged.unwrap_or_else(estimated_judges)),

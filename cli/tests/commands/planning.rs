@@ -333,4 +333,13 @@ simulate: { reply: Gladly. }
     // Without its ledger, the documents say the same.
     std::fs::remove_dir_all(Path::new(&run).join("store")).expect("a store");
     assert_eq!(plan(), (known, polite));
+    // What judges take of a model that the pilot does not have is not what they took of others.
+    let text = std::fs::read_to_string(&spec).expect("the spec");
+    let third = "  - id: sim/noisy-0.7\n    price: { input_per_mtok: 0, output_per_mtok: 0 }\n";
+    std::fs::write(&spec, text + third).expect("it can be written");
+    let (_, polite) = plan();
+    assert_eq!(polite["estimated"], serde_json::json!(["sim/noisy-0.7"]), "{polite}");
+    let (planned, sessions) = (polite["nanodollars"].as_f64().expect("money"), polite["sessions"].as_f64());
+    let of_others = judging as f64 / 48.0 * sessions.expect("sessions");
+    assert!((planned - of_others).abs() > 1.0, "{judging} for 48 sessions: {polite}");
 }

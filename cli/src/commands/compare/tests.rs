@@ -17,6 +17,12 @@ fn document<'a>(a: &'a EndedRun, b: &'a EndedRun, chosen: &Chosen) -> anyhow::Re
 }
 
 #[test]
+fn a_value_that_no_single_item_has_is_not_counted_by_items() {
+    let flips = ItemFlips { metric: "score".to_owned(), without: 64, ..ItemFlips::default() };
+    assert_eq!(changed_items(&flips), "items by score: no single item has a value of it in both\n");
+}
+
+#[test]
 fn two_runs_are_shown_with_what_changed_and_which_items_flipped() {
     let before = Made { scores: right(30, 50), ..Made::default() }.run("runs/before");
     let mut scores = right(42, 48);
