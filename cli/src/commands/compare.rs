@@ -125,6 +125,7 @@ fn add_numbers(table: &mut Table, of: &ComparedCell) {
             let [a, b] = [(of.cost_a, a), (of.cost_b, b)].map(|(of, sessions)| match of {
                 Some(of) => number(1000.0 * of.mean, Unit::Money),
                 None if sessions.cached > 0 && sessions.asked() == 0.0 => "cached".to_owned(),
+                None if sessions.has_no_answers() => "–".to_owned(),
                 None => "unknown".to_owned(),
             });
             let none = || "–".to_owned();

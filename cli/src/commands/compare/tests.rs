@@ -17,6 +17,15 @@ fn document<'a>(a: &'a EndedRun, b: &'a EndedRun, chosen: &Chosen) -> anyhow::Re
 }
 
 #[test]
+fn the_cost_of_a_run_without_an_answer_is_none_and_not_unknown() {
+    let before = Made { scores: right(10, 10), ..Made::default() }.run("runs/before");
+    let after = Made { scores: vec![None; 10], ..Made::default() }.run("runs/after");
+    let text = render(&document(&before, &after, &Chosen::default()).unwrap());
+    let cost = text.lines().find(|line| line.contains("cost of 1,000 sessions")).unwrap();
+    assert!(cost.contains('–') && !cost.contains("unknown"), "{text}");
+}
+
+#[test]
 fn a_value_that_no_single_item_has_is_not_counted_by_items() {
     let flips = ItemFlips { metric: "score".to_owned(), without: 64, ..ItemFlips::default() };
     assert_eq!(changed_items(&flips), "items by score: no single item has a value of it in both\n");
