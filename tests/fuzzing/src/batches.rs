@@ -27,10 +27,10 @@ pub(crate) fn run(mut input: Input<'_>) {
     let kind = *input.choose(&[EndpointKind::Openai, EndpointKind::Anthropic]);
     let step = input.byte();
     let answers = Answers(Mutex::new(input.records().map(|record| answer(Input(record))).collect()));
-    let client =
-        with_context(answers, |context| BatchClient::open(&"main".parse().unwrap(), &spec(kind), context).unwrap());
     let failed = |failed: Option<Try>| failed.iter().for_each(|failed| assert_hides_key(&failed.detail));
     block_on(async {
+        let client =
+            with_context(answers, |context| BatchClient::open(&"main".parse().unwrap(), &spec(kind), context).unwrap());
         match step % 5 {
             0 => failed(client.poll("batch_1").await.err()),
             1 => failed(client.find(ID, "2026-01-01T00:00:00Z".parse().unwrap(), CALLS).await.err()),
