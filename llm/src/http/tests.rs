@@ -250,8 +250,8 @@ fn seed_sent(spec: &EndpointSpec, request: &ChatRequest) -> Value {
     body.pointer("/generationConfig/seed").or(body.get("seed")).cloned().unwrap_or(Value::Null)
 }
 
-#[test]
-fn a_provider_that_takes_a_seed_is_sent_the_sessions() {
+#[tokio::test]
+async fn a_provider_that_takes_a_seed_is_sent_the_sessions() {
     let key = |kind| EndpointSpec { api_key_env: Some("KEY".into()), ..EndpointSpec::of_kind(kind) };
     let azure = EndpointSpec {
         base_url: Some("https://us.openai.azure.com".into()),
@@ -267,8 +267,8 @@ fn a_provider_that_takes_a_seed_is_sent_the_sessions() {
     }
 }
 
-#[test]
-fn a_server_that_resembles_a_provider_is_sent_a_seed_when_the_spec_says_so() {
+#[tokio::test]
+async fn a_server_that_resembles_a_provider_is_sent_a_seed_when_the_spec_says_so() {
     let spec = EndpointSpec {
         base_url: Some("http://127.0.0.1:1/v1".into()),
         api_key_env: Some("KEY".into()),
@@ -282,8 +282,8 @@ fn a_server_that_resembles_a_provider_is_sent_a_seed_when_the_spec_says_so() {
     assert_eq!(seed_sent(&asked, &own), 1, "a benchmark's own seed goes before the session's");
 }
 
-#[test]
-fn nothing_shows_the_key() {
+#[tokio::test]
+async fn nothing_shows_the_key() {
     let spec = EndpointSpec {
         base_url: Some("http://127.0.0.1:1/v1".into()),
         api_key_env: Some("KEY".into()),

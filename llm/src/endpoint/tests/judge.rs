@@ -180,8 +180,8 @@ async fn recorded_verdicts_come_from_the_file_or_from_the_caller() {
     }
 }
 
-#[test]
-fn files_that_cannot_be_used_are_named_with_their_endpoint() {
+#[tokio::test]
+async fn files_that_cannot_be_used_are_named_with_their_endpoint() {
     let spec = |kind| EndpointSpec { path: Some("judge".into()), ..EndpointSpec::of_kind(kind) };
     let error = |spec: &EndpointSpec, given| {
         try_open(spec, Path::new("/nowhere"), given, &Registry::new()).unwrap_err().to_string()
