@@ -42,8 +42,8 @@ impl Standstill {
         state.paused_until = state.paused_until.max(Some(until + PAUSE));
     }
 
-    /// What `awaited` gives until `deadline`, which a standstill puts off to the end of the pause after it: what came meanwhile is there, and
-    /// has yet to be read.
+    /// Waits for `awaited` until `deadline`. A standstill puts that off to the end of the pause after it: an answer that came meanwhile is
+    /// there, and has yet to be read.
     ///
     /// # Errors
     /// When it gives nothing by then.

@@ -69,7 +69,7 @@ pub(super) struct JudgedCosts {
     pub(super) is_known: bool,
     /// Largest number of sessions that are left for one that has a score, over models and settings.
     pub(super) left_for_one: f64,
-    /// Its bill so far in nanodollars.
+    /// Bill so far, in nanodollars.
     pub(super) nanos: f64,
 }
 

@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(coverage.collect::<Vec<_>>(), [percent(0.5), percent(1.0)]);
     }
 
-    /// What a session and a success of the first provider cost, whose sessions end as `end` says and whose attempts are as `change` makes them.
+    /// Costs of a session and of a success of the first provider, whose sessions end as `end` says and whose attempts are as `change` makes them.
     fn each(end: &Outcome, change: &dyn Fn(&mut AttemptRow)) -> [String; 2] {
         let end = end.clone();
         let is_first = |cell: &Cell| cell.model.to_string() == "x/one";

@@ -221,8 +221,8 @@ pub(crate) fn per_session(money: Option<Money>, cut_off: u64, scored: u64) -> Op
     })
 }
 
-/// What a session, or a success, costs: of answers of the response cache, of sessions of which none was answered and of an unknown price there is
-/// none, and these are not the same.
+/// Cost of a session, or of a success, or the word for its absence: answers of the response cache, no session that was answered, and an unknown
+/// price are told apart.
 pub(crate) fn each_cost(money: Option<String>, cached: u64, of: CostSum) -> String {
     match money {
         Some(money) => money,

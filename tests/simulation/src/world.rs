@@ -102,7 +102,7 @@ pub(crate) struct World {
     untold: Mutex<Vec<(usize, BTreeSet<SessionKey>)>>,
 }
 
-/// What a blow leads to later.
+/// Later consequence of a blow.
 #[derive(Debug, Clone, Copy)]
 enum Consequence {
     /// Another process takes the place of one that died.

@@ -33,10 +33,10 @@ impl Pool {
             };
             let free = self.free_slots(request, held);
             let slots = if held.in_flight > target || free < 0 {
-                // Where more are filled than there are, as by who was silent while others were given its slots, no call takes the place of
-                // one that ends.
-                let filled_twice = u32::try_from(-free.min(0)).unwrap_or(u32::MAX);
-                target.min(held.in_flight.saturating_sub(filled_twice))
+                // Where more are filled than there are, because a silent holder's slots went to others or the limit has shrunk, no call takes the
+                // place of one that ends.
+                let too_many = u32::try_from(-free.min(0)).unwrap_or(u32::MAX);
+                target.min(held.in_flight.saturating_sub(too_many))
             } else {
                 let free = if now < self.registering_until_ms { 0 } else { u32::try_from(free).unwrap_or(u32::MAX) };
                 held.in_flight + held.waiting.min(free).min(target - held.in_flight)

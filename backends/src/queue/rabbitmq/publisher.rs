@@ -23,7 +23,7 @@ pub(super) struct Route {
     pub(super) mandatory: bool,
 }
 
-/// How often a message may be sent whose confirmation was lost with a connection.
+/// Rule for messages whose confirmation was lost with a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::queue) enum Times {
     /// It may come twice, and is not lost.

@@ -41,7 +41,7 @@ struct Headline<'c> {
 struct Numbered<'c> {
     tokens: Vec<Measured<'c>>,
     parts: Vec<Part<'c>>,
-    /// Those that moved.
+    /// Headline scores that moved.
     moved: Vec<Headline<'c>>,
 }
 

@@ -29,7 +29,7 @@ pub(super) struct Part<'c> {
 }
 
 pub(super) enum PartOf<'c> {
-    /// Those that neither have a score nor were cut off, for what is blamed on the cause; with the reasons that results name.
+    /// Sessions without a score that were not cut off, whose reasons in the results are blamed on the cause; with these reasons.
     Unscored(Cause, BTreeSet<String>),
     /// Of those with a score or cut off, those that were cut off for this reason, whether that counts as wrong or as missing.
     CutOff(CutOff),
