@@ -15,7 +15,7 @@ impl TlsOptions {
 }
 
 /// What a handshake failed of, and words of errors by which that is known: of rustls, of its alerts, and of PostgreSQL.
-const REASONS: [(Reason, &[&str]); 6] = [
+const REASONS: [(Reason, &[&str]); 7] = [
     (Reason::UnknownAuthority, &["UnknownIssuer"]),
     (Reason::OtherName, &["certificate not valid for name"]),
     (Reason::Expired, &["certificate expired"]),
@@ -33,6 +33,9 @@ const REASONS: [(Reason, &[&str]); 6] = [
         ],
     ),
     (Reason::NoTls, &["corrupt message of type InvalidContentType"]),
+    // A client learns that its certificate was refused only after its own part of the handshake, and not even that where it has
+    // noticed the end of the connection before it reads the alert.
+    (Reason::Ended, &["operation was canceled: connection was not ready"]),
 ];
 
 #[derive(Debug, Clone, Copy)]
@@ -43,6 +46,7 @@ enum Reason {
     NotShown,
     NotTaken,
     NoTls,
+    Ended,
 }
 
 /// Advice about the failed handshake of which an error with its causes says `told`; `None` if it is about something else.
@@ -76,6 +80,13 @@ pub fn handshake_advice(told: &str, options: TlsOptions) -> Option<String> {
             None => "the server ended the handshake, and may want a client certificate, which is not shown from here; look into its log"
                 .to_owned(),
         },
+        Reason::Ended => format!(
+            "the server ended the connection as soon as it was made; if it asks for client certificates, {}",
+            match identity {
+                Some(identity) => format!("name one of an authority that it knows with {identity}"),
+                None => "reach it by a proxy that shows one, because none is shown from here".to_owned(),
+            }
+        ),
         Reason::NoTls => "the server speaks no TLS at this address; write the port at which it does, or the address without TLS".to_owned(),
     })
 }
@@ -102,6 +113,8 @@ mod tests {
         assert!(about("received fatal alert: CertificateRequired").ends_with("with --client-cert and --client-key"));
         assert!(about("received fatal alert: UnknownCA").contains("did not take the client certificate"));
         assert!(about("invalid peer certificate: certificate expired: verified at time 3").contains("clock"));
+        let ended = "client error (Canceled): operation was canceled: connection was not ready";
+        assert!(about(ended).ends_with("name one of an authority that it knows with --client-cert and --client-key"));
         assert_eq!(about("connection refused"), "");
         let without = |told: &str| handshake_advice(told, TlsOptions::OF_SYSTEM).unwrap_or_default();
         assert!(without("invalid peer certificate: UnknownIssuer").ends_with("with SSL_CERT_FILE"));

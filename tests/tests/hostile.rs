@@ -62,8 +62,9 @@ async fn run(hostile: &Hostile, folder: &Path, filtered: &str) -> (BTreeMap<Stri
 async fn a_session_has_one_outcome_for_an_event_whatever_the_wire() {
     let hostile = Hostile::start(0).await.unwrap();
     let folder = tempfile::tempdir().unwrap();
-    for filtered in ["wrong", "missing"] {
-        let (outcomes, shown) = run(&hostile, folder.path(), filtered).await;
+    // They wait for the same retries.
+    let (wrong, missing) = tokio::join!(run(&hostile, folder.path(), "wrong"), run(&hostile, folder.path(), "missing"));
+    for (filtered, (outcomes, shown)) in [("wrong", wrong), ("missing", missing)] {
         let of_filters = match filtered {
             "wrong" => "model_failure content_filter",
             _ => "not_measured content_filter",

@@ -1,5 +1,6 @@
 //! HTTPS to a store with authorities of its own or that asks for a certificate: the SDK's own client can show none.
 
+use std::error::Error as _;
 use std::time::Duration;
 
 use aws_smithy_runtime_api::client::http::{
@@ -43,9 +44,11 @@ impl HttpConnector for Pool {
     }
 }
 
-/// Error of a connection. One that was never made is marked as such, so that the SDK tries again.
+/// Error of a connection. One that was never made, or that ended before the request was sent, is marked as such, so that the SDK tries
+/// again.
 fn failed(error: Error) -> ConnectorError {
-    let never_connected = error.is_connect();
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<hyper::Error>());
+    let never_connected = error.is_connect() || cause.is_some_and(hyper::Error::is_canceled);
     let error = ConnectorError::io(error.into());
     if never_connected { error.never_connected() } else { error }
 }

@@ -9,10 +9,12 @@
 //!   it has spent in it included; so one that comes late catches up as the window moves on. What others are due and cannot use yet, for want
 //!   of slots, is lent, but little by little. Of what is scarce, a worker gets at most its part of its sweep's demand, and who has waited
 //!   for long for more than is there is waited for.
+//! - **A crash forgets little.** What the store may lose is bounded, and counts as granted ([`durable`]).
 //! - **Everything expires.** A worker that falls silent wants nothing any more after 3 s, and holds nothing after 10 s.
 //!
 //! Limits are those of the asker's own spec; what all others have been granted counts against them.
 
+mod durable;
 mod fair;
 mod parties;
 mod slots;
@@ -26,6 +28,7 @@ use jiff::Timestamp;
 use regatta_proto::{Grant, Party, PoolReply, PoolRequest, Share, SweepId, WorkerId};
 use serde::{Deserialize, Serialize};
 
+use self::durable::Volatile;
 use self::parties::{Held, Holder, Units};
 use self::spent::{Spent, bucket};
 pub(super) use self::steering::Change;
@@ -75,6 +78,11 @@ pub(super) struct Pool {
     /// Until then no slot is granted but those that are filled: who fills some has not told yet, since the past was lost.
     #[serde(default)]
     registering_until_ms: u64,
+    #[serde(default)]
+    volatile: Volatile,
+    /// What may have been granted before a crash and is not known otherwise. It counts in every window.
+    #[serde(default)]
+    forgotten: Spent,
 }
 
 impl Pool {
@@ -108,6 +116,9 @@ impl Pool {
         let in_flight = parties.map(|held| u64::from(held.in_flight)).sum();
         let changes = self.steering.hear(now, clock_ms, &request.signals, in_flight);
         self.log(changes, &request.pool);
+        if changes > 0 {
+            self.volatile.steer();
+        }
         self.forget(now);
         self.take_stock(now, request);
         self.grant_slots(now, request);
@@ -159,6 +170,7 @@ impl Pool {
     /// Forgets whom nobody has heard of, and what no longer counts.
     fn forget(&mut self, now: u64) {
         self.holders.retain(|_, holder| now < holder.seen_ms + SLOTS_VALID_MS);
+        self.forgotten.forget(bucket(now));
         let held: Vec<u32> = self.holders.values().flat_map(|holder| &holder.parties).map(|held| held.line).collect();
         self.lines.retain(|number, line| {
             line.spent.forget(bucket(now));
@@ -176,15 +188,17 @@ impl Pool {
         for party in &request.parties {
             let line = self.line_of(party);
             let old = before.iter().position(|held| held.line == line).map(|index| before.swap_remove(index));
-            let used = old.as_ref().map_or(0, |old| self.settle(now, line, party, old));
+            let granted = old.as_ref().map_or_else(Units::default, |old| old.granted);
+            let used = self.settle(now, line, party, granted);
             parties.push(Held::of(line, party, used, old.and_then(|old| old.lacking)));
         }
         self.holders.insert(request.holder.clone(), Holder { seen_ms: now, parties });
     }
 
-    /// Corrects what was spent on a line by what the party tells about its last grant. Returns how many requests of that it used.
-    fn settle(&mut self, now: u64, number: u32, party: &Party, old: &Held) -> u32 {
-        let Units { bucket: granted_in, requests, tokens } = old.granted;
+    /// Corrects what was spent on a line by what the party tells about its last grant, which is of nothing where it is not known. Returns
+    /// how many requests of that it used.
+    fn settle(&mut self, now: u64, number: u32, party: &Party, granted: Units) -> u32 {
+        let Units { bucket: granted_in, requests, tokens } = granted;
         let held = self.holders.values().flat_map(|holder| &holder.parties);
         let elsewhere: u64 = held.filter(|held| held.line == number).map(Held::may_be_in_flight).sum();
         let Some(line) = self.lines.get_mut(&number) else { return 0 };
@@ -195,6 +209,7 @@ impl Pool {
         line.spent.give_back(granted_in, u64::from(unsent), party.unsent_tokens.min(tokens));
         line.spent.take_back(surplus, u64::from(party.in_flight) + elsewhere);
         line.spent.add(bucket(now), 0, deficit);
+        self.volatile.grant(0, deficit);
         requests - unsent
     }
 

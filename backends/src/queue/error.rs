@@ -65,7 +65,7 @@ pub enum QueueError {
     #[cfg(feature = "cluster")]
     /// The connection was lost before the broker confirmed messages that are published once. It may have some of them.
     #[error(
-        "failed to get {messages} message(s) to {queue:?} confirmed before the connection to the broker was lost; it may have          some, so none is published again"
+        "failed to get {messages} message(s) to {queue:?} confirmed before the connection to the broker was lost; it may have some, so none is published again"
     )]
     InDoubt {
         /// Name of the queue.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use regatta_backends::{LedgerError, Permits, PermitsError, PostgresConfig};
-use regatta_proto::{ErrorClass, Money};
+use regatta_proto::{ErrorClass, Limits, Money, PoolRequest};
 
 use crate::failures::failing;
 use crate::world::{World, account, spending, wanting};
@@ -33,15 +33,71 @@ async fn a_newer_schema_is_refused() {
     world.sql("INSERT INTO permits_version VALUES (99)").await;
     let config = PostgresConfig { url: world.url().to_owned(), pool_size: 1 };
     let error = Permits::postgres(config).await.unwrap_err();
-    assert!(matches!(error, PermitsError::Store(LedgerError::NewerSchema { found: 99, known: 1 })), "{error}");
+    assert!(matches!(error, PermitsError::Store(LedgerError::NewerSchema { found: 99, known: 2 })), "{error}");
+}
+
+/// The effect of a crash on a table that is not logged.
+const CRASH: &str = "TRUNCATE permit_pool_states";
+/// Another server goes on with the same tables.
+const FAIL_OVER: &str = "TRUNCATE permit_pool_states; UPDATE permit_pools SET timeline = 'FFFFFFFF'";
+
+/// Wants `waiting` calls, of as many as fifty times that a minute at most.
+fn of_limited(worker: &str, waiting: u32) -> PoolRequest {
+    let mut request = wanting(worker, waiting);
+    request.limits.requests_per_minute = Some(500);
+    request
 }
 
 #[tokio::test]
-async fn after_a_crash_of_the_server_nothing_is_granted_for_a_minute() {
+async fn a_crash_of_the_server_forgets_no_more_than_a_fiftieth_of_what_was_granted_and_counts_that() {
+    let world = World::postgres().await;
+    let granted = async |waiting| world.lease(&of_limited("w-1", waiting)).await.grants[0].requests;
+    // What is granted once the slots have been registered again, of more than there can be.
+    let left = async || {
+        for _ in 0..4 {
+            world.lease(&of_limited("w-1", 500)).await;
+            world.pass(Duration::from_secs(3)).await;
+        }
+        let request = PoolRequest {
+            limits: Limits { concurrency: 500, ..of_limited("w-1", 0).limits },
+            ..of_limited("w-1", 500)
+        };
+        world.lease(&request).await.grants[0].requests
+    };
+    assert_eq!(granted(300).await, 100);
+    // Not much, which need not be durable.
+    for _ in 0..3 {
+        assert_eq!(granted(3).await, 3);
+    }
+    world.sql(CRASH).await;
+    assert_eq!(granted(500).await, 0, "who fills slots has not been told");
+    assert_eq!(left().await, 500 - 100 - 10, "a fiftieth, for the nine that are forgotten");
+    world.sql(CRASH).await;
+    assert_eq!(left().await, 0, "what was granted since is not forgotten either");
+    world.pass(Duration::from_secs(62)).await;
+    assert_eq!(granted(500).await, 100);
+}
+
+#[tokio::test]
+async fn a_hold_outlives_a_crash_of_the_server() {
+    let world = World::postgres().await;
+    let mut told = of_limited("w-1", 5);
+    told.signals.hold_ms = Some(30_000);
+    assert_eq!(world.lease(&told).await.grants[0].requests, 0);
+    world.sql(CRASH).await;
+    for _ in 0..6 {
+        assert_eq!(world.lease(&of_limited("w-1", 5)).await.grants[0].requests, 0);
+        world.pass(Duration::from_millis(4_900)).await;
+    }
+    world.pass(Duration::from_secs(1)).await;
+    assert_eq!(world.lease(&of_limited("w-1", 5)).await.grants[0].requests, 5);
+}
+
+#[tokio::test]
+async fn where_another_server_goes_on_nothing_is_granted_for_a_minute() {
     let world = World::postgres().await;
     assert_eq!(world.lease(&wanting("w-1", 5)).await.grants[0].requests, 5);
-    // The effect of a crash on unlogged tables.
-    world.sql("TRUNCATE permit_pool_states").await;
+    world.sql(FAIL_OVER).await;
     let reply = world.lease(&wanting("w-1", 5)).await;
     assert_eq!((reply.grants[0].slots, reply.grants[0].requests), (0, 0));
     let changes = world.permits.changes("endpoint").await.unwrap();
@@ -56,7 +112,7 @@ async fn after_a_crash_of_the_server_nothing_is_granted_for_a_minute() {
 async fn after_a_crash_of_the_server_slots_that_are_filled_are_registered_before_others_are_granted() {
     let world = World::postgres().await;
     assert_eq!(world.lease(&wanting("w-1", 500)).await.grants[0].slots, 100);
-    world.sql("TRUNCATE permit_pool_states").await;
+    world.sql(CRASH).await;
     let mut busy = wanting("w-1", 0);
     busy.parties[0].in_flight = 80;
     let other = async || world.lease(&wanting("w-2", 500)).await.grants[0].slots;

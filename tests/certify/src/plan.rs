@@ -80,13 +80,11 @@ impl Fault {
     }
 
     /// Longest time, in seconds, from the end of the fault to the next recorded session. Lost messages can only be told from slow ones by
-    /// waiting; and a database that has crashed does not know what was sent in the last minute, so that an endpoint with limits per minute
-    /// is left alone for one.
+    /// waiting.
     #[must_use]
     pub const fn recovery_max_s(self) -> u64 {
         match self {
             Self::PurgeJobs => 180,
-            Self::KillDatabase => 75,
             _ => 15,
         }
     }

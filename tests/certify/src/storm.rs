@@ -21,9 +21,9 @@ use crate::{CertifyError, Fault, Options};
 /// Roles and the broker are killed all the time.
 const OFTEN: &[Fault] =
     &[Fault::KillWorker, Fault::KillWorker, Fault::KillLeader, Fault::KillScorer, Fault::KillBroker];
-/// A database that has crashed does not know what was sent in the last minute, so that nothing is sent in the next; more often than this the
+/// After a crash of the database nothing new is sent for ten seconds, until all workers have told what is under way; more often than this the
 /// sweep would stand still.
-const DATABASE_EVERY: Duration = Duration::from_secs(150);
+const DATABASE_EVERY: Duration = Duration::from_secs(60);
 /// Time between two kills, in milliseconds.
 const BETWEEN_MS: std::ops::Range<u64> = 500..8_000;
 /// Part of a storm, in percent, that a sweep takes if nothing is killed: what is killed takes the rest.

@@ -69,9 +69,8 @@ impl Pool {
 
     /// Requests or tokens left in a window.
     fn free(&self, window: &Window<'_>) -> u64 {
-        let spent: u64 =
-            self.lines.values().filter(|line| window.covers(line)).map(|line| line.spent.total(window.unit)).sum();
-        window.capacity.saturating_sub(spent)
+        let covered = self.lines.values().filter(|line| window.covers(line)).map(|line| line.spent.total(window.unit));
+        covered.fold(window.capacity, u64::saturating_sub).saturating_sub(self.forgotten.total(window.unit))
     }
 
     /// Calls on a line that all windows but `except` leave room for, at least one: with none, whoever waits here could not be told from
@@ -138,6 +137,7 @@ impl Pool {
         let number = held.line;
         if let Some(line) = self.lines.get_mut(&number) {
             line.spent.add(granted.bucket, calls, granted.tokens);
+            self.volatile.grant(calls, granted.tokens);
         }
         if let Some(held) = self.holders.get_mut(&request.holder).and_then(|holder| holder.parties.get_mut(index)) {
             held.granted = granted;
@@ -164,8 +164,9 @@ impl Pool {
         let free = self.free(window).saturating_sub(self.left_for_others(now, window, held, line));
         let is_idle = free == window.capacity && free > 0;
         if free < cost && !is_idle {
-            let covered = self.lines.values().filter(|line| window.covers(line));
-            let next = covered.filter_map(|line| line.spent.next_forgotten_ms(window.unit)).min();
+            let covered = self.lines.values().filter(|line| window.covers(line)).map(|line| &line.spent);
+            let all = covered.chain([&self.forgotten]);
+            let next = all.filter_map(|spent| spent.next_forgotten_ms(window.unit)).min();
             let retry_ms = next.map_or(VALID_MS / 4, |at| at.saturating_sub(now));
             return Bound { calls: 0, retry_ms, is_short: true };
         }

@@ -17,7 +17,10 @@ use crate::ledger::schema::{Admits, step};
 /// Apart from the ledger's, so that each can live in a database of its own.
 const PERMITS: Migrations = Migrations {
     table: "permits_version",
-    steps: &[step(1, Admits::NoOther, include_str!("../../../migrations/postgres/permits_0001.sql"))],
+    steps: &[
+        step(1, Admits::NoOther, include_str!("../../../migrations/postgres/permits_0001.sql")),
+        step(2, Admits::Previous, include_str!("../../../migrations/postgres/permits_0002.sql")),
+    ],
     lock: 0x7265_6761_7474_6102,
 };
 

@@ -10,13 +10,23 @@ use crate::ledger::LedgerError;
 use crate::ledger::columns::stored_json;
 use crate::ledger::postgres::pool::Fault;
 
+/// Which history the server is in. It goes on in another where it was restored, or where a replica took over, which may lack the last
+/// transactions of the one before.
+const TIMELINE: &str = "left(pg_walfile_name(pg_current_wal_lsn()), 8)";
+
 pub(super) async fn lease(tx: &Transaction<'_>, request: &PoolRequest) -> Result<PoolReply, Fault> {
     let (mut pool, now) = match locked(tx, &request.pool).await? {
         Some((state, now)) => (parsed(&state, &request.pool, now), now),
         None => enter(tx, &request.pool).await?,
     };
     let reply = pool.lease(now, request);
+    let is_durable = pool.becomes_durable(request);
     let state = stored_json(&pool, "permit_pool_states.state")?;
+    if is_durable {
+        let update = format!("UPDATE permit_pools SET state = $2, timeline = {TIMELINE} WHERE pool = $1");
+        let update = tx.prepare_cached(&update).await?;
+        tx.execute(&update, &[&request.pool, &state]).await?;
+    }
     let update = tx
         .prepare_cached("UPDATE permit_pool_states SET state = $2, leased_at = clock_timestamp() WHERE pool = $1")
         .await?;
@@ -62,7 +72,27 @@ async fn enter(tx: &Transaction<'_>, name: &str) -> Result<(Pool, u64), Fault> {
     // Another transaction may have forgotten it in between. At the time 0, a pool would grant anything.
     let vanished = LedgerError::RowsAffected { action: "enter a pool of permits", expected: 1, found: 0 };
     let (state, now) = locked(tx, name).await?.ok_or(vanished)?;
-    Ok(if is_new { (Pool::default(), now) } else { (parsed(&state, name, now), now) })
+    let pool = match is_new {
+        true => Pool::default(),
+        false if state.is_empty() => recovered(tx, name, now).await?,
+        false => parsed(&state, name, now),
+    };
+    Ok((pool, now))
+}
+
+/// The pool whose state was lost in a crash, by its last durable state.
+async fn recovered(tx: &Transaction<'_>, name: &str, now: u64) -> Result<Pool, Fault> {
+    let select = format!("SELECT state FROM permit_pools WHERE pool = $1 AND timeline = {TIMELINE}");
+    let row = tx.query_opt(&select, &[&name]).await?;
+    let state: Option<String> = row.map(|row| row.try_get(0)).transpose()?.flatten();
+    let Some(pool) = state.and_then(|state| serde_json::from_str::<Pool>(&state).ok()) else {
+        return Ok(parsed("", name, now));
+    };
+    tracing::warn!(
+        pool = name,
+        "the database has crashed; nothing but what is known to be under way is sent for ten seconds, until all workers have told what is"
+    );
+    Ok(pool.recovered(now))
 }
 
 /// Pools that nobody has used for a day. Both rows go, so that their return is not taken for a loss.
@@ -80,7 +110,7 @@ async fn forget_unused(tx: &Transaction<'_>) -> Result<(), Fault> {
 /// The pool of a state. One that is lost, or that another version wrote, is a pool without memory.
 fn parsed(state: &str, pool: &str, now: u64) -> Pool {
     serde_json::from_str(state).unwrap_or_else(|error| {
-        let lost = "what was granted in the last minute is lost: the database has crashed, or another version uses it";
+        let lost = "what was granted in the last minute is lost: the database was replaced, or another version uses it";
         tracing::warn!(pool, %error, "{lost}; nothing is granted until it has passed");
         Pool::without_memory(now)
     })

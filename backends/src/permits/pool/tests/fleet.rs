@@ -62,6 +62,8 @@ pub(super) struct Scene {
     pub(super) arrival_ms: (u64, u64),
     /// Worker and moment of its death; another one with a new name begins in its place.
     pub(super) deaths: Vec<(usize, u64)>,
+    /// Moments at which the store crashes and goes on.
+    pub(super) crashes: Vec<u64>,
     pub(super) until_ms: u64,
 }
 
@@ -76,6 +78,7 @@ impl Scene {
             store_ms: (1, 20),
             arrival_ms: (1, 50),
             deaths: Vec::new(),
+            crashes: Vec::new(),
             until_ms: 180_000,
         }
     }
@@ -125,6 +128,8 @@ enum Event {
     Dies {
         worker: usize,
     },
+    /// The store, of which the last durable state is left.
+    Crashes,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -155,6 +160,7 @@ struct Worker {
 struct Fleet {
     scene: Scene,
     pool: Pool,
+    durable: Pool,
     rng: ChaCha8Rng,
     workers: Vec<Worker>,
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
@@ -180,6 +186,7 @@ pub(super) fn run(scene: Scene) -> Outcome {
         rng: ChaCha8Rng::seed_from_u64(scene.seed),
         workers: vec![worker; scene.workers],
         pool: Pool::default(),
+        durable: Pool::default(),
         events: BinaryHeap::new(),
         number: 0,
         outcome: Outcome::default(),
@@ -191,6 +198,9 @@ pub(super) fn run(scene: Scene) -> Outcome {
     }
     for (worker, at) in fleet.scene.deaths.clone() {
         fleet.push(at, Event::Dies { worker });
+    }
+    for at in fleet.scene.crashes.clone() {
+        fleet.push(at, Event::Crashes);
     }
     while let Some(Reverse((now, _, event))) = fleet.events.pop() {
         if now > fleet.scene.until_ms {
@@ -214,6 +224,7 @@ impl Fleet {
 
     fn step(&mut self, now: u64, event: Event) {
         match event {
+            Event::Crashes => self.pool = self.durable.clone().recovered(START + now),
             Event::Dies { worker } => {
                 let life = self.workers[worker].life + 1;
                 let sides = vec![Side::default(); self.scene.work.len()];
@@ -311,6 +322,9 @@ impl Fleet {
             assert_eq!(restored, self.pool);
         }
         self.workers[worker].reply = Some(self.pool.lease(START + now, &request));
+        if self.pool.becomes_durable(&request) {
+            self.durable = self.pool.clone();
+        }
         let (back, life) = (self.draw(self.scene.store_ms) / 2, self.workers[worker].life);
         self.push(now + back, Event::Hears { worker, life });
     }

@@ -41,6 +41,7 @@ prop_compose! {
         of_model in prop::option::of((prop::option::of(1_u32..50), prop::option::of(1_u32..300), prop::option::of(3_000_u64..100_000))),
         mut work in prop::collection::vec(work(), 1..4),
         deaths in prop::collection::vec((0_usize..6, 0_u64..150_000), 0..4),
+        crashes in prop::collection::vec(0_u64..150_000, 0..3),
         store_ms in 0_u64..400,
         arrival_ms in 0_u64..=MARGIN_MS,
     ) -> Scene {
@@ -57,6 +58,7 @@ prop_compose! {
             seed,
             model_limits: model_limits.into_iter().collect(),
             deaths: deaths.into_iter().map(|(worker, at)| (worker % workers, at)).collect(),
+            crashes,
             store_ms: (0, store_ms),
             arrival_ms: (0, arrival_ms),
             ..Scene::of(workers, limits(concurrency, requests_per_minute, tokens_per_minute), work)
@@ -298,6 +300,26 @@ proptest! {
         let per_second = |from: u64, to: u64| outcome.between(from, to, ONE) as f64 * 1000.0 / (to - from) as f64;
         let (before, after) = (per_second(10_000, 30_000), per_second(death + 12_000, death + 32_000));
         prop_assert!(after > 0.93 * before, "{after} after {before}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_crash_of_the_store_costs_ten_seconds_and_a_fiftieth_of_a_minute(
+        seed in any::<u64>(), workers in 1_usize..7, limit in 200_u32..2000, crash in 1_000_u64..60_000,
+    ) {
+        // Calls come evenly, at half of the limit.
+        let latency_ms = (1_000, 1_000);
+        let slots = (limit / 120).max(1);
+        let work = vec![Work { latency_ms, ..Work::of("a") }];
+        let scene = Scene { seed, crashes: vec![crash], ..Scene::of(workers, limits(slots, limit, None), work) };
+        let outcome = run(scene.clone());
+        check_limits(&scene, &outcome)?;
+        let per_second = |from: u64, to: u64| outcome.between(from, to, ONE) as f64 * 1000.0 / (to - from) as f64;
+        let after = per_second(crash + 12_000, crash + 32_000);
+        prop_assert!(after > 0.8 * f64::from(slots), "{after} of {slots} a second");
     }
 }
 
