@@ -18,6 +18,8 @@ use tokio_util::sync::CancellationToken;
 use crate::void::Void;
 
 /// Time that the store has for a checkpoint, until its session's newest state is tried in its place; twice as long after each that took
+/// Time after which an acknowledgement that was sent has come, or its connection is known to be lost.
+const ACKNOWLEDGED_AFTER: Duration = Duration::from_secs(5);
 /// longer, for large ones on slow networks.
 const PATIENCE_MIN: Duration = Duration::from_secs(1);
 const PATIENCE_MAX: Duration = Duration::from_secs(64);
@@ -246,9 +248,14 @@ pub(crate) struct NeedlessCheckpoint {
 }
 
 impl NeedlessCheckpoint {
-    pub(crate) async fn remove(self) {
+    /// Removes it once the acknowledgements of `deliveries`, which have just been sent, are sure to have come. One that is lost with its
+    /// connection brings the job to somebody else, who ends it from the checkpoint; otherwise all its calls would be made again.
+    pub(crate) async fn remove_after(self, deliveries: Vec<CancellationToken>) {
         wait(self.writing).await;
-        self.store.remove(&self.session).await;
+        tokio::time::sleep(ACKNOWLEDGED_AFTER).await;
+        if !deliveries.iter().all(CancellationToken::is_cancelled) {
+            self.store.remove(&self.session).await;
+        }
     }
 }
 
@@ -273,6 +280,27 @@ mod tests {
                 true => Box::pin(pending()),
                 false => Box::pin(async { Ok(()) }),
             }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_answered_is_kept_until_the_acknowledgement_of_its_job_has_come() {
+        for is_lost in [false, true] {
+            let store = Blobs::memory();
+            let (_told, void) = watch::channel(Void::default());
+            let checkpoints = Checkpoints::new(store.clone(), Duration::from_millis(250), void);
+            let session = SessionKey { sweep: "s".parse().unwrap(), cell: CellIndex(0), item: ItemIndex(0) };
+            store.put(&checkpoint_key(&session), "answers".into()).await.unwrap();
+            let connection = CancellationToken::new();
+            let needless = NeedlessCheckpoint { store: checkpoints, session: session.clone(), writing: None };
+            let removing = tokio::spawn(needless.remove_after(vec![connection.clone()]));
+            tokio::time::sleep(ACKNOWLEDGED_AFTER - Duration::from_millis(1)).await;
+            assert!(store.get(&checkpoint_key(&session)).await.unwrap().is_some());
+            if is_lost {
+                connection.cancel();
+            }
+            removing.await.unwrap();
+            assert_eq!(store.get(&checkpoint_key(&session)).await.unwrap().is_some(), is_lost);
         }
     }
 

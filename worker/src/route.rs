@@ -32,9 +32,20 @@ const TAKEN_PER_PERMIT: u32 = 2;
 /// Longest time for which the report of a session that is delivered again waits for its last checkpoint.
 const LEAVING_MAX: Duration = Duration::from_secs(8);
 
-/// Redeliveries from which a session is given up: it takes its workers down, or nobody gets it reported. Below the queue's own limit,
-/// beyond which the job would become a dead letter and its sweep would wait for it for ever.
+/// Redeliveries from which a job goes on as a new message, or is given up. Below the queue's own limit, beyond which it would become a dead
+/// letter and its sweep would wait for it for ever.
 pub(crate) const REDELIVERIES_MAX: u32 = DELIVERY_LIMIT * 3 / 4;
+
+/// Attempts without a call of their own after which a session is given up: it takes its workers down, or nobody gets it reported. Many, because
+/// a broker counts what waited in a worker as it does what ran there: while workers are killed all the time, it comes back often enough by
+/// no fault of its own.
+const FRUITLESS_MAX: u32 = 3 * REDELIVERIES_MAX;
+
+/// Whether a session that has come to attempt `number`, with `transcript` so far, is given up.
+pub(crate) fn is_hopeless(number: u32, transcript: &Transcript) -> bool {
+    let last = transcript.calls().map(|call| call.attempt).max().unwrap_or(0);
+    number.saturating_sub(last) >= FRUITLESS_MAX
+}
 
 /// A queue that is being consumed.
 pub(crate) struct Route {
@@ -194,10 +205,6 @@ impl Line {
         let mut number = job.attempt.saturating_add(redeliveries);
         let Some(mut open) = self.open(&job.key, number) else { return Left::ToOthers(Vec::new()) };
         let sweep = match shared.sweep(&job.lock).await {
-            _ if redeliveries >= REDELIVERIES_MAX => {
-                tracing::error!(session = %job.key, redeliveries, "the session was delivered too often and is given up");
-                Err(Ended::Over(Outcome::NotMeasured { cause: Cause::Undeliverable }))
-            }
             Ok(sweep) if number == 1 => Ok(sweep),
             Ok(sweep) => match shared.checkpoint(&job).await {
                 Ok(None) => Ok(sweep),
@@ -218,6 +225,15 @@ impl Line {
             Err(unreadable) => Err(unreadable.into()),
         };
         let SessionJob { key, lock, generation, mut transcript, .. } = job;
+        let sweep = match sweep {
+            Ok(_) if redeliveries >= REDELIVERIES_MAX && is_hopeless(number, &transcript) => {
+                tracing::error!(session = %key, attempts = number, "the session comes back again and again and is given up");
+                Err(Ended::Over(Outcome::NotMeasured { cause: Cause::Undeliverable }))
+            }
+            // As a new message, of which no redeliveries are counted.
+            Ok(_) if redeliveries >= REDELIVERIES_MAX => Err(Ended::Interrupted),
+            sweep => sweep,
+        };
         let began = open.until(shared.clock.now());
         let checkpoint = shared.checkpoints.follow(&key, (lock, generation), began, shared.clock.clone());
         let ended = match sweep {

@@ -73,12 +73,12 @@ impl RunningSession {
 
     /// The session's end is known to the broker; all its deliveries, to be acknowledged.
     pub(crate) fn confirmed(mut self) -> Vec<Held> {
-        // Whoever gets the job once more, because no delivery can be acknowledged, finds there what has been answered.
-        let is_unwanted = self.is_unwanted();
-        if let Some(checkpoint) = self.needless.take().filter(|_| !is_unwanted) {
-            tokio::spawn(checkpoint.remove());
+        let needless = self.needless.take();
+        let deliveries = self.end();
+        if let Some(checkpoint) = needless {
+            tokio::spawn(checkpoint.remove_after(deliveries.iter().map(Held::voided).collect()));
         }
-        self.end()
+        deliveries
     }
 
     /// The session runs no more; all its deliveries, to be settled alike.

@@ -100,6 +100,8 @@ impl Pool {
             60_000 + VALID_MS + MARGIN_MS,
             ": the store has lost what was granted before",
         );
+        // A durable state of before knows nothing of that.
+        pool.volatile.steer();
         pool
     }
 
@@ -120,9 +122,10 @@ impl Pool {
             self.volatile.steer();
         }
         self.forget(now);
-        self.take_stock(now, request);
+        let returned = self.take_stock(now, request);
         self.grant_slots(now, request);
         let retry_ms = self.grant_units(now, request);
+        self.count_granted(&request.holder, &returned);
         let retry_min = RETRY_MIN_MS.max(self.holders.len() as u64 * 1000 / RETRIES_PER_SECOND);
         PoolReply {
             grants: self.granted(&request.holder),
@@ -178,39 +181,43 @@ impl Pool {
         });
     }
 
-    /// Enters what the worker holds and wants now, and takes back what it did not use.
-    fn take_stock(&mut self, now: u64, request: &PoolRequest) {
+    /// Enters what the worker holds and wants now, and takes back what it did not use: of each party, that is returned.
+    fn take_stock(&mut self, now: u64, request: &PoolRequest) -> Vec<Units> {
         let mut before = self.holders.remove(&request.holder).unwrap_or_default().parties;
+        let mut returned = Vec::with_capacity(request.parties.len());
         if request.parties.is_empty() {
-            return;
+            return returned;
         }
         let mut parties = Vec::with_capacity(request.parties.len());
         for party in &request.parties {
             let line = self.line_of(party);
             let old = before.iter().position(|held| held.line == line).map(|index| before.swap_remove(index));
             let granted = old.as_ref().map_or_else(Units::default, |old| old.granted);
-            let used = self.settle(now, line, party, granted);
+            let unsent = self.settle(now, line, party, granted);
+            let used = granted.requests - unsent.requests;
             parties.push(Held::of(line, party, used, old.and_then(|old| old.lacking)));
+            returned.push(unsent);
         }
         self.holders.insert(request.holder.clone(), Holder { seen_ms: now, parties });
+        returned
     }
 
     /// Corrects what was spent on a line by what the party tells about its last grant, which is of nothing where it is not known. Returns
-    /// how many requests of that it used.
-    fn settle(&mut self, now: u64, number: u32, party: &Party, granted: Units) -> u32 {
-        let Units { bucket: granted_in, requests, tokens } = granted;
+    /// how much of that was not used.
+    fn settle(&mut self, now: u64, number: u32, party: &Party, granted: Units) -> Units {
         let held = self.holders.values().flat_map(|holder| &holder.parties);
         let elsewhere: u64 = held.filter(|held| held.line == number).map(Held::may_be_in_flight).sum();
-        let Some(line) = self.lines.get_mut(&number) else { return 0 };
+        // No more than was granted, however often it is told.
+        let requests = party.unsent_requests.min(granted.requests);
+        let unsent = Units { requests, tokens: party.unsent_tokens.min(granted.tokens), ..granted };
+        let Some(line) = self.lines.get_mut(&number) else { return unsent };
         let surplus = party.token_correction.min(0).unsigned_abs();
         let deficit = u64::try_from(party.token_correction).unwrap_or(0);
-        // No more than was granted, however often it is told.
-        let unsent = party.unsent_requests.min(requests);
-        line.spent.give_back(granted_in, u64::from(unsent), party.unsent_tokens.min(tokens));
+        line.spent.give_back(unsent.bucket, u64::from(unsent.requests), unsent.tokens);
         line.spent.take_back(surplus, u64::from(party.in_flight) + elsewhere);
         line.spent.add(bucket(now), 0, deficit);
         self.volatile.grant(0, deficit);
-        requests - unsent
+        unsent
     }
 
     /// The line of a party, entered if it is new. What the party says about its sweep's share holds from now on.

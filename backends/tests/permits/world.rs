@@ -57,10 +57,12 @@ impl World {
             return tokio::time::advance(time).await;
         }
         // The clock of a stored state is by so much ahead of the server's.
-        for table in ["permit_pool_states", "permit_pools", "permit_accounts"] {
+        for (table, counted) in
+            [("permit_pool_states", ", lease = lease + 1"), ("permit_pools", ""), ("permit_accounts", "")]
+        {
             let ahead = format!("(state::jsonb #>> '{{clock,ahead_ms}}')::bigint + {}", time.as_millis());
             self.sql(&format!(
-                "UPDATE {table} SET state = jsonb_set(state::jsonb, '{{clock,ahead_ms}}', to_jsonb({ahead}))"
+                "UPDATE {table} SET state = jsonb_set(state::jsonb, '{{clock,ahead_ms}}', to_jsonb({ahead})){counted}"
             ))
             .await;
         }

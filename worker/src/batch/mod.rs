@@ -35,7 +35,7 @@ use std::time::Duration;
 use regatta_backends::Queue;
 use regatta_llm::{BatchClient, Endpoint};
 use regatta_proto::{
-    BatchJob, BatchSettings, CacheMode, Cause, EndpointKind, EndpointRoute, EndpointSpec, ErrorClass, Event, Lane,
+    BatchJob, BatchSettings, CacheMode, Cause, EndpointKind, EndpointRoute, EndpointSpec, ErrorClass, Event, Job, Lane,
     Outcome, Report, SessionJob, SessionOutcome, Try,
 };
 use tokio::sync::mpsc;
@@ -43,7 +43,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::publisher::{ConfirmingPublisher, Held, Origin, Publication};
-use crate::route::REDELIVERIES_MAX;
+use crate::route::{REDELIVERIES_MAX, is_hopeless};
 use crate::worker::{Shared, Unreadable};
 use asking::Next;
 use gathering::{Gathered, Gatherer};
@@ -123,8 +123,15 @@ impl BatchLane {
         let first = job.attempt;
         job.attempt = first.saturating_add(redeliveries);
         if redeliveries >= REDELIVERIES_MAX {
-            tracing::error!(session = %job.key, redeliveries, "the session was delivered too often and is given up");
-            self.conclude(job, Outcome::NotMeasured { cause: Cause::Undeliverable }, receipt).await;
+            if is_hopeless(job.attempt, &job.transcript) {
+                tracing::error!(session = %job.key, attempts = job.attempt, "the session comes back again and again and is given up");
+                self.conclude(job, Outcome::NotMeasured { cause: Cause::Undeliverable }, receipt).await;
+            } else {
+                // As a new message, of which no redeliveries are counted.
+                let next = SessionJob { attempt: job.attempt.saturating_add(1), ..job };
+                let jobs = vec![(self.queue.clone(), Job::Session(Box::new(next)))];
+                self.publisher.leave(Publication { reports: Vec::new(), jobs, origin: Origin::Job(receipt) }).await;
+            }
             return None;
         }
         let sweep = match self.shared.sweep(&job.lock).await {

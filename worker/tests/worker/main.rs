@@ -6,6 +6,7 @@ mod conversing;
 mod external;
 mod leaving;
 mod obeying;
+mod redelivered;
 mod reporting;
 mod stage;
 mod troubled;

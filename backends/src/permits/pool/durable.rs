@@ -4,21 +4,28 @@
 //! granted since the last durable state than that one allowed makes its own state durable, before anything is told. So a crash loses no more
 //! than was allowed, and that much is taken to have been granted.
 
-use std::mem;
-
-use regatta_proto::{Limits, ModelLimits, PoolRequest};
+#[cfg(any(feature = "cluster", test))]
+use regatta_proto::PoolRequest;
+use regatta_proto::WorkerId;
 use serde::{Deserialize, Serialize};
 
+use super::Pool;
 use super::parties::Units;
-use super::spent::bucket;
-use super::{Pool, SLOTS_VALID_MS};
+#[cfg(any(feature = "cluster", test))]
+use super::{SLOTS_VALID_MS, spent::bucket, steering::SAME_HOLD_MS};
 
-/// The part of a minute's limit that may be granted between two durable states: fifty of these a minute at most, where the limit is used up,
-/// and after a crash so much of one minute is idle.
-const PARTS: u64 = 50;
+/// The part of a minute's limit that may be granted between two durable states: so much of one minute is idle after a crash.
+#[cfg(any(feature = "cluster", test))]
+const PARTS: f64 = 50.0;
 
-/// More than any limit, and far from overflowing.
+/// An allowance beyond all limits, and far from overflowing.
+#[cfg(any(feature = "cluster", test))]
 const UNLIMITED: u64 = 1 << 48;
+
+/// For so long after a crash, in milliseconds, workers of the durable state keep their slots without a word: one that has to find out that its
+/// connection is dead, more than once, tells late of the calls that it has under way.
+#[cfg(any(feature = "cluster", test))]
+const SILENCE_MAX_MS: u64 = SLOTS_VALID_MS + 15_000;
 
 /// What was granted since the last durable state, and how much may be.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +36,8 @@ pub(super) struct Volatile {
     tokens_max: u64,
     /// The factor or a hold is another.
     is_steered: bool,
+    /// The end of the hold that the durable state knows.
+    hold_until_ms: u64,
 }
 
 impl Volatile {
@@ -38,44 +47,72 @@ impl Volatile {
         self.tokens = self.tokens.saturating_add(tokens);
     }
 
-    /// Notes a change of the factor or a hold.
+    /// Notes that the state is not at all what the durable one is.
     pub(super) const fn steer(&mut self) {
         self.is_steered = true;
-    }
-
-    const fn is_too_much(&self) -> bool {
-        self.is_steered || self.requests > self.requests_max || self.tokens > self.tokens_max
     }
 }
 
 impl Pool {
-    /// `true` if the state has to be durable before anybody is told what `request` was granted; then it is taken to be.
-    pub(in crate::permits) fn becomes_durable(&mut self, request: &PoolRequest) -> bool {
-        if !self.volatile.is_too_much() {
+    /// Counts what the parties of `holder` were granted beyond what they gave back in the same breath: `returned`, each.
+    pub(super) fn count_granted(&mut self, holder: &WorkerId, returned: &[Units]) {
+        let parties = self.holders.get(holder).map_or(&[][..], |holder| &holder.parties);
+        for (held, returned) in parties.iter().zip(returned) {
+            let requests = held.granted.requests.saturating_sub(returned.requests);
+            self.volatile.grant(u64::from(requests), held.granted.tokens.saturating_sub(returned.tokens));
+        }
+    }
+}
+
+#[cfg(any(feature = "cluster", test))]
+impl Pool {
+    /// Whether the state has to be durable before anybody is told what `request` was granted. The caller makes it so.
+    pub(in crate::permits) fn save_due(&mut self, request: &PoolRequest) -> bool {
+        let Volatile { requests, tokens, requests_max, tokens_max, is_steered, hold_until_ms } = self.volatile;
+        let hold = self.steering.hold_until_ms();
+        if !is_steered && requests <= requests_max && tokens <= tokens_max && hold <= hold_until_ms + SAME_HOLD_MS {
             return false;
         }
-        let Limits { requests_per_minute, tokens_per_minute, .. } = request.limits;
-        let of_models = || request.model_limits.values();
-        let requests = of_models().filter_map(|limits: &ModelLimits| limits.requests_per_minute);
-        let tokens = of_models().filter_map(|limits: &ModelLimits| limits.tokens_per_minute);
-        let requests_max =
-            requests.chain(requests_per_minute).min().map_or(UNLIMITED, |limit| u64::from(limit) / PARTS);
-        let tokens_max = tokens.chain(tokens_per_minute).min().map_or(UNLIMITED, |limit| limit / PARTS);
-        self.volatile = Volatile { requests_max, tokens_max, ..Volatile::default() };
+        // Where a model may have much less than the endpoint, it is idle for a minute after a crash; every grant would be due otherwise.
+        let models = || request.model_limits.values();
+        let requests = models().filter_map(|limits| limits.requests_per_minute).min().map(u64::from);
+        let requests = request.limits.requests_per_minute.map(u64::from).or(requests);
+        let tokens = models().filter_map(|limits| limits.tokens_per_minute).min();
+        let tokens = request.limits.tokens_per_minute.or(tokens);
+        let part = |limit: u64| ((limit as f64 * self.steering.factor() / PARTS) as u64).max(1);
+        let [requests_max, tokens_max] = [requests, tokens].map(|limit| limit.map_or(UNLIMITED, part).min(UNLIMITED));
+        self.volatile = Volatile { requests_max, tokens_max, hold_until_ms: hold, ..Volatile::default() };
         true
     }
 
-    /// The pool of a durable state, after a crash. What may have been granted since counts as granted now. Who fills slots is to be told
-    /// again, as by [`Pool::without_memory`]; and what is unused of a grant cannot be given back, because it may be another grant that its
-    /// holder tells of.
+    /// The pool of a durable state, after a crash. What may have been granted since counts as granted now; and so does the last grant of each
+    /// party, of which a part may have been given back and granted again. Slots are to be told again, as by [`Pool::without_memory`].
     pub(in crate::permits) fn recovered(mut self, clock_ms: u64) -> Self {
         let now = self.clock.read(clock_ms);
         self.registering_until_ms = now + SLOTS_VALID_MS;
-        for held in self.holders.values_mut().flat_map(|holder| &mut holder.parties) {
-            held.granted = Units::default();
+        for holder in self.holders.values_mut() {
+            holder.seen_ms = now + SILENCE_MAX_MS - SLOTS_VALID_MS;
+            for held in &mut holder.parties {
+                let Units { bucket: at, requests, tokens } = std::mem::take(&mut held.granted);
+                if let Some(line) = self.lines.get_mut(&held.line) {
+                    line.spent.give_back(at, u64::from(requests), tokens);
+                    line.spent.add(bucket(now), u64::from(requests), tokens);
+                }
+                // They may be under way; corrections of other calls are none of theirs.
+                held.in_flight = held.in_flight.saturating_add(requests);
+                (held.waiting, held.ready, held.lacking) = (0, 0, None);
+            }
         }
-        let Volatile { requests_max, tokens_max, .. } = mem::take(&mut self.volatile);
+        let Volatile { requests_max, tokens_max, .. } = std::mem::take(&mut self.volatile);
         self.forgotten.add(bucket(now), requests_max, tokens_max);
+        if self.steering.held_for_ms(now) > 0 {
+            self.steering.hold(
+                now,
+                clock_ms,
+                self.steering.held_for_ms(now) + SAME_HOLD_MS,
+                " before a crash of the store",
+            );
+        }
         self
     }
 }

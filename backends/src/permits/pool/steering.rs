@@ -40,7 +40,7 @@ const HELPED: f64 = 0.85;
 /// Longest hold that an endpoint may ask for, in milliseconds.
 const HOLD_MAX_MS: u64 = 600_000;
 /// A hold that is longer than the present one by no more than this is the same hold, told by somebody else.
-const SAME_HOLD_MS: u64 = 1_000;
+pub(super) const SAME_HOLD_MS: u64 = 1_000;
 /// Changes that are remembered.
 const CHANGES_MAX: usize = 100;
 /// Longest reason that is remembered, in bytes.
@@ -134,6 +134,12 @@ impl Steering {
     /// Remaining time without grants, in milliseconds.
     pub(super) const fn held_for_ms(&self, now_ms: u64) -> u64 {
         self.hold_until_ms.saturating_sub(now_ms)
+    }
+
+    /// When grants begin again, or began.
+    #[cfg(any(feature = "cluster", test))]
+    pub(super) const fn hold_until_ms(&self) -> u64 {
+        self.hold_until_ms
     }
 
     /// The last changes, oldest first.

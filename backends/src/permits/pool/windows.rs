@@ -137,7 +137,6 @@ impl Pool {
         let number = held.line;
         if let Some(line) = self.lines.get_mut(&number) {
             line.spent.add(granted.bucket, calls, granted.tokens);
-            self.volatile.grant(calls, granted.tokens);
         }
         if let Some(held) = self.holders.get_mut(&request.holder).and_then(|holder| holder.parties.get_mut(index)) {
             held.granted = granted;

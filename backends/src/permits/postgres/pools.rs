@@ -10,8 +10,8 @@ use crate::ledger::LedgerError;
 use crate::ledger::columns::stored_json;
 use crate::ledger::postgres::pool::Fault;
 
-/// Which history the server is in. It goes on in another where it was restored, or where a replica took over, which may lack the last
-/// transactions of the one before.
+/// Which history the server is in. It goes on in another where a replica took over, or where it was brought back to a moment by its log: the
+/// last transactions of the one before may be missing there.
 const TIMELINE: &str = "left(pg_walfile_name(pg_current_wal_lsn()), 8)";
 
 pub(super) async fn lease(tx: &Transaction<'_>, request: &PoolRequest) -> Result<PoolReply, Fault> {
@@ -20,18 +20,31 @@ pub(super) async fn lease(tx: &Transaction<'_>, request: &PoolRequest) -> Result
         None => enter(tx, &request.pool).await?,
     };
     let reply = pool.lease(now, request);
-    let is_durable = pool.becomes_durable(request);
+    let is_due = pool.save_due(request);
     let state = stored_json(&pool, "permit_pool_states.state")?;
-    if is_durable {
-        let update = format!("UPDATE permit_pools SET state = $2, timeline = {TIMELINE} WHERE pool = $1");
-        let update = tx.prepare_cached(&update).await?;
-        tx.execute(&update, &[&request.pool, &state]).await?;
+    if is_due {
+        save(tx, &request.pool, &state).await?;
     }
     let update = tx
-        .prepare_cached("UPDATE permit_pool_states SET state = $2, leased_at = clock_timestamp() WHERE pool = $1")
+        .prepare_cached("UPDATE permit_pool_states SET state = $2, leased_at = clock_timestamp(), lease = lease + 1 WHERE pool = $1")
         .await?;
     tx.execute(&update, &[&request.pool, &state]).await?;
     Ok(reply)
+}
+
+/// Makes a state durable with this transaction, also where transactions are not by default.
+async fn save(tx: &Transaction<'_>, pool: &str, state: &str) -> Result<(), Fault> {
+    let wait =
+        "SELECT set_config('synchronous_commit', 'local', true) WHERE current_setting('synchronous_commit') = 'off'";
+    let wait = tx.prepare_cached(wait).await?;
+    tx.query(&wait, &[]).await?;
+    let save = format!(
+        "INSERT INTO permit_pools (pool, state, timeline, saved_at) VALUES ($1, $2, {TIMELINE}, clock_timestamp())
+         ON CONFLICT (pool) DO UPDATE SET state = excluded.state, timeline = excluded.timeline, saved_at = excluded.saved_at"
+    );
+    let save = tx.prepare_cached(&save).await?;
+    tx.execute(&save, &[&pool, &state]).await?;
+    Ok(())
 }
 
 pub(super) async fn changes(client: &Object, pool: &str) -> Result<Vec<Change>, Fault> {
@@ -85,13 +98,12 @@ async fn recovered(tx: &Transaction<'_>, name: &str, now: u64) -> Result<Pool, F
     let select = format!("SELECT state FROM permit_pools WHERE pool = $1 AND timeline = {TIMELINE}");
     let row = tx.query_opt(&select, &[&name]).await?;
     let state: Option<String> = row.map(|row| row.try_get(0)).transpose()?.flatten();
-    let Some(pool) = state.and_then(|state| serde_json::from_str::<Pool>(&state).ok()) else {
-        return Ok(parsed("", name, now));
+    let Some(state) = state else { return Ok(parsed("", name, now)) };
+    let pool = match serde_json::from_str::<Pool>(&state) {
+        Ok(pool) => pool,
+        Err(_) => return Ok(parsed(&state, name, now)),
     };
-    tracing::warn!(
-        pool = name,
-        "the database has crashed; nothing but what is known to be under way is sent for ten seconds, until all workers have told what is"
-    );
+    tracing::warn!(pool = name, "the database has crashed; for ten seconds no more slots are granted than are filled");
     Ok(pool.recovered(now))
 }
 
@@ -104,13 +116,17 @@ async fn forget_unused(tx: &Transaction<'_>) -> Result<(), Fault> {
         )
         DELETE FROM permit_pools WHERE pool IN (SELECT pool FROM unused)";
     tx.execute(delete, &[]).await?;
+    let lost = "DELETE FROM permit_pools WHERE saved_at < clock_timestamp() - interval '1 day'
+        AND NOT EXISTS (SELECT FROM permit_pool_states states WHERE states.pool = permit_pools.pool)";
+    tx.execute(lost, &[]).await?;
     Ok(())
 }
 
 /// The pool of a state. One that is lost, or that another version wrote, is a pool without memory.
 fn parsed(state: &str, pool: &str, now: u64) -> Pool {
     serde_json::from_str(state).unwrap_or_else(|error| {
-        let lost = "what was granted in the last minute is lost: the database was replaced, or another version uses it";
+        let lost =
+            "what was granted in the last minute is not known: the database was replaced, or another version used it";
         tracing::warn!(pool, %error, "{lost}; nothing is granted until it has passed");
         Pool::without_memory(now)
     })

@@ -62,8 +62,8 @@ pub(super) struct Scene {
     pub(super) arrival_ms: (u64, u64),
     /// Worker and moment of its death; another one with a new name begins in its place.
     pub(super) deaths: Vec<(usize, u64)>,
-    /// Moments at which the store crashes and goes on.
-    pub(super) crashes: Vec<u64>,
+    /// Moments at which the store crashes, and for how long it is away.
+    pub(super) crashes: Vec<(u64, u64)>,
     pub(super) until_ms: u64,
 }
 
@@ -129,7 +129,9 @@ enum Event {
         worker: usize,
     },
     /// The store, of which the last durable state is left.
-    Crashes,
+    Crashes {
+        away_ms: u64,
+    },
 }
 
 #[derive(Debug, Clone, Default)]
@@ -161,6 +163,8 @@ struct Fleet {
     scene: Scene,
     pool: Pool,
     durable: Pool,
+    is_crashed: bool,
+    away_until: u64,
     rng: ChaCha8Rng,
     workers: Vec<Worker>,
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
@@ -187,6 +191,8 @@ pub(super) fn run(scene: Scene) -> Outcome {
         workers: vec![worker; scene.workers],
         pool: Pool::default(),
         durable: Pool::default(),
+        is_crashed: false,
+        away_until: 0,
         events: BinaryHeap::new(),
         number: 0,
         outcome: Outcome::default(),
@@ -199,8 +205,8 @@ pub(super) fn run(scene: Scene) -> Outcome {
     for (worker, at) in fleet.scene.deaths.clone() {
         fleet.push(at, Event::Dies { worker });
     }
-    for at in fleet.scene.crashes.clone() {
-        fleet.push(at, Event::Crashes);
+    for (at, away_ms) in fleet.scene.crashes.clone() {
+        fleet.push(at, Event::Crashes { away_ms });
     }
     while let Some(Reverse((now, _, event))) = fleet.events.pop() {
         if now > fleet.scene.until_ms {
@@ -224,7 +230,10 @@ impl Fleet {
 
     fn step(&mut self, now: u64, event: Event) {
         match event {
-            Event::Crashes => self.pool = self.durable.clone().recovered(START + now),
+            Event::Crashes { away_ms } => {
+                self.is_crashed = true;
+                self.away_until = self.away_until.max(now + away_ms);
+            }
             Event::Dies { worker } => {
                 let life = self.workers[worker].life + 1;
                 let sides = vec![Side::default(); self.scene.work.len()];
@@ -312,6 +321,13 @@ impl Fleet {
     }
 
     fn lease(&mut self, now: u64, worker: usize) {
+        if now < self.away_until {
+            let (later, life) = (self.away_until + self.draw((0, 5_000)), self.workers[worker].life);
+            return self.push(later, Event::Leases { worker, life });
+        }
+        if std::mem::take(&mut self.is_crashed) {
+            self.pool = self.durable.clone().recovered(START + now);
+        }
         let Some(request) = self.workers[worker].request.take() else { return };
         self.outcome.leases += 1;
         if self.outcome.leases.is_multiple_of(64) {
@@ -322,7 +338,7 @@ impl Fleet {
             assert_eq!(restored, self.pool);
         }
         self.workers[worker].reply = Some(self.pool.lease(START + now, &request));
-        if self.pool.becomes_durable(&request) {
+        if self.pool.save_due(&request) {
             self.durable = self.pool.clone();
         }
         let (back, life) = (self.draw(self.scene.store_ms) / 2, self.workers[worker].life);

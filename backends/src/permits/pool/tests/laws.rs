@@ -41,7 +41,7 @@ prop_compose! {
         of_model in prop::option::of((prop::option::of(1_u32..50), prop::option::of(1_u32..300), prop::option::of(3_000_u64..100_000))),
         mut work in prop::collection::vec(work(), 1..4),
         deaths in prop::collection::vec((0_usize..6, 0_u64..150_000), 0..4),
-        crashes in prop::collection::vec(0_u64..150_000, 0..3),
+        crashes in prop::collection::vec((0_u64..150_000, prop_oneof![Just(0), 0_u64..40_000]), 0..3),
         store_ms in 0_u64..400,
         arrival_ms in 0_u64..=MARGIN_MS,
     ) -> Scene {
@@ -314,7 +314,7 @@ proptest! {
         let latency_ms = (1_000, 1_000);
         let slots = (limit / 120).max(1);
         let work = vec![Work { latency_ms, ..Work::of("a") }];
-        let scene = Scene { seed, crashes: vec![crash], ..Scene::of(workers, limits(slots, limit, None), work) };
+        let scene = Scene { seed, crashes: vec![(crash, 0)], ..Scene::of(workers, limits(slots, limit, None), work) };
         let outcome = run(scene.clone());
         check_limits(&scene, &outcome)?;
         let per_second = |from: u64, to: u64| outcome.between(from, to, ONE) as f64 * 1000.0 / (to - from) as f64;
