@@ -353,6 +353,7 @@ async fn a_conversation_whose_worker_dies_goes_on_from_its_checkpoint_and_no_ans
             other => panic!("{other:?}"),
         }
     };
+    company.stage.no_checkpoint().await;
     second.leave().await;
     let [(attempt, totals)] = &taken_over[..] else { panic!("{taken_over:?}") };
     assert_eq!((attempt.number, attempt.worker.as_str(), totals.calls), (1, "first", 2));
@@ -361,7 +362,6 @@ async fn a_conversation_whose_worker_dies_goes_on_from_its_checkpoint_and_no_ans
     let (attempts, last) = (outcome.transcript.calls().map(|call| call.attempt), outcome.attempt.number);
     assert_eq!(attempts.collect::<Vec<_>>(), [1, 1, last, last, last]);
     assert_eq!(company.requests(), [1, 3, 1]);
-    company.stage.no_checkpoint().await;
 }
 
 #[tokio::test]
@@ -388,12 +388,12 @@ async fn a_conversation_that_is_cut_off_from_the_broker_ends_with_its_call_and_g
             other => panic!("{other:?}"),
         }
     };
+    stage.no_checkpoint().await;
     worker.leave().await;
     assert_eq!(outcome.outcome, Outcome::Measured);
     assert_eq!(outcome.transcript.calls().filter(|call| call.attempt == 1).count(), 3);
     assert_eq!(company.requests(), [1, 3, 1]);
     assert_eq!(company.spent(None).await, cost_of(&outcome.transcript, &PARTS));
-    stage.no_checkpoint().await;
 }
 
 #[tokio::test]

@@ -316,11 +316,11 @@ impl Stage {
         .await;
     }
 
-    /// Returns once no checkpoint is left: they go just after the end of their session is confirmed.
+    /// Returns once no checkpoint is left: they go some seconds after the end of their session is confirmed.
     pub(crate) async fn no_checkpoint(&self) {
         within(async {
             while !self.checkpoints().await.is_empty() {
-                tokio::task::yield_now().await;
+                tokio::time::sleep(Duration::from_millis(100)).await;
             }
         })
         .await;
