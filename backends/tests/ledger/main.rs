@@ -61,6 +61,7 @@ conformance![
     planning::shards_come_in_order_by_queue_until_they_are_dispatched,
     planning::shards_beyond_what_is_released_are_not_dispatched_until_it_is,
     planning::confirming_a_shard_counts_what_was_dispatched,
+    planning::shards_in_doubt_are_planned_again_and_no_others,
     planning::an_ended_sweep_is_removed_with_all_that_is_its_own,
     planning::metrics_of_a_cell_are_replaced_as_a_whole,
     recording::the_first_attempt_counts_and_later_ones_are_waste,
