@@ -143,6 +143,7 @@ conformance![
     views::sessions_are_listed_with_one_value,
     views::a_session_is_read_alone_with_its_attempts,
     views::endings_flags_days_and_means_are_counted_by_cell,
+    transitions::a_row_begins_in_a_state_that_is_drawn_for_it_and_in_no_other,
     transitions::a_transition_that_is_not_drawn_cannot_be_written,
     identity::a_token_is_found_by_its_digest_alone,
     identity::a_token_of_a_known_id_or_digest_is_not_kept_again,
