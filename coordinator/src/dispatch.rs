@@ -10,7 +10,7 @@ use regatta_proto::{CellIndex, ItemIndex, Job, SessionJob, SessionKey, Transcrip
 use crate::budget::{affordable_sessions, of_sweep};
 use crate::rounds::Watched;
 use crate::window::{Window, is_outstanding, outstanding};
-use crate::{Coordinator, CoordinatorError};
+use crate::{Coordinator, CoordinatorError, shards};
 
 /// Shards asked of the ledger at once.
 const SHARDS_AT_ONCE: u32 = 64;
@@ -115,10 +115,7 @@ impl Coordinator {
         queue: &str,
     ) -> Result<Published, CoordinatorError> {
         let sweep = &watched.sweep.clone();
-        let Some(cell) = sweep.cell(shard.cell) else { return Ok(Published::Jobs(0)) };
-        let from = shard.first as usize;
-        let order = sweep.dispatch_order(cell);
-        let items = &order[from.min(order.len())..(from + shard.count as usize).min(order.len())];
+        let items = shards::items(sweep, shard);
         let (Some(first), Some(last)) = (items.iter().min(), items.iter().max()) else {
             return Ok(Published::Jobs(0));
         };

@@ -22,6 +22,13 @@ impl HeldBack {
             self.0.entry(cell).or_default().extend(items);
         }
     }
+
+    /// Holds `items` of `cell` back no longer: they are planned again.
+    pub(crate) fn forget(&mut self, cell: CellIndex, items: &[ItemIndex]) {
+        if let Some(held) = self.0.get_mut(&cell) {
+            held.retain(|item| !items.contains(item));
+        }
+    }
 }
 
 impl Coordinator {

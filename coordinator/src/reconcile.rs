@@ -1,22 +1,22 @@
 //! Jobs that may have been lost: left in doubt by a coordinator's crash, or by a broker that forgot them.
 //!
 //! Nothing is dispatched twice on suspicion. Only when every queue of the sweep is empty and no outcome has come in for a while are
-//! the sessions without a result dispatched again, with the next attempt number; should an outcome still turn up, the fence makes
-//! one of the two waste, and counts it.
+//! the sessions without a result dispatched again, with the next attempt number: those of the shards in doubt, or, after a longer while, all.
+//! Should an outcome still turn up, the fence makes one of the two waste, and counts it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
 use regatta_backends::{CellProgress, Ledger, ShardRow, ShardState, UnderWay};
 use regatta_catalog::Sweep;
-use regatta_proto::{CellIndex, Lane, Report};
+use regatta_proto::{CellIndex, ItemIndex, Lane, Report, ShardIndex};
 use tokio::time::Instant;
 
 use crate::held::HeldBack;
 use crate::rounds::Watched;
 use crate::window::is_outstanding;
-use crate::{Coordinator, CoordinatorError};
+use crate::{Coordinator, CoordinatorError, shards};
 
 /// Workers give a batch up after two days; only then its sessions can be lost.
 const BATCH_ENDS_WITHIN: Duration = Duration::from_secs(49 * 3600);
@@ -124,8 +124,9 @@ impl Coordinator {
         let missing = sum(|cell| cell.items) > recorded;
         let outstanding = progress.iter().any(is_outstanding) || (missing && !is_in(ShardState::Planned));
         let lost = (outstanding || recorded > settled) && quiet >= self.lost_after(sweep);
-        let in_doubt = lost || is_in(ShardState::Dispatching);
-        if !in_doubt || self.has_waiting_jobs(sweep).await? {
+        let doubtful: Vec<&ShardRow> =
+            shards.iter().filter(|shard| shard.state == ShardState::Dispatching && is_released(shard)).collect();
+        if (!lost && doubtful.is_empty()) || self.has_waiting_jobs(sweep).await? {
             watched.echo.forget();
             return Ok(());
         }
@@ -136,10 +137,15 @@ impl Coordinator {
         let by_ledger = self.ledger.quiet(&watched.sweep.id, &life.to_string(), true).await?;
         watched.quiet.moved(life);
         watched.quiet.noted(by_ledger);
-        // All that is held back is planned again too.
-        (watched.heard_at, watched.held) = (Some(Instant::now()), HeldBack::default());
+        watched.heard_at = Some(Instant::now());
+        let sessions = if lost {
+            // All that is held back is planned again too.
+            watched.held = HeldBack::default();
+            self.forget_dispatch(&watched.sweep).await?
+        } else {
+            self.plan_again(watched, &shards, &doubtful).await?
+        };
         let sweep = &watched.sweep;
-        let sessions = self.forget_dispatch(sweep).await?;
         tracing::warn!(sweep = %sweep.id, sessions, quiet_s = quiet.as_secs(), "dispatching sessions again that have no result");
         self.metrics.reconciled.inc();
         Ok(())
@@ -194,6 +200,37 @@ impl Coordinator {
             self.queue.publish_reports(vec![rejudge]).await?;
         }
         Ok(sessions)
+    }
+
+    /// Plans the shards again of which it is not known whether their jobs were published, and returns the number of their sessions without a
+    /// result. `shards` are all of the sweep: what is dispatched of the others is with workers that need not have told of it yet.
+    async fn plan_again(
+        &self,
+        watched: &mut Watched,
+        shards: &[ShardRow],
+        doubtful: &[&ShardRow],
+    ) -> Result<u64, CoordinatorError> {
+        let (sweep, term) = (&watched.sweep.clone(), self.lead().await?);
+        let mut by_cell: BTreeMap<CellIndex, Vec<ShardIndex>> = BTreeMap::new();
+        for shard in doubtful {
+            by_cell.entry(shard.cell).or_default().push(shard.index);
+            watched.held.forget(shard.cell, shards::items(sweep, shard));
+        }
+        let mut planned = 0;
+        for (cell, indices) in by_cell {
+            let everything = (ItemIndex(0), ItemIndex(u32::MAX));
+            let recorded = self.ledger.recorded_items(&sweep.id, cell, everything.0, everything.1).await?;
+            let recorded: BTreeSet<ItemIndex> = recorded.into_iter().collect();
+            let mut dispatched = 0;
+            for shard in shards.iter().filter(|shard| shard.cell == cell) {
+                let items = shards::items(sweep, shard);
+                let ended = items.iter().filter(|item| recorded.contains(item)).count();
+                dispatched += if shard.state == ShardState::Dispatched { items.len() } else { ended } as u64;
+                planned += if indices.contains(&shard.index) { items.len() - ended } else { 0 } as u64;
+            }
+            self.ledger.plan_shards_again(&sweep.id, cell, &indices, dispatched, term).await?;
+        }
+        Ok(planned)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Shards: ranges of a cell's items, the unit of the coordinator's book-keeping.
 
-use regatta_backends::NewShard;
+use regatta_backends::{NewShard, ShardRow};
 use regatta_catalog::{DecideError, Sweep};
-use regatta_proto::{Cell, CellIndex, ShardIndex};
+use regatta_proto::{Cell, CellIndex, ItemIndex, ShardIndex};
 
 use crate::adaptive;
 
@@ -14,6 +14,13 @@ const SHARD_ITEMS_BUDGETED: u32 = 4;
 
 /// Shards that a window holds at least: a shard is dispatched whole, so large ones would leave much of a small window empty.
 const SHARDS_PER_WINDOW: u32 = 8;
+
+/// Items of `shard`; none where its cell is not of `sweep`.
+pub(crate) fn items<'s>(sweep: &'s Sweep, shard: &ShardRow) -> &'s [ItemIndex] {
+    let order = sweep.cell(shard.cell).map_or(&[][..], |cell| sweep.dispatch_order(cell));
+    let from = shard.first as usize;
+    &order[from.min(order.len())..(from + shard.count as usize).min(order.len())]
+}
 
 /// Cuts every cell of `sweep` into shards, in the order in which they are dispatched. `window` is that of a queue, in sessions.
 ///

@@ -57,3 +57,57 @@ pub(crate) fn outstanding(progress: &[CellProgress]) -> BTreeMap<String, u64> {
 pub(crate) const fn is_outstanding(cell: &CellProgress) -> bool {
     cell.dispatched > cell.recorded && cell.recorded < cell.items
 }
+
+#[cfg(test)]
+mod tests {
+    use regatta_proto::{CellIndex, CostSum, Money, Usage};
+
+    use super::*;
+
+    fn cell(queue: &str, items: u64, dispatched: u64, recorded: u64) -> CellProgress {
+        CellProgress {
+            index: CellIndex(0),
+            queue: queue.to_owned(),
+            items,
+            dispatched,
+            recorded,
+            settled: recorded,
+            measured: recorded,
+            model_failures: 0,
+            not_measured: 0,
+            usage: Usage::default(),
+            cost: CostSum::default(),
+            wasted: CostSum::default(),
+            maybe_spent: Money::ZERO,
+        }
+    }
+
+    fn of(cells: &[CellProgress]) -> Vec<(String, u64)> {
+        outstanding(cells).into_iter().collect()
+    }
+
+    #[test]
+    fn what_is_dispatched_and_not_recorded_is_outstanding_in_its_queue() {
+        let cells = [cell("a", 10, 7, 3), cell("b", 10, 0, 0), cell("a", 5, 5, 4)];
+        assert_eq!(of(&cells), [("a".to_owned(), 5), ("b".to_owned(), 0)]);
+    }
+
+    #[test]
+    fn a_cell_whose_sessions_are_all_recorded_has_nothing_outstanding_whatever_was_counted() {
+        let complete = cell("a", 2620, 5080, 2620);
+        assert!(!is_outstanding(&complete));
+        assert_eq!(of(&[complete, cell("a", 10, 4, 3)]), [("a".to_owned(), 1)], "others of its queue count on");
+    }
+
+    #[test]
+    fn what_was_recorded_without_being_counted_as_dispatched_fills_no_window() {
+        assert_eq!(of(&[cell("a", 10, 3, 5), cell("a", 10, 4, 2)]), [("a".to_owned(), 2)]);
+    }
+
+    #[test]
+    fn a_queue_is_topped_up_when_a_quarter_of_its_window_is_free_and_never_beyond_it() {
+        let window = Window(8);
+        assert_eq!([6, 7, 8].map(|outstanding| window.is_full_enough(outstanding)), [false, true, true]);
+        assert_eq!([(6, 2), (6, 3), (0, 9)].map(|(own, count)| window.admits(own, count)), [true, false, true]);
+    }
+}

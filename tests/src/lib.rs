@@ -8,6 +8,7 @@ mod backup;
 mod chromium;
 mod deployment;
 pub mod deployment_roles;
+pub mod drawing;
 mod error;
 mod names;
 mod port;

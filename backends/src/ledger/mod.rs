@@ -306,6 +306,24 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.confirm_shard(sweep, shard, dispatched, term)) })
     }
 
+    /// Moves those of `shards`, all of `cell`, that are in `dispatching` back to `planned`, because it is not known whether their jobs were
+    /// published, and sets the number of dispatched sessions of the cell to `dispatched`: those of its dispatched shards, and those of
+    /// others that have a result. Dispatched shards stay as they are. Returns `false`, and changes nothing, if none is in `dispatching`, or
+    /// `term` is over.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn plan_shards_again<'a>(
+        &'a self,
+        sweep: &'a SweepId,
+        cell: CellIndex,
+        shards: &'a [ShardIndex],
+        dispatched: u64,
+        term: Term,
+    ) -> BoxFuture<'a, Result<bool, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.plan_shards_again(sweep, cell, shards, dispatched, term)) })
+    }
+
     /// Returns those of `items` that have no result and may be under way, each with the strongest evidence; reports within the last
     /// `within` are recent ones. Sessions that end between this call and a later one have a result there.
     ///

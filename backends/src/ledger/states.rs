@@ -40,7 +40,7 @@ macro_rules! states {
 }
 
 states!(
-    /// State of a shard. A resume leads back to `planned`.
+    /// State of a shard. A resume leads back to `planned`, and so does the leader when jobs are in doubt or lost.
     ShardState, "shards.state", {
         /// The jobs of the shard were not published.
         Planned = "planned",

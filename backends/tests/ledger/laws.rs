@@ -7,16 +7,16 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use regatta_backends::ledger::{SessionRecord, Settlement, ToldBy, TranscriptRef};
 use regatta_backends::{Ledger, Quota};
-use regatta_proto::{AttemptTotals, Cause, CellIndex, ItemIndex, Money, Outcome, SweepId};
+use regatta_proto::{AttemptTotals, Cause, CellIndex, ItemIndex, Money, Outcome, ShardIndex, SweepId};
 
-use crate::oracle::{ExpectedAttempt, Oracle};
+use crate::oracle::{ExpectedAttempt, Oracle, SHARDS};
 use crate::world::{
     World, at, attempt, calls, cost, judge, judged, key, not_measured, open, question, record, scored, totals,
     unmeasured, usage, waiting,
 };
 
-const CELLS: u32 = 2;
-const ITEMS: u32 = 3;
+pub(crate) const CELLS: u32 = 2;
+pub(crate) const ITEMS: u32 = 3;
 const QUESTIONS: [&str; 3] = ["a", "b", "c"];
 
 /// A session, an attempt, and its spending.
@@ -32,6 +32,10 @@ enum Step {
     Judged(String, Vec<&'static str>),
     Close,
     Reopen,
+    ClaimShard(u32),
+    ConfirmShard(u32, u32),
+    PlanShardsAgain(u32, Vec<u32>, u64),
+    ResetDispatch,
 }
 
 #[derive(Debug, Clone)]
@@ -67,6 +71,7 @@ fn ending() -> impl Strategy<Value = Ending> {
 
 fn step() -> impl Strategy<Value = Step> {
     let settlement = (0..CELLS, 0..ITEMS, proptest::option::of(cause()));
+    let shard = || 0..CELLS * SHARDS;
     prop_oneof![
         6 => proptest::collection::vec((who(), ending()), 0..6).prop_map(Step::Record),
         3 => proptest::collection::vec(who(), 0..5).prop_map(Step::Progress),
@@ -77,6 +82,11 @@ fn step() -> impl Strategy<Value = Step> {
         1 => ("[xy]-[12]", asked()).prop_map(|(id, asked)| Step::Judged(id, asked)),
         1 => Just(Step::Close),
         2 => Just(Step::Reopen),
+        3 => shard().prop_map(Step::ClaimShard),
+        3 => (shard(), 0..3u32).prop_map(|(shard, sessions)| Step::ConfirmShard(shard, sessions)),
+        1 => (0..CELLS, proptest::collection::vec(shard(), 0..3), 0..u64::from(ITEMS))
+            .prop_map(|(cell, shards, dispatched)| Step::PlanShardsAgain(cell, shards, dispatched)),
+        1 => Just(Step::ResetDispatch),
     ]
 }
 
@@ -106,8 +116,29 @@ fn session_record(sweep: &SweepId, (cell, item, id, units): &Who, ending: &Endin
     }
 }
 
-async fn take(ledger: &Ledger, oracle: &mut Oracle, sweep: &SweepId, step: &Step) {
+async fn take(world: &World, oracle: &mut Oracle, sweep: &SweepId, step: &Step) {
+    let ledger = &world.ledger;
     match step {
+        Step::ClaimShard(shard) => {
+            let (term, generation) = (world.term().await, oracle.generation);
+            let claimed = ledger.claim_shard(sweep, ShardIndex(*shard), generation, term).await.unwrap();
+            assert_eq!(claimed, oracle.claim_shard(*shard));
+        }
+        Step::ConfirmShard(shard, sessions) => {
+            let term = world.term().await;
+            let confirmed = ledger.confirm_shard(sweep, ShardIndex(*shard), *sessions, term).await.unwrap();
+            assert_eq!(confirmed, oracle.confirm_shard(*shard, u64::from(*sessions)));
+        }
+        Step::PlanShardsAgain(cell, shards, dispatched) => {
+            let (cell, term) = (CellIndex(*cell), world.term().await);
+            let indices: Vec<_> = shards.iter().copied().map(ShardIndex).collect();
+            let planned = ledger.plan_shards_again(sweep, cell, &indices, *dispatched, term).await.unwrap();
+            assert_eq!(planned, oracle.plan_shards_again(cell.0, shards, *dispatched));
+        }
+        Step::ResetDispatch => {
+            let term = world.term().await;
+            assert_eq!(ledger.reset_dispatch(sweep, term).await.unwrap(), Some(oracle.reset_dispatch()));
+        }
         Step::Record(reports) => {
             let records: Vec<_> = reports.iter().map(|(who, ending)| session_record(sweep, who, ending)).collect();
             let expected: Vec<_> = records.iter().map(|record| oracle.record(record)).collect();
@@ -165,6 +196,7 @@ async fn take(ledger: &Ledger, oracle: &mut Oracle, sweep: &SweepId, step: &Step
 async fn compare(ledger: &Ledger, oracle: &Oracle, sweep: &SweepId) {
     for (cell, found) in ledger.cell_progress(sweep).await.unwrap().into_iter().enumerate() {
         let counters = (
+            found.dispatched,
             found.recorded,
             found.settled,
             found.measured,
@@ -182,6 +214,8 @@ async fn compare(ledger: &Ledger, oracle: &Oracle, sweep: &SweepId) {
         let found: BTreeMap<_, _> = found.into_iter().map(|(item, transcript)| (item.0, transcript.line)).collect();
         assert_eq!(found, oracle.continuations(cell), "cell {cell}");
     }
+    let found: Vec<_> = ledger.shards(sweep).await.unwrap().into_iter().map(|shard| shard.state).collect();
+    assert_eq!(found, oracle.shards);
     let found: BTreeMap<_, _> = ledger
         .attempts(sweep)
         .await
@@ -242,9 +276,9 @@ pub(crate) async fn counters_equal_a_recount_whatever_happens(world: World) {
         let name = format!("case-{}", cases.fetch_add(1, Ordering::Relaxed));
         runtime.block_on(async {
             let sweep = world.sweep(&name, CELLS, ITEMS).await;
-            let mut oracle = Oracle::default();
+            let mut oracle = Oracle::new();
             for step in &steps {
-                take(&world.ledger, &mut oracle, &sweep, step).await;
+                take(&world, &mut oracle, &sweep, step).await;
                 compare(&world.ledger, &oracle, &sweep).await;
             }
         });

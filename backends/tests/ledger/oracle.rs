@@ -3,12 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use regatta_backends::ledger::{
-    AttemptState, CallSums, RecordState, Recorded, Reopened, SessionRecord, Settlement, SettlementResult, ToldBy,
+    AttemptState, CallSums, RecordState, Recorded, Reopened, SessionRecord, Settlement, SettlementResult, ShardState,
+    ToldBy,
 };
 use regatta_proto::{
     Attempt, AttemptTotals, Cause, CostSum, Digest, JudgeOutcome, Money, OpenAttempt, Outcome, SessionKey, Usage,
 };
 use serde_json::Value;
+
+use crate::laws::{CELLS, ITEMS};
 
 /// An attempt as the ledger should show it.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,11 +54,20 @@ pub(crate) struct ExpectedSession {
     pub(crate) questions: Option<Vec<Digest>>,
 }
 
-/// Counters of a cell: recorded, settled, measured, model failures, not measured, usage, cost, wasted, possibly spent.
-pub(crate) type Counters = (u64, u64, u64, u64, u64, Usage, CostSum, CostSum, Money);
+/// Counters of a cell: dispatched, recorded, settled, measured, model failures, not measured, usage, cost, wasted, possibly spent.
+pub(crate) type Counters = (u64, u64, u64, u64, u64, u64, Usage, CostSum, CostSum, Money);
+
+/// Shards of a cell, each of two items.
+pub(crate) const SHARDS: u32 = ITEMS.div_ceil(2);
 
 #[derive(Debug, Default)]
 pub(crate) struct Oracle {
+    /// States of the shards, cell by cell.
+    pub(crate) shards: Vec<ShardState>,
+    /// Sessions counted as dispatched, by cell.
+    dispatched: Vec<u64>,
+    /// Number of resumes.
+    pub(crate) generation: u32,
     pub(crate) attempts: BTreeMap<(SessionKey, String), ExpectedAttempt>,
     pub(crate) sessions: BTreeMap<SessionKey, ExpectedSession>,
     /// Sums of calls that count, each with its cell.
@@ -67,6 +79,62 @@ pub(crate) struct Oracle {
 }
 
 impl Oracle {
+    /// Of a sweep in which nothing has happened.
+    pub(crate) fn new() -> Self {
+        let shards = vec![ShardState::Planned; (CELLS * SHARDS) as usize];
+        Self { shards, dispatched: vec![0; CELLS as usize], ..Self::default() }
+    }
+
+    /// Moves a shard that stands in `from`, and says whether it did.
+    fn move_shard(&mut self, shard: u32, from: ShardState, to: ShardState) -> bool {
+        let state = &mut self.shards[shard as usize];
+        let moves = *state == from;
+        if moves {
+            *state = to;
+        }
+        moves
+    }
+
+    pub(crate) fn claim_shard(&mut self, shard: u32) -> bool {
+        self.move_shard(shard, ShardState::Planned, ShardState::Dispatching)
+    }
+
+    pub(crate) fn confirm_shard(&mut self, shard: u32, sessions: u64) -> bool {
+        let confirmed = self.move_shard(shard, ShardState::Dispatching, ShardState::Dispatched);
+        if confirmed {
+            self.dispatched[(shard / SHARDS) as usize] += sessions;
+        }
+        confirmed
+    }
+
+    pub(crate) fn plan_shards_again(&mut self, cell: u32, shards: &[u32], dispatched: u64) -> bool {
+        let mut planned = false;
+        for shard in shards.iter().filter(|shard| **shard / SHARDS == cell) {
+            planned |= self.move_shard(*shard, ShardState::Dispatching, ShardState::Planned);
+        }
+        if planned {
+            self.dispatched[cell as usize] = dispatched;
+        }
+        planned
+    }
+
+    pub(crate) fn reset_dispatch(&mut self) -> u64 {
+        self.asked.clear();
+        self.plan_again();
+        u64::from(CELLS * ITEMS) - self.sessions.len() as u64
+    }
+
+    /// Whatever has no result is to be dispatched.
+    fn plan_again(&mut self) {
+        for cell in 0..CELLS {
+            let recorded = self.sessions.keys().filter(|key| key.cell.0 == cell).count() as u64;
+            self.dispatched[cell as usize] = recorded;
+            if recorded < u64::from(ITEMS) {
+                self.shards[(cell * SHARDS) as usize..][..SHARDS as usize].fill(ShardState::Planned);
+            }
+        }
+    }
+
     pub(crate) fn record(&mut self, record: &SessionRecord) -> Recorded {
         let id = (record.key.clone(), record.attempt.id.to_string());
         let reported = |attempt: &ExpectedAttempt| {
@@ -241,6 +309,8 @@ impl Oracle {
             }
         }
         self.asked.clear();
+        self.generation += 1;
+        self.plan_again();
         let to_judge = self.sessions.values().filter(|session| session.waits).count() as u64;
         Reopened { to_run: planned - self.sessions.len() as u64, to_judge }
     }
@@ -276,6 +346,7 @@ impl Oracle {
         let (usage, mut cost) = sum(attempts().map(|attempt| (attempt.usage, attempt.cost)));
         cost.unknown_calls += lost().filter(|attempt| attempt.in_flight_at_most.is_none()).count() as u64;
         (
+            self.dispatched[cell as usize],
             sessions().count() as u64,
             sessions().filter(|session| !session.waits).count() as u64,
             settled("measured") as u64,

@@ -165,6 +165,29 @@ pub(crate) async fn confirming_a_shard_counts_what_was_dispatched(world: World) 
     assert!(matches!(error, LedgerError::UnknownSweep { .. }), "{error}");
 }
 
+pub(crate) async fn shards_in_doubt_are_planned_again_and_no_others(world: World) {
+    let sweep = world.sweep("s", 2, 6).await; // shards 0, 1, 2 | 3, 4, 5
+    let (ledger, term) = (&world.ledger, world.term().await);
+    for shard in [0, 3] {
+        world.dispatch(&sweep, ShardIndex(shard), 2).await;
+    }
+    for shard in [1, 4] {
+        assert!(ledger.claim_shard(&sweep, ShardIndex(shard), 0, term).await.unwrap());
+    }
+    let all = [0, 1, 2, 3, 4, 5].map(ShardIndex);
+    // A session of the shard in doubt has a result.
+    assert!(ledger.plan_shards_again(&sweep, CellIndex(0), &all, 3, term).await.unwrap());
+    let states: Vec<_> = ledger.shards(&sweep).await.unwrap().into_iter().map(|shard| shard.state).collect();
+    use ShardState::{Dispatched, Dispatching, Planned};
+    assert_eq!(states, [Dispatched, Planned, Planned, Dispatched, Dispatching, Planned]);
+    assert_eq!([world.cell(&sweep, 0).await.dispatched, world.cell(&sweep, 1).await.dispatched], [3, 2]);
+
+    assert!(!ledger.plan_shards_again(&sweep, CellIndex(0), &all, 9, term).await.unwrap(), "none is in doubt");
+    assert_eq!(world.cell(&sweep, 0).await.dispatched, 3);
+    world.dispatch(&sweep, ShardIndex(1), 1).await;
+    assert_eq!(world.cell(&sweep, 0).await.dispatched, 4);
+}
+
 pub(crate) async fn an_ended_sweep_is_removed_with_all_that_is_its_own(world: World) {
     let (gone, kept) = (world.sweep("gone", 2, 2).await, world.sweep("kept", 1, 1).await);
     let ledger = &world.ledger;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use regatta_backends::{LedgerError, Permits, PermitsError, PostgresConfig};
 use regatta_proto::{ErrorClass, Limits, Money, PoolRequest};
+use regatta_tests::Postgres;
 
 use crate::failures::failing;
 use crate::world::{World, account, spending, wanting};
@@ -73,6 +74,36 @@ async fn a_crash_of_the_server_forgets_no_more_than_a_fiftieth_of_what_was_grant
     assert_eq!(left().await, 0, "what was granted since is not forgotten either");
     world.pass(Duration::from_secs(62)).await;
     assert_eq!(granted(500).await, 100);
+}
+
+#[tokio::test]
+async fn what_was_granted_before_a_server_is_killed_counts_when_it_is_back() {
+    let server = Postgres::start().await.unwrap();
+    let world = World::on(&server).await;
+    world.permits.open_account(&account("s"), Money(1000), Money::ZERO).await.unwrap();
+    let settle = async |spent, wanted| world.permits.settle(&spending("w-1", spent, wanted)).await.unwrap();
+    assert_eq!(settle(0, 400).await.reserved, Money(400));
+    assert_eq!(settle(400, 300).await.reserved, Money(300));
+    assert_eq!(world.lease(&of_limited("w-1", 100)).await.grants[0].requests, 100);
+    server.kill().await.unwrap();
+    server.restart().await.unwrap();
+
+    let after = world.open().await;
+    assert_eq!(after.granted(&account("s")).await.unwrap(), Some(Money(700)));
+    assert_eq!(after.account(&account("s")).await.unwrap().unwrap().spent, Money(400));
+    // Another process cannot have what was granted, of the money and of the minute's requests.
+    let reply = after.settle(&spending("w-2", 0, 1000)).await.unwrap();
+    assert_eq!(reply.reserved, Money(300));
+    let mut granted = 0;
+    for _ in 0..6 {
+        let mut request = of_limited("w-2", 500);
+        request.limits.concurrency = 500;
+        let grant = after.lease(&request).await.unwrap().grants[0];
+        granted = granted.max(grant.requests);
+        world.pass(Duration::from_secs(3)).await;
+    }
+    assert!(granted > 0, "once who fills slots has been heard");
+    assert!(granted <= 500 - 100, "{granted}");
 }
 
 #[tokio::test]

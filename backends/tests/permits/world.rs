@@ -32,7 +32,21 @@ impl World {
     }
 
     pub(crate) async fn postgres() -> Self {
-        let url = create_database(&server().await).await.unwrap();
+        Self::of(create_database(&server().await).await.unwrap()).await
+    }
+
+    /// A store on a server of the caller's own, which writes what it commits before it says so, as servers do unless they are told otherwise.
+    pub(crate) async fn on(server: &Postgres) -> Self {
+        let world = Self::of(create_database(&server.url()).await.unwrap()).await;
+        let waits =
+            "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = on', current_database()); END $$";
+        world.sql(waits).await;
+        // Connections that were made before do not hear of it.
+        let permits = world.open().await;
+        Self { permits, ..world }
+    }
+
+    async fn of(url: String) -> Self {
         let permits = connect(&url).await;
         Self { url: Some(url), permits }
     }

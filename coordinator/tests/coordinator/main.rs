@@ -3,6 +3,7 @@
 
 mod api;
 mod dispatching;
+mod doctoring;
 mod ending;
 mod identity;
 mod planning;

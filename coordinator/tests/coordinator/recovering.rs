@@ -1,15 +1,18 @@
 use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use regatta_backends::faults::{Fate, Trouble, Troubles};
-use regatta_backends::{Blobs, Ledger, Queue, RecordState};
+use regatta_backends::{Blobs, Ledger, Queue, RecordState, ShardRow, ShardState, Term};
 use regatta_catalog::Sweep;
 use regatta_coordinator::CoordinatorConfig;
-use regatta_proto::{Job, Money, Question, Report, SessionJob, SessionKey, ShardIndex, Transcript, WorkerId};
+use regatta_proto::{
+    Cell, CellIndex, ItemIndex, Job, Money, Question, Report, SessionJob, SessionKey, ShardIndex, SweepId, Transcript,
+    WorkerId,
+};
 
 use crate::stage::{Stage, queue_of, record, spec};
 
@@ -19,31 +22,48 @@ const QUIET: Duration = Duration::from_millis(200);
 /// Longer than any test.
 const LEASE: Duration = Duration::from_secs(3600);
 
+/// The job of the first attempt of a session.
+fn first_job(sweep: &Sweep, cell: CellIndex, item: ItemIndex) -> SessionJob {
+    SessionJob {
+        key: SessionKey { sweep: sweep.id.clone(), cell, item },
+        lock: sweep.digest,
+        attempt: 1,
+        generation: 0,
+        transcript: Transcript::default(),
+    }
+}
+
 /// The jobs of the first attempts of all sessions.
-fn all_jobs(sweep: &Sweep) -> Vec<SessionJob> {
-    let cells = sweep.cells().iter();
-    cells
-        .flat_map(|cell| {
-            sweep.selected(cell).iter().map(|item| SessionJob {
-                key: SessionKey { sweep: sweep.id.clone(), cell: cell.index, item: *item },
-                lock: sweep.digest,
-                attempt: 1,
-                generation: 0,
-                transcript: Transcript::default(),
-            })
-        })
-        .collect()
+pub(crate) fn all_jobs(sweep: &Sweep) -> Vec<SessionJob> {
+    let of = |cell: &Cell, item: &ItemIndex| first_job(sweep, cell.index, *item);
+    sweep.cells().iter().flat_map(|cell| sweep.selected(cell).iter().map(move |item| of(cell, item))).collect()
+}
+
+/// The jobs of the first attempts of the sessions of each shard.
+async fn jobs_by_shard(stage: &Stage, sweep: &Sweep) -> Vec<Vec<SessionJob>> {
+    let of_shard = |shard: ShardRow| {
+        let order = sweep.dispatch_order(sweep.cell(shard.cell).unwrap());
+        let items = &order[shard.first as usize..][..shard.count as usize];
+        items.iter().map(|item| first_job(sweep, shard.cell, *item)).collect()
+    };
+    stage.ledger.shards(&sweep.id).await.unwrap().into_iter().map(of_shard).collect()
 }
 
 /// A coordinator has died while it published the only shard of `sweep`: `published` jobs got through.
 async fn die_while_publishing(stage: &Stage, sweep: &Sweep, published: &[SessionJob]) {
     assert_eq!(stage.ledger.shards(&sweep.id).await.unwrap().len(), 1);
+    die_while_publishing_shard(stage, sweep, ShardIndex(0), published).await;
+}
+
+/// A coordinator has died while it published `shard`, and returns the term in which it led: `published` jobs got through.
+async fn die_while_publishing_shard(stage: &Stage, sweep: &Sweep, shard: ShardIndex, published: &[SessionJob]) -> Term {
     let dead = stage.config.id.clone();
     let term = stage.ledger.lead(&dead, LEASE).await.unwrap().expect("nobody else leads");
-    assert!(stage.ledger.claim_shard(&sweep.id, ShardIndex(0), 0, term).await.unwrap());
+    assert!(stage.ledger.claim_shard(&sweep.id, shard, 0, term).await.unwrap());
     stage.queue.declare_jobs(&queue_of(sweep)).await.unwrap();
     let jobs = published.iter().map(|job| Job::Session(Box::new(job.clone()))).collect();
     stage.queue.publish_jobs(&queue_of(sweep), jobs).await.unwrap();
+    term
 }
 
 /// Waits until the coordinator has had more than the quiet time, and has looked again after that.
@@ -115,6 +135,52 @@ async fn a_shard_in_doubt_is_dispatched_again_after_the_quiet_time_without_what_
     let numbers: Vec<u32> = again.iter().filter(|job| job.key == taken[1].key).map(|job| job.attempt).collect();
     assert_eq!(numbers, [2], "its first attempt is known");
     process.end().await;
+}
+
+/// Two shards of one cell: a coordinator has dispatched the first, and died while it published the second. A worker has the jobs that got
+/// through, has told of one session of each shard, and of one that has ended.
+async fn second_shard_is_doubtful(running_within: Duration) {
+    let mut stage = Stage::set().await;
+    // Shards are an eighth of it.
+    stage.config.window = 48;
+    (stage.config.doubtful_after, stage.config.running_within) = (QUIET, running_within);
+    let sweep = stage.submit(&stage.process(), &spec("s", 6, "")).await;
+    let shards = jobs_by_shard(&stage, &sweep).await;
+    let [innocent, doubtful] = shards.as_slice() else { panic!("{} shards", shards.len()) };
+    let term = die_while_publishing_shard(&stage, &sweep, ShardIndex(0), innocent).await;
+    assert!(stage.ledger.confirm_shard(&sweep.id, ShardIndex(0), innocent.len() as u32, term).await.unwrap());
+    die_while_publishing_shard(&stage, &sweep, ShardIndex(1), &doubtful[..3]).await;
+    stage.take(&sweep, innocent.len() + 3).await;
+    let [ended, told, prefetched, ..] = doubtful.as_slice() else { panic!("{} sessions", doubtful.len()) };
+    stage.begin(&innocent[0]).await;
+    stage.begin(told).await;
+    stage.finish(&sweep, std::slice::from_ref(ended), Money::ZERO).await;
+
+    let process = stage.start();
+    stage.until(async || stage.waiting(&sweep).await > 0).await;
+    let is_told = !running_within.is_zero();
+    let expected: BTreeSet<(SessionKey, u32)> = doubtful
+        .iter()
+        .filter(|job| job.key != ended.key && !(is_told && job.key == told.key))
+        .map(|job| (job.key.clone(), if job.key == told.key { 2 } else { 1 }))
+        .collect();
+    assert!(expected.contains(&(prefetched.key.clone(), 1)), "nobody can know of it");
+    let again = stage.take(&sweep, expected.len()).await;
+    let found: BTreeSet<_> = again.iter().map(|job| (job.key.clone(), job.attempt)).collect();
+    assert_eq!(found, expected, "told within {running_within:?}");
+    stage.round().await;
+    assert_eq!(stage.waiting(&sweep).await, 0, "none of the other shard is among them");
+    assert_eq!(process.metrics.reconciled.get(), 1);
+    let cells = stage.ledger.cell_progress(&sweep.id).await.unwrap();
+    assert_eq!((cells[0].dispatched, cells[0].items), (12, 12), "each is counted once");
+    process.end().await;
+}
+
+#[tokio::test]
+async fn a_doubtful_shard_repeats_no_session_of_another() {
+    for running_within in [Duration::ZERO, LEASE] {
+        second_shard_is_doubtful(running_within).await;
+    }
 }
 
 #[tokio::test]
@@ -215,6 +281,153 @@ async fn a_coordinator_that_takes_over_does_not_begin_to_wait_anew() {
         let taken = time_until_dispatched_again(&lives).await;
         assert!(in_time.contains(&taken), "{taken:?} with lives of {lives:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn lost_jobs_are_warned_of_within_fifteen_seconds_and_dispatched_again_within_three_minutes() {
+    let mut stage = Stage::set().await;
+    (stage.ledger, stage.in_memory) = (Ledger::in_memory().unwrap(), Some(Blobs::memory()));
+    stage.config = CoordinatorConfig::default();
+    let process = stage.start();
+    let sweep = stage.submit(&process, &spec("s", 6, "")).await;
+    stage.take(&sweep, all_jobs(&sweep).len()).await;
+    let since = tokio::time::Instant::now();
+    while process.metrics.missing.get() == 0 {
+        tokio::time::sleep(stage.config.tick).await;
+        assert!(since.elapsed() <= Duration::from_secs(15), "not warned of");
+    }
+    while stage.waiting(&sweep).await == 0 {
+        stage.round().await;
+        assert!(since.elapsed() <= Duration::from_secs(180), "not dispatched again");
+    }
+    process.end().await;
+}
+
+/// Somebody else claims the first shard, under the same term, before one call of a coordinator to its ledger.
+struct ClaimsBefore {
+    ledger: Ledger,
+    sweep: SweepId,
+    leader: WorkerId,
+    /// Calls before that one.
+    calls_left: AtomicU32,
+    has_claimed: AtomicBool,
+}
+
+impl Fate for ClaimsBefore {
+    fn before(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+        async {
+            // From zero on it wraps around: a test ends long before it is zero again.
+            if self.calls_left.fetch_sub(1, Ordering::Relaxed) == 0 {
+                let term = self.ledger.lead(&self.leader, LEASE).await.unwrap().unwrap();
+                let claimed = self.ledger.claim_shard(&self.sweep, ShardIndex(0), 0, term).await.unwrap();
+                self.has_claimed.store(claimed, Ordering::Relaxed);
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+}
+
+/// Says whether somebody else could claim the shard before `call`.
+async fn claimed_before(call: u32) -> bool {
+    let mut stage = Stage::set().await;
+    let ledger = Ledger::in_memory().unwrap();
+    (stage.ledger, stage.in_memory) = (ledger.clone(), Some(Blobs::memory()));
+    let sweep = stage.submit(&stage.process(), &spec("s", 6, "")).await;
+    let fate = Arc::new(ClaimsBefore {
+        ledger: ledger.clone(),
+        sweep: sweep.id.clone(),
+        leader: stage.config.id.clone(),
+        calls_left: AtomicU32::new(call),
+        has_claimed: AtomicBool::new(false),
+    });
+    stage.ledger = ledger.troubled(Troubles::new(fate.clone()));
+    let process = stage.start();
+    stage.ledger = ledger;
+    stage.round().await;
+    stage.round().await;
+    let has_claimed = fate.has_claimed.load(Ordering::Relaxed);
+    if has_claimed {
+        assert_eq!(stage.waiting(&sweep).await, 0, "claimed by somebody else before call {call}");
+        assert_eq!(process.metrics.dispatched.get(), 0, "call {call}");
+        assert_eq!(stage.ledger.shards(&sweep.id).await.unwrap()[0].state, ShardState::Dispatching, "call {call}");
+    } else {
+        assert_eq!(stage.waiting(&sweep).await, all_jobs(&sweep).len() as u64);
+    }
+    process.end().await;
+    has_claimed
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shard_that_somebody_else_has_claimed_is_not_published() {
+    let mut calls = 0;
+    // The last of them is the coordinator's own claim.
+    while claimed_before(calls).await {
+        calls += 1;
+    }
+    assert!(calls > 8, "{calls}");
+}
+
+/// A coordinator stands still after one call to its ledger, until another leads.
+struct StandsStillAfter {
+    ledger: Ledger,
+    queue: Queue,
+    jobs: String,
+    /// Calls before that one.
+    calls_left: AtomicU32,
+    /// Jobs that had been published by then.
+    published: OnceLock<u64>,
+}
+
+impl Fate for StandsStillAfter {
+    fn after(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+        async {
+            if self.calls_left.fetch_sub(1, Ordering::Relaxed) == 0 {
+                self.published.set(self.queue.depth(&self.jobs).await.unwrap_or(0)).unwrap();
+                tokio::time::advance(Duration::from_secs(11)).await;
+                let other = "other".parse().unwrap();
+                assert!(self.ledger.lead(&other, LEASE).await.unwrap().is_some(), "the lease is over");
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+}
+
+/// The state in which a leader that stands still after `call` has left its only shard; `None` if it had published that before.
+async fn left_after(call: u32) -> Option<ShardState> {
+    let mut stage = Stage::set().await;
+    let ledger = Ledger::in_memory().unwrap();
+    (stage.ledger, stage.in_memory) = (ledger.clone(), Some(Blobs::memory()));
+    stage.config.tick = Duration::from_secs(1);
+    let sweep = stage.submit(&stage.process(), &spec("s", 6, "")).await;
+    let fate = Arc::new(StandsStillAfter {
+        ledger: ledger.clone(),
+        queue: stage.queue.clone(),
+        jobs: queue_of(&sweep),
+        calls_left: AtomicU32::new(call),
+        published: OnceLock::new(),
+    });
+    stage.ledger = ledger.troubled(Troubles::new(fate.clone()));
+    let process = stage.start();
+    stage.ledger = ledger;
+    // It looks at the ledger often enough, and finds that it does not lead any more.
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    let published = *fate.published.get().expect("it makes so many calls");
+    assert_eq!(stage.waiting(&sweep).await, published, "published after another led since call {call}");
+    let state = stage.ledger.shards(&sweep.id).await.unwrap()[0].state;
+    process.end().await;
+    if published == 0 { Some(state) } else { None }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_stood_still_publishes_nothing_of_what_it_has_claimed() {
+    let mut left = Vec::new();
+    while let Some(state) = left_after(left.len() as u32).await {
+        left.push(state);
+    }
+    assert_eq!(left.last(), Some(&ShardState::Dispatching), "it stood still right after its claim");
+    assert!(left.len() > 8, "{left:?}");
 }
 
 /// One call takes effect and looks failed, once `until` of them are over.

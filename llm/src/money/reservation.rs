@@ -158,6 +158,8 @@ impl Drop for Reservation {
 
 #[cfg(test)]
 mod tests {
+    use regatta_tests::drawing::{Transitions, drawn};
+
     use super::*;
 
     /// A reservation of nothing in this state.
@@ -167,15 +169,12 @@ mod tests {
 
     #[test]
     fn a_reservation_takes_the_drawn_steps_and_no_others() {
-        let drawn: Vec<String> = ReservationState::ALL
-            .iter()
-            .flat_map(|from| ReservationState::ALL.iter().map(move |to| (*from, *to)))
-            .filter(|(from, to)| from.may_become(*to))
-            .map(|(from, to)| format!("{} -> {}", from.as_str(), to.as_str()))
-            .collect();
-        let expected =
-            ["reserved -> cleared", "reserved -> settled", "cleared -> sent", "cleared -> settled", "sent -> settled"];
-        assert_eq!(drawn, expected);
+        let pairs =
+            ReservationState::ALL.iter().flat_map(|from| ReservationState::ALL.iter().map(move |to| (*from, *to)));
+        let possible = pairs.filter(|(from, to)| from.may_become(*to));
+        let named: Transitions =
+            possible.map(|(from, to)| (from.as_str().to_owned(), to.as_str().to_owned())).collect();
+        assert_eq!(named, drawn("reservation").unwrap());
         for from in ReservationState::ALL {
             for to in ReservationState::ALL {
                 let took = std::panic::catch_unwind(|| {

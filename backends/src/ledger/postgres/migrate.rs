@@ -44,6 +44,8 @@ pub(super) const LEDGER: Migrations = Migrations {
         step(14, Previous, include_str!("../../../migrations/postgres/0014_alive_again.sql")),
         step(15, NoOther, include_str!("../../../migrations/postgres/0015_unmetered.sql")),
         step(16, Previous, include_str!("../../../migrations/postgres/0016_cached.sql")),
+        // No program has ever written what it refuses.
+        step(17, Both, include_str!("../../../migrations/postgres/0017_beginnings.sql")),
     ],
     lock: 0x7265_6761_7474_6101,
 };

@@ -322,6 +322,18 @@ impl PostgresLedger {
         read!(self.0, "check the quota of a resume", client => resume::check(client, sweep, quota))
     }
 
+    pub(super) async fn plan_shards_again(
+        &self,
+        sweep: &SweepId,
+        cell: CellIndex,
+        shards: &[ShardIndex],
+        dispatched: u64,
+        term: Term,
+    ) -> Result<bool, LedgerError> {
+        write!(self.0, "plan shards again", tx =>
+            planning::plan_shards_again(tx, sweep, cell, shards, dispatched, term))
+    }
+
     pub(super) async fn reset_dispatch(&self, sweep: &SweepId, term: Term) -> Result<Option<u64>, LedgerError> {
         write!(self.0, "reset what was dispatched of a sweep", tx => resume::reset(tx, sweep, term))
     }

@@ -274,6 +274,41 @@ pub(super) async fn confirm_shard(
     Ok(true)
 }
 
+pub(super) async fn plan_shards_again(
+    tx: &Transaction<'_>,
+    sweep: &SweepId,
+    cell: CellIndex,
+    shards: &[ShardIndex],
+    dispatched: u64,
+    term: Term,
+) -> Result<bool, Fault> {
+    if !is_leading(tx, term).await? {
+        return Ok(false);
+    }
+    let number = number(tx, sweep).await?;
+    let (cell, shards) = (i64::from(cell.0), column(shards, |shard| i64::from(shard.0)));
+    // The cell comes first, as above.
+    let count = tx
+        .prepare_cached(
+            "UPDATE cells SET dispatched = $4
+             WHERE sweep = $1 AND cell = $2 AND EXISTS (
+                 SELECT 1 FROM shards
+                 WHERE sweep = $1 AND cell = $2 AND shard = ANY ($3) AND state = 'dispatching')",
+        )
+        .await?;
+    if tx.execute(&count, &[&number, &cell, &shards, &stored(dispatched, "dispatched")?]).await? != 1 {
+        return Ok(false);
+    }
+    let update = tx
+        .prepare_cached(
+            "UPDATE shards SET state = 'planned'
+             WHERE sweep = $1 AND cell = $2 AND shard = ANY ($3) AND state = 'dispatching'",
+        )
+        .await?;
+    tx.execute(&update, &[&number, &cell, &shards]).await?;
+    Ok(true)
+}
+
 /// Fails if the sweep has no such shard.
 async fn known(tx: &Transaction<'_>, sweep: &SweepId, number: i64, shard: ShardIndex) -> Result<(), Fault> {
     let find = tx.prepare_cached("SELECT 1 FROM shards WHERE sweep = $1 AND shard = $2").await?;

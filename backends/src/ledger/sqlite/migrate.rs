@@ -27,6 +27,8 @@ const MIGRATIONS: &[Step] = &[
     step(13, Previous, include_str!("../../../migrations/sqlite/0013_alive_again.sql")),
     step(14, NoOther, include_str!("../../../migrations/sqlite/0014_unmetered.sql")),
     step(15, Previous, include_str!("../../../migrations/sqlite/0015_cached.sql")),
+    // No program has ever written what it refuses.
+    step(16, Both, include_str!("../../../migrations/sqlite/0016_beginnings.sql")),
 ];
 
 /// Longest wait for another process that writes to the same file.

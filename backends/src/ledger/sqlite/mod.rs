@@ -430,6 +430,22 @@ impl SqliteLedger {
         self.0.read("check the quota of a resume", move |tx| resume::check(tx, &sweep, quota)).await
     }
 
+    pub(super) async fn plan_shards_again(
+        &self,
+        sweep: &SweepId,
+        cell: CellIndex,
+        shards: &[ShardIndex],
+        dispatched: u64,
+        term: Term,
+    ) -> Result<bool, LedgerError> {
+        let (sweep, shards, presence) = (sweep.clone(), shards.to_vec(), self.1.clone());
+        self.0
+            .write("plan shards again", move |tx| {
+                Ok(presence.is_leading(term) && planning::plan_shards_again(tx, &sweep, cell, &shards, dispatched)?)
+            })
+            .await
+    }
+
     pub(super) async fn reset_dispatch(&self, sweep: &SweepId, term: Term) -> Result<Option<u64>, LedgerError> {
         let (sweep, presence) = (sweep.clone(), self.1.clone());
         self.0

@@ -204,6 +204,32 @@ pub(super) fn confirm_shard(
     Ok(true)
 }
 
+pub(super) fn plan_shards_again(
+    tx: &Transaction<'_>,
+    sweep: &SweepId,
+    cell: CellIndex,
+    shards: &[ShardIndex],
+    dispatched: u64,
+) -> Result<bool, Fault> {
+    let number = number(tx, sweep)?;
+    let mut update = tx.prepare_cached(
+        "UPDATE shards SET state = 'planned' WHERE sweep = ?1 AND cell = ?2 AND shard = ?3 AND state = 'dispatching'",
+    )?;
+    let mut moved = 0;
+    for shard in shards {
+        moved += update.execute(params![number, cell.0, shard.0])?;
+    }
+    if moved == 0 {
+        return Ok(false);
+    }
+    tx.prepare_cached("UPDATE cells SET dispatched = ?3 WHERE sweep = ?1 AND cell = ?2")?.execute(params![
+        number,
+        cell.0,
+        stored(dispatched, "dispatched")?
+    ])?;
+    Ok(true)
+}
+
 /// Sweep and cell of the shard, if it stood in `from`.
 fn move_shard(
     tx: &Transaction<'_>,
