@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -51,13 +51,46 @@ struct Books {
     /// Calls read so far.
     read: watch::Sender<u64>,
     answered: AtomicU64,
+    at_once: Mutex<AtOnce>,
+    /// When the last call was read.
+    last_read: Mutex<Option<Instant>>,
     /// Milliseconds that each call takes.
     latency_ms: AtomicU64,
     /// Times that each request was read, by its body.
     requests: Mutex<BTreeMap<Vec<u8>, u64>>,
 }
 
+/// Calls that were read and not answered yet.
+#[derive(Debug, Clone, Copy, Default)]
+struct AtOnce {
+    now: u64,
+    most: u64,
+}
+
+/// A call that is at work, until it is dropped.
+struct Working<'b>(&'b Books);
+
+impl<'b> Working<'b> {
+    fn begin(books: &'b Books) -> Self {
+        let mut at_once = books.at_once();
+        at_once.now += 1;
+        at_once.most = at_once.most.max(at_once.now);
+        drop(at_once);
+        Self(books)
+    }
+}
+
+impl Drop for Working<'_> {
+    fn drop(&mut self) {
+        self.0.at_once().now -= 1;
+    }
+}
+
 impl Books {
+    fn at_once(&self) -> MutexGuard<'_, AtOnce> {
+        self.at_once.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn requests(&self) -> MutexGuard<'_, BTreeMap<Vec<u8>, u64>> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -74,6 +107,8 @@ impl Referee {
         let books = Arc::new(Books {
             read: watch::Sender::new(0),
             answered: AtomicU64::new(0),
+            at_once: Mutex::default(),
+            last_read: Mutex::default(),
             latency_ms: AtomicU64::new(latency.as_millis() as u64),
             requests: Mutex::default(),
         });
@@ -145,6 +180,18 @@ impl Referee {
         *self.books.read.borrow()
     }
 
+    /// Time since the last call that was billed; `None` before the first.
+    #[must_use]
+    pub fn idle(&self) -> Option<Duration> {
+        self.books.last_read.lock().unwrap_or_else(PoisonError::into_inner).map(|at| at.elapsed())
+    }
+
+    /// Most calls that it had at once so far.
+    #[must_use]
+    pub fn most_at_once(&self) -> u64 {
+        self.books.at_once().most
+    }
+
     /// Calls so far whose request had been read before: who pays for these pays twice.
     #[must_use]
     pub fn repeated(&self) -> u64 {
@@ -156,6 +203,7 @@ impl Referee {
         self.books.requests().clear();
         self.books.read.send_replace(0);
         self.books.answered.store(0, Ordering::SeqCst);
+        *self.books.at_once() = AtOnce::default();
         self.books.latency_ms.store(latency.as_millis() as u64, Ordering::SeqCst);
     }
 
@@ -214,8 +262,9 @@ async fn serve(stream: TcpStream, books: &Books, mut answers: watch::Receiver<u6
         }
         let mut request = vec![0; length];
         stream.read_exact(&mut request).await?;
-        let word = answer(&request);
+        let (word, working) = (answer(&request), Working::begin(books));
         *books.requests().entry(request).or_default() += 1;
+        *books.last_read.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
         books.read.send_modify(|read| *read += 1);
         let place = books.answered.fetch_add(1, Ordering::SeqCst);
         if answers.wait_for(|answers| place < *answers).await.is_err() {
@@ -230,6 +279,8 @@ async fn serve(stream: TcpStream, books: &Books, mut answers: watch::Receiver<u6
         .to_string();
         let head =
             format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", body.len());
+        // Whoever has the answer may call again before this goes on.
+        drop(working);
         stream.write_all(format!("{head}{body}").as_bytes()).await?;
     }
 }

@@ -95,5 +95,7 @@ async fn a_worker_that_stood_still_goes_on_with_its_calls_and_pays_for_none_twic
     let (code, directory) = deployment.finish(&id).await.unwrap();
     assert_eq!(code, Some(0));
     assert_eq!(referee.calls(), SESSIONS, "one call a session");
+    let most = referee.most_at_once();
+    assert!(most <= CONCURRENCY, "its slots were others' meanwhile, and {most} calls were under way at once");
     assert_eq!(told(&directory), (referee.billed(), referee.billed()));
 }

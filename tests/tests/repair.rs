@@ -238,19 +238,36 @@ async fn killed(stage: &Stage, run: &Path) {
     first.kill().await.unwrap();
 }
 
-#[tokio::test]
-async fn a_killed_run_that_lost_or_damaged_its_log_goes_on_and_repeats_only_what_was_in_flight() {
-    let damages: [(&str, Damage); 3] = [
-        ("missing log", |run| remove(&[run.join("store/ledger.sqlite-wal")])),
-        ("damaged log", |run| {
+/// Name and damage of what a killed run leaves, all of which is in the ledger's log; what the same command comes to when it is run again, and
+/// its words.
+const OF_KILLED: [(&str, Damage, (i32, &str)); 3] = [
+    ("missing log", |run| remove(&[run.join("store/ledger.sqlite-wal")]), (78, "knows of no sweep")),
+    (
+        "damaged log",
+        |run| {
             change(&run.join("store/ledger.sqlite-wal"), |bytes| {
                 let middle = bytes.len() / 2;
                 bytes[middle] ^= 0x5a;
             });
-        }),
-        ("missing ledger", |run| remove(&[run.join("store/ledger.sqlite"), run.join("store/ledger.sqlite-wal")])),
-    ];
-    for (name, damage) in damages {
+        },
+        (0, "from transcripts, which the ledger did not know"),
+    ),
+    (
+        "missing ledger",
+        |run| remove(&[run.join("store/ledger.sqlite"), run.join("store/ledger.sqlite-wal")]),
+        (78, "the ledger has been removed or emptied"),
+    ),
+];
+
+/// Calls beyond one for each session of `run`. What was in flight is among them, and what was answered and not yet in a segment when the
+/// process died.
+async fn surplus(stage: &Stage, run: &Path) -> u64 {
+    stage.calls().await - results(run).lines().count() as u64
+}
+
+#[tokio::test]
+async fn a_killed_run_that_lost_or_damaged_its_log_goes_on_and_repeats_only_what_was_in_flight() {
+    for (name, damage, _) in OF_KILLED {
         let stage = Stage::set(20, 60).await;
         let run = stage.at("run");
         killed(&stage, &run).await;
@@ -260,10 +277,31 @@ async fn a_killed_run_that_lost_or_damaged_its_log_goes_on_and_repeats_only_what
         assert_eq!(repaired.status.code(), Some(4), "{name}: {}", said(&repaired));
         let ended = stage.run(&run).await;
         assert_eq!(ended.status.code(), Some(0), "{name}: {}", said(&ended));
-        let sessions = results(&run).lines().count() as u64;
-        // What was in flight, and what was answered and not yet in a segment when the process died.
-        let surplus = stage.calls().await - sessions;
-        assert!(surplus <= 2 * 16, "{name}: {surplus} of {sessions} were paid for twice");
+        let surplus = surplus(&stage, &run).await;
+        assert!(surplus <= 2 * 16, "{name}: {surplus} were paid for twice");
+    }
+}
+
+/// Whoever does not know that anything is damaged runs the same command again.
+#[tokio::test]
+async fn a_killed_run_that_lost_or_damaged_its_log_loses_nothing_without_a_word_when_it_is_run_again() {
+    for (name, damage, (code, words)) in OF_KILLED {
+        let stage = Stage::set(20, 60).await;
+        let run = stage.at("run");
+        killed(&stage, &run).await;
+        let _ = std::fs::remove_file(run.join("store/ledger.sqlite-shm"));
+        damage(&run);
+        let paid = stage.calls().await;
+        let again = stage.run(&run).await;
+        assert_eq!(again.status.code(), Some(code), "{name}: {}", said(&again));
+        assert!(said(&again).contains(words), "{name}: {}", said(&again));
+        if code == 0 {
+            let surplus = surplus(&stage, &run).await;
+            assert!(surplus <= 2 * 16, "{name}: {surplus} were paid for twice");
+        } else {
+            // What was in flight as it was killed is answered a moment later.
+            assert!(stage.calls().await <= paid + 16, "{name}: nothing is paid for anew");
+        }
     }
 }
 

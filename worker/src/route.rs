@@ -129,16 +129,16 @@ impl Line {
         if redeliveries > 0 {
             self.shared.metrics.redeliveries.inc();
         }
-        if self.shared.is_cancelled(message.sweep()) {
+        let void = match (self.shared.is_cancelled(message.sweep()), self.shared.is_stale(&message)) {
+            (true, _) => Some("dropped"),
+            (false, true) => Some("stale"),
+            (false, false) => None,
+        };
+        if let Some(label) = void {
             if let (Job::Batch(job), Some(batches)) = (message, &self.batches) {
                 return batches.void(*job, redeliveries, receipt).await;
             }
-            self.shared.metrics.sessions.with_label_values(&["dropped"]).inc();
-            receipt.ack().await;
-            return;
-        }
-        if self.shared.is_stale(&message) {
-            self.shared.metrics.sessions.with_label_values(&["stale"]).inc();
+            self.shared.metrics.sessions.with_label_values(&[label]).inc();
             receipt.ack().await;
             return;
         }

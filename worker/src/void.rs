@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use regatta_proto::{Control, Job, SweepId};
+use regatta_proto::{BatchJob, Control, Job, SessionJob, SweepId};
 
 /// Sweeps that were cancelled or resumed.
 #[derive(Debug, Default)]
@@ -33,8 +33,19 @@ impl Void {
     /// True if `job` was published before its sweep was last resumed.
     pub(crate) fn is_stale(&self, job: &Job) -> bool {
         match job {
-            Job::Session(session) => session.generation < self.generation(&session.key.sweep),
-            Job::Judge(_) | Job::Batch(_) => false,
+            Job::Session(session) => self.is_of_before(session),
+            Job::Batch(batch) => self.is_void(batch),
+            Job::Judge(_) => false,
         }
+    }
+
+    /// True if the sweep of `batch` was cancelled, or resumed since its sessions were published: these are dispatched again.
+    pub(crate) fn is_void(&self, batch: &BatchJob) -> bool {
+        self.is_cancelled(&batch.sweep) || batch.sessions.iter().any(|session| self.is_of_before(session))
+    }
+
+    /// True if `session` was published before its sweep was last resumed.
+    pub(crate) fn is_of_before(&self, session: &SessionJob) -> bool {
+        session.generation < self.generation(&session.key.sweep)
     }
 }

@@ -12,7 +12,8 @@ use regatta_catalog::{Catalog, Sweep};
 use regatta_llm::{BudgetLeases, CallMetrics, Endpoint, OpenContext};
 use regatta_memory::ByteBudget;
 use regatta_proto::{
-    Clock, Control, Digest, EndpointKind, EndpointName, EndpointRoute, Job, Report, SessionJob, SweepId, WorkerId,
+    BatchJob, Clock, Control, Digest, EndpointKind, EndpointName, EndpointRoute, Job, Report, SessionJob, SweepId,
+    WorkerId,
 };
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -98,6 +99,17 @@ impl Shared {
     /// True if `job` was published before its sweep was last resumed.
     pub(crate) fn is_stale(&self, job: &Job) -> bool {
         self.void.borrow().is_stale(job)
+    }
+
+    /// True if nothing more is to be done with `batch`; see [`Void::is_void`].
+    pub(crate) fn is_void(&self, batch: &BatchJob) -> bool {
+        self.void.borrow().is_void(batch)
+    }
+
+    /// True if `session` is not to be part of a batch any more: its sweep was cancelled, or resumed since.
+    pub(crate) fn is_dropped(&self, session: &SessionJob) -> bool {
+        let void = self.void.borrow();
+        void.is_cancelled(&session.key.sweep) || void.is_of_before(session)
     }
 
     /// Takes note of a broadcast. The attempts of each sweep that was resumed since the last one are reported at once: its coordinator

@@ -52,8 +52,11 @@ fn tries(concurrency: u32, requests_per_minute: Option<u32>, retries: Retries) -
 
 fn tries_at(store: &FakeStore, concurrency: u32, requests_per_minute: Option<u32>, retries: Retries) -> Tries {
     let limits = Limits { concurrency, requests_per_minute, tokens_per_minute: None };
-    let spec = EndpointSpec { limits, retries, ..EndpointSpec::of_kind(EndpointKind::Openai) };
-    Tries::open(&"main".parse().unwrap(), &spec, &store.context(&Registry::new(), "w"))
+    tries_of(store, &EndpointSpec { limits, retries, ..EndpointSpec::of_kind(EndpointKind::Openai) })
+}
+
+fn tries_of(store: &FakeStore, spec: &EndpointSpec) -> Tries {
+    Tries::open(&"main".parse().unwrap(), spec, &store.context(&Registry::new(), "w"))
 }
 
 fn context(seed: u64, interrupt: &CancellationToken) -> TryContext<'_> {
@@ -371,6 +374,24 @@ async fn what_a_try_may_cost_is_told_when_it_is_sent_and_what_it_did_cost_when_i
         Moment::Sent(None),
     ];
     assert_eq!(*told.0.lock().unwrap(), moments);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_try_may_cost_is_that_of_the_service_tier_it_asks_for_and_of_no_dearer_one() {
+    let price =
+        Price { variants: [("priority".to_owned(), Price::per_mtok(10.0, 20.0))].into(), ..Price::per_mtok(1.0, 2.0) };
+    let worst_case = async |tier: Option<&str>| {
+        let mut spec = EndpointSpec::of_kind(EndpointKind::Openai);
+        spec.body.extend(tier.map(|tier| ("service_tier".to_owned(), tier.into())));
+        let (never, told) = (CancellationToken::new(), Told::default());
+        let payer = Payer { price: Some(&price), ..context(1, &never).payer };
+        let asked = TryContext { payer, meter: Some(&told), ..context(1, &never) };
+        run_tries(&tries_of(&FakeStore::default(), &spec), asked, &[]).await.unwrap();
+        told.0.into_inner().unwrap()
+    };
+    assert_eq!(worst_case(Some("default")).await, [Moment::Sent(Some(Money(300_000)))]);
+    assert_eq!(worst_case(Some("priority")).await, [Moment::Sent(Some(Money(3_000_000)))]);
+    assert_eq!(worst_case(None).await, [Moment::Sent(Some(Money(3_000_000)))], "the provider chooses");
 }
 
 #[tokio::test(start_paused = true)]

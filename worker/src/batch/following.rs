@@ -34,7 +34,7 @@ pub(super) enum Step {
     Over(Vec<Report>, Vec<SessionJob>, Option<Spending>),
     /// It is delivered again, and thereby in doubt.
     HandBack,
-    /// The sweep was cancelled.
+    /// The sweep was cancelled, or resumed since.
     Void,
 }
 
@@ -88,7 +88,7 @@ impl BatchLane {
         self.settle(job, step, redeliveries, receipt).await;
     }
 
-    /// Drops a batch of a cancelled sweep, and tells its provider so. What it may have cost stays told as it was.
+    /// Drops a batch whose sweep was cancelled, or resumed since, and tells its provider so. What it may have cost stays told as it was.
     pub(crate) async fn void(&self, job: BatchJob, redeliveries: u32, receipt: Held) {
         let cancelling = async {
             let client = self.client()?;
@@ -174,16 +174,16 @@ impl BatchLane {
 
     async fn settle(&self, job: BatchJob, step: Step, redeliveries: u32, receipt: Held) {
         // The queue of a cancelled sweep may have no consumer any more: nothing is left in it.
-        let is_cancelled = self.shared.is_cancelled(&job.sweep);
+        let is_void = self.shared.is_void(&job);
         let to_queue = |job: Job| (self.queue.clone(), job);
         let batch = |job: BatchJob| to_queue(Job::Batch(Box::new(job)));
         let session = |job: SessionJob| to_queue(Job::Session(Box::new(job)));
         let (reports, jobs) = match step {
-            Step::Next(next, reports) if is_cancelled => {
+            Step::Next(next, reports) if is_void => {
                 self.publisher.leave(Publication { reports, jobs: Vec::new(), origin: Origin::Nobody }).await;
                 return self.void(*next, redeliveries, receipt).await;
             }
-            Step::Split(_) | Step::HandBack if is_cancelled => return self.void(job, redeliveries, receipt).await,
+            Step::Split(_) | Step::HandBack if is_void => return self.void(job, redeliveries, receipt).await,
             Step::Next(next, reports) => (reports, vec![batch(*next)]),
             Step::Split(halves) => (Vec::new(), halves.into_iter().map(batch).collect()),
             Step::Over(reports, sessions, _) => (reports, sessions.into_iter().map(session).collect()),
@@ -199,7 +199,7 @@ impl Followed<'_> {
     async fn watch(&self, provider_id: &str) -> Step {
         let (lane, job) = (self.lane, self.job);
         loop {
-            if lane.shared.is_cancelled(&job.sweep) {
+            if lane.shared.is_void(job) {
                 return Step::Void;
             }
             match self.leave.run_until_cancelled(self.look(provider_id)).await {

@@ -42,7 +42,11 @@ pub(super) struct Gatherer {
     pub(super) shared: Arc<Shared>,
 }
 
-/// Sessions of one model. Providers want one model a batch, and prices are a model's.
+/// Sessions that may be in one batch have a lock, a model and a generation in common. Providers want one model a batch, and prices are a
+/// model's; a batch is void as a whole once its sweep was resumed.
+type Common = (Digest, ModelRef, u32);
+
+/// Sessions that become a batch.
 struct Group {
     id: String,
     /// Sessions with which it is full.
@@ -57,7 +61,7 @@ struct Group {
 impl Gatherer {
     /// Gathers until all senders are gone. Once `stop` has fired nothing is waited for any more.
     pub(super) async fn run(self, mut incoming: mpsc::Receiver<Gathered>, stop: CancellationToken) {
-        let mut groups: BTreeMap<(Digest, ModelRef), Group> = BTreeMap::new();
+        let mut groups: BTreeMap<Common, Group> = BTreeMap::new();
         loop {
             let due = groups.values().map(|group| self.due(group)).min();
             tokio::select! {
@@ -82,9 +86,9 @@ impl Gatherer {
         (group.last + self.pause).min(group.first + self.shared.hand_over_after / 4)
     }
 
-    async fn add(&self, groups: &mut BTreeMap<(Digest, ModelRef), Group>, gathered: Gathered) {
+    async fn add(&self, groups: &mut BTreeMap<Common, Group>, gathered: Gathered) {
         let Gathered { model, bytes, job, receipt } = gathered;
-        let key = (job.lock, model);
+        let key = (job.lock, model, job.generation);
         if groups.get(&key).is_some_and(|group| group.bytes + bytes > PROMPT_BYTES_MAX) {
             self.publish_group(groups, &key).await;
         }
@@ -119,17 +123,17 @@ impl Gatherer {
         }
     }
 
-    async fn publish_those(&self, groups: &mut BTreeMap<(Digest, ModelRef), Group>, which: impl Fn(&Group) -> bool) {
+    async fn publish_those(&self, groups: &mut BTreeMap<Common, Group>, which: impl Fn(&Group) -> bool) {
         let keys: Vec<_> = groups.iter().filter(|(_, group)| which(group)).map(|(key, _)| key.clone()).collect();
         for key in keys {
             self.publish_group(groups, &key).await;
         }
     }
 
-    async fn publish_group(&self, groups: &mut BTreeMap<(Digest, ModelRef), Group>, key: &(Digest, ModelRef)) {
+    async fn publish_group(&self, groups: &mut BTreeMap<Common, Group>, key: &Common) {
         let Some(group) = groups.remove(key) else { return };
         // Its queue may have no consumer any more.
-        if group.jobs.first().is_some_and(|job| self.shared.is_cancelled(&job.key.sweep)) {
+        if group.jobs.first().is_some_and(|job| self.shared.is_dropped(job)) {
             self.shared.metrics.sessions.with_label_values(&["dropped"]).inc_by(group.jobs.len() as u64);
             return Held::ack_all(group.receipts).await;
         }
@@ -159,7 +163,7 @@ impl Gatherer {
     async fn publish(
         &self,
         id: Result<String, IdError>,
-        (lock, model): &(Digest, ModelRef),
+        (lock, model, _): &Common,
         sessions: &[SessionJob],
     ) -> Result<(), Unpublished> {
         let Some(first) = sessions.first() else { return Ok(()) };

@@ -19,7 +19,7 @@ impl Followed<'_> {
         let (lane, job) = (self.lane, self.job);
         let calls: Vec<_> = self.asked.iter().map(Asked::call).collect();
         let prepared = self.client.prepare(&job.id, &calls).await;
-        if lane.shared.is_cancelled(&job.sweep) {
+        if lane.shared.is_void(job) {
             return Step::Void;
         }
         if prepared.lines == 0 {

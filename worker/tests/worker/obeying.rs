@@ -102,6 +102,36 @@ async fn a_session_that_ends_after_its_connection_is_lost_is_ended_elsewhere_wit
 }
 
 #[tokio::test]
+async fn a_session_that_waits_for_its_permit_is_dropped_when_its_connection_is_lost() {
+    let (stage, server) = Stage::with(Simulation::default()).await;
+    stage.others_call(1).await;
+    stage.publish([stage.job(0, 0)]).await;
+    let mut reports = stage.reports().await;
+    let cable = Arc::new(Cable::default());
+    stage.tell(vec![stage.route.clone()], Vec::new()).await;
+    let first = stage.start_behind("first", cable.clone());
+    let waits = reports.progress(|_| true).await;
+    assert_eq!((waits.number, waits.in_flight_at_most), (1, Some(Money::ZERO)), "it has begun and sent nothing");
+    cable.cut_for_good();
+    within(async {
+        while first.ended("dropped") == 0 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    // Nothing of it is left in the first worker that would call now.
+    stage.others_call(0).await;
+    stage.tell(vec![stage.route.clone()], Vec::new()).await;
+    let second = stage.start_untold("second", |_| {});
+    let outcome = reports.outcome().await;
+    assert_eq!((outcome.attempt.worker.as_str(), outcome.attempt.number), ("second", 2));
+    second.leave().await;
+    first.leave().await;
+    assert_eq!((stage.waiting().await, server.counters().total_requests()), (0, 1));
+    assert!(reports.rest(&stage.queue).await.is_empty());
+}
+
+#[tokio::test]
 async fn an_endpoint_whose_key_is_missing_is_left_to_workers_that_have_it() {
     let (mut stage, _server) = Stage::with(Simulation::default()).await;
     let mut locked = stage.route.clone();

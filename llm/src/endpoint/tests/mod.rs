@@ -6,6 +6,7 @@ mod fault_matrix;
 mod hostile;
 mod judge;
 mod judgement;
+mod silent;
 mod simulated;
 
 use std::path::Path;

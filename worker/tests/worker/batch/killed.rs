@@ -1,5 +1,13 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
+use regatta_backends::faults::{Fate, Trouble};
 use regatta_proto::{BatchJob, EndpointKind, Job, SessionJob, SessionOutcome};
+
+use tokio::sync::watch;
 
 use super::server::{BatchServer, Ending, Place};
 use super::{MEASURED, lane, lane_of, until};
@@ -81,6 +89,43 @@ async fn a_worker_that_dies_between_an_intent_and_its_acknowledgements_costs_tha
         );
     }
     assert_eq!(stage.waiting().await, 0);
+}
+
+/// A broker that confirms jobs when it is told to, and lets them go nowhere, so that nobody takes them a step further.
+struct Unconfirming {
+    published: AtomicUsize,
+    confirmed: watch::Sender<usize>,
+}
+
+impl Fate for Unconfirming {
+    fn loses(&self) -> bool {
+        self.published.fetch_add(1, Ordering::SeqCst);
+        true
+    }
+
+    fn after(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+        let published = self.published.load(Ordering::SeqCst);
+        Box::pin(async move {
+            self.confirmed.subscribe().wait_for(|confirmed| *confirmed >= published).await.map_err(|_| Trouble)?;
+            Ok(())
+        })
+    }
+}
+
+/// With the test before: what a death can cost is no more than one batch, however many sessions the worker holds.
+#[tokio::test(start_paused = true)]
+async fn no_intent_is_published_before_the_last_one_is_confirmed() {
+    let (stage, _server) = lane(2).await;
+    stage.publish((0..6).map(|item| stage.job(0, item))).await;
+    let broker = Arc::new(Unconfirming { published: AtomicUsize::new(0), confirmed: watch::Sender::new(0) });
+    stage.tell(vec![stage.route.clone()], Vec::new()).await;
+    let _worker = stage.start_behind("w", broker.clone());
+    for intents in 1..=3 {
+        // Time passes when nothing else is left to do.
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        assert_eq!((broker.published.load(Ordering::SeqCst), stage.waiting().await), (intents, 0));
+        broker.confirmed.send_replace(intents);
+    }
 }
 
 #[tokio::test]

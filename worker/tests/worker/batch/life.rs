@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use regatta_proto::{BatchSettings, EndpointKind, Event, Job, Lane};
+use regatta_proto::{BatchSettings, EndpointKind, Event, Job, Lane, SessionJob};
 
 use super::server::{Ending, Place};
 use super::{AT_MOST, COST, MEASURED, lane, lane_of, until};
@@ -113,6 +113,60 @@ async fn a_batch_of_a_cancelled_sweep_is_cancelled_at_its_provider_and_forgotten
         assert_eq!(stage.waiting().await, 0);
         assert!(reports.rest(&stage.queue).await.is_empty());
     }
+}
+
+#[tokio::test]
+async fn a_batch_of_before_a_resume_is_cancelled_and_its_sessions_are_paid_for_in_a_later_one_alone() {
+    // Whoever follows it hears of the resume, or whoever finds it afterwards has heard of it.
+    for is_followed in [true, false] {
+        let (stage, server) = lane(2).await;
+        server.end(Ending::Running);
+        stage.publish([stage.job(0, 0), stage.job(0, 1)]).await;
+        let mut reports = stage.reports().await;
+        let mut worker = stage.start("first", |_| {}).await;
+        server.reached(Place::Look, 1).await;
+        let generations = BTreeMap::from([(stage.sweep.id.clone(), 1)]);
+        if is_followed {
+            stage.tell_of_generations(generations).await;
+        } else {
+            worker.leave().await;
+            assert_eq!(stage.waiting().await, 1);
+            stage.tell_of_generations(generations).await;
+            worker = stage.start_untold("second", |_| {});
+        }
+        until(async || worker.ended("dropped") == 2).await;
+        server.end(Ending::Completed);
+        stage.publish([0, 1].map(|item| SessionJob { generation: 1, ..stage.job(0, item) })).await;
+        for _ in 0..2 {
+            let outcome = reports.outcome().await;
+            assert_eq!((outcome.outcome, outcome.transcript.calls().count()), (MEASURED, 1));
+        }
+        let cancelled: Vec<bool> = server.batches().iter().map(|batch| batch.cancelled).collect();
+        assert_eq!(cancelled, [true, false]);
+        worker.leave().await;
+        assert_eq!(stage.waiting().await, 0);
+        assert!(reports.rest(&stage.queue).await.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn sessions_of_before_a_resume_that_wait_for_their_batch_are_in_none() {
+    let (stage, server) = lane(3).await;
+    stage.publish([stage.job(0, 0), stage.job(0, 1)]).await;
+    let mut reports = stage.reports().await;
+    let worker = stage.start("w", |_| {}).await;
+    until(async || stage.waiting().await == 0).await;
+    stage.tell_of_generations(BTreeMap::from([(stage.sweep.id.clone(), 1)])).await;
+    stage.publish([0, 1, 2].map(|item| SessionJob { generation: 1, ..stage.job(0, item) })).await;
+    let mut keys = Vec::new();
+    for _ in 0..3 {
+        keys.push(reports.outcome().await.key);
+    }
+    worker.leave().await;
+    keys.sort();
+    assert_eq!(keys, [0, 1, 2].map(|item| stage.job(0, item).key));
+    assert_eq!(server.batches().len(), 1);
+    assert_eq!(stage.waiting().await, 0);
 }
 
 #[tokio::test]

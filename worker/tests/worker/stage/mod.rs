@@ -14,9 +14,9 @@ use regatta_llm::{CallMetrics, Standstill};
 use regatta_memory::ByteBudget;
 use regatta_proto::{
     AccountId, AskedQuestion, BATCH, BenchmarkLock, Control, Digest, EndpointKind, EndpointRoute, EndpointSpec,
-    Evaluator, FileSet, ItemIndex, Job, JudgeJob, JudgeOutcome, ModelRef, ModelSpec, Money, OpenAttempt, Price,
-    PriceSource, Question, Report, SessionJob, SessionKey, SessionOutcome, Setting, Simulation, SweepId, SweepLock,
-    SystemClock, Transcript,
+    Evaluator, FileSet, ItemIndex, Job, JudgeJob, JudgeOutcome, ModelRef, ModelSpec, Money, OpenAttempt, Party,
+    PoolRequest, Price, PriceSource, Question, Report, SessionJob, SessionKey, SessionOutcome, Setting, Share, Signals,
+    Simulation, SweepId, SweepLock, SystemClock, Transcript,
 };
 use regatta_simulator::{Config, SimulatedEndpoint, SimulatedSuite};
 use regatta_worker::{
@@ -192,9 +192,9 @@ impl Stage {
         Process { lifecycle, metrics, running }
     }
 
-    /// A worker whose connections to the broker are cut with `cable`.
-    pub(crate) fn start_behind(&self, id: &str, cable: Arc<Cable>) -> Process {
-        let queue = self.queue.troubled(Troubles::new(cable));
+    /// A worker whose calls to the broker, and connections to it, go as `fate` says.
+    pub(crate) fn start_behind(&self, id: &str, fate: Arc<dyn Fate>) -> Process {
+        let queue = self.queue.troubled(Troubles::new(fate));
         let (worker, metrics) = self.worker_at(queue, id, |_| {});
         let lifecycle = Lifecycle::default();
         let running = tokio::spawn(worker.run(lifecycle.clone()));
@@ -356,6 +356,31 @@ impl Stage {
             other => panic!("{other:?}"),
         });
         sessions.collect()
+    }
+
+    /// Somebody else takes all `slots` of the stage's endpoint, or gives them back with none.
+    pub(crate) async fn others_call(&self, slots: u32) {
+        let party = Party {
+            sweep: "others".parse().unwrap(),
+            model: String::new(),
+            share: Share { weight: 1, priority: 0 },
+            in_flight: 0,
+            waiting: slots,
+            waiting_tokens: u64::from(slots),
+            unsent_requests: 0,
+            unsent_tokens: 0,
+            token_correction: 0,
+        };
+        let request = PoolRequest {
+            pool: self.route.pool.clone(),
+            holder: "another".parse().unwrap(),
+            limits: self.route.endpoint.limits,
+            model_limits: BTreeMap::new(),
+            parties: (slots > 0).then_some(party).into_iter().collect(),
+            signals: Signals::default(),
+        };
+        let reply = self.permits.lease(&request).await.unwrap();
+        assert_eq!(reply.grants.iter().map(|grant| grant.slots).sum::<u32>(), slots);
     }
 
     pub(crate) async fn reports(&self) -> Reports {
