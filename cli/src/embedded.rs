@@ -201,8 +201,11 @@ impl Embedded {
         if matches!(state, Ok(state) if state.is_end()) {
             reserve.remove().context("failed to give the reserve's space back")?;
         }
-        self.ledger.checkpoint().await.context("failed to bring the ledger's log into its file")?;
-        state
+        let checkpointed = self.ledger.checkpoint().await.context("failed to bring the ledger's log into its file");
+        // First why the run ended: where nothing can be written, the log cannot be brought into its file either.
+        let state = state?;
+        checkpointed?;
+        Ok(state)
     }
 
     /// Writes what an ended sweep leaves behind once more; the bytes are the same.

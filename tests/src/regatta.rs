@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use tempfile::NamedTempFile;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
 use tokio::process::{Child, Command};
@@ -107,9 +108,18 @@ pub fn program(path: &Path) -> Command {
 /// # Errors
 /// When it cannot be started or takes too long.
 pub async fn finish(mut command: Command) -> Result<Output, HarnessError> {
-    let output = tokio::time::timeout(PATIENCE, command.output()).await;
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    ended(child.map_err(HarnessError::io("run regatta"))?).await
+}
+
+/// Waits for the end of a program that was started, with what it says until then where that is piped.
+///
+/// # Errors
+/// When it takes too long.
+pub async fn ended(child: Child) -> Result<Output, HarnessError> {
+    let output = tokio::time::timeout(PATIENCE, child.wait_with_output()).await;
     output
-        .map_err(|_| HarnessError::Binary(format!("{command:?} did not end")))?
+        .map_err(|_| HarnessError::Binary("a program did not end".to_owned()))?
         .map_err(HarnessError::io("run regatta"))
 }
 
@@ -119,6 +129,8 @@ pub struct Process {
     child: Child,
     /// First line of its standard output, for roles that print where they listen.
     pub first_line: String,
+    /// What it says on standard error, where that is kept.
+    log: Option<NamedTempFile>,
 }
 
 impl Process {
@@ -133,7 +145,7 @@ impl Process {
         let line = tokio::time::timeout(PATIENCE, lines.next_line()).await;
         let line = line.ok().and_then(Result::ok).flatten();
         let first_line = line.ok_or_else(|| HarnessError::Binary(format!("{command:?} ended without a word")))?;
-        Ok(Self { child, first_line })
+        Ok(Self { child, first_line, log: None })
     }
 
     /// Starts `command` and waits until somebody listens at `address`.
@@ -150,6 +162,20 @@ impl Process {
     /// When it ends first, or is not ready in time.
     pub async fn start_until_ready(command: Command, address: SocketAddr) -> Result<Self, HarnessError> {
         Self::start_until(command, address, || async { ready(address).await.is_ok_and(|(is_ready, _)| is_ready) }).await
+    }
+
+    /// The same, and keeps what it says on standard error.
+    ///
+    /// # Errors
+    /// When it ends first, or is not ready in time; or when no file can be made.
+    pub async fn start_until_ready_and_listen(mut command: Command, address: SocketAddr) -> Result<Self, HarnessError> {
+        let log = NamedTempFile::new().map_err(HarnessError::io("keep what a role says"))?;
+        // A file, because nobody would read a pipe while the test does something else.
+        command.stderr(log.reopen().map_err(HarnessError::io("keep what a role says"))?);
+        let started = Self::start_until_ready(command, address).await;
+        let mut process = started.map_err(|error| HarnessError::Binary(format!("{error}: {}", said(&log))))?;
+        process.log = Some(log);
+        Ok(process)
     }
 
     async fn start_until<F: Future<Output = bool>>(
@@ -172,7 +198,7 @@ impl Process {
         tokio::time::timeout(PATIENCE, probing)
             .await
             .map_err(|_| HarnessError::Binary(format!("{command:?} is not there, at {address}")))??;
-        Ok(Self { child, first_line: String::new() })
+        Ok(Self { child, first_line: String::new(), log: None })
     }
 
     /// Most memory that it has had at once, in KiB; `None` where the system does not tell.
@@ -217,13 +243,38 @@ impl Process {
     ///
     /// # Errors
     /// When it does not end.
-    pub async fn terminate(mut self) -> Result<Option<i32>, HarnessError> {
-        let Some(id) = self.child.id() else { return Ok(None) };
+    pub async fn terminate(self) -> Result<Option<i32>, HarnessError> {
+        Ok(self.terminate_and_listen().await?.0)
+    }
+
+    /// The same, with what it said on standard error from the signal to its end, where that is kept.
+    ///
+    /// # Errors
+    /// When it does not end.
+    pub async fn terminate_and_listen(mut self) -> Result<(Option<i32>, String), HarnessError> {
+        let said = |log: &Option<NamedTempFile>| log.as_ref().map(said).unwrap_or_default();
+        let before = said(&self.log).len();
+        let Some(id) = self.child.id() else { return Ok((None, String::new())) };
         let signalled = Command::new("kill").args(["-TERM", &id.to_string()]).status().await;
         signalled.map_err(HarnessError::io("run regatta"))?;
         let ended = tokio::time::timeout(PATIENCE, self.child.wait()).await;
         let status = ended.map_err(|_| HarnessError::Binary("did not end after SIGTERM".to_owned()))?;
-        Ok(status.map_err(HarnessError::io("run regatta"))?.code())
+        let code = status.map_err(HarnessError::io("run regatta"))?.code();
+        Ok((code, said(&self.log).split_off(before)))
+    }
+}
+
+fn said(log: &NamedTempFile) -> String {
+    String::from_utf8_lossy(&std::fs::read(log.path()).unwrap_or_default()).into_owned()
+}
+
+impl Drop for Process {
+    /// Whoever reads of a failure wants to know what the roles said.
+    #[expect(clippy::print_stderr, reason = "it is the output of a failed test")]
+    fn drop(&mut self) {
+        if let Some(log) = self.log.as_ref().filter(|_| std::thread::panicking()) {
+            eprintln!("{}", said(log));
+        }
     }
 }
 

@@ -5,8 +5,10 @@ use std::path::Path;
 use std::process::{Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
-use regatta_tests::regatta::{Process, binary, finish, free_address, get_json, regatta, workspace};
+use regatta_tests::referee::{CONCURRENCY, Referee};
+use regatta_tests::regatta::{Process, ended, finish, free_address, get_json, regatta, workspace};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpListener;
@@ -249,7 +251,7 @@ async fn a_run_that_was_killed_continues_and_ends_as_if_nothing_had_happened() {
     let segments = torn.join("store/blobs/sweeps");
     while !holds_a_segment(&segments) {
         assert!(child.try_wait().unwrap().is_none(), "it ended before it could be killed");
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
     child.kill().await.unwrap();
     let output = run(&spec, &torn).await;
@@ -352,29 +354,37 @@ async fn of_two_runs_in_one_directory_the_second_is_refused() {
     assert_eq!(calls(&server).await, lines(&directory.join("results.jsonl")).len() as u64, "one call a session");
 }
 
-/// As on a full disk: from some point on nothing can be written, in the middle of a run.
+/// A signal lets what is in flight end, and begins nothing else; a second one would not wait for sessions.
 #[tokio::test]
-async fn a_run_whose_files_cannot_grow_stops_paying_ends_and_loses_nothing_that_was_paid_for() {
-    let folder = tempfile::tempdir().unwrap();
-    let directory = folder.path().join("run");
-    let (server, spec) = spec_with_books(folder.path(), "narrow", 40).await;
-    let limited = |kilobytes: u32| {
-        let mut command = tokio::process::Command::new("bash");
-        let script = format!("ulimit -f {kilobytes}; exec \"$0\" run \"$1\" --output \"$2\" --give-up-after-s 2");
-        command.arg("-c").arg(script).arg(binary().unwrap()).arg(&spec).arg(&directory);
-        command
-    };
-    let output = finish(limited(1100)).await.unwrap();
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(4), "{said}");
-    assert!(said.contains("so nothing more is paid for"), "{said}");
-    assert!(said.lines().count() < 40, "{said}");
-    let before = calls(&server).await;
-    let output = run(&spec, &directory).await;
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let results = lines(&directory.join("results.jsonl"));
-    assert!(before < results.len() as u64, "it stopped before it had paid for everything");
-    assert_eq!(calls(&server).await, results.len() as u64, "one call a session, over both runs");
+async fn a_run_that_is_told_to_leave_does_so_without_an_error_and_the_same_command_goes_on_and_pays_for_nothing_twice()
+{
+    const CONVERSATIONS: (u64, u64) = (48, 4);
+    for signal in ["TERM", "INT"] {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path().join("run");
+        let referee = Referee::start(u64::MAX, Duration::from_millis(50)).await.unwrap();
+        let spec = referee.conversations(folder.path(), "leaving", CONVERSATIONS, "").unwrap();
+        let mut command = regatta().unwrap();
+        command.arg("run").arg(&spec).arg("--output").arg(&directory).stdout(Stdio::null()).stderr(Stdio::piped());
+        let leaving = command.spawn().unwrap();
+        referee.has_read(3 * CONCURRENCY).await;
+        let process = leaving.id().unwrap().to_string();
+        let told = tokio::process::Command::new("kill").args([&format!("-{signal}"), &process]).status().await.unwrap();
+        assert!(told.success());
+        let output = ended(leaving).await.unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(4), "SIG{signal}: {said}");
+        assert!(said.contains("interrupted; the same command continues where it stopped"), "{said}");
+        assert!(!said.contains("ERROR") && !said.contains("failed to"), "SIG{signal}: {said}");
+        let all = CONVERSATIONS.0 * CONVERSATIONS.1;
+        assert!(referee.calls() < all, "it left before it had ended");
+        let output = run(&spec, &directory).await;
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert_eq!((referee.calls(), referee.repeated()), (all, 0), "SIG{signal}: each call once");
+        let summary: Value =
+            serde_json::from_str(&std::fs::read_to_string(directory.join("summary.json")).unwrap()).unwrap();
+        assert_eq!(summary["spending"]["cost"]["known"], referee.billed());
+    }
 }
 
 #[tokio::test]
@@ -390,8 +400,13 @@ async fn what_an_ended_run_has_lost_of_its_outputs_is_made_again_and_nothing_is_
         std::fs::remove_file(directory.join(name)).unwrap();
         std::fs::remove_file(stored.join(name)).unwrap();
     }
-    let segment = std::fs::read_dir(stored.join("transcripts")).unwrap().next().unwrap().unwrap().path();
-    std::fs::remove_file(&segment).unwrap();
+    let segments = std::fs::read_dir(stored.join("transcripts")).unwrap().map(|entry| entry.unwrap().path());
+    let segments: Vec<_> = segments.collect();
+    let [missing, damaged, ..] = &segments[..] else { panic!("{segments:?}") };
+    std::fs::remove_file(missing).unwrap();
+    let mut bytes = std::fs::read(damaged).unwrap();
+    bytes[40] ^= 4;
+    std::fs::write(damaged, bytes).unwrap();
     let again = run(&spec, &directory).await;
     assert_eq!(again.status.code(), Some(0), "{}", text(&again.stderr));
     assert_eq!(results(&directory), before);
@@ -401,6 +416,8 @@ async fn what_an_ended_run_has_lost_of_its_outputs_is_made_again_and_nothing_is_
         said.contains("is made again from the ledger") && said.contains("files of transcripts are missing"),
         "{said}"
     );
+    let damaged = damaged.file_name().unwrap().to_string_lossy();
+    assert!(said.contains("damaged since they were written") && said.contains(&*damaged), "{said}");
 }
 
 #[tokio::test]
