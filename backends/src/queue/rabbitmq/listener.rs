@@ -26,10 +26,15 @@ pub(super) async fn listen(shared: Arc<Shared>) -> Result<Controls, QueueError> 
     let dropped = CancellationToken::new();
     let controls = Controls::new(receiver, shared.closed.clone(), Some(dropped.clone().drop_guard()));
     tokio::spawn(async move {
+        let mut subscription = Some(first);
         tokio::select! {
             () = dropped.cancelled() => {}
             () = shared.closed.cancelled() => {}
-            () = feed(&shared, first, &newest) => {}
+            () = feed(&shared, &mut subscription, &newest) => {}
+        }
+        // Before it is dropped: the client would close it then, and log an error where its connection is being closed at that moment.
+        if let Some((channel, _consumer)) = subscription {
+            let _ = channel.close(200, "OK".into()).await;
         }
     });
     Ok(controls)
@@ -75,11 +80,10 @@ async fn try_subscribe(shared: &Shared) -> Result<Subscription, QueueError> {
     Ok((channel, consumer.map_err(failed())?))
 }
 
-async fn feed(shared: &Shared, first: Subscription, newest: &watch::Sender<Option<Arc<Control>>>) {
+async fn feed(shared: &Shared, subscription: &mut Option<Subscription>, newest: &watch::Sender<Option<Arc<Control>>>) {
     let (mut backoff, mut outage) = (Backoff::new(shared.seed, "control"), Outage::with_own_pauses());
-    let mut subscription = Some(first);
     loop {
-        if let Some((_channel, mut consumer)) = subscription.take() {
+        if let Some((_channel, consumer)) = subscription {
             while let Some(Ok(raw)) = consumer.next().await {
                 backoff.reset();
                 match wire::decode(&raw.data) {
@@ -93,13 +97,14 @@ async fn feed(shared: &Shared, first: Subscription, newest: &watch::Sender<Optio
             }
             tracing::warn!("lost the channel of broadcasts; subscribing again");
         }
+        *subscription = None;
         tokio::time::sleep(backoff.next()).await;
         match subscribe(shared).await {
             Ok(again) => {
                 if let Some(lasted) = outage.ends() {
                     tracing::info!(lasted_s = lasted.as_secs(), "listens to broadcasts again");
                 }
-                subscription = Some(again);
+                *subscription = Some(again);
             }
             Err(error) => {
                 let failed = outage.fails();

@@ -92,8 +92,11 @@ impl RabbitMqQueue {
         let publishing = Link::new(dial, format!("regatta {} publishing", config.prefix));
         let of_task = Arc::clone(&shared);
         tokio::spawn(async move {
-            of_task.closed.run_until_cancelled(of_task.keep_publishing(&publishing, unconfirmed)).await;
+            let mut channel = None;
+            of_task.closed.run_until_cancelled(of_task.keep_publishing(&publishing, unconfirmed, &mut channel)).await;
             publishing.close().await;
+            // The client closes a channel that is dropped, and logs an error where its connection is being closed at that moment.
+            drop(channel);
             of_task.closed.cancelled().await;
             of_task.consuming.close().await;
         });
@@ -211,8 +214,8 @@ impl Shared {
         self.topology.declare_all(&channel).await
     }
 
-    /// Publishes, reconnecting whenever the connection breaks.
-    async fn keep_publishing(&self, link: &Link, mut unconfirmed: Unconfirmed) {
+    /// Publishes, reconnecting whenever the connection breaks. `current` is the channel.
+    async fn keep_publishing(&self, link: &Link, mut unconfirmed: Unconfirmed, current: &mut Option<lapin::Channel>) {
         let (mut backoff, mut outage) = (Backoff::new(self.seed, "publish"), Outage::with_own_pauses());
         while !unconfirmed.is_finished() {
             match in_time("open a publishing channel", self.publishing_channel(link)).await {
@@ -222,7 +225,7 @@ impl Shared {
                         tracing::info!(lasted_s = lasted.as_secs(), "opened a publishing channel again");
                     }
                     self.publishes.send_replace(true);
-                    let published = unconfirmed.publish_on(&channel).await;
+                    let published = unconfirmed.publish_on(current.insert(channel)).await;
                     self.publishes.send_replace(false);
                     match published {
                         Ok(()) => return,
