@@ -6,7 +6,7 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use regatta_tests::Traffic;
 use rustix::process::Signal;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use crate::endpoint::{Endpoint, Mood};
 use crate::evidence::InFlight;
@@ -19,8 +19,8 @@ use crate::{CertifyError, broker};
 const BRIEFLY: Duration = Duration::from_secs(5);
 /// Longer than leases of slots and of leadership, ten seconds each.
 const LEASES_AWAY: Duration = Duration::from_secs(13);
-/// Longest time that is waited for messages to throw away: where workers are quick, queues are empty between two windows.
-const MESSAGES_COME: Duration = Duration::from_secs(10);
+/// Time that the broker gets to put back what those had not acknowledged that are cut off.
+pub(crate) const PUT_BACK: Duration = Duration::from_secs(1);
 /// Delay of each piece in a slow network.
 const SLOW: Duration = Duration::from_millis(80);
 /// A call that was answered so lately may not have been reported yet: outcomes are published within a quarter of a second.
@@ -196,13 +196,16 @@ pub(crate) async fn strike(
         Fault::PurgeJobs => {
             // A batch that was handed in is known by its message alone: whoever throws that away pays for it again.
             let queues = LedgerView::of(&fleet.stores.database_url).queues(&[sweep.to_owned()]).await?;
-            let begun = Instant::now();
-            let mut taken = Vec::new();
-            while taken.is_empty() && begun.elapsed() < MESSAGES_COME {
-                taken = broker::take(&fleet.stores.broker_url, &queues).await?;
-            }
+            let workers = fleet.positions(Role::Worker);
+            let set = |traffic| workers.iter().for_each(|position| fleet.members[*position].broker.set(traffic));
+            // Workers take a whole window as soon as it is published: without this their queue would be empty.
+            set(Traffic::IsCut);
+            let in_flight = of_all_workers(fleet, endpoint)?;
+            sleep(PUT_BACK).await;
+            let taken = broker::take(&fleet.stores.broker_url, &queues).await?;
+            set(Traffic::Passes);
             let thrown_away = taken.iter().flat_map(|message| broker::sessions(message)).collect();
-            Ok(Done { thrown_away, ..Done::to(format!("{} messages", taken.len())) })
+            Ok(Done { in_flight, thrown_away, ..Done::to(format!("{} messages", taken.len())) })
         }
     }
 }

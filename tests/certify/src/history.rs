@@ -13,7 +13,7 @@ use crate::certificate::{Certificate, SeedReport};
 use crate::checks::check;
 use crate::embedded::embedded;
 use crate::evidence::{Evidence, Leftovers, Struck, attempts};
-use crate::faults::strike;
+use crate::faults::{PUT_BACK, strike};
 use crate::fleet::Fleet;
 use crate::ledger::{LedgerView, SessionPlace, Standing};
 use crate::plan::plan;
@@ -28,8 +28,6 @@ const PATIENCE: Duration = Duration::from_secs(1_800);
 const SETTLE: Duration = Duration::from_secs(15);
 /// Pause between two looks at what is left over.
 const SETTLE_LOOK: Duration = Duration::from_millis(200);
-/// Time that the broker gets to put back what those had not acknowledged that are cut off.
-const PUT_BACK: Duration = Duration::from_secs(1);
 
 /// Extent of a certification.
 #[derive(Debug, Clone)]

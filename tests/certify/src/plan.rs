@@ -76,7 +76,7 @@ faults! {
     HungEndpoint = "hung-endpoint",
     /// Somebody cancels the sweep and resumes it at once.
     CancelAndResume = "cancel-and-resume",
-    /// Somebody empties the queues of the live sweep's jobs.
+    /// Somebody empties the queues of the live sweep's jobs while workers are cut off, so that what they hold is lost too.
     PurgeJobs = "purge-jobs",
 }
 
