@@ -1,10 +1,15 @@
 //! A private S3 server on 127.0.0.1: the real protocol with signatures, over a temporary folder.
 
 use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use aws_sdk_s3::config::{BehaviorVersion, Credentials, Region};
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use s3s::auth::SimpleAuth;
 use s3s::service::{S3Service, S3ServiceBuilder};
@@ -61,10 +66,17 @@ pub async fn create_bucket(config: &S3Config) -> Result<S3Config, HarnessError> 
     Ok(S3Config { bucket, ..config.clone() })
 }
 
+/// Most bytes that are read of what is refused.
+const REFUSED_BYTES_MAX: usize = 64 << 20;
+/// Answer of MinIO to whoever writes to a full disk.
+const DISK_IS_FULL: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>XMinioStorageFull</Code><Message>Storage backend has \
+                            reached its minimum free drive threshold. Please delete a few objects to proceed.</Message></Error>";
+
 /// A running server; dropping it stops it and removes all it stored.
 pub struct S3Server {
     config: S3Config,
     service: S3Service,
+    is_full: Arc<AtomicBool>,
     runtime: tokio::runtime::Handle,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -94,13 +106,14 @@ impl S3Server {
         let runtime = runtime.map_err(HarnessError::io("make a runtime for the S3 server"))?;
         let (stop, mut stopped) = oneshot::channel();
         let handle = runtime.handle().clone();
-        let served = service.clone();
+        let is_full = Arc::new(AtomicBool::new(false));
+        let served = (service.clone(), is_full.clone());
         let thread = std::thread::Builder::new().name("s3-server".to_owned());
         let thread = thread.spawn(move || {
             runtime.block_on(async {
                 tokio::select! {
                     _ = &mut stopped => {}
-                    () = serve(listener, None, served) => {}
+                    () = serve(listener, None, served.0, served.1) => {}
                 }
             });
         });
@@ -114,7 +127,7 @@ impl S3Server {
             bucket: String::new(),
         };
         let config = create_bucket(&config).await?;
-        Ok(Self { config, service, runtime: handle, stop: Some(stop), thread: Some(thread), _folder: folder })
+        Ok(Self { config, service, is_full, runtime: handle, stop: Some(stop), thread: Some(thread), _folder: folder })
     }
 
     /// Listens at one more port, with TLS; returns its number.
@@ -123,8 +136,13 @@ impl S3Server {
     /// When it cannot listen, or a certificate is not usable.
     pub fn listen_with_tls(&self, tls: &ServerTls) -> Result<u16, HarnessError> {
         let (acceptor, (listener, port)) = (tls.acceptor()?, listen()?);
-        self.runtime.spawn(serve(listener, Some(acceptor), self.service.clone()));
+        self.runtime.spawn(serve(listener, Some(acceptor), self.service.clone(), self.is_full.clone()));
         Ok(port)
+    }
+
+    /// Its disk is full from now on, or has room again: writes are refused as MinIO does then, and everything can be read.
+    pub fn set_full(&self, is_full: bool) {
+        self.is_full.store(is_full, Ordering::Relaxed);
     }
 
     /// Address, credentials and a first bucket.
@@ -144,12 +162,26 @@ fn listen() -> Result<(TcpListener, u16), HarnessError> {
     listen().map_err(HarnessError::io("listen on 127.0.0.1"))
 }
 
-async fn serve(listener: TcpListener, tls: Option<TlsAcceptor>, service: S3Service) {
+async fn serve(listener: TcpListener, tls: Option<TlsAcceptor>, service: S3Service, is_full: Arc<AtomicBool>) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
     loop {
         // A client that is gone before it is accepted is no trouble of ours.
         let Ok((stream, _)) = listener.accept().await else { continue };
-        let (service, tls) = (service.clone(), tls.clone());
+        let (service, is_full, tls) = (service.clone(), is_full.clone(), tls.clone());
+        let service = service_fn(move |request: Request<Incoming>| {
+            let is_refused = request.method() == Method::PUT && is_full.load(Ordering::Relaxed);
+            let (service, mut request) = (service.clone(), request.map(s3s::Body::from));
+            async move {
+                if !is_refused {
+                    return service.call(request).await;
+                }
+                // Whoever is still sending hears no answer. What goes wrong with it is the client's to see.
+                let _ = request.body_mut().store_all_limited(REFUSED_BYTES_MAX).await;
+                let mut refusal = Response::new(s3s::Body::from(DISK_IS_FULL.to_owned()));
+                *refusal.status_mut() = StatusCode::INSUFFICIENT_STORAGE;
+                Ok(refusal)
+            }
+        });
         tokio::spawn(async move {
             // The client sees what went wrong with its connection.
             match tls {

@@ -24,7 +24,7 @@ pub struct Services {
     pub s3: S3Config,
     rabbitmq: Option<RabbitMq>,
     postgres: Option<Postgres>,
-    _s3: Option<S3Server>,
+    s3_server: Option<S3Server>,
 }
 
 impl Services {
@@ -40,7 +40,7 @@ impl Services {
             s3: s3.0,
             rabbitmq: rabbitmq.1,
             postgres: postgres.1,
-            _s3: s3.1,
+            s3_server: s3.1,
         })
     }
 
@@ -62,6 +62,12 @@ impl Services {
     #[must_use]
     pub fn postgres(&self) -> Option<&Postgres> {
         self.postgres.as_ref()
+    }
+
+    /// The private S3 server, to fill its disk; `None` when the environment named one.
+    #[must_use]
+    pub fn s3_server(&self) -> Option<&S3Server> {
+        self.s3_server.as_ref()
     }
 
     /// The AMQP URL of a new, empty virtual host. On a broker that the environment names, `REGATTA_TEST_IMPORT_DEFINITIONS` makes it: a

@@ -14,7 +14,7 @@ async fn a_deployment_that_is_killed_in_parts_gets_its_certificate() {
         "--faults",
         "3",
         "--trials",
-        "3",
+        "2",
         "--only",
         "kill-worker,kill-leader,kill-broker",
     ]);

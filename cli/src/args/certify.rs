@@ -24,7 +24,7 @@ pub(crate) struct CertifyArgs {
     /// Instead of seeds: kill everything at random moments for so many seconds, of a deployment and then of one process
     #[arg(long, value_name = "SECONDS")]
     pub(crate) storm_s: Option<u64>,
-    /// Folder with data of worfbench and flowbench
+    /// Folder with data of worfbench, flowbench, autoslurp and appbench
     #[arg(long, value_name = "DIR", default_value = "examples/data")]
     pub(crate) data: PathBuf,
     /// Folder for certificate.json, certificate.md, and the logs and exports of every seed

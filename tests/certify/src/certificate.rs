@@ -7,8 +7,11 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::checks::Finding;
+use crate::endpoint::CallKind;
 use crate::evidence::{Evidence, Reference, Struck};
 use crate::history::Options;
+use crate::waste::{Waste, by_cause};
+use crate::workload::Workload;
 
 /// Result of one seed.
 #[derive(Debug, Clone, Serialize)]
@@ -23,12 +26,10 @@ pub struct SeedReport {
     pub sessions: usize,
     /// See `sessions`.
     pub calls: u64,
-    /// Calls beyond those of the undisturbed run.
-    pub waste_calls: u64,
-    /// Cost of these, in nano-dollars.
-    pub waste_nanodollars: u64,
-    /// Calls that were in flight in processes that were killed or cut off: as many may be made again.
-    pub calls_in_flight: u64,
+    /// Calls beyond those of the undisturbed run, by cause.
+    pub waste: Vec<Waste>,
+    /// Two coordinators overlapped: one led while the one that had led was stopped or cut off, and alive.
+    pub had_two_leaders: bool,
     /// Checks that failed; empty when the seed passed.
     pub findings: Vec<Finding>,
 }
@@ -41,19 +42,15 @@ impl SeedReport {
         evidence: &Evidence,
         findings: Vec<Finding>,
     ) -> Self {
-        let answered: Vec<_> = evidence.books.iter().filter(|call| !call.was_refused && !call.is_judges).collect();
-        let undisturbed: u64 = reference.calls.values().sum();
-        let cost: u64 = answered.iter().map(|call| call.cost).sum();
-        let in_flight = evidence.struck.iter().flat_map(|struck| struck.calls_in_flight.values());
+        let answered = evidence.books.iter().filter(|call| !call.was_refused && call.kind != CallKind::Judges);
         Self {
             seed,
             took_s: (took.as_secs_f64() * 10.0).round() / 10.0,
             faults: evidence.struck.clone(),
             sessions: evidence.results.lines().count(),
-            calls: answered.len() as u64,
-            waste_calls: (answered.len() as u64).saturating_sub(undisturbed),
-            waste_nanodollars: cost.saturating_sub(reference.cost),
-            calls_in_flight: in_flight.sum(),
+            calls: answered.count() as u64,
+            waste: by_cause(reference, evidence),
+            had_two_leaders: evidence.struck.iter().any(|struck| struck.had_two_leaders),
             findings,
         }
     }
@@ -62,6 +59,11 @@ impl SeedReport {
     #[must_use]
     pub const fn has_passed(&self) -> bool {
         self.findings.is_empty()
+    }
+
+    /// Calls beyond those of the undisturbed run.
+    fn waste_calls(&self) -> u64 {
+        self.waste.iter().map(|waste| waste.calls).sum()
     }
 
     /// One line.
@@ -74,7 +76,7 @@ impl SeedReport {
             self.seed,
             self.sessions,
             self.calls,
-            self.waste_calls,
+            self.waste_calls(),
             self.took_s,
             faults.join(", ")
         )
@@ -90,6 +92,8 @@ pub struct Certificate {
     pub trials: u16,
     /// Faults of each seed.
     pub faults_per_seed: usize,
+    /// Why there were no external agents; `None` if there were.
+    pub without_agents: Option<&'static str>,
     /// Sessions and calls of the undisturbed run.
     pub sessions: usize,
     /// See `sessions`.
@@ -99,13 +103,14 @@ pub struct Certificate {
 }
 
 impl Certificate {
-    pub(crate) fn new(options: &Options, reference: &Reference, seeds: Vec<SeedReport>) -> Self {
+    pub(crate) fn new(options: &Options, workload: &Workload, seeds: Vec<SeedReport>) -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION"),
             trials: options.trials,
             faults_per_seed: options.faults,
-            sessions: reference.results.lines().count(),
-            calls: reference.calls.values().sum(),
+            without_agents: workload.agent.is_none().then_some("there is no python3 for the user that agents run as"),
+            sessions: workload.both.results.lines().count(),
+            calls: workload.both.calls(),
             seeds,
         }
     }
@@ -126,13 +131,17 @@ impl Certificate {
         let _ = writeln!(
             text,
             "Regatta {}. {passed} of {} seeds passed; {faults} faults struck a deployment of 2 coordinators, 3 workers and 2 scorers over \
-             RabbitMQ, PostgreSQL and an S3 server, in a sweep of {} sessions and {} calls, not counting those of judges. Passed means: the same \
+             RabbitMQ, PostgreSQL and an S3 server, in sweeps of {} sessions and {} calls, not counting those of judges: single calls, \
+             conversations, {} and, beside them, the batch lane. In {} seeds two coordinators overlapped. Passed means: the same \
              `results.jsonl` as one undisturbed process, one result an item, calls and money equal to the endpoint's books session by \
-             session, nothing above budget, rate or concurrency, nothing left in queues and tables.\n",
+             session, nothing above budget, rate or concurrency, nothing left in queues, tables and the bucket, no slot held and nothing \
+             reserved.\n",
             self.version,
             self.seeds.len(),
             self.sessions,
             self.calls,
+            self.without_agents.map_or("external agents".to_owned(), |why| format!("no external agents ({why})")),
+            self.seeds.iter().filter(|seed| seed.had_two_leaders).count(),
         );
         text.push_str(&self.by_fault());
         text.push_str(&self.by_seed());
@@ -147,28 +156,45 @@ impl Certificate {
     }
 
     fn by_fault(&self) -> String {
-        let mut recoveries: BTreeMap<&str, Vec<Option<u64>>> = BTreeMap::new();
+        let mut faults: BTreeMap<&str, OfFault> = BTreeMap::new();
         for struck in self.seeds.iter().flat_map(|seed| &seed.faults) {
-            recoveries.entry(struck.fault.name()).or_default().push(struck.recovered_after_ms);
+            let of_fault = faults.entry(struck.fault.name()).or_default();
+            of_fault.recoveries.push(struck.recovered_after_ms);
+            of_fault.in_flight += struck.in_flight.calls.values().sum::<u64>();
         }
-        let mut text = String::from("| fault | times | recovered after, median | worst |\n|---|--:|--:|--:|\n");
-        for (fault, mut times) in recoveries {
+        for waste in self.seeds.iter().flat_map(|seed| &seed.waste) {
+            let of_fault = faults.entry(waste.cause.map_or("no fault", |fault| fault.name())).or_default();
+            of_fault.wasted += waste.calls;
+            of_fault.nanodollars += waste.nanodollars;
+        }
+        let mut text = String::from(
+            "| fault | times | recovered after, median | worst | calls in flight that were cut off | made again | dollars |\n\
+             |---|--:|--:|--:|--:|--:|--:|\n",
+        );
+        for (fault, OfFault { mut recoveries, in_flight, wasted, nanodollars }) in faults {
             // Never is last.
-            times.sort_by_key(|time| time.unwrap_or(u64::MAX));
+            recoveries.sort_by_key(|time| time.unwrap_or(u64::MAX));
             let told = |time: Option<&Option<u64>>| match time {
                 Some(Some(ms)) => format!("{:.1} s", *ms as f64 / 1000.0),
-                Some(None) | None => "never".to_owned(),
+                Some(None) => "never".to_owned(),
+                None => "-".to_owned(),
             };
-            let (median, worst) = (told(times.get((times.len() - 1) / 2)), told(times.last()));
-            let _ = writeln!(text, "| {fault} | {} | {median} | {worst} |", times.len());
+            let (median, worst) =
+                (told(recoveries.get(recoveries.len().saturating_sub(1) / 2)), told(recoveries.last()));
+            let _ = writeln!(
+                text,
+                "| {fault} | {} | {median} | {worst} | {in_flight} | {wasted} | {:.6} |",
+                recoveries.len(),
+                dollars(nanodollars)
+            );
         }
         text
     }
 
     fn by_seed(&self) -> String {
         let mut text = String::from(
-            "\n| seed | verdict | time | faults | waste, calls | calls in flight that were cut off | waste, dollars |\n\
-             |--:|---|--:|---|--:|--:|--:|\n",
+            "\n| seed | verdict | time | faults | two coordinators | waste, calls | waste, dollars |\n\
+             |--:|---|--:|---|---|--:|--:|\n",
         );
         for seed in &self.seeds {
             let faults: Vec<&str> = seed.faults.iter().map(|struck| struck.fault.name()).collect();
@@ -179,11 +205,87 @@ impl Certificate {
                 if seed.has_passed() { "passed" } else { "**failed**" },
                 seed.took_s,
                 faults.join(", "),
-                seed.waste_calls,
-                seed.calls_in_flight,
-                seed.waste_nanodollars as f64 / 1e9
+                if seed.had_two_leaders { "yes" } else { "" },
+                seed.waste_calls(),
+                dollars(seed.waste.iter().map(|waste| waste.nanodollars).sum())
             );
         }
         text
+    }
+}
+
+/// All that one kind of fault did.
+#[derive(Default)]
+struct OfFault {
+    recoveries: Vec<Option<u64>>,
+    /// Calls that were cut off.
+    in_flight: u64,
+    /// Calls that were made again.
+    wasted: u64,
+    nanodollars: u64,
+}
+
+fn dollars(nanodollars: u64) -> f64 {
+    nanodollars as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::InFlight;
+    use crate::plan::Fault;
+
+    fn struck(fault: Fault, recovered_after_ms: Option<u64>, calls: u64) -> Struck {
+        let calls = (calls > 0).then(|| ("b/s/0/x".to_owned(), calls)).into_iter().collect();
+        let had_two_leaders = fault == Fault::PauseLeader;
+        let in_flight = InFlight { calls, judges: 0, workers: 0 };
+        let target = "somebody".to_owned();
+        Struck { fault, target, at_ms: 0, ended_ms: 0, recovered_after_ms, in_flight, had_two_leaders }
+    }
+
+    fn seed(seed: u64, faults: Vec<Struck>, waste: Vec<Waste>, findings: Vec<Finding>) -> SeedReport {
+        let had_two_leaders = faults.iter().any(|struck| struck.had_two_leaders);
+        SeedReport { seed, took_s: 40.0, faults, sessions: 3, calls: 7, waste, had_two_leaders, findings }
+    }
+
+    fn certificate(without_agents: Option<&'static str>) -> Certificate {
+        let again = Waste { cause: Some(Fault::KillWorker), calls: 2, nanodollars: 1_500_000 };
+        let first = vec![struck(Fault::KillWorker, Some(200), 4), struck(Fault::PauseLeader, Some(3_000), 0)];
+        let second = vec![struck(Fault::KillWorker, None, 1)];
+        let nobodys = Waste { cause: None, calls: 1, nanodollars: 1_000 };
+        let finding = Finding {
+            check: "calls",
+            item: "b/s/0/y".to_owned(),
+            message: "3 calls, and 2 to 2 are allowed".to_owned(),
+        };
+        let seeds = vec![seed(1, first, vec![again], Vec::new()), seed(2, second, vec![nobodys], vec![finding])];
+        Certificate { version: "1", trials: 4, faults_per_seed: 2, without_agents, sessions: 3, calls: 5, seeds }
+    }
+
+    #[test]
+    fn a_certificate_has_a_row_a_fault_with_its_waste_and_one_a_seed() {
+        let text = certificate(None).markdown();
+        let rows = [
+            "| kill-worker | 2 | 0.2 s | never | 5 | 2 | 0.001500 |",
+            "| no fault | 0 | - | - | 0 | 1 | 0.000001 |",
+            "| pause-leader | 1 | 3.0 s | 3.0 s | 0 | 0 | 0.000000 |",
+            "| 1 | passed | 40 s | kill-worker, pause-leader | yes | 2 | 0.001500 |",
+            "| 2 | **failed** | 40 s | kill-worker |  | 1 | 0.000001 |",
+            "- seed 2, calls: b/s/0/y: 3 calls, and 2 to 2 are allowed",
+        ];
+        for row in rows {
+            assert!(text.lines().any(|line| line == row), "{row} is not in {text}");
+        }
+        assert!(text.contains("1 of 2 seeds passed; 3 faults struck"), "{text}");
+        assert!(text.contains("In 1 seeds two coordinators overlapped."), "{text}");
+    }
+
+    #[test]
+    fn a_certificate_says_whether_there_were_agents() {
+        assert!(
+            certificate(None).markdown().contains("conversations, external agents and, beside them, the batch lane")
+        );
+        let without = certificate(Some("there is no python3")).markdown();
+        assert!(without.contains("conversations, no external agents (there is no python3) and"), "{without}");
     }
 }

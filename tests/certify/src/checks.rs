@@ -1,11 +1,13 @@
 //! Checks of a history. Each names the item that fails it.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::evidence::{Evidence, Reference};
-use crate::workload::{CONCURRENCY, REQUESTS_PER_MINUTE};
+use crate::endpoint::CallKind;
+use crate::evidence::{Evidence, InFlight, Reference, booked};
+use crate::workload::{BATCH_MAX, CONCURRENCY, REQUESTS_PER_MINUTE};
 
 /// Longest silence after the last fault, in milliseconds; what a fault may take to recover, and what a tail of slow sessions takes.
 const SILENCE_MAX_MS: u64 = 25_000;
@@ -79,46 +81,47 @@ fn one_result_an_item(_: &Reference, evidence: &Evidence) -> Vec<Finding> {
     findings
 }
 
-/// Calls of each session that were in flight in processes that were killed or cut off.
-fn in_flight(evidence: &Evidence) -> BTreeMap<&str, u64> {
-    let mut in_flight = BTreeMap::new();
-    for (session, calls) in evidence.struck.iter().flat_map(|struck| &struck.calls_in_flight) {
-        *in_flight.entry(session.as_str()).or_default() += calls;
-    }
+/// All that was in flight in processes that were killed or cut off.
+fn in_flight(evidence: &Evidence) -> InFlight {
+    let mut in_flight = InFlight::default();
+    evidence.struck.iter().for_each(|struck| in_flight.add(&struck.in_flight));
     in_flight
 }
 
-/// Answered calls and their cost in nano-dollars, by session, as the endpoint has them.
-fn booked(evidence: &Evidence) -> BTreeMap<&str, (u64, u64)> {
-    let mut booked: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
-    for call in evidence.books.iter().filter(|call| !call.is_judges && !call.was_refused) {
-        let (calls, cost) = booked.entry(&call.session).or_default();
-        *calls += 1;
-        *cost += call.cost;
-    }
-    booked
-}
-
-/// No session calls more often than undisturbed, but for calls that were in flight in a process that was killed or cut off.
+/// No session calls more often than undisturbed, but for calls that were in flight in a process that was killed or cut off. Of lines of batches
+/// nobody knows whose they were: each worker that was killed or cut off may have left one batch that is handed in twice.
 fn calls(reference: &Reference, evidence: &Evidence) -> Vec<Finding> {
-    let (booked, in_flight) = (booked(evidence), in_flight(evidence));
+    let (booked, in_flight) = (booked(&evidence.books), in_flight(evidence));
     let mut findings = Vec::new();
-    for (session, expected) in &reference.calls {
-        let made = booked.get(session.as_str()).map_or(0, |(calls, _)| *calls);
-        let most = expected + in_flight.get(session.as_str()).copied().unwrap_or(0);
-        if made < *expected || made > most {
-            findings.push(finding("calls", session, format!("{made} calls, and {expected} to {most} are allowed")));
+    let mut twice = 0;
+    for (session, expected) in &reference.sessions {
+        let made = booked.get(session.as_str()).map_or(0, |booked| booked.calls);
+        let of_session = in_flight.calls.get(session.as_str()).copied().unwrap_or(0);
+        let most = expected.calls + if expected.is_batched { in_flight.workers } else { of_session };
+        if made < expected.calls || made > most {
+            let message = format!("{made} calls, and {} to {most} are allowed", expected.calls);
+            findings.push(finding("calls", session, message));
+        }
+        if expected.is_batched {
+            twice += made.saturating_sub(expected.calls);
         }
     }
-    for session in booked.keys().filter(|session| !reference.calls.contains_key(**session)) {
+    for session in booked.keys().filter(|session| !reference.sessions.contains_key(**session)) {
         findings.push(finding("calls", *session, "it has calls, and none in the undisturbed run".to_owned()));
+    }
+    let most = in_flight.workers * BATCH_MAX;
+    if twice > most {
+        let message = format!(
+            "{twice} lines were answered twice, and a batch of {BATCH_MAX} a lost worker is allowed, {most} in all"
+        );
+        findings.push(finding("calls", "batches", message));
     }
     findings
 }
 
 /// Each session's known cost is what the endpoint billed for it, to the nano-dollar; less only for calls that were cut off.
 fn money(reference: &Reference, evidence: &Evidence) -> Vec<Finding> {
-    let (booked, in_flight) = (booked(evidence), in_flight(evidence));
+    let (booked, in_flight) = (booked(&evidence.books), in_flight(evidence).calls);
     let mut known: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     for attempt in &evidence.attempts {
         let (calls, cost) = known.entry(&attempt.session).or_default();
@@ -126,8 +129,9 @@ fn money(reference: &Reference, evidence: &Evidence) -> Vec<Finding> {
         *cost += attempt.known_cost;
     }
     let mut findings = Vec::new();
-    for session in reference.calls.keys() {
-        let (billed_calls, billed) = booked.get(session.as_str()).copied().unwrap_or_default();
+    for session in reference.sessions.keys() {
+        let of_session = booked.get(session.as_str()).copied().unwrap_or_default();
+        let (billed_calls, billed) = (of_session.calls, of_session.cost);
         let (known_calls, known) = known.get(session.as_str()).copied().unwrap_or_default();
         let cut_off = in_flight.get(session.as_str()).copied().unwrap_or(0);
         let is_exact = known == billed && known_calls == billed_calls;
@@ -143,15 +147,22 @@ fn money(reference: &Reference, evidence: &Evidence) -> Vec<Finding> {
     findings
 }
 
-/// Judges cost what the endpoint billed; less is known only where a process was killed or cut off. How many questions share a call is
-/// chance, so calls are not compared.
+/// Judges cost what the endpoint billed; less is known only of as many calls as were in flight in a process that was killed or cut off. How many
+/// questions share a call is chance, so calls are not compared.
 fn judges(_: &Reference, evidence: &Evidence) -> Vec<Finding> {
-    let billed: u64 = evidence.books.iter().filter(|call| call.is_judges).map(|call| call.cost).sum();
-    let may_repeat = evidence.struck.iter().any(|struck| struck.fault.may_repeat_calls());
-    if billed == evidence.judged_cost || (may_repeat && evidence.judged_cost <= billed) {
+    let of_judges = evidence.books.iter().filter(|call| call.kind == CallKind::Judges);
+    let mut costs: Vec<u64> = of_judges.map(|call| call.cost).collect();
+    let billed: u64 = costs.iter().sum();
+    costs.sort_unstable_by_key(|cost| Reverse(*cost));
+    let lost = in_flight(evidence).judges;
+    let cut_off: u64 = costs.iter().take(usize::try_from(lost).unwrap_or(usize::MAX)).sum();
+    if evidence.judged_cost <= billed && billed - evidence.judged_cost <= cut_off {
         return Vec::new();
     }
-    let message = format!("the ledger has {} nano-dollars where {billed} were billed", evidence.judged_cost);
+    let message = format!(
+        "the ledger has {} nano-dollars where {billed} were billed, and {lost} calls were cut off",
+        evidence.judged_cost
+    );
     vec![finding("judges", "judges' calls", message)]
 }
 
@@ -171,9 +182,9 @@ fn budget(_: &Reference, evidence: &Evidence) -> Vec<Finding> {
     findings
 }
 
-/// Never more calls at once, nor in any minute, than the spec allows.
+/// Never more calls at once, nor in any minute, than the spec allows; lines of batches are not under these limits.
 fn limits(_: &Reference, evidence: &Evidence) -> Vec<Finding> {
-    let calls = || evidence.books.iter().filter(|call| !call.was_refused);
+    let calls = || evidence.books.iter().filter(|call| !call.was_refused && call.kind != CallKind::Batched);
     let mut edges: Vec<(u64, i64)> =
         calls().flat_map(|call| [(call.begun_ms, 1), (call.ended_ms.unwrap_or(u64::MAX), -1)]).collect();
     // Who ends makes room for who begins in the same millisecond.
@@ -207,11 +218,8 @@ fn limits(_: &Reference, evidence: &Evidence) -> Vec<Finding> {
 }
 
 fn nothing_left(_: &Reference, evidence: &Evidence) -> Vec<Finding> {
-    let left = &evidence.leftovers;
-    let counts = [("open attempts", left.open_attempts), ("sessions that await verdicts", left.awaiting)];
-    let tables = counts.into_iter().map(|(what, count)| (what.to_owned(), count));
-    let all = tables.chain(left.queues.iter().cloned()).filter(|(_, count)| *count > 0);
-    all.map(|(what, count)| finding("nothing left", what, format!("{count} are left"))).collect()
+    let left = evidence.leftovers.counts();
+    left.into_iter().map(|(what, count)| finding("nothing left", what, format!("{count} are left"))).collect()
 }
 
 fn recovered(_: &Reference, evidence: &Evidence) -> Vec<Finding> {

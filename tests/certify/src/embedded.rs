@@ -16,7 +16,7 @@ use crate::evidence::{Evidence, Leftovers, Struck, attempts};
 use crate::faults::UNREPORTED;
 use crate::fleet::{plain, ports_of};
 use crate::history::ms;
-use crate::workload::{BUDGET_DOLLARS, Workload};
+use crate::workload::{BUDGET_DOLLARS, Part, RunBy, Workload};
 use crate::{CertifyError, Fault, Options};
 
 /// Time that a run gets before it is killed, in milliseconds. It begins with reading what the one before has left.
@@ -33,7 +33,7 @@ pub(crate) async fn embedded(
 ) -> Result<SeedReport, CertifyError> {
     let folder = folder.join("storm-embedded");
     std::fs::create_dir_all(&folder).map_err(CertifyError::file(&folder))?;
-    let spec = workload.write_spec(&folder, "storm-embedded")?;
+    let spec = workload.write_spec(&folder, "storm-embedded", Part::Live, RunBy::OneProcess)?;
     let directory = folder.join("run");
     let mut rng = ChaCha8Rng::seed_from_u64(options.seed);
     let (begun, mut struck) = (Instant::now(), Vec::new());
@@ -65,12 +65,13 @@ pub(crate) async fn embedded(
             kill_process(pid, Signal::STOP)
                 .map_err(|error| CertifyError::Broken(format!("failed to stop a run: {error}")))?;
         }
-        let calls_in_flight = workload.endpoint.in_flight(&ports_of(pid)?, UNREPORTED);
+        let in_flight = workload.endpoint.in_flight(&ports_of(pid)?, UNREPORTED);
         run.kill().await.map_err(CertifyError::system("kill a run"))?;
         let target = "regatta run".to_owned();
         // The next one begins at once.
         let (ended_ms, recovered_after_ms) = (ms(begun), Some(0));
-        struck.push(Struck { fault: Fault::KillWorker, target, at_ms, ended_ms, recovered_after_ms, calls_in_flight });
+        let (fault, had_two_leaders) = (Fault::KillWorker, false);
+        struck.push(Struck { fault, target, at_ms, ended_ms, recovered_after_ms, in_flight, had_two_leaders });
     };
     let took = begun.elapsed();
     let unreadable = || CertifyError::Broken(format!("{} cannot be read", directory.display()));
@@ -83,7 +84,7 @@ pub(crate) async fn embedded(
         state: if status.success() { "complete".to_owned() } else { format!("ended with {status}") },
         attempts: attempts(&told, &results).ok_or_else(unreadable)?,
         results,
-        books: workload.endpoint.close_books(),
+        books: workload.endpoint.close_books().await?,
         judged_cost,
         account: summary["at_most"].as_u64().ok_or_else(unreadable)?,
         budget: BUDGET_DOLLARS * 1_000_000_000,
@@ -92,5 +93,5 @@ pub(crate) async fn embedded(
         fallen: Vec::new(),
         longest_silence_ms: 0,
     };
-    Ok(SeedReport::new(options.seed, took, &workload.reference, &evidence, check(&workload.reference, &evidence)))
+    Ok(SeedReport::new(options.seed, took, &workload.live, &evidence, check(&workload.live, &evidence)))
 }

@@ -5,28 +5,65 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::endpoint::Call;
+use crate::endpoint::{BATCH_PRICE, Call, CallKind, PRICE};
 use crate::plan::Fault;
 
-/// The sweep undisturbed.
+/// Answered calls of a session, as the endpoint has them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Booked {
+    pub(crate) calls: u64,
+    /// Nano-dollars.
+    pub(crate) cost: u64,
+    /// They were lines of batches.
+    pub(crate) is_batched: bool,
+}
+
+/// Answered calls by session; those of judges have none.
+pub(crate) fn booked(books: &[Call]) -> BTreeMap<&str, Booked> {
+    let mut booked: BTreeMap<&str, Booked> = BTreeMap::new();
+    for call in books.iter().filter(|call| call.kind != CallKind::Judges && !call.was_refused) {
+        let of_session = booked.entry(&call.session).or_default();
+        of_session.calls += 1;
+        of_session.cost += call.cost;
+        of_session.is_batched = call.kind == CallKind::Batched;
+    }
+    booked
+}
+
+/// Sweeps undisturbed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reference {
-    /// `results.jsonl`.
+    /// `results.jsonl` of each sweep, one after the other.
     pub(crate) results: String,
-    /// Answered calls of each session, as the endpoint has them; those of judges have none.
-    pub(crate) calls: BTreeMap<String, u64>,
-    /// Cost of these, in nano-dollars.
-    pub(crate) cost: u64,
+    /// Their sessions; no two sweeps have the same.
+    pub(crate) sessions: BTreeMap<String, Booked>,
 }
 
 impl Reference {
     pub(crate) fn of(results: String, books: &[Call]) -> Self {
-        let mut calls = BTreeMap::new();
-        for call in books.iter().filter(|call| !call.is_judges) {
-            *calls.entry(call.session.clone()).or_default() += 1;
+        let sessions = booked(books).into_iter().map(|(session, booked)| (session.to_owned(), booked)).collect();
+        Self { results, sessions }
+    }
+
+    /// The same where each call is a line of a batch, at its price.
+    pub(crate) fn by_batches(mut self) -> Self {
+        for booked in self.sessions.values_mut() {
+            *booked = Booked { cost: booked.cost * BATCH_PRICE.0 / PRICE.0, is_batched: true, ..*booked };
         }
-        let cost = books.iter().filter(|call| !call.is_judges).map(|call| call.cost).sum();
-        Self { results, calls, cost }
+        self
+    }
+
+    /// This one, and then `other`.
+    pub(crate) fn and(&self, other: &Self) -> Self {
+        let sessions = self.sessions.iter().chain(&other.sessions);
+        Self {
+            results: self.results.clone() + &other.results,
+            sessions: sessions.map(|(session, booked)| (session.clone(), *booked)).collect(),
+        }
+    }
+
+    pub(crate) fn calls(&self) -> u64 {
+        self.sessions.values().map(|booked| booked.calls).sum()
     }
 }
 
@@ -43,13 +80,60 @@ pub(crate) struct Attempt {
     pub(crate) at_most: u64,
 }
 
-/// Tables and queues that should be empty at the end.
+/// Tables, queues and folders that should be empty at the end.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Leftovers {
     pub(crate) open_attempts: u64,
     pub(crate) awaiting: u64,
+    /// Slots of endpoints that somebody may still fill.
+    pub(crate) slots: u64,
+    /// Nano-dollars that somebody may still spend.
+    pub(crate) reserved: u64,
+    /// Objects in the bucket with transcripts of running sessions.
+    pub(crate) checkpoints: u64,
     /// Queues with messages, and how many.
     pub(crate) queues: Vec<(String, u64)>,
+    /// Queues with messages that somebody has taken and not acknowledged, and how many.
+    pub(crate) unacknowledged: Vec<(String, u64)>,
+}
+
+impl Leftovers {
+    /// What there is, with how much of it.
+    pub(crate) fn counts(&self) -> Vec<(String, u64)> {
+        let counts = [
+            ("open attempts", self.open_attempts),
+            ("sessions that await verdicts", self.awaiting),
+            ("slots", self.slots),
+            ("reserved nano-dollars", self.reserved),
+            ("checkpoints", self.checkpoints),
+        ];
+        let counts = counts.into_iter().map(|(what, count)| (what.to_owned(), count));
+        let unacknowledged =
+            self.unacknowledged.iter().map(|(queue, count)| (format!("{queue}, unacknowledged"), *count));
+        counts.chain(self.queues.iter().cloned()).chain(unacknowledged).filter(|(_, count)| *count > 0).collect()
+    }
+}
+
+/// Calls of processes at the moment at which they were killed or cut off.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct InFlight {
+    /// Calls by session: as many may be made again.
+    pub calls: BTreeMap<String, u64>,
+    /// Calls of judges: as many may be made again.
+    pub judges: u64,
+    /// Workers among the processes: each may leave one batch that is handed in twice.
+    pub workers: u64,
+}
+
+impl InFlight {
+    /// Adds those of another process.
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (session, calls) in &other.calls {
+            *self.calls.entry(session.clone()).or_default() += calls;
+        }
+        self.judges += other.judges;
+        self.workers += other.workers;
+    }
 }
 
 /// A fault that was done.
@@ -63,14 +147,17 @@ pub struct Struck {
     pub at_ms: u64,
     /// Time at which it was undone, in milliseconds since the sweep was submitted.
     pub ended_ms: u64,
-    /// Milliseconds from then to the next recorded session, or to the end of the sweep; `None` if neither came.
+    /// Milliseconds from then to the next recorded session, or to the end of the sweeps; where messages were thrown away, to the moment at
+    /// which each of their sessions was recorded. `None` if none of it came.
     pub recovered_after_ms: Option<u64>,
-    /// Calls that were in flight in processes that were killed or cut off, by session: as many may be made again.
-    pub calls_in_flight: BTreeMap<String, u64>,
+    /// Calls under way in what was killed or cut off.
+    pub in_flight: InFlight,
+    /// Another coordinator led while the one that had led was stopped or cut off, and alive.
+    pub had_two_leaders: bool,
 }
 
 /// Evidence about one history.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Evidence {
     pub(crate) state: String,
     pub(crate) results: String,
@@ -78,8 +165,9 @@ pub(crate) struct Evidence {
     pub(crate) books: Vec<Call>,
     /// Cost of judges by the ledger, in nano-dollars.
     pub(crate) judged_cost: u64,
-    /// Sum that the budget's account counts as spent, maybe spent and reserved, in nano-dollars.
+    /// Sum that the budgets' accounts count as spent, maybe spent and reserved, in nano-dollars.
     pub(crate) account: u64,
+    /// Sum of the budgets, in nano-dollars.
     pub(crate) budget: u64,
     pub(crate) leftovers: Leftovers,
     pub(crate) struck: Vec<Struck>,
@@ -108,4 +196,34 @@ pub(crate) fn attempts(attempts: &str, results: &str) -> Option<Vec<Attempt>> {
         })
     };
     parse(attempts)?.into_iter().map(read).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(session: &str, kind: CallKind, was_refused: bool) -> Call {
+        let session = session.to_owned();
+        Call { session, kind, client: 1, begun_ms: 0, ended_ms: Some(1), was_refused, cost: 5 }
+    }
+
+    #[test]
+    fn a_reference_has_the_sessions_of_all_sweeps_and_no_judges() {
+        let live = [call("b/s/0/x", CallKind::Live, false), call("-", CallKind::Judges, false)];
+        let others = [call("c/s/0/x", CallKind::Live, false), call("c/s/0/x", CallKind::Live, true)];
+        let both = Reference::of("1\n".to_owned(), &live).and(&Reference::of("2\n".to_owned(), &others).by_batches());
+        assert_eq!((both.results.as_str(), both.calls()), ("1\n2\n", 2));
+        let told: Vec<_> = both.sessions.values().map(|booked| (booked.cost, booked.is_batched)).collect();
+        assert_eq!(told, [(5, false), (2, true)]);
+    }
+
+    #[test]
+    fn calls_in_flight_of_several_processes_are_added_up() {
+        let of = |session: &str| InFlight { calls: [(session.to_owned(), 1)].into(), judges: 2, workers: 1 };
+        let mut all = of("x");
+        all.add(&of("x"));
+        all.add(&of("y"));
+        let calls = [("x".to_owned(), 2), ("y".to_owned(), 1)].into();
+        assert_eq!(all, InFlight { calls, judges: 6, workers: 3 });
+    }
 }

@@ -1,6 +1,5 @@
 //! Does each fault, and undoes it.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rand::Rng;
@@ -10,8 +9,9 @@ use rustix::process::Signal;
 use tokio::time::sleep;
 
 use crate::endpoint::{Endpoint, Mood};
+use crate::evidence::InFlight;
 use crate::fleet::{Fleet, Role};
-use crate::ledger::LedgerView;
+use crate::ledger::{LedgerView, SessionPlace};
 use crate::plan::Fault;
 use crate::{CertifyError, broker};
 
@@ -19,6 +19,8 @@ use crate::{CertifyError, broker};
 const BRIEFLY: Duration = Duration::from_secs(5);
 /// Longer than leases of slots and of leadership, ten seconds each.
 const LEASES_AWAY: Duration = Duration::from_secs(13);
+/// Time that the broker gets to put back what those had not acknowledged that are cut off.
+pub(crate) const PUT_BACK: Duration = Duration::from_secs(1);
 /// Delay of each piece in a slow network.
 const SLOW: Duration = Duration::from_millis(80);
 /// A call that was answered so lately may not have been reported yet: outcomes are published within a quarter of a second.
@@ -28,17 +30,22 @@ pub(crate) const UNREPORTED: Duration = Duration::from_millis(1_500);
 pub(crate) struct Done {
     /// To whom.
     pub(crate) target: String,
-    /// Calls that were in flight in processes that were killed or cut off, by session.
-    pub(crate) in_flight: BTreeMap<String, u64>,
+    /// Calls under way in what was killed or cut off.
+    pub(crate) in_flight: InFlight,
+    /// Another coordinator led while the one that had led was stopped or cut off, and alive.
+    pub(crate) had_two_leaders: bool,
+    /// Sessions whose messages were thrown away.
+    pub(crate) thrown_away: Vec<SessionPlace>,
 }
 
 impl Done {
     fn to(target: impl Into<String>) -> Self {
-        Self { target: target.into(), in_flight: BTreeMap::new() }
+        let in_flight = InFlight::default();
+        Self { target: target.into(), in_flight, had_two_leaders: false, thrown_away: Vec::new() }
     }
 }
 
-/// Does `fault` to the deployment that runs `sweep`, and undoes it.
+/// Does `fault` to the deployment, and undoes it; what is done to a sweep is done to `sweep`.
 pub(crate) async fn strike(
     fault: Fault,
     fleet: &mut Fleet<'_>,
@@ -76,7 +83,7 @@ pub(crate) async fn strike(
             broker.kill().await?;
             let in_flight = of_all_workers(fleet, endpoint)?;
             broker.restart().await?;
-            Ok(Done { target: "RabbitMQ".to_owned(), in_flight })
+            Ok(Done { in_flight, ..Done::to("RabbitMQ") })
         }
         Fault::KillDatabase => {
             let database = fleet.services.postgres().ok_or_else(|| foreign("PostgreSQL"))?;
@@ -88,10 +95,10 @@ pub(crate) async fn strike(
             let position = one(Role::Worker, fleet, rng)?;
             let member = &fleet.members[position];
             member.broker.set(Traffic::IsCut);
-            let in_flight = endpoint.in_flight(&member.ports()?, UNREPORTED);
+            let in_flight = member.in_flight(endpoint)?;
             sleep(BRIEFLY).await;
             member.broker.set(Traffic::Passes);
-            Ok(Done { target: member.name.clone(), in_flight })
+            Ok(Done { in_flight, ..Done::to(member.name.clone()) })
         }
         Fault::CutWorkerFromDatabase => {
             let member = &fleet.members[one(Role::Worker, fleet, rng)?];
@@ -101,11 +108,26 @@ pub(crate) async fn strike(
             Ok(Done::to(member.name.clone()))
         }
         Fault::CutLeaderFromDatabase => {
-            let member = &fleet.members[leader(fleet).await?];
+            let position = leader(fleet).await?;
+            let member = &fleet.members[position];
             member.database.set(Traffic::IsCut);
             sleep(LEASES_AWAY).await;
+            let had_two_leaders = fleet.leader_but(Some(position)).await.is_some();
             member.database.set(Traffic::Passes);
-            Ok(Done::to(member.name.clone()))
+            Ok(Done { had_two_leaders, ..Done::to(member.name.clone()) })
+        }
+        Fault::CutScorersFromBroker | Fault::CutScorersFromDatabase => {
+            let scorers = fleet.positions(Role::Scorer);
+            let ways = || {
+                scorers.iter().map(|position| {
+                    let member = &fleet.members[*position];
+                    if fault == Fault::CutScorersFromBroker { &member.broker } else { &member.database }
+                })
+            };
+            ways().for_each(|way| way.set(Traffic::IsCut));
+            sleep(BRIEFLY).await;
+            ways().for_each(|way| way.set(Traffic::Passes));
+            Ok(Done::to("scorers"))
         }
         Fault::LoseLedgerAnswers | Fault::LoseBucketAnswers => {
             let scorers = fleet.positions(Role::Scorer);
@@ -139,6 +161,20 @@ pub(crate) async fn strike(
             ledger.set_read_only(false).await?;
             Ok(Done::to("PostgreSQL"))
         }
+        Fault::FullDatabase => {
+            let ledger = LedgerView::of(&fleet.stores.database_url);
+            ledger.fill().await?;
+            sleep(BRIEFLY).await;
+            ledger.make_room().await?;
+            Ok(Done::to("PostgreSQL"))
+        }
+        Fault::FullBucket => {
+            let server = fleet.services.s3_server().ok_or_else(|| foreign("the S3 server"))?;
+            server.set_full(true);
+            sleep(BRIEFLY).await;
+            server.set_full(false);
+            Ok(Done::to("bucket"))
+        }
         Fault::LockHolder => {
             LedgerView::of(&fleet.stores.database_url).hold_lock(BRIEFLY).await?;
             Ok(Done::to("sessions, attempts"))
@@ -158,9 +194,18 @@ pub(crate) async fn strike(
             Ok(Done::to(sweep))
         }
         Fault::PurgeJobs => {
-            let queues = LedgerView::of(&fleet.stores.database_url).queues().await?;
-            let purged = broker::purge(&fleet.stores.broker_url, &queues).await?;
-            Ok(Done::to(format!("{purged} messages")))
+            // A batch that was handed in is known by its message alone: whoever throws that away pays for it again.
+            let queues = LedgerView::of(&fleet.stores.database_url).queues(&[sweep.to_owned()]).await?;
+            let workers = fleet.positions(Role::Worker);
+            let set = |traffic| workers.iter().for_each(|position| fleet.members[*position].broker.set(traffic));
+            // Workers take a whole window as soon as it is published: without this their queue would be empty.
+            set(Traffic::IsCut);
+            let in_flight = of_all_workers(fleet, endpoint)?;
+            sleep(PUT_BACK).await;
+            let taken = broker::take(&fleet.stores.broker_url, &queues).await?;
+            set(Traffic::Passes);
+            let thrown_away = taken.iter().flat_map(|message| broker::sessions(message)).collect();
+            Ok(Done { in_flight, thrown_away, ..Done::to(format!("{} messages", taken.len())) })
         }
     }
 }
@@ -176,7 +221,7 @@ fn one(role: Role, fleet: &Fleet<'_>, rng: &mut ChaCha8Rng) -> Result<usize, Cer
 /// Waits for a leader: one fault after another may leave none for some seconds.
 async fn leader(fleet: &Fleet<'_>) -> Result<usize, CertifyError> {
     for _ in 0..150 {
-        if let Some(position) = fleet.leader().await {
+        if let Some(position) = fleet.leader_but(None).await {
             return Ok(position);
         }
         sleep(Duration::from_millis(200)).await;
@@ -195,26 +240,27 @@ async fn kill(
     let target = member.name.clone();
     // It does nothing any more while its connections are looked at.
     member.signal(Signal::STOP)?;
-    let ports = member.ports()?;
-    let in_flight = endpoint.in_flight(&ports, UNREPORTED);
+    let in_flight = member.in_flight(endpoint)?;
     fleet.kill(position).await?;
     fleet.add(role).await?;
-    Ok(Done { target, in_flight })
+    Ok(Done { in_flight, ..Done::to(target) })
 }
 
 async fn pause(position: usize, fleet: &Fleet<'_>, endpoint: &Endpoint) -> Result<Done, CertifyError> {
     let member = &fleet.members[position];
     member.signal(Signal::STOP)?;
-    let in_flight = endpoint.in_flight(&member.ports()?, UNREPORTED);
+    let in_flight = member.in_flight(endpoint)?;
     sleep(LEASES_AWAY).await;
+    let is_leader = member.role == Role::Coordinator;
+    let had_two_leaders = is_leader && fleet.leader_but(Some(position)).await.is_some();
     member.signal(Signal::CONT)?;
-    Ok(Done { target: member.name.clone(), in_flight })
+    Ok(Done { in_flight, had_two_leaders, ..Done::to(member.name.clone()) })
 }
 
-fn of_all_workers(fleet: &Fleet<'_>, endpoint: &Endpoint) -> Result<BTreeMap<String, u64>, CertifyError> {
-    let mut in_flight = BTreeMap::new();
+fn of_all_workers(fleet: &Fleet<'_>, endpoint: &Endpoint) -> Result<InFlight, CertifyError> {
+    let mut in_flight = InFlight::default();
     for position in fleet.positions(Role::Worker) {
-        in_flight.extend(endpoint.in_flight(&fleet.members[position].ports()?, UNREPORTED));
+        in_flight.add(&fleet.members[position].in_flight(endpoint)?);
     }
     Ok(in_flight)
 }

@@ -13,7 +13,11 @@ use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 
 use crate::CertifyError;
+use crate::endpoint::Endpoint;
+use crate::evidence::InFlight;
+use crate::faults::UNREPORTED;
 use crate::ledger::LedgerView;
+use crate::workload::Agent;
 
 /// Clients show it to the coordinators, which listen on loopback for a certification alone.
 const TOKEN: &str = "of-a-certification-alone";
@@ -83,8 +87,14 @@ impl Member {
     }
 
     /// Local ports of its TCP connections.
-    pub(crate) fn ports(&self) -> Result<Vec<u16>, CertifyError> {
+    fn ports(&self) -> Result<Vec<u16>, CertifyError> {
         self.child.id().map_or_else(|| Ok(Vec::new()), ports_of)
+    }
+
+    /// Calls under way in it, and in it alone.
+    pub(crate) fn in_flight(&self, endpoint: &Endpoint) -> Result<InFlight, CertifyError> {
+        let in_flight = endpoint.in_flight(&self.ports()?, UNREPORTED);
+        Ok(InFlight { workers: u64::from(self.role == Role::Worker), ..in_flight })
     }
 
     fn set_all(&self, traffic: Traffic) {
@@ -120,6 +130,8 @@ pub(crate) fn ports_of(pid: u32) -> Result<Vec<u16>, CertifyError> {
 /// All processes, and what they stand on.
 pub(crate) struct Fleet<'s> {
     binary: &'s Path,
+    /// The agent that workers run.
+    agent: Option<&'s Agent>,
     pub(crate) services: &'s Services,
     pub(crate) stores: Stores,
     pub(crate) folder: PathBuf,
@@ -128,10 +140,15 @@ pub(crate) struct Fleet<'s> {
 }
 
 impl<'s> Fleet<'s> {
-    /// Two coordinators, three workers and two scorers; their logs go to `folder`.
-    pub(crate) async fn start(binary: &'s Path, services: &'s Services, folder: PathBuf) -> Result<Self, CertifyError> {
+    /// Two coordinators, three workers, which may run `agent`, and two scorers; their logs go to `folder`.
+    pub(crate) async fn start(
+        binary: &'s Path,
+        agent: Option<&'s Agent>,
+        services: &'s Services,
+        folder: PathBuf,
+    ) -> Result<Self, CertifyError> {
         let stores = Stores::new(services).await?;
-        let mut fleet = Self { binary, services, stores, folder, members: Vec::new(), started: 0 };
+        let mut fleet = Self { binary, agent, services, stores, folder, members: Vec::new(), started: 0 };
         for (role, count) in [(Role::Coordinator, 2), (Role::Worker, 3), (Role::Scorer, 2)] {
             for _ in 0..count {
                 fleet.add(role).await?;
@@ -186,10 +203,12 @@ impl<'s> Fleet<'s> {
         Ok(())
     }
 
-    /// The policy of the workers: the endpoint is on loopback.
+    /// The policy of the workers: the endpoint is on loopback, and they may run the agent.
     fn policy(&self) -> Result<PathBuf, CertifyError> {
         let path = self.folder.join("policy.yaml");
-        std::fs::write(&path, "egress: { private: [127.0.0.0/8] }\n").map_err(CertifyError::file(&path))?;
+        let agents = self.agent.map(Agent::registration).unwrap_or_default();
+        let text = format!("egress: {{ private: [127.0.0.0/8] }}\n{agents}");
+        std::fs::write(&path, text).map_err(CertifyError::file(&path))?;
         Ok(path)
     }
 
@@ -229,15 +248,28 @@ impl<'s> Fleet<'s> {
         (0..self.members.len()).filter(|position| self.members[*position].role == role).collect()
     }
 
-    /// Position of the coordinator that says it leads.
-    pub(crate) async fn leader(&self) -> Option<usize> {
-        for position in self.positions(Role::Coordinator) {
+    /// Position of the coordinator that says it leads; the one at `but` is not asked.
+    pub(crate) async fn leader_but(&self, but: Option<usize>) -> Option<usize> {
+        for position in self.positions(Role::Coordinator).into_iter().filter(|position| Some(*position) != but) {
             let metrics = get(self.members[position].address, "/metrics").await.unwrap_or_default();
             if metrics.lines().any(|line| line == "regatta_coordinator_leads 1") {
                 return Some(position);
             }
         }
         None
+    }
+
+    /// Objects in the bucket with transcripts of running sessions.
+    pub(crate) async fn checkpoints(&self) -> Result<u64, CertifyError> {
+        let bucket = &self.stores.bucket;
+        let listed = bucket.client().list_objects_v2().bucket(&bucket.bucket).prefix("checkpoints/").send().await;
+        let listed = listed.map_err(|error| CertifyError::Broken(format!("failed to list the bucket: {error}")))?;
+        Ok(listed.contents().len() as u64)
+    }
+
+    /// Cuts everybody off from the broker, for good: whatever they have not acknowledged is in its queue again.
+    pub(crate) fn leave_broker(&self) {
+        self.members.iter().for_each(|member| member.broker.set(Traffic::IsCut));
     }
 
     /// SIGKILL; nothing of it gets a chance to clean up.

@@ -12,25 +12,29 @@ use tokio::time::{Instant, sleep};
 use crate::certificate::{Certificate, SeedReport};
 use crate::checks::check;
 use crate::embedded::embedded;
-use crate::evidence::{Evidence, Struck, attempts};
-use crate::faults::strike;
+use crate::evidence::{Evidence, Leftovers, Struck, attempts};
+use crate::faults::{PUT_BACK, strike};
 use crate::fleet::Fleet;
-use crate::ledger::{LedgerView, Standing};
+use crate::ledger::{LedgerView, SessionPlace, Standing};
 use crate::plan::plan;
-use crate::workload::{BUDGET_DOLLARS, Workload};
+use crate::workload::{BUDGET_DOLLARS, Part, RunBy, Workload};
 use crate::{CertifyError, Fault, broker, storm};
 
 /// Pause between two looks at the ledger.
 const LOOK: Duration = Duration::from_millis(100);
 /// Longest time from submission to the end.
 const PATIENCE: Duration = Duration::from_secs(1_800);
+/// Longest time in which late progress, and slots of those that are gone, may end: what is there afterwards is left over.
+const SETTLE: Duration = Duration::from_secs(15);
+/// Pause between two looks at what is left over.
+const SETTLE_LOOK: Duration = Duration::from_millis(200);
 
 /// Extent of a certification.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The program whose roles are hurt.
     pub binary: PathBuf,
-    /// A folder with data of `worfbench` and `flowbench`.
+    /// A folder with data of `worfbench`, `flowbench`, `autoslurp` and `appbench`.
     pub data: PathBuf,
     /// The first seed.
     pub seed: u64,
@@ -64,14 +68,14 @@ pub async fn certify(options: &Options, mut tell: impl FnMut(&SeedReport)) -> Re
         reports.push(storm::deployed(options, length, &services, &workload, folder).await?);
         reports.push(embedded(options, length, &workload, folder).await?);
         reports.iter().for_each(tell);
-        return Ok(Certificate::new(options, &workload.reference, reports));
+        return Ok(Certificate::new(options, &workload, reports));
     }
     for seed in options.seed..options.seed.saturating_add(options.seeds) {
         let report = one_seed(seed, options, &services, &workload, folder).await?;
         tell(&report);
         reports.push(report);
     }
-    Ok(Certificate::new(options, &workload.reference, reports))
+    Ok(Certificate::new(options, &workload, reports))
 }
 
 async fn one_seed(
@@ -83,8 +87,8 @@ async fn one_seed(
 ) -> Result<SeedReport, CertifyError> {
     let folder = folder.join(format!("seed-{seed}"));
     std::fs::create_dir_all(&folder).map_err(CertifyError::file(&folder))?;
-    let mut fleet = Fleet::start(&options.binary, services, folder.clone()).await?;
-    let sweep = submit(&fleet, workload, &folder, &format!("certify-{seed}")).await?;
+    let mut fleet = Fleet::start(&options.binary, workload.agent.as_ref(), services, folder.clone()).await?;
+    let sweeps = submit(&fleet, workload, &folder, &format!("certify-{seed}")).await?;
     let (begun, watch) = (Instant::now(), Watch::of(fleet.stores.database_url.clone()));
 
     let mut rng = ChaCha8Rng::seed_from_u64(seed ^ 0x5eed);
@@ -95,96 +99,121 @@ async fn one_seed(
             break;
         }
         let at_ms = ms(begun);
-        let done = strike(next.fault, &mut fleet, &workload.endpoint, &sweep, &mut rng).await?;
+        let done = strike(next.fault, &mut fleet, &workload.endpoint, &sweeps[0], &mut rng).await?;
         let ended_ms = ms(begun);
+        let recovered_after_ms = match done.thrown_away.as_slice() {
+            [] => watch.recovery(begun).await,
+            places => watch.return_of(places, begun).await,
+        };
         struck.push(Struck {
             fault: next.fault,
             target: done.target,
             at_ms,
             ended_ms,
-            recovered_after_ms: watch.recovery(begun).await,
-            calls_in_flight: done.in_flight,
+            recovered_after_ms,
+            in_flight: done.in_flight,
+            had_two_leaders: done.had_two_leaders,
         });
     }
     let last_fault_ms = struck.last().map_or(0, |struck| struck.ended_ms);
     let end = watch.until(begun, is_over).await;
     let took = begun.elapsed();
     let evidence =
-        collect(&mut fleet, workload, &folder, &sweep, end, struck, watch.longest_silence(last_fault_ms)).await?;
-    Ok(SeedReport::new(seed, took, &workload.reference, &evidence, check(&workload.reference, &evidence)))
+        collect(&mut fleet, workload, &folder, &sweeps, end, struck, watch.longest_silence(last_fault_ms)).await?;
+    Ok(SeedReport::new(seed, took, &workload.both, &evidence, check(&workload.both, &evidence)))
 }
 
-/// Submits the workload; the id of the sweep.
+/// Submits the workload; the ids of its sweeps.
 pub(crate) async fn submit(
     fleet: &Fleet<'_>,
     workload: &Workload,
     folder: &Path,
     name: &str,
-) -> Result<String, CertifyError> {
-    let spec = workload.write_spec(folder, name)?;
-    let submitted = fleet.client(&["submit", &spec.to_string_lossy()]).await?;
-    if !submitted.status.success() {
-        return Err(CertifyError::Broken(String::from_utf8_lossy(&submitted.stderr).into_owned()));
+) -> Result<Vec<String>, CertifyError> {
+    let mut sweeps = Vec::new();
+    for part in Part::ALL {
+        let spec = workload.write_spec(folder, &format!("{name}-{}", part.name()), part, RunBy::Deployment)?;
+        let submitted = fleet.client(&["submit", &spec.to_string_lossy()]).await?;
+        if !submitted.status.success() {
+            return Err(CertifyError::Broken(String::from_utf8_lossy(&submitted.stderr).into_owned()));
+        }
+        sweeps.push(String::from_utf8_lossy(&submitted.stdout).trim().to_owned());
     }
-    Ok(String::from_utf8_lossy(&submitted.stdout).trim().to_owned())
+    Ok(sweeps)
 }
 
-/// Gathers what the deployment and the others say once the sweep is over.
+/// Gathers what the deployment and the others say once the sweeps are over. Nobody reaches the broker afterwards.
 pub(crate) async fn collect(
     fleet: &mut Fleet<'_>,
     workload: &Workload,
     folder: &Path,
-    sweep: &str,
+    sweeps: &[String],
     end: Option<Standing>,
     struck: Vec<Struck>,
     longest_silence_ms: u64,
 ) -> Result<Evidence, CertifyError> {
-    let ledger = LedgerView::of(&fleet.stores.database_url);
-    let output = folder.join("export");
-    let exported = fleet.client(&["export", sweep, "--output", &output.to_string_lossy()]).await?;
-    let read = |name: &str| std::fs::read_to_string(output.join(name)).unwrap_or_default();
-    let (results, told) = (read("results.jsonl"), read("attempts.jsonl"));
-    let unreadable = || CertifyError::Broken(format!("{} cannot be read", output.join("attempts.jsonl").display()));
-    let attempts = attempts(&told, &results).ok_or_else(unreadable)?;
-    let status = fleet.client(&["status", sweep, "--json"]).await?;
-    let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap_or_default();
-    let parts = ["spent", "maybe_spent", "reserved"];
-    let account = parts.iter().filter_map(|part| status["budget"][part].as_u64()).sum();
-    let mut leftovers = ledger.leftovers().await?;
-    leftovers.queues = settled_depths(fleet, &ledger).await?;
-    let state = match end {
-        Some(standing) if exported.status.success() => standing.state,
-        Some(standing) => format!("{}, and its reports cannot be exported", standing.state),
-        None => "without an end".to_owned(),
-    };
-    Ok(Evidence {
-        state,
-        results,
-        attempts,
-        books: workload.endpoint.close_books(),
-        judged_cost: ledger.judged_cost().await?,
-        account,
-        budget: BUDGET_DOLLARS * 1_000_000_000,
-        leftovers,
+    let mut state = end.map_or("without an end".to_owned(), |standing| standing.state);
+    let mut evidence = Evidence {
+        budget: sweeps.len() as u64 * BUDGET_DOLLARS * 1_000_000_000,
         struck,
-        fallen: fleet.fallen(),
         longest_silence_ms,
-    })
+        ..Evidence::default()
+    };
+    for sweep in sweeps {
+        let output = folder.join(format!("export-{sweep}"));
+        let exported = fleet.client(&["export", sweep, "--output", &output.to_string_lossy()]).await?;
+        if !exported.status.success() {
+            state.push_str(", and reports cannot be exported");
+        }
+        let read = |name: &str| std::fs::read_to_string(output.join(name)).unwrap_or_default();
+        let (results, told) = (read("results.jsonl"), read("attempts.jsonl"));
+        let unreadable = || CertifyError::Broken(format!("{} cannot be read", output.join("attempts.jsonl").display()));
+        evidence.attempts.extend(attempts(&told, &results).ok_or_else(unreadable)?);
+        evidence.results.push_str(&results);
+        evidence.account += account(fleet, sweep, &["spent", "maybe_spent", "reserved"]).await?;
+    }
+    evidence.state = state;
+    evidence.judged_cost = LedgerView::of(&fleet.stores.database_url).judged_cost().await?;
+    evidence.books = workload.endpoint.close_books().await?;
+    evidence.fallen = fleet.fallen();
+    evidence.leftovers = leftovers(fleet, sweeps).await?;
+    Ok(evidence)
 }
 
-/// Queues that still hold messages after some seconds: late progress is no leftover.
-async fn settled_depths(fleet: &Fleet<'_>, ledger: &LedgerView<'_>) -> Result<Vec<(String, u64)>, CertifyError> {
-    let jobs = ledger.queues().await?;
-    let mut depths = Vec::new();
-    for _ in 0..50 {
-        depths = broker::depths(&fleet.stores.broker_url, &jobs).await?;
-        depths.retain(|(_, depth)| *depth > 0);
-        if depths.is_empty() {
-            break;
+/// Sum of these parts of a sweep's budget, in nano-dollars.
+async fn account(fleet: &Fleet<'_>, sweep: &str, parts: &[&str]) -> Result<u64, CertifyError> {
+    let status = fleet.client(&["status", sweep, "--json"]).await?;
+    let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap_or_default();
+    Ok(parts.iter().filter_map(|part| status["budget"][part].as_u64()).sum())
+}
+
+/// What is left over after some seconds. At last nobody reaches the broker any more: what appears in queues then was taken, and not
+/// acknowledged.
+async fn leftovers(fleet: &Fleet<'_>, sweeps: &[String]) -> Result<Leftovers, CertifyError> {
+    let (ledger, begun) = (LedgerView::of(&fleet.stores.database_url), Instant::now());
+    let jobs = ledger.queues(sweeps).await?;
+    let depths = async || -> Result<Vec<(String, u64)>, CertifyError> {
+        let depths = broker::depths(&fleet.stores.broker_url, &jobs).await?;
+        Ok(depths.into_iter().filter(|(_, depth)| *depth > 0).collect())
+    };
+    let mut left = loop {
+        let mut left = ledger.leftovers().await?;
+        for sweep in sweeps {
+            left.reserved += account(fleet, sweep, &["reserved"]).await?;
         }
-        sleep(Duration::from_millis(200)).await;
-    }
-    Ok(depths)
+        left.checkpoints = fleet.checkpoints().await?;
+        left.queues = depths().await?;
+        if left.counts().is_empty() || begun.elapsed() > SETTLE {
+            break left;
+        }
+        sleep(SETTLE_LOOK).await;
+    };
+    fleet.leave_broker();
+    sleep(PUT_BACK).await;
+    let mut put_back = depths().await?;
+    put_back.retain(|of_queue| !left.queues.contains(of_queue));
+    left.unacknowledged = put_back;
+    Ok(left)
 }
 
 pub(crate) fn is_over(standing: &Standing) -> bool {
@@ -197,6 +226,7 @@ pub(crate) fn ms(since: Instant) -> u64 {
 
 /// Looks at the ledger all the time, also while faults are done.
 pub(crate) struct Watch {
+    database_url: String,
     seen: Arc<Mutex<Seen>>,
     task: tokio::task::JoinHandle<()>,
 }
@@ -211,10 +241,10 @@ struct Seen {
 impl Watch {
     pub(crate) fn of(database_url: String) -> Self {
         let seen = Arc::new(Mutex::new(Seen::default()));
-        let watched = Arc::clone(&seen);
+        let (watched, url) = (Arc::clone(&seen), database_url.clone());
         let task = tokio::spawn(async move {
             let begun = Instant::now();
-            let ledger = LedgerView::of(&database_url);
+            let ledger = LedgerView::of(&url);
             loop {
                 if let Some(standing) = ledger.standing().await {
                     let mut seen = watched.lock().unwrap_or_else(PoisonError::into_inner);
@@ -227,7 +257,7 @@ impl Watch {
                 sleep(LOOK).await;
             }
         });
-        Self { seen, task }
+        Self { database_url, seen, task }
     }
 
     pub(crate) fn standing(&self) -> Option<Standing> {
@@ -245,7 +275,7 @@ impl Watch {
         None
     }
 
-    /// Milliseconds from now to the next progress, or to the end of the sweep.
+    /// Milliseconds from now to the next progress, or to the end of the sweeps.
     pub(crate) async fn recovery(&self, begun: Instant) -> Option<u64> {
         let now = Instant::now();
         let count = || self.seen.lock().unwrap_or_else(PoisonError::into_inner).progress_ms.len();
@@ -255,6 +285,19 @@ impl Watch {
                 return Some(ms(now));
             }
             sleep(LOOK / 2).await;
+        }
+        None
+    }
+
+    /// Milliseconds from now until each of these sessions is recorded.
+    pub(crate) async fn return_of(&self, places: &[SessionPlace], begun: Instant) -> Option<u64> {
+        let (now, ledger) = (Instant::now(), LedgerView::of(&self.database_url));
+        while begun.elapsed() < PATIENCE {
+            // Nobody answers while the database is away.
+            if ledger.are_recorded(places).await.unwrap_or(false) {
+                return Some(ms(now));
+            }
+            sleep(LOOK).await;
         }
         None
     }

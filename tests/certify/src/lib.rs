@@ -5,7 +5,7 @@
 //! | `plan` | which faults, when, of a seed |
 //! | `fleet` | the processes, each behind proxies of its own |
 //! | `endpoint` | the model endpoint, with books of every call |
-//! | `workload` | the sweep, and what it gives undisturbed |
+//! | `workload` | the sweeps, and what they give undisturbed |
 //! | `ledger` | what PostgreSQL says, read past the proxies |
 //! | `broker` | what is left in queues |
 //! | `faults` | how each fault is done and undone |
@@ -13,6 +13,7 @@
 //! | `storm`, `embedded` | kills at random moments for a time, of a deployment and of one process |
 //! | `evidence` | what was seen, as plain data |
 //! | `checks` | what must hold of it; each check names the item that fails it |
+//! | `waste` | calls that were made again, by the fault that explains them |
 //! | `certificate` | the result of all seeds, as JSON and Markdown |
 
 mod broker;
@@ -28,10 +29,13 @@ mod history;
 mod ledger;
 mod plan;
 mod storm;
+mod waste;
 mod workload;
 
 pub use certificate::{Certificate, SeedReport};
 pub use checks::Finding;
 pub use error::CertifyError;
+pub use evidence::{InFlight, Struck};
 pub use history::{Options, certify};
 pub use plan::Fault;
+pub use waste::Waste;

@@ -60,6 +60,14 @@ faults! {
     SlowNetwork = "slow-network",
     /// The database refuses to write.
     ReadOnlyDatabase = "read-only-database",
+    /// The database has no space left for what is written.
+    FullDatabase = "full-database",
+    /// The bucket has no space left for what is written.
+    FullBucket = "full-bucket",
+    /// Scorers' connections to the broker are cut for a while.
+    CutScorersFromBroker = "cut-scorers-from-broker",
+    /// Scorers' connections to the ledger are cut for a while.
+    CutScorersFromDatabase = "cut-scorers-from-database",
     /// Somebody else locks the ledger's sessions.
     LockHolder = "lock-holder",
     /// The endpoint refuses every call with 429.
@@ -68,7 +76,7 @@ faults! {
     HungEndpoint = "hung-endpoint",
     /// Somebody cancels the sweep and resumes it at once.
     CancelAndResume = "cancel-and-resume",
-    /// Somebody empties a queue of jobs.
+    /// Somebody empties the queues of the live sweep's jobs while workers are cut off, so that what they hold is lost too.
     PurgeJobs = "purge-jobs",
 }
 
@@ -79,20 +87,14 @@ impl Fault {
         Self::ALL.iter().copied().find(|fault| fault.name() == name)
     }
 
-    /// Longest time, in seconds, from the end of the fault to the next recorded session. Lost messages can only be told from slow ones by
-    /// waiting.
+    /// Longest time, in seconds, from the end of the fault to the next recorded session, or to the last one of those whose messages were thrown
+    /// away. Lost messages can only be told from slow ones by waiting.
     #[must_use]
     pub const fn recovery_max_s(self) -> u64 {
         match self {
             Self::PurgeJobs => 180,
             _ => 15,
         }
-    }
-
-    /// `true` if it cuts processes off that have calls under way, so that these may be made again.
-    #[must_use]
-    pub const fn may_repeat_calls(self) -> bool {
-        matches!(self, Self::KillWorker | Self::PauseWorker | Self::KillBroker | Self::CutWorkerFromBroker)
     }
 }
 
@@ -103,7 +105,7 @@ pub(crate) struct Strike {
     pub(crate) at_permille: u32,
 }
 
-/// `count` faults of `among`, spread over a sweep. Seeds that are next to each other begin with different faults, so that a few seeds have all.
+/// `count` faults of `among`, spread over the sweeps. Seeds that are next to each other begin with different faults, so that a few seeds have all.
 pub(crate) fn plan(seed: u64, count: usize, among: &[Fault]) -> Vec<Strike> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut faults: Vec<Fault> = Vec::with_capacity(count);

@@ -31,7 +31,7 @@ const UNDISTURBED_PERCENT: u64 = 90;
 
 /// Delay of each answer with which the workload takes as long as the storm.
 pub(crate) fn delay(workload: &Workload, length: Duration) -> Duration {
-    let calls: u64 = workload.reference.calls.values().sum();
+    let calls = workload.live.calls();
     let time_ms = length.as_millis() as u64 * UNDISTURBED_PERCENT / 100 * u64::from(CONCURRENCY);
     Duration::from_millis(time_ms / calls.max(1))
 }
@@ -46,8 +46,8 @@ pub(crate) async fn deployed(
 ) -> Result<SeedReport, CertifyError> {
     let folder = folder.join("storm-deployed");
     std::fs::create_dir_all(&folder).map_err(CertifyError::file(&folder))?;
-    let mut fleet = Fleet::start(&options.binary, services, folder.clone()).await?;
-    let sweep = submit(&fleet, workload, &folder, &format!("storm-{}", options.seed)).await?;
+    let mut fleet = Fleet::start(&options.binary, workload.agent.as_ref(), services, folder.clone()).await?;
+    let sweeps = submit(&fleet, workload, &folder, &format!("storm-{}", options.seed)).await?;
     let (begun, watch) = (Instant::now(), Watch::of(fleet.stores.database_url.clone()));
     let mut rng = ChaCha8Rng::seed_from_u64(options.seed);
     let (mut struck, mut database_at) = (Vec::new(), begun + DATABASE_EVERY / 2);
@@ -60,9 +60,10 @@ pub(crate) async fn deployed(
             database_at += DATABASE_EVERY;
         }
         let at_ms = ms(begun);
-        let done = strike(fault, &mut fleet, &workload.endpoint, &sweep, &mut rng).await?;
-        let (target, calls_in_flight, ended_ms) = (done.target, done.in_flight, ms(begun));
-        struck.push(Struck { fault, target, at_ms, ended_ms, recovered_after_ms: None, calls_in_flight });
+        let done = strike(fault, &mut fleet, &workload.endpoint, &sweeps[0], &mut rng).await?;
+        let (target, in_flight, ended_ms) = (done.target, done.in_flight, ms(begun));
+        let had_two_leaders = done.had_two_leaders;
+        struck.push(Struck { fault, target, at_ms, ended_ms, recovered_after_ms: None, in_flight, had_two_leaders });
     }
     // What is killed again before it has recovered says nothing of recovery.
     let last = struck.len().saturating_sub(1);
@@ -73,6 +74,6 @@ pub(crate) async fn deployed(
     let end = watch.until(begun, is_over).await;
     let took = begun.elapsed();
     let silence = watch.longest_silence(last_fault_ms);
-    let evidence = collect(&mut fleet, workload, &folder, &sweep, end, struck, silence).await?;
-    Ok(SeedReport::new(options.seed, took, &workload.reference, &evidence, check(&workload.reference, &evidence)))
+    let evidence = collect(&mut fleet, workload, &folder, &sweeps, end, struck, silence).await?;
+    Ok(SeedReport::new(options.seed, took, &workload.both, &evidence, check(&workload.both, &evidence)))
 }

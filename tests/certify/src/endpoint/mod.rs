@@ -1,6 +1,8 @@
 //! The model endpoint: a simulated one behind a clerk that writes every call into books, by session, client and outcome.
 
-use std::collections::BTreeMap;
+mod batches;
+
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,12 +14,15 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
+use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::CertifyError;
+use crate::evidence::InFlight;
+pub(crate) use batches::PRICE as BATCH_PRICE;
 
 /// Longest request, in bytes.
 const BODY_MAX: usize = 16 * 1024 * 1024;
@@ -33,12 +38,24 @@ pub(crate) enum Mood {
     Hangs,
 }
 
+/// Way and purpose of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum CallKind {
+    /// For a session, answered at once.
+    Live,
+    /// For a session, as a line of a batch: it has no times and no client of its own.
+    Batched,
+    /// For a judge.
+    Judges,
+}
+
 /// A call, as the endpoint has it in its books. Times are milliseconds since the endpoint began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Call {
-    /// `benchmark/setting/trial/item`, from the headers; judges' calls are of no session.
+    /// `benchmark/setting/trial/item`, as the call names it; judges' calls are of no session.
     pub(crate) session: String,
-    pub(crate) is_judges: bool,
+    pub(crate) kind: CallKind,
     /// Port of the client's end of the connection.
     pub(crate) client: u16,
     pub(crate) begun_ms: u64,
@@ -56,6 +73,8 @@ struct Clerk {
     /// Delay of every answer, in milliseconds.
     delay_ms: AtomicU64,
     books: Mutex<Vec<Call>>,
+    /// Batches that were in closed books.
+    billed: tokio::sync::Mutex<BTreeSet<String>>,
 }
 
 /// The endpoint. Dropping it closes it.
@@ -80,6 +99,7 @@ impl Endpoint {
             mood: watched,
             delay_ms: AtomicU64::new(0),
             books: Mutex::default(),
+            billed: tokio::sync::Mutex::default(),
         });
         let routes = axum::Router::new().fallback(serve).with_state(Arc::clone(&clerk));
         let service = routes.into_make_service_with_connect_info::<SocketAddr>();
@@ -99,9 +119,11 @@ impl Endpoint {
         self.clerk.delay_ms.store(delay.as_millis() as u64, Ordering::Relaxed);
     }
 
-    /// Every call since the last time; the books begin anew.
-    pub(crate) fn close_books(&self) -> Vec<Call> {
-        std::mem::take(&mut *self.clerk.books())
+    /// Every call since the last time, with the lines of batches; the books begin anew.
+    pub(crate) async fn close_books(&self) -> Result<Vec<Call>, CertifyError> {
+        let batched = batches::bill(self.clerk.upstream, &mut *self.clerk.billed.lock().await).await?;
+        let live = std::mem::take(&mut *self.clerk.books());
+        Ok(live.into_iter().chain(batched).collect())
     }
 
     /// Calls that began before this millisecond and have not ended: a call that ends makes room for those of its last millisecond.
@@ -111,15 +133,20 @@ impl Endpoint {
         self.clerk.books().iter().filter(|call| call.ended_ms.is_none() && call.begun_ms < now).count()
     }
 
-    /// Calls of the clients `ports`, by session, that are under way, or were answered within `lately`: their process may not have
-    /// reported them yet.
-    pub(crate) fn in_flight(&self, ports: &[u16], lately: Duration) -> BTreeMap<String, u64> {
+    /// Calls of the clients `ports` that are under way, or were answered within `lately`: their process may not have reported them yet.
+    pub(crate) fn in_flight(&self, ports: &[u16], lately: Duration) -> InFlight {
         let since = self.clerk.now_ms().saturating_sub(lately.as_millis() as u64);
-        let mut in_flight = BTreeMap::new();
-        let is_of_them = |call: &&Call| !call.is_judges && !call.was_refused && ports.contains(&call.client);
+        let mut in_flight = InFlight::default();
+        let is_of_them = |call: &&Call| !call.was_refused && ports.contains(&call.client);
         for call in self.clerk.books().iter().filter(is_of_them) {
-            if call.ended_ms.is_none_or(|ended| ended >= since) {
-                *in_flight.entry(call.session.clone()).or_default() += 1;
+            if call.ended_ms.is_some_and(|ended| ended < since) {
+                continue;
+            }
+            match call.kind {
+                CallKind::Live => *in_flight.calls.entry(call.session.clone()).or_default() += 1,
+                CallKind::Judges => in_flight.judges += 1,
+                // Nobody waits for the answer of a line.
+                CallKind::Batched => {}
             }
         }
         in_flight
@@ -147,10 +174,11 @@ impl Clerk {
         let setting = percent_encoding::percent_decode_str(text("x-regatta-setting")).decode_utf8_lossy();
         let session = format!("{}/{setting}/{}/{item}", text("x-regatta-benchmark"), text("x-regatta-trial"));
         let is_judges = text("x-regatta-role") == "judge" || text("x-regatta-item") == "-";
+        let kind = if is_judges { CallKind::Judges } else { CallKind::Live };
         let begun_ms = self.now_ms();
         let mut books = self.books();
         let ended_ms = was_refused.then_some(begun_ms);
-        books.push(Call { session, is_judges, client, begun_ms, ended_ms, was_refused, cost: 0 });
+        books.push(Call { session, kind, client, begun_ms, ended_ms, was_refused, cost: 0 });
         books.len() - 1
     }
 }
@@ -176,14 +204,17 @@ async fn serve(
     request: Request,
 ) -> Response {
     let (head, body) = request.into_parts();
+    let is_call = !batches::is_of_batches(head.uri.path());
     if *clerk.mood.borrow() == Mood::Refuses {
-        clerk.enter(&head.headers, client.port(), true);
+        if is_call {
+            clerk.enter(&head.headers, client.port(), true);
+        }
         let body = r#"{"error":{"message":"slow down","type":"rate_limit_error","code":"rate_limit_exceeded"}}"#;
         return (StatusCode::TOO_MANY_REQUESTS, [(header::CONTENT_TYPE, "application/json")], body).into_response();
     }
     let Ok(body) = axum::body::to_bytes(body, BODY_MAX).await else { return StatusCode::BAD_REQUEST.into_response() };
-    let number = clerk.enter(&head.headers, client.port(), false);
-    let _entry = Entry { clerk: Arc::clone(&clerk), number };
+    let number = is_call.then(|| clerk.enter(&head.headers, client.port(), false));
+    let _entry = number.map(|number| Entry { clerk: Arc::clone(&clerk), number });
     let mut mood = clerk.mood.clone();
     // The endpoint lives longer than its calls.
     let _ = mood.wait_for(|mood| *mood != Mood::Hangs).await;
@@ -195,8 +226,10 @@ async fn serve(
             let answer = ask(clerk.upstream, hyper::Request::from_parts(head, Body::from(body))).await;
             if let Ok((status, _, body)) = &answer
                 && status.is_success()
+                && let Some(number) = number
             {
-                let cost = cost(body).ok_or("an answer without usage cannot be billed")?;
+                let document: Value = serde_json::from_slice(body)?;
+                let cost = cost(&document, PRICE).ok_or("an answer without usage cannot be billed")?;
                 if let Some(call) = clerk.books().get_mut(number) {
                     call.cost = cost;
                 }
@@ -230,9 +263,8 @@ async fn ask(
 }
 
 /// Cost of an answer in nano-dollars, by its own usage; `None` without one. An embedding has no output.
-fn cost(body: &[u8]) -> Option<u64> {
-    let document: serde_json::Value = serde_json::from_slice(body).ok()?;
-    let usage = document.get("usage")?;
-    let output = usage.get("completion_tokens").map_or(Some(0), serde_json::Value::as_u64)?;
-    Some(usage.get("prompt_tokens")?.as_u64()? * PRICE.0 + output * PRICE.1)
+fn cost(answer: &Value, (input, output): (u64, u64)) -> Option<u64> {
+    let usage = answer.get("usage")?;
+    let written = usage.get("completion_tokens").map_or(Some(0), Value::as_u64)?;
+    Some(usage.get("prompt_tokens")?.as_u64()? * input + written * output)
 }

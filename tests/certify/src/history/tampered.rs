@@ -13,22 +13,22 @@ use crate::workload::CONCURRENCY;
 
 /// The ledger lies about two sessions of a cell of single calls, and about judges, from the moment that they are written.
 const TRIGGERS: &str = r"
-CREATE FUNCTION is_session(cell BIGINT, item BIGINT, number BIGINT) RETURNS BOOLEAN LANGUAGE sql AS $$
-    SELECT $1 = min(cells.cell) AND $2 = min(first) + $3
+CREATE FUNCTION is_session(sweep BIGINT, cell BIGINT, item BIGINT, number BIGINT) RETURNS BOOLEAN LANGUAGE sql AS $$
+    SELECT $1 = min(cells.sweep) AND $2 = min(cells.cell) AND $3 = min(first) + $4
     FROM cells JOIN shards USING (sweep, cell)
-    WHERE cells.cell = (SELECT min(cells.cell) FROM cells WHERE benchmark = 'worfbench')
+    WHERE (cells.sweep, cells.cell) = (SELECT sweep, min(cells.cell) FROM cells WHERE benchmark = 'worfbench' GROUP BY sweep)
 $$;
 
 CREATE FUNCTION lie_about_money() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF is_session(NEW.cell, NEW.item, 0) AND NEW.state = 'recorded' THEN NEW.known := NEW.known + 1; END IF;
+    IF is_session(NEW.sweep, NEW.cell, NEW.item, 0) AND NEW.state = 'recorded' THEN NEW.known := NEW.known + 1; END IF;
     RETURN NEW;
 END $$;
 CREATE TRIGGER a_lie BEFORE INSERT OR UPDATE ON attempts FOR EACH ROW EXECUTE FUNCTION lie_about_money();
 
 CREATE FUNCTION lie_about_scores() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF is_session(NEW.cell, NEW.item, 1) AND NEW.state = 'settled' THEN
+    IF is_session(NEW.sweep, NEW.cell, NEW.item, 1) AND NEW.state = 'settled' THEN
         NEW.scores := regexp_replace(NEW.scores::TEXT, ':[0-9.]+', ':0.123')::JSON;
     END IF;
     RETURN NEW;
@@ -45,7 +45,7 @@ INSERT INTO attempts (sweep, cell, item, id, number, worker, state, started_at_n
                       reasoning, known, unknown_calls, at_most, calls, retries, latency_us, segment, line)
 SELECT sweep, cell, item, id || '-again', number + 1, worker, state, started_at_ns, ended_at_ns, outcome, cause, input, cached_input, output,
        reasoning, known, unknown_calls, at_most, calls, retries, latency_us, segment, line
-FROM attempts WHERE is_session(cell, item, 2) AND state = 'recorded'";
+FROM attempts WHERE is_session(sweep, cell, item, 2) AND state = 'recorded'";
 
 /// A session waits for verdicts for ever, another has an attempt without an end, and the account has forgotten what was spent.
 const LEFTOVERS: &str = r"
@@ -61,12 +61,13 @@ async fn an_audit_finds_whatever_was_tampered_with_and_names_it() {
     let services = Services::start().await.unwrap();
     let data = workspace().join("examples/data");
     let workload = Workload::start(binary().unwrap(), &data, 1, folder.path()).await.unwrap();
-    let mut fleet = Fleet::start(binary().unwrap(), &services, folder.path().to_owned()).await.unwrap();
+    let agent = workload.agent.as_ref();
+    let mut fleet = Fleet::start(binary().unwrap(), agent, &services, folder.path().to_owned()).await.unwrap();
     let url = fleet.stores.database_url.clone();
     let ledger = LedgerView::of(&url).client().await.unwrap();
     ledger.batch_execute(TRIGGERS).await.unwrap();
 
-    let sweep = submit(&fleet, &workload, folder.path(), "tampered").await.unwrap();
+    let sweeps = submit(&fleet, &workload, folder.path(), "tampered").await.unwrap();
     let (begun, watch) = (Instant::now(), Watch::of(url.clone()));
     // Before the reports are written, which nobody changes afterwards.
     while ledger.execute(ANOTHER_ATTEMPT, &[]).await.unwrap() == 0 {
@@ -75,7 +76,7 @@ async fn an_audit_finds_whatever_was_tampered_with_and_names_it() {
     let end = watch.until(begun, is_over).await;
     ledger.batch_execute(LEFTOVERS).await.unwrap();
     let session = async |item: i64| {
-        let row = "SELECT item_id FROM sessions WHERE is_session(cell, item, $1)";
+        let row = "SELECT item_id FROM sessions WHERE is_session(sweep, cell, item, $1)";
         let id: String = ledger.query_one(row, &[&item]).await.unwrap().get(0);
         format!("worfbench/two-shot/0/{id}")
     };
@@ -90,8 +91,8 @@ async fn an_audit_finds_whatever_was_tampered_with_and_names_it() {
         tokio::task::yield_now().await;
     }
 
-    let evidence = collect(&mut fleet, &workload, folder.path(), &sweep, end, Vec::new(), 0).await.unwrap();
-    let findings = check(&workload.reference, &evidence);
+    let evidence = collect(&mut fleet, &workload, folder.path(), &sweeps, end, Vec::new(), 0).await.unwrap();
+    let findings = check(&workload.both, &evidence);
 
     let told: Vec<String> = findings.iter().map(|Finding { check, item, .. }| format!("{check}: {item}")).collect();
     let expected = [
