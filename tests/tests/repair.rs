@@ -124,7 +124,7 @@ fn change(path: &Path, change: impl Fn(&mut Vec<u8>)) {
 type Damage = fn(&Path);
 
 /// Name, damage, words of the first finding.
-const DAMAGES: [(&str, Damage, &str); 14] = [
+const DAMAGES: [(&str, Damage, &str); 15] = [
     ("missing ledger", |run| remove(&[run.join("store/ledger.sqlite")]), "ledger: it is gone"),
     ("empty ledger", |run| change(&run.join("store/ledger.sqlite"), Vec::clear), "ledger: it is gone"),
     (
@@ -141,6 +141,15 @@ const DAMAGES: [(&str, Damage, &str); 14] = [
         "ledger without its beginning",
         |run| change(&run.join("store/ledger.sqlite"), |bytes| bytes[..100].fill(0)),
         "ledger: it is damaged",
+    ),
+    (
+        "changed counters",
+        |run| {
+            let ledger = rusqlite::Connection::open(run.join("store/ledger.sqlite")).unwrap();
+            let fewer = "recorded = recorded - 1, settled = settled - 1, measured = measured - 1";
+            ledger.execute(&format!("UPDATE cells SET {fewer}, known = known + 1, dispatched = 999"), []).unwrap();
+        },
+        "the counters of 2 cells are not those of their sessions",
     ),
     ("missing segment", |run| remove(&segment(run)), "transcripts: 1 files are missing"),
     ("segment missing in the store", |run| remove(&segment(run)[..1]), "missing or damaged in the store"),
