@@ -72,7 +72,6 @@ fn assert_refused(result: Result<(), String>) {
     let problem = result.err().unwrap_or_else(|| "it went well".to_owned());
     let reasons = [NOT_SHOWN, NOT_TAKEN, "name one of an authority that it knows"];
     assert!(reasons.iter().any(|reason| problem.contains(reason)), "{problem}");
-    println!("refused certificate: {problem}");
 }
 
 const UNKNOWN: &str = "of an authority that is not trusted here; name the file of that authority with";
