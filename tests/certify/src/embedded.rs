@@ -16,7 +16,7 @@ use crate::evidence::{Evidence, Leftovers, Struck, attempts};
 use crate::faults::UNREPORTED;
 use crate::fleet::{plain, ports_of};
 use crate::history::ms;
-use crate::workload::{BUDGET_DOLLARS, Part, RunBy, Workload};
+use crate::workload::{Part, RunBy, Workload};
 use crate::{CertifyError, Fault, Options};
 
 /// Time that a run gets before it is killed, in milliseconds. It begins with reading what the one before has left.
@@ -87,7 +87,7 @@ pub(crate) async fn embedded(
         books: workload.endpoint.close_books().await?,
         judged_cost,
         account: summary["at_most"].as_u64().ok_or_else(unreadable)?,
-        budget: BUDGET_DOLLARS * 1_000_000_000,
+        budget: workload.budget_dollars() * 1_000_000_000,
         leftovers: Leftovers::default(),
         struck,
         fallen: Vec::new(),

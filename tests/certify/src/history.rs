@@ -17,7 +17,7 @@ use crate::faults::{PUT_BACK, strike};
 use crate::fleet::Fleet;
 use crate::ledger::{LedgerView, SessionPlace, Standing};
 use crate::plan::plan;
-use crate::workload::{BUDGET_DOLLARS, Part, RunBy, Workload};
+use crate::workload::{Part, RunBy, Workload};
 use crate::{CertifyError, Fault, broker, storm};
 
 /// Pause between two looks at the ledger.
@@ -154,7 +154,7 @@ pub(crate) async fn collect(
 ) -> Result<Evidence, CertifyError> {
     let mut state = end.map_or("without an end".to_owned(), |standing| standing.state);
     let mut evidence = Evidence {
-        budget: sweeps.len() as u64 * BUDGET_DOLLARS * 1_000_000_000,
+        budget: sweeps.len() as u64 * workload.budget_dollars() * 1_000_000_000,
         struck,
         longest_silence_ms,
         ..Evidence::default()

@@ -16,8 +16,10 @@ pub(crate) use agent::Agent;
 pub(crate) const CONCURRENCY: u32 = 16;
 /// Requests a minute that the specs allow.
 pub(crate) const REQUESTS_PER_MINUTE: u32 = 3_000;
-/// Budget of each sweep, in dollars: more than it costs, with the worst cases of all that is lost.
-pub(crate) const BUDGET_DOLLARS: u64 = 40;
+/// Least budget of a sweep, in dollars: more than it costs, with the worst cases of all that is lost.
+const BUDGET_DOLLARS_MIN: u64 = 40;
+/// Budget for each trial beyond that: the longer a sweep takes, the more of its processes are killed.
+const BUDGET_DOLLARS_A_TRIAL: u64 = 10;
 /// Most sessions of a batch.
 pub(crate) const BATCH_MAX: u64 = 10;
 /// Time that the endpoint takes for a batch, in milliseconds: some batches are under way at each fault.
@@ -113,11 +115,17 @@ impl Workload {
         Ok(Reference::of(results, &self.endpoint.close_books().await?))
     }
 
+    /// Budget of each sweep, in dollars.
+    pub(crate) fn budget_dollars(&self) -> u64 {
+        BUDGET_DOLLARS_MIN.max(BUDGET_DOLLARS_A_TRIAL * u64::from(self.trials))
+    }
+
     /// Writes the spec of `part` under a name of its own; everything that results depend on is the same.
     pub(crate) fn write_spec(&self, folder: &Path, name: &str, part: Part, by: RunBy) -> Result<PathBuf, CertifyError> {
         let text = format!(
-            "name: {name}\nseed: 11\ntrials: {}\nbudget_usd: {BUDGET_DOLLARS}\n{}",
+            "name: {name}\nseed: 11\ntrials: {}\nbudget_usd: {}\n{}",
             self.trials,
+            self.budget_dollars(),
             match part {
                 Part::Live => self.live_spec(by),
                 Part::Batched => self.batched_spec(by),
