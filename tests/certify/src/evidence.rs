@@ -190,7 +190,8 @@ pub(crate) fn attempts(attempts: &str, results: &str) -> Option<Vec<Attempt>> {
         Some(Attempt {
             session: format!("{}/{}/{trial}/{}", benchmark.as_str()?, setting.as_str()?, line["item"].as_str()?),
             state: line["state"].as_str()?.to_owned(),
-            calls: line["calls"].as_u64()?,
+            // What an agent's earlier start had asked is given again to a later one, and was not asked of the endpoint.
+            calls: line["calls"].as_u64()?.checked_sub(line["cached_calls"].as_u64().unwrap_or(0))?,
             known_cost: line["known_cost_nanodollars"].as_u64()?,
             at_most: line["at_most_nanodollars"].as_u64().unwrap_or(0),
         })
@@ -215,6 +216,15 @@ mod tests {
         assert_eq!((both.results.as_str(), both.calls()), ("1\n2\n", 2));
         let told: Vec<_> = both.sessions.values().map(|booked| (booked.cost, booked.is_batched)).collect();
         assert_eq!(told, [(5, false), (2, true)]);
+    }
+
+    #[test]
+    fn an_answer_that_an_agent_is_given_again_is_no_call() {
+        let results = r#"{"cell":0,"benchmark":"b","setting":"s","trial":0}"#;
+        let attempt =
+            r#"{"cell":0,"item":"x","state":"recorded","calls":3,"cached_calls":2,"known_cost_nanodollars":5}"#;
+        let read = attempts(attempt, results).unwrap();
+        assert_eq!((read[0].calls, read[0].known_cost), (1, 5));
     }
 
     #[test]
