@@ -8,7 +8,7 @@ use regatta_backends::queue::RabbitMqConfig;
 use regatta_backends::{Queue, QueueError, Receipt};
 use regatta_memory::ByteBudget;
 use regatta_proto::{Digest, Report};
-use regatta_tests::{Proxy, RabbitMq, Traffic, unique_name};
+use regatta_tests::{RabbitMq, unique_name};
 
 use crate::stage::{
     DELIVERY_LIMIT, broker_url, config, control, eventually_dead, eventually_depth, item, items, jobs, publish_raw,
@@ -244,37 +244,6 @@ async fn a_killed_broker_loses_nothing_and_everyone_reconnects() {
             tokio::task::yield_now().await;
         };
         assert_eq!(heard.unwrap(), control);
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn of_what_the_broker_took_without_an_answer_only_what_may_come_twice_is_published_again() {
-    within(async {
-        let config = config(unique_name("queue")).await;
-        let (proxy, url) = Proxy::before(&config.url).await.unwrap();
-        let (queue, beside) =
-            (Queue::connect(RabbitMqConfig { url, ..config.clone() }).await, Queue::connect(config).await);
-        let (queue, beside) = (queue.unwrap(), beside.unwrap());
-        queue.declare_jobs("q").await.unwrap();
-        proxy.set(Traffic::LosesAnswers);
-        let cut = async {
-            eventually_depth(&beside, "q", 5).await;
-            proxy.set(Traffic::Passes);
-        };
-        let (once, again, ()) =
-            tokio::join!(queue.publish_jobs_once("q", jobs(0..2)), queue.publish_jobs("q", jobs(2..5)), cut);
-        assert!(matches!(once, Err(QueueError::InDoubt { messages: 2, .. })), "{once:?}");
-        again.unwrap();
-        eventually_depth(&beside, "q", 8).await;
-        queue.publish_jobs_once("q", jobs(5..6)).await.unwrap();
-        let mut taken: Vec<u32> = take(&mut beside.consume_jobs("q", 10).await.unwrap(), 9)
-            .await
-            .iter()
-            .map(|taken| item(&taken.message))
-            .collect();
-        taken.sort_unstable();
-        assert_eq!(taken, [0, 1, 2, 2, 3, 3, 4, 4, 5]);
     })
     .await;
 }
