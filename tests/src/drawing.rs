@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::HarnessError;
 use crate::regatta::workspace;
 
-/// What the drawing calls the state of a row that is not there.
+/// Name in the drawing for the state of a row that is not there.
 pub const NO_ROW: &str = "(no row)";
 
 /// Pairs of states, from and to, with the names of the drawing.

@@ -129,7 +129,7 @@ pub struct Process {
     child: Child,
     /// First line of its standard output, for roles that print where they listen.
     pub first_line: String,
-    /// What it says on standard error, where that is kept.
+    /// Standard error of the process, where that is kept.
     log: Option<NamedTempFile>,
 }
 

@@ -140,7 +140,7 @@ impl S3Server {
         Ok(port)
     }
 
-    /// Its disk is full from now on, or has room again: writes are refused as MinIO does then, and everything can be read.
+    /// Fills the disk, or makes room again: writes are refused as MinIO does then, and everything can be read.
     pub fn set_full(&self, is_full: bool) {
         self.is_full.store(is_full, Ordering::Relaxed);
     }

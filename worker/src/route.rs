@@ -41,7 +41,7 @@ pub(crate) const REDELIVERIES_MAX: u32 = DELIVERY_LIMIT * 3 / 4;
 /// no fault of its own.
 const FRUITLESS_MAX: u32 = 3 * REDELIVERIES_MAX;
 
-/// Whether a session that has come to attempt `number`, with `transcript` so far, is given up.
+/// `true` if a session that has come to attempt `number`, with `transcript` so far, is given up.
 pub(crate) fn is_hopeless(number: u32, transcript: &Transcript) -> bool {
     let last = transcript.calls().map(|call| call.attempt).max().unwrap_or(0);
     number.saturating_sub(last) >= FRUITLESS_MAX

@@ -80,7 +80,7 @@ pub(super) struct Pool {
     registering_until_ms: u64,
     #[serde(default)]
     volatile: Volatile,
-    /// What may have been granted before a crash and is not known otherwise. It counts in every window.
+    /// Grants before a crash that are not known otherwise, as many as there can have been. They count in every window.
     #[serde(default)]
     forgotten: Spent,
 }

@@ -98,7 +98,7 @@ pub(crate) struct Leftovers {
 }
 
 impl Leftovers {
-    /// What there is, with how much of it.
+    /// Kinds of remains, with the number of each.
     pub(crate) fn counts(&self) -> Vec<(String, u64)> {
         let counts = [
             ("open attempts", self.open_attempts),

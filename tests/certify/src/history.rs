@@ -183,11 +183,12 @@ pub(crate) async fn collect(
 /// Sum of these parts of a sweep's budget, in nano-dollars.
 async fn account(fleet: &Fleet<'_>, sweep: &str, parts: &[&str]) -> Result<u64, CertifyError> {
     let status = fleet.client(&["status", sweep, "--json"]).await?;
-    let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap_or_default();
-    Ok(parts.iter().filter_map(|part| status["budget"][part].as_u64()).sum())
+    let untold = || CertifyError::Broken(format!("the status of {sweep} does not tell its budget"));
+    let status: serde_json::Value = serde_json::from_slice(&status.stdout).map_err(|_| untold())?;
+    parts.iter().map(|part| status["budget"][part].as_u64().ok_or_else(untold)).sum()
 }
 
-/// What is left over after some seconds. At last nobody reaches the broker any more: what appears in queues then was taken, and not
+/// The remains of sweeps after some seconds. At last nobody reaches the broker any more: what appears in queues then was taken, and not
 /// acknowledged.
 async fn leftovers(fleet: &Fleet<'_>, sweeps: &[String]) -> Result<Leftovers, CertifyError> {
     let (ledger, begun) = (LedgerView::of(&fleet.stores.database_url), Instant::now());

@@ -19,7 +19,7 @@ pub(crate) struct Standing {
 /// A session, by the id of its sweep and its place there.
 pub(crate) type SessionPlace = (String, i64, i64);
 
-/// What PostgreSQL says to whoever writes to a full disk, on each table of a schema. A file system that is full for real would take the server
+/// A full disk, as PostgreSQL tells whoever writes, on each table of a schema. A file system that is full for real would take the server
 /// with it as soon as it writes its log.
 const DISK_IS_FULL: &str = r#"
 CREATE FUNCTION disk_is_full() RETURNS trigger LANGUAGE plpgsql AS $$

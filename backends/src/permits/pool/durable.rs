@@ -1,4 +1,4 @@
-//! What a pool knows after a crash of its store.
+//! The memory of a pool beyond a crash of its store.
 //!
 //! Permits are leased many times a second, and no lease waits for the disk: a state can be lost. But a lease by which more would have been
 //! granted since the last durable state than that one allowed makes its own state durable, before anything is told. So a crash loses no more
@@ -27,7 +27,7 @@ const UNLIMITED: u64 = 1 << 48;
 #[cfg(any(feature = "cluster", test))]
 const SILENCE_MAX_MS: u64 = SLOTS_VALID_MS + 15_000;
 
-/// What was granted since the last durable state, and how much may be.
+/// Grants since the last durable state, and the most that there may be before the next.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Volatile {
     requests: u64,
@@ -66,7 +66,7 @@ impl Pool {
 
 #[cfg(any(feature = "cluster", test))]
 impl Pool {
-    /// Whether the state has to be durable before anybody is told what `request` was granted. The caller makes it so.
+    /// `true` if the state has to be durable before anybody is told what `request` was granted. The caller makes it so.
     pub(in crate::permits) fn save_due(&mut self, request: &PoolRequest) -> bool {
         let Volatile { requests, tokens, requests_max, tokens_max, is_steered, hold_until_ms } = self.volatile;
         let hold = self.steering.hold_until_ms();

@@ -10,8 +10,8 @@ use crate::ledger::LedgerError;
 use crate::ledger::columns::stored_json;
 use crate::ledger::postgres::pool::Fault;
 
-/// Which history the server is in. It goes on in another where a replica took over, or where it was brought back to a moment by its log: the
-/// last transactions of the one before may be missing there.
+/// The history that the server is in. It goes on in another where a replica took over, or where it was brought back to a moment by its log:
+/// the last transactions of the one before may be missing there.
 const TIMELINE: &str = "left(pg_walfile_name(pg_current_wal_lsn()), 8)";
 
 pub(super) async fn lease(tx: &Transaction<'_>, request: &PoolRequest) -> Result<PoolReply, Fault> {

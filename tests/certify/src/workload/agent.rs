@@ -12,7 +12,7 @@ const PYTHONS: [&str; 2] = ["python3", "/usr/bin/python3"];
 /// The user and the group nobody: agents do not run as root.
 const NOBODY: u32 = 65_534;
 
-/// How the agent is started here.
+/// The agent, and the Python by which it is started here.
 #[derive(Debug)]
 pub(crate) struct Agent {
     python: &'static str,
