@@ -48,17 +48,23 @@ pub(crate) async fn take(url: &str, jobs: &[String]) -> Result<Vec<Vec<u8>>, Cer
 }
 
 /// Sessions that a message is about: of a session's job, or of a batch. Judges' questions are asked again for whoever waits for them.
-pub(crate) fn sessions(message: &[u8]) -> Vec<SessionPlace> {
+pub(crate) fn sessions(message: &[u8]) -> Result<Vec<SessionPlace>, CertifyError> {
     let plain = zstd::decode_all(message).unwrap_or_else(|_| message.to_owned());
-    let document: Value = serde_json::from_slice(&plain).unwrap_or_default();
+    let unreadable = || CertifyError::Broken(format!("no job can be read in {}", String::from_utf8_lossy(&plain)));
+    let document: Value = serde_json::from_slice(&plain).map_err(|_| unreadable())?;
     let job = &document["message"];
-    let of_batch = job["batch"]["sessions"].as_array().into_iter().flatten();
-    let keys = of_batch.chain([&job["session"]]).map(|session| &session["key"]);
-    let place = |key: &Value| {
-        let (sweep, cell, item) = (key["sweep"].as_str()?, key["cell"].as_i64()?, key["item"].as_i64()?);
-        Some((sweep.to_owned(), cell, item))
+    let of_session = |session: &Value| {
+        let key = &session["key"];
+        Some((key["sweep"].as_str()?.to_owned(), key["cell"].as_i64()?, key["item"].as_i64()?))
     };
-    keys.filter_map(place).collect()
+    let places: Option<Vec<SessionPlace>> = if job["judge"].is_object() {
+        Some(Vec::new())
+    } else if let Some(sessions) = job["batch"]["sessions"].as_array() {
+        sessions.iter().map(of_session).collect()
+    } else {
+        of_session(&job["session"]).map(|place| vec![place])
+    };
+    places.ok_or_else(unreadable)
 }
 
 #[cfg(test)]
@@ -78,8 +84,15 @@ mod tests {
             json!({"v": 1, "message": {"batch": {"id": "0a", "sessions": [session(4), session(5)]}}}).to_string();
         let compressed = zstd::encode_all(batch.as_bytes(), 0).unwrap();
         let place = |item| ("s".to_owned(), 2, item);
-        assert_eq!(sessions(plain.as_bytes()), [place(3)]);
-        assert_eq!(sessions(&compressed), [place(4), place(5)]);
-        assert_eq!(sessions(json!({"v": 1, "message": {"judge": {}}}).to_string().as_bytes()), []);
+        assert_eq!(sessions(plain.as_bytes()).unwrap(), [place(3)]);
+        assert_eq!(sessions(&compressed).unwrap(), [place(4), place(5)]);
+        assert_eq!(sessions(json!({"v": 1, "message": {"judge": {}}}).to_string().as_bytes()).unwrap(), []);
+    }
+
+    #[test]
+    fn a_message_that_is_no_job_is_an_error() {
+        for message in ["", "{}", r#"{"v": 1, "message": {"tomorrow": {}}}"#, r#"{"v": 1, "message": {"session": {}}}"#] {
+            assert!(sessions(message.as_bytes()).is_err(), "{message}");
+        }
     }
 }

@@ -166,10 +166,11 @@ fn judges(_: &Reference, evidence: &Evidence) -> Vec<Finding> {
     vec![finding("judges", "judges' calls", message)]
 }
 
-/// The account covers what was billed, and neither is more than the budget.
+/// Each sweep has an account, they cover what was billed, and neither is more than the budget.
 fn budget(_: &Reference, evidence: &Evidence) -> Vec<Finding> {
     let billed: u64 = evidence.books.iter().map(|call| call.cost).sum();
-    let mut findings = Vec::new();
+    let gone = |sweep: &String| finding("budget", sweep, "it has no account any more".to_owned());
+    let mut findings: Vec<Finding> = evidence.without_account.iter().map(gone).collect();
     if evidence.account < billed {
         let message = format!("it counts {} nano-dollars, and the endpoint billed {billed}", evidence.account);
         findings.push(finding("budget", "account", message));

@@ -87,6 +87,7 @@ pub(crate) async fn embedded(
         books: workload.endpoint.close_books().await?,
         judged_cost,
         account: summary["at_most"].as_u64().ok_or_else(unreadable)?,
+        without_account: Vec::new(),
         budget: workload.budget_dollars() * 1_000_000_000,
         leftovers: Leftovers::default(),
         struck,

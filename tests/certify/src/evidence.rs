@@ -167,6 +167,8 @@ pub(crate) struct Evidence {
     pub(crate) judged_cost: u64,
     /// Sum that the budgets' accounts count as spent, maybe spent and reserved, in nano-dollars.
     pub(crate) account: u64,
+    /// Sweeps that have no account.
+    pub(crate) without_account: Vec<String>,
     /// Sum of the budgets, in nano-dollars.
     pub(crate) budget: u64,
     pub(crate) leftovers: Leftovers,

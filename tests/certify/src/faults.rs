@@ -204,7 +204,10 @@ pub(crate) async fn strike(
             sleep(PUT_BACK).await;
             let taken = broker::take(&fleet.stores.broker_url, &queues).await?;
             set(Traffic::Passes);
-            let thrown_away = taken.iter().flat_map(|message| broker::sessions(message)).collect();
+            let mut thrown_away = Vec::new();
+            for message in &taken {
+                thrown_away.extend(broker::sessions(message)?);
+            }
             Ok(Done { in_flight, thrown_away, ..Done::to(format!("{} messages", taken.len())) })
         }
     }

@@ -170,7 +170,10 @@ pub(crate) async fn collect(
         let unreadable = || CertifyError::Broken(format!("{} cannot be read", output.join("attempts.jsonl").display()));
         evidence.attempts.extend(attempts(&told, &results).ok_or_else(unreadable)?);
         evidence.results.push_str(&results);
-        evidence.account += account(fleet, sweep, &["spent", "maybe_spent", "reserved"]).await?;
+        match account(fleet, sweep, &["spent", "maybe_spent", "reserved"]).await? {
+            Some(counted) => evidence.account += counted,
+            None => evidence.without_account.push(sweep.clone()),
+        }
     }
     evidence.state = state;
     evidence.judged_cost = LedgerView::of(&fleet.stores.database_url).judged_cost().await?;
@@ -180,12 +183,14 @@ pub(crate) async fn collect(
     Ok(evidence)
 }
 
-/// Sum of these parts of a sweep's budget, in nano-dollars.
-async fn account(fleet: &Fleet<'_>, sweep: &str, parts: &[&str]) -> Result<u64, CertifyError> {
+/// Sum of these parts of a sweep's budget, in nano-dollars; nothing if it has no account.
+async fn account(fleet: &Fleet<'_>, sweep: &str, parts: &[&str]) -> Result<Option<u64>, CertifyError> {
     let status = fleet.client(&["status", sweep, "--json"]).await?;
     let untold = || CertifyError::Broken(format!("the status of {sweep} does not tell its budget"));
     let status: serde_json::Value = serde_json::from_slice(&status.stdout).map_err(|_| untold())?;
-    parts.iter().map(|part| status["budget"][part].as_u64().ok_or_else(untold)).sum()
+    let Some(budget) = status["budget"].as_object() else { return Ok(None) };
+    let part = |name: &&str| budget.get(*name).and_then(serde_json::Value::as_u64).ok_or_else(untold);
+    parts.iter().map(part).sum::<Result<u64, _>>().map(Some)
 }
 
 /// The remains of sweeps after some seconds. At last nobody reaches the broker any more: what appears in queues then was taken, and not
@@ -200,7 +205,8 @@ async fn leftovers(fleet: &Fleet<'_>, sweeps: &[String]) -> Result<Leftovers, Ce
     let mut left = loop {
         let mut left = ledger.leftovers().await?;
         for sweep in sweeps {
-            left.reserved += account(fleet, sweep, &["reserved"]).await?;
+            // An account that is gone is a finding of its own.
+            left.reserved += account(fleet, sweep, &["reserved"]).await?.unwrap_or(0);
         }
         left.checkpoints = fleet.checkpoints().await?;
         left.queues = depths().await?;

@@ -43,6 +43,7 @@ fn sound() -> (Reference, Evidence) {
         books,
         judged_cost: 7,
         account: 232,
+        without_account: Vec::new(),
         budget: 1_000,
         leftovers: Leftovers::default(),
         struck: Vec::new(),
@@ -182,6 +183,7 @@ fn results_that_differ_are_named() {
 #[test]
 fn a_budget_that_is_overrun_or_an_account_that_forgets_is_found() {
     fails("budget", "account", |evidence| evidence.account = 231);
+    fails("budget", "tonight", |evidence| evidence.without_account.push("tonight".to_owned()));
     fails("budget", "budget", |evidence| evidence.budget = 230);
 }
 

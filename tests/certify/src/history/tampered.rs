@@ -102,6 +102,7 @@ async fn an_audit_finds_whatever_was_tampered_with_and_names_it() {
         format!("calls: {called}"),
         "judges: judges' calls".to_owned(),
         "budget: account".to_owned(),
+        format!("budget: {}", sweeps[0]),
         "limits: concurrency".to_owned(),
         "nothing left: sessions that await verdicts".to_owned(),
         "nothing left: open attempts".to_owned(),
