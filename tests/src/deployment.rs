@@ -192,7 +192,7 @@ impl Deployment {
     /// # Errors
     /// When it ends first.
     pub async fn start_at(&self, role: &str, address: SocketAddr) -> Result<Process, HarnessError> {
-        Process::start_until_ready(self.role_at(role, address)?, address).await
+        Process::start_until_ready_and_listen(self.role_at(role, address)?, address).await
     }
 
     /// A coordinator, worker or scorer that is to listen at `address`, with all it needs.

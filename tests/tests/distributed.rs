@@ -9,20 +9,24 @@ use regatta_tests::{Deployment, unique_name};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, BufReader};
 
+const MODELS: [&str; 2] = ["oracle", "noisy-0.3"];
+const PRICE: &str = "{ input_per_mtok: 1, output_per_mtok: 2 }";
+
 /// A simulated endpoint and a spec that uses it.
 async fn sweep(folder: &Path, name: &str, median_ms: u32) -> (Process, PathBuf) {
     let data = workspace().join("examples/data/worfbench");
     let mut simulate = regatta().unwrap();
     simulate.args(["simulate", "llm", "--listen", "127.0.0.1:0"]);
     simulate.args(["--data", &format!("worfbench={}", data.display())]);
-    simulate.args(["--simulation", &format!("latency: {{ median_ms: {median_ms}, spread: 1.5 }}")]);
+    let prices = format!("prices: {{ oracle: {PRICE}, noisy-0.3: {PRICE} }}");
+    let latency = format!("latency: {{ median_ms: {median_ms}, spread: 1.5 }}");
+    simulate.args(["--simulation", &format!("{{ {prices}, {latency} }}")]);
     let server = Process::start_and_read(simulate).await.unwrap();
     let spec = folder.join(format!("{name}.yaml"));
     let text = format!(
         "name: {name}\nseed: 5\ntrials: 3\nbenchmarks:\n  worfbench: {{ data: {}, settings: [two-shot, zero-shot], judge: sim/lexical }}\n\
          endpoints:\n  sim:\n    kind: openai\n    base_url: {}\n    api_key_env: none\n    identify_sessions: true\n    \
-         limits: {{ concurrency: 8 }}\nmodels:\n  - {{ id: sim/oracle, price: {{ input_per_mtok: 1, output_per_mtok: 2 }} }}\n  \
-         - {{ id: sim/noisy-0.3, price: {{ input_per_mtok: 1, output_per_mtok: 2 }} }}\n",
+         limits: {{ concurrency: 8 }}\nmodels:\n  - {{ id: sim/oracle, price: {PRICE} }}\n  - {{ id: sim/noisy-0.3, price: {PRICE} }}\n",
         data.display(),
         server.first_line
     );
@@ -40,11 +44,21 @@ async fn embedded_results(folder: &Path, spec: &Path) -> String {
     std::fs::read_to_string(directory.join("results.jsonl")).unwrap()
 }
 
+async fn counters(server: &Process) -> Value {
+    get_json(&server.first_line.replace("/v1", "/simulator/counters")).await.unwrap()
+}
+
 /// Calls of the models under test that the endpoint has answered.
 async fn calls(server: &Process) -> u64 {
-    let counters = get_json(&server.first_line.replace("/v1", "/simulator/counters")).await.unwrap();
-    let answered = counters["answered"].as_object().unwrap();
-    ["oracle", "noisy-0.3"].iter().filter_map(|model| answered.get(*model)?.as_u64()).sum()
+    let answered = &counters(server).await["answered"];
+    MODELS.iter().filter_map(|model| answered[model].as_u64()).sum()
+}
+
+/// What the endpoint has billed for the models under test, in nano-dollars: for answers that arrived, and for others.
+async fn billed(server: &Process) -> (u64, u64) {
+    let billed = &counters(server).await["billed_nanodollars"];
+    let sum = |part: &str| MODELS.iter().filter_map(|model| billed[model][part].as_u64()).sum();
+    (sum("delivered"), sum("lost"))
 }
 
 fn read(directory: &Path, name: &str) -> String {
@@ -171,6 +185,17 @@ async fn a_sweep_that_is_cancelled_and_resumed_at_once_makes_no_call_twice() {
     assert_eq!(code, Some(0));
     let results = read(&directory, "results.jsonl");
     assert_eq!(calls(&server).await, results.lines().count() as u64, "one call a session");
+    // The ledger, the export and the books agree to the nano-dollar on what was spent before and after.
+    let (spent, lost) = billed(&server).await;
+    assert_eq!(lost, 0);
+    let summary: Value = serde_json::from_str(&read(&directory, "summary.json")).unwrap();
+    let attempts = read(&directory, "attempts.jsonl");
+    let attempts = attempts.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let told: u64 = attempts.filter_map(|attempt| attempt["cost_nanodollars"].as_u64()).sum();
+    let status = deployment.status(&id).await.unwrap();
+    assert_eq!(told, spent);
+    assert_eq!(summary["spending"]["cost"]["known"], spent, "{summary:#}");
+    assert_eq!(status["cost"]["known"]["known"], spent, "{status:#}");
     assert_eq!(results, embedded_results(deployment.folder.path(), &spec).await);
 }
 

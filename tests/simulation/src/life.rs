@@ -52,6 +52,8 @@ pub(crate) struct Life {
 struct State {
     rng: ChaCha8Rng,
     connections: Vec<Arc<dyn Connection>>,
+    /// By how much its clock was put forward since it began.
+    jumped: SignedDuration,
     /// When it stood still last, from and until.
     pause: Option<(Instant, Instant)>,
     /// Sessions whose end it has reported, and knows to be reported.
@@ -75,7 +77,8 @@ impl Life {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let skew = SignedDuration::from_hours(rng.random_range(-plan.skew_hours..=plan.skew_hours));
         let (connections, pause) = (Vec::new(), None);
-        let state = State { rng, connections, pause, reported: BTreeSet::new(), told: BTreeSet::new() };
+        let jumped = SignedDuration::ZERO;
+        let state = State { rng, connections, jumped, pause, reported: BTreeSet::new(), told: BTreeSet::new() };
         let (plan, outages, dead) = (plan.clone(), outages.clone(), CancellationToken::new());
         let standstill = Standstill::watch();
         Arc::new(Self { plan, outages, dead, state: Mutex::new(state), standstill, skew, begun })
@@ -99,6 +102,11 @@ impl Life {
         for connection in connections {
             connection.reset();
         }
+    }
+
+    /// Its clock is put forward by `hours`, or back.
+    pub(crate) fn put_clock(&self, hours: i64) {
+        self.locked().jumped += SignedDuration::from_hours(hours);
     }
 
     /// It stands still for so long, or for longer where it does already.
@@ -245,7 +253,7 @@ impl Fate for Reach {
 impl Clock for Life {
     fn now(&self) -> Timestamp {
         let passed = SignedDuration::try_from(self.begun.elapsed()).unwrap_or(SignedDuration::MAX);
-        BEGINNING + passed + self.skew
+        BEGINNING + passed + self.skew + self.locked().jumped
     }
 }
 

@@ -61,6 +61,11 @@ pub enum Blow {
         /// For how long.
         ms: u64,
     },
+    /// Its clock is put forward or back while it works.
+    Clock {
+        /// By how much.
+        hours: i64,
+    },
     /// The sweep is cancelled, and resumed at once. It befalls all.
     CancelAndResume,
     /// A store fails every call of every process for `ms`.
@@ -87,6 +92,11 @@ pub struct Event {
 /// their sessions within the last three quarters of a minute.
 const PAUSE_AMONG_CANCELS_MS: u64 = 20_000;
 
+/// Longest time until an answer.
+pub(crate) const ANSWERS_MS: u64 = 4_000;
+/// The same of a model that thinks for longer than a shard may be in doubt.
+const SLOW_ANSWERS_MS: u64 = 120_000;
+
 /// Faults and conditions of a history. They derive from the seed, and may be made simpler than that.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
@@ -100,6 +110,8 @@ pub struct Plan {
     pub workers: usize,
     /// Processes of each kind.
     pub scorers: usize,
+    /// Longest time that a model thinks about an answer.
+    pub answers_ms: u64,
     /// Longest latency of a store's call, to and fro each.
     pub latency_ms: u64,
     /// Share of calls to stores that fail without an effect.
@@ -130,6 +142,7 @@ impl Plan {
             coordinators: 1,
             workers: 2,
             scorers: 1,
+            answers_ms: ANSWERS_MS,
             latency_ms: 3,
             failing: 0.0,
             unconfirmed: 0.0,
@@ -154,6 +167,7 @@ impl Plan {
             coordinators: rng.random_range(1..=2),
             workers: rng.random_range(1..=3),
             scorers: rng.random_range(1..=2),
+            answers_ms: if seed % 8 == 7 { SLOW_ANSWERS_MS } else { ANSWERS_MS },
             latency_ms: [0, 3, 40, 700][rng.random_range(0..4)],
             failing: some(&mut rng, 0.1),
             unconfirmed: some(&mut rng, 0.05),
@@ -195,6 +209,11 @@ impl Plan {
             let blow = Blow::Pause { ms: rng.random_range(100..PAUSE_AMONG_CANCELS_MS) };
             plan.events.push(Event { at_ms: rng.random_range(0..until_ms), process, blow });
         }
+        if seed % 16 == 11 {
+            let process = rng.random_range(0..plan.processes());
+            let blow = Blow::Clock { hours: [-30, -1, 1, 30][rng.random_range(0..4)] };
+            plan.events.push(Event { at_ms: rng.random_range(0..until_ms), process, blow });
+        }
         plan.events.sort_by_key(|event| event.at_ms);
         plan
     }
@@ -209,7 +228,7 @@ impl Plan {
     /// nothing makes it void.
     #[must_use]
     pub(crate) fn keeps_checkpoints(&self) -> bool {
-        let is_harmless = |event: &Event| matches!(event.blow, Blow::Kill { .. } | Blow::Cut | Blow::Pause { .. });
+        let is_harmless = |event: &Event| !matches!(event.blow, Blow::CancelAndResume | Blow::Outage { .. });
         self.failing + self.unconfirmed == 0.0 && self.events.iter().all(is_harmless)
     }
 
@@ -247,6 +266,9 @@ impl fmt::Display for Plan {
             ("refused", self.refused),
             ("dropped", self.dropped),
         ];
+        if self.answers_ms > ANSWERS_MS {
+            writeln!(f, "  answers take up to {} s", self.answers_ms / 1000)?;
+        }
         for (name, share) in shares.into_iter().filter(|(_, share)| *share > 0.0) {
             writeln!(f, "  {name}: {share:.3}")?;
         }

@@ -58,6 +58,7 @@ pub(crate) type Caller = (usize, u64);
 pub(crate) struct Referee {
     endpoint: InProcess,
     begun: Instant,
+    answers_ms: u64,
     refused: f64,
     dropped: f64,
     books: Mutex<Books>,
@@ -97,13 +98,14 @@ impl Referee {
         let (turned_away, calls) = (BTreeMap::new(), Vec::new());
         let books = Books { rng, turned_away, calls, excused, under_way, most_under_way: 0, billed: Money::ZERO };
         let books = Mutex::new(books);
-        Arc::new(Self { endpoint, begun, refused: plan.refused, dropped: plan.dropped, books })
+        let Plan { answers_ms, refused, dropped, .. } = *plan;
+        Arc::new(Self { endpoint, begun, answers_ms, refused, dropped, books })
     }
 
     /// Draws the latency and the fate of the answer to `request`.
     fn draw(&self, request: &Request) -> (Duration, Fate) {
         let books = &mut *self.locked();
-        let latency = Duration::from_millis(books.rng.random_range(50..4000));
+        let latency = Duration::from_millis(books.rng.random_range(50..self.answers_ms));
         let mut hasher = DefaultHasher::new();
         request.body().and_then(|body| body.as_bytes()).hash(&mut hasher);
         let turned_away = books.turned_away.entry(hasher.finish()).or_default();

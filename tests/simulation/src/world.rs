@@ -220,7 +220,9 @@ impl World {
         let (life, generation) = &processes.0[process];
         match blow {
             Blow::Outage { store, ms } => self.outages.begin(store, Duration::from_millis(ms)),
-            Blow::Kill { .. } | Blow::Cut | Blow::Pause { .. } | Blow::CancelAndResume if life.is_dead() => {}
+            // Of all blows to one process.
+            _ if life.is_dead() => {}
+            Blow::Clock { hours } => life.put_clock(hours),
             Blow::Kill { down_ms } => {
                 self.excuse(process, life);
                 life.end();

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::asking::{self, Asked};
 use super::collecting::{Results, attempt_id, failed_before};
+use super::outages::MetOutage;
 use super::standing::Standing;
 use super::{BatchLane, named, trouble};
 use crate::cast::accounts;
@@ -64,6 +65,8 @@ pub(super) struct Followed<'a> {
     pub(super) accounts: &'a [AccountId],
     /// Fires when the batch has to go to another worker.
     pub(super) leave: &'a CancellationToken,
+    /// Of its provider.
+    pub(super) provider_away: MetOutage,
 }
 
 impl BatchLane {
@@ -147,7 +150,7 @@ impl BatchLane {
         };
         let price = sweep.lock.model(&job.model).and_then(|model| model.price.as_ref());
         let accounts = accounts(&sweep, Some(&job.model), price);
-        let followed = Followed { lane: self, client, job, asked: &asked, accounts: &accounts, leave };
+        let followed = Followed { lane: self, client, job, asked: &asked, accounts: &accounts, leave, provider_away: MetOutage::default() };
         let standing = Standing::of(job, redeliveries, self.shared.clock.now());
         let step = match &job.provider_id {
             Some(id) => followed.watch(id).await,
@@ -204,7 +207,7 @@ impl Followed<'_> {
             }
             match self.leave.run_until_cancelled(self.look(provider_id)).await {
                 None => return self.unchanged(),
-                Some(Ok(Look::Running)) => {}
+                Some(Ok(Look::Running)) => self.provider_away.ends(),
                 Some(Ok(Look::Collected(collected))) => {
                     self.count("collected");
                     return self.results().collected(collected, self.asked, lane.tries_max);
@@ -225,7 +228,9 @@ impl Followed<'_> {
                     return self.all_failed(&self.perhaps_billed(trouble));
                 }
                 Some(Err(trouble)) => {
-                    tracing::warn!(batch = named(job), detail = trouble.detail, "failed to look at a batch")
+                    if self.provider_away.fails() {
+                        tracing::warn!(batch = named(job), detail = trouble.detail, "failed to look at a batch");
+                    }
                 }
             }
             if self.has_no_end() {

@@ -25,6 +25,7 @@ mod collecting;
 mod following;
 mod gathering;
 mod handing_in;
+mod outages;
 mod paying;
 mod searching;
 mod standing;
@@ -47,6 +48,7 @@ use crate::route::{REDELIVERIES_MAX, is_hopeless};
 use crate::worker::{Shared, Unreadable};
 use asking::Next;
 use gathering::{Gathered, Gatherer};
+use outages::MetOutage;
 
 /// Batches that a worker follows at once besides those whose sessions it gathers.
 const FOLLOWED_MAX: u32 = 64;
@@ -75,6 +77,8 @@ pub(crate) struct BatchLane {
     /// Fires when the queue is no longer consumed here.
     stop: CancellationToken,
     gathered: mpsc::Sender<Gathered>,
+    /// Of the store of permits, which all batches ask.
+    store_away: MetOutage,
 }
 
 impl BatchLane {
@@ -110,6 +114,7 @@ impl BatchLane {
             publisher: publisher.clone(),
             stop: stop.clone(),
             gathered,
+            store_away: MetOutage::default(),
         })
     }
 

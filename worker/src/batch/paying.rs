@@ -38,7 +38,10 @@ impl Followed<'_> {
                 Some(Ok(Funding::Reserved)) => return prepared.ok_or_else(|| self.renewed()),
                 Some(Ok(Funding::Short { account, left, may_come })) => match share(&worst, left, may_come) {
                     Share::First(lines) => return Err(self.split(lines)),
-                    Share::Later => tracing::debug!(batch = named(self.job), %left, "a batch waits for money"),
+                    Share::Later => {
+                        self.lane.store_away.ends();
+                        tracing::debug!(batch = named(self.job), %left, "a batch waits for money");
+                    }
                     Share::Never => {
                         let whose = account.model.map_or_else(|| "the sweep".to_owned(), |model| model.to_string());
                         let reason = format!(
@@ -48,7 +51,9 @@ impl Followed<'_> {
                     }
                 },
                 Some(Err(error)) => {
-                    tracing::warn!(batch = named(self.job), %error, "failed to reserve money for a batch")
+                    if self.lane.store_away.fails() {
+                        tracing::warn!(batch = named(self.job), %error, "failed to reserve money for a batch");
+                    }
                 }
             }
             prepared = None;
@@ -68,8 +73,12 @@ impl Followed<'_> {
             if let (false, Some(in_flight)) = (self.accounts.is_empty(), total) {
                 loop {
                     let spending = Spending { in_flight, ..Spending::default() };
-                    if let Err(error) = self.client.tell(&self.job.id, self.accounts, &spending).await {
-                        tracing::warn!(batch = named(self.job), %error, "failed to renew the money of a batch; it stays counted");
+                    match self.client.tell(&self.job.id, self.accounts, &spending).await {
+                        Ok(()) => self.lane.store_away.ends(),
+                        Err(error) if self.lane.store_away.fails() => {
+                            tracing::warn!(batch = named(self.job), %error, "failed to renew the money of batches; it stays counted");
+                        }
+                        Err(_) => {}
                     }
                     if Instant::now() + HEARD_EVERY >= until {
                         break;

@@ -36,7 +36,9 @@ impl Followed<'_> {
                 Some(Ok(Found::Perhaps(candidates))) => break candidates,
                 Some(Err(trouble)) if !rule(trouble.class).retried => return Searched::Failed(trouble),
                 Some(Err(trouble)) => {
-                    tracing::warn!(batch = named(self.job), detail = trouble.detail, "failed to look for a batch");
+                    if self.provider_away.fails() {
+                        tracing::warn!(batch = named(self.job), detail = trouble.detail, "failed to look for a batch");
+                    }
                     if self.has_no_end() {
                         return Searched::Failed(trouble);
                     }
@@ -54,10 +56,12 @@ impl Followed<'_> {
                     None => return Searched::Left,
                     Some(Ok(Some(true))) => return Searched::Is(id),
                     Some(Ok(Some(false))) => drop(candidates.remove(&id)),
-                    Some(Ok(None)) => {}
+                    Some(Ok(None)) => self.provider_away.ends(),
                     Some(Err(trouble)) if !rule(trouble.class).retried => return Searched::Failed(trouble),
                     Some(Err(trouble)) => {
-                        tracing::warn!(batch = named(self.job), detail = trouble.detail, "failed to look at a batch")
+                        if self.provider_away.fails() {
+                            tracing::warn!(batch = named(self.job), detail = trouble.detail, "failed to look at a batch");
+                        }
                     }
                 }
             }

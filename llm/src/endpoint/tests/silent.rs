@@ -1,13 +1,11 @@
 //! An endpoint that takes calls and answers none.
 
 use std::future::pending;
-use std::io::{self, Write};
-use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use futures::future::join_all;
+use regatta_tests::Logged;
 use tokio::time::timeout;
-use tracing_subscriber::fmt::MakeWriter;
 
 use super::*;
 use crate::{Network, NoAnswer};
@@ -21,43 +19,9 @@ impl Network for Silent {
     }
 }
 
-/// Lines that are logged.
-#[derive(Debug, Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Log {
-    fn locked(&self) -> MutexGuard<'_, Vec<u8>> {
-        self.0.lock().unwrap()
-    }
-
-    fn lines(&self) -> Vec<String> {
-        String::from_utf8_lossy(&self.locked()).lines().map(str::to_owned).collect()
-    }
-}
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.locked().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl<'a> MakeWriter<'a> for Log {
-    type Writer = Self;
-
-    fn make_writer(&'a self) -> Self {
-        self.clone()
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn an_endpoint_that_takes_calls_and_answers_nothing_is_warned_of_within_half_a_minute_of_the_first_of_them() {
-    let log = Log::default();
-    let format = tracing_subscriber::fmt().with_writer(log.clone()).with_ansi(false).without_time().with_target(false);
-    let _logging = tracing::subscriber::set_default(format.finish());
+    let (log, _listening) = Logged::listen();
     let (registry, store) = (Registry::new(), FakeStore::default());
     let spec = EndpointSpec {
         base_url: Some("http://127.0.0.1:9/v1".to_owned()),

@@ -1,5 +1,6 @@
 use jiff::SignedDuration;
 use regatta_proto::{AttemptTotals, Cause, EndpointKind, Event, Money, Report};
+use regatta_tests::Logged;
 
 use super::killed::waiting_batch;
 use super::server::{Ending, Line, Place};
@@ -140,11 +141,14 @@ async fn a_batch_is_not_given_up_because_its_key_is_refused_for_a_while() {
     server.refuse_looks(Some(401));
     stage.publish([stage.job(0, 0)]).await;
     let mut reports = stage.reports().await;
+    let (log, _listening) = Logged::listen();
     let worker = stage.start("w", |_| {}).await;
-    server.reached(Place::Look, 3).await;
+    server.reached(Place::Look, 20).await;
     server.refuse_looks(None);
     let outcome = reports.outcome().await;
     assert_eq!((outcome.outcome, outcome.attempt.number), (MEASURED, 1));
+    let told = |line: &&String| line.contains("failed to look at a batch");
+    assert_eq!(log.lines().iter().filter(told).count(), 1, "{:#?}", log.lines());
     assert_eq!(server.batches().len(), 1);
     worker.leave().await;
 }

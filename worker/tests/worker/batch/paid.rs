@@ -1,4 +1,5 @@
 use regatta_proto::{AccountId, CacheMode, Cause, Money};
+use regatta_tests::Logged;
 
 use super::killed::is_finished_by_another;
 use super::server::{BatchServer, Ending, Place};
@@ -50,6 +51,28 @@ async fn with_money_for_a_part_of_a_batch_the_rest_waits_until_that_part_is_sett
     assert_eq!(sizes, [1, 1]);
     worker.leave().await;
     assert_eq!(state(&stage, &account).await, (Money(2 * COST.0), Money::ZERO));
+}
+
+#[tokio::test]
+async fn while_no_account_can_be_told_of_batches_a_line_says_so_and_not_one_a_look() {
+    let budget = Money(4 * AT_MOST.0);
+    let (stage, server, account) = with_budget(1, budget).await;
+    server.end(Ending::Running);
+    stage.publish([stage.job(0, 0), stage.job(0, 1)]).await;
+    let mut reports = stage.reports().await;
+    let worker = stage.start("w", |_| {}).await;
+    server.reached(Place::Look, 4).await;
+    let (log, _listening) = Logged::listen();
+    stage.permits.close_accounts(&stage.sweep.id).await.unwrap();
+    server.reached(Place::Look, 40).await;
+    stage.permits.open_account(&account, budget, Money::ZERO).await.unwrap();
+    server.end(Ending::Completed);
+    for _ in 0..2 {
+        assert_eq!(reports.outcome().await.outcome, MEASURED);
+    }
+    let renewals = |line: &&String| line.contains("failed to renew the money of batches");
+    assert_eq!(log.lines().iter().filter(renewals).count(), 1, "{:#?}", log.lines());
+    worker.leave().await;
 }
 
 #[tokio::test]

@@ -1,0 +1,50 @@
+//! Lines that a test logs.
+
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tracing::subscriber::DefaultGuard;
+use tracing_subscriber::fmt::MakeWriter;
+
+/// Lines that were logged on the thread of a test since it began to listen.
+#[derive(Debug, Clone, Default)]
+pub struct Logged(Arc<Mutex<Vec<u8>>>);
+
+impl Logged {
+    /// Listens to this thread until the guard is dropped; lines are without a time and a target.
+    #[must_use]
+    pub fn listen() -> (Self, DefaultGuard) {
+        let logged = Self::default();
+        let lines = tracing_subscriber::fmt().with_writer(logged.clone());
+        let subscriber = lines.with_ansi(false).without_time().with_target(false).finish();
+        (logged, tracing::subscriber::set_default(subscriber))
+    }
+
+    /// The lines so far.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        String::from_utf8_lossy(&self.locked()).lines().map(str::to_owned).collect()
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Write for Logged {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.locked().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Logged {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}
