@@ -31,10 +31,11 @@ fn main() -> ExitCode {
         None | Some("calls") => Some(Workload::Calls),
         Some("rounds") => Some(Workload::Rounds),
         Some("talks") => Some(Workload::Talks),
+        Some("batches") => Some(Workload::Batches),
         Some(_) => None,
     };
     let (Some(seed), Some(workload)) = (seed.and_then(|seed| seed.parse().ok()), workload) else {
-        println!("usage: replay SEED [calls|rounds|talks], the number of a history, and its sweep");
+        println!("usage: replay SEED [calls|rounds|talks|batches], the number of a history, and its sweep");
         return ExitCode::from(2);
     };
     let plan = shrunk(&Plan::of_seed(seed, workload));

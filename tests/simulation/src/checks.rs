@@ -1,13 +1,18 @@
 //! Checks of a history at its end.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use regatta_proto::SweepState;
 
-use crate::referee::Call;
+use crate::plan::Workload;
+use crate::referee::{Call, Identity};
 use crate::world::{CONCURRENCY, World, undisturbed};
+
+/// Time within which a worker that has published an intent has acknowledged the sessions of the batch, and somebody may have handed it in.
+const ACKNOWLEDGED_WITHIN_MS: u64 = 200;
 
 /// A check that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,7 +90,8 @@ pub(crate) async fn check(
         Some(state) => findings.push(Finding::Ended(state)),
     }
     let expected = &undisturbed(world.plan.workload).paid;
-    for (identity, times) in world.referee.paid() {
+    let paid = if world.plan.workload == Workload::Batches { paid_in_batches(world) } else { world.referee.paid() };
+    for (identity, times) in paid {
         let allowed = expected.get(&identity).copied().unwrap_or(1) + u64::from(world.was_untold(&identity));
         if times > allowed {
             let session =
@@ -100,7 +106,7 @@ pub(crate) async fn check(
         findings.push(Finding::TooManyAtOnce { calls });
     }
     if ended.is_some() {
-        let (cost, billed) = (world.cost().await?, world.referee.billed());
+        let (cost, billed) = (world.cost().await?, world.referee.billed().await);
         if billed > cost.at_most || billed < cost.known.known {
             let told = (cost.known.known.0, cost.at_most.0);
             findings.push(Finding::WrongCost { billed: billed.0, told });
@@ -118,6 +124,22 @@ pub(crate) async fn check(
         }
     }
     Ok(findings)
+}
+
+/// Number of times that each call was paid by the batch lane, beyond what a lost worker excuses: one that is lost between the intent to hand in
+/// a batch and the acknowledgement of its sessions leaves both. So it excuses batches that were handed in after it had published its intent.
+fn paid_in_batches(world: &World) -> BTreeMap<Identity, u64> {
+    let within = u128::from(ACKNOWLEDGED_WITHIN_MS + 4 * world.plan.latency_ms);
+    let losses = world.plan.losses_of_workers();
+    let mut made: BTreeMap<Identity, Vec<u128>> = BTreeMap::new();
+    for call in world.referee.calls().into_iter().filter(|call| call.is_paid) {
+        made.entry(call.identity).or_default().push(call.at_ms);
+    }
+    let is_excused = |first: u128, again: u128| {
+        losses.iter().any(|lost| u128::from(*lost) <= again && u128::from(*lost) <= first + within)
+    };
+    let count = |times: Vec<u128>| 1 + times.windows(2).filter(|pair| !is_excused(pair[0], pair[1])).count() as u64;
+    made.into_iter().map(|(identity, times)| (identity, count(times))).collect()
 }
 
 async fn other_results(world: &World) -> Option<Finding> {

@@ -8,6 +8,7 @@
 //! paid twice that nobody had lost.
 #![expect(clippy::expect_used, reason = "a simulation whose parts cannot be set up has failed")]
 
+mod batches;
 mod checks;
 mod life;
 mod plan;

@@ -26,6 +26,8 @@ pub enum Workload {
     Rounds,
     /// Conversations of many calls between three models, whose scores wait for judgements in words.
     Talks,
+    /// Sessions of one call by the batch lane, in batches that the endpoint takes twenty seconds for.
+    Batches,
 }
 
 /// A store that all processes share.
@@ -112,6 +114,8 @@ pub struct Plan {
     pub scorers: usize,
     /// Longest time that a model thinks about an answer.
     pub answers_ms: u64,
+    /// Time from the start in which the endpoint takes calls and answers none.
+    pub silent_ms: u64,
     /// Longest latency of a store's call, to and fro each.
     pub latency_ms: u64,
     /// Share of calls to stores that fail without an effect.
@@ -143,6 +147,7 @@ impl Plan {
             workers: 2,
             scorers: 1,
             answers_ms: ANSWERS_MS,
+            silent_ms: 0,
             latency_ms: 3,
             failing: 0.0,
             unconfirmed: 0.0,
@@ -168,6 +173,7 @@ impl Plan {
             workers: rng.random_range(1..=3),
             scorers: rng.random_range(1..=2),
             answers_ms: if seed % 8 == 7 { SLOW_ANSWERS_MS } else { ANSWERS_MS },
+            silent_ms: 0,
             latency_ms: [0, 3, 40, 700][rng.random_range(0..4)],
             failing: some(&mut rng, 0.1),
             unconfirmed: some(&mut rng, 0.05),
@@ -184,7 +190,8 @@ impl Plan {
         }
         // Conversations take longer, and so do the faults among them.
         let until_ms = if workload == Workload::Talks { 60_000 } else { 20_000 };
-        let has_cancels = rng.random_bool(0.3);
+        // A batch of a cancelled sweep is paid, and so are its sessions in the next.
+        let has_cancels = rng.random_bool(0.3) && workload != Workload::Batches;
         for _ in 0..rng.random_range(0..6) {
             let process = rng.random_range(0..plan.processes());
             let blow = match rng.random_range(0..10) {
@@ -214,6 +221,13 @@ impl Plan {
             let blow = Blow::Clock { hours: [-30, -1, 1, 30][rng.random_range(0..4)] };
             plan.events.push(Event { at_ms: rng.random_range(0..until_ms), process, blow });
         }
+        if workload == Workload::Batches {
+            // A batch is known by its message alone, and published once more where a broker does not say that it has it.
+            (plan.lost, plan.unconfirmed) = (0.0, 0.0);
+            // One that may have been handed in is looked for by its time.
+            plan.skew_hours = 0;
+            plan.events.retain(|event| !matches!(event.blow, Blow::Clock { .. }));
+        }
         plan.events.sort_by_key(|event| event.at_ms);
         plan
     }
@@ -230,6 +244,17 @@ impl Plan {
     pub(crate) fn keeps_checkpoints(&self) -> bool {
         let is_harmless = |event: &Event| !matches!(event.blow, Blow::CancelAndResume | Blow::Outage { .. });
         self.failing + self.unconfirmed == 0.0 && self.events.iter().all(is_harmless)
+    }
+
+    /// Moments at which a worker is killed, cut off, or stopped, and at which a broker gives up one that stands still.
+    #[must_use]
+    pub(crate) fn losses_of_workers(&self) -> Vec<u64> {
+        let of_workers = self.events.iter().filter(|event| self.kind(event.process) == Kind::Worker);
+        let losses = of_workers.filter_map(|event| match event.blow {
+            Blow::Kill { .. } | Blow::Cut | Blow::Pause { .. } => Some(event.at_ms),
+            Blow::Clock { .. } | Blow::CancelAndResume | Blow::Outage { .. } => None,
+        });
+        losses.collect()
     }
 
     /// True if the sweep may be cancelled and resumed.

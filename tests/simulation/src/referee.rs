@@ -16,6 +16,7 @@ use regatta_simulator::InProcess;
 use reqwest::{Request, Response};
 use tokio::time::Instant;
 
+use crate::batches::{self, BatchBooks, Part};
 use crate::life::Life;
 use crate::plan::Plan;
 
@@ -59,6 +60,7 @@ pub(crate) struct Referee {
     endpoint: InProcess,
     begun: Instant,
     answers_ms: u64,
+    silent_ms: u64,
     refused: f64,
     dropped: f64,
     books: Mutex<Books>,
@@ -75,6 +77,7 @@ struct Books {
     under_way: BTreeMap<Caller, u32>,
     most_under_way: u32,
     billed: Money,
+    batches: BatchBooks,
 }
 
 impl Books {
@@ -96,16 +99,18 @@ impl Referee {
         let rng = ChaCha8Rng::seed_from_u64(plan.seed);
         let (excused, under_way) = (BTreeMap::new(), BTreeMap::new());
         let (turned_away, calls) = (BTreeMap::new(), Vec::new());
-        let books = Books { rng, turned_away, calls, excused, under_way, most_under_way: 0, billed: Money::ZERO };
+        let (most_under_way, billed, batches) = (0, Money::ZERO, BatchBooks::default());
+        let books = Books { rng, turned_away, calls, excused, under_way, most_under_way, billed, batches };
         let books = Mutex::new(books);
-        let Plan { answers_ms, refused, dropped, .. } = *plan;
-        Arc::new(Self { endpoint, begun, answers_ms, refused, dropped, books })
+        let Plan { answers_ms, silent_ms, refused, dropped, .. } = *plan;
+        Arc::new(Self { endpoint, begun, answers_ms, silent_ms, refused, dropped, books })
     }
 
     /// Draws the latency and the fate of the answer to `request`.
     fn draw(&self, request: &Request) -> (Duration, Fate) {
         let books = &mut *self.locked();
         let latency = Duration::from_millis(books.rng.random_range(50..self.answers_ms));
+        let latency = latency.max(Duration::from_millis(self.silent_ms).saturating_sub(self.begun.elapsed()));
         let mut hasher = DefaultHasher::new();
         request.body().and_then(|body| body.as_bytes()).hash(&mut hasher);
         let turned_away = books.turned_away.entry(hasher.finish()).or_default();
@@ -139,9 +144,14 @@ impl Referee {
         self.locked().most_under_way
     }
 
-    /// Sum of what all answers cost, whoever got them.
-    pub(crate) fn billed(&self) -> Money {
-        self.locked().billed
+    /// Sum of what all answers cost, whoever got them. All batches must be over.
+    pub(crate) async fn billed(&self) -> Money {
+        let made = self.locked().batches.made();
+        let mut billed = self.locked().billed;
+        for id in made {
+            billed += batches::bill(&self.endpoint, &id).await;
+        }
+        billed
     }
 
     /// All calls so far, in the order in which they came.
@@ -188,6 +198,9 @@ impl Network for Line {
     fn answer(&self, request: Request) -> BoxFuture<'_, Result<Response, NoAnswer>> {
         async move {
             self.life.go_on().await;
+            if let Some(part) = Part::of(&request) {
+                return self.answer_about_batches(part, request).await;
+            }
             let model = model(&request);
             let call = identity(&request, model.as_deref()).map(|identity| {
                 let mut books = self.referee.locked();
@@ -222,6 +235,34 @@ impl Network for Line {
             Ok(Response::from(answer.map_err(|_| NoAnswer::Lost)?))
         }
         .boxed()
+    }
+}
+
+impl Line {
+    /// An answer of the API of batches. It is on its way for half of its time: whoever is killed meanwhile has a batch that it does not know.
+    async fn answer_about_batches(&self, part: Part, request: Request) -> Result<Response, NoAnswer> {
+        let (latency, fate) = self.referee.draw(&request);
+        if fate == Fate::Refused {
+            return Ok(refusal());
+        }
+        let asked = request.body().and_then(|body| body.as_bytes()).map(<[u8]>::to_vec).unwrap_or_default();
+        tokio::time::sleep(latency / 2).await;
+        let request = hyper::Request::try_from(request).map_err(|_| NoAnswer::Unreached)?;
+        let answer = self.referee.endpoint.answer(request).await.map_err(|_| NoAnswer::Lost)?;
+        if answer.status().is_success() {
+            let (mut books, at_ms) = (self.referee.locked(), self.referee.begun.elapsed().as_millis());
+            for identity in books.batches.note(part, &asked, answer.body()) {
+                let (process, answered_ms) = (self.process.0, Some(at_ms));
+                books.calls.push(Call { identity, process, at_ms, answered_ms, is_paid: true });
+            }
+        }
+        tokio::time::sleep(latency / 2).await;
+        // It is done, and nobody hears of it.
+        if fate == Fate::Dropped {
+            return Err(NoAnswer::Lost);
+        }
+        self.life.go_on().await;
+        Ok(Response::from(answer))
     }
 }
 

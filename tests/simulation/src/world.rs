@@ -28,6 +28,8 @@ pub(crate) const CONCURRENCY: u32 = 6;
 const KEPT_WITHIN: Duration = Duration::from_millis(2_100);
 /// Time after which the broker closes the connection of a process that stands still: two heartbeats of 20 s.
 const SILENT_MS: u64 = 40_000;
+/// Time that the endpoint takes for a batch.
+const BATCH_MS: u64 = 20_000;
 /// Pause between two looks at the sweep's state.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -67,10 +69,12 @@ pub(crate) fn undisturbed(workload: Workload) -> &'static Undisturbed {
     static CALLS: OnceLock<Undisturbed> = OnceLock::new();
     static ROUNDS: OnceLock<Undisturbed> = OnceLock::new();
     static TALKS: OnceLock<Undisturbed> = OnceLock::new();
+    static BATCHES: OnceLock<Undisturbed> = OnceLock::new();
     let history = match workload {
         Workload::Calls => &CALLS,
         Workload::Rounds => &ROUNDS,
         Workload::Talks => &TALKS,
+        Workload::Batches => &BATCHES,
     };
     history.get_or_init(|| {
         std::thread::spawn(move || {
@@ -140,7 +144,9 @@ impl World {
         let submission = Submission { spec: parse_spec(&spec, &|_| None)?, data, recorded: BTreeMap::new() };
         let sweep = operator.plan(submission).await?;
         operator.enter(&sweep).await?;
-        let endpoint = InProcess::new(Config { clock: calm, ..Config::on_loopback(suites(&sweep)) })?;
+        let mut config = Config { clock: calm, ..Config::on_loopback(suites(&sweep)) };
+        config.simulation.batch.delay_ms = BATCH_MS;
+        let endpoint = InProcess::new(config)?;
         let sessions = sessions(&sweep);
         Ok(Self {
             plan: plan.clone(),
@@ -355,6 +361,12 @@ fn spec(workload: Workload) -> (&'static str, String) {
             )
             .replace("limit: 'first:5', tasks: [lumos, wikihow], ", "")
             .replace("noisy-0.3", "noisy-0.7"),
+        // Judges are asked at once.
+        Workload::Batches => SPEC
+            .replace("sim/lexical", "judge/lexical")
+            .replace("limits: { concurrency: 6 }", "lane: batch\n    batch: { requests_max: 7, gather_ms: 2000, poll_ms: 2000 }\nJUDGE")
+            .replace("JUDGE", "  judge: { kind: openai, base_url: 'http://127.0.0.1:9/v1', api_key_env: none, stream: false }")
+            .replace("output_per_mtok: 10 }", "output_per_mtok: 10, variants: { batch: { input_per_mtok: 0.5, output_per_mtok: 5 } } }"),
     };
     (if workload == Workload::Talks { "flowbench" } else { "worfbench" }, spec)
 }

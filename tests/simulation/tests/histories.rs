@@ -8,8 +8,10 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use regatta_simulation::{Plan, Workload, shrunk, simulate};
+use regatta_tests::Logged;
 
 /// Seeds of each workload in one run of the tests, unless `REGATTA_SEEDS` says another number; without optimisation a history takes a second.
 const fn seeds_of(workload: Workload) -> u64 {
@@ -17,6 +19,7 @@ const fn seeds_of(workload: Workload) -> u64 {
         Workload::Calls => 40,
         Workload::Rounds => 15,
         Workload::Talks => 15,
+        Workload::Batches => 15,
     }
 }
 
@@ -58,7 +61,7 @@ fn an_undisturbed_sweep_calls_once_for_each_session() {
 
 #[test]
 fn one_seed_gives_one_history() {
-    for workload in [Workload::Calls, Workload::Rounds, Workload::Talks] {
+    for workload in [Workload::Calls, Workload::Rounds, Workload::Talks, Workload::Batches] {
         for seed in 0..3 {
             let plan = Plan::of_seed(seed, workload);
             assert_eq!(simulate(&plan), simulate(&plan), "{plan}");
@@ -71,6 +74,13 @@ fn an_undisturbed_conversation_calls_three_models_and_is_judged() {
     let history = simulate(&Plan::calm(1, Workload::Talks));
     assert_eq!(history.findings, []);
     assert!(history.calls > 3 * 8, "{} calls", history.calls);
+}
+
+#[test]
+fn an_undisturbed_sweep_in_batches_hands_each_session_in_once() {
+    let history = simulate(&Plan::calm(1, Workload::Batches));
+    assert_eq!(history.findings, []);
+    assert_eq!(history.calls, 5 * 2 * 2 * 2);
 }
 
 #[test]
@@ -93,6 +103,30 @@ fn whatever_goes_wrong_in_its_rounds_a_sweep_with_a_question_buys_the_same_sessi
 #[test]
 fn whatever_goes_wrong_conversations_go_on_where_they_were() {
     check(Workload::Talks);
+}
+
+#[test]
+fn whatever_goes_wrong_batches_are_paid_once() {
+    check(Workload::Batches);
+}
+
+#[test]
+fn an_endpoint_that_is_silent_is_warned_of_after_twenty_seconds_and_is_waited_for() {
+    let (log, _listening) = Logged::listen();
+    let history = simulate(&Plan { silent_ms: 300_000, ..Plan::calm(1, Workload::Calls) });
+    assert_eq!(history.findings, []);
+    let warnings: Vec<String> = log.lines().into_iter().filter(|line| line.contains("answered nothing")).collect();
+    // Each of two workers.
+    assert!(warnings.iter().filter(|line| line.contains("has answered nothing for 20 s")).count() == 2, "{warnings:#?}");
+}
+
+#[test]
+fn refusals_by_chance_do_not_make_a_sweep_crawl() {
+    let lasts = |refused| -> Duration {
+        (0..10).map(|seed| simulate(&Plan { refused, ..Plan::calm(seed, Workload::Calls) }).lasted).sum()
+    };
+    let (undisturbed, refused) = (lasts(0.0), lasts(0.1));
+    assert!(refused < undisturbed * 2, "{refused:?} where nothing is refused {undisturbed:?}");
 }
 
 /// Seeds beyond those that are always drawn which have found a defect.
