@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use regatta_backends::{CellProgress, ShardRow, ShardState, UnderWay};
+use regatta_backends::{CellProgress, QueueError, ShardRow, ShardState, UnderWay};
 use regatta_catalog::read_transcript;
 use regatta_proto::{CellIndex, ItemIndex, Job, SessionJob, SessionKey, Transcript};
 
@@ -145,12 +145,29 @@ impl Coordinator {
         }
         watched.held.hold(shard.cell, held);
         if !jobs.is_empty() {
-            self.still_lead(term)?;
-            self.queue.publish_jobs_once(queue, jobs).await?;
+            let until = self.leads_until(term)?;
+            let sent = self.queue.publish_jobs_once(queue, jobs, until).await;
+            if matches!(sent, Err(QueueError::TooLate { .. })) {
+                self.unclaim(watched, shard).await?;
+            }
+            sent?;
         }
         self.ledger.confirm_shard(&sweep.id, shard.index, outstanding, term).await?;
         self.metrics.dispatched.inc_by(u64::from(published));
         Ok(Published::Jobs(u64::from(published)))
+    }
+
+    /// Plans `shard` again, which was claimed and of which nothing was sent. Should another lead meanwhile, it finds the shard in doubt.
+    async fn unclaim(&self, watched: &mut Watched, shard: &ShardRow) -> Result<(), CoordinatorError> {
+        let (sweep, term) = (&watched.sweep.clone(), self.lead().await?);
+        watched.held.forget(shard.cell, shards::items(sweep, shard));
+        let progress = self.ledger.cell_progress(&sweep.id).await?;
+        // It is counted as dispatched once it is confirmed.
+        if let Some(cell) = progress.iter().find(|cell| cell.index == shard.cell) {
+            let (shards, dispatched) = ([shard.index], cell.dispatched);
+            self.ledger.plan_shards_again(&sweep.id, shard.cell, &shards, dispatched, term).await?;
+        }
+        Ok(())
     }
 
     /// The jobs of sessions of `cell` that have no result, each as the attempt after those that are known.

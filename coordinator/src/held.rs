@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use regatta_backends::UnderWay;
+use regatta_backends::{QueueError, UnderWay};
 use regatta_proto::{CellIndex, ItemIndex};
 
 use crate::rounds::Watched;
@@ -53,11 +53,15 @@ impl Coordinator {
             watched.held.0.insert(index, still_held.collect());
             if !jobs.is_empty() {
                 let term = self.lead().await?;
-                self.still_lead(term)?;
+                let until = self.leads_until(term)?;
                 self.metrics.dispatched.inc_by(jobs.len() as u64);
                 let endpoint = &cell.model.endpoint;
                 if let Some(queue) = sweep.lock.endpoints.get(endpoint).map(|spec| spec.queue(endpoint, &sweep.id)) {
-                    self.queue.publish_jobs_once(&queue, jobs).await?;
+                    let published = self.queue.publish_jobs_once(&queue, jobs, until).await;
+                    if matches!(published, Err(QueueError::TooLate { .. })) {
+                        watched.held.hold(index, to_run);
+                    }
+                    published?;
                 }
             }
         }

@@ -76,8 +76,16 @@ impl Coordinator {
     /// # Errors
     /// [`CoordinatorError::NotLeading`] when it has.
     pub(crate) fn still_lead(&self, term: Term) -> Result<(), CoordinatorError> {
-        let holds = |(held, asked): (Term, Instant)| held == term && asked.elapsed() < LEASE;
-        if self.leading.get().is_some_and(holds) { Ok(()) } else { Err(CoordinatorError::NotLeading) }
+        self.leads_until(term).map(drop)
+    }
+
+    /// End of the lead under `term`, unless it is renewed: what is published later may have been published by the next leader.
+    ///
+    /// # Errors
+    /// [`CoordinatorError::NotLeading`] when it is over.
+    pub(crate) fn leads_until(&self, term: Term) -> Result<Instant, CoordinatorError> {
+        let held = self.leading.get().filter(|(held, asked)| *held == term && asked.elapsed() < LEASE);
+        held.map(|(_, asked)| asked + LEASE).ok_or(CoordinatorError::NotLeading)
     }
 }
 

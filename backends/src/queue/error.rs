@@ -47,6 +47,16 @@ pub enum QueueError {
         #[source]
         source: WireError,
     },
+    /// None of the messages was sent before the time after which somebody else may publish them, and none is sent any more.
+    #[error(
+        "failed to publish {messages} message(s) to {queue:?} in time: none was sent, because no channel to the broker was open"
+    )]
+    TooLate {
+        /// Name of the queue.
+        queue: String,
+        /// Number of messages that were to be published together.
+        messages: usize,
+    },
     #[cfg(feature = "cluster")]
     /// The broker did not confirm in time. Some of the messages may have arrived; publishing them again is harmless.
     #[error(
@@ -130,7 +140,7 @@ impl QueueError {
     pub fn is_outage(&self) -> bool {
         match self {
             Self::Connect { source, .. } | Self::Broker { source, .. } => super::rabbitmq::is_passing(source),
-            Self::Unconfirmed { .. } | Self::InDoubt { .. } => true,
+            Self::Unconfirmed { .. } | Self::InDoubt { .. } | Self::TooLate { .. } => true,
             Self::Closed
             | Self::NoSuchQueue { .. }
             | Self::BadName { .. }

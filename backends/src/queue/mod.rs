@@ -2,7 +2,7 @@
 //!
 //! The rules, the same in memory and with RabbitMQ:
 //! - A publish returns once every message is stored. Delivery is at least once: after a failure a message may arrive twice, but for what is
-//!   published once, which may be lost then, and whose caller is told so.
+//!   published once, which may be lost then, and whose caller is told so. That has an end, too, after which it is not sent any more.
 //! - A consumer holds at most `prefetch` unsettled messages. Messages of one queue arrive in the order of publishing, except redelivered
 //!   ones, and are distributed evenly over its consumers.
 //! - A message that is handed back, or whose consumer is dropped or dies, is delivered again at once, with a count.
@@ -29,6 +29,7 @@ use rabbitmq::Times;
 #[cfg(feature = "cluster")]
 pub use rabbitmq::{RabbitMqConfig, RabbitMqQueue};
 use regatta_proto::{Control, Job, Report};
+use tokio::time::Instant;
 #[cfg(feature = "faults")]
 pub use troubled::TroubledQueue;
 
@@ -99,18 +100,24 @@ impl Queue {
     }
 
     /// Publishes jobs of sessions, each once, and returns when all are confirmed. One that came twice would be run by two workers at a time.
+    /// None is sent after `until`, when somebody else may publish them.
     ///
     /// # Errors
-    /// When the queue does not exist, a job is too large, or confirmation does not arrive in time, or before a connection is lost; the last two
-    /// say nothing of what the queue has.
-    pub fn publish_jobs_once<'a>(&'a self, queue: &'a str, jobs: Vec<Job>) -> BoxFuture<'a, Result<(), QueueError>> {
+    /// [`QueueError::TooLate`] when none was sent before `until`. When the queue does not exist, a job is too large, or confirmation does not
+    /// arrive in time, or before a connection is lost; the last two say nothing of what the queue has.
+    pub fn publish_jobs_once<'a>(
+        &'a self,
+        queue: &'a str,
+        jobs: Vec<Job>,
+        until: Instant,
+    ) -> BoxFuture<'a, Result<(), QueueError>> {
         Box::pin(async move {
             match self {
-                Self::Memory(memory) => memory.publish_jobs(queue, jobs),
+                Self::Memory(memory) => memory.publish_jobs_once(queue, jobs, until),
                 #[cfg(feature = "cluster")]
-                Self::RabbitMq(broker) => broker.publish_jobs(queue, &jobs, Times::Once).await,
+                Self::RabbitMq(broker) => broker.publish_jobs(queue, &jobs, Times::Once { until }).await,
                 #[cfg(feature = "faults")]
-                Self::Troubled(queues) => queues.publish_jobs(queue, jobs).await,
+                Self::Troubled(queues) => queues.publish_jobs_once(queue, jobs, until).await,
             }
         })
     }

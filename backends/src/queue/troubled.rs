@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use regatta_proto::{Control, Job, Report};
+use tokio::time::Instant;
 
 use super::memory::MemoryConsumer;
 use super::{Controls, Delivery, MemoryQueue, QueueError};
@@ -27,6 +28,17 @@ impl TroubledQueue {
 
     pub(super) async fn publish_jobs(&self, queue: &str, jobs: Vec<Job>) -> Result<(), QueueError> {
         self.call(queue, jobs.len(), || self.inner.publish_jobs(queue, self.troubles.jobs(jobs))).await
+    }
+
+    pub(super) async fn publish_jobs_once(
+        &self,
+        queue: &str,
+        jobs: Vec<Job>,
+        until: Instant,
+    ) -> Result<(), QueueError> {
+        let messages = jobs.len();
+        let carried = || self.inner.publish_jobs_once(queue, self.troubles.jobs(jobs), until);
+        self.call(queue, messages, carried).await
     }
 
     pub(super) async fn publish_reports(&self, reports: Vec<Report>) -> Result<(), QueueError> {

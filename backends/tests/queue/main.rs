@@ -35,6 +35,7 @@ conformance![
     ten_thousand_jobs_arrive_in_order_and_once,
     a_queue_nobody_declared_takes_no_jobs,
     publishing_nothing_is_done_at_once,
+    nothing_is_published_after_the_time_until_which_it_may_be,
     a_consumer_holds_no_more_than_its_prefetch,
     messages_are_spread_evenly_over_consumers,
     a_message_handed_back_comes_again_and_is_counted,

@@ -1,11 +1,13 @@
 //! The rules that every queue keeps.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::join_all;
 use regatta_backends::{Queue, QueueError, Receipt};
 use regatta_proto::{Digest, Report};
+use tokio::time::Instant;
 
 use crate::stage::{
     DELIVERY_LIMIT, control, eventually_dead, eventually_depth, item, items, jobs, memory_queue, rabbitmq_queue, take,
@@ -53,6 +55,17 @@ pub(crate) async fn publishing_nothing_is_done_at_once(queue: &Queue) {
     queue.publish_jobs("q", Vec::new()).await.unwrap();
     queue.publish_reports(Vec::new()).await.unwrap();
     assert_eq!(queue.depth("q").await.unwrap(), 0);
+}
+
+pub(crate) async fn nothing_is_published_after_the_time_until_which_it_may_be(queue: &Queue) {
+    queue.declare_jobs("q").await.unwrap();
+    let now = Instant::now();
+    let error = queue.publish_jobs_once("q", jobs(0..3), now).await.unwrap_err();
+    assert!(matches!(&error, QueueError::TooLate { queue, messages: 3 } if queue.ends_with('q')), "{error}");
+    queue.publish_jobs_once("q", jobs(3..5), now + Duration::from_secs(60)).await.unwrap();
+    let mut consumer = queue.consume_jobs("q", 9).await.unwrap();
+    assert_eq!(items(&take(&mut consumer, 2).await), BTreeSet::from([3, 4]));
+    eventually_depth(queue, "q", 0).await;
 }
 
 pub(crate) async fn a_consumer_holds_no_more_than_its_prefetch(queue: &Queue) {

@@ -250,6 +250,77 @@ async fn a_session_of_which_a_worker_tells_is_not_dispatched_again() {
     process.end().await;
 }
 
+/// A stage with the times of a deployment, whose clock is put forward when nothing else is left to do.
+async fn deployed() -> Stage {
+    let mut stage = Stage::set().await;
+    (stage.ledger, stage.in_memory) = (Ledger::in_memory().unwrap(), Some(Blobs::memory()));
+    stage.config = CoordinatorConfig::default();
+    stage
+}
+
+/// One call of a coordinator to its queue waits for longer than its lease lasts.
+struct WaitsBefore {
+    ledger: Ledger,
+    /// Calls before that one.
+    calls_left: AtomicU32,
+    /// Another coordinator leads meanwhile.
+    is_followed: bool,
+}
+
+impl Fate for WaitsBefore {
+    fn before(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+        async {
+            if self.calls_left.fetch_sub(1, Ordering::Relaxed) == 0 {
+                tokio::time::advance(Duration::from_secs(11)).await;
+                if self.is_followed {
+                    let other = "other".parse().unwrap();
+                    assert!(self.ledger.lead(&other, LEASE).await.unwrap().is_some(), "the lease is over");
+                }
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+}
+
+/// State of the only shard, and number of its jobs in the queue, some rounds after `call` to the queue waited beyond the lease.
+async fn left_after_waiting(call: u32, is_followed: bool) -> (ShardState, u64, usize) {
+    let mut stage = deployed().await;
+    stage.config.tick = Duration::from_secs(1);
+    let sweep = stage.submit(&stage.process(), &spec("s", 6, "")).await;
+    let queue = stage.queue.clone();
+    let fate = WaitsBefore { ledger: stage.ledger.clone(), calls_left: AtomicU32::new(call), is_followed };
+    stage.queue = queue.troubled(Troubles::new(Arc::new(fate)));
+    let process = stage.start();
+    stage.queue = queue;
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    let state = stage.ledger.shards(&sweep.id).await.unwrap()[0].state;
+    let left = (state, stage.waiting(&sweep).await, all_jobs(&sweep).len());
+    process.end().await;
+    left
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_for_the_broker_beyond_the_lease_of_its_leader_is_not_published() {
+    let (mut left, mut call) = (Vec::new(), 0);
+    while left.last() != Some(&ShardState::Dispatched) {
+        let (state, waiting, sessions) = left_after_waiting(call, true).await;
+        let published = if state == ShardState::Dispatched { sessions as u64 } else { 0 };
+        assert_eq!(waiting, published, "published after another led since call {call}: {state}");
+        left.push(state);
+        call += 1;
+    }
+    assert!(left.contains(&ShardState::Dispatching), "the next leader decides about what was claimed: {left:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_nobody_has_followed_publishes_at_once_and_once_what_had_waited_too_long() {
+    for call in 0..8 {
+        let (state, waiting, sessions) = left_after_waiting(call, false).await;
+        assert_eq!((state, waiting), (ShardState::Dispatched, sessions as u64), "call {call} waited");
+    }
+}
+
 /// Time from the moment at which the last job was taken, and lost, until it is dispatched again, if another coordinator takes over after
 /// each of `lives`.
 async fn time_until_dispatched_again(lives: &[Duration]) -> Duration {

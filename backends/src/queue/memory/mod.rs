@@ -13,6 +13,7 @@ pub(super) use consumer::{MemoryConsumer, MemoryReceipt};
 use queue_channel::QueueChannel;
 use regatta_proto::{Control, Job, Report};
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::name::check_name;
@@ -79,6 +80,13 @@ impl MemoryQueue {
         self.open()?;
         self.existing(queue)?.publish(jobs);
         Ok(())
+    }
+
+    pub(super) fn publish_jobs_once(&self, queue: &str, jobs: Vec<Job>, until: Instant) -> Result<(), QueueError> {
+        if Instant::now() >= until {
+            return Err(QueueError::TooLate { queue: queue.to_owned(), messages: jobs.len() });
+        }
+        self.publish_jobs(queue, jobs)
     }
 
     pub(super) fn publish_reports(&self, reports: Vec<Report>) -> Result<(), QueueError> {

@@ -1,11 +1,12 @@
 //! The callers' end of publishing: hands messages over, and waits until all are confirmed.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
 use lapin::types::ShortString;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 
 use super::unconfirmed::Unconfirmed;
 use crate::queue::QueueError;
@@ -29,7 +30,33 @@ pub(in crate::queue) enum Times {
     /// It may come twice, and is not lost.
     UntilConfirmed,
     /// It may be lost, and does not come twice.
-    Once,
+    Once {
+        /// It is not sent after this time.
+        until: Instant,
+    },
+}
+
+/// Agreement of a caller that gives up and the task that sends: once a message is sent, its caller cannot take it back, and what its caller
+/// has taken back is not sent.
+#[derive(Debug, Default)]
+pub(super) struct Claim(OnceLock<Claimed>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Claimed {
+    Sent,
+    TakenBack,
+}
+
+impl Claim {
+    /// `false` if the caller has taken its messages back: then none is sent.
+    pub(super) fn send(&self) -> bool {
+        *self.0.get_or_init(|| Claimed::Sent) == Claimed::Sent
+    }
+
+    /// `false` if some message was sent.
+    pub(super) fn take_back(&self) -> bool {
+        *self.0.get_or_init(|| Claimed::TakenBack) == Claimed::TakenBack
+    }
 }
 
 /// Shared by all callers.
@@ -45,6 +72,7 @@ pub(super) struct Request {
     pub(super) route: Arc<Route>,
     pub(super) bodies: Vec<Bytes>,
     pub(super) times: Times,
+    pub(super) claim: Arc<Claim>,
     pub(super) done: oneshot::Sender<Result<(), QueueError>>,
 }
 
@@ -63,14 +91,40 @@ impl Publisher {
         let queue = if route.exchange.as_str().is_empty() { route.key.to_string() } else { route.exchange.to_string() };
         let messages = bodies.len();
         let (done, confirmed) = oneshot::channel();
-        let request = Request { route: Arc::new(route), bodies, times, done };
+        let claim = Arc::new(Claim::default());
+        let request = Request { route: Arc::new(route), bodies, times, claim: Arc::clone(&claim), done };
         let published = async {
             self.requests.send(request).await.map_err(|_| QueueError::Closed)?;
             confirmed.await.map_err(|_| QueueError::Closed)?
         };
-        match tokio::time::timeout(self.timeout, published).await {
+        tokio::pin!(published);
+        let confirmed_until = Instant::now() + self.timeout;
+        if let Times::Once { until } = times {
+            match tokio::time::timeout_at(until.min(confirmed_until), &mut published).await {
+                Ok(result) => return result,
+                Err(_) if claim.take_back() => return Err(QueueError::TooLate { queue, messages }),
+                Err(_) => {}
+            }
+        }
+        match tokio::time::timeout_at(confirmed_until, published).await {
             Ok(result) => result,
             Err(_) => Err(QueueError::Unconfirmed { queue, messages, timeout: self.timeout }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_waits_for_a_channel_until_it_may_not_be_sent_any_more_is_taken_back_and_its_caller_told_so() {
+        let (publisher, _nobody_publishes) = Publisher::new(Duration::from_secs(60));
+        let (began, lease) = (Instant::now(), Duration::from_secs(10));
+        let route = Route { exchange: ShortString::default(), key: "q".into(), mandatory: true };
+        let times = Times::Once { until: began + lease };
+        let error = publisher.publish(route, vec![Bytes::from_static(b"a")], times).await.unwrap_err();
+        assert!(matches!(&error, QueueError::TooLate { queue, messages: 1 } if queue == "q"), "{error}");
+        assert_eq!(began.elapsed(), lease);
     }
 }

@@ -15,7 +15,7 @@ use lapin::{BasicProperties, Channel, Confirmation};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use super::publisher::{Request, Route, Times};
+use super::publisher::{Claim, Request, Route, Times};
 use crate::queue::QueueError;
 
 /// Most messages in flight, which are not confirmed yet.
@@ -46,6 +46,7 @@ struct Caller {
     messages: usize,
     unconfirmed: usize,
     times: Times,
+    claim: Arc<Claim>,
     done: oneshot::Sender<Result<(), QueueError>>,
 }
 
@@ -133,9 +134,9 @@ impl Unconfirmed {
     fn accept(&mut self, request: Request) {
         self.callers_seen += 1;
         let caller = self.callers_seen;
-        let Request { times, done, .. } = request;
+        let Request { times, claim, done, .. } = request;
         let messages = request.bodies.len();
-        self.callers.insert(caller, Caller { messages, unconfirmed: messages, times, done });
+        self.callers.insert(caller, Caller { messages, unconfirmed: messages, times, claim, done });
         for body in request.bodies {
             self.messages_seen += 1;
             let route = Arc::clone(&request.route);
@@ -147,22 +148,40 @@ impl Unconfirmed {
         self.sent.len() < WINDOW_MESSAGES && self.sent_bytes < WINDOW_BYTES
     }
 
-    /// Moves one message from the backlog to those in flight. Messages without a waiting caller are dropped.
+    /// Moves one message from the backlog to those in flight. Messages without a waiting caller are dropped, and those that may not be sent
+    /// any more.
     fn next_to_send(&mut self) -> Option<(u64, Message)> {
         while self.has_room() {
             let (position, mut message) = self.backlog.pop_front()?;
-            match self.callers.get(&message.caller) {
-                Some(caller) if !caller.done.is_closed() => {
-                    self.sent_bytes += message.body.len();
-                    message.sent_at = Some(Instant::now());
-                    self.sent.insert(position, message.clone());
-                    return Some((position, message));
-                }
-                Some(_) => drop(self.callers.remove(&message.caller)),
-                None => {}
+            let Some(caller) = self.callers.get(&message.caller) else { continue };
+            if caller.done.is_closed() {
+                self.callers.remove(&message.caller);
+                continue;
             }
+            let now = Instant::now();
+            let is_late = matches!(caller.times, Times::Once { until } if now >= until);
+            if is_late || !caller.claim.send() {
+                self.too_late(&message);
+                continue;
+            }
+            self.sent_bytes += message.body.len();
+            message.sent_at = Some(now);
+            self.sent.insert(position, message.clone());
+            return Some((position, message));
         }
         None
+    }
+
+    /// Fails the caller of a message that is not sent any more.
+    fn too_late(&mut self, message: &Message) {
+        let Some(caller) = self.callers.remove(&message.caller) else { return };
+        let (queue, messages) = (message.route.key.to_string(), caller.messages);
+        let error = if caller.claim.take_back() {
+            QueueError::TooLate { queue, messages }
+        } else {
+            QueueError::InDoubt { queue, messages }
+        };
+        let _ = caller.done.send(Err(error));
     }
 
     /// Handles the confirmations of some messages; fails if the channel is broken.
@@ -223,7 +242,7 @@ impl Unconfirmed {
 
     /// Fails the caller of a message that may have come and must not come twice; `false` if it may.
     fn give_up(&mut self, message: &Message) -> bool {
-        if self.callers.get(&message.caller).is_none_or(|caller| caller.times != Times::Once) {
+        if self.callers.get(&message.caller).is_none_or(|caller| !matches!(caller.times, Times::Once { .. })) {
             return false;
         }
         // Its other messages have no caller then, and are not sent.
@@ -268,7 +287,7 @@ mod tests {
         let (done, confirmed) = oneshot::channel();
         let route = Arc::new(Route { exchange: ShortString::default(), key: "q".into(), mandatory: true });
         let bodies = bodies.iter().map(|body| Bytes::from_static(body.as_bytes())).collect();
-        unconfirmed.accept(Request { route, bodies, times, done });
+        unconfirmed.accept(Request { route, bodies, times, claim: Arc::default(), done });
         confirmed
     }
 
@@ -281,11 +300,12 @@ mod tests {
         let (_requests, incoming) = mpsc::channel(1);
         let mut unconfirmed = Unconfirmed::new(incoming, Duration::from_secs(10));
         let mut again = hand_over(&mut unconfirmed, Times::UntilConfirmed, &["a", "b"]);
-        let once = hand_over(&mut unconfirmed, Times::Once, &["c", "d"]);
+        let in_time = Times::Once { until: Instant::now() + Duration::from_secs(10) };
+        let once = hand_over(&mut unconfirmed, in_time, &["c", "d"]);
         let sent = send_all(&mut unconfirmed);
         unconfirmed.confirm(sent[0].0);
         unconfirmed.confirm(sent[2].0);
-        let mut unsent = hand_over(&mut unconfirmed, Times::Once, &["e"]);
+        let mut unsent = hand_over(&mut unconfirmed, in_time, &["e"]);
 
         unconfirmed.lose_channel();
         let error = once.await.unwrap().unwrap_err();
@@ -299,5 +319,36 @@ mod tests {
         }
         again.try_recv().unwrap().unwrap();
         unsent.try_recv().unwrap().unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_not_sent_in_time_is_not_sent_any_more() {
+        let (_requests, incoming) = mpsc::channel(1);
+        let mut unconfirmed = Unconfirmed::new(incoming, Duration::from_secs(60));
+        let in_time = Times::Once { until: Instant::now() + Duration::from_secs(10) };
+        let late = hand_over(&mut unconfirmed, in_time, &["a", "b"]);
+        let mut others = hand_over(&mut unconfirmed, Times::UntilConfirmed, &["c"]);
+        tokio::time::advance(Duration::from_secs(10)).await;
+
+        let sent = send_all(&mut unconfirmed);
+        assert_eq!(sent.iter().map(|(_, body)| body.as_ref()).collect::<Vec<_>>(), [b"c"]);
+        let error = late.await.unwrap().unwrap_err();
+        assert!(matches!(&error, QueueError::TooLate { queue, messages: 2 } if queue == "q"), "{error}");
+        unconfirmed.confirm(sent[0].0);
+        others.try_recv().unwrap().unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_sent_in_part_before_its_time_was_over_is_in_doubt() {
+        let (_requests, incoming) = mpsc::channel(1);
+        let mut unconfirmed = Unconfirmed::new(incoming, Duration::from_secs(60));
+        let in_time = Times::Once { until: Instant::now() + Duration::from_secs(10) };
+        let partly = hand_over(&mut unconfirmed, in_time, &["a", "b"]);
+        assert!(unconfirmed.next_to_send().is_some());
+        tokio::time::advance(Duration::from_secs(10)).await;
+
+        assert!(unconfirmed.next_to_send().is_none());
+        let error = partly.await.unwrap().unwrap_err();
+        assert!(matches!(&error, QueueError::InDoubt { messages: 2, .. }), "{error}");
     }
 }
