@@ -35,7 +35,7 @@ pub(crate) fn routes<'a>(
     }
     let mut routes: Vec<EndpointRoute> = routes.into_values().collect();
     agree_on_limits(&mut routes);
-    Control { routes, cancelled: cancelled.into_iter().cloned().collect(), generations: BTreeMap::new() }
+    Control { routes, cancelled: cancelled.into_iter().cloned().collect(), ..Control::default() }
 }
 
 /// Sweeps that share a provider keep to the strictest of the limits that any of them states.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use regatta_backends::{AccountState, CellProgress, Outage, SweepRow};
 use regatta_catalog::Sweep;
-use regatta_proto::{Control, Digest, EndpointName, Money, Report, SweepId, SweepState};
+use regatta_proto::{BroadcastNumber, Control, Digest, EndpointName, Money, Report, SweepId, SweepState};
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
@@ -63,8 +63,12 @@ struct Rounds {
     watched: BTreeMap<SweepId, Watched>,
     /// Cancelled sweeps, each with its routes as long as its queues may hold jobs that only workers can drop.
     cancelled: BTreeMap<SweepId, Option<Arc<Sweep>>>,
-    /// The last broadcast and when it went out.
+    /// Number of resumes of each sweep that was resumed and that has not ended, or whose jobs workers are to drop.
+    generations: BTreeMap<SweepId, u32>,
+    /// The last broadcast, without its number, and when it went out.
     told: Option<(Control, Instant)>,
+    /// Broadcasts of this process.
+    broadcasts: u64,
     /// Sweeps that failed at the last tick.
     setbacks: BTreeMap<SweepId, Setback>,
 }
@@ -96,7 +100,8 @@ impl Coordinator {
         Box::pin(async move {
             self.leading.begin_dispatching();
             let (watched, cancelled, setbacks) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-            let mut rounds = Rounds { addresses, watched, cancelled, told: None, setbacks };
+            let (generations, told, broadcasts) = (BTreeMap::new(), None, 0);
+            let mut rounds = Rounds { addresses, watched, cancelled, generations, told, broadcasts, setbacks };
             let mut ticks = tokio::time::interval(self.config.tick);
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
             let mut outage = Outage::new(self.config.tick, SETBACK_MAX);
@@ -157,6 +162,9 @@ impl Coordinator {
             .filter(|row| row.ended_at.is_none_or(|ended| ended >= jobs_may_live_since))
             .map(|row| &row.id)
             .collect();
+        // Of all, whether they can be looked after or not: workers are never told of an older generation.
+        let is_told = |row: &&SweepRow| row.generation > 0 && (live.contains(&row.id) || cancelled.contains(&row.id));
+        rounds.generations = rows.iter().filter(is_told).map(|row| (row.id.clone(), row.generation)).collect();
         rounds.watched.retain(|id, _| live.contains(id));
         rounds.cancelled.retain(|id, _| cancelled.contains(id));
         rounds.setbacks.retain(|id, _| live.contains(id) || cancelled.contains(id));
@@ -384,12 +392,14 @@ impl Coordinator {
         let watched = rounds.watched.values().map(|one| &*one.sweep);
         let void = rounds.cancelled.values().filter_map(Option::as_deref);
         let mut control = routes(watched.chain(void), &rounds.addresses, rounds.cancelled.keys());
-        let resumed = rounds.watched.iter().filter(|(_, one)| one.generation > 0);
-        control.generations = resumed.map(|(id, one)| (id.clone(), one.generation)).collect();
+        control.generations.clone_from(&rounds.generations);
         let fresh =
             rounds.told.as_ref().is_some_and(|(last, at)| *last == control && at.elapsed() < self.config.rebroadcast);
         if !fresh {
-            self.queue.broadcast(control.clone()).await?;
+            // A number is used once, even if its broadcast looks failed: it may wait for a channel until another leads.
+            rounds.broadcasts += 1;
+            let number = BroadcastNumber { term: self.lead().await?.0, sequence: rounds.broadcasts };
+            self.queue.broadcast(Control { number: Some(number), ..control.clone() }).await?;
             rounds.told = Some((control, Instant::now()));
         }
         Ok(())

@@ -59,7 +59,7 @@ pub use decide::{Decide, DecideLimits, DecideOver, DecideQuestion, Margin};
 pub use did_you_mean::{did_you_mean, nearest};
 pub use digest::{Digest, Hasher, ParseDigestError, json_bytes};
 pub use endpoint::{BatchSettings, EndpointKind, EndpointSpec, Lane, Limits, ModelLimits, Retries, Timeouts};
-pub use event::{Control, EndpointRoute};
+pub use event::{BroadcastNumber, Control, EndpointRoute};
 pub use external::{Ended, Exchange, ExternalAgent, HowEnded, Started};
 pub use flags::{Flag, Flags, UnknownFlag};
 pub use handshake::{TlsOptions, handshake_advice, with_handshake_advice};

@@ -252,11 +252,16 @@ fn control_messages_of_every_build_are_read() {
         }],
         cancelled: vec![key().sweep],
         generations: BTreeMap::new(),
+        number: None,
     };
+    let numbered = Control { number: Some(BroadcastNumber { term: 7, sequence: 41 }), ..control.clone() };
     let resumed = Control { generations: BTreeMap::from([(key().sweep, 2)]), ..control.clone() };
     let mut conversing = control.clone();
     conversing.routes[0].needs = vec!["user".parse().unwrap(), "tools".parse().unwrap()];
-    samples_are_read("control", &[("routes", control), ("routes_with_needs", conversing), ("generations", resumed)]);
+    samples_are_read(
+        "control",
+        &[("routes", control), ("routes_with_needs", conversing), ("generations", resumed), ("numbered", numbered)],
+    );
 }
 
 #[test]

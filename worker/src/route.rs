@@ -129,7 +129,7 @@ impl Line {
         if redeliveries > 0 {
             self.shared.metrics.redeliveries.inc();
         }
-        let void = match (self.shared.is_cancelled(message.sweep()), self.shared.is_stale(&message)) {
+        let void = match (self.shared.is_dropped(&message), self.shared.is_stale(&message)) {
             (true, _) => Some("dropped"),
             (false, true) => Some("stale"),
             (false, false) => None,

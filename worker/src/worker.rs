@@ -96,6 +96,11 @@ impl Shared {
         self.void.borrow().is_cancelled(sweep)
     }
 
+    /// True if the sweep of `job` was cancelled after its publication.
+    pub(crate) fn is_dropped(&self, job: &Job) -> bool {
+        self.void.borrow().is_dropped(job)
+    }
+
     /// True if `job` was published before its sweep was last resumed.
     pub(crate) fn is_stale(&self, job: &Job) -> bool {
         self.void.borrow().is_stale(job)
@@ -106,20 +111,21 @@ impl Shared {
         self.void.borrow().is_void(batch)
     }
 
-    /// True if `session` is not to be part of a batch any more: its sweep was cancelled, or resumed since.
-    pub(crate) fn is_dropped(&self, session: &SessionJob) -> bool {
-        let void = self.void.borrow();
-        void.is_cancelled(&session.key.sweep) || void.is_of_before(session)
+    /// True if `session` is not to be part of a batch any more; see [`Void::is_session_void`].
+    pub(crate) fn is_session_void(&self, session: &SessionJob) -> bool {
+        self.void.borrow().is_session_void(session)
     }
 
-    /// Takes note of a broadcast. The attempts of each sweep that was resumed since the last one are reported at once: its coordinator
-    /// dispatches soon, and a cancel may have given them up as lost.
-    fn hear(&self, control: &Control) {
-        let (void, resumed) = self.void.borrow().after(control);
+    /// Takes note of a broadcast; `false` if it comes late, and is not to be followed. The attempts of each sweep that was resumed since the
+    /// last one are reported at once: its coordinator dispatches soon, and a cancel may have given them up as lost.
+    fn hear(&self, control: &Control) -> bool {
+        let heard = self.void.borrow().after(control);
+        let Some((void, resumed)) = heard else { return false };
         self.void.send_replace(void);
         for sweep in resumed {
             self.attempts.tell_again(&sweep);
         }
+        true
     }
 
     /// The sweep of a job. Waits out a blob store that is away for a while.
@@ -246,7 +252,10 @@ impl Worker {
         publisher: &ConfirmingPublisher,
         sessions: &TaskTracker,
     ) {
-        shared.hear(&control);
+        if !shared.hear(&control) {
+            tracing::info!(number = ?control.number, "ignored a broadcast that came late");
+            return;
+        }
         let is_told = |spec: &EndpointRoute| control.routes.iter().any(|told| told == spec);
         routes.opened.retain(|_, (spec, _)| is_told(spec));
         let opened = &routes.opened;

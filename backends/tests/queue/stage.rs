@@ -1,6 +1,6 @@
 //! Queues to test, and helpers of the rules.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use regatta_backends::queue::{MemoryQueue, RabbitMqConfig};
@@ -83,7 +83,7 @@ pub(crate) async fn take<T: Clone + Send + Sync + 'static>(
 }
 
 pub(crate) fn control(sweep: &str) -> Control {
-    Control { routes: Vec::new(), cancelled: vec![sweep.parse().unwrap()], generations: BTreeMap::new() }
+    Control { cancelled: vec![sweep.parse().unwrap()], ..Control::default() }
 }
 
 /// Polls until the depth is reached, with a round trip to the broker each time. The test's time limit asserts that it is.

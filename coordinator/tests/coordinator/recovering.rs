@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use regatta_backends::faults::{Fate, Trouble, Troubles};
 use regatta_backends::{Blobs, Ledger, Queue, RecordState, ShardRow, ShardState, Term};
 use regatta_catalog::Sweep;
-use regatta_coordinator::CoordinatorConfig;
+use regatta_coordinator::{CoordinatorConfig, Resumption};
 use regatta_proto::{
     Cell, CellIndex, ItemIndex, Job, Money, Question, Report, SessionJob, SessionKey, ShardIndex, SweepId, Transcript,
     WorkerId,
@@ -319,6 +319,35 @@ async fn a_leader_that_nobody_has_followed_publishes_at_once_and_once_what_had_w
         let (state, waiting, sessions) = left_after_waiting(call, false).await;
         assert_eq!((state, waiting), (ShardState::Dispatched, sessions as u64), "call {call} waited");
     }
+}
+
+#[tokio::test]
+async fn broadcasts_are_numbered_from_one_leader_to_the_next() {
+    let mut stage = Stage::set().await;
+    let first = stage.start();
+    let numbers = [stage.told().await.number.unwrap(), stage.told().await.number.unwrap()];
+    let coordinator = first.coordinator.clone();
+    first.end().await;
+    coordinator.resign().await.unwrap();
+    stage.config.id = "successor".parse().unwrap();
+    let second = stage.start();
+    stage.until(async || second.metrics.leads.get() == 1).await;
+    let last = stage.told().await.number.unwrap();
+    assert!(numbers[0] < numbers[1] && numbers[1] < last, "{numbers:?}, {last:?}");
+    second.end().await;
+}
+
+#[tokio::test]
+async fn a_cancelled_sweep_is_told_with_the_generation_that_was_cancelled() {
+    let stage = Stage::set().await;
+    let process = stage.start();
+    let sweep = stage.submit(&process, &spec("s", 2, "")).await;
+    process.coordinator.cancel(&sweep.id).await.unwrap();
+    process.coordinator.resume(&sweep.id, Resumption::default()).await.unwrap();
+    process.coordinator.cancel(&sweep.id).await.unwrap();
+    let told = stage.told().await;
+    assert_eq!((told.cancelled, told.generations), (vec![sweep.id.clone()], BTreeMap::from([(sweep.id.clone(), 1)])));
+    process.end().await;
 }
 
 /// Time from the moment at which the last job was taken, and lost, until it is dispatched again, if another coordinator takes over after

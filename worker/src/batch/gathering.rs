@@ -133,7 +133,7 @@ impl Gatherer {
     async fn publish_group(&self, groups: &mut BTreeMap<Common, Group>, key: &Common) {
         let Some(group) = groups.remove(key) else { return };
         // Its queue may have no consumer any more.
-        if group.jobs.first().is_some_and(|job| self.shared.is_dropped(job)) {
+        if group.jobs.first().is_some_and(|job| self.shared.is_session_void(job)) {
             self.shared.metrics.sessions.with_label_values(&["dropped"]).inc_by(group.jobs.len() as u64);
             return Held::ack_all(group.receipts).await;
         }

@@ -423,8 +423,8 @@ async fn a_conversation_that_runs_through_a_resume_goes_on_in_the_next_generatio
     company.stage.checkpoint(2, 0).await;
     let resumed = |company: &Company| Control {
         routes: company.routes(&NAMES),
-        cancelled: Vec::new(),
         generations: BTreeMap::from([(company.stage.sweep.id.clone(), 1)]),
+        ..Control::default()
     };
     company.stage.queue.broadcast(resumed(&company)).await.unwrap();
     company.stage.checkpoint(2, 1).await;

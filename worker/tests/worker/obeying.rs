@@ -1,7 +1,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
-use regatta_proto::{Job, Latency, Money, Outcome, Report, SessionJob, Simulation};
+use regatta_proto::{BroadcastNumber, Control, Job, Latency, Money, Outcome, Report, SessionJob, Simulation};
 
 use crate::stage::{Cable, Stage, within};
 
@@ -37,6 +38,30 @@ async fn a_job_of_before_a_resume_is_dropped_unrun() {
     worker.leave().await;
     assert_eq!((stage.waiting().await, server.counters().total_requests()), (0, 1));
     assert!(reports.rest(&stage.queue).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_cancel_that_comes_late_drops_no_job_of_the_resumed_sweep_and_changes_no_route() {
+    let (stage, server) = Stage::with(Simulation::default()).await;
+    let broadcast = |sequence, cancelled: bool| Control {
+        routes: if cancelled { Vec::new() } else { vec![stage.route.clone()] },
+        cancelled: cancelled.then(|| stage.sweep.id.clone()).into_iter().collect(),
+        generations: if cancelled { BTreeMap::new() } else { BTreeMap::from([(stage.sweep.id.clone(), 1)]) },
+        number: Some(BroadcastNumber { term: 3, sequence }),
+    };
+    let mut reports = stage.reports().await;
+    let worker = stage.start("w", |_| {}).await;
+    let resumed = |item| SessionJob { generation: 1, ..stage.job(0, item) };
+    stage.queue.broadcast(broadcast(8, false)).await.unwrap();
+    stage.publish([resumed(0)]).await;
+    assert_eq!(reports.outcome().await.key, stage.job(0, 0).key);
+    // From a leader that another has followed, and that waited for the broker.
+    stage.queue.broadcast(broadcast(7, true)).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    stage.publish([resumed(1)]).await;
+    assert_eq!(reports.outcome().await.key, stage.job(0, 1).key);
+    worker.leave().await;
+    assert_eq!(server.counters().total_requests(), 2);
 }
 
 #[tokio::test]

@@ -235,7 +235,7 @@ impl Stage {
 
     pub(crate) async fn tell(&self, routes: Vec<EndpointRoute>, cancelled: Vec<SweepId>) {
         self.open_account().await;
-        self.queue.broadcast(Control { routes, cancelled, generations: BTreeMap::new() }).await.unwrap();
+        self.queue.broadcast(Control { routes, cancelled, ..Control::default() }).await.unwrap();
     }
 
     /// A coordinator opens the account of a sweep before it tells of its routes.
@@ -250,7 +250,7 @@ impl Stage {
     pub(crate) async fn tell_of_generations(&self, generations: BTreeMap<SweepId, u32>) {
         self.open_account().await;
         let routes = vec![self.route.clone()];
-        self.queue.broadcast(Control { routes, cancelled: Vec::new(), generations }).await.unwrap();
+        self.queue.broadcast(Control { routes, generations, ..Control::default() }).await.unwrap();
     }
 
     /// The first attempt at the session of the cell's `item`-th selected item.
