@@ -16,7 +16,7 @@ pub use blobs::{BlobError, Blobs};
 pub use health::{Stalled, StoreHealth};
 pub use ledger::{
     AUDIT_READ_MAX, Admission, AgentEnd, AttemptRow, AttemptState, AuditOutcome, AuditResult, AuditRow,
-    AwaitingSession, CallSums, CellMean, CellProgress, CostMoments, Created, DaySpending, EndingCount, FlagCount,
+    AwaitingSession, CallSums, CellMean, CellProgress, CostMoments, Created, DaySpending, EndingCount, FlagCount, Held,
     ITEMS_FOUND_MAX, ItemOrder, ItemPage, ItemQuery, JudgeCosts, Judged, Ledger, LedgerError, ListedSession, MetricRow,
     MissedTicks, NewAuditEntry, NewCell, NewNotice, NewShard, NewSweep, NewToken, NoticeRow, OtherCalls, OwnerRow,
     PutBack, PutSchedule, Quota, RecordState, Recorded, Reopened, ReportedCost, Salvaged, ScheduleRow, ScoreValue,

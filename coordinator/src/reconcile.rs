@@ -1,7 +1,8 @@
 //! Jobs that may have been lost: left in doubt by a coordinator's crash, or by a broker that forgot them.
 //!
 //! Nothing is dispatched twice on suspicion. Only when every queue of the sweep is empty and no outcome has come in for a while are
-//! the sessions without a result dispatched again, with the next attempt number: those of the shards in doubt, or, after a longer while, all.
+//! the sessions without a result dispatched again, with the next attempt number: those of the shards in doubt, or, after a longer while, all;
+//! but none of which a worker tells, by its attempt or by its batch.
 //! Should an outcome still turn up, the fence makes one of the two waste, and counts it.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,8 +19,9 @@ use crate::rounds::Watched;
 use crate::window::is_outstanding;
 use crate::{Coordinator, CoordinatorError, shards};
 
-/// Workers give a batch up after two days; only then its sessions can be lost.
-const BATCH_ENDS_WITHIN: Duration = Duration::from_secs(49 * 3600);
+/// Time for which a process that takes over watches a sweep with batches before it takes any of its jobs for lost. Workers of the version
+/// before tell of a batch once, when it is handed in; while a deployment is upgraded they hand their batches over to others, who tell of them.
+const BATCHES_HEARD_WITHIN: Duration = Duration::from_secs(30 * 60);
 
 /// Quiet time after which the ledger is told that a sweep does not move.
 const NOTED_AFTER: Duration = Duration::from_secs(1);
@@ -54,6 +56,10 @@ pub(crate) struct Quiet {
     is_noted: bool,
     /// When this process began to watch.
     watched_since: Instant,
+    /// When it last found that jobs waited, or else began to watch: workers that hold jobs have had the time since then to tell of them.
+    all_taken_since: Instant,
+    /// The last look at what workers tell of, and whether it found that something is lost.
+    looked_at: Option<(Instant, bool)>,
     /// Looks for jobs that nobody has since then; each comes after twice the quiet time of the one before.
     looks: u32,
 }
@@ -61,16 +67,36 @@ pub(crate) struct Quiet {
 impl Quiet {
     pub(crate) fn new() -> Self {
         let now = Instant::now();
-        Self { seen: None, before: Duration::ZERO, since: now, is_noted: false, watched_since: now, looks: 0 }
+        Self {
+            seen: None,
+            before: Duration::ZERO,
+            since: now,
+            is_noted: false,
+            watched_since: now,
+            all_taken_since: now,
+            looked_at: None,
+            looks: 0,
+        }
     }
 
     fn time(&self) -> Duration {
         self.before + self.since.elapsed()
     }
 
+    /// The sweep was resumed. Workers have been heard for as long as before.
+    pub(crate) fn begins_anew(&mut self) {
+        *self = Self { watched_since: self.watched_since, ..Self::new() };
+    }
+
     /// The sweep has moved.
     fn moved(&mut self, life: Life) {
-        *self = Self { seen: Some(life), watched_since: self.watched_since, ..Self::new() };
+        let Self { watched_since, all_taken_since, .. } = *self;
+        *self = Self { seen: Some(life), watched_since, all_taken_since, ..Self::new() };
+    }
+
+    /// Jobs of the sweep wait for workers. Who takes them tells of them a moment later, so what was found before says nothing.
+    fn jobs_wait(&mut self) {
+        (self.all_taken_since, self.looked_at) = (Instant::now(), None);
     }
 
     /// The ledger has taken note of what was seen, and says how long it has been so; it knows nothing of the time before it was told.
@@ -119,14 +145,20 @@ impl Coordinator {
         let is_released =
             |shard: &ShardRow| released.get(&shard.cell).is_some_and(|items| u64::from(shard.first) < *items);
         let is_in = |state| shards.iter().any(|shard| shard.state == state && is_released(shard));
-        // Jobs of sessions, or of judges whose answers recorded sessions wait for. What is counted as dispatched may be too little after a
-        // resume, whose sweep still had sessions under way; when nothing is left to dispatch, all that is missing is outstanding.
-        let missing = sum(|cell| cell.items) > recorded;
-        let outstanding = progress.iter().any(is_outstanding) || (missing && !is_in(ShardState::Planned));
-        let lost = (outstanding || recorded > settled) && quiet >= self.lost_after(sweep);
+        let lost = quiet >= self.config.lost_after
+            && self.is_lost(sweep, &mut watched.quiet, progress, !is_in(ShardState::Planned)).await?;
         let doubtful: Vec<&ShardRow> =
             shards.iter().filter(|shard| shard.state == ShardState::Dispatching && is_released(shard)).collect();
-        if (!lost && doubtful.is_empty()) || self.has_waiting_jobs(sweep).await? {
+        if !lost && doubtful.is_empty() {
+            watched.echo.forget();
+            return Ok(());
+        }
+        if self.has_waiting_jobs(sweep).await? {
+            watched.quiet.jobs_wait();
+            watched.echo.forget();
+            return Ok(());
+        }
+        if watched.quiet.all_taken_since.elapsed() < self.hears_within() {
             watched.echo.forget();
             return Ok(());
         }
@@ -151,8 +183,8 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Time in which a process that takes over hears of what is alive: the broker gives jobs of workers that are gone to others, and these
-    /// tell of them.
+    /// Time in which a process that takes over, or that has found jobs waiting, hears of what is alive: the broker gives jobs of workers that
+    /// are gone to others, and these tell of them.
     fn hears_within(&self) -> Duration {
         (self.config.rebroadcast * 3).min(self.config.doubtful_after)
     }
@@ -166,7 +198,7 @@ impl Coordinator {
     ) -> Result<(), CoordinatorError> {
         let outstanding = progress.iter().filter(|cell| is_outstanding(cell));
         let outstanding: u64 = outstanding.map(|cell| cell.dispatched - cell.recorded).sum();
-        if outstanding == 0 || self.lost_after(sweep) > self.config.lost_after || self.has_waiting_jobs(sweep).await? {
+        if outstanding == 0 || self.has_waiting_jobs(sweep).await? {
             return Ok(());
         }
         if running(&self.ledger, sweep, self.config.running_within).await? == 0 {
@@ -183,11 +215,54 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Quiet time after which jobs of `sweep` count as lost. A batch is quiet until the provider is done with it, and the job that follows
-    /// it is held by a worker, so no queue tells of it.
-    fn lost_after(&self, sweep: &Sweep) -> Duration {
+    /// True if jobs of `sweep` are lost: sessions are outstanding of which no worker tells, or recorded ones wait for answers of judges that
+    /// no worker asks. `all_dispatched` says that nothing is left to dispatch. What one look has found holds for the next rounds, since a look
+    /// reads of every session.
+    async fn is_lost(
+        &self,
+        sweep: &Sweep,
+        quiet: &mut Quiet,
+        progress: &[CellProgress],
+        all_dispatched: bool,
+    ) -> Result<bool, CoordinatorError> {
         let has_batches = sweep.lock.endpoints.values().any(|endpoint| endpoint.lane == Lane::Batch);
-        if has_batches { self.config.lost_after.max(BATCH_ENDS_WITHIN) } else { self.config.lost_after }
+        if has_batches && quiet.watched_since.elapsed() < BATCHES_HEARD_WITHIN && self.config.queue_survives {
+            return Ok(false);
+        }
+        if let Some((at, is_lost)) = quiet.looked_at
+            && (is_lost || at.elapsed() < self.config.running_within)
+        {
+            return Ok(is_lost);
+        }
+        let is_lost = self.look_for_lost(sweep, progress, all_dispatched).await?;
+        quiet.looked_at = Some((Instant::now(), is_lost));
+        Ok(is_lost)
+    }
+
+    async fn look_for_lost(
+        &self,
+        sweep: &Sweep,
+        progress: &[CellProgress],
+        all_dispatched: bool,
+    ) -> Result<bool, CoordinatorError> {
+        let within = self.config.running_within;
+        // All questions are asked again together with what is dispatched again, so those that a worker has asked are waited for.
+        if self.ledger.is_judging(&sweep.id, within).await? {
+            return Ok(false);
+        }
+        if progress.iter().any(|cell| cell.recorded > cell.settled) {
+            return Ok(true);
+        }
+        for cell in progress {
+            // What is counted as dispatched may be too little after a resume, whose sweep still had sessions under way; when nothing is left
+            // to dispatch, all that is missing is outstanding.
+            let begun = if all_dispatched { cell.items } else { cell.dispatched };
+            let outstanding = begun.min(cell.items).saturating_sub(cell.recorded);
+            if outstanding > 0 && told(&self.ledger, sweep, cell.index, within).await? < outstanding {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Plans again everything of `sweep` without a result, and has the questions asked again that its sessions wait for.
@@ -238,9 +313,14 @@ impl Coordinator {
 pub(crate) async fn running(ledger: &Ledger, sweep: &Sweep, within: Duration) -> Result<u64, CoordinatorError> {
     let mut running = 0;
     for cell in sweep.cells() {
-        let selected = sweep.selected(cell);
-        let under_way = ledger.under_way(&sweep.id, cell.index, selected, within).await?;
-        running += under_way.values().filter(|evidence| **evidence == UnderWay::Told).count() as u64;
+        running += told(ledger, sweep, cell.index, within).await?;
     }
     Ok(running)
+}
+
+/// The same of one cell.
+async fn told(ledger: &Ledger, sweep: &Sweep, cell: CellIndex, within: Duration) -> Result<u64, CoordinatorError> {
+    let Some(cell) = sweep.cell(cell) else { return Ok(0) };
+    let under_way = ledger.under_way(&sweep.id, cell.index, sweep.selected(cell), within).await?;
+    Ok(under_way.values().filter(|evidence| **evidence == UnderWay::Told).count() as u64)
 }

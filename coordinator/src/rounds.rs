@@ -263,7 +263,7 @@ impl Coordinator {
                 // An answer to an earlier question says nothing of what workers report now.
                 one.echo.forget();
                 one.over_since = None;
-                one.quiet = Quiet::new();
+                one.quiet.begins_anew();
             }
             return Ok(());
         }

@@ -203,6 +203,22 @@ text_id!(
     TokenId, "token id", "letters, digits, '.', '_' and '-'", slug, Beginning::Alphanumeric
 );
 
+impl AttemptId {
+    /// The attempt that a line of a batch is: `BATCH-POSITION`, which is also the custom id of the line.
+    ///
+    /// # Errors
+    /// When the batch has an id that no attempt's can begin with.
+    pub fn of_line(batch: &str, position: usize) -> Result<Self, IdError> {
+        Self::new(format!("{batch}-{position}"))
+    }
+
+    /// Id of the batch of which the attempt is a line, if it is one of a batch: attempts at live sessions have ids of the same form.
+    #[must_use]
+    pub fn batch(&self) -> Option<&str> {
+        self.as_str().rsplit_once('-').map(|(batch, _)| batch)
+    }
+}
+
 impl OwnerName {
     /// The owner of everything that is submitted with the coordinator's own token, or without any tokens. No other credential has this
     /// owner.
@@ -305,6 +321,13 @@ mod tests {
     fn an_id_with_a_path_separator_is_refused_and_the_character_named() {
         let error = SweepId::new("a/b").unwrap_err();
         assert_eq!(error.to_string(), "sweep id \"a/b\" contains '/'; allowed are letters, digits, '.', '_' and '-'");
+    }
+
+    #[test]
+    fn the_id_of_an_attempt_names_the_batch_that_it_is_a_line_of() {
+        let line = AttemptId::of_line("0a1b2c", 17).unwrap();
+        assert_eq!((line.as_str(), line.batch()), ("0a1b2c-17", Some("0a1b2c")));
+        assert_eq!(AttemptId::new("alone").unwrap().batch(), None);
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub struct SessionJob {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
-const fn is_first(generation: &u32) -> bool {
+pub(crate) const fn is_first(generation: &u32) -> bool {
     *generation == 0
 }
 

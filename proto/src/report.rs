@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::job::is_first;
 use crate::{
     AskedQuestion, AttemptId, AttemptTotals, CostSum, Digest, ModelRef, Money, Outcome, SessionKey, SweepId,
     Transcript, Usage, Verdict, WorkerId,
@@ -88,6 +89,19 @@ pub struct OpenAttempt {
     pub in_flight_at_most: Option<Money>,
 }
 
+/// A batch that a worker holds: it is gathered, waits to be handed in, or is at its provider.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct HeldBatch {
+    /// The sweep that the batch belongs to.
+    pub sweep: SweepId,
+    /// Our name of the batch, with which the ids of its attempts begin.
+    pub id: String,
+    /// Number of the sweep's resumes when the jobs of its sessions were published: after a further one the batch is void.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub generation: u32,
+}
+
 /// Sent several times a second by a worker with running attempts, so that the cost of an attempt that dies is known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -96,6 +110,21 @@ pub struct Progress {
     pub worker: WorkerId,
     /// Attempts that are running, or whose spending changed since the last report.
     pub open: Vec<OpenAttempt>,
+    /// Batches that the worker holds. Each is named every ten seconds, so that nobody takes its sessions for lost, of which nothing is told
+    /// for a day.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub batches: Vec<HeldBatch>,
+    /// Sweeps for which the worker waits for answers of judges, named every ten seconds too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub judging: Vec<SweepId>,
+}
+
+impl Progress {
+    /// A report of the attempts `open` alone.
+    #[must_use]
+    pub const fn of_attempts(worker: WorkerId, open: Vec<OpenAttempt>) -> Self {
+        Self { worker, open, batches: Vec::new(), judging: Vec::new() }
+    }
 }
 
 /// A message for scorers.

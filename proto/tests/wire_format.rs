@@ -199,6 +199,15 @@ fn reports_of_every_build_are_read() {
         totals: AttemptTotals { calls: 1, ..AttemptTotals::default() },
         in_flight_at_most: Some(Money(900_000)),
     };
+    let held = Progress {
+        worker: "w1".parse().unwrap(),
+        open: Vec::new(),
+        batches: vec![
+            HeldBatch { sweep: key().sweep, id: "0123456789abcdef0123".into(), generation: 0 },
+            HeldBatch { sweep: key().sweep, id: "123456789abcdef01234".into(), generation: 2 },
+        ],
+        judging: vec![key().sweep],
+    };
     let judged = JudgeOutcome {
         sweep: key().sweep,
         lock: Digest::of(b"lock"),
@@ -231,7 +240,8 @@ fn reports_of_every_build_are_read() {
             ),
             ("judge", Report::Judge(judged)),
             ("judge_in_words", Report::Judge(in_words)),
-            ("progress", Report::Progress(Progress { worker: "w1".parse().unwrap(), open: vec![open] })),
+            ("progress", Report::Progress(Progress::of_attempts("w1".parse().unwrap(), vec![open]))),
+            ("progress_of_batches_and_judges", Report::Progress(held)),
             ("echo", Report::Echo { sweep: key().sweep, number: 3, waited: false }),
             ("tabulate", Report::Tabulate { sweep: key().sweep, lock: Digest::of(b"lock") }),
         ],

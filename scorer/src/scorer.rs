@@ -1,16 +1,16 @@
 //! The scorer: takes reports in batches, makes them durable, then acknowledges.
 
 use futures::future::BoxFuture;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use regatta_backends::{
-    BlobError, Consumer, Delivery, Ledger, LedgerError, Outage, Queue, QueueError, Receipt, StoreHealth, ToldBy,
+    BlobError, Consumer, Delivery, Held, Ledger, LedgerError, Outage, Queue, QueueError, Receipt, StoreHealth, ToldBy,
 };
 use regatta_catalog::{Catalog, CatalogError, SegmentError, remove_checkpoints};
 use regatta_proto::{
-    Clock, CostSum, Digest, ModelRef, Report, SessionKey, SessionOutcome, SweepId, Usage, wire::WireError,
+    Clock, CostSum, Digest, ModelRef, Progress, Report, SessionKey, SessionOutcome, SweepId, Usage, wire::WireError,
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -311,6 +311,9 @@ impl Scorer {
 
     /// Makes `batch` durable. May be repeated at any point.
     async fn handle(&self, batch: &Batch) -> Result<(), ScorerError> {
+        if !batch.held.is_empty() {
+            self.ledger.record_held(batch.held.clone()).await?;
+        }
         if !batch.open.is_empty() {
             self.ledger.record_progress(batch.open.clone()).await?;
         }
@@ -386,6 +389,7 @@ fn transcript_bytes(report: &Report) -> u64 {
 struct Batch {
     sessions: BTreeMap<Digest, Vec<SessionOutcome>>,
     open: Vec<(regatta_proto::OpenAttempt, regatta_proto::WorkerId)>,
+    held: BTreeSet<Held>,
     /// In the order they came; `Tabulate` follows the outcomes it is about.
     others: Vec<Report>,
 }
@@ -397,7 +401,11 @@ impl Batch {
             match report {
                 Report::Session(outcome) => batch.sessions.entry(outcome.lock).or_default().push(*outcome),
                 Report::Progress(progress) => {
-                    batch.open.extend(progress.open.into_iter().map(|open| (open, progress.worker.clone())));
+                    let Progress { worker, open, batches, judging } = progress;
+                    batch.held.extend(batches.into_iter().map(Held::Batch));
+                    let of_worker = |sweep| Held::Questions { sweep, worker: worker.clone() };
+                    batch.held.extend(judging.into_iter().map(of_worker));
+                    batch.open.extend(open.into_iter().map(|open| (open, worker.clone())));
                 }
                 other => batch.others.push(other),
             }

@@ -25,8 +25,9 @@ struct Entry {
     /// The attempt with the calls that are recorded, and none that is under way.
     attempt: OpenAttempt,
     under_way: BTreeMap<u64, UnderWay>,
-    /// When the present state was reported.
-    reported: Option<Instant>,
+    /// When it is told of next; `None` for at once, because its present state was not told.
+    due: Option<Instant>,
+    is_told: bool,
 }
 
 /// A call of which a try was sent, and that is not recorded yet.
@@ -51,7 +52,11 @@ impl Entry {
 }
 
 /// A running attempt is told of at least this often: who hears of it no more takes it for dead, and its session may be dispatched again.
-const TOLD_EVERY: Duration = Duration::from_secs(10);
+pub(crate) const TOLD_EVERY: Duration = Duration::from_secs(10);
+
+/// A session that waits for its place in a batch is told of after this time: later than a place takes to find where nothing is wrong, and
+/// before a coordinator that has found its queue empty asks what is under way.
+const WAITS_UNTOLD: Duration = Duration::from_secs(2);
 
 impl Attempts {
     pub(crate) fn of(worker: WorkerId) -> Self {
@@ -70,6 +75,22 @@ impl Attempts {
 
     /// An attempt at `key` begins. It ends when the guard is turned into an [`Attempt`], or dropped.
     pub(crate) fn open(&self, key: &SessionKey, number: u32, started_at: Timestamp) -> Result<OpenGuard<'_>, IdError> {
+        self.open_from(key, number, started_at, None)
+    }
+
+    /// The same for a session that waits for its place in a batch, whose line will be another attempt: this one is told of only if the wait
+    /// is long.
+    pub(crate) fn wait(&self, key: &SessionKey, number: u32, started_at: Timestamp) -> Result<OpenGuard<'_>, IdError> {
+        self.open_from(key, number, started_at, Some(Instant::now() + WAITS_UNTOLD))
+    }
+
+    fn open_from(
+        &self,
+        key: &SessionKey,
+        number: u32,
+        started_at: Timestamp,
+        due: Option<Instant>,
+    ) -> Result<OpenGuard<'_>, IdError> {
         let id = self.next_id()?;
         let attempt = OpenAttempt {
             key: key.clone(),
@@ -79,7 +100,7 @@ impl Attempts {
             totals: AttemptTotals::default(),
             in_flight_at_most: Some(Money::ZERO),
         };
-        self.locked().insert(id.clone(), Entry { attempt, under_way: BTreeMap::new(), reported: None });
+        self.locked().insert(id.clone(), Entry { attempt, under_way: BTreeMap::new(), due, is_told: false });
         Ok(OpenGuard { attempts: self, id, number, started_at })
     }
 
@@ -88,18 +109,19 @@ impl Attempts {
     pub(crate) fn progress(&self) -> Option<Progress> {
         let (mut changed, now) = (Vec::new(), Instant::now());
         for entry in self.locked().values_mut() {
-            if entry.reported.is_none_or(|reported| now.duration_since(reported) >= TOLD_EVERY) {
-                entry.reported = Some(now);
+            if entry.due.is_none_or(|due| now >= due) {
+                (entry.due, entry.is_told) = (Some(now + TOLD_EVERY), true);
                 changed.push(entry.as_it_stands());
             }
         }
-        (!changed.is_empty()).then(|| Progress { worker: self.worker.clone(), open: changed })
+        (!changed.is_empty()).then(|| Progress::of_attempts(self.worker.clone(), changed))
     }
 
-    /// The attempts of `sweep` are told of at once: nobody may know any more that they run.
+    /// The attempts of `sweep` that were told of are told of at once: nobody may know any more that they run.
     pub(crate) fn tell_again(&self, sweep: &SweepId) {
-        for entry in self.locked().values_mut().filter(|entry| entry.attempt.key.sweep == *sweep) {
-            entry.reported = None;
+        let mut open = self.locked();
+        for entry in open.values_mut().filter(|entry| entry.is_told && entry.attempt.key.sweep == *sweep) {
+            entry.due = None;
         }
     }
 
@@ -121,6 +143,11 @@ impl OpenGuard<'_> {
         self.number
     }
 
+    /// True if a report has named the attempt, so that its end is to be reported too.
+    pub(crate) fn is_told(&self) -> bool {
+        self.attempts.locked().get(&self.id).is_some_and(|entry| entry.is_told)
+    }
+
     /// A call begins, as one of those under way. What its meter hears counts until the call is recorded, or the meter is dropped.
     pub(crate) fn call(&self) -> CallMeter<'_> {
         let number = self.attempts.numbered.fetch_add(1, Ordering::Relaxed);
@@ -134,7 +161,7 @@ impl OpenGuard<'_> {
             for meter in recorded {
                 entry.under_way.remove(&meter.number);
             }
-            entry.reported = None;
+            entry.due = None;
         }
     }
 
@@ -168,7 +195,7 @@ impl CallMeter<'_> {
     fn tell(&self, change: impl FnOnce(&mut UnderWay)) {
         if let Some(entry) = self.attempts.locked().get_mut(&self.id) {
             change(entry.under_way.entry(self.number).or_default());
-            entry.reported = None;
+            entry.due = None;
         }
     }
 }
@@ -274,6 +301,19 @@ mod tests {
         tokio::time::advance(Duration::from_secs(9)).await;
         assert_eq!(attempts.progress(), None);
         tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(attempts.progress().unwrap().open.len(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_session_that_waits_for_its_batch_is_told_of_once_the_wait_is_long() {
+        let attempts = attempts();
+        let waits = attempts.wait(&key(), 1, Timestamp::UNIX_EPOCH).unwrap();
+        assert_eq!(attempts.progress(), None);
+        assert!(!waits.is_told());
+        tokio::time::advance(Duration::from_secs(2)).await;
+        assert_eq!(attempts.progress().unwrap().open.len(), 1);
+        assert!(waits.is_told());
+        tokio::time::advance(Duration::from_secs(10)).await;
         assert_eq!(attempts.progress().unwrap().open.len(), 1);
     }
 

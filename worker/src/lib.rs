@@ -9,6 +9,7 @@ mod cast;
 mod checkpoints;
 mod config;
 mod external;
+mod holdings;
 mod judging;
 mod metrics;
 mod policy;

@@ -361,6 +361,7 @@ impl Line {
     }
 
     async fn judge(&self, job: JudgeJob, receipt: Held) {
+        let _judged_here = self.shared.holdings.judge(&job.sweep);
         let Ok(id) = self.shared.attempts.next_id() else {
             receipt.hand_back().await;
             return;

@@ -22,6 +22,7 @@ use tokio_util::task::TaskTracker;
 use crate::attempts::Attempts;
 use crate::checkpoints::{Checkpoint, Checkpoints};
 use crate::external::External;
+use crate::holdings::Holdings;
 use crate::publisher::{ConfirmingPublisher, Origin, Publication};
 use crate::route::Route;
 use crate::running::Running;
@@ -75,6 +76,7 @@ pub(crate) enum Unreadable {
 /// State that all sessions of the process share.
 pub(crate) struct Shared {
     pub(crate) attempts: Attempts,
+    pub(crate) holdings: Holdings,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) metrics: WorkerMetrics,
     pub(crate) hand_over_after: Duration,
@@ -188,6 +190,7 @@ impl Worker {
             let void = watch::Sender::default();
             let shared = Arc::new(Shared {
                 attempts: Attempts::of(self.config.id.clone()),
+                holdings: Holdings::default(),
                 clock: self.environment.clock.clone(),
                 metrics: self.metrics.clone(),
                 hand_over_after: self.config.hand_over_after,
@@ -410,9 +413,9 @@ fn is_same_endpoint(one: &EndpointRoute, other: &EndpointRoute) -> bool {
 }
 
 async fn report_progress(shared: &Shared, publisher: &ConfirmingPublisher) {
-    if let Some(progress) = shared.attempts.progress() {
-        publisher
-            .leave(Publication { reports: vec![Report::Progress(progress)], jobs: Vec::new(), origin: Origin::Nobody })
-            .await;
+    let told = shared.attempts.progress().into_iter().chain(shared.holdings.progress(shared.attempts.worker()));
+    let reports: Vec<Report> = told.map(Report::Progress).collect();
+    if !reports.is_empty() {
+        publisher.leave(Publication { reports, jobs: Vec::new(), origin: Origin::Nobody }).await;
     }
 }

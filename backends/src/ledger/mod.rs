@@ -22,7 +22,7 @@ mod states;
 mod views;
 
 use futures::future::BoxFuture;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ pub use self::schedules::{
 };
 pub use self::sketch::Sketch;
 pub use self::sqlite::{PutBack, Salvaged, SqliteLedger};
-pub use self::states::{AttemptState, SessionState, ShardState, ToldBy, UnderWay};
+pub use self::states::{AttemptState, Held, SessionState, ShardState, ToldBy, UnderWay};
 pub use self::views::{
     CellMean, DaySpending, EndingCount, FlagCount, ITEMS_FOUND_MAX, ItemOrder, ItemPage, ItemQuery, ListedSession,
     ScoreValue, SessionView, Standing,
@@ -339,6 +339,14 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.under_way(sweep, cell, items, within)) })
     }
 
+    /// `true` if a worker has told within the last `within` that it waits for answers of the judges of `sweep`.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn is_judging<'a>(&'a self, sweep: &'a SweepId, within: Duration) -> BoxFuture<'a, Result<bool, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.is_judging(sweep, within)) })
+    }
+
     /// Records that all reports before the question `number` have been recorded; a number lower than the stored one changes nothing.
     ///
     /// # Errors
@@ -481,6 +489,16 @@ impl Ledger {
         reports: Vec<(OpenAttempt, WorkerId)>,
     ) -> BoxFuture<'a, Result<(), LedgerError>> {
         Box::pin(async move { each!(self, ledger => ledger.record_progress(reports)) })
+    }
+
+    /// Records that workers hold this work now; work of sweeps that do not exist is left out. A batch tells of all attempts that have its id
+    /// ([`AttemptId::batch`](regatta_proto::AttemptId::batch)), as if each had been reported; a batch of before a resume
+    /// says that none of them runs.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn record_held<'a>(&'a self, held: BTreeSet<Held>) -> BoxFuture<'a, Result<(), LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.record_held(held)) })
     }
 
     /// Stores the spending of an attempt, and the possible cost of its failed tries, when another worker took over. Has no effect when

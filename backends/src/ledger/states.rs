@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_proto::ItemIndex;
+use regatta_proto::{HeldBatch, ItemIndex, SweepId, WorkerId};
 
 use super::LedgerError;
 
@@ -72,7 +72,7 @@ states!(
 /// Evidence that a session without a result may be under way; the stronger comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum UnderWay {
-    /// A worker has reported an open attempt lately.
+    /// A worker has reported an open attempt lately, or the batch that the attempt is a line of.
     Told,
     /// A worker had reported an attempt lately when the end of its sweep closed it. It runs if its sweep was resumed since and its worker
     /// lives, which then reports it once more.
@@ -99,6 +99,20 @@ impl UnderWay {
             known.entry(item).and_modify(|known| *known = (*known).min(evidence)).or_insert(evidence);
         }
     }
+}
+
+/// Work that a worker holds and tells of by name, because nothing else is told of it for long.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Held {
+    /// A batch of sessions.
+    Batch(HeldBatch),
+    /// Questions for the judges of a sweep.
+    Questions {
+        /// The sweep.
+        sweep: SweepId,
+        /// The worker that waits for the answers.
+        worker: WorkerId,
+    },
 }
 
 /// Source of the report that an attempt was handed over.

@@ -1,10 +1,11 @@
 //! Leadership: one coordinator at a time dispatches, and its term and the sweep's generation are checked in every step.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use regatta_backends::Quota;
-use regatta_backends::ledger::{ShardState, UnderWay};
-use regatta_proto::{CellIndex, ItemIndex, ShardIndex, SweepState, WorkerId};
+use regatta_backends::ledger::{Held, ShardState, UnderWay};
+use regatta_proto::{CellIndex, HeldBatch, ItemIndex, ShardIndex, SweepId, SweepState, WorkerId};
 
 use crate::world::{World, at, key, open, record};
 
@@ -121,6 +122,75 @@ pub(crate) async fn sessions_that_a_worker_tells_of_are_known_to_run_until_they_
     assert_eq!(under_way(LONG).await, [(1, UnderWay::Told)], "the stronger evidence counts");
     ledger.record(vec![record(key(&sweep, 1, 1), "v-11")]).await.unwrap();
     assert_eq!(under_way(LONG).await, [], "it has a result");
+}
+
+pub(crate) async fn a_batch_that_a_worker_tells_of_tells_of_all_its_sessions(world: World) {
+    let (sweep, other) = (world.sweep("s", 1, 4).await, world.sweep("t", 1, 4).await);
+    let ledger = &world.ledger;
+    let items: Vec<ItemIndex> = (0..4).map(ItemIndex).collect();
+    let under_way = async |within| {
+        let found = ledger.under_way(&sweep, CellIndex(0), &items, within).await.unwrap();
+        found.into_iter().map(|(item, evidence)| (item.0, evidence)).collect::<Vec<_>>()
+    };
+    let batch =
+        |sweep: &SweepId, id: &str| Held::Batch(HeldBatch { sweep: sweep.clone(), id: id.to_owned(), generation: 0 });
+    let told = [(0, "0a-0"), (1, "0a-1"), (2, "0b-0")].map(|(item, id)| open(key(&sweep, 0, item), id, 3));
+    ledger.record_progress(told.into()).await.unwrap();
+    let mut silence = Duration::ZERO;
+    while silence < Duration::from_millis(50) {
+        silence = ledger.quiet(&sweep, "silent", false).await.unwrap();
+    }
+    let within = Duration::from_millis(50);
+    let silent = [(0, UnderWay::Silent), (1, UnderWay::Silent), (2, UnderWay::Silent)];
+    assert_eq!(under_way(within).await, silent, "they were told of once, a while ago");
+
+    ledger.record_held(BTreeSet::from([batch(&other, "0a"), batch(&sweep, "0"), batch(&sweep, "0a-0")])).await.unwrap();
+    assert_eq!(under_way(within).await, silent, "none of these is theirs");
+    ledger.record_held(BTreeSet::from([batch(&sweep, "0a"), batch(&"gone".parse().unwrap(), "0b")])).await.unwrap();
+    assert_eq!(under_way(LONG).await, [(0, UnderWay::Told), (1, UnderWay::Told), (2, UnderWay::Told)]);
+    let of_the_batch = async || {
+        let found = under_way(within).await;
+        found.into_iter().filter(|(_, evidence)| *evidence == UnderWay::Told).map(|(item, _)| item).collect::<Vec<_>>()
+    };
+    // Told of again until a look comes in time, however slow the store is.
+    let mut found = of_the_batch().await;
+    while found.is_empty() {
+        ledger.record_held(BTreeSet::from([batch(&sweep, "0a")])).await.unwrap();
+        found = of_the_batch().await;
+    }
+    assert_eq!(found, [0, 1]);
+    assert_eq!(under_way(Duration::ZERO).await, silent, "a batch that is not told of any more tells nothing");
+
+    ledger.reopen_unmeasured(&sweep, Quota::default()).await.unwrap();
+    ledger.record_held(BTreeSet::from([batch(&sweep, "0a")])).await.unwrap();
+    let resumed = [(0, UnderWay::Silent), (1, UnderWay::Silent), (2, UnderWay::Told)];
+    assert_eq!(under_way(LONG).await, resumed, "its sweep was resumed, which made the batch void");
+    let of_this = Held::Batch(HeldBatch { sweep: sweep.clone(), id: "0a".to_owned(), generation: 1 });
+    let mut found = Vec::new();
+    while found.is_empty() {
+        ledger.record_held(BTreeSet::from([of_this.clone()])).await.unwrap();
+        found = of_the_batch().await;
+    }
+    assert_eq!(found, [0, 1], "one of the resumed sweep");
+
+    ledger.close_open_attempts(&sweep, at(9)).await.unwrap();
+    assert!(under_way(LONG).await.iter().all(|(_, evidence)| *evidence == UnderWay::Unconfirmed));
+    ledger.transition(&sweep, &[SweepState::Running], SweepState::Cancelled, at(9)).await.unwrap();
+    assert!(ledger.drop_sweep(&sweep).await.unwrap(), "what is held goes with its sweep");
+}
+
+pub(crate) async fn questions_that_a_worker_tells_of_are_those_of_their_sweep(world: World) {
+    let (sweep, other) = (world.sweep("s", 1, 1).await, world.sweep("t", 1, 1).await);
+    let ledger = &world.ledger;
+    let questions =
+        |sweep: &SweepId, worker: &str| Held::Questions { sweep: sweep.clone(), worker: worker.parse().unwrap() };
+    assert!(!ledger.is_judging(&sweep, LONG).await.unwrap());
+    let batch = Held::Batch(HeldBatch { sweep: sweep.clone(), id: "w1".to_owned(), generation: 0 });
+    ledger.record_held(BTreeSet::from([questions(&other, "w1"), batch])).await.unwrap();
+    assert!(!ledger.is_judging(&sweep, LONG).await.unwrap(), "these are of another sweep");
+    ledger.record_held(BTreeSet::from([questions(&sweep, "w1"), questions(&sweep, "w2")])).await.unwrap();
+    assert!(ledger.is_judging(&sweep, LONG).await.unwrap());
+    assert!(!ledger.is_judging(&sweep, Duration::ZERO).await.unwrap(), "a worker that is gone tells nothing");
 }
 
 pub(crate) async fn an_older_echo_changes_nothing(world: World) {

@@ -258,6 +258,154 @@ async fn deployed() -> Stage {
     stage
 }
 
+/// Lets rounds pass, in each of which a worker tells of what it holds, until jobs wait or `patience` is over.
+async fn rounds_until_jobs_wait(stage: &Stage, sweep: &Sweep, patience: Duration, tell: impl AsyncFn()) -> bool {
+    let since = tokio::time::Instant::now();
+    while stage.waiting(sweep).await == 0 && since.elapsed() < patience {
+        tell().await;
+        stage.round().await;
+    }
+    stage.waiting(sweep).await > 0
+}
+
+fn keys(jobs: &[SessionJob]) -> BTreeSet<SessionKey> {
+    jobs.iter().map(|job| job.key.clone()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shard_in_doubt_repeats_no_session_of_a_batch_that_a_worker_tells_of() {
+    for is_told in [true, false] {
+        let stage = deployed().await;
+        let sweep = stage.submit(&stage.process(), &spec("s", 6, "")).await;
+        let jobs = all_jobs(&sweep);
+        die_while_publishing(&stage, &sweep, &jobs[..5]).await;
+        let of_batch = stage.take(&sweep, 5).await;
+        stage.begin_batch("0a", &of_batch).await;
+        let process = stage.start();
+        let tell = async || {
+            if is_told {
+                stage.tell_of_batch(&sweep.id, "0a").await;
+            }
+        };
+        assert!(rounds_until_jobs_wait(&stage, &sweep, Duration::from_secs(200), tell).await);
+        let missing = jobs.len() - if is_told { of_batch.len() } else { 0 };
+        let again = stage.take(&sweep, missing).await;
+        let mut expected = keys(&jobs);
+        expected.retain(|key| !is_told || !keys(&of_batch).contains(key));
+        assert_eq!(keys(&again), expected, "told: {is_told}");
+        assert_eq!(stage.waiting(&sweep).await, 0);
+        process.end().await;
+    }
+}
+
+/// A sweep whose endpoint answers by batches.
+fn batched(name: &str) -> String {
+    spec(name, 6, "").replace("kind: openai, ", "kind: openai, lane: batch, ")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sweep_whose_batches_are_all_told_of_has_lost_nothing_for_as_long_as_they_take() {
+    let stage = deployed().await;
+    let process = stage.start();
+    let sweep = stage.submit(&process, &batched("s")).await;
+    let jobs = stage.take(&sweep, all_jobs(&sweep).len()).await;
+    stage.begin_batch("0a", &jobs[..5]).await;
+    stage.begin_batch("0b", &jobs[5..]).await;
+    let tell = async || {
+        stage.tell_of_batch(&sweep.id, "0a").await;
+        stage.tell_of_batch(&sweep.id, "0b").await;
+    };
+    assert!(!rounds_until_jobs_wait(&stage, &sweep, Duration::from_secs(2 * 3600), tell).await);
+    assert_eq!((process.metrics.reconciled.get(), process.metrics.missing.get()), (0, 0));
+    process.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn lost_jobs_of_a_sweep_with_batches_are_dispatched_again_without_waiting_for_its_batches() {
+    let stage = deployed().await;
+    let process = stage.start();
+    let sweep = stage.submit(&process, &batched("s")).await;
+    let jobs = stage.take(&sweep, all_jobs(&sweep).len()).await;
+    stage.begin_batch("0a", &jobs[..5]).await;
+    let since = tokio::time::Instant::now();
+    let tell = async || stage.tell_of_batch(&sweep.id, "0a").await;
+    assert!(rounds_until_jobs_wait(&stage, &sweep, Duration::from_secs(3600), tell).await);
+    let half_an_hour = Duration::from_secs(30 * 60);
+    let took = since.elapsed();
+    assert!(took >= half_an_hour && took < half_an_hour + Duration::from_secs(60), "{took:?}");
+    let again = stage.take(&sweep, jobs.len() - 5).await;
+    assert_eq!(keys(&again), keys(&jobs[5..]));
+    assert_eq!(stage.waiting(&sweep).await, 0);
+    process.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sweep_with_batches_is_warned_of_sessions_that_nobody_has_like_any_other() {
+    let stage = deployed().await;
+    let process = stage.start();
+    let sweep = stage.submit(&process, &batched("s")).await;
+    stage.take(&sweep, all_jobs(&sweep).len()).await;
+    let since = tokio::time::Instant::now();
+    while process.metrics.missing.get() == 0 {
+        stage.round().await;
+        assert!(since.elapsed() <= Duration::from_secs(30), "not warned of");
+    }
+    process.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn jobs_that_waited_until_a_moment_ago_are_not_lost_before_whoever_took_them_can_tell() {
+    let stage = deployed().await;
+    let sweep = stage.submit(&stage.process(), &spec("s", 6, "")).await;
+    let jobs = all_jobs(&sweep);
+    die_while_publishing(&stage, &sweep, &jobs[..5]).await;
+    let process = stage.start();
+    // No worker is there for longer than it takes a doubtful job to count as lost.
+    let since = tokio::time::Instant::now();
+    while since.elapsed() < stage.config.doubtful_after * 2 {
+        stage.round().await;
+    }
+    let taken = stage.take(&sweep, 5).await;
+    for _ in 0..8 {
+        tokio::time::sleep(stage.config.tick).await;
+        stage.answer_echoes().await;
+    }
+    assert_eq!(stage.waiting(&sweep).await, 0, "its worker reads the lock and the data set, say");
+    stage.begin_batch("0a", &taken).await;
+    let tell = async || stage.tell_of_batch(&sweep.id, "0a").await;
+    assert!(rounds_until_jobs_wait(&stage, &sweep, Duration::from_secs(60), tell).await);
+    let again = stage.take(&sweep, jobs.len() - taken.len()).await;
+    assert!(keys(&again).is_disjoint(&keys(&taken)));
+    process.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn questions_that_a_worker_waits_for_are_not_asked_again_however_long_their_answers_take() {
+    let stage = deployed().await;
+    let process = stage.start();
+    let sweep = stage.submit(&process, &spec("s", 1, "")).await;
+    let jobs = stage.take(&sweep, all_jobs(&sweep).len()).await;
+    stage.finish(&sweep, &jobs[1..], Money::ZERO).await;
+    wait_for_a_verdict(&stage, &sweep, &jobs[0]).await;
+    let since = tokio::time::Instant::now();
+    while since.elapsed() < stage.config.lost_after * 4 {
+        stage.tell_of_questions(&sweep.id).await;
+        stage.round().await;
+    }
+    assert!(!can_be_asked_again(&stage, &sweep).await);
+    assert_eq!(process.metrics.reconciled.get(), 0);
+
+    // The worker is gone, and the broker has lost its job.
+    let since = tokio::time::Instant::now();
+    while process.metrics.reconciled.get() == 0 {
+        stage.round().await;
+        assert!(since.elapsed() < stage.config.running_within * 3, "not asked again");
+    }
+    assert!(can_be_asked_again(&stage, &sweep).await);
+    assert_eq!(stage.report().await, Report::Rejudge { sweep: sweep.id.clone(), lock: sweep.digest });
+    process.end().await;
+}
+
 /// One call of a coordinator to its queue waits for longer than its lease lasts.
 struct WaitsBefore {
     ledger: Ledger,

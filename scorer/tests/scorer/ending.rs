@@ -99,7 +99,7 @@ async fn attempts_that_never_ended_are_lost_with_what_they_may_have_cost() {
         totals: AttemptTotals { cost: CostSum { known: CALL, unknown_calls: 0 }, ..AttemptTotals::default() },
         in_flight_at_most: Some(CALL),
     };
-    stage.score(vec![Report::Progress(Progress { worker: dead.worker, open: vec![open] })]).await;
+    stage.score(vec![Report::Progress(Progress::of_attempts(dead.worker, vec![open]))]).await;
     assert_eq!(stage.books().await.attempts[0].state, AttemptState::Open);
     stage.transition(SweepState::Running, SweepState::Cancelled).await;
     stage.score(vec![stage.tabulate()]).await;

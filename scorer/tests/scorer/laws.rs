@@ -55,7 +55,7 @@ fn in_progress(stage: &Stage, cell: u32, item: usize) -> Report {
         totals: AttemptTotals::default(),
         in_flight_at_most: Some(CALL),
     };
-    Report::Progress(Progress { worker: attempt.worker, open: vec![open] })
+    Report::Progress(Progress::of_attempts(attempt.worker, vec![open]))
 }
 
 /// The books after these reports, and everything that was asked.

@@ -1,12 +1,42 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use regatta_backends::AttemptState;
-use regatta_proto::{CellIndex, Outcome};
+use jiff::Timestamp;
+use regatta_backends::{AttemptState, UnderWay};
+use regatta_proto::{AttemptId, AttemptTotals, CellIndex, HeldBatch, OpenAttempt, Outcome, Progress, Report};
 use regatta_scorer::ScorerConfig;
 use tokio_util::sync::CancellationToken;
 
 use crate::stage::{CALL, Stage, nowhere, report, until};
+
+#[tokio::test]
+async fn work_that_a_worker_names_is_known_to_be_held() {
+    const LONG: Duration = Duration::from_secs(3600);
+    let stage = Stage::set().await;
+    let (sweep, key) = (stage.sweep.id.clone(), stage.key(0, 0));
+    let line = OpenAttempt {
+        key: key.clone(),
+        id: AttemptId::of_line("0a", 0).unwrap(),
+        number: 1,
+        started_at: Timestamp::UNIX_EPOCH,
+        totals: AttemptTotals::default(),
+        in_flight_at_most: Some(CALL),
+    };
+    let held = Progress {
+        // The ledger knows of no such generation: whatever was told of the line itself, its batch is void.
+        batches: vec![HeldBatch { sweep: sweep.clone(), id: "0a".to_owned(), generation: 1 }],
+        judging: vec![sweep.clone()],
+        ..Progress::of_attempts("w".parse().unwrap(), vec![line])
+    };
+    assert!(!stage.ledger.is_judging(&sweep, LONG).await.unwrap());
+    stage.score(vec![Report::Progress(held.clone())]).await;
+    assert!(stage.ledger.is_judging(&sweep, LONG).await.unwrap());
+    let under_way = async || stage.ledger.under_way(&sweep, key.cell, &[key.item], LONG).await.unwrap();
+    assert_eq!(under_way().await, BTreeMap::from([(key.item, UnderWay::Silent)]));
+    let batches = vec![HeldBatch { sweep: sweep.clone(), id: "0a".to_owned(), generation: 0 }];
+    stage.score(vec![Report::Progress(Progress { batches, open: Vec::new(), ..held })]).await;
+    assert_eq!(under_way().await, BTreeMap::from([(key.item, UnderWay::Told)]));
+}
 
 #[tokio::test]
 async fn a_second_attempt_at_a_session_is_waste_in_whatever_order_they_come() {

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use regatta_benchmarks::{Step as Asking, Suite};
 use regatta_llm::{Collected, Spending, rule};
 use regatta_proto::{
-    Attempt, AttemptId, AttemptTotals, BatchJob, Call, Cause, Event, FailedCall, Filtered, OpenAttempt, Outcome,
+    Attempt, AttemptId, AttemptTotals, BatchJob, Call, Cause, Event, FailedCall, Filtered, Money, OpenAttempt, Outcome,
     Progress, Report, SessionJob, SessionOutcome, Setting, Transcript, Try,
 };
 
@@ -12,9 +12,8 @@ use super::BatchLane;
 use super::asking::Asked;
 use super::following::Step;
 use super::paying::spending;
-
-/// Attempts told in one report.
-const OPEN_A_REPORT: usize = 1_000;
+use crate::holdings::OPEN_A_REPORT;
+use crate::worker::Shared;
 
 /// The sessions of a batch on their way out of it.
 pub(super) struct Results<'a> {
@@ -172,34 +171,63 @@ pub(super) fn failed_before(transcript: &Transcript) -> u32 {
     u32::try_from(failed.sum::<usize>()).unwrap_or(u32::MAX)
 }
 
-/// The attempts that a batch at its provider is, with what each may cost, so that their money is known should nobody ever collect it.
-pub(super) fn opened(lane: &BatchLane, job: &BatchJob, asked: &[Asked<'_>]) -> Vec<Report> {
-    let open: Vec<OpenAttempt> = job
-        .sessions
-        .iter()
-        .zip(asked)
-        .enumerate()
-        .filter_map(|(position, (session, asked))| {
-            Some(OpenAttempt {
-                key: session.key.clone(),
-                id: attempt_id(job, position)?,
-                number: session.attempt,
-                started_at: job.intended_at,
-                totals: AttemptTotals::default(),
-                in_flight_at_most: asked.call().at_most(),
-            })
-        })
+/// The attempts that a batch is, and what each may cost by `at_most`, so that their money is known should nobody ever collect it, and nobody
+/// takes their sessions for lost.
+pub(super) fn opened(lane: &BatchLane, job: &BatchJob, at_most: impl Fn(usize) -> Option<Money>) -> Vec<Report> {
+    let sessions = job.sessions.iter().enumerate();
+    let open: Vec<OpenAttempt> = sessions
+        .filter_map(|(position, session)| begun(&job.id, position, session, job.intended_at, at_most(position)))
         .collect();
     let worker = lane.shared.attempts.worker();
     open.chunks(OPEN_A_REPORT)
-        .map(|open| Report::Progress(Progress { worker: worker.clone(), open: open.to_vec() }))
+        .map(|open| Report::Progress(Progress::of_attempts(worker.clone(), open.to_vec())))
         .collect()
 }
 
-/// The id of the attempt that a line is: that of the line itself.
+/// The attempt at `session` that is the line at `position` of `batch`, and may cost `at_most`.
+pub(super) fn begun(
+    batch: &str,
+    position: usize,
+    session: &SessionJob,
+    started_at: Timestamp,
+    at_most: Option<Money>,
+) -> Option<OpenAttempt> {
+    Some(OpenAttempt {
+        key: session.key.clone(),
+        id: line(batch, position)?,
+        number: session.attempt,
+        started_at,
+        totals: AttemptTotals::default(),
+        in_flight_at_most: at_most,
+    })
+}
+
+/// Ends of the attempts that a batch was to be which is cut in two before it is handed in: nothing of them was sent, and other attempts go
+/// on with their sessions.
+pub(super) fn parted(shared: &Shared, (batch, began): (&str, Timestamp), sessions: &[SessionJob]) -> Vec<Report> {
+    let now = shared.clock.now();
+    let ends = sessions.iter().enumerate().filter_map(|(position, session)| {
+        let attempt = Attempt {
+            id: line(batch, position)?,
+            number: session.attempt,
+            worker: shared.attempts.worker().clone(),
+            started_at: began,
+            ended_at: now.max(began),
+        };
+        let (key, totals) = (session.key.clone(), AttemptTotals::default());
+        Some(Report::HandedOver { key, attempt, totals, taken_over: false })
+    });
+    ends.collect()
+}
+
+/// The id of the attempt that a line of `job` is: that of the line itself.
 pub(super) fn attempt_id(job: &BatchJob, position: usize) -> Option<AttemptId> {
-    let id = AttemptId::new(format!("{}-{position}", job.id));
-    id.map_err(|error| tracing::error!(%error, batch = job.id, "failed to name an attempt")).ok()
+    line(&job.id, position)
+}
+
+fn line(batch: &str, position: usize) -> Option<AttemptId> {
+    let id = AttemptId::of_line(batch, position);
+    id.map_err(|error| tracing::error!(%error, batch, "failed to name an attempt")).ok()
 }
 
 #[cfg(test)]

@@ -8,12 +8,12 @@ use jiff::SignedDuration;
 use prometheus::IntGauge;
 use regatta_catalog::Sweep;
 use regatta_llm::{BatchClient, BatchState, Collected, Found, Spending, rule};
-use regatta_proto::{AccountId, BatchJob, Cause, ErrorClass, Job, Outcome, Report, SessionJob, Try};
+use regatta_proto::{AccountId, BatchJob, Cause, ErrorClass, HeldBatch, Job, Outcome, Report, SessionJob, Try};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::asking::{self, Asked};
-use super::collecting::{Results, attempt_id, failed_before};
+use super::collecting::{Results, attempt_id, failed_before, parted};
 use super::outages::MetOutage;
 use super::standing::Standing;
 use super::{BatchLane, named, trouble};
@@ -72,6 +72,10 @@ pub(super) struct Followed<'a> {
 impl BatchLane {
     /// Takes a batch a step further.
     pub(crate) async fn follow(&self, job: BatchJob, redeliveries: u32, receipt: Held) {
+        // All its sessions are of one generation.
+        let generation = job.sessions.first().map_or(0, |session| session.generation);
+        let held = HeldBatch { sweep: job.sweep.clone(), id: job.id.clone(), generation };
+        let _held_here = self.shared.holdings.hold(held);
         self.shared.metrics.open_batches.inc();
         let open = Open(&self.shared.metrics.open_batches);
         let step = {
@@ -150,7 +154,15 @@ impl BatchLane {
         };
         let price = sweep.lock.model(&job.model).and_then(|model| model.price.as_ref());
         let accounts = accounts(&sweep, Some(&job.model), price);
-        let followed = Followed { lane: self, client, job, asked: &asked, accounts: &accounts, leave, provider_away: MetOutage::default() };
+        let followed = Followed {
+            lane: self,
+            client,
+            job,
+            asked: &asked,
+            accounts: &accounts,
+            leave,
+            provider_away: MetOutage::default(),
+        };
         let standing = Standing::of(job, redeliveries, self.shared.clock.now());
         let step = match &job.provider_id {
             Some(id) => followed.watch(id).await,
@@ -188,7 +200,10 @@ impl BatchLane {
             }
             Step::Split(_) | Step::HandBack if is_void => return self.void(job, redeliveries, receipt).await,
             Step::Next(next, reports) => (reports, vec![batch(*next)]),
-            Step::Split(halves) => (Vec::new(), halves.into_iter().map(batch).collect()),
+            Step::Split(halves) => {
+                let ends = parted(&self.shared, (&job.id, job.intended_at), &job.sessions);
+                (ends, halves.into_iter().map(batch).collect())
+            }
             Step::Over(reports, sessions, _) => (reports, sessions.into_iter().map(session).collect()),
             Step::HandBack => return receipt.hand_back().await,
             Step::Void => return self.void(job, redeliveries, receipt).await,
@@ -292,10 +307,7 @@ impl Followed<'_> {
 
     /// `trouble` that leaves open whether the provider has worked on the lines.
     pub(super) fn perhaps_billed(&self, trouble: Try) -> impl Fn(usize) -> Try {
-        move |position| {
-            let at_most = self.asked.get(position).and_then(|asked| asked.call().at_most());
-            trouble.clone().maybe_billed(at_most)
-        }
+        move |position| trouble.clone().maybe_billed(self.at_most(position))
     }
 
     pub(super) fn poll_pause(&self) -> Duration {

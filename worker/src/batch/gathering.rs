@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use regatta_backends::{Queue, QueueError};
-use regatta_proto::{BatchJob, Digest, IdError, Job, ModelRef, SessionJob};
-use tokio::sync::mpsc;
+use regatta_proto::{BatchJob, Digest, HeldBatch, IdError, Job, ModelRef, Money, SessionJob, SweepId};
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::publisher::Held;
+use super::collecting::{begun, parted};
+use crate::holdings::HeldHere;
+use crate::publisher::{ConfirmingPublisher, Held, Origin, Publication};
 use crate::worker::Shared;
 
 /// Bytes that the prompts of a batch may have: with what JSON adds, within what both providers take, and in a worker's memory.
@@ -27,6 +29,8 @@ pub(super) struct Gathered {
     /// With the number of this attempt.
     pub(super) job: SessionJob,
     pub(super) receipt: Held,
+    /// Told, or dropped, once it is part of a batch that is told of.
+    pub(super) has_place: oneshot::Sender<()>,
 }
 
 /// Gathers for one queue.
@@ -40,6 +44,7 @@ pub(super) struct Gatherer {
     /// A batch is closed when no further session has come for this long.
     pub(super) pause: Duration,
     pub(super) shared: Arc<Shared>,
+    pub(super) publisher: ConfirmingPublisher,
 }
 
 /// Sessions that may be in one batch have a lock, a model and a generation in common. Providers want one model a batch, and prices are a
@@ -48,14 +53,22 @@ type Common = (Digest, ModelRef, u32);
 
 /// Sessions that become a batch.
 struct Group {
-    id: String,
+    batch: Gathering,
     /// Sessions with which it is full.
     room: usize,
-    jobs: Vec<SessionJob>,
-    receipts: Vec<Held>,
     bytes: u64,
     first: Instant,
     last: Instant,
+}
+
+/// A batch before it is an intent. Its sessions count as attempts that have begun: nobody else knows who has their jobs.
+struct Gathering {
+    sweep: SweepId,
+    generation: u32,
+    id: String,
+    held_here: HeldHere,
+    jobs: Vec<SessionJob>,
+    receipts: Vec<Held>,
 }
 
 impl Gatherer {
@@ -87,7 +100,7 @@ impl Gatherer {
     }
 
     async fn add(&self, groups: &mut BTreeMap<Common, Group>, gathered: Gathered) {
-        let Gathered { model, bytes, job, receipt } = gathered;
+        let Gathered { model, bytes, job, receipt, has_place } = gathered;
         let key = (job.lock, model, job.generation);
         if groups.get(&key).is_some_and(|group| group.bytes + bytes > PROMPT_BYTES_MAX) {
             self.publish_group(groups, &key).await;
@@ -95,18 +108,11 @@ impl Gatherer {
         let now = Instant::now();
         let group = match groups.entry(key.clone()) {
             Entry::Occupied(group) => group.into_mut(),
-            Entry::Vacant(place) => match new_id(&self.shared) {
-                Ok(id) => {
-                    let room = if self.sizes_differ { size_of(&id, self.requests_max) } else { self.requests_max };
-                    place.insert(Group {
-                        id,
-                        room,
-                        jobs: Vec::new(),
-                        receipts: Vec::new(),
-                        bytes: 0,
-                        first: now,
-                        last: now,
-                    })
+            Entry::Vacant(place) => match self.begin(&job.key.sweep, job.generation) {
+                Ok(batch) => {
+                    let room =
+                        if self.sizes_differ { size_of(&batch.id, self.requests_max) } else { self.requests_max };
+                    place.insert(Group { batch, room, bytes: 0, first: now, last: now })
                 }
                 Err(error) => {
                     tracing::error!(%error, "failed to name a batch");
@@ -114,13 +120,28 @@ impl Gatherer {
                 }
             },
         };
-        group.jobs.push(job);
-        group.receipts.push(receipt);
+        self.place(&mut group.batch, job, receipt);
+        // The session waits no longer, unless its worker has left meanwhile.
+        let _ = has_place.send(());
         group.bytes += bytes;
         group.last = now;
-        if group.jobs.len() >= group.room {
+        if group.batch.jobs.len() >= group.room {
             self.publish_group(groups, &key).await;
         }
+    }
+
+    fn begin(&self, sweep: &SweepId, generation: u32) -> Result<Gathering, IdError> {
+        let id = new_id(&self.shared)?;
+        let held_here = self.shared.holdings.hold(HeldBatch { sweep: sweep.clone(), id: id.clone(), generation });
+        Ok(Gathering { sweep: sweep.clone(), generation, id, held_here, jobs: Vec::new(), receipts: Vec::new() })
+    }
+
+    fn place(&self, batch: &mut Gathering, job: SessionJob, receipt: Held) {
+        if let Some(attempt) = begun(&batch.id, batch.jobs.len(), &job, self.shared.clock.now(), Some(Money::ZERO)) {
+            batch.held_here.begin(attempt);
+        }
+        batch.jobs.push(job);
+        batch.receipts.push(receipt);
     }
 
     async fn publish_those(&self, groups: &mut BTreeMap<Common, Group>, which: impl Fn(&Group) -> bool) {
@@ -131,28 +152,30 @@ impl Gatherer {
     }
 
     async fn publish_group(&self, groups: &mut BTreeMap<Common, Group>, key: &Common) {
-        let Some(group) = groups.remove(key) else { return };
+        let Some(Group { batch, .. }) = groups.remove(key) else { return };
         // Its queue may have no consumer any more.
-        if group.jobs.first().is_some_and(|job| self.shared.is_session_void(job)) {
-            self.shared.metrics.sessions.with_label_values(&["dropped"]).inc_by(group.jobs.len() as u64);
-            return Held::ack_all(group.receipts).await;
+        if batch.jobs.first().is_some_and(|job| self.shared.is_session_void(job)) {
+            self.shared.metrics.sessions.with_label_values(&["dropped"]).inc_by(batch.jobs.len() as u64);
+            return Held::ack_all(batch.receipts).await;
         }
-        let mut waiting = vec![(Ok(group.id), group.jobs, group.receipts)];
-        while let Some((id, mut jobs, mut receipts)) = waiting.pop() {
-            match self.publish(id, key, &jobs).await {
+        let mut waiting = vec![batch];
+        while let Some(batch) = waiting.pop() {
+            match self.publish(&batch, key).await {
                 Ok(()) => {
                     self.shared.metrics.batches.with_label_values(&["gathered"]).inc();
-                    Held::ack_all(receipts).await;
+                    Held::ack_all(batch.receipts).await;
                 }
                 // Continued sessions carry their transcripts, and a broker takes only so much in one message.
-                Err(Unpublished::Queue(QueueError::TooLarge { .. })) if jobs.len() > 1 => {
-                    let half = jobs.len() / 2;
-                    waiting.push((new_id(&self.shared), jobs.split_off(half), receipts.split_off(half)));
-                    waiting.push((new_id(&self.shared), jobs, receipts));
-                }
+                Err(QueueError::TooLarge { .. }) if batch.jobs.len() > 1 => match self.halve(batch).await {
+                    Ok(halves) => waiting.extend(halves),
+                    Err(error) => {
+                        tracing::error!(%error, "failed to name a batch; the sessions of two will be delivered again")
+                    }
+                },
                 Err(error) => {
-                    tracing::error!(%error, sessions = jobs.len(), "failed to publish a batch; its sessions will be delivered again");
-                    for receipt in receipts {
+                    tracing::error!(%error, sessions = batch.jobs.len(), "failed to publish a batch; its sessions will be delivered again");
+                    // The broker may have it all the same, so its attempts stay as they were told.
+                    for receipt in batch.receipts {
                         receipt.hand_back().await;
                     }
                 }
@@ -160,33 +183,33 @@ impl Gatherer {
         }
     }
 
-    async fn publish(
-        &self,
-        id: Result<String, IdError>,
-        (lock, model, _): &Common,
-        sessions: &[SessionJob],
-    ) -> Result<(), Unpublished> {
-        let Some(first) = sessions.first() else { return Ok(()) };
+    /// The sessions of `batch` as two, the second half first. After an error all are delivered again, because their receipts are dropped.
+    async fn halve(&self, batch: Gathering) -> Result<[Gathering; 2], IdError> {
+        let begin = || self.begin(&batch.sweep, batch.generation);
+        let (mut first, mut second) = (begin()?, begin()?);
+        if batch.held_here.is_begun_told() {
+            let reports = parted(&self.shared, (&batch.id, self.shared.clock.now()), &batch.jobs);
+            self.publisher.leave(Publication { reports, jobs: Vec::new(), origin: Origin::Nobody }).await;
+        }
+        let half = batch.jobs.len() / 2;
+        for (position, (job, receipt)) in batch.jobs.into_iter().zip(batch.receipts).enumerate() {
+            self.place(if position < half { &mut first } else { &mut second }, job, receipt);
+        }
+        Ok([second, first])
+    }
+
+    async fn publish(&self, batch: &Gathering, (lock, model, _): &Common) -> Result<(), QueueError> {
         let job = BatchJob {
-            sweep: first.key.sweep.clone(),
+            sweep: batch.sweep.clone(),
             lock: *lock,
             model: model.clone(),
-            id: id?,
+            id: batch.id.clone(),
             provider_id: None,
             intended_at: self.shared.clock.now(),
-            sessions: sessions.to_vec(),
+            sessions: batch.jobs.clone(),
         };
-        Ok(self.queue.publish_jobs(&self.name, vec![Job::Batch(Box::new(job))]).await?)
+        self.queue.publish_jobs(&self.name, vec![Job::Batch(Box::new(job))]).await
     }
-}
-
-/// Reason why an intent was not published.
-#[derive(Debug, thiserror::Error)]
-enum Unpublished {
-    #[error(transparent)]
-    Queue(#[from] QueueError),
-    #[error(transparent)]
-    Id(#[from] IdError),
 }
 
 /// An id that no other batch has: lower-case hexadecimal digits, whatever workers are called.

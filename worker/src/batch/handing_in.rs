@@ -1,7 +1,7 @@
 //! From an intent to a batch at its provider, at most once.
 
 use regatta_llm::{Prepared, SubmitError};
-use regatta_proto::{BatchJob, ErrorClass, SessionJob, Try};
+use regatta_proto::{BatchJob, ErrorClass, Money, SessionJob, Try};
 
 use super::asking::Asked;
 use super::collecting::opened;
@@ -9,6 +9,7 @@ use super::following::{Followed, Step};
 use super::searching::Searched;
 use super::standing::Standing;
 use super::{gathering, named, trouble};
+use crate::publisher::{Origin, Publication};
 
 /// Looks for a batch that may have been handed in a moment ago: a list of batches may lag behind.
 const LOOKS: u32 = 3;
@@ -30,6 +31,7 @@ impl Followed<'_> {
             return self.split(job.sessions.len() / 2);
         }
         let lines = prepared.lines;
+        self.tell_of_intent(standing).await;
         // Looked at again: making it ready may have taken long.
         if standing == Standing::InDoubt || self.standing() == Standing::InDoubt {
             // It may take a day.
@@ -41,6 +43,19 @@ impl Followed<'_> {
             Ok(prepared) => self.submit(prepared, lines).await,
             Err(instead) => instead,
         }
+    }
+
+    /// Tells of the sessions of the intent as attempts that have begun: it may wait for money, or be looked for, for hours. Who gathered them
+    /// has told of them too, unless it died first.
+    async fn tell_of_intent(&self, standing: Standing) {
+        let at_most = |position| if standing == Standing::InDoubt { self.at_most(position) } else { Some(Money::ZERO) };
+        let reports = opened(self.lane, self.job, at_most);
+        self.lane.publisher.leave(Publication { reports, jobs: Vec::new(), origin: Origin::Nobody }).await;
+    }
+
+    /// Worst-case cost of a line; `None` where its price is unknown.
+    pub(super) fn at_most(&self, position: usize) -> Option<Money> {
+        self.asked.get(position).and_then(|asked| asked.call().at_most())
     }
 
     async fn submit(&self, prepared: Prepared, lines: usize) -> Step {
@@ -94,7 +109,7 @@ impl Followed<'_> {
 
     /// The provider has the batch: its sessions have begun.
     fn with_id(&self, id: String) -> Step {
-        let reports = opened(self.lane, self.job, self.asked);
+        let reports = opened(self.lane, self.job, |position| self.at_most(position));
         Step::Next(Box::new(BatchJob { provider_id: Some(id), ..self.job.clone() }), reports)
     }
 

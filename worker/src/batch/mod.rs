@@ -18,6 +18,9 @@
 //! - *While it is followed or collected*, nothing is lost. The ids of attempts derive from the batch, so that what is reported twice is
 //!   recognised, and recorded once.
 //!
+//! From the first session that is gathered until its answers are reported, whoever holds a batch names it in its reports (`holdings`), so that no
+//! coordinator takes its sessions for lost.
+//!
 //! A session that asks again after a reply becomes a session job with its transcript, and part of a further batch.
 
 mod asking;
@@ -36,13 +39,14 @@ use std::time::Duration;
 use regatta_backends::Queue;
 use regatta_llm::{BatchClient, Endpoint};
 use regatta_proto::{
-    BatchJob, BatchSettings, CacheMode, Cause, EndpointKind, EndpointRoute, EndpointSpec, ErrorClass, Event, Job, Lane,
-    Outcome, Report, SessionJob, SessionOutcome, Try,
+    AttemptTotals, BatchJob, BatchSettings, CacheMode, Cause, EndpointKind, EndpointRoute, EndpointSpec, ErrorClass,
+    Event, Job, Lane, Outcome, Report, SessionJob, SessionKey, SessionOutcome, Try,
 };
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::attempts::OpenGuard;
 use crate::publisher::{ConfirmingPublisher, Held, Origin, Publication};
 use crate::route::{REDELIVERIES_MAX, is_hopeless};
 use crate::worker::{Shared, Unreadable};
@@ -103,6 +107,7 @@ impl BatchLane {
             sizes_differ: route.endpoint.kind == EndpointKind::Anthropic,
             pause: Duration::from_millis(settings.gather_ms),
             shared: shared.clone(),
+            publisher: publisher.clone(),
         };
         sessions.spawn(gatherer.run(incoming, stop.clone()));
         Some(Self {
@@ -127,11 +132,21 @@ impl BatchLane {
     ) -> Option<(SessionJob, Held)> {
         let first = job.attempt;
         job.attempt = first.saturating_add(redeliveries);
+        let shared = &self.shared;
+        let waits = match shared.attempts.wait(&job.key, job.attempt, shared.clock.now()) {
+            Ok(waits) => waits,
+            Err(error) => {
+                tracing::error!(%error, session = %job.key, "failed to name an attempt");
+                receipt.hand_back().await;
+                return None;
+            }
+        };
         if redeliveries >= REDELIVERIES_MAX {
             if is_hopeless(job.attempt, &job.transcript) {
                 tracing::error!(session = %job.key, attempts = job.attempt, "the session comes back again and again and is given up");
-                self.conclude(job, Outcome::NotMeasured { cause: Cause::Undeliverable }, receipt).await;
+                self.conclude(job, Outcome::NotMeasured { cause: Cause::Undeliverable }, receipt, waits).await;
             } else {
+                self.waited(&job.key, waits).await;
                 // As a new message, of which no redeliveries are counted.
                 let next = SessionJob { attempt: job.attempt.saturating_add(1), ..job };
                 let jobs = vec![(self.queue.clone(), Job::Session(Box::new(next)))];
@@ -142,38 +157,40 @@ impl BatchLane {
         let sweep = match self.shared.sweep(&job.lock).await {
             Ok(sweep) => sweep,
             Err(Unreadable::Interrupted) => {
+                self.waited(&job.key, waits).await;
                 receipt.hand_back().await;
                 return None;
             }
             Err(Unreadable::Damaged) => {
-                self.conclude(job, Outcome::NotMeasured { cause: Cause::Internal }, receipt).await;
+                self.conclude(job, Outcome::NotMeasured { cause: Cause::Internal }, receipt, waits).await;
                 return None;
             }
         };
         if sweep.lock.cache == CacheMode::Replay {
+            self.waited(&job.key, waits).await;
             return Some((SessionJob { attempt: first, ..job }, receipt));
         }
         let (model, bytes) = loop {
             let asked = match asking::next(&sweep, &job) {
                 Next::Ask(asked) => asked,
                 Next::Done => {
-                    self.conclude(job, Outcome::Measured, receipt).await;
+                    self.conclude(job, Outcome::Measured, receipt, waits).await;
                     return None;
                 }
                 Next::Unfit(reason) => {
                     tracing::error!(session = %job.key, reason, "the transcript is of no such session");
-                    self.conclude(job, Outcome::NotMeasured { cause: Cause::TranscriptUnfit }, receipt).await;
+                    self.conclude(job, Outcome::NotMeasured { cause: Cause::TranscriptUnfit }, receipt, waits).await;
                     return None;
                 }
                 Next::Failed(failed) => {
                     tracing::error!(session = %job.key, reason = failed.why, errors = failed.errors, "the benchmark's program failed");
                     job.transcript.events.push(Event::BenchmarkFailed(failed));
-                    self.conclude(job, Outcome::NotMeasured { cause: Cause::BenchmarkFailed }, receipt).await;
+                    self.conclude(job, Outcome::NotMeasured { cause: Cause::BenchmarkFailed }, receipt, waits).await;
                     return None;
                 }
                 Next::Misfit => {
                     tracing::error!(session = %job.key, "the job names a cell or an item that the sweep does not have");
-                    self.conclude(job, Outcome::NotMeasured { cause: Cause::Internal }, receipt).await;
+                    self.conclude(job, Outcome::NotMeasured { cause: Cause::Internal }, receipt, waits).await;
                     return None;
                 }
             };
@@ -188,24 +205,31 @@ impl BatchLane {
             }
         };
         // The gatherer ends after the last sender only, so this fails only if it panicked; dropped receipts hand the job back.
-        if self.gathered.send(Gathered { model, bytes, job, receipt }).await.is_err() {
+        let (key, (has_place, placed)) = (job.key.clone(), oneshot::channel());
+        if self.gathered.send(Gathered { model, bytes, job, receipt, has_place }).await.is_err() {
             tracing::error!("nobody gathers sessions any more; the job will be delivered again");
         }
+        // Also when it got none, and its job is delivered again.
+        let _ = placed.await;
+        self.waited(&key, waits).await;
         None
     }
 
+    /// Ends the attempt of a session that has waited for its place in a batch: another one goes on with it.
+    async fn waited(&self, key: &SessionKey, waits: OpenGuard<'_>) {
+        if waits.is_told() {
+            let attempt = waits.close(self.shared.clock.now());
+            let totals = AttemptTotals::default();
+            let reports = vec![Report::HandedOver { key: key.clone(), attempt, totals, taken_over: false }];
+            self.publisher.leave(Publication { reports, jobs: Vec::new(), origin: Origin::Nobody }).await;
+        }
+    }
+
     /// Reports a session that is over without a call.
-    async fn conclude(&self, job: SessionJob, outcome: Outcome, receipt: Held) {
-        let SessionJob { key, lock, transcript, attempt: number, generation: _ } = job;
+    async fn conclude(&self, job: SessionJob, outcome: Outcome, receipt: Held, waits: OpenGuard<'_>) {
+        let SessionJob { key, lock, transcript, attempt: _, generation: _ } = job;
         let shared = &self.shared;
-        let attempt = match shared.attempts.open(&key, number, shared.clock.now()) {
-            Ok(open) => open.close(shared.clock.now()),
-            Err(error) => {
-                tracing::error!(%error, session = %key, "failed to name an attempt");
-                receipt.hand_back().await;
-                return;
-            }
-        };
+        let attempt = waits.close(shared.clock.now());
         shared.metrics.sessions.with_label_values(&[outcome.as_str()]).inc();
         let report = Report::Session(Box::new(SessionOutcome { key, lock, attempt, outcome, transcript }));
         self.publisher

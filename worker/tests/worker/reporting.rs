@@ -95,6 +95,18 @@ async fn without_a_price_the_worst_case_is_unknown_and_not_zero() {
 }
 
 #[tokio::test]
+async fn a_sweep_whose_judge_is_asked_is_told_of_until_it_has_answered() {
+    let (stage, _server) = Stage::with(slow()).await;
+    let mut reports = stage.reports().await;
+    stage.publish_any(vec![Job::Judge(stage.judge_job(&[("open the door", "boil an egg")]))]).await;
+    let worker = stage.start("w", |_| {}).await;
+    let Report::Progress(progress) = reports.next().await else { panic!("nobody knows who asks") };
+    assert_eq!(progress.judging, [stage.sweep.id.clone()]);
+    assert!(reports.verdicts().await.unanswered.is_empty());
+    worker.leave().await;
+}
+
+#[tokio::test]
 async fn questions_are_answered_in_one_report() {
     let (stage, _server) = Stage::with(Simulation::default()).await;
     let job = stage.judge_job(&[("open the door", "open the door"), ("open the door", "boil an egg")]);

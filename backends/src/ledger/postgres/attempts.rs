@@ -221,9 +221,15 @@ pub(super) async fn under_way(
     let number = number(client, sweep).await?;
     let select = client
         .prepare_cached(
-            "SELECT item, state, coalesce(seen_at >= clock_timestamp() - $4 * interval '1 millisecond', false)
+            "SELECT a.item, a.state,
+                    CASE WHEN h.id IS NULL THEN coalesce(a.seen_at >= clock_timestamp() - $4 * interval '1 millisecond', false)
+                         ELSE h.generation = w.generation AND h.told_at >= clock_timestamp() - $4 * interval '1 millisecond'
+                    END
              FROM attempts a
-             WHERE sweep = $1 AND cell = $2 AND item = ANY ($3) AND state IN ('open', 'lost')
+             JOIN sweeps w ON w.number = a.sweep
+             -- Of a line of a batch the batch knows best.
+             LEFT JOIN held h ON h.sweep = a.sweep AND h.kind = 'batch' AND h.id = regexp_replace(a.id, '-[^-]*$', '')
+             WHERE a.sweep = $1 AND a.cell = $2 AND a.item = ANY ($3) AND a.state IN ('open', 'lost')
                AND NOT EXISTS (
                    SELECT 1 FROM sessions s WHERE s.sweep = a.sweep AND s.cell = a.cell AND s.item = a.item)",
         )

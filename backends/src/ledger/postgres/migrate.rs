@@ -46,6 +46,7 @@ pub(super) const LEDGER: Migrations = Migrations {
         step(16, Previous, include_str!("../../../migrations/postgres/0016_cached.sql")),
         // No program has ever written what it refuses.
         step(17, Both, include_str!("../../../migrations/postgres/0017_beginnings.sql")),
+        step(18, Previous, include_str!("../../../migrations/postgres/0018_held.sql")),
     ],
     lock: 0x7265_6761_7474_6101,
 };

@@ -4,6 +4,7 @@ mod attempts;
 mod audit;
 mod calls;
 mod cells;
+mod held;
 mod identity;
 mod judging;
 mod leading;
@@ -17,7 +18,7 @@ mod sessions;
 mod settling;
 mod views;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -31,7 +32,7 @@ pub use self::pool::PostgresConfig;
 use self::pool::{Connections, Fault, read, write};
 use super::{
     AttemptRow, AwaitingSession, CallSums, CellMean, CellProgress, CostMoments, Created, DaySpending, EndingCount,
-    FlagCount, ItemPage, ItemQuery, JudgeCosts, Judged, LedgerError, ListedSession, MetricRow, NewSweep, Quota,
+    FlagCount, Held, ItemPage, ItemQuery, JudgeCosts, Judged, LedgerError, ListedSession, MetricRow, NewSweep, Quota,
     Recorded, Reopened, ScoreValue, SessionRecord, SessionRow, SessionView, Settlement, ShardRow, SweepRow, Term,
     ToldBy, TranscriptRef, UnderWay,
 };
@@ -137,6 +138,14 @@ impl PostgresLedger {
         within: Duration,
     ) -> Result<BTreeMap<ItemIndex, UnderWay>, LedgerError> {
         read!(self.0, "read running attempts", client => attempts::under_way(client, sweep, cell, items, within))
+    }
+
+    pub(super) async fn record_held(&self, held: BTreeSet<Held>) -> Result<(), LedgerError> {
+        write!(self.0, "record what workers hold", tx => held::record(tx, &held))
+    }
+
+    pub(super) async fn is_judging(&self, sweep: &SweepId, within: Duration) -> Result<bool, LedgerError> {
+        read!(self.0, "read who waits for judges", client => held::is_judging(client, sweep, within))
     }
 
     pub(super) async fn echo(&self, sweep: &SweepId, number: u64) -> Result<(), LedgerError> {

@@ -17,7 +17,7 @@ mod settling;
 mod thread;
 mod views;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ pub use self::repair::{PutBack, Salvaged};
 use self::thread::Thread;
 use super::{
     AttemptRow, AwaitingSession, CallSums, CellMean, CellProgress, CostMoments, Created, DaySpending, EndingCount,
-    FlagCount, ItemPage, ItemQuery, JudgeCosts, Judged, LedgerError, ListedSession, MetricRow, NewSweep, Quota,
+    FlagCount, Held, ItemPage, ItemQuery, JudgeCosts, Judged, LedgerError, ListedSession, MetricRow, NewSweep, Quota,
     Recorded, Reopened, ScoreValue, SessionRecord, SessionRow, SessionView, Settlement, ShardRow, SweepRow, Term,
     ToldBy, TranscriptRef, UnderWay,
 };
@@ -201,14 +201,24 @@ impl SqliteLedger {
         let (sweep, items, presence) = (sweep.clone(), items.to_vec(), self.1.clone());
         self.0
             .read("read running attempts", move |tx| {
+                let generation = planning::generation(tx, &sweep)?;
                 let mut found = BTreeMap::new();
                 for (item, id, state) in attempts::unended(tx, &sweep, cell, &items)? {
-                    let is_told = presence.has_seen(&id, within);
+                    let is_told = presence.is_told((&sweep, generation), &id, within);
                     UnderWay::add_to(&mut found, item, UnderWay::of(state, is_told));
                 }
                 Ok(found)
             })
             .await
+    }
+
+    pub(super) async fn record_held(&self, held: BTreeSet<Held>) -> Result<(), LedgerError> {
+        self.1.hold(held);
+        Ok(())
+    }
+
+    pub(super) async fn is_judging(&self, sweep: &SweepId, within: Duration) -> Result<bool, LedgerError> {
+        Ok(self.1.is_judging(sweep, within))
     }
 
     pub(super) async fn echo(&self, sweep: &SweepId, number: u64) -> Result<(), LedgerError> {

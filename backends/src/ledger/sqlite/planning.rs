@@ -18,6 +18,14 @@ pub(super) fn number(tx: &Transaction<'_>, sweep: &SweepId) -> Result<i64, Fault
     found.ok_or_else(|| LedgerError::UnknownSweep { sweep: sweep.clone() }.into())
 }
 
+/// Number of resumes of a sweep.
+pub(super) fn generation(tx: &Transaction<'_>, sweep: &SweepId) -> Result<u32, Fault> {
+    let mut find = tx.prepare_cached("SELECT generation FROM sweeps WHERE id = ?1")?;
+    let found: Option<i64> = find.query_row([sweep.as_str()], |row| row.get(0)).optional()?;
+    let found = found.ok_or_else(|| LedgerError::UnknownSweep { sweep: sweep.clone() })?;
+    Ok(small(found, "generation")?)
+}
+
 pub(super) fn create(tx: &Transaction<'_>, sweep: &NewSweep) -> Result<Created, Fault> {
     let created = tx.execute(
         "INSERT INTO sweeps (id, name, lock, state, budget, created_at_ns, owner, charged)

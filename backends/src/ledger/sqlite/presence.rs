@@ -1,14 +1,14 @@
-//! Transient state: the leader among coordinators, the attempts that workers have reported recently, and the time since each sweep has last
+//! Transient state: the leader among coordinators, the attempts and the work that workers have told of recently, and the time since each sweep has last
 //! changed. It is not stored, because a ledger file belongs to one process, and its jobs and attempts end with it. Time is tokio's.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use regatta_proto::{AttemptId, SweepId, WorkerId};
+use regatta_proto::{AttemptId, HeldBatch, SweepId, WorkerId};
 use tokio::time::Instant;
 
-use crate::ledger::Term;
+use crate::ledger::{Held, Term};
 
 /// Time without a report after which an attempt is forgotten.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(3600);
@@ -22,6 +22,10 @@ struct State {
     seen: HashMap<AttemptId, Instant>,
     /// Number of attempts after the last clean-up; cleaning up each time that the number has doubled costs little.
     kept: usize,
+    /// Batches that workers have told of, each with its generation.
+    batches: HashMap<(SweepId, String), (u32, Instant)>,
+    /// Workers that have told of questions of a sweep.
+    judging: BTreeMap<(SweepId, WorkerId), Instant>,
     /// State of each sweep when last asked, and the time since when it has been the same.
     quiet: BTreeMap<SweepId, (String, Instant)>,
 }
@@ -75,8 +79,35 @@ impl Presence {
         }
     }
 
-    pub(super) fn has_seen(&self, attempt: &AttemptId, within: Duration) -> bool {
-        self.locked().seen.get(attempt).is_some_and(|seen| seen.elapsed() <= within)
+    /// True if a worker has told of the attempt, within a sweep of this generation. Of a line of a batch the batch knows best.
+    pub(super) fn is_told(&self, (sweep, generation): (&SweepId, u32), attempt: &AttemptId, within: Duration) -> bool {
+        let state = self.locked();
+        let batch = attempt.batch().and_then(|id| state.batches.get(&(sweep.clone(), id.to_owned())));
+        match batch {
+            Some((of_batch, told)) => *of_batch == generation && told.elapsed() <= within,
+            None => state.seen.get(attempt).is_some_and(|seen| seen.elapsed() <= within),
+        }
+    }
+
+    pub(super) fn hold(&self, held: impl IntoIterator<Item = Held>) {
+        let (now, mut state) = (Instant::now(), self.locked());
+        state.judging.retain(|_, told| now.duration_since(*told) < FORGOTTEN_AFTER);
+        state.batches.retain(|_, (_, told)| now.duration_since(*told) < FORGOTTEN_AFTER);
+        for held in held {
+            match held {
+                Held::Batch(HeldBatch { sweep, id, generation }) => {
+                    state.batches.insert((sweep, id), (generation, now));
+                }
+                Held::Questions { sweep, worker } => {
+                    state.judging.insert((sweep, worker), now);
+                }
+            }
+        }
+    }
+
+    pub(super) fn is_judging(&self, sweep: &SweepId, within: Duration) -> bool {
+        let state = self.locked();
+        state.judging.iter().any(|((judged, _), told)| judged == sweep && told.elapsed() <= within)
     }
 
     fn locked(&self) -> MutexGuard<'_, State> {

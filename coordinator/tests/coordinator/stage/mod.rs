@@ -1,6 +1,6 @@
 //! A coordinator over a ledger in a file, queues in memory and blobs in a folder. The tests play its workers and its scorers.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
@@ -9,14 +9,15 @@ use std::time::Duration;
 use futures::FutureExt;
 use jiff::Timestamp;
 use prometheus::Registry;
-use regatta_backends::{Blobs, Ledger, Permits, Queue, RecordState, SessionRecord, TranscriptRef};
+use regatta_backends::{Blobs, Held, Ledger, Permits, Queue, RecordState, SessionRecord, TranscriptRef};
 use regatta_catalog::{Catalog, Sweep, store_dataset, write_segment};
 use regatta_coordinator::{
     Coordinator, CoordinatorConfig, CoordinatorMetrics, PriceBook, Quotas, Scheduling, Submission,
 };
 use regatta_proto::{
-    Attempt, AttemptTotals, Cause, Control, CostSum, FileSet, Flags, Job, ManualClock, Money, OpenAttempt, Outcome,
-    PriceSource, Report, SessionJob, SessionOutcome, SweepId, SweepState, Transcript, Usage, parse_spec,
+    Attempt, AttemptId, AttemptTotals, Cause, Control, CostSum, FileSet, Flags, HeldBatch, Job, ManualClock, Money,
+    OpenAttempt, Outcome, PriceSource, Report, SessionJob, SessionOutcome, SweepId, SweepState, Transcript, Usage,
+    parse_spec,
 };
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
@@ -279,6 +280,32 @@ impl Stage {
         self.ledger.record_progress(vec![(open, "w".parse().unwrap())]).await.unwrap();
     }
 
+    /// A worker says that `jobs` are the sessions of the batch `id`, which it holds.
+    pub(crate) async fn begin_batch(&self, id: &str, jobs: &[SessionJob]) {
+        let open = jobs.iter().enumerate().map(|(position, job)| OpenAttempt {
+            key: job.key.clone(),
+            id: AttemptId::of_line(id, position).unwrap(),
+            number: job.attempt,
+            started_at: Timestamp::UNIX_EPOCH,
+            totals: AttemptTotals::default(),
+            in_flight_at_most: None,
+        });
+        self.ledger.record_progress(open.map(|open| (open, "w".parse().unwrap())).collect()).await.unwrap();
+        self.tell_of_batch(&jobs[0].key.sweep, id).await;
+    }
+
+    /// A worker says that it holds the batch `id`.
+    pub(crate) async fn tell_of_batch(&self, sweep: &SweepId, id: &str) {
+        let batch = HeldBatch { sweep: sweep.clone(), id: id.to_owned(), generation: 0 };
+        self.ledger.record_held(BTreeSet::from([Held::Batch(batch)])).await.unwrap();
+    }
+
+    /// A worker says that it waits for answers of the sweep's judges.
+    pub(crate) async fn tell_of_questions(&self, sweep: &SweepId) {
+        let questions = Held::Questions { sweep: sweep.clone(), worker: "w".parse().unwrap() };
+        self.ledger.record_held(BTreeSet::from([questions])).await.unwrap();
+    }
+
     pub(crate) async fn state(&self, sweep: &SweepId) -> SweepState {
         self.ledger.sweep(sweep).await.unwrap().unwrap().state
     }
@@ -308,7 +335,7 @@ impl Stage {
     }
 
     /// Takes all reports that are there and answers the coordinator's questions: what the tests finish is recorded at once.
-    async fn answer_echoes(&self) {
+    pub(crate) async fn answer_echoes(&self) {
         if !self.has_scorer {
             return;
         }

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use regatta_proto::{BatchSettings, EndpointKind, Event, Job, Lane, SessionJob};
+use regatta_proto::{BatchSettings, EndpointKind, Event, Job, Lane, Money, SessionJob};
 
 use super::server::{Ending, Place};
 use super::{AT_MOST, COST, MEASURED, lane, lane_of, until};
@@ -87,7 +87,7 @@ async fn what_a_batch_may_cost_is_reported_as_soon_as_it_is_handed_in() {
     stage.publish([stage.job(0, 0)]).await;
     let mut reports = stage.reports().await;
     let worker = stage.start("w", |_| {}).await;
-    let open = reports.progress(|_| true).await;
+    let open = reports.progress(|open| open.in_flight_at_most != Some(Money::ZERO)).await;
     assert_eq!((open.in_flight_at_most, open.number), (Some(AT_MOST), 1));
     server.end(Ending::Completed);
     let outcome = reports.outcome().await;

@@ -6,6 +6,7 @@ mod life;
 mod paid;
 mod server;
 mod simulated;
+mod told;
 
 use std::sync::Mutex;
 

@@ -1,4 +1,4 @@
-use regatta_proto::{AccountId, CacheMode, Cause, Money};
+use regatta_proto::{AccountId, AttemptTotals, CacheMode, Cause, Money, Report};
 use regatta_tests::Logged;
 
 use super::killed::is_finished_by_another;
@@ -7,7 +7,7 @@ use super::{AT_MOST, COST, MEASURED, into_lane, lane, not_measured, until};
 use crate::stage::Stage;
 
 /// A stage whose sweep may spend this much.
-async fn with_budget(requests_max: u32, budget: Money) -> (Stage, BatchServer, AccountId) {
+pub(super) async fn with_budget(requests_max: u32, budget: Money) -> (Stage, BatchServer, AccountId) {
     let mut stage = Stage::set_with(|lock| lock.budget_usd = Some(budget.dollars())).await;
     let server = into_lane(&mut stage, requests_max).await;
     let account = AccountId { sweep: stage.sweep.id.clone(), model: None };
@@ -44,9 +44,21 @@ async fn with_money_for_a_part_of_a_batch_the_rest_waits_until_that_part_is_sett
     stage.publish([stage.job(0, 0), stage.job(0, 1)]).await;
     let mut reports = stage.reports().await;
     let worker = stage.start("w", |_| {}).await;
-    for _ in 0..2 {
-        assert_eq!(reports.outcome().await.outcome, MEASURED);
+    let (mut measured, mut cut) = (0, 0);
+    while measured < 2 {
+        match reports.result().await {
+            Report::Session(session) => {
+                assert_eq!(session.outcome, MEASURED);
+                measured += 1;
+            }
+            Report::HandedOver { totals, .. } => {
+                assert_eq!(totals, AttemptTotals::default());
+                cut += 1;
+            }
+            other => panic!("{other:?}"),
+        }
     }
+    assert_eq!(cut, 2, "nothing was sent of the batch that was cut in two");
     let sizes: Vec<_> = server.batches().iter().map(|batch| batch.lines.len()).collect();
     assert_eq!(sizes, [1, 1]);
     worker.leave().await;

@@ -1,0 +1,220 @@
+//! Work that this process holds and tells of by name: batches, and questions for judges. A batch is at its provider for up to a day, and an
+//! answer of a judge may take minutes; who hears of them no more takes them for lost, and has them paid for again.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use regatta_proto::{HeldBatch, OpenAttempt, Progress, SweepId, WorkerId};
+use tokio::time::Instant;
+
+use crate::attempts::TOLD_EVERY;
+
+/// Attempts told of in one report, which has to fit into a message.
+pub(crate) const OPEN_A_REPORT: usize = 1_000;
+
+/// The work of this process; clones share it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Holdings(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// Batches by number of their holds: who gathered a batch may still have it when somebody else here follows it.
+    batches: BTreeMap<u64, Batch>,
+    holds_seen: u64,
+    judging: BTreeMap<SweepId, Judging>,
+}
+
+#[derive(Debug)]
+struct Batch {
+    held: HeldBatch,
+    told: Option<Instant>,
+    /// Attempts of the batch that have begun and that no report has named.
+    begun: Vec<OpenAttempt>,
+    /// A report has named some.
+    is_begun_told: bool,
+}
+
+#[derive(Debug, Default)]
+struct Judging {
+    /// Jobs of judges that are under way.
+    jobs: usize,
+    told: Option<Instant>,
+}
+
+/// True if it is time to tell of it; takes note that it is told now.
+fn is_due(told: &mut Option<Instant>, now: Instant) -> bool {
+    let is_due = told.is_none_or(|told| now.duration_since(told) >= TOLD_EVERY);
+    if is_due {
+        *told = Some(now);
+    }
+    is_due
+}
+
+impl Holdings {
+    /// The batch is held here until the result is dropped.
+    pub(crate) fn hold(&self, held: HeldBatch) -> HeldHere {
+        let mut state = self.locked();
+        state.holds_seen += 1;
+        let number = state.holds_seen;
+        state.batches.insert(number, Batch { held, told: None, begun: Vec::new(), is_begun_told: false });
+        HeldHere { holdings: self.clone(), number }
+    }
+
+    /// A judge of `sweep` is asked here until the result is dropped.
+    pub(crate) fn judge(&self, sweep: &SweepId) -> JudgedHere {
+        self.locked().judging.entry(sweep.clone()).or_default().jobs += 1;
+        JudgedHere { holdings: self.clone(), sweep: sweep.clone() }
+    }
+
+    /// Reports of what was not told of for [`TOLD_EVERY`], and of attempts that have begun since the last ones.
+    pub(crate) fn progress(&self, worker: &WorkerId) -> Vec<Progress> {
+        let (now, mut state) = (Instant::now(), self.locked());
+        let (mut batches, mut begun) = (Vec::new(), Vec::new());
+        for batch in state.batches.values_mut() {
+            if is_due(&mut batch.told, now) {
+                batches.push(batch.held.clone());
+            }
+            batch.is_begun_told |= !batch.begun.is_empty();
+            begun.append(&mut batch.begun);
+        }
+        let name_due =
+            |(sweep, judging): (&SweepId, &mut Judging)| is_due(&mut judging.told, now).then(|| sweep.clone());
+        let judging: Vec<SweepId> = state.judging.iter_mut().filter_map(name_due).collect();
+        let mut reports: Vec<Progress> =
+            begun.chunks(OPEN_A_REPORT).map(|open| Progress::of_attempts(worker.clone(), open.to_vec())).collect();
+        if !batches.is_empty() || !judging.is_empty() {
+            let named = Progress { batches, judging, ..Progress::of_attempts(worker.clone(), Vec::new()) };
+            reports.push(named);
+        }
+        reports
+    }
+
+    fn locked(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A batch that this process holds.
+#[derive(Debug)]
+pub(crate) struct HeldHere {
+    holdings: Holdings,
+    number: u64,
+}
+
+impl HeldHere {
+    /// An attempt of the batch has begun. One that ends here before the next report is in none.
+    pub(crate) fn begin(&self, attempt: OpenAttempt) {
+        if let Some(batch) = self.holdings.locked().batches.get_mut(&self.number) {
+            batch.begun.push(attempt);
+        }
+    }
+
+    /// True if a report has named attempts of the batch that began here.
+    pub(crate) fn is_begun_told(&self) -> bool {
+        self.holdings.locked().batches.get(&self.number).is_some_and(|batch| batch.is_begun_told)
+    }
+}
+
+impl Drop for HeldHere {
+    fn drop(&mut self) {
+        self.holdings.locked().batches.remove(&self.number);
+    }
+}
+
+/// Questions for a judge that this process waits for.
+#[derive(Debug)]
+pub(crate) struct JudgedHere {
+    holdings: Holdings,
+    sweep: SweepId,
+}
+
+impl Drop for JudgedHere {
+    fn drop(&mut self) {
+        let mut state = self.holdings.locked();
+        if let Some(judging) = state.judging.get_mut(&self.sweep) {
+            judging.jobs -= 1;
+            if judging.jobs == 0 {
+                state.judging.remove(&self.sweep);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use jiff::Timestamp;
+    use regatta_proto::{AttemptId, AttemptTotals, CellIndex, ItemIndex, Money, SessionKey};
+
+    use super::*;
+
+    fn sweep() -> SweepId {
+        "s".parse().unwrap()
+    }
+
+    fn batch() -> HeldBatch {
+        HeldBatch { sweep: sweep(), id: "0a".to_owned(), generation: 0 }
+    }
+
+    fn attempt(position: usize) -> OpenAttempt {
+        OpenAttempt {
+            key: SessionKey { sweep: sweep(), cell: CellIndex(0), item: ItemIndex(0) },
+            id: AttemptId::of_line("0a", position).unwrap(),
+            number: 1,
+            started_at: Timestamp::UNIX_EPOCH,
+            totals: AttemptTotals::default(),
+            in_flight_at_most: Some(Money::ZERO),
+        }
+    }
+
+    /// Numbers of batches, sweeps of judges and attempts in each report.
+    fn told(holdings: &Holdings) -> Vec<(usize, usize, usize)> {
+        let reports = holdings.progress(&"w".parse().unwrap());
+        reports.iter().map(|report| (report.batches.len(), report.judging.len(), report.open.len())).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_batch_is_told_of_at_once_and_every_ten_seconds_until_nobody_here_has_it() {
+        let holdings = Holdings::default();
+        let (gathered, followed) = (holdings.hold(batch()), holdings.hold(batch()));
+        assert_eq!(told(&holdings), [(2, 0, 0)]);
+        drop(gathered);
+        tokio::time::advance(Duration::from_secs(9)).await;
+        assert_eq!(told(&holdings), []);
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(told(&holdings), [(1, 0, 0)]);
+        drop(followed);
+        tokio::time::advance(Duration::from_secs(10)).await;
+        assert_eq!(told(&holdings), []);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn attempts_that_begin_are_told_of_once_in_reports_of_a_thousand() {
+        let holdings = Holdings::default();
+        let batch = holdings.hold(batch());
+        assert_eq!(told(&holdings).len(), 1);
+        assert!(!batch.is_begun_told());
+        (0..1_001).for_each(|position| batch.begin(attempt(position)));
+        assert_eq!(told(&holdings), [(0, 0, 1_000), (0, 0, 1)]);
+        assert!(batch.is_begun_told());
+        assert_eq!(told(&holdings), []);
+        batch.begin(attempt(1_001));
+        drop(batch);
+        assert_eq!(told(&holdings), [], "it has ended before anybody heard of it");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_sweep_whose_judges_are_asked_is_told_of_until_the_last_of_them_has_answered() {
+        let holdings = Holdings::default();
+        let (one, other) = (holdings.judge(&sweep()), holdings.judge(&sweep()));
+        assert_eq!(told(&holdings), [(0, 1, 0)]);
+        drop(one);
+        assert_eq!(told(&holdings), []);
+        tokio::time::advance(Duration::from_secs(10)).await;
+        assert_eq!(told(&holdings), [(0, 1, 0)]);
+        drop(other);
+        tokio::time::advance(Duration::from_secs(10)).await;
+        assert_eq!(told(&holdings), []);
+    }
+}
