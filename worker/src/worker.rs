@@ -200,6 +200,7 @@ impl Worker {
                 checkpoints: Checkpoints::new(
                     self.catalog.blobs().clone(),
                     self.config.progress_every,
+                    self.config.acknowledged_after,
                     void.subscribe(),
                 ),
                 bytes: self.environment.bytes.clone(),

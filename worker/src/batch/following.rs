@@ -136,6 +136,10 @@ impl BatchLane {
             return Step::HandBack;
         }
         if redeliveries >= REDELIVERIES_MAX {
+            // Its lines are paid for, and whoever is killed while it holds the message has nothing to do with them: it goes on as a new message.
+            if job.provider_id.is_some() {
+                return Step::Next(Box::new(job.clone()), Vec::new());
+            }
             tracing::error!(batch = named(job), redeliveries, "the batch was delivered too often and is given up");
             return self.given_up(job, Cause::Undeliverable);
         }
@@ -150,7 +154,15 @@ impl BatchLane {
         };
         let price = sweep.lock.model(&job.model).and_then(|model| model.price.as_ref());
         let accounts = accounts(&sweep, Some(&job.model), price);
-        let followed = Followed { lane: self, client, job, asked: &asked, accounts: &accounts, leave, provider_away: MetOutage::default() };
+        let followed = Followed {
+            lane: self,
+            client,
+            job,
+            asked: &asked,
+            accounts: &accounts,
+            leave,
+            provider_away: MetOutage::default(),
+        };
         let standing = Standing::of(job, redeliveries, self.shared.clock.now());
         let step = match &job.provider_id {
             Some(id) => followed.watch(id).await,
