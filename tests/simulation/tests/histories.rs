@@ -16,10 +16,8 @@ use regatta_tests::Logged;
 /// Seeds of each workload in one run of the tests, unless `REGATTA_SEEDS` says another number; without optimisation a history takes a second.
 const fn seeds_of(workload: Workload) -> u64 {
     match workload {
-        Workload::Calls => 40,
-        Workload::Rounds => 15,
-        Workload::Talks => 15,
-        Workload::Batches => 15,
+        Workload::Calls => 30,
+        Workload::Rounds | Workload::Talks | Workload::Batches => 12,
     }
 }
 
