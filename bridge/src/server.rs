@@ -69,7 +69,7 @@ impl Bridge {
         let place = place.into();
         Box::pin(async move {
             let sessions = Arc::new(Sessions::new()?);
-            let listener = TcpListener::bind(place.listen).await?;
+            let listener = regatta_serving::listen(place.listen)?;
             let address = listener.local_addr()?;
             let origin = place.origin(address);
             let created = SystemClock.now().as_second();

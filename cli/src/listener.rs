@@ -41,9 +41,8 @@ const HEADERS_MAX: usize = 100;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Opens `address`; a taken port is a configuration error that says what to do.
-pub(crate) async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(address)
-        .await
+pub(crate) fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    regatta_serving::listen(address)
         .with_context(|| {
             format!("failed to listen on {address}; is another process using the port? Choose another with --listen")
         })
