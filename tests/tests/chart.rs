@@ -270,9 +270,9 @@ fn a_cluster_may_have_ipv4_or_ipv6_or_both() {
             let of_variables = items(field(container, "env")).iter().filter(|one| {
                 ["REGATTA_LISTEN", "REGATTA_METRICS", "REGATTA_BRIDGE"].contains(&word(field(one, "name")))
             });
-            let of_arguments = items(field(container, "args")).iter().filter_map(|one| word(one).strip_prefix("--listen="));
-            let addresses: Vec<&str> =
-                of_variables.map(|one| word(field(one, "value"))).chain(of_arguments).collect();
+            let of_arguments =
+                items(field(container, "args")).iter().filter_map(|one| word(one).strip_prefix("--listen="));
+            let addresses: Vec<&str> = of_variables.map(|one| word(field(one, "value"))).chain(of_arguments).collect();
             // The one address that stands for all of both families.
             assert!(addresses.iter().all(|address| address.starts_with("[::]:")), "{who}: {addresses:?}");
             let ports = items(field(container, "ports"));
@@ -460,6 +460,17 @@ fn agents_in_the_namespace_of_the_release_are_refused() {
 }
 
 #[test]
+fn certificates_of_agents_that_have_none_are_not_asked_for() {
+    let Some(renderer) = renderer("chart") else { return };
+    let mut command = Command::new(renderer);
+    command.arg("-f").arg(workspace().join("helm/tests/values/agent-pods.yaml"));
+    let output =
+        command.args(["--set", "worker.defaults.bridge.tls.clientCa.secret=ca"]).arg(chart()).output().unwrap();
+    assert!(!output.status.success());
+    assert!(text(&output).contains("agents in pods have no certificates to show"), "{}", text(&output));
+}
+
+#[test]
 fn over_tls_clients_trust_the_api_and_probes_and_scrapes_need_no_certificate() {
     let Some(renderer) = renderer("chart") else { return };
     let objects = documents(&render(renderer, &workspace().join("helm/tests/values/tls.yaml")));
@@ -501,7 +512,9 @@ fn over_tls_clients_trust_the_api_and_probes_and_scrapes_need_no_certificate() {
     }
     let worker = named(&objects, "Deployment", "nightly-regatta-worker-default");
     let worker = &items(field(pod(worker).unwrap(), "containers"))[0];
-    for file in ["REGATTA_BRIDGE_TLS_CERT", "REGATTA_BRIDGE_TLS_KEY", "REGATTA_BRIDGE_TLS_CA"] {
+    for file in
+        ["REGATTA_BRIDGE_TLS_CERT", "REGATTA_BRIDGE_TLS_KEY", "REGATTA_BRIDGE_TLS_CA", "REGATTA_BRIDGE_TLS_CLIENT_CA"]
+    {
         assert!(is_mounted(worker, &variable(worker, file).unwrap()), "{file}");
     }
     let ports_in = |name: &str| -> Vec<u64> {
