@@ -69,7 +69,7 @@ impl Bridge {
         let place = place.into();
         Box::pin(async move {
             let sessions = Arc::new(Sessions::new()?);
-            let listener = TcpListener::bind(place.listen).await?;
+            let listener = regatta_serving::listen(place.listen)?;
             let address = listener.local_addr()?;
             let origin = place.origin(address);
             let created = SystemClock.now().as_second();
@@ -196,7 +196,11 @@ async fn greet(stream: Stream, tls: Option<TlsAcceptor>, server: Arc<Server>) {
     match timeout(IDLE_MAX, tls.accept(connection)).await {
         Ok(Ok(connection)) => converse(connection, peer, server).await,
         Ok(Err(error)) => {
-            tracing::warn!(%error, "refused a connection to the bridge: its TLS handshake failed; does the agent trust its certificate?");
+            tracing::warn!(
+                %error,
+                "refused a connection to the bridge: its TLS handshake failed; does the agent trust its certificate, and show one where the \
+                 bridge asks for it?"
+            );
         }
         Err(_) => tracing::debug!("a connection to the bridge did not end its TLS handshake in time"),
     }

@@ -41,9 +41,8 @@ const HEADERS_MAX: usize = 100;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Opens `address`; a taken port is a configuration error that says what to do.
-pub(crate) async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(address)
-        .await
+pub(crate) fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    regatta_serving::listen(address)
         .with_context(|| {
             format!("failed to listen on {address}; is another process using the port? Choose another with --listen")
         })
@@ -238,6 +237,33 @@ mod tests {
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).await.unwrap();
         assert!(answer.ends_with(b"ok"));
+    }
+
+    #[tokio::test]
+    async fn pieces_of_a_body_are_no_longer_than_twice_what_is_read_ahead() {
+        const LENGTH: usize = 16 << 20;
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let longest = async |body: axum::body::Body| {
+            let mut pieces = body.into_data_stream();
+            let mut longest = 0;
+            while let Some(piece) = futures::StreamExt::next(&mut pieces).await {
+                longest = longest.max(piece.unwrap().len());
+            }
+            longest.to_string()
+        };
+        let routes = axum::Router::new().route("/", axum::routing::put(longest));
+        let routes = routes.layer(axum::extract::DefaultBodyLimit::disable());
+        let _serving = serve_within(listener, None, routes, CancellationToken::new(), LIMITS);
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let head = format!("PUT / HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {LENGTH}\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.write_all(&vec![b'x'; LENGTH]).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        let (_, longest) = answer.split_once("\r\n\r\n").unwrap();
+        let longest: usize = longest.parse().unwrap();
+        assert!((1..=2 * HEAD_BYTES_MAX).contains(&longest), "{longest}");
     }
 
     #[tokio::test]

@@ -64,6 +64,19 @@ impl PrivateFile {
             Target::Stream(mut file) => file.flush(),
         }
     }
+
+    /// The same, and returns only once content and name would survive a loss of power.
+    ///
+    /// # Errors
+    /// As [`Self::finish`]'s; and when the disk does not take it.
+    pub fn finish_durably(mut self) -> io::Result<()> {
+        let Target::New { file, path } = &mut self.0 else { return self.finish() };
+        file.flush()?;
+        file.get_ref().as_file().sync_all()?;
+        let folder = File::open(folder_of(path))?;
+        self.finish()?;
+        folder.sync_all()
+    }
 }
 
 impl Write for PrivateFile {
@@ -99,6 +112,16 @@ pub fn write(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     let mut file = PrivateFile::create(path)?;
     file.write_all(content.as_ref())?;
     file.finish()
+}
+
+/// The same, and returns only once the file would survive a loss of power.
+///
+/// # Errors
+/// As [`PrivateFile::finish_durably`]'s.
+pub fn write_durably(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
+    let mut file = PrivateFile::create(path)?;
+    file.write_all(content.as_ref())?;
+    file.finish_durably()
 }
 
 /// Copies the content of `from`, without its mode, to the file at `to`.

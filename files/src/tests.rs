@@ -19,7 +19,8 @@ fn a_link_in_the_place_of_a_file_is_replaced_and_not_followed() {
     fs::write(&victim, "precious").unwrap();
     fs::write(&from, "report").unwrap();
     fs::set_permissions(&from, Permissions::from_mode(0o644)).unwrap();
-    let writers: [fn(&Path, &Path) -> io::Result<()>; 2] = [|_, to| write(to, "report"), copy];
+    let writers: [fn(&Path, &Path) -> io::Result<()>; 3] =
+        [|_, to| write(to, "report"), |_, to| write_durably(to, "report"), copy];
     for (number, writer) in writers.into_iter().enumerate() {
         let place = folder.path().join(format!("report-{number}.md"));
         symlink(&victim, &place).unwrap();
@@ -77,6 +78,7 @@ fn a_pipe_of_the_user_is_written_to_and_one_that_others_may_have_put_there_is_re
 #[test]
 fn devices_of_the_system_stay_what_they_are() {
     write(Path::new("/dev/null"), "report").unwrap();
+    write_durably(Path::new("/dev/null"), "report").unwrap();
     assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
     // By the link of an open file, as `/dev/stdout` is one.
     let folder = tempfile::tempdir().unwrap();

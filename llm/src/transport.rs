@@ -110,11 +110,6 @@ impl Transport {
         Ok(Self { client, network, standstill, headers, timeouts, secret })
     }
 
-    /// The pool, for requests other than calls.
-    pub(crate) const fn client(&self) -> &Client {
-        &self.client
-    }
-
     /// Headers of every request, the key included.
     pub(crate) const fn headers(&self) -> &HeaderMap {
         &self.headers
@@ -166,7 +161,11 @@ impl Transport {
         Ok(Incoming { transport: self, status: response.status(), headers, response, sent, end, read: 0, held })
     }
 
-    async fn execute(&self, request: Request) -> Result<Response, Failure> {
+    /// Sends a request and waits for the head of its answer, however long that takes.
+    ///
+    /// # Errors
+    /// No connection, or one that was lost before an answer.
+    pub(crate) async fn execute(&self, request: Request) -> Result<Response, Failure> {
         let Some(network) = &self.network else {
             return self.client.execute(request).await.map_err(|error| self.no_answer(error));
         };

@@ -25,6 +25,6 @@ mod metrics;
 mod pool;
 
 pub use budget::{ByteBudget, ByteHolder, HeldBytes, TooLarge};
-pub use json::parsed_bytes;
+pub use json::{ParsedBytes, parsed_bytes};
 pub use machine::default_bytes;
 pub use metrics::ByteMetrics;

@@ -21,6 +21,11 @@ fn many(element: &str) -> String {
     format!("[{}]", vec![element; LENGTH / (element.len() + 1)].join(","))
 }
 
+/// An object of as many members as its keys are short.
+fn members(count: usize) -> String {
+    format!("{{{}}}", (0..count).map(|number| format!("\"{number:x}\":0")).collect::<Vec<_>>().join(","))
+}
+
 #[test]
 fn what_is_charged_covers_what_parsed_json_takes_and_no_multiple_of_it() {
     let texts = [
@@ -33,6 +38,14 @@ fn what_is_charged_covers_what_parsed_json_takes_and_no_multiple_of_it() {
         many("{\"a\":1,\"b\":2,\"c\":3,\"d\":4,\"e\":5}"),
         many("{\"token\":\" the\",\"logprob\":-0.25,\"bytes\":[32,116,104,101]}"),
         many("[[[[1]]]]"),
+        many(&format!("{}{}", "[".repeat(120), "]".repeat(120))),
+        members(LENGTH / 10),
+        // Just after the table has grown.
+        members(57_345),
+        many(&members(9)),
+        many(&members(29)),
+        many(&members(449)),
+        many("{\"\":{\"\":{\"\":{\"\":{}}}}}"),
     ];
     let mut kept = Vec::new();
     for text in &texts {

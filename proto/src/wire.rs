@@ -3,6 +3,8 @@
 //! Queues outlive deployments, so every message has a version, and an unknown one is refused. Compression is recognised by zstd's magic
 //! number, which no JSON text begins with.
 
+use std::io::{self, Read};
+
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -42,7 +44,7 @@ pub enum WireError {
     },
     /// The compression is damaged, or the content is larger than allowed.
     #[error("failed to decompress a message: {0}")]
-    Compression(#[source] std::io::Error),
+    Compression(#[source] io::Error),
 }
 
 #[derive(Serialize)]
@@ -89,10 +91,16 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, WireError> {
     decode_json(bytes)
 }
 
-/// Bytes of the JSON of an encoded message; an upper bound of what a reader accepts.
-#[must_use]
-pub fn decoded_bytes(bytes: &[u8]) -> usize {
-    if bytes.starts_with(&ZSTD_MAGIC) { decoded_size(bytes) } else { bytes.len() }
+/// Reads the JSON of an encoded message piece by piece, no further than [`decode`] does: to know it before there is room for the whole.
+///
+/// # Errors
+/// When there is no room for the state of a decompression.
+pub fn json(bytes: &[u8]) -> io::Result<Box<dyn Read + '_>> {
+    if !bytes.starts_with(&ZSTD_MAGIC) {
+        return Ok(Box::new(bytes));
+    }
+    let text = zstd::stream::read::Decoder::with_buffer(bytes)?;
+    Ok(Box::new(text.take(decoded_size(bytes) as u64)))
 }
 
 fn decoded_size(compressed: &[u8]) -> usize {
@@ -135,9 +143,16 @@ mod tests {
         assert!(encode(&"x").unwrap().starts_with(b"{"));
         let large = encode(&"x".repeat(10_000)).unwrap();
         assert!(large.starts_with(&ZSTD_MAGIC) && large.len() < 100);
-        let length = r#"{"v":1,"message":""}"#.len();
-        assert_eq!(decoded_bytes(&large), length + 10_000);
-        assert_eq!(decoded_bytes(&encode(&"x").unwrap()), length + 1);
+    }
+
+    #[test]
+    fn the_json_of_a_message_is_read_whether_it_is_compressed_or_not() {
+        let read = |encoded: &[u8]| io::read_to_string(json(encoded).unwrap()).unwrap();
+        for text in ["x".to_owned(), "x".repeat(10_000)] {
+            assert_eq!(read(&encode(&text).unwrap()), format!(r#"{{"v":1,"message":"{text}"}}"#));
+        }
+        let broken = [ZSTD_MAGIC.as_slice(), b"no frame"].concat();
+        assert!(io::read_to_string(json(&broken).unwrap()).is_err());
     }
 
     #[test]

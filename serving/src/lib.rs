@@ -1,5 +1,5 @@
-//! The server's side of the providers' formats: requests are read, answers, streams of events and errors are written. No I/O of its own;
-//! [`WriteTimeout`] is the limit that every listener puts around its connections.
+//! The server's side of the providers' formats: requests are read, answers, streams of events and errors are written. No I/O of its own,
+//! but for the two things that all listeners share: [`listen`] opens them, and [`WriteTimeout`] is the limit around their connections.
 //!
 //! | format | route | source of the field names |
 //! |---|---|---|
@@ -31,6 +31,7 @@ mod content;
 mod error;
 mod fields;
 mod format;
+mod listen;
 mod logprobs;
 mod messages;
 mod parts;
@@ -47,6 +48,7 @@ pub use answer::{Answer, Stamp};
 pub use call::{ChatCall, Reading, Streaming};
 pub use error::{ApiError, Dialect, json_bytes};
 pub use format::Format;
+pub use listen::listen;
 pub use parts::{Part, part, parts};
 pub use request_body::{BODY_TIME_MAX, NoBody, read_body};
 pub use sse_encoder::{SseEncoder, at_once};

@@ -10,7 +10,6 @@ use std::time::Duration;
 use hyper::service::service_fn;
 use regatta_benchmarks::Suite;
 use regatta_proto::{BenchmarkName, Clock, Setting, Simulation, SystemClock};
-use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
@@ -127,7 +126,7 @@ impl SimulatedEndpoint {
             simulation.check().map_err(|(field, problem)| StartError::Simulation { field, problem })?;
             let suites = suites.into_iter().map(ServedSuite::new).collect();
             let cannot_listen = |source: io::Error| StartError::listening(listen, source);
-            let listener = TcpListener::bind(listen).await.map_err(cannot_listen)?;
+            let listener = regatta_serving::listen(listen).map_err(cannot_listen)?;
             let address = listener.local_addr().map_err(cannot_listen)?;
             let tasks = TaskTracker::new();
             let stopped = CancellationToken::new();

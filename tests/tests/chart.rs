@@ -261,6 +261,44 @@ fn every_server_has_probes_that_ask_it_and_every_job_has_a_deadline() {
 }
 
 #[test]
+fn a_cluster_may_have_ipv4_or_ipv6_or_both() {
+    let Some(renderer) = renderer("chart") else { return };
+    for (set, object) in all(renderer) {
+        let Some(pod) = pod(&object) else { continue };
+        let who = format!("{set}: {} {}", kind(&object), word(field(&object, "metadata.name")));
+        for container in containers(pod) {
+            let of_variables = items(field(container, "env")).iter().filter(|one| {
+                ["REGATTA_LISTEN", "REGATTA_METRICS", "REGATTA_BRIDGE"].contains(&word(field(one, "name")))
+            });
+            let of_arguments =
+                items(field(container, "args")).iter().filter_map(|one| word(one).strip_prefix("--listen="));
+            let addresses: Vec<&str> = of_variables.map(|one| word(field(one, "value"))).chain(of_arguments).collect();
+            // The one address that stands for all of both families.
+            assert!(addresses.iter().all(|address| address.starts_with("[::]:")), "{who}: {addresses:?}");
+            let ports = items(field(container, "ports"));
+            assert_eq!(addresses.len(), ports.len(), "{who}");
+            for port in ports {
+                let number = field(port, "containerPort").as_u64().unwrap();
+                assert!(addresses.contains(&format!("[::]:{number}").as_str()), "{who}: {number}");
+            }
+            // Without a host they ask the pod's own address, whichever that is.
+            for probe in ["startupProbe", "livenessProbe", "readinessProbe"] {
+                assert!(field(container, &format!("{probe}.httpGet.host")).is_null(), "{who}: {probe}");
+            }
+        }
+    }
+    let of_set = |set: &str| documents(&render(renderer, &workspace().join(format!("helm/tests/values/{set}.yaml"))));
+    let written = serde_yaml_ng::to_string(&of_set("restricted")).unwrap();
+    assert!(written.contains("kind: NetworkPolicy") && !written.contains("cidr:"), "peers are pods, not addresses");
+    // What a simulator's service has for an address in such a cluster.
+    let objects = of_set("one-of-each");
+    let policy = word(field(named(&objects, "ConfigMap", "small-worker-policy"), "data").get("policy.yaml").unwrap());
+    let policy: Value = serde_yaml_ng::from_str(policy).unwrap();
+    let private: Vec<&str> = items(field(&policy, "egress.private")).iter().map(word).collect();
+    assert!(private.contains(&"10.0.0.0/8") && private.contains(&"fc00::/7"), "{private:?}");
+}
+
+#[test]
 fn a_pod_has_the_time_to_drain_and_to_hand_over() {
     let Some(renderer) = renderer("chart") else { return };
     // After the drain: calls in flight, money, reports; each up to 20 s.
@@ -422,6 +460,17 @@ fn agents_in_the_namespace_of_the_release_are_refused() {
 }
 
 #[test]
+fn certificates_of_agents_that_have_none_are_not_asked_for() {
+    let Some(renderer) = renderer("chart") else { return };
+    let mut command = Command::new(renderer);
+    command.arg("-f").arg(workspace().join("helm/tests/values/agent-pods.yaml"));
+    let output =
+        command.args(["--set", "worker.defaults.bridge.tls.clientCa.secret=ca"]).arg(chart()).output().unwrap();
+    assert!(!output.status.success());
+    assert!(text(&output).contains("agents in pods have no certificates to show"), "{}", text(&output));
+}
+
+#[test]
 fn over_tls_clients_trust_the_api_and_probes_and_scrapes_need_no_certificate() {
     let Some(renderer) = renderer("chart") else { return };
     let objects = documents(&render(renderer, &workspace().join("helm/tests/values/tls.yaml")));
@@ -442,9 +491,9 @@ fn over_tls_clients_trust_the_api_and_probes_and_scrapes_need_no_certificate() {
         let found = items(field(container, "ports")).iter().find(|one| word(field(one, "name")) == name);
         found.and_then(|one| field(one, "containerPort").as_u64()).unwrap()
     };
-    assert_eq!((port("https"), variable(container, "REGATTA_LISTEN").unwrap().as_str()), (8080, "0.0.0.0:8080"));
+    assert_eq!((port("https"), variable(container, "REGATTA_LISTEN").unwrap().as_str()), (8080, "[::]:8080"));
     // Probes ask the port `http`, which is that of the metrics.
-    assert_eq!((port("http"), variable(container, "REGATTA_METRICS").unwrap().as_str()), (8081, "0.0.0.0:8081"));
+    assert_eq!((port("http"), variable(container, "REGATTA_METRICS").unwrap().as_str()), (8081, "[::]:8081"));
     let service = named(&objects, "Service", "nightly-regatta-coordinator");
     assert_eq!(
         items(field(service, "spec.ports")).iter().map(|one| word(field(one, "targetPort"))).collect::<Vec<_>>(),
@@ -463,7 +512,9 @@ fn over_tls_clients_trust_the_api_and_probes_and_scrapes_need_no_certificate() {
     }
     let worker = named(&objects, "Deployment", "nightly-regatta-worker-default");
     let worker = &items(field(pod(worker).unwrap(), "containers"))[0];
-    for file in ["REGATTA_BRIDGE_TLS_CERT", "REGATTA_BRIDGE_TLS_KEY", "REGATTA_BRIDGE_TLS_CA"] {
+    for file in
+        ["REGATTA_BRIDGE_TLS_CERT", "REGATTA_BRIDGE_TLS_KEY", "REGATTA_BRIDGE_TLS_CA", "REGATTA_BRIDGE_TLS_CLIENT_CA"]
+    {
         assert!(is_mounted(worker, &variable(worker, file).unwrap()), "{file}");
     }
     let ports_in = |name: &str| -> Vec<u64> {

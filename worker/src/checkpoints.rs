@@ -18,8 +18,6 @@ use tokio_util::sync::CancellationToken;
 use crate::void::Void;
 
 /// Time that the store has for a checkpoint, until its session's newest state is tried in its place; twice as long after each that took
-/// Time after which an acknowledgement that was sent has come, or its connection is known to be lost.
-const ACKNOWLEDGED_AFTER: Duration = Duration::from_secs(5);
 /// longer, for large ones on slow networks.
 const PATIENCE_MIN: Duration = Duration::from_secs(1);
 const PATIENCE_MAX: Duration = Duration::from_secs(64);
@@ -63,13 +61,20 @@ pub(crate) struct Checkpoints {
     blobs: Blobs,
     /// Shortest time between two checkpoints of a session. One that takes less leaves none.
     every: Duration,
+    /// Time after which an acknowledgement that was sent has come, or its connection is known to be lost.
+    acknowledged_after: Duration,
     /// Sweeps that were resumed since their sessions were begun.
     void: watch::Receiver<Void>,
 }
 
 impl Checkpoints {
-    pub(crate) const fn new(blobs: Blobs, every: Duration, void: watch::Receiver<Void>) -> Self {
-        Self { blobs, every, void }
+    pub(crate) const fn new(
+        blobs: Blobs,
+        every: Duration,
+        acknowledged_after: Duration,
+        void: watch::Receiver<Void>,
+    ) -> Self {
+        Self { blobs, every, acknowledged_after, void }
     }
 
     /// The last checkpoint of `job`'s session, if it is further than the job itself. One of another lock, or of an earlier generation, is
@@ -215,6 +220,12 @@ impl CheckpointWriter {
         self.of.write(transcript).await
     }
 
+    /// Nothing more is written; a write that has begun is waited for. The last checkpoint stays.
+    pub(crate) async fn stop(mut self) {
+        self.ending.cancel();
+        wait(self.task.take()).await;
+    }
+
     /// Nothing more is written. Returns the checkpoint that has become needless once the session's end is recorded, if there may be one.
     pub(crate) fn end(mut self) -> Option<NeedlessCheckpoint> {
         self.ending.cancel();
@@ -252,7 +263,7 @@ impl NeedlessCheckpoint {
     /// connection brings the job to somebody else, who ends it from the checkpoint; otherwise all its calls would be made again.
     pub(crate) async fn remove_after(self, deliveries: Vec<CancellationToken>) {
         wait(self.writing).await;
-        tokio::time::sleep(ACKNOWLEDGED_AFTER).await;
+        tokio::time::sleep(self.store.acknowledged_after).await;
         if !deliveries.iter().all(CancellationToken::is_cancelled) {
             self.store.remove(&self.session).await;
         }
@@ -269,6 +280,8 @@ mod tests {
     use regatta_proto::{AttemptId, CellIndex, Event, ItemIndex, ManualClock, Reply};
 
     use super::*;
+
+    const LATE: Duration = Duration::from_secs(60);
 
     /// A store that never answers what it is asked while it hangs.
     #[derive(Default)]
@@ -288,13 +301,13 @@ mod tests {
         for is_lost in [false, true] {
             let store = Blobs::memory();
             let (_told, void) = watch::channel(Void::default());
-            let checkpoints = Checkpoints::new(store.clone(), Duration::from_millis(250), void);
+            let checkpoints = Checkpoints::new(store.clone(), Duration::from_millis(250), LATE, void);
             let session = SessionKey { sweep: "s".parse().unwrap(), cell: CellIndex(0), item: ItemIndex(0) };
             store.put(&checkpoint_key(&session), "answers".into()).await.unwrap();
             let connection = CancellationToken::new();
             let needless = NeedlessCheckpoint { store: checkpoints, session: session.clone(), writing: None };
             let removing = tokio::spawn(needless.remove_after(vec![connection.clone()]));
-            tokio::time::sleep(ACKNOWLEDGED_AFTER - Duration::from_millis(1)).await;
+            tokio::time::sleep(LATE - Duration::from_millis(1)).await;
             assert!(store.get(&checkpoint_key(&session)).await.unwrap().is_some());
             if is_lost {
                 connection.cancel();
@@ -309,7 +322,7 @@ mod tests {
         let (store, fate) = (Blobs::memory(), Arc::new(Hanging::default()));
         let (_told, void) = watch::channel(Void::default());
         let checkpoints =
-            Checkpoints::new(store.troubled(Troubles::new(fate.clone())), Duration::from_millis(250), void);
+            Checkpoints::new(store.troubled(Troubles::new(fate.clone())), Duration::from_millis(250), LATE, void);
         let session = SessionKey { sweep: "s".parse().unwrap(), cell: CellIndex(0), item: ItemIndex(0) };
         let at = Timestamp::UNIX_EPOCH;
         let id = AttemptId::new("a").unwrap();

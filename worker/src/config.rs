@@ -25,6 +25,9 @@ pub struct WorkerConfig {
     /// A session older than this is handed over as a continuation job. Must stay below the broker's acknowledgement time-out
     /// (RabbitMQ: 30 minutes by default) less the longest single call, or the broker gives the session to a second worker.
     pub hand_over_after: Duration,
+    /// Time after which a connection to the broker that is dead is known to be, so that an acknowledgement which was sent before has come: two
+    /// heartbeats, and some.
+    pub acknowledged_after: Duration,
     /// Interval between two reports of the money of running attempts.
     pub progress_every: Duration,
     /// Seed of retry jitter.
@@ -59,6 +62,7 @@ impl WorkerConfig {
             endpoints: None,
             drain: Duration::from_secs(25),
             hand_over_after: Duration::from_secs(20 * 60),
+            acknowledged_after: Duration::from_secs(60),
             progress_every: Duration::from_millis(250),
             seed,
             bridge: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0).into(),

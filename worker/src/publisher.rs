@@ -161,6 +161,7 @@ fn light(waiting: &mut Peekable<impl Iterator<Item = Publication>>) -> Vec<Publi
 mod tests {
     use prometheus::Registry;
     use std::sync::Mutex;
+    use std::sync::atomic::{AtomicU32, Ordering};
 
     use regatta_backends::QueueError;
     use regatta_proto::{
@@ -246,6 +247,18 @@ mod tests {
     struct Narrow {
         jobs: Mutex<Vec<Job>>,
         reports: Mutex<Vec<Report>>,
+        /// Calls to come that fail because nobody is there.
+        away_for: AtomicU32,
+    }
+
+    impl Narrow {
+        fn is_away(&self) -> Result<(), QueueError> {
+            let one_less = |left: u32| left.checked_sub(1);
+            match self.away_for.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less) {
+                Ok(_) => Err(QueueError::NoSuchQueue { queue: "q".into() }),
+                Err(_) => Ok(()),
+            }
+        }
     }
 
     fn fits(transcript: &Transcript) -> Result<(), QueueError> {
@@ -263,6 +276,7 @@ mod tests {
                     fits(&job.transcript)?;
                 }
             }
+            self.is_away()?;
             self.jobs.lock().unwrap().extend(jobs);
             Ok(())
         }
@@ -273,6 +287,7 @@ mod tests {
                     fits(&ended.transcript)?;
                 }
             }
+            self.is_away()?;
             self.reports.lock().unwrap().extend(reports);
             Ok(())
         }
@@ -355,6 +370,10 @@ mod tests {
 
     /// Publishes the publications of as many jobs to a narrow queue; returns what it took, and how many of the jobs are delivered again.
     async fn squeezed(publications: Vec<(Report, Option<(String, Job)>)>) -> (Narrow, u64) {
+        squeezed_into(Narrow::default(), publications).await
+    }
+
+    async fn squeezed_into(narrow: Narrow, publications: Vec<(Report, Option<(String, Job)>)>) -> (Narrow, u64) {
         let queue = Queue::memory();
         queue.declare_jobs(JOBS).await.unwrap();
         queue.publish_jobs(JOBS, vec![job(); publications.len()]).await.unwrap();
@@ -366,7 +385,7 @@ mod tests {
             held.push(Publication { reports: vec![report], jobs: job.into_iter().collect(), origin });
         }
         consumer.stop();
-        let (narrow, metrics) = (Narrow::default(), WorkerMetrics::register(&Registry::new()).unwrap());
+        let metrics = WorkerMetrics::register(&Registry::new()).unwrap();
         publish(&narrow, &metrics, held).await;
         unsettled.close();
         unsettled.wait().await;
@@ -379,6 +398,15 @@ mod tests {
             vec![(ended(1, "short"), None), (ended(2, "much too long"), None), (ended(3, "short"), None)];
         let (taken, again) = squeezed(publications).await;
         assert_eq!(*taken.reports.lock().unwrap(), [ended(1, "short"), not_measured(2), ended(3, "short")]);
+        assert_eq!(again, 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_message_that_is_too_large_while_the_queue_is_away_has_no_other_session_repeated() {
+        let publications = vec![(ended(1, "much too long"), None), (ended(2, "short"), None)];
+        let narrow = Narrow { away_for: AtomicU32::new(5), ..Narrow::default() };
+        let (taken, again) = squeezed_into(narrow, publications).await;
+        assert_eq!(*taken.reports.lock().unwrap(), [not_measured(1), ended(2, "short")]);
         assert_eq!(again, 0);
     }
 

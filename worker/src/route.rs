@@ -164,7 +164,10 @@ impl Line {
 
     async fn run(&self, job: SessionJob, redeliveries: u32, receipt: Held) {
         let shared = &self.shared;
-        let Some(mut running) = shared.running.begin(&job.key, receipt) else { return };
+        let number = job.attempt.saturating_add(redeliveries);
+        let Some(mut running) = shared.running.begin(&job.key, job.attempt, receipt).await else { return };
+        // Told of from here on: one that waits for room is not lost.
+        let open = self.open(&job.key, number);
         // What a session brings with it is here already; it goes on only when there is room for more.
         let leave = CancellationToken::new();
         let holder = tokio::select! {
@@ -173,9 +176,11 @@ impl Line {
             () = shared.interrupt.cancelled() => None,
             () = running.unwanted() => None,
         };
-        let left = match &holder {
-            Some(holder) => self.run_alone(job, redeliveries, &mut running, (holder, &leave)).await,
-            None => Left::ToOthers(Vec::new()),
+        let left = match (&holder, open) {
+            (Some(holder), Some(open)) => {
+                self.run_alone(job, (open, redeliveries), &mut running, (holder, &leave)).await
+            }
+            _ => Left::ToOthers(Vec::new()),
         };
         running.holder = holder;
         match left {
@@ -197,13 +202,12 @@ impl Line {
     async fn run_alone(
         &self,
         mut job: SessionJob,
-        redeliveries: u32,
+        (mut open, redeliveries): (OpenGuard<'_>, u32),
         running: &mut RunningSession,
         bytes: (&ByteHolder, &CancellationToken),
     ) -> Left {
         let shared = &self.shared;
         let mut number = job.attempt.saturating_add(redeliveries);
-        let Some(mut open) = self.open(&job.key, number) else { return Left::ToOthers(Vec::new()) };
         let sweep = match shared.sweep(&job.lock).await {
             Ok(sweep) if number == 1 => Ok(sweep),
             Ok(sweep) => match shared.checkpoint(&job).await {
@@ -275,7 +279,12 @@ impl Line {
                 return Left::Behind(Vec::new(), Vec::new());
             }
             Ended::Interrupted => {
+                // Whoever goes on writes the next ones: none of this attempt may come after them, and none of theirs be removed.
+                if let Some(checkpoint) = checkpoint.take() {
+                    let _ = tokio::time::timeout(LEAVING_MAX, checkpoint.stop()).await;
+                }
                 let attempt_next = number.saturating_add(1);
+                running.goes_on_as(attempt_next);
                 let next = SessionJob { key: key.clone(), lock, attempt: attempt_next, generation, transcript };
                 let report = Report::HandedOver { key, attempt, totals, taken_over: false };
                 ("handed_over", report, Some((self.queue.clone(), Job::Session(Box::new(next)))))

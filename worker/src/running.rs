@@ -6,13 +6,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use regatta_memory::ByteHolder;
 use regatta_proto::SessionKey;
+use tokio_util::sync::CancellationToken;
 
 use crate::checkpoints::NeedlessCheckpoint;
 use crate::publisher::Held;
 
-/// The sessions, each with the deliveries that came while it ran; clones share them.
+/// The sessions; clones share them.
 #[derive(Clone, Default)]
-pub(crate) struct Running(Arc<Mutex<BTreeMap<SessionKey, Vec<Held>>>>);
+pub(crate) struct Running(Arc<Mutex<BTreeMap<SessionKey, Run>>>);
+
+/// One session's run in this process.
+#[derive(Default)]
+struct Run {
+    /// Deliveries that came while it ran.
+    later: Vec<Held>,
+    /// Number of the attempt that goes on with it, once that is being published: the broker may deliver it here before it has confirmed it.
+    goes_on_as: Option<u32>,
+    /// Fires when the run has ended.
+    ended: CancellationToken,
+}
 
 /// A session that runs, until all that it led to is published.
 pub(crate) struct RunningSession {
@@ -26,19 +38,30 @@ pub(crate) struct RunningSession {
 }
 
 impl Running {
-    /// Begins to run the session that `delivery` asks for. `None` when it runs already, which then settles this delivery too.
-    pub(crate) fn begin(&self, key: &SessionKey, delivery: Held) -> Option<RunningSession> {
-        let mut sessions = self.locked();
-        if let Some(later) = sessions.get_mut(key) {
-            later.push(delivery);
-            return None;
+    /// Begins to run the session of `key` in attempt `number`, that `delivery` asks for. `None` when it runs already, which then settles this
+    /// delivery too. The attempt that goes on with a run that ends here begins when that has ended.
+    pub(crate) async fn begin(&self, key: &SessionKey, number: u32, delivery: Held) -> Option<RunningSession> {
+        loop {
+            let ended = {
+                let mut sessions = self.locked();
+                match sessions.get_mut(key) {
+                    None => {
+                        sessions.insert(key.clone(), Run::default());
+                        let (running, key) = (self.clone(), key.clone());
+                        return Some(RunningSession { running, key, first: delivery, needless: None, holder: None });
+                    }
+                    Some(run) if run.goes_on_as.is_some_and(|next| number >= next) => run.ended.clone(),
+                    Some(run) => {
+                        run.later.push(delivery);
+                        return None;
+                    }
+                }
+            };
+            ended.cancelled().await;
         }
-        sessions.insert(key.clone(), Vec::new());
-        let (running, key) = (self.clone(), key.clone());
-        Some(RunningSession { running, key, first: delivery, needless: None, holder: None })
     }
 
-    fn locked(&self) -> MutexGuard<'_, BTreeMap<SessionKey, Vec<Held>>> {
+    fn locked(&self) -> MutexGuard<'_, BTreeMap<SessionKey, Run>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -51,7 +74,7 @@ impl RunningSession {
         loop {
             delivery.cancelled().await;
             let sessions = self.running.locked();
-            let mut later = sessions.get(&self.key).into_iter().flatten().map(Held::voided);
+            let mut later = sessions.get(&self.key).into_iter().flat_map(|run| &run.later).map(Held::voided);
             match later.rfind(|voided| !voided.is_cancelled()) {
                 Some(voided) => delivery = voided,
                 None => return,
@@ -62,8 +85,15 @@ impl RunningSession {
     /// `true` if nobody waits for the session here any more; see [`Self::unwanted`].
     pub(crate) fn is_unwanted(&self) -> bool {
         let sessions = self.running.locked();
-        let later = sessions.get(&self.key).into_iter().flatten();
+        let later = sessions.get(&self.key).into_iter().flat_map(|run| &run.later);
         std::iter::once(&self.first).chain(later).all(|delivery| delivery.voided().is_cancelled())
+    }
+
+    /// The session goes on in attempt `number`, whose job is about to be published.
+    pub(crate) fn goes_on_as(&self, number: u32) {
+        if let Some(run) = self.running.locked().get_mut(&self.key) {
+            run.goes_on_as = Some(number);
+        }
     }
 
     /// The session has ended; `checkpoint` goes once that is confirmed.
@@ -83,8 +113,50 @@ impl RunningSession {
 
     /// The session runs no more; all its deliveries, to be settled alike.
     pub(crate) fn end(self) -> Vec<Held> {
-        let mut deliveries = self.running.locked().remove(&self.key).unwrap_or_default();
-        deliveries.push(self.first);
+        let mut deliveries = vec![self.first];
+        if let Some(run) = self.running.locked().remove(&self.key) {
+            deliveries.extend(run.later);
+            run.ended.cancel();
+        }
         deliveries
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::poll;
+    use regatta_backends::Queue;
+    use regatta_proto::{CellIndex, Digest, ItemIndex, Job, SessionJob, Transcript};
+    use tokio_util::task::TaskTracker;
+
+    use super::*;
+
+    fn key() -> SessionKey {
+        SessionKey { sweep: "s".parse().unwrap(), cell: CellIndex(0), item: ItemIndex(0) }
+    }
+
+    /// Deliveries of three jobs.
+    async fn deliveries() -> [Held; 3] {
+        let queue = Queue::memory();
+        queue.declare_jobs("q").await.unwrap();
+        let (lock, transcript) = (Digest::of(b"lock"), Transcript::default());
+        let job = SessionJob { key: key(), lock, attempt: 1, generation: 0, transcript };
+        queue.publish_jobs("q", vec![Job::Session(Box::new(job)); 3]).await.unwrap();
+        let (mut consumer, tracker) = (queue.consume_jobs("q", 3).await.unwrap(), TaskTracker::new());
+        let mut next = async || Held::new(consumer.next().await.unwrap().receipt, &tracker);
+        [next().await, next().await, next().await]
+    }
+
+    #[tokio::test]
+    async fn a_session_that_goes_on_in_a_later_attempt_is_run_by_it_and_not_settled_with_the_attempt_before() {
+        let (running, key) = (Running::default(), key());
+        let [first, again, continuation] = deliveries().await;
+        let run = running.begin(&key, 1, first).await.unwrap();
+        run.goes_on_as(2);
+        assert!(running.begin(&key, 1, again).await.is_none(), "the same job");
+        let mut next = Box::pin(running.begin(&key, 2, continuation));
+        assert!(poll!(&mut next).is_pending());
+        assert_eq!(run.confirmed().len(), 2);
+        assert!(next.await.is_some());
     }
 }

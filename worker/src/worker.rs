@@ -209,6 +209,7 @@ impl Worker {
                 checkpoints: Checkpoints::new(
                     self.catalog.blobs().clone(),
                     self.config.progress_every,
+                    self.config.acknowledged_after,
                     void.subscribe(),
                 ),
                 bytes: self.environment.bytes.clone(),

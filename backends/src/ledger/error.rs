@@ -213,8 +213,16 @@ fn told(error: &(dyn Error + 'static)) -> String {
         authorities: "sslrootcert of its URL, or PGSSLROOTCERT",
         identity: Some("sslcert and sslkey of its URL, or PGSSLCERT and PGSSLKEY"),
     };
-    regatta_proto::with_handshake_advice(regatta_proto::causes(error), OPTIONS)
+    let told = regatta_proto::with_handshake_advice(regatta_proto::causes(error), OPTIONS);
+    if !told.contains(NO_TLS) {
+        return told;
+    }
+    format!("{told}; turn TLS on there (ssl = on), or write sslmode=disable into the URL if nobody else is on the way")
 }
+
+/// Words of the driver about a server without TLS, which it is told to insist on.
+#[cfg(feature = "cluster")]
+const NO_TLS: &str = "server does not support TLS";
 
 #[cfg(feature = "cluster")]
 impl StoreError {

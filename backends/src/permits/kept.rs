@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -77,13 +77,7 @@ impl KeptGrants {
     fn write(&self, granted: &BTreeMap<AccountId, Money>) -> io::Result<()> {
         let lines =
             granted.iter().map(|(account, granted)| Line { account: account.clone(), granted_nanodollars: *granted });
-        let folder = self.path.parent().unwrap_or(Path::new("."));
-        let new = self.path.with_extension("new");
-        let mut file = File::create(&new)?;
-        file.write_all(&serde_json::to_vec(&lines.collect::<Vec<_>>())?)?;
-        file.sync_all()?;
-        std::fs::rename(&new, &self.path)?;
-        File::open(folder)?.sync_all()
+        regatta_files::write_durably(&self.path, serde_json::to_vec(&lines.collect::<Vec<_>>())?)
     }
 }
 
@@ -93,6 +87,9 @@ fn damaged(reason: impl std::fmt::Display) -> io::Error {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
     use super::*;
 
     fn account(sweep: &str) -> AccountId {
@@ -117,9 +114,26 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("accounts.json");
         for text in ["", "[{", "{}", r#"[{"account":{"sweep":"s","model":null},"granted_nanodollars":-1}]"#] {
-            std::fs::write(&path, text).unwrap();
+            fs::write(&path, text).unwrap();
             assert!(KeptGrants::open(&path).is_err(), "{text}");
-            assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn grants_are_their_owners_alone_and_written_through_no_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, elsewhere) = (folder.path().join("accounts.json"), folder.path().join("elsewhere"));
+        symlink(&elsewhere, &path).unwrap();
+        let kept = KeptGrants::open(&path).unwrap();
+        for granted in [Money(70), Money(40)] {
+            kept.keep(&account("s"), granted).unwrap();
+            let found = fs::symlink_metadata(&path).unwrap();
+            assert!(found.is_file() && !elsewhere.exists());
+            assert_eq!(found.permissions().mode() & 0o777, 0o600);
+            // Whatever was made on the way has the name now.
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         }
     }
 

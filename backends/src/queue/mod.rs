@@ -12,6 +12,8 @@
 mod delivery;
 mod error;
 mod memory;
+#[cfg(feature = "cluster")]
+mod message_bytes;
 mod name;
 #[cfg(feature = "cluster")]
 mod rabbitmq;
@@ -24,6 +26,8 @@ pub use delivery::{Consumer, Controls, Delivery, Receipt};
 pub use error::QueueError;
 use futures::future::BoxFuture;
 pub use memory::MemoryQueue;
+#[cfg(feature = "cluster")]
+pub use message_bytes::message_bytes;
 #[cfg(feature = "cluster")]
 use rabbitmq::Times;
 #[cfg(feature = "cluster")]

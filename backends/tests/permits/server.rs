@@ -183,6 +183,19 @@ async fn a_pool_that_nobody_uses_is_forgotten_after_a_day() {
 }
 
 #[tokio::test]
+async fn a_pool_that_grants_what_no_minute_limits_is_not_taken_for_an_unused_one_after_a_crash() {
+    let world = World::postgres().await;
+    assert_eq!(world.lease(&wanting("w-1", 500)).await.grants[0].slots, 100);
+    world.sql("UPDATE permit_pools SET saved_at = saved_at - interval '25 hours'").await;
+    world.pass(Duration::from_secs(2 * 3_600)).await;
+    let mut busy = wanting("w-1", 0);
+    busy.parties[0].in_flight = 80;
+    world.lease(&busy).await;
+    world.sql(CRASH).await;
+    assert_eq!(world.lease(&wanting("w-2", 500)).await.grants[0].slots, 0, "somebody fills slots");
+}
+
+#[tokio::test]
 async fn a_pools_state_of_another_version_is_a_lost_one() {
     let world = World::postgres().await;
     world.lease(&wanting("w-1", 5)).await;

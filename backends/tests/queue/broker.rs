@@ -82,7 +82,7 @@ fn report(text: String) -> Report {
 
 #[tokio::test]
 async fn reports_are_decoded_when_there_is_room_for_them_which_they_take_until_they_are_settled() {
-    /// Three times so much is counted for a report; three of them have room in the share of what is kept.
+    /// Three times so much, and a little, is counted for a report; three of them have room in the share of what is kept.
     const LENGTH: u64 = 1 << 20;
     within(async {
         let bytes = ByteBudget::new(32 * LENGTH);

@@ -9,25 +9,49 @@ use serde_json::Value;
 
 use crate::harness::{Session, chat, client, said};
 
-/// Text of the answer to a call by a client that trusts `authority` alone, to a bridge that shows `identity`; the client's error otherwise.
-async fn asked(identity: Identity, authority: &Authority, advertised: &str) -> Result<String, String> {
-    // Installs the cryptography.
-    client();
-    let acceptor = ServerTls { identity, client_authority: None }.acceptor().unwrap();
-    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let place = BridgePlace { listen, advertised: Some(advertised.to_owned()), tls: Some(acceptor) };
-    let bridge = Bridge::start(place, regatta_memory::ByteBudget::default()).await.unwrap();
-    let open = bridge.open(Session::open());
-    assert!(open.base_url().starts_with(&format!("https://{advertised}:{}/sessions/", bridge.address().port())));
-    let pem = std::fs::read(authority.certificate()).unwrap();
-    let client = Client::builder().no_proxy().tls_certs_only([Certificate::from_pem(&pem).unwrap()]).build().unwrap();
-    let url = format!("{}/v1/chat/completions", open.base_url());
-    let answer = match client.post(url).json(&chat("hello")).send().await {
-        Ok(response) => Ok(said(&response.json::<Value>().await.unwrap()).to_owned()),
-        Err(error) => Err(format!("{error:?}")),
-    };
-    bridge.shutdown().await;
-    answer
+/// A bridge on this machine, and an agent that asks it.
+struct Meeting<'a> {
+    /// Certificate that the bridge shows.
+    bridge: Identity,
+    advertised: &'a str,
+    /// Authority of agents, where they are asked for certificates.
+    agents: Option<&'a Authority>,
+    /// The one authority that the agent trusts.
+    trusted: &'a Authority,
+    /// Certificate that the agent shows to whoever asks.
+    agent: Option<Identity>,
+}
+
+impl Meeting<'_> {
+    /// Text of the answer to a call; the agent's error where there is none.
+    async fn asked(self) -> Result<String, String> {
+        // Installs the cryptography.
+        client();
+        let client_authority = self.agents.map(Authority::certificate);
+        let acceptor = ServerTls { identity: self.bridge, client_authority }.acceptor().unwrap();
+        let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let advertised = self.advertised;
+        let place = BridgePlace { listen, advertised: Some(advertised.to_owned()), tls: Some(acceptor) };
+        let bridge = Bridge::start(place, regatta_memory::ByteBudget::default()).await.unwrap();
+        let open = bridge.open(Session::open());
+        assert!(open.base_url().starts_with(&format!("https://{advertised}:{}/sessions/", bridge.address().port())));
+        let trusted = Certificate::from_pem(&std::fs::read(self.trusted.certificate()).unwrap()).unwrap();
+        let agent = Client::builder().no_proxy().tls_certs_only([trusted]);
+        let agent = match self.agent {
+            Some(Identity { certificate, key }) => {
+                let pem = [std::fs::read(key).unwrap(), std::fs::read(certificate).unwrap()].concat();
+                agent.identity(reqwest::Identity::from_pem(&pem).unwrap())
+            }
+            None => agent,
+        };
+        let url = format!("{}/v1/chat/completions", open.base_url());
+        let answer = match agent.build().unwrap().post(url).json(&chat("hello")).send().await {
+            Ok(response) => Ok(said(&response.json::<Value>().await.unwrap()).to_owned()),
+            Err(error) => Err(format!("{error:?}")),
+        };
+        bridge.shutdown().await;
+        answer
+    }
 }
 
 #[tokio::test]
@@ -35,16 +59,41 @@ async fn an_agent_that_trusts_the_bridges_authority_is_answered_and_no_other_ask
     let folder = tempfile::tempdir().unwrap();
     let ours = Authority::new(folder.path(), "ours").unwrap();
     let theirs = Authority::new(folder.path(), "theirs").unwrap();
-    let current = || ours.issue("localhost").unwrap();
-    assert_eq!(asked(current(), &ours, "localhost").await.as_deref(), Ok("hello (1)"));
+    let usual = || Meeting {
+        bridge: ours.issue("localhost").unwrap(),
+        advertised: "localhost",
+        agents: None,
+        trusted: &ours,
+        agent: None,
+    };
+    assert_eq!(usual().asked().await.as_deref(), Ok("hello (1)"));
     let expired = ours.issue_expired("localhost").unwrap();
     let problems = [
-        (asked(current(), &theirs, "localhost").await, "UnknownIssuer"),
-        (asked(current(), &ours, "127.0.0.1").await, "NotValidForName"),
-        (asked(expired, &ours, "localhost").await, "Expired"),
+        (Meeting { trusted: &theirs, ..usual() }, "UnknownIssuer"),
+        (Meeting { advertised: "127.0.0.1", ..usual() }, "NotValidForName"),
+        (Meeting { bridge: expired, ..usual() }, "Expired"),
     ];
-    for (answer, reason) in problems {
-        let problem = answer.unwrap_err();
+    for (meeting, reason) in problems {
+        let problem = meeting.asked().await.unwrap_err();
         assert!(problem.contains(reason), "{reason}: {problem}");
+    }
+}
+
+#[tokio::test]
+async fn where_agents_are_asked_for_certificates_only_those_of_their_authority_ask_anything() {
+    let folder = tempfile::tempdir().unwrap();
+    let ours = Authority::new(folder.path(), "ours").unwrap();
+    let theirs = Authority::new(folder.path(), "theirs").unwrap();
+    let with = |agent: Option<Identity>| Meeting {
+        bridge: ours.issue("localhost").unwrap(),
+        advertised: "localhost",
+        agents: Some(&ours),
+        trusted: &ours,
+        agent,
+    };
+    assert_eq!(with(Some(ours.issue("agent").unwrap())).asked().await.as_deref(), Ok("hello (1)"));
+    let others = [None, Some(theirs.issue("agent").unwrap()), Some(ours.issue_expired("agent").unwrap())];
+    for other in others {
+        with(other).asked().await.unwrap_err();
     }
 }

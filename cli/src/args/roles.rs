@@ -215,6 +215,10 @@ pub(crate) struct BridgeArgs {
     /// Authorities of that certificate (PEM), handed to agents whose system does not know them
     #[arg(long, value_name = "FILE", env = "REGATTA_BRIDGE_TLS_CA", requires = "bridge_tls_cert")]
     pub(crate) bridge_tls_ca: Option<PathBuf>,
+    /// Authorities of agents (PEM): who shows no certificate of theirs is not answered. Agents bring their certificates themselves, for none
+    /// is handed to them; in containers on this machine they need none
+    #[arg(long, value_name = "FILE", env = "REGATTA_BRIDGE_TLS_CLIENT_CA")]
+    pub(crate) bridge_tls_client_ca: Option<PathBuf>,
 }
 
 /// Encryption of the bridge.

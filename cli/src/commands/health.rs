@@ -17,8 +17,8 @@ const PATIENCE: Duration = Duration::from_secs(4);
 const ANSWER_BYTES_MAX: u64 = 64 << 10;
 
 pub(crate) async fn run(args: HealthArgs) -> anyhow::Result<ExitCode> {
-    let (address, path) = (reachable(args.address), if args.alive { "/healthz" } else { "/readyz" });
-    let asked = tokio::time::timeout(PATIENCE, ask(address, path)).await;
+    let (address, path) = (args.address, if args.alive { "/healthz" } else { "/readyz" });
+    let asked = tokio::time::timeout(PATIENCE, ask(&reachable(address), path)).await;
     let asked = asked.with_context(|| format!("no answer within {} s", PATIENCE.as_secs())).flatten();
     let (status, body) = asked.with_context(|| format!("failed to ask {address}; give another --address"))?;
     if status != 200 {
@@ -29,9 +29,10 @@ pub(crate) async fn run(args: HealthArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// Status and body of an answer. Not by the HTTP client: that reads all certificate authorities first, and probes run every few seconds.
-async fn ask(address: SocketAddr, path: &str) -> anyhow::Result<(u16, String)> {
-    let mut stream = TcpStream::connect(address).await?;
-    stream.write_all(format!("GET {path} HTTP/1.0\r\nhost: {address}\r\n\r\n").as_bytes()).await?;
+async fn ask(addresses: &[SocketAddr], path: &str) -> anyhow::Result<(u16, String)> {
+    let mut stream = TcpStream::connect(addresses).await?;
+    let host = stream.peer_addr()?;
+    stream.write_all(format!("GET {path} HTTP/1.0\r\nhost: {host}\r\n\r\n").as_bytes()).await?;
     let mut answer = Vec::new();
     stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer).await?;
     read(&String::from_utf8_lossy(&answer)).context("it does not speak HTTP")
@@ -43,13 +44,16 @@ fn read(answer: &str) -> Option<(u16, String)> {
     Some((status, body.to_owned()))
 }
 
-/// A process that listens on all addresses is asked on the loopback interface.
-fn reachable(listens: SocketAddr) -> SocketAddr {
-    match listens.ip() {
-        ip if !ip.is_unspecified() => listens,
-        IpAddr::V4(_) => SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), listens.port()),
-        IpAddr::V6(_) => SocketAddr::new(IpAddr::V6(Ipv6Addr::LOCALHOST), listens.port()),
-    }
+/// Addresses at which a process is asked, one after another until one answers. A process that listens on all addresses is asked on the
+/// loopback interface: on that of IPv4 too, where `[::]` stands for both families, and for IPv4 alone on a kernel without IPv6.
+fn reachable(listens: SocketAddr) -> Vec<SocketAddr> {
+    let (four, six) = (IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST));
+    let asked = match listens.ip() {
+        ip if !ip.is_unspecified() => vec![ip],
+        IpAddr::V4(_) => vec![four],
+        IpAddr::V6(_) => vec![six, four],
+    };
+    asked.into_iter().map(|ip| SocketAddr::new(ip, listens.port())).collect()
 }
 
 #[cfg(test)]
@@ -65,9 +69,12 @@ mod tests {
 
     #[test]
     fn a_process_that_listens_everywhere_is_asked_on_the_loopback_interface() {
-        let asked = |address: &str| reachable(address.parse().unwrap()).to_string();
-        assert_eq!(asked("0.0.0.0:8080"), "127.0.0.1:8080");
-        assert_eq!(asked("[::]:8080"), "[::1]:8080");
-        assert_eq!(asked("10.0.0.7:8080"), "10.0.0.7:8080");
+        let asked = |address: &str| {
+            let addresses = reachable(address.parse().unwrap());
+            addresses.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(asked("0.0.0.0:8080"), ["127.0.0.1:8080"]);
+        assert_eq!(asked("[::]:8080"), ["[::1]:8080", "127.0.0.1:8080"]);
+        assert_eq!(asked("10.0.0.7:8080"), ["10.0.0.7:8080"]);
     }
 }

@@ -38,7 +38,7 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     output::note(&format!("{} · {sessions} · {}", sweep.id, directory.display()));
     let stop = CancellationToken::new();
     if let Some(address) = args.metrics {
-        let listener = listener::listen(address).await?;
+        let listener = listener::listen(address)?;
         listener::serve(listener, telemetry::routes(run.registry().clone()), stop.clone());
     }
     let state = run.execute(&sweep, Resumption::default(), &leaving).await?;

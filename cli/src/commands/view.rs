@@ -27,7 +27,7 @@ pub(crate) async fn run(args: ViewArgs) -> anyhow::Result<ExitCode> {
     }
     let source = source(&args.directories)?;
     let leaving = Leaving::on_signals()?;
-    let listener = listener::listen(args.listen).await?;
+    let listener = listener::listen(args.listen)?;
     let address = listener.local_addr().context("failed to read the address that is listened on")?;
     let routes = router(source, Access::loopback(), Arc::new(SystemClock), leaving.drain.clone());
     let serving = listener::serve(listener, routes, leaving.drain.clone());

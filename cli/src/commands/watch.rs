@@ -125,7 +125,7 @@ mod tests {
             async move { answer }
         };
         let routes = axum::Router::new().route("/v1/sweeps/s", get(status));
-        let listener = crate::listener::listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let listener = crate::listener::listen("127.0.0.1:0".parse().unwrap()).unwrap();
         let coordinator = format!("http://{}", listener.local_addr().unwrap());
         let server = crate::listener::serve(listener, routes, tokio_util::sync::CancellationToken::new());
         let client =

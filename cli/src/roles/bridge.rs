@@ -39,12 +39,15 @@ fn make(args: &BridgeArgs) -> anyhow::Result<Bridge> {
     );
     let is_encrypted = match args.bridge_tls {
         BridgeTls::On => true,
-        BridgeTls::Auto => is_reached_by_others(listen) || args.bridge_tls_cert.is_some(),
+        BridgeTls::Auto => {
+            is_reached_by_others(listen) || args.bridge_tls_cert.is_some() || args.bridge_tls_client_ca.is_some()
+        }
         BridgeTls::Off => {
-            anyhow::ensure!(
-                args.bridge_tls_cert.is_none(),
-                "--bridge-tls off has no use for --bridge-tls-cert; leave one out"
-            );
+            for (file, option) in
+                [(&args.bridge_tls_cert, "--bridge-tls-cert"), (&args.bridge_tls_client_ca, "--bridge-tls-client-ca")]
+            {
+                anyhow::ensure!(file.is_none(), "--bridge-tls off has no use for {option}; leave one out");
+            }
             false
         }
     };
@@ -52,17 +55,18 @@ fn make(args: &BridgeArgs) -> anyhow::Result<Bridge> {
         return Ok(Bridge { place: BridgePlace { listen, advertised, tls: None }, authorities: None, _folder: None });
     }
     let folder = tempfile::Builder::new().prefix("regatta-bridge-").tempdir().context("failed to make a folder")?;
+    let agents = args.bridge_tls_client_ca.as_deref();
     let (acceptor, own) = match (&args.bridge_tls_cert, &args.bridge_tls_key) {
         (Some(certificate), Some(key)) => {
             let own = args.bridge_tls_ca.as_ref().map(|path| {
                 std::fs::read_to_string(path).with_context(|| format!("failed to read {}", path.display()))
             });
-            (tls::server(Identity { certificate, key }, None)?, own.transpose()?)
+            (tls::server(Identity { certificate, key }, agents)?, own.transpose()?)
         }
         // The parser sees to it that there are both or none.
         (None, _) | (_, None) => {
             let made = issue(&folder, &names(listen, advertised.as_deref()))?;
-            (tls::server(Identity { certificate: &made.certificate, key: &made.key }, None)?, Some(made.authority))
+            (tls::server(Identity { certificate: &made.certificate, key: &made.key }, agents)?, Some(made.authority))
         }
     };
     let authorities = own.map(|own| hand_out(&folder, own)).transpose()?;
@@ -140,6 +144,11 @@ fn write(path: &std::path::Path, bytes: &[u8], mode: u32) -> anyhow::Result<()> 
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use regatta_memory::ByteBudget;
+    use regatta_tests::Authority;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpStream;
+    use tokio_rustls::TlsConnector;
 
     use super::*;
 
@@ -192,9 +201,47 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_without_encryption_is_a_contradiction() {
-        let problem =
-            prepared(&["--bridge-tls", "off", "--bridge-tls-cert", "c", "--bridge-tls-key", "k"]).unwrap_err();
-        assert!(problem.contains("leave one out"), "{problem}");
+    fn certificates_without_encryption_are_a_contradiction() {
+        for given in
+            [["--bridge-tls-cert", "c", "--bridge-tls-key", "k"].as_slice(), ["--bridge-tls-client-ca", "a"].as_slice()]
+        {
+            let problem = prepared(&[&["--bridge-tls", "off"], given].concat()).unwrap_err();
+            assert!(problem.contains(given[0]) && problem.contains("leave one out"), "{problem}");
+        }
+    }
+
+    /// Status of the answer to an agent that shows `own`; `None` where the connection ended without one.
+    async fn asked(bridge: &Bridge, own: Option<&regatta_tests::Identity>) -> Option<String> {
+        let served = regatta_bridge::Bridge::start(bridge.place.clone(), ByteBudget::default()).await.unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let known = folder.path().join("known.pem");
+        std::fs::write(&known, &bridge.authorities.as_ref().unwrap().own).unwrap();
+        let shown = own.map(|own| Identity { certificate: &own.certificate, key: &own.key });
+        let connector = TlsConnector::from(std::sync::Arc::new(tls::client(Some(&known), shown).unwrap()));
+        let stream = TcpStream::connect(served.address()).await.unwrap();
+        let mut stream = connector.connect("localhost".try_into().unwrap(), stream).await.ok()?;
+        // Who is refused learns of it after its own part of the handshake, by whichever comes first of these.
+        stream.write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").await.ok()?;
+        let mut answer = Vec::new();
+        // However the connection ends, what came before counts.
+        let _ = stream.read_to_end(&mut answer).await;
+        String::from_utf8_lossy(&answer).lines().next().map(str::to_owned)
+    }
+
+    #[tokio::test]
+    async fn an_agent_shows_a_certificate_where_its_authority_is_named_and_none_otherwise() {
+        let folder = tempfile::tempdir().unwrap();
+        let ours = Authority::new(folder.path(), "ours").unwrap();
+        let theirs = Authority::new(folder.path(), "theirs").unwrap();
+        // An address that no session has; but it was an answer.
+        let is_answered = |status: Option<String>| status.is_some_and(|status| status.starts_with("HTTP/1.1 4"));
+        let open = prepared(&["--bridge-tls", "on"]).unwrap();
+        assert!(is_answered(asked(&open, None).await));
+        let authority = ours.certificate();
+        let closed = prepared(&["--bridge-tls-client-ca", authority.to_str().unwrap()]).unwrap();
+        assert!(is_answered(asked(&closed, Some(&ours.issue("agent").unwrap())).await));
+        for stranger in [None, Some(theirs.issue("agent").unwrap()), Some(ours.issue_expired("agent").unwrap())] {
+            assert_eq!(asked(&closed, stranger.as_ref()).await, None);
+        }
     }
 }

@@ -48,7 +48,7 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     let tls = identity.map(|identity| tls::server(identity, args.tls_client_ca.as_deref())).transpose()?;
     let (has_tls, asks_for_certificates) = (tls.is_some(), args.tls_client_ca.is_some());
     let benchmarks = deployed(coded, None);
-    let listener = listener::listen(args.listen).await?;
+    let listener = listener::listen(args.listen)?;
     let registry = Registry::new();
     let seed = crate::process::random_seed();
     let config = CoordinatorConfig {
@@ -61,7 +61,7 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     let watched = telemetry::routes(registry.clone());
     let server = match args.metrics {
         Some(address) => {
-            let beside = listener::listen(address).await?;
+            let beside = listener::listen(address)?;
             listener::serve(beside, watched.merge(readiness.probe()), stop.clone());
             listener::serve_tls(listener, tls, readiness.routes(), stop.clone())
         }

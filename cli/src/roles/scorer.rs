@@ -23,7 +23,7 @@ pub(crate) async fn run(args: ScorerArgs) -> anyhow::Result<ExitCode> {
     let leaving = Leaving::on_signals()?;
     let policy = with_file(Policy::closed(), args.policy.as_deref())?;
     let benchmarks = deployed(policy.coded().clone(), None);
-    let listener = listener::listen(args.listen).await?;
+    let listener = listener::listen(args.listen)?;
     let registry = Registry::new();
     let (stop, readiness) = (CancellationToken::new(), Readiness::default());
     let routes = telemetry::routes(registry.clone()).merge(readiness.routes());

@@ -27,7 +27,7 @@ pub(crate) async fn run(args: WorkerArgs) -> anyhow::Result<ExitCode> {
     let policy = with_file(Policy::closed(), args.policy.as_deref())?.with_agent_user(args.agent_user.clone());
     let benchmarks = deployed(policy.coded().clone(), args.agent_user);
     let bridge = bridge::prepare(&args.bridge)?;
-    let listener = listener::listen(args.listen).await?;
+    let listener = listener::listen(args.listen)?;
     let registry = Registry::new();
     let seed = crate::process::random_seed();
     let config = WorkerConfig {

@@ -19,7 +19,8 @@ use crate::CoordinatorError;
 
 /// Largest file, in bytes.
 pub(super) const FILE_BYTES_MAX: u64 = 256 << 20;
-/// Files received at once, which bounds the disk that they take on their way.
+/// Files received at once, which bounds the disk that they take on their way, and the memory: that of one piece each. So they need none of
+/// the budget of bytes, for which they would have to wait together with requests that have to be held whole.
 const UPLOADS_MAX: usize = 4;
 /// Files sent at once, which bounds the memory that they take.
 const DOWNLOADS_MAX: usize = 4;
@@ -142,7 +143,78 @@ pub(super) fn headers(length: u64, media_type: &'static str) -> [(header::Header
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio::sync::Barrier;
+
     use super::*;
+
+    /// Bytes of pieces that are in memory, and the most that were.
+    #[derive(Debug, Default)]
+    struct InMemory {
+        now: AtomicUsize,
+        most: AtomicUsize,
+    }
+
+    /// A piece that is counted until it is dropped.
+    struct Piece(Vec<u8>, Arc<InMemory>);
+
+    impl Piece {
+        fn bytes(of: u8, memory: &Arc<InMemory>) -> Bytes {
+            let now = memory.now.fetch_add(PIECE_BYTES, Ordering::SeqCst) + PIECE_BYTES;
+            memory.most.fetch_max(now, Ordering::SeqCst);
+            Bytes::from_owner(Self(vec![of; PIECE_BYTES], Arc::clone(memory)))
+        }
+    }
+
+    impl AsRef<[u8]> for Piece {
+        fn as_ref(&self) -> &[u8] {
+            &self.0
+        }
+    }
+
+    impl Drop for Piece {
+        fn drop(&mut self) {
+            self.1.now.fetch_sub(self.0.len(), Ordering::SeqCst);
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn uploads_have_one_piece_each_in_memory_and_four_of_them_at_once_however_many_come() {
+        const UPLOADS: u8 = 32;
+        const PIECES: usize = 16;
+        let folder = tempfile::tempdir().unwrap();
+        let blobs = Blobs::directory(folder.path()).unwrap();
+        let (turns, memory) = (Turns::default(), Arc::new(InMemory::default()));
+        // In the middle each waits for as many as have a turn: so many are under way at once.
+        let together = Arc::new(Barrier::new(UPLOADS_MAX));
+        let uploads = (0..UPLOADS).map(|of| {
+            let digest = Digest::of(&vec![of; PIECES * PIECE_BYTES]);
+            let (blobs, turns) = (blobs.clone(), turns.clone());
+            let (memory, together) = (Arc::clone(&memory), Arc::clone(&together));
+            tokio::spawn(async move {
+                let pieces = stream::iter(0..PIECES).then(move |number| {
+                    let (memory, together) = (Arc::clone(&memory), Arc::clone(&together));
+                    async move {
+                        if number == PIECES / 2 {
+                            together.wait().await;
+                        }
+                        Ok::<_, Infallible>(Piece::bytes(of, &memory))
+                    }
+                });
+                receive(&blobs, &turns, digest, Body::from_stream(pieces)).await.unwrap();
+                let stored = blobs.content_size(&digest).await.unwrap();
+                assert_eq!(stored, Some((PIECES * PIECE_BYTES) as u64));
+            })
+        });
+        for upload in uploads.collect::<Vec<_>>() {
+            upload.await.unwrap();
+        }
+        let most = memory.most.load(Ordering::SeqCst);
+        assert!(most <= UPLOADS_MAX * PIECE_BYTES, "{most} bytes of {UPLOADS} uploads were in memory at once");
+        assert_eq!(memory.now.load(Ordering::SeqCst), 0);
+    }
 
     #[tokio::test(start_paused = true)]
     async fn an_answer_that_is_taken_for_ever_breaks_off_and_gives_its_turn_back() {

@@ -309,7 +309,7 @@ readinessProbe:
 {{- define "regatta.worker.policy" -}}
 {{- $policy := deepCopy .Values.worker.policy -}}
 {{- if and .Values.simulator.enabled (not (dig "egress" "private" nil $policy)) -}}
-{{- $usual := list "10.0.0.0/8" "172.16.0.0/12" "192.168.0.0/16" "100.64.0.0/10" -}}
+{{- $usual := list "10.0.0.0/8" "172.16.0.0/12" "192.168.0.0/16" "100.64.0.0/10" "fc00::/7" -}}
 {{- $policy = merge (dict "egress" (dict "private" $usual)) $policy -}}
 {{- end -}}
 {{- toYaml $policy -}}

@@ -224,12 +224,11 @@ impl Sending {
     /// Sends a request and returns as soon as the answer of a success begins.
     async fn begin(&self, request: Request, end: Instant) -> Result<Response, Trouble> {
         let may_be_done = request.method() == Method::POST;
-        let response = match timeout_at(end, self.http.transport().client().execute(request)).await {
+        let response = match timeout_at(end, self.http.transport().execute(request)).await {
             Ok(Ok(response)) => response,
-            Ok(Err(error)) => {
-                let class = if error.is_timeout() { ErrorClass::Timeout } else { ErrorClass::Connection };
-                let failure = self.failure(class, &self.http.transport().explain(&error));
-                return Err(Trouble { failure, may_be_done: may_be_done && !error.is_connect() });
+            Ok(Err(Failure { class, detail, unreached, .. })) => {
+                let class = if class == ErrorClass::Timeout { class } else { ErrorClass::Connection };
+                return Err(Trouble { failure: self.failure(class, &detail), may_be_done: may_be_done && !unreached });
             }
             Err(_) => {
                 return Err(Trouble {

@@ -91,7 +91,8 @@ mod tests {
 
     #[test]
     fn a_message_that_is_no_job_is_an_error() {
-        for message in ["", "{}", r#"{"v": 1, "message": {"tomorrow": {}}}"#, r#"{"v": 1, "message": {"session": {}}}"#] {
+        for message in ["", "{}", r#"{"v": 1, "message": {"tomorrow": {}}}"#, r#"{"v": 1, "message": {"session": {}}}"#]
+        {
             assert!(sessions(message.as_bytes()).is_err(), "{message}");
         }
     }

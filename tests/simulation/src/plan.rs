@@ -226,6 +226,7 @@ impl Plan {
             (plan.lost, plan.unconfirmed) = (0.0, 0.0);
             // One that may have been handed in is looked for by its time.
             plan.skew_hours = 0;
+            plan.answers_ms = ANSWERS_MS;
             plan.events.retain(|event| !matches!(event.blow, Blow::Clock { .. }));
         }
         plan.events.sort_by_key(|event| event.at_ms);

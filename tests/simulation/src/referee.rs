@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures::FutureExt;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, poll_fn};
+use hyper::body::Body as _;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use regatta_llm::{Network, NoAnswer};
@@ -187,6 +189,25 @@ enum Fate {
     Dropped,
 }
 
+/// A call that is under way, until it is answered or whoever waits for it gives up.
+struct UnderWay<'a> {
+    referee: &'a Referee,
+    caller: Caller,
+}
+
+impl<'a> UnderWay<'a> {
+    fn begin(referee: &'a Referee, caller: Caller) -> Self {
+        referee.locked().begins(caller);
+        Self { referee, caller }
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.referee.locked().ends(self.caller);
+    }
+}
+
 /// The way of one process to the endpoint.
 pub(crate) struct Line {
     pub(crate) referee: Arc<Referee>,
@@ -213,15 +234,15 @@ impl Network for Line {
             if fate == Fate::Refused {
                 return Ok(refusal());
             }
-            self.referee.locked().begins(self.process);
+            let under_way = UnderWay::begin(&self.referee, self.process);
             tokio::time::sleep(latency).await;
             let answer = match fate {
                 Fate::Answered => Some(self.referee.endpoint.answer(request).await),
                 Fate::Refused | Fate::Dropped => None,
             };
             {
+                drop(under_way);
                 let mut books = self.referee.locked();
-                books.ends(self.process);
                 if let Some(call) = call {
                     books.calls[call].answered_ms = Some(self.referee.begun.elapsed().as_millis());
                     books.calls[call].is_paid = matches!(&answer, Some(Ok(answer)) if answer.status().is_success());
@@ -245,9 +266,10 @@ impl Line {
         if fate == Fate::Refused {
             return Ok(refusal());
         }
-        let asked = request.body().and_then(|body| body.as_bytes()).map(<[u8]>::to_vec).unwrap_or_default();
         tokio::time::sleep(latency / 2).await;
-        let request = hyper::Request::try_from(request).map_err(|_| NoAnswer::Unreached)?;
+        let (head, body) = hyper::Request::try_from(request).map_err(|_| NoAnswer::Unreached)?.into_parts();
+        let asked = whole(body).await;
+        let request = hyper::Request::from_parts(head, reqwest::Body::from(asked.clone()));
         let answer = self.referee.endpoint.answer(request).await.map_err(|_| NoAnswer::Lost)?;
         if answer.status().is_success() {
             let (mut books, at_ms) = (self.referee.locked(), self.referee.begun.elapsed().as_millis());
@@ -264,6 +286,17 @@ impl Line {
         self.life.go_on().await;
         Ok(Response::from(answer))
     }
+}
+
+/// All bytes of a body, which may come in pieces.
+async fn whole(body: reqwest::Body) -> Bytes {
+    let (mut body, mut whole) = (pin!(body), BytesMut::new());
+    while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
+        if let Ok(data) = frame.expect("it is in memory").into_data() {
+            whole.extend_from_slice(&data);
+        }
+    }
+    whole.freeze()
 }
 
 fn refusal() -> Response {

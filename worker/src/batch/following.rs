@@ -140,6 +140,10 @@ impl BatchLane {
             return Step::HandBack;
         }
         if redeliveries >= REDELIVERIES_MAX {
+            // Its lines are paid for, and whoever is killed while it holds the message has nothing to do with them: it goes on as a new message.
+            if job.provider_id.is_some() {
+                return Step::Next(Box::new(job.clone()), Vec::new());
+            }
             tracing::error!(batch = named(job), redeliveries, "the batch was delivered too often and is given up");
             return self.given_up(job, Cause::Undeliverable);
         }

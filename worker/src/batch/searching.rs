@@ -60,7 +60,11 @@ impl Followed<'_> {
                     Some(Err(trouble)) if !rule(trouble.class).retried => return Searched::Failed(trouble),
                     Some(Err(trouble)) => {
                         if self.provider_away.fails() {
-                            tracing::warn!(batch = named(self.job), detail = trouble.detail, "failed to look at a batch");
+                            tracing::warn!(
+                                batch = named(self.job),
+                                detail = trouble.detail,
+                                "failed to look at a batch"
+                            );
                         }
                     }
                 }

@@ -30,6 +30,44 @@ impl Publishing for Queue {
     }
 }
 
+/// Queues that are tried again while they cannot be reached: what was paid for is in these messages and nowhere else.
+struct Insisting<'a, Q>(&'a Q);
+
+impl<Q: Publishing> Publishing for Insisting<'_, Q> {
+    async fn jobs(&self, queue: &str, jobs: Vec<Job>) -> Result<(), QueueError> {
+        let mut outage = Outage::new(FIRST_PAUSE, LONGEST_PAUSE);
+        loop {
+            match self.0.jobs(queue, jobs.clone()).await {
+                Err(error) if may_pass(&error) => wait(&mut outage, &error, jobs.len()).await,
+                other => return other,
+            }
+        }
+    }
+
+    async fn reports(&self, reports: Vec<Report>) -> Result<(), QueueError> {
+        let mut outage = Outage::new(FIRST_PAUSE, LONGEST_PAUSE);
+        loop {
+            match self.0.reports(reports.clone()).await {
+                Err(error) if may_pass(&error) => wait(&mut outage, &error, reports.len()).await,
+                other => return other,
+            }
+        }
+    }
+}
+
+const fn may_pass(error: &QueueError) -> bool {
+    !error.is_of_a_message() && !matches!(error, QueueError::Closed)
+}
+
+/// Tells of a failed try, where that is due, and waits for the next.
+async fn wait(outage: &mut Outage, error: &QueueError, messages: usize) {
+    let failed = outage.fails();
+    if failed.is_told {
+        tracing::warn!(%error, messages, tries = failed.tries, "failed to publish reports, trying again");
+    }
+    tokio::time::sleep(failed.pause).await;
+}
+
 /// Publishes all that `publications` hold, and settles their deliveries.
 pub(super) async fn publish(queue: &impl Publishing, metrics: &WorkerMetrics, publications: Vec<Publication>) {
     let (mut published, mut outage) = (BTreeSet::new(), Outage::new(FIRST_PAUSE, LONGEST_PAUSE));
@@ -46,15 +84,7 @@ pub(super) async fn publish(queue: &impl Publishing, metrics: &WorkerMetrics, pu
             }
             Err(error) if error.is_of_a_message() => return one_by_one(queue, metrics, publications, &published).await,
             Err(error @ QueueError::Closed) => return lose(metrics, &error, publications.into_iter()).await,
-            // What was paid for is in these reports and nowhere else.
-            Err(error) => {
-                let failed = outage.fails();
-                if failed.is_told {
-                    let (publications, tries) = (publications.len(), failed.tries);
-                    tracing::warn!(%error, publications, tries, "failed to publish reports, trying again");
-                }
-                tokio::time::sleep(failed.pause).await;
-            }
+            Err(error) => wait(&mut outage, &error, publications.len()).await,
         }
     }
 }
@@ -85,7 +115,7 @@ async fn one_by_one(
     publications: Vec<Publication>,
     published: &BTreeSet<String>,
 ) {
-    let mut publications = publications.into_iter();
+    let (queue, mut publications) = (&Insisting(queue), publications.into_iter());
     while let Some(mut publication) = publications.next() {
         publication.jobs.retain(|(queue, _)| !published.contains(queue));
         match alone(queue, std::mem::take(&mut publication.reports), std::mem::take(&mut publication.jobs)).await {

@@ -3,10 +3,10 @@ use regatta_proto::{Cause, Event, Outcome, Report, SessionJob, SessionOutcome, S
 use crate::stage::{Reports, Stage};
 
 /// Deliveries after which a job goes on as a new message.
-const OFTEN: usize = 15;
+pub(crate) const OFTEN: usize = 15;
 
 /// Lets `count` workers die that have taken the only job there is and have not begun it.
-async fn lose_workers(stage: &Stage, count: usize) {
+pub(crate) async fn lose_workers(stage: &Stage, count: usize) {
     for _ in 0..count {
         let mut dying = stage.queue.consume_jobs(&stage.route.queue, 1).await.unwrap();
         let held = dying.next().await.unwrap();

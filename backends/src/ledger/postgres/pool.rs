@@ -187,15 +187,20 @@ fn is_on_this_machine(settings: &Config) -> bool {
 /// The driver's settings, and the certificates to encrypt with; `None` if the connection is not encrypted.
 fn parse(url: &str) -> Result<(Config, Option<CertificateFiles>), LedgerError> {
     let (url, files) = taken_from(url, CERTIFICATES);
-    let is_said = url.contains("sslmode=") && !url.contains("sslmode=prefer");
     // rustls always verifies in full, so the stricter modes, which the driver does not know, need nothing more.
     let known = url.replace("sslmode=verify-full", "sslmode=require").replace("sslmode=verify-ca", "sslmode=require");
     let mut settings: Config = known.parse().map_err(|error| LedgerError::Open {
         location: "of the Postgres URL".to_owned(),
         source: StoreError::Postgres { source: error },
     })?;
-    // The mode `prefer` would let an attacker on the network decide.
-    let encrypted = if is_said { settings.get_ssl_mode() == SslMode::Require } else { !is_on_this_machine(&settings) };
+    // By what the driver has read: a password may hold the same words, and a value may be written in several ways.
+    let encrypted = match settings.get_ssl_mode() {
+        SslMode::Disable => false,
+        // Also where the URL says nothing. The driver would let whoever is on the way decide.
+        SslMode::Prefer => !is_on_this_machine(&settings),
+        // Modes of newer drivers are stricter ones.
+        _ => true,
+    };
     settings.ssl_mode(if encrypted { SslMode::Require } else { SslMode::Disable });
     if settings.get_application_name().is_none() {
         settings.application_name("regatta");
@@ -233,16 +238,53 @@ mod tests {
 
     #[test]
     fn beyond_this_machine_all_is_encrypted_unless_the_url_says_otherwise() {
-        let encrypted =
-            |host: &str, query: &str| parse(&format!("postgres://u:p@{host}/d{query}")).unwrap().1.is_some();
-        for query in ["?sslmode=require", "?sslmode=verify-ca", "?sslmode=verify-full"] {
-            assert!(encrypted("h", query) && encrypted("127.0.0.1", query), "{query}");
+        const ENCRYPTED: SslMode = SslMode::Require;
+        const PLAIN: SslMode = SslMode::Disable;
+        let table = [
+            // Nothing is said: by where the server is.
+            ("postgres://u:p@h/d", ENCRYPTED),
+            ("postgres://u:p@10.0.0.5:5432/d", ENCRYPTED),
+            ("postgres://u:p@[fd00::5]/d?connect_timeout=3", ENCRYPTED),
+            ("postgres://u:p@localhost.example/d", ENCRYPTED),
+            ("postgres://u:p@127.0.0.1:5432/d", PLAIN),
+            ("postgres://u:p@[::1]/d", PLAIN),
+            ("postgres://u:p@localhost/d", PLAIN),
+            ("postgres://u:p@%2Frun%2Fpostgresql/d", PLAIN),
+            // One host elsewhere is enough.
+            ("postgres://u:p@localhost,h/d", ENCRYPTED),
+            ("postgres://u:p@localhost/d?hostaddr=10.0.0.5", ENCRYPTED),
+            // To prefer encryption is to leave it to whoever is on the way.
+            ("postgres://u:p@h/d?sslmode=prefer", ENCRYPTED),
+            ("postgres://u:p@h/d?sslmode=pref%65r", ENCRYPTED),
+            ("postgres://u:p@localhost/d?sslmode=prefer", PLAIN),
+            // What is said counts, wherever the server is.
+            ("postgres://u:p@localhost/d?sslmode=require", ENCRYPTED),
+            ("postgres://u:p@localhost/d?sslmode=verify-ca", ENCRYPTED),
+            ("postgres://u:p@localhost/d?sslmode=verify-full&connect_timeout=3", ENCRYPTED),
+            ("postgres://u:p@h/d?connect_timeout=3&sslmode=disable", PLAIN),
+            // The words of a password are none of the URL.
+            ("postgres://u:sslmode=disable@h/d", ENCRYPTED),
+            ("postgres://u:sslmode=@h/d", ENCRYPTED),
+            ("postgres://u:p@h/sslmode=x", ENCRYPTED),
+            // As words instead of a URL.
+            ("host=h user=u dbname=d", ENCRYPTED),
+            ("host=h user=u sslmode='prefer'", ENCRYPTED),
+            ("host=h user=u sslmode = disable", PLAIN),
+            ("host=localhost user=u sslmode = require", ENCRYPTED),
+        ];
+        for (url, expected) in table {
+            let (settings, files) = parse(url).unwrap();
+            assert_eq!((settings.get_ssl_mode(), files.is_some()), (expected, expected == ENCRYPTED), "{url}");
         }
-        for query in ["", "?sslmode=prefer", "?connect_timeout=3"] {
-            assert!(encrypted("h", query) && encrypted("localhost,h", query), "{query}");
-            assert!(!encrypted("127.0.0.1:5432", query) && !encrypted("localhost", query), "{query}");
+    }
+
+    #[test]
+    fn a_mode_that_does_not_exist_is_refused() {
+        for url in ["postgres://u:secret@h/d?sslmode=allow", "postgres://u:secret@h/d?sslmode="] {
+            let error = parse(url).unwrap_err();
+            let told = regatta_proto::causes(&error);
+            assert!(told.contains("invalid value for option `sslmode`") && !told.contains("secret"), "{told}");
         }
-        assert!(!encrypted("h", "?sslmode=disable"));
     }
 
     #[test]

@@ -22,6 +22,10 @@ const PARTS: f64 = 50.0;
 #[cfg(any(feature = "cluster", test))]
 const UNLIMITED: u64 = 1 << 48;
 
+/// A durable state that is older than this, in milliseconds, is renewed: one of yesterday would pass for that of a pool that nobody uses.
+#[cfg(any(feature = "cluster", test))]
+const RENEWED_AFTER_MS: u64 = 3_600_000;
+
 /// For so long after a crash, in milliseconds, workers of the durable state keep their slots without a word: one that has to find out that its
 /// connection is dead, more than once, tells late of the calls that it has under way.
 #[cfg(any(feature = "cluster", test))]
@@ -38,6 +42,9 @@ pub(super) struct Volatile {
     is_steered: bool,
     /// The end of the hold that the durable state knows.
     hold_until_ms: u64,
+    /// When the durable state was written, by the pool's clock.
+    #[serde(default)]
+    saved_ms: u64,
 }
 
 impl Volatile {
@@ -67,10 +74,14 @@ impl Pool {
 #[cfg(any(feature = "cluster", test))]
 impl Pool {
     /// `true` if the state has to be durable before anybody is told what `request` was granted. The caller makes it so.
-    pub(in crate::permits) fn save_due(&mut self, request: &PoolRequest) -> bool {
-        let Volatile { requests, tokens, requests_max, tokens_max, is_steered, hold_until_ms } = self.volatile;
+    pub(in crate::permits) fn save_due(&mut self, clock_ms: u64, request: &PoolRequest) -> bool {
+        let Volatile { requests, tokens, requests_max, tokens_max, is_steered, hold_until_ms, saved_ms } =
+            self.volatile;
         let hold = self.steering.hold_until_ms();
-        if !is_steered && requests <= requests_max && tokens <= tokens_max && hold <= hold_until_ms + SAME_HOLD_MS {
+        let is_allowed = requests <= requests_max && tokens <= tokens_max;
+        let is_known = !is_steered && hold <= hold_until_ms + SAME_HOLD_MS;
+        let now = self.clock.read(clock_ms);
+        if is_allowed && is_known && now < saved_ms.saturating_add(RENEWED_AFTER_MS) {
             return false;
         }
         // Where a model may have much less than the endpoint, it is idle for a minute after a crash; every grant would be due otherwise.
@@ -81,7 +92,8 @@ impl Pool {
         let tokens = request.limits.tokens_per_minute.or(tokens);
         let part = |limit: u64| ((limit as f64 * self.steering.factor() / PARTS) as u64).max(1);
         let [requests_max, tokens_max] = [requests, tokens].map(|limit| limit.map_or(UNLIMITED, part).min(UNLIMITED));
-        self.volatile = Volatile { requests_max, tokens_max, hold_until_ms: hold, ..Volatile::default() };
+        let saved_ms = now;
+        self.volatile = Volatile { requests_max, tokens_max, hold_until_ms: hold, saved_ms, ..Volatile::default() };
         true
     }
 

@@ -20,7 +20,7 @@ pub(super) async fn lease(tx: &Transaction<'_>, request: &PoolRequest) -> Result
         None => enter(tx, &request.pool).await?,
     };
     let reply = pool.lease(now, request);
-    let is_due = pool.save_due(request);
+    let is_due = pool.save_due(now, request);
     let state = stored_json(&pool, "permit_pool_states.state")?;
     if is_due {
         save(tx, &request.pool, &state).await?;

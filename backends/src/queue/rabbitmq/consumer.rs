@@ -20,16 +20,12 @@ use super::link::in_time;
 use super::patience::Patience;
 use super::queue_channel::{QueueChannel, RabbitMqReceipt};
 use crate::Outage;
-use crate::queue::{Delivery, QueueError, Receipt};
+use crate::queue::{Delivery, QueueError, Receipt, message_bytes};
 
 /// Decoded messages that wait to be taken at most, so that decoding goes on beside what is done with them. Others wait as they came.
 const DECODED_MAX: usize = 64;
 /// The same where decoded messages count against nothing: one is decoded while another is taken.
 const UNCOUNTED_MAX: usize = 1;
-/// Bytes that a message takes from when it is decoded until it is settled, over those of its JSON: the JSON, what is made of it, and what is
-/// written of that, each about as long. An estimate: it was not measured.
-const TIMES_ITS_JSON: u64 = 3;
-
 /// The receiving end of a consumer.
 pub(in crate::queue) struct RabbitMqConsumer<T> {
     /// Makes the task close the channel, which returns all unsettled messages. The first field, so that it is dropped first.
@@ -234,10 +230,7 @@ impl Subscriber {
         // If the receiver is gone, the receipt is dropped, which hands the message back.
         let Ok(place) = sender.reserve().await else { return ControlFlow::Break(()) };
         let holder = match &self.bytes {
-            Some(bytes) => {
-                let taken = TIMES_ITS_JSON * wire::decoded_bytes(&raw.data) as u64;
-                Some(bytes.enter(taken, CancellationToken::new()).await)
-            }
+            Some(bytes) => Some(bytes.enter(message_bytes(&raw.data), CancellationToken::new()).await),
             None => None,
         };
         let redeliveries = redeliveries(&raw);

@@ -10,7 +10,6 @@ use std::time::Duration;
 use hyper_util::service::TowerToHyperService;
 use regatta_appbench::ServedApps;
 use regatta_simulator::{Ending, StartError, accept};
-use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
@@ -41,7 +40,7 @@ impl SimulatedApps {
     pub fn start(listen: SocketAddr, apps: ServedApps) -> BoxFuture<'static, Result<Self, StartError>> {
         Box::pin(async move {
             let cannot_listen = |source: io::Error| StartError::listening(listen, source);
-            let listener = TcpListener::bind(listen).await.map_err(cannot_listen)?;
+            let listener = regatta_serving::listen(listen).map_err(cannot_listen)?;
             let address = listener.local_addr().map_err(cannot_listen)?;
             let tasks = TaskTracker::new();
             let stopped = CancellationToken::new();

@@ -82,14 +82,14 @@ impl SimulatedTools {
         Box::pin(async move {
             let ToolsConfig { listen, ports, tools, simulation } = config;
             check(&simulation)?;
-            let (listener, address) = bind(listen).await?;
+            let (listener, address) = bind(listen)?;
             let mut doors = vec![(listener, Door::All)];
             let mut own = Vec::new();
             for ToolPort { server, port } in ports {
                 let Some((_, official)) = ServedTools::servers().find(|(name, _)| *name == server) else {
                     return Err(no_server(&server));
                 };
-                let (listener, address) = bind(SocketAddr::new(listen.ip(), port)).await?;
+                let (listener, address) = bind(SocketAddr::new(listen.ip(), port))?;
                 doors.push((listener, Door::Of(official)));
                 own.push((server, address));
             }
@@ -163,9 +163,9 @@ fn no_server(name: &str) -> StartError {
     StartError::Simulation { field: "port".to_owned(), problem }
 }
 
-async fn bind(listen: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
+fn bind(listen: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
     let cannot_listen = |source: io::Error| StartError::listening(listen, source);
-    let listener = TcpListener::bind(listen).await.map_err(cannot_listen)?;
+    let listener = regatta_serving::listen(listen).map_err(cannot_listen)?;
     let address = listener.local_addr().map_err(cannot_listen)?;
     Ok((listener, address))
 }

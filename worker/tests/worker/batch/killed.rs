@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use super::server::{BatchServer, Ending, Place};
 use super::{MEASURED, lane, lane_of, until};
+use crate::redelivered::{OFTEN, lose_workers};
 use crate::stage::Stage;
 
 #[tokio::test]
@@ -137,6 +138,20 @@ async fn a_batch_whose_worker_is_killed_while_following_it_is_followed_by_anothe
     server.reached(Place::Look, 3).await;
     killed.kill();
     until(async || stage.waiting().await == 1).await;
+    server.end(Ending::Completed);
+    is_finished_by_another(&stage, &server).await;
+}
+
+#[tokio::test]
+async fn a_batch_that_is_paid_for_is_followed_however_many_workers_it_loses() {
+    let (stage, server) = lane(2).await;
+    server.end(Ending::Running);
+    stage.publish([stage.job(0, 0), stage.job(0, 1)]).await;
+    let killed = stage.start_mortal("killed").await;
+    server.reached(Place::Look, 3).await;
+    killed.kill();
+    until(async || stage.waiting().await == 1).await;
+    lose_workers(&stage, OFTEN).await;
     server.end(Ending::Completed);
     is_finished_by_another(&stage, &server).await;
 }

@@ -208,6 +208,7 @@ impl Stage {
     fn worker_at(&self, queue: Queue, id: &str, adjust: impl FnOnce(&mut WorkerConfig)) -> (Worker, WorkerMetrics) {
         let mut config = WorkerConfig::new(id.parse().unwrap(), 7);
         config.progress_every = Duration::from_millis(5);
+        config.acknowledged_after = Duration::from_millis(50);
         adjust(&mut config);
         let registry = Registry::new();
         let metrics = WorkerMetrics::register(&registry).unwrap();

@@ -338,7 +338,7 @@ impl Fleet {
             assert_eq!(restored, self.pool);
         }
         self.workers[worker].reply = Some(self.pool.lease(START + now, &request));
-        if self.pool.save_due(&request) {
+        if self.pool.save_due(START + now, &request) {
             self.durable = self.pool.clone();
         }
         let (back, life) = (self.draw(self.scene.store_ms) / 2, self.workers[worker].life);
