@@ -96,7 +96,8 @@ impl Fault {
             Self::PurgeJobs => 180,
             // What was refused counts in its minute, and refusals lower the part of the limits that is used.
             Self::Refusals => 90,
-            // Slots of what is gone are free after ten seconds; then a session waits behind a whole window of others.
+            // Slots of what is gone are free after ten seconds. One worker may have taken twice as many sessions as calls are allowed at once, of
+            // which it makes a third: the last one waits for twenty seconds, and longer on a busy machine.
             Self::KillWorker
             | Self::DrainWorker
             | Self::PauseWorker
@@ -119,7 +120,7 @@ impl Fault {
             | Self::CutScorersFromDatabase
             | Self::LockHolder
             | Self::HungEndpoint
-            | Self::CancelAndResume => 30,
+            | Self::CancelAndResume => 45,
         }
     }
 

@@ -299,7 +299,7 @@ fn a_slow_recovery_is_found() {
             evidence.struck.push(Struck { recovered_after_ms: after, ..struck(fault, &[]) });
         }
     };
-    fails("recovery", "kill-leader", slow(Fault::KillLeader, Some(30_001)));
+    fails("recovery", "kill-leader", slow(Fault::KillLeader, Some(45_001)));
     fails("recovery", "kill-leader", slow(Fault::KillLeader, None));
     fails("recovery", "refusals", slow(Fault::Refusals, Some(90_001)));
     fails("recovery", "purge-jobs", slow(Fault::PurgeJobs, Some(180_001)));
