@@ -113,17 +113,19 @@ fn calls(reference: &Reference, evidence: &Evidence) -> Vec<Finding> {
             findings.push(finding("calls", session, message));
         }
     }
-    let mut again: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    let mut again: BTreeMap<(&str, &str), Vec<u64>> = BTreeMap::new();
     for repeat in repeats(reference, evidence).iter().filter(|repeat| repeat.cause.is_none()) {
         let of = match repeat.call.kind {
             CallKind::Live | CallKind::Batched => ("calls", repeat.call.session.as_str()),
             CallKind::Judges => ("judges", JUDGES),
         };
-        *again.entry(of).or_default() += 1;
+        again.entry(of).or_default().push(repeat.call.begun_ms);
     }
-    for ((check, item), count) in again {
-        let message =
-            format!("{count} calls beyond the undisturbed run, and no fault had cut these requests off before");
+    for ((check, item), begun_ms) in again {
+        let message = format!(
+            "{} calls beyond the undisturbed run, begun at {begun_ms:?} ms, and no fault had cut these requests off before",
+            begun_ms.len()
+        );
         findings.push(finding(check, item, message));
     }
     findings

@@ -58,7 +58,7 @@ pub(crate) struct Call {
     /// `benchmark/setting/trial/item`, as the call names it; judges' calls are of no session.
     pub(crate) session: String,
     pub(crate) kind: CallKind,
-    /// Number of the request, equal for requests of equal bytes; of a line, the number of its batch.
+    /// Number of the request, see [`request_of`]; of a line, the number of its batch.
     pub(crate) request: u64,
     /// Port of the client's end of the connection.
     pub(crate) client: u16,
@@ -315,7 +315,8 @@ async fn serve(
         return (StatusCode::TOO_MANY_REQUESTS, [(header::CONTENT_TYPE, "application/json")], body).into_response();
     }
     let Ok(body) = axum::body::to_bytes(body, BODY_MAX).await else { return StatusCode::BAD_REQUEST.into_response() };
-    let number = is_call.then(|| clerk.enter(&head.headers, client.port(), Some(numbered(&body))));
+    let number = is_call
+        .then(|| clerk.enter(&head.headers, client.port(), Some(request_of(head.uri.path(), client.port(), &body))));
     let _entry = number.map(|number| Entry { clerk: Arc::clone(&clerk), number });
     // Whoever goes away is billed all the same, also before there is an answer.
     let answering = tokio::spawn({
@@ -330,6 +331,12 @@ async fn serve(
         Ok(Ok((status, headers, body))) => (status, headers, body).into_response(),
         Ok(Err(_)) | Err(_) => StatusCode::BAD_GATEWAY.into_response(),
     }
+}
+
+/// Number of a call's request. Each process keeps the vectors of texts and asks for those that it does not have, so that processes may ask equally
+/// for them: a request for vectors is the same one only on its own connection.
+fn request_of(path: &str, client: u16, body: &[u8]) -> u64 {
+    if path.ends_with("/embeddings") { numbered(&[&client.to_be_bytes(), body].concat()) } else { numbered(body) }
 }
 
 /// Number of a request, or of a batch's id, that others of the same bytes have too.
@@ -408,6 +415,14 @@ mod tests {
         let books = endpoint.close_books().await.unwrap();
         let told: Vec<_> = books.iter().map(|call| (call.session.as_str(), call.cost)).collect();
         assert_eq!(told, [("b/s/0/x", 7_000)]);
+    }
+
+    #[test]
+    fn equal_requests_are_the_same_but_for_vectors_that_another_connection_asks_for() {
+        let of = |path, client| request_of(path, client, b"{}");
+        assert_eq!(of("/v1/chat/completions", 1), of("/v1/chat/completions", 2));
+        assert_eq!(of("/v1/embeddings", 1), of("/v1/embeddings", 1));
+        assert_ne!(of("/v1/embeddings", 1), of("/v1/embeddings", 2));
     }
 
     #[tokio::test]
