@@ -19,12 +19,21 @@ pub(crate) async fn depths(url: &str, jobs: &[String]) -> Result<Vec<(String, u6
         // A passive declaration of a queue that is not there closes its channel, and the connection is of no use afterwards.
         let connection = Connection::connect(url, ConnectionProperties::default()).await?;
         let channel = connection.create_channel().await?;
-        if let Ok(queue) = look(&channel, &name).await {
-            depths.push((name, u64::from(queue.message_count())));
-            connection.close(200, "done".into()).await?;
+        match look(&channel, &name).await {
+            Ok(queue) => {
+                depths.push((name, u64::from(queue.message_count())));
+                connection.close(200, "done".into()).await?;
+            }
+            Err(error) if is_not_found(&error) => {}
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(depths)
+}
+
+/// `true` if there is no such queue: only then nothing waits in it.
+fn is_not_found(error: &lapin::Error) -> bool {
+    matches!(error.kind(), lapin::ErrorKind::ProtocolError(error) if error.get_id() == 404)
 }
 
 async fn look(channel: &Channel, name: &str) -> Result<lapin::Queue, lapin::Error> {
@@ -87,6 +96,18 @@ mod tests {
         assert_eq!(sessions(plain.as_bytes()).unwrap(), [place(3)]);
         assert_eq!(sessions(&compressed).unwrap(), [place(4), place(5)]);
         assert_eq!(sessions(json!({"v": 1, "message": {"judge": {}}}).to_string().as_bytes()).unwrap(), []);
+    }
+
+    #[test]
+    fn a_queue_is_empty_if_it_is_not_there_and_not_if_it_cannot_be_looked_at() {
+        let refused = |id| {
+            let error = lapin::protocol::AMQPError::from_id(id, "no".into()).unwrap();
+            lapin::Error::from(lapin::ErrorKind::ProtocolError(error))
+        };
+        assert!(is_not_found(&refused(404)));
+        assert!(!is_not_found(&refused(405)), "somebody else has it");
+        assert!(!is_not_found(&refused(541)), "the broker is in trouble");
+        assert!(!is_not_found(&lapin::Error::from(lapin::ErrorKind::MissingHeartbeatError)));
     }
 
     #[test]

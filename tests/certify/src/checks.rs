@@ -1,16 +1,19 @@
 //! Checks of a history. Each names the item that fails it.
 
+mod silence;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::endpoint::CallKind;
-use crate::evidence::{Evidence, InFlight, Reference, booked};
-use crate::workload::{BATCH_MAX, CONCURRENCY, REQUESTS_PER_MINUTE};
+use crate::endpoint::{Call, CallKind};
+use crate::evidence::{Evidence, Reference, booked};
+use crate::repeats::repeats;
+use crate::workload::{CONCURRENCY, Part};
 
-/// Longest silence after the last fault, in milliseconds; what a fault may take to recover, and what a tail of slow sessions takes.
-const SILENCE_MAX_MS: u64 = 25_000;
+/// Item of findings about judges, whose calls are of no session.
+const JUDGES: &str = "judges' calls";
 
 /// A check that failed, with the item that failed it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -29,8 +32,18 @@ fn finding(check: &'static str, item: impl Into<String>, message: String) -> Fin
 
 /// Checks that failed.
 pub(crate) fn check(reference: &Reference, evidence: &Evidence) -> Vec<Finding> {
-    let checks =
-        [ended, same_results, one_result_an_item, calls, money, judges, budget, limits, nothing_left, recovered];
+    let checks = [
+        ended,
+        same_results,
+        one_result_an_item,
+        calls,
+        money,
+        judges,
+        budget,
+        limits,
+        nothing_left,
+        silence::recovered,
+    ];
     checks.into_iter().flat_map(|check| check(reference, evidence)).collect()
 }
 
@@ -81,47 +94,57 @@ fn one_result_an_item(_: &Reference, evidence: &Evidence) -> Vec<Finding> {
     findings
 }
 
-/// All that was in flight in processes that were killed or cut off.
-fn in_flight(evidence: &Evidence) -> InFlight {
-    let mut in_flight = InFlight::default();
-    evidence.struck.iter().for_each(|struck| in_flight.add(&struck.in_flight));
-    in_flight
-}
-
-/// No session calls more often than undisturbed, but for calls that were in flight in a process that was killed or cut off. Of lines of batches
-/// nobody knows whose they were: each worker that was killed or cut off may have left one batch that is handed in twice.
+/// Each request of a session is made as often as undisturbed, and once more only where a fault cut it off before; the same of lines of batches and of
+/// what judges are asked.
 fn calls(reference: &Reference, evidence: &Evidence) -> Vec<Finding> {
-    let (booked, in_flight) = (booked(&evidence.books), in_flight(evidence));
+    let booked = booked(&evidence.books);
     let mut findings = Vec::new();
-    let mut twice = 0;
     for (session, expected) in &reference.sessions {
         let made = booked.get(session.as_str()).map_or(0, |booked| booked.calls);
-        let of_session = in_flight.calls.get(session.as_str()).copied().unwrap_or(0);
-        let most = expected.calls + if expected.is_batched { in_flight.workers } else { of_session };
-        if made < expected.calls || made > most {
-            let message = format!("{made} calls, and {} to {most} are allowed", expected.calls);
+        if made < expected.calls {
+            findings.push(finding("calls", session, format!("{made} calls, and {} undisturbed", expected.calls)));
+        }
+    }
+    let made = Reference::of(String::new(), &evidence.books).requests;
+    for ((session, request), expected) in &reference.requests {
+        let made = made.get(&(session.clone(), *request)).copied().unwrap_or(0);
+        if made < *expected {
+            let message = format!("a request is made {made} times, and {expected} times undisturbed");
             findings.push(finding("calls", session, message));
         }
-        if expected.is_batched {
-            twice += made.saturating_sub(expected.calls);
-        }
     }
-    for session in booked.keys().filter(|session| !reference.sessions.contains_key(**session)) {
-        findings.push(finding("calls", *session, "it has calls, and none in the undisturbed run".to_owned()));
+    let mut again: BTreeMap<(&str, &str), Vec<u64>> = BTreeMap::new();
+    for repeat in repeats(reference, evidence).iter().filter(|repeat| repeat.cause.is_none()) {
+        let of = match repeat.call.kind {
+            CallKind::Live | CallKind::Batched => ("calls", repeat.call.session.as_str()),
+            CallKind::Judges => ("judges", JUDGES),
+        };
+        again.entry(of).or_default().push(repeat.call.begun_ms);
     }
-    let most = in_flight.workers * BATCH_MAX;
-    if twice > most {
+    for ((check, item), begun_ms) in again {
         let message = format!(
-            "{twice} lines were answered twice, and a batch of {BATCH_MAX} a lost worker is allowed, {most} in all"
+            "{} calls beyond the undisturbed run, begun at {begun_ms:?} ms, and no fault had cut these requests off before",
+            begun_ms.len()
         );
-        findings.push(finding("calls", "batches", message));
+        findings.push(finding(check, item, message));
     }
     findings
 }
 
-/// Each session's known cost is what the endpoint billed for it, to the nano-dollar; less only for calls that were cut off.
+/// Bounds of the cost of `count` of these calls, in nano-dollars: the cheapest, and the dearest.
+fn bounds<'c>(calls: impl Iterator<Item = &'c Call>, count: u64) -> (u64, u64) {
+    let mut costs: Vec<u64> = calls.map(|call| call.cost).collect();
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    costs.sort_unstable();
+    let least = costs.iter().take(count).sum();
+    costs.sort_unstable_by_key(|cost| Reverse(*cost));
+    (least, costs.iter().take(count).sum())
+}
+
+/// Each session's known cost is what the endpoint billed for it, to the nano-dollar. Calls that were cut off may be unknown, with what as many of
+/// its calls cost.
 fn money(reference: &Reference, evidence: &Evidence) -> Vec<Finding> {
-    let (booked, in_flight) = (booked(&evidence.books), in_flight(evidence).calls);
+    let booked = booked(&evidence.books);
     let mut known: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     for attempt in &evidence.attempts {
         let (calls, cost) = known.entry(&attempt.session).or_default();
@@ -133,13 +156,16 @@ fn money(reference: &Reference, evidence: &Evidence) -> Vec<Finding> {
         let of_session = booked.get(session.as_str()).copied().unwrap_or_default();
         let (billed_calls, billed) = (of_session.calls, of_session.cost);
         let (known_calls, known) = known.get(session.as_str()).copied().unwrap_or_default();
-        let cut_off = in_flight.get(session.as_str()).copied().unwrap_or(0);
-        let is_exact = known == billed && known_calls == billed_calls;
-        let is_less = known <= billed && known_calls <= billed_calls;
-        let is_explained = is_less && cut_off > 0 && billed_calls - known_calls <= cut_off;
-        if !is_exact && !is_explained {
+        let cuts = evidence.struck.iter().filter_map(|struck| struck.in_flight.calls.get(session));
+        let cut_off: usize = cuts.map(Vec::len).sum();
+        let is_told = billed_calls.checked_sub(known_calls).is_some_and(|unknown| {
+            let is_of_session = |call: &&Call| &call.session == session && call.kind != CallKind::Judges;
+            let (least, most) = bounds(evidence.books.iter().filter(is_of_session), unknown);
+            unknown <= cut_off as u64 && (known + least..=known + most).contains(&billed)
+        });
+        if !is_told {
             let message = format!(
-                "the ledger has {known} nano-dollars of {known_calls} calls, the endpoint {billed} of {billed_calls}"
+                "the ledger has {known} nano-dollars of {known_calls} calls, the endpoint {billed} of {billed_calls}, and {cut_off} were cut off"
             );
             findings.push(finding("money", session, message));
         }
@@ -147,47 +173,53 @@ fn money(reference: &Reference, evidence: &Evidence) -> Vec<Finding> {
     findings
 }
 
-/// Judges cost what the endpoint billed; less is known only of as many calls as were in flight in a process that was killed or cut off. How many
-/// questions share a call is chance, so calls are not compared.
+/// Judges cost what the endpoint billed; less is known only of requests that were cut off.
 fn judges(_: &Reference, evidence: &Evidence) -> Vec<Finding> {
-    let of_judges = evidence.books.iter().filter(|call| call.kind == CallKind::Judges);
-    let mut costs: Vec<u64> = of_judges.map(|call| call.cost).collect();
-    let billed: u64 = costs.iter().sum();
-    costs.sort_unstable_by_key(|cost| Reverse(*cost));
-    let lost = in_flight(evidence).judges;
-    let cut_off: u64 = costs.iter().take(usize::try_from(lost).unwrap_or(usize::MAX)).sum();
+    let of_judges = || evidence.books.iter().filter(|call| call.kind == CallKind::Judges);
+    let billed: u64 = of_judges().map(|call| call.cost).sum();
+    let cuts = evidence.struck.iter().flat_map(|struck| &struck.in_flight.judges);
+    // A request that was made again cost as much both times.
+    let cost = |cut: &u64| of_judges().filter(|call| call.request == *cut).map(|call| call.cost).max().unwrap_or(0);
+    let cut_off: u64 = cuts.map(cost).sum();
     if evidence.judged_cost <= billed && billed - evidence.judged_cost <= cut_off {
         return Vec::new();
     }
     let message = format!(
-        "the ledger has {} nano-dollars where {billed} were billed, and {lost} calls were cut off",
+        "the ledger has {} nano-dollars where {billed} were billed, {cut_off} of them for requests that were cut off",
         evidence.judged_cost
     );
-    vec![finding("judges", "judges' calls", message)]
+    vec![finding("judges", JUDGES, message)]
 }
 
-/// Each sweep has an account, they cover what was billed, and neither is more than the budget.
+/// Each sweep has an account, which covers what was billed for it, and neither is more than its budget.
 fn budget(_: &Reference, evidence: &Evidence) -> Vec<Finding> {
-    let billed: u64 = evidence.books.iter().map(|call| call.cost).sum();
-    let gone = |sweep: &String| finding("budget", sweep, "it has no account any more".to_owned());
-    let mut findings: Vec<Finding> = evidence.without_account.iter().map(gone).collect();
-    if evidence.account < billed {
-        let message = format!("it counts {} nano-dollars, and the endpoint billed {billed}", evidence.account);
-        findings.push(finding("budget", "account", message));
-    }
-    if billed > evidence.budget || evidence.account > evidence.budget {
-        let message =
-            format!("{billed} nano-dollars were billed and {} counted of {}", evidence.account, evidence.budget);
-        findings.push(finding("budget", "budget", message));
+    let mut findings = Vec::new();
+    for account in &evidence.accounts {
+        let of_sweep = evidence.books.iter().filter(|call| Part::of(call.kind) == account.part);
+        let billed: u64 = of_sweep.map(|call| call.cost).sum();
+        let mut find = |message| findings.push(finding("budget", &account.sweep, message));
+        match account.counted {
+            None => find("it has no account any more".to_owned()),
+            Some(counted) if counted < billed => {
+                find(format!("its account counts {counted} nano-dollars, and the endpoint billed {billed}"));
+            }
+            Some(_) => {}
+        }
+        let most = billed.max(account.counted.unwrap_or(0));
+        if most > account.budget {
+            find(format!("{most} nano-dollars were billed or counted of {}", account.budget));
+        }
     }
     findings
 }
 
-/// Never more calls at once, nor in any minute, than the spec allows; lines of batches are not under these limits.
+/// Never more calls at once, nor in any minute, than the spec allows. A request that was refused counts in its minute; lines of batches are not under
+/// these limits.
 fn limits(_: &Reference, evidence: &Evidence) -> Vec<Finding> {
-    let calls = || evidence.books.iter().filter(|call| !call.was_refused && call.kind != CallKind::Batched);
+    let calls = || evidence.books.iter().filter(|call| call.kind != CallKind::Batched);
+    let taken = calls().filter(|call| !call.was_refused);
     let mut edges: Vec<(u64, i64)> =
-        calls().flat_map(|call| [(call.begun_ms, 1), (call.ended_ms.unwrap_or(u64::MAX), -1)]).collect();
+        taken.flat_map(|call| [(call.begun_ms, 1), (call.ended_ms.unwrap_or(u64::MAX), -1)]).collect();
     // Who ends makes room for who begins in the same millisecond.
     edges.sort_unstable();
     let mut at_once = 0_i64;
@@ -211,8 +243,8 @@ fn limits(_: &Reference, evidence: &Evidence) -> Vec<Finding> {
             format!("{most_at_once} calls at once, and {CONCURRENCY} are allowed"),
         ));
     }
-    if most_in_minute > REQUESTS_PER_MINUTE as usize {
-        let message = format!("{most_in_minute} calls in a minute, and {REQUESTS_PER_MINUTE} are allowed");
+    if most_in_minute as u64 > evidence.requests_per_minute {
+        let message = format!("{most_in_minute} calls in a minute, and {} are allowed", evidence.requests_per_minute);
         findings.push(finding("limits", "requests per minute", message));
     }
     findings
@@ -221,28 +253,6 @@ fn limits(_: &Reference, evidence: &Evidence) -> Vec<Finding> {
 fn nothing_left(_: &Reference, evidence: &Evidence) -> Vec<Finding> {
     let left = evidence.leftovers.counts();
     left.into_iter().map(|(what, count)| finding("nothing left", what, format!("{count} are left"))).collect()
-}
-
-fn recovered(_: &Reference, evidence: &Evidence) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for struck in &evidence.struck {
-        let most = struck.fault.recovery_max_s() * 1000;
-        if struck.recovered_after_ms.is_none_or(|after| after > most) {
-            let took = struck.recovered_after_ms.map_or("never".to_owned(), |after| format!("after {after} ms"));
-            findings.push(finding(
-                "recovery",
-                struck.fault.name(),
-                format!("recovered {took}, and {most} ms are allowed"),
-            ));
-        }
-    }
-    let slowest = evidence.struck.iter().map(|struck| struck.fault.recovery_max_s() * 1000).max().unwrap_or(0);
-    let most = slowest.max(SILENCE_MAX_MS) + if slowest > SILENCE_MAX_MS { SILENCE_MAX_MS } else { 0 };
-    if evidence.longest_silence_ms > most {
-        let message = format!("nothing was recorded for {} ms, and {most} ms are allowed", evidence.longest_silence_ms);
-        findings.push(finding("recovery", "longest silence", message));
-    }
-    findings
 }
 
 #[cfg(test)]

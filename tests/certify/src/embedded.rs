@@ -8,14 +8,13 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use crate::certificate::SeedReport;
 use crate::checks::check;
-use crate::evidence::{Evidence, Leftovers, Struck, attempts};
-use crate::faults::UNREPORTED;
+use crate::evidence::{Account, Evidence, Leftovers, Struck, attempts};
 use crate::fleet::{plain, ports_of};
-use crate::history::ms;
+use crate::history::{ms, without_limit};
 use crate::workload::{Part, RunBy, Workload};
 use crate::{CertifyError, Fault, Options};
 
@@ -36,7 +35,7 @@ pub(crate) async fn embedded(
     let spec = workload.write_spec(&folder, "storm-embedded", Part::Live, RunBy::OneProcess)?;
     let directory = folder.join("run");
     let mut rng = ChaCha8Rng::seed_from_u64(options.seed);
-    let (begun, mut struck) = (Instant::now(), Vec::new());
+    let (begun, mut struck) = (workload.endpoint.open_books(), Vec::new());
     let status = loop {
         let log = folder.join(format!("run-{}.log", struck.len()));
         let log = std::fs::File::create(&log).map_err(CertifyError::file(&log))?;
@@ -65,7 +64,7 @@ pub(crate) async fn embedded(
             kill_process(pid, Signal::STOP)
                 .map_err(|error| CertifyError::Broken(format!("failed to stop a run: {error}")))?;
         }
-        let in_flight = workload.endpoint.in_flight(&ports_of(pid)?, UNREPORTED);
+        let in_flight = workload.endpoint.in_flight(&ports_of(pid)?);
         run.kill().await.map_err(CertifyError::system("kill a run"))?;
         let target = "regatta run".to_owned();
         // The next one begins at once.
@@ -86,13 +85,18 @@ pub(crate) async fn embedded(
         results,
         books: workload.endpoint.close_books().await?,
         judged_cost,
-        account: summary["at_most"].as_u64().ok_or_else(unreadable)?,
-        without_account: Vec::new(),
-        budget: workload.budget_dollars() * 1_000_000_000,
+        accounts: vec![Account {
+            part: Part::Live,
+            sweep: "regatta run".to_owned(),
+            counted: Some(summary["at_most"].as_u64().ok_or_else(unreadable)?),
+            budget: workload.budget_dollars() * 1_000_000_000,
+        }],
+        requests_per_minute: workload.requests_per_minute().ok_or_else(without_limit)?,
         leftovers: Leftovers::default(),
         struck,
         fallen: Vec::new(),
-        longest_silence_ms: 0,
+        // Each run begins with reading what the one before has left, and nobody looks at its ledger meanwhile.
+        progress_ms: Vec::new(),
     };
     Ok(SeedReport::new(options.seed, took, &workload.live, &evidence, check(&workload.live, &evidence)))
 }

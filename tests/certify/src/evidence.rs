@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::endpoint::{BATCH_PRICE, Call, CallKind, PRICE};
 use crate::plan::Fault;
+use crate::workload::Part;
 
 /// Answered calls of a session, as the endpoint has them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -14,8 +15,6 @@ pub(crate) struct Booked {
     pub(crate) calls: u64,
     /// Nano-dollars.
     pub(crate) cost: u64,
-    /// They were lines of batches.
-    pub(crate) is_batched: bool,
 }
 
 /// Answered calls by session; those of judges have none.
@@ -25,7 +24,6 @@ pub(crate) fn booked(books: &[Call]) -> BTreeMap<&str, Booked> {
         let of_session = booked.entry(&call.session).or_default();
         of_session.calls += 1;
         of_session.cost += call.cost;
-        of_session.is_batched = call.kind == CallKind::Batched;
     }
     booked
 }
@@ -37,31 +35,48 @@ pub(crate) struct Reference {
     pub(crate) results: String,
     /// Their sessions; no two sweeps have the same.
     pub(crate) sessions: BTreeMap<String, Booked>,
+    /// Times that each session made each request; lines of batches have none of their own.
+    pub(crate) requests: BTreeMap<(String, u64), u64>,
+    /// Times that each request was made of a judge.
+    pub(crate) judged: BTreeMap<u64, u64>,
 }
 
 impl Reference {
     pub(crate) fn of(results: String, books: &[Call]) -> Self {
         let sessions = booked(books).into_iter().map(|(session, booked)| (session.to_owned(), booked)).collect();
-        Self { results, sessions }
+        let (mut requests, mut judged) = (BTreeMap::new(), BTreeMap::new());
+        for call in books.iter().filter(|call| !call.was_refused) {
+            match call.kind {
+                CallKind::Live => *requests.entry((call.session.clone(), call.request)).or_default() += 1,
+                CallKind::Judges => *judged.entry(call.request).or_default() += 1,
+                CallKind::Batched => {}
+            }
+        }
+        Self { results, sessions, requests, judged }
     }
 
     /// The same where each call is a line of a batch, at its price.
     pub(crate) fn by_batches(mut self) -> Self {
         for booked in self.sessions.values_mut() {
-            *booked = Booked { cost: booked.cost * BATCH_PRICE.0 / PRICE.0, is_batched: true, ..*booked };
+            booked.cost = booked.cost * BATCH_PRICE.0 / PRICE.0;
         }
+        self.requests.clear();
         self
     }
 
     /// This one, and then `other`.
     pub(crate) fn and(&self, other: &Self) -> Self {
-        let sessions = self.sessions.iter().chain(&other.sessions);
-        Self {
-            results: self.results.clone() + &other.results,
-            sessions: sessions.map(|(session, booked)| (session.clone(), *booked)).collect(),
+        let mut both = self.clone();
+        both.results.push_str(&other.results);
+        both.sessions.extend(other.sessions.clone());
+        both.requests.extend(other.requests.clone());
+        for (request, times) in &other.judged {
+            *both.judged.entry(*request).or_default() += times;
         }
+        both
     }
 
+    /// Number of calls for sessions.
     pub(crate) fn calls(&self) -> u64 {
         self.sessions.values().map(|booked| booked.calls).sum()
     }
@@ -117,10 +132,10 @@ impl Leftovers {
 /// Calls of processes at the moment at which they were killed or cut off.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct InFlight {
-    /// Calls by session: as many may be made again.
-    pub calls: BTreeMap<String, u64>,
-    /// Calls of judges: as many may be made again.
-    pub judges: u64,
+    /// Requests by session, as the books number them: each may be made again.
+    pub calls: BTreeMap<String, Vec<u64>>,
+    /// Requests of judges: each may be made again.
+    pub judges: Vec<u64>,
     /// Workers among the processes: each may leave one batch that is handed in twice.
     pub workers: u64,
 }
@@ -128,10 +143,10 @@ pub struct InFlight {
 impl InFlight {
     /// Adds those of another process.
     pub(crate) fn add(&mut self, other: &Self) {
-        for (session, calls) in &other.calls {
-            *self.calls.entry(session.clone()).or_default() += calls;
+        for (session, requests) in &other.calls {
+            self.calls.entry(session.clone()).or_default().extend(requests);
         }
-        self.judges += other.judges;
+        self.judges.extend(&other.judges);
         self.workers += other.workers;
     }
 }
@@ -143,17 +158,28 @@ pub struct Struck {
     pub fault: Fault,
     /// Process or connection that it was done to.
     pub target: String,
-    /// Time of the fault, in milliseconds since the sweep was submitted.
+    /// Time of the fault, in milliseconds since the endpoint's books were opened, just before the sweeps were submitted.
     pub at_ms: u64,
-    /// Time at which it was undone, in milliseconds since the sweep was submitted.
+    /// Time at which it was undone, in milliseconds since then.
     pub ended_ms: u64,
-    /// Milliseconds from then to the next recorded session, or to the end of the sweeps; where messages were thrown away, to the moment at
-    /// which each of their sessions was recorded. `None` if none of it came.
+    /// Milliseconds from that to the moment at which each session that it met in a call was recorded or had begun another call; where messages
+    /// were thrown away, to the moment at which each of their sessions was recorded. `None` if that never came.
     pub recovered_after_ms: Option<u64>,
     /// Calls under way in what was killed or cut off.
     pub in_flight: InFlight,
     /// Another coordinator led while the one that had led was stopped or cut off, and alive.
     pub had_two_leaders: bool,
+}
+
+/// A sweep's money.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Account {
+    pub(crate) part: Part,
+    pub(crate) sweep: String,
+    /// Nano-dollars that the account counts as spent, maybe spent and reserved; `None` if the sweep has no account any more.
+    pub(crate) counted: Option<u64>,
+    /// The budget, in nano-dollars.
+    pub(crate) budget: u64,
 }
 
 /// Evidence about one history.
@@ -165,18 +191,17 @@ pub(crate) struct Evidence {
     pub(crate) books: Vec<Call>,
     /// Cost of judges by the ledger, in nano-dollars.
     pub(crate) judged_cost: u64,
-    /// Sum that the budgets' accounts count as spent, maybe spent and reserved, in nano-dollars.
-    pub(crate) account: u64,
-    /// Sweeps that have no account.
-    pub(crate) without_account: Vec<String>,
-    /// Sum of the budgets, in nano-dollars.
-    pub(crate) budget: u64,
+    /// Money of each sweep.
+    pub(crate) accounts: Vec<Account>,
+    /// Requests in a minute that the live sweep's spec allows.
+    pub(crate) requests_per_minute: u64,
     pub(crate) leftovers: Leftovers,
     pub(crate) struck: Vec<Struck>,
     /// Processes that ended by themselves.
     pub(crate) fallen: Vec<String>,
-    /// Longest time without a recorded session after the last fault, in milliseconds.
-    pub(crate) longest_silence_ms: u64,
+    /// Times at which more was recorded or settled than before, and those of the beginning and the end, in order, in milliseconds since the books
+    /// were opened.
+    pub(crate) progress_ms: Vec<u64>,
 }
 
 /// Attempts of `attempts.jsonl`; its cells are named by `results.jsonl`.
@@ -207,7 +232,7 @@ mod tests {
 
     fn call(session: &str, kind: CallKind, was_refused: bool) -> Call {
         let session = session.to_owned();
-        Call { session, kind, client: 1, begun_ms: 0, ended_ms: Some(1), was_refused, cost: 5 }
+        Call { session, kind, request: 7, client: 1, begun_ms: 0, ended_ms: Some(1), was_refused, cost: 5 }
     }
 
     #[test]
@@ -216,8 +241,10 @@ mod tests {
         let others = [call("c/s/0/x", CallKind::Live, false), call("c/s/0/x", CallKind::Live, true)];
         let both = Reference::of("1\n".to_owned(), &live).and(&Reference::of("2\n".to_owned(), &others).by_batches());
         assert_eq!((both.results.as_str(), both.calls()), ("1\n2\n", 2));
-        let told: Vec<_> = both.sessions.values().map(|booked| (booked.cost, booked.is_batched)).collect();
-        assert_eq!(told, [(5, false), (2, true)]);
+        let costs: Vec<_> = both.sessions.values().map(|booked| booked.cost).collect();
+        assert_eq!(costs, [5, 2], "lines cost half");
+        assert_eq!(both.requests, [(("b/s/0/x".to_owned(), 7), 1)].into(), "lines have none");
+        assert_eq!(both.judged, [(7, 1)].into());
     }
 
     #[test]
@@ -231,11 +258,14 @@ mod tests {
 
     #[test]
     fn calls_in_flight_of_several_processes_are_added_up() {
-        let of = |session: &str| InFlight { calls: [(session.to_owned(), 1)].into(), judges: 2, workers: 1 };
-        let mut all = of("x");
-        all.add(&of("x"));
-        all.add(&of("y"));
-        let calls = [("x".to_owned(), 2), ("y".to_owned(), 1)].into();
-        assert_eq!(all, InFlight { calls, judges: 6, workers: 3 });
+        let of = |session: &str, request| {
+            let calls = [(session.to_owned(), vec![request])].into();
+            InFlight { calls, judges: vec![9], workers: 1 }
+        };
+        let mut all = of("x", 1);
+        all.add(&of("x", 2));
+        all.add(&of("y", 3));
+        let calls = [("x".to_owned(), vec![1, 2]), ("y".to_owned(), vec![3])].into();
+        assert_eq!(all, InFlight { calls, judges: vec![9, 9, 9], workers: 3 });
     }
 }

@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use tokio::time::sleep;
 
 use crate::endpoint::{Endpoint, Mood};
-use crate::evidence::InFlight;
+use crate::evidence::{InFlight, Struck};
 use crate::fleet::{Fleet, Role};
 use crate::ledger::{LedgerView, SessionPlace};
 use crate::plan::Fault;
@@ -25,6 +25,10 @@ pub(crate) const PUT_BACK: Duration = Duration::from_secs(1);
 const SLOW: Duration = Duration::from_millis(80);
 /// A call that was answered so lately may not have been reported yet: outcomes are published within a quarter of a second.
 pub(crate) const UNREPORTED: Duration = Duration::from_millis(1_500);
+/// The same for a judge's call: a job has several questions, and is reported once all are answered.
+pub(crate) const UNREPORTED_JUDGES: Duration = Duration::from_secs(30);
+/// Time in which a process notices that its connections are closed. Calls that it begins until then were cut off too.
+const NOTICED: Duration = Duration::from_millis(200);
 
 /// Effect of a fault.
 pub(crate) struct Done {
@@ -42,6 +46,17 @@ impl Done {
     fn to(target: impl Into<String>) -> Self {
         let in_flight = InFlight::default();
         Self { target: target.into(), in_flight, had_two_leaders: false, thrown_away: Vec::new() }
+    }
+
+    /// Sessions of the calls under way.
+    pub(crate) fn sessions(&self) -> impl Iterator<Item = String> {
+        self.in_flight.calls.keys().cloned()
+    }
+
+    /// The same as evidence about a fault of this time.
+    pub(crate) fn struck(self, fault: Fault, (at_ms, ended_ms): (u64, u64), recovered_after_ms: Option<u64>) -> Struck {
+        let Self { target, in_flight, had_two_leaders, thrown_away: _ } = self;
+        Struck { fault, target, at_ms, ended_ms, recovered_after_ms, in_flight, had_two_leaders }
     }
 }
 
@@ -81,6 +96,7 @@ pub(crate) async fn strike(
         Fault::KillBroker => {
             let broker = fleet.services.rabbitmq().ok_or_else(|| foreign("RabbitMQ"))?;
             broker.kill().await?;
+            sleep(NOTICED).await;
             let in_flight = of_all_workers(fleet, endpoint)?;
             broker.restart().await?;
             Ok(Done { in_flight, ..Done::to("RabbitMQ") })
@@ -95,6 +111,7 @@ pub(crate) async fn strike(
             let position = one(Role::Worker, fleet, rng)?;
             let member = &fleet.members[position];
             member.broker.set(Traffic::IsCut);
+            sleep(NOTICED).await;
             let in_flight = member.in_flight(endpoint)?;
             sleep(BRIEFLY).await;
             member.broker.set(Traffic::Passes);
@@ -200,6 +217,7 @@ pub(crate) async fn strike(
             let set = |traffic| workers.iter().for_each(|position| fleet.members[*position].broker.set(traffic));
             // Workers take a whole window as soon as it is published: without this their queue would be empty.
             set(Traffic::IsCut);
+            sleep(NOTICED).await;
             let in_flight = of_all_workers(fleet, endpoint)?;
             sleep(PUT_BACK).await;
             let taken = broker::take(&fleet.stores.broker_url, &queues).await?;

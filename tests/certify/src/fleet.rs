@@ -15,7 +15,6 @@ use tokio::process::{Child, Command};
 use crate::CertifyError;
 use crate::endpoint::Endpoint;
 use crate::evidence::InFlight;
-use crate::faults::UNREPORTED;
 use crate::ledger::LedgerView;
 use crate::workload::Agent;
 
@@ -93,7 +92,7 @@ impl Member {
 
     /// Calls under way in it, and in it alone.
     pub(crate) fn in_flight(&self, endpoint: &Endpoint) -> Result<InFlight, CertifyError> {
-        let in_flight = endpoint.in_flight(&self.ports()?, UNREPORTED);
+        let in_flight = endpoint.in_flight(&self.ports()?);
         Ok(InFlight { workers: u64::from(self.role == Role::Worker), ..in_flight })
     }
 

@@ -12,7 +12,8 @@ use tokio::time::{Instant, sleep};
 use crate::certificate::{Certificate, SeedReport};
 use crate::checks::check;
 use crate::embedded::embedded;
-use crate::evidence::{Evidence, Leftovers, Struck, attempts};
+use crate::endpoint::Endpoint;
+use crate::evidence::{Account, Evidence, Leftovers, Struck, attempts};
 use crate::faults::{PUT_BACK, strike};
 use crate::fleet::Fleet;
 use crate::ledger::{LedgerView, SessionPlace, Standing};
@@ -26,6 +27,8 @@ const LOOK: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(1_800);
 /// Longest time in which late progress, and slots of those that are gone, may end: what is there afterwards is left over.
 const SETTLE: Duration = Duration::from_secs(15);
+/// Time that a live sweep takes undisturbed: more than the minute of its limit.
+const LENGTH: Duration = Duration::from_secs(75);
 /// Pause between two looks at what is left over.
 const SETTLE_LOOK: Duration = Duration::from_millis(200);
 
@@ -61,10 +64,10 @@ pub async fn certify(options: &Options, mut tell: impl FnMut(&SeedReport)) -> Re
     let folder = options.keep.as_deref().unwrap_or(scratch.path());
     std::fs::create_dir_all(folder).map_err(CertifyError::file(folder))?;
     let services = Services::start().await?;
-    let workload = Workload::start(&options.binary, &options.data, options.trials, folder).await?;
+    let length = options.storm.map_or(LENGTH, storm::undisturbed);
+    let workload = Workload::start(&options.binary, &options.data, options.trials, length, folder).await?;
     let mut reports = Vec::new();
     if let Some(length) = options.storm {
-        workload.endpoint.delay(storm::delay(&workload, length));
         reports.push(storm::deployed(options, length, &services, &workload, folder).await?);
         reports.push(embedded(options, length, &workload, folder).await?);
         reports.iter().for_each(tell);
@@ -88,38 +91,29 @@ async fn one_seed(
     let folder = folder.join(format!("seed-{seed}"));
     std::fs::create_dir_all(&folder).map_err(CertifyError::file(&folder))?;
     let mut fleet = Fleet::start(&options.binary, workload.agent.as_ref(), services, folder.clone()).await?;
+    let begun = workload.endpoint.open_books();
     let sweeps = submit(&fleet, workload, &folder, &format!("certify-{seed}")).await?;
-    let (begun, watch) = (Instant::now(), Watch::of(fleet.stores.database_url.clone()));
+    let watch = Watch::of(fleet.stores.database_url.clone(), begun);
 
     let mut rng = ChaCha8Rng::seed_from_u64(seed ^ 0x5eed);
     let mut struck: Vec<Struck> = Vec::new();
     for next in plan(seed, options.faults, &options.among) {
         let has_come = |standing: &Standing| standing.recorded * 1000 >= u64::from(next.at_permille) * standing.items;
-        if watch.until(begun, |standing| has_come(standing) || is_over(standing)).await.is_none_or(|s| is_over(&s)) {
+        if watch.until(|standing| has_come(standing) || is_over(standing)).await.is_none_or(|s| is_over(&s)) {
             break;
         }
-        let at_ms = ms(begun);
+        let (met, at_ms) = (workload.endpoint.waiting(), ms(begun));
         let done = strike(next.fault, &mut fleet, &workload.endpoint, &sweeps[0], &mut rng).await?;
         let ended_ms = ms(begun);
         let recovered_after_ms = match done.thrown_away.as_slice() {
-            [] => watch.recovery(begun).await,
-            places => watch.return_of(places, begun).await,
+            [] => watch.recovery(met.into_iter().chain(done.sessions()), ended_ms, &workload.endpoint).await,
+            places => watch.return_of(places, ended_ms).await,
         };
-        struck.push(Struck {
-            fault: next.fault,
-            target: done.target,
-            at_ms,
-            ended_ms,
-            recovered_after_ms,
-            in_flight: done.in_flight,
-            had_two_leaders: done.had_two_leaders,
-        });
+        struck.push(done.struck(next.fault, (at_ms, ended_ms), recovered_after_ms));
     }
-    let last_fault_ms = struck.last().map_or(0, |struck| struck.ended_ms);
-    let end = watch.until(begun, is_over).await;
+    let end = watch.until(is_over).await;
     let took = begun.elapsed();
-    let evidence =
-        collect(&mut fleet, workload, &folder, &sweeps, end, struck, watch.longest_silence(last_fault_ms)).await?;
+    let evidence = collect(&mut fleet, workload, &folder, &sweeps, end, struck, watch.progress_ms()).await?;
     Ok(SeedReport::new(seed, took, &workload.both, &evidence, check(&workload.both, &evidence)))
 }
 
@@ -150,16 +144,12 @@ pub(crate) async fn collect(
     sweeps: &[String],
     end: Option<Standing>,
     struck: Vec<Struck>,
-    longest_silence_ms: u64,
+    progress_ms: Vec<u64>,
 ) -> Result<Evidence, CertifyError> {
     let mut state = end.map_or("without an end".to_owned(), |standing| standing.state);
-    let mut evidence = Evidence {
-        budget: sweeps.len() as u64 * workload.budget_dollars() * 1_000_000_000,
-        struck,
-        longest_silence_ms,
-        ..Evidence::default()
-    };
-    for sweep in sweeps {
+    let requests_per_minute = workload.requests_per_minute().ok_or_else(without_limit)?;
+    let mut evidence = Evidence { struck, progress_ms, requests_per_minute, ..Evidence::default() };
+    for (part, sweep) in Part::ALL.into_iter().zip(sweeps) {
         let output = folder.join(format!("export-{sweep}"));
         let exported = fleet.client(&["export", sweep, "--output", &output.to_string_lossy()]).await?;
         if !exported.status.success() {
@@ -170,10 +160,9 @@ pub(crate) async fn collect(
         let unreadable = || CertifyError::Broken(format!("{} cannot be read", output.join("attempts.jsonl").display()));
         evidence.attempts.extend(attempts(&told, &results).ok_or_else(unreadable)?);
         evidence.results.push_str(&results);
-        match account(fleet, sweep, &["spent", "maybe_spent", "reserved"]).await? {
-            Some(counted) => evidence.account += counted,
-            None => evidence.without_account.push(sweep.clone()),
-        }
+        let counted = account(fleet, sweep, &["spent", "maybe_spent", "reserved"]).await?;
+        let budget = workload.budget_dollars() * 1_000_000_000;
+        evidence.accounts.push(Account { part, sweep: sweep.clone(), counted, budget });
     }
     evidence.state = state;
     evidence.judged_cost = LedgerView::of(&fleet.stores.database_url).judged_cost().await?;
@@ -181,6 +170,11 @@ pub(crate) async fn collect(
     evidence.fallen = fleet.fallen();
     evidence.leftovers = leftovers(fleet, sweeps).await?;
     Ok(evidence)
+}
+
+/// A workload that has not run undisturbed has no limit to hold a history to.
+pub(crate) fn without_limit() -> CertifyError {
+    CertifyError::Broken("the live sweep has not run undisturbed".to_owned())
 }
 
 /// Sum of these parts of a sweep's budget, in nano-dollars; nothing if it has no account.
@@ -234,6 +228,7 @@ pub(crate) fn ms(since: Instant) -> u64 {
 /// Looks at the ledger all the time, also while faults are done.
 pub(crate) struct Watch {
     database_url: String,
+    begun: Instant,
     seen: Arc<Mutex<Seen>>,
     task: tokio::task::JoinHandle<()>,
 }
@@ -241,16 +236,16 @@ pub(crate) struct Watch {
 #[derive(Debug, Default)]
 struct Seen {
     standing: Option<Standing>,
-    /// When more was recorded or settled than before, in milliseconds since the watch began.
+    /// When more was recorded or settled than before, in milliseconds since the history began.
     progress_ms: Vec<u64>,
 }
 
 impl Watch {
-    pub(crate) fn of(database_url: String) -> Self {
+    /// A watch over a history that has `begun`.
+    pub(crate) fn of(database_url: String, begun: Instant) -> Self {
         let seen = Arc::new(Mutex::new(Seen::default()));
         let (watched, url) = (Arc::clone(&seen), database_url.clone());
         let task = tokio::spawn(async move {
-            let begun = Instant::now();
             let ledger = LedgerView::of(&url);
             loop {
                 if let Some(standing) = ledger.standing().await {
@@ -264,7 +259,7 @@ impl Watch {
                 sleep(LOOK).await;
             }
         });
-        Self { database_url, seen, task }
+        Self { database_url, begun, seen, task }
     }
 
     pub(crate) fn standing(&self) -> Option<Standing> {
@@ -272,8 +267,8 @@ impl Watch {
     }
 
     /// The first standing of which `holds` is true; none when it takes too long.
-    pub(crate) async fn until(&self, begun: Instant, holds: impl Fn(&Standing) -> bool) -> Option<Standing> {
-        while begun.elapsed() < PATIENCE {
+    pub(crate) async fn until(&self, holds: impl Fn(&Standing) -> bool) -> Option<Standing> {
+        while self.begun.elapsed() < PATIENCE {
             if let Some(standing) = self.standing().filter(&holds) {
                 return Some(standing);
             }
@@ -282,39 +277,45 @@ impl Watch {
         None
     }
 
-    /// Milliseconds from now to the next progress, or to the end of the sweeps.
-    pub(crate) async fn recovery(&self, begun: Instant) -> Option<u64> {
-        let now = Instant::now();
-        let count = || self.seen.lock().unwrap_or_else(PoisonError::into_inner).progress_ms.len();
-        let before = count();
-        while begun.elapsed() < PATIENCE {
-            if count() > before || self.standing().as_ref().is_some_and(is_over) {
-                return Some(ms(now));
-            }
-            sleep(LOOK / 2).await;
-        }
-        None
-    }
-
-    /// Milliseconds from now until each of these sessions is recorded.
-    pub(crate) async fn return_of(&self, places: &[SessionPlace], begun: Instant) -> Option<u64> {
-        let (now, ledger) = (Instant::now(), LedgerView::of(&self.database_url));
-        while begun.elapsed() < PATIENCE {
+    /// Milliseconds from `since_ms` until each of these sessions is recorded or has begun another call.
+    pub(crate) async fn recovery(
+        &self,
+        sessions: impl Iterator<Item = String>,
+        since_ms: u64,
+        endpoint: &Endpoint,
+    ) -> Option<u64> {
+        let ledger = LedgerView::of(&self.database_url);
+        let mut away: Vec<String> = sessions.collect();
+        while self.begun.elapsed() < PATIENCE {
+            let back = endpoint.called_since(since_ms);
+            away.retain(|session| !back.contains(session));
             // Nobody answers while the database is away.
-            if ledger.are_recorded(places).await.unwrap_or(false) {
-                return Some(ms(now));
+            away = ledger.unrecorded(&away).await.unwrap_or(away);
+            if away.is_empty() {
+                return Some(ms(self.begun).saturating_sub(since_ms));
             }
             sleep(LOOK).await;
         }
         None
     }
 
-    /// Longest time without progress after `since_ms`.
-    pub(crate) fn longest_silence(&self, since_ms: u64) -> u64 {
+    /// Milliseconds from `since_ms` until each of these sessions is recorded.
+    pub(crate) async fn return_of(&self, places: &[SessionPlace], since_ms: u64) -> Option<u64> {
+        let ledger = LedgerView::of(&self.database_url);
+        while self.begun.elapsed() < PATIENCE {
+            // Nobody answers while the database is away.
+            if ledger.are_recorded(places).await.unwrap_or(false) {
+                return Some(ms(self.begun).saturating_sub(since_ms));
+            }
+            sleep(LOOK).await;
+        }
+        None
+    }
+
+    /// Times of all progress, from the beginning of the history.
+    pub(crate) fn progress_ms(&self) -> Vec<u64> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let after: Vec<u64> =
-            std::iter::once(since_ms).chain(seen.progress_ms.iter().copied().filter(|at| *at > since_ms)).collect();
-        after.windows(2).map(|two| two[1] - two[0]).max().unwrap_or(0)
+        std::iter::once(0).chain(seen.progress_ms.iter().copied()).collect()
     }
 }
 

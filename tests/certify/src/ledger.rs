@@ -105,6 +105,13 @@ impl<'u> LedgerView<'u> {
         Ok(missing == 0)
     }
 
+    /// Those of `sessions`, named `benchmark/setting/trial/item`, that are not recorded.
+    pub(crate) async fn unrecorded(&self, sessions: &[String]) -> Result<Vec<String>, CertifyError> {
+        let query = "SELECT unnest($1::TEXT[]) EXCEPT \
+                     SELECT concat_ws('/', benchmark, setting, trial, item_id) FROM sessions JOIN cells USING (sweep, cell)";
+        Ok(self.client().await?.query(query, &[&sessions]).await?.iter().map(|row| row.get(0)).collect())
+    }
+
     /// Nothing more can be written to any table, until there is room again.
     pub(crate) async fn fill(&self) -> Result<(), CertifyError> {
         self.client().await?.batch_execute(DISK_IS_FULL).await?;

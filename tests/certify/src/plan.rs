@@ -87,15 +87,84 @@ impl Fault {
         Self::ALL.iter().copied().find(|fault| fault.name() == name)
     }
 
-    /// Longest time, in seconds, from the end of the fault to the next recorded session, or to the last one of those whose messages were thrown
-    /// away. Lost messages can only be told from slow ones by waiting.
+    /// Longest time, in seconds, from the end of the fault until each session that it met in a call is recorded or calls again; where messages
+    /// were thrown away, until each of their sessions is recorded.
     #[must_use]
     pub const fn recovery_max_s(self) -> u64 {
         match self {
+            // Lost messages can only be told from slow ones by waiting.
             Self::PurgeJobs => 180,
-            _ => 15,
+            // What was refused counts in its minute, and refusals lower the part of the limits that is used.
+            Self::Refusals => 90,
+            // Slots of what is gone are free after ten seconds. One worker may have taken twice as many sessions as calls are allowed at once, of
+            // which it makes a third: the last one waits for twenty seconds, and longer on a busy machine.
+            Self::KillWorker
+            | Self::DrainWorker
+            | Self::PauseWorker
+            | Self::KillLeader
+            | Self::PauseLeader
+            | Self::KillScorer
+            | Self::KillBroker
+            | Self::KillDatabase
+            | Self::CutWorkerFromBroker
+            | Self::CutWorkerFromDatabase
+            | Self::CutLeaderFromDatabase
+            | Self::LoseLedgerAnswers
+            | Self::LoseBucketAnswers
+            | Self::CutBucket
+            | Self::SlowNetwork
+            | Self::ReadOnlyDatabase
+            | Self::FullDatabase
+            | Self::FullBucket
+            | Self::CutScorersFromBroker
+            | Self::CutScorersFromDatabase
+            | Self::LockHolder
+            | Self::HungEndpoint
+            | Self::CancelAndResume => 45,
         }
     }
+
+    /// Time during which it leaves nobody to record anything.
+    pub(crate) const fn standstill(self) -> Standstill {
+        match self {
+            Self::PurgeJobs | Self::Refusals => Standstill::UntilRecovered,
+            Self::KillBroker => Standstill::UntilUndone { then_ms: 0 },
+            // No slot is granted until all workers have told what they have under way.
+            Self::KillDatabase => Standstill::UntilUndone { then_ms: 10_000 },
+            Self::KillWorker
+            | Self::DrainWorker
+            | Self::PauseWorker
+            | Self::KillLeader
+            | Self::PauseLeader
+            | Self::KillScorer
+            | Self::CutWorkerFromBroker
+            | Self::CutWorkerFromDatabase
+            | Self::CutLeaderFromDatabase
+            | Self::LoseLedgerAnswers
+            | Self::LoseBucketAnswers
+            | Self::CutBucket
+            | Self::SlowNetwork
+            | Self::ReadOnlyDatabase
+            | Self::FullDatabase
+            | Self::FullBucket
+            | Self::CutScorersFromBroker
+            | Self::CutScorersFromDatabase
+            | Self::LockHolder
+            | Self::HungEndpoint
+            | Self::CancelAndResume => Standstill::None,
+        }
+    }
+}
+
+/// Time during which a fault leaves nobody to record anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standstill {
+    /// Others go on meanwhile, or it lasts for moments.
+    None,
+    /// While the fault lasts, and so many milliseconds more.
+    UntilUndone { then_ms: u64 },
+    /// Until it has recovered, which has a limit of its own.
+    UntilRecovered,
 }
 
 /// A fault and when it strikes: at this part of all sessions, in thousandths.

@@ -3,25 +3,25 @@
 mod agent;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use regatta_tests::regatta::Process;
 
 use crate::CertifyError;
-use crate::endpoint::{BATCH_PRICE, Endpoint, PRICE};
+use crate::endpoint::{BATCH_PRICE, CallKind, Endpoint, PRICE};
 use crate::evidence::Reference;
 use crate::fleet::plain;
+use crate::pace::Pace;
 pub(crate) use agent::Agent;
 
 /// Calls at once that the specs allow.
 pub(crate) const CONCURRENCY: u32 = 16;
-/// Requests a minute that the specs allow.
-pub(crate) const REQUESTS_PER_MINUTE: u32 = 3_000;
 /// Least budget of a sweep, in dollars: more than it costs, with the worst cases of all that is lost.
 const BUDGET_DOLLARS_MIN: u64 = 40;
 /// Budget for each trial beyond that: the longer a sweep takes, the more of its processes are killed.
 const BUDGET_DOLLARS_A_TRIAL: u64 = 10;
 /// Most sessions of a batch.
-pub(crate) const BATCH_MAX: u64 = 10;
+const BATCH_MAX: u64 = 10;
 /// Time that the endpoint takes for a batch, in milliseconds: some batches are under way at each fault.
 const BATCH_MS: u32 = 4_000;
 /// Data that the sweeps are of.
@@ -45,6 +45,14 @@ impl Part {
             Self::Batched => "batched",
         }
     }
+
+    /// The sweep that pays for calls of `kind`.
+    pub(crate) const fn of(kind: CallKind) -> Self {
+        match kind {
+            CallKind::Live | CallKind::Judges => Self::Live,
+            CallKind::Batched => Self::Batched,
+        }
+    }
 }
 
 /// Whoever runs a sweep.
@@ -65,14 +73,23 @@ pub(crate) struct Workload {
     pub(crate) both: Reference,
     /// The external agent; `None` where it cannot run.
     pub(crate) agent: Option<Agent>,
+    /// Pace of the live sweep; `None` until it has run undisturbed, which tells its calls.
+    pace: Option<Pace>,
     data: PathBuf,
     trials: u16,
     _simulator: Process,
 }
 
 impl Workload {
-    /// Starts the endpoint and runs each sweep once in one process, without faults.
-    pub(crate) async fn start(binary: &Path, data: &Path, trials: u16, folder: &Path) -> Result<Self, CertifyError> {
+    /// Starts the endpoint and runs each sweep once in one process, without faults. From then on the live sweep takes `length`, or as long as it
+    /// needs.
+    pub(crate) async fn start(
+        binary: &Path,
+        data: &Path,
+        trials: u16,
+        length: Duration,
+        folder: &Path,
+    ) -> Result<Self, CertifyError> {
         let mut simulate = plain(binary);
         simulate.args(["simulate", "llm", "--listen", "127.0.0.1:0"]);
         for benchmark in BENCHMARKS {
@@ -90,12 +107,16 @@ impl Workload {
             live: Reference::default(),
             both: Reference::default(),
             agent: Agent::find(),
+            pace: None,
             data: data.to_owned(),
             trials,
             _simulator: simulator,
         };
         workload.live = workload.undisturbed(binary, Part::Live, folder).await?;
         workload.both = workload.live.and(&workload.undisturbed(binary, Part::Batched, folder).await?.by_batches());
+        let pace = Pace::over(workload.live.calls() + workload.live.judged.values().sum::<u64>(), length);
+        workload.endpoint.delay(pace.delay);
+        workload.pace = Some(pace);
         Ok(workload)
     }
 
@@ -113,6 +134,11 @@ impl Workload {
         let results = output.join("results.jsonl");
         let results = std::fs::read_to_string(&results).map_err(CertifyError::file(&results))?;
         Ok(Reference::of(results, &self.endpoint.close_books().await?))
+    }
+
+    /// Requests in a minute that the live sweep may make; none are limited while it runs undisturbed.
+    pub(crate) fn requests_per_minute(&self) -> Option<u64> {
+        self.pace.map(|pace| pace.requests_per_minute)
     }
 
     /// Budget of each sweep, in dollars.
@@ -148,16 +174,18 @@ impl Workload {
             );
             (agent.declaration(by), benchmark)
         });
+        let limit = self.requests_per_minute().map(|limit| format!(", requests_per_minute: {limit}"));
         format!(
             "{agents}benchmarks:\n  worfbench:\n    data: {worfbench}\n    settings: [two-shot, zero-shot]\n    judge: {lexical}\n  \
              flowbench:\n    data: {flowbench}\n    settings: [session/single/text]\n    roles: {{ user: {oracle}, environment: {oracle} }}\n    \
              judge: {oracle}\n{asking}\
              endpoints:\n  sim:\n    kind: openai\n    base_url: http://{address}/v1\n    api_key_env: none\n    \
-             identify_sessions: true\n    limits: {{ concurrency: {CONCURRENCY}, requests_per_minute: {REQUESTS_PER_MINUTE} }}\n\
+             identify_sessions: true\n    limits: {{ concurrency: {CONCURRENCY}{limit} }}\n\
              models:\n  - {oracle}\n",
             worfbench = self.data.join("worfbench").display(),
             flowbench = self.data.join("flowbench").display(),
             address = self.endpoint.address,
+            limit = limit.unwrap_or_default(),
         )
     }
 

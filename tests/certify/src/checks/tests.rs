@@ -2,63 +2,83 @@
 
 use super::*;
 use crate::endpoint::Call;
-use crate::evidence::{Attempt, InFlight, Leftovers, Struck};
+use crate::evidence::{Account, Attempt, InFlight, Leftovers, Struck};
 use crate::plan::Fault;
 
 fn line(item: &str) -> String {
     format!("{{\"cell\":0,\"benchmark\":\"b\",\"setting\":\"s\",\"trial\":0,\"item\":\"{item}\",\"scores\":1}}\n")
 }
 
-fn call(item: &str, begun_ms: u64) -> Call {
+/// A call of this request.
+fn call(item: &str, request: u64, begun_ms: u64) -> Call {
     let session = format!("b/s/0/{item}");
     let (kind, ended_ms) = (CallKind::Live, Some(begun_ms + 10));
-    Call { session, kind, client: 1, begun_ms, ended_ms, was_refused: false, cost: 50 }
+    Call { session, kind, request, client: 1, begun_ms, ended_ms, was_refused: false, cost: 50 * request }
 }
 
-fn attempt(item: &str, state: &str, calls: u64) -> Attempt {
-    Attempt { session: format!("b/s/0/{item}"), state: state.to_owned(), calls, known_cost: calls * 50, at_most: 0 }
+fn attempt(item: &str, state: &str, calls: u64, known_cost: u64) -> Attempt {
+    Attempt { session: format!("b/s/0/{item}"), state: state.to_owned(), calls, known_cost, at_most: 0 }
 }
 
-fn judged(begun_ms: u64) -> Call {
-    Call { kind: CallKind::Judges, cost: 7, ..call("-", begun_ms) }
+fn judged(request: u64, begun_ms: u64) -> Call {
+    Call { kind: CallKind::Judges, cost: 7, ..call("-", request, begun_ms) }
 }
 
-fn batched(item: &str) -> Call {
-    Call { kind: CallKind::Batched, cost: 25, ..call(item, 0) }
+/// A line of the batch of this number.
+fn batched(item: &str, batch: u64, begun_ms: u64) -> Call {
+    Call { kind: CallKind::Batched, cost: 25, ..call(item, batch, begun_ms) }
 }
 
-/// Two sessions of two calls each, one that is a line of a batch and a question to a judge, and a history in which nothing went wrong.
+fn account(part: Part, sweep: &str, counted: u64) -> Account {
+    Account { part, sweep: sweep.to_owned(), counted: Some(counted), budget: 1_000 }
+}
+
+/// Two sessions of two requests each, one that is a line of a batch and a question to a judge, and a history in which nothing went wrong.
 fn sound() -> (Reference, Evidence) {
     let results = line("x") + &line("y") + &line("night");
-    let books = vec![call("x", 0), call("x", 20), call("y", 40), call("y", 60), judged(80), batched("night")];
+    let books = vec![
+        call("x", 1, 0),
+        call("x", 2, 20),
+        call("y", 1, 40),
+        call("y", 2, 60),
+        judged(8, 80),
+        batched("night", 3, 0),
+    ];
     let reference = Reference::of(results.clone(), &books);
     let evidence = Evidence {
         state: "complete".to_owned(),
         results,
         attempts: vec![
-            attempt("x", "recorded", 2),
-            attempt("y", "recorded", 2),
-            Attempt { known_cost: 25, ..attempt("night", "recorded", 1) },
+            attempt("x", "recorded", 2, 150),
+            attempt("y", "recorded", 2, 150),
+            attempt("night", "recorded", 1, 25),
         ],
         books,
         judged_cost: 7,
-        account: 232,
-        without_account: Vec::new(),
-        budget: 1_000,
+        accounts: vec![account(Part::Live, "day", 307), account(Part::Batched, "tonight", 25)],
+        requests_per_minute: 100,
         leftovers: Leftovers::default(),
         struck: Vec::new(),
         fallen: Vec::new(),
-        longest_silence_ms: 0,
+        progress_ms: vec![0, 90],
     };
     (reference, evidence)
 }
 
-/// A fault that cut a worker off with one call of each of the items.
-fn struck(fault: Fault, in_flight: &[&str]) -> Struck {
-    let calls = in_flight.iter().map(|item| (format!("b/s/0/{item}"), 1)).collect();
-    let in_flight = InFlight { calls, judges: 0, workers: 1 };
+/// A fault, 90 ms after the beginning, that cut these requests off and lost a worker.
+fn struck(fault: Fault, requests: &[(&str, u64)]) -> Struck {
+    let mut in_flight = InFlight { workers: 1, ..InFlight::default() };
+    for (item, request) in requests {
+        in_flight.calls.entry(format!("b/s/0/{item}")).or_default().push(*request);
+    }
     let (target, recovered_after_ms) = ("somebody".to_owned(), Some(100));
-    Struck { fault, target, at_ms: 1, ended_ms: 2, recovered_after_ms, in_flight, had_two_leaders: false }
+    Struck { fault, target, at_ms: 90, ended_ms: 95, recovered_after_ms, in_flight, had_two_leaders: false }
+}
+
+/// The same with these requests of judges.
+fn struck_judges(requests: &[u64]) -> Struck {
+    let in_flight = InFlight { judges: requests.to_vec(), ..InFlight::default() };
+    Struck { in_flight, ..struck(Fault::KillWorker, &[]) }
 }
 
 /// Asserts that a sound history with `change` fails this check, with this item.
@@ -77,21 +97,21 @@ fn a_sound_history_passes() {
 }
 
 #[test]
-fn a_call_that_was_in_flight_in_a_killed_process_may_be_made_again() {
+fn a_request_that_was_cut_off_may_be_made_again() {
     let (reference, mut evidence) = sound();
-    evidence.struck.push(struck(Fault::KillWorker, &["x"]));
-    evidence.books.push(call("x", 100));
-    evidence.account += 50;
+    evidence.struck.push(struck(Fault::KillWorker, &[("x", 2)]));
+    evidence.books.push(call("x", 2, 100));
+    evidence.accounts[0].counted = Some(407);
     assert_eq!(check(&reference, &evidence), []);
 }
 
 #[test]
-fn a_batch_may_be_handed_in_twice_for_each_worker_that_was_lost_and_each_is_paid() {
+fn a_batch_of_a_lost_worker_may_be_handed_in_twice_and_each_is_paid() {
     let (reference, mut evidence) = sound();
     evidence.struck.push(struck(Fault::KillWorker, &[]));
-    evidence.books.push(batched("night"));
-    evidence.attempts.push(Attempt { known_cost: 25, ..attempt("night", "waste", 1) });
-    evidence.account += 25;
+    evidence.books.push(batched("night", 4, 100));
+    evidence.attempts.push(attempt("night", "waste", 1, 25));
+    evidence.accounts[1].counted = Some(50);
     assert_eq!(check(&reference, &evidence), []);
     evidence.attempts.pop();
     assert!(check(&reference, &evidence).iter().any(|one| one.check == "money" && one.item == "b/s/0/night"));
@@ -99,75 +119,109 @@ fn a_batch_may_be_handed_in_twice_for_each_worker_that_was_lost_and_each_is_paid
 
 #[test]
 fn a_line_of_a_batch_that_nothing_explains_is_found() {
-    fails("calls", "b/s/0/night", |evidence| evidence.books.push(batched("night")));
+    fails("calls", "b/s/0/night", |evidence| evidence.books.push(batched("night", 4, 100)));
     fails("calls", "b/s/0/night", |evidence| {
-        evidence.struck.push(struck(Fault::KillWorker, &["night"]));
-        evidence.books.extend([batched("night"), batched("night")]);
+        evidence.struck.push(struck(Fault::KillWorker, &[("night", 3)]));
+        evidence.books.extend([batched("night", 4, 100), batched("night", 5, 200)]);
+    });
+    // Its sessions had been acknowledged long before the worker was lost.
+    fails("calls", "b/s/0/night", |evidence| {
+        evidence.struck.push(Struck { at_ms: 9_000, ended_ms: 9_500, ..struck(Fault::KillWorker, &[]) });
+        evidence.books.push(batched("night", 4, 9_900));
     });
     fails("calls", "b/s/0/night", |evidence| drop(evidence.books.remove(5)));
 }
 
 #[test]
-fn more_lines_twice_than_a_batch_for_each_worker_are_found() {
-    let items: Vec<String> = (0..=BATCH_MAX).map(|number| format!("night-{number}")).collect();
-    let books: Vec<Call> = items.iter().map(|item| batched(item)).collect();
-    let (results, (_, mut evidence)) = (items.iter().map(|item| line(item)).collect(), sound());
-    let reference = Reference::of(results, &books);
-    evidence.books = books.iter().chain(&books).cloned().collect();
-    evidence.struck.push(struck(Fault::KillWorker, &[]));
-    let findings = calls(&reference, &evidence);
-    assert_eq!(findings.iter().map(|one| one.item.as_str()).collect::<Vec<_>>(), ["batches"]);
-    evidence.struck.push(struck(Fault::KillWorker, &[]));
-    assert_eq!(calls(&reference, &evidence), []);
+fn a_call_that_nothing_explains_is_found() {
+    let killed = |requests: &[(&str, u64)]| struck(Fault::KillWorker, requests);
+    fails("calls", "b/s/0/x", |evidence| evidence.books.push(call("x", 2, 100)));
+    // Another session was cut off, or another request, or later, or only one of two.
+    fails("calls", "b/s/0/x", |evidence| {
+        evidence.struck.push(killed(&[("y", 2)]));
+        evidence.books.push(call("x", 2, 100));
+    });
+    fails("calls", "b/s/0/x", |evidence| {
+        evidence.struck.push(killed(&[("x", 2)]));
+        evidence.books.push(call("x", 1, 100));
+    });
+    fails("calls", "b/s/0/x", |evidence| {
+        evidence.struck.push(killed(&[("x", 2)]));
+        evidence.books.push(call("x", 2, 80));
+    });
+    fails("calls", "b/s/0/x", |evidence| {
+        evidence.struck.push(killed(&[("x", 2)]));
+        evidence.books.extend([call("x", 2, 100), call("x", 2, 120)]);
+    });
+    fails("calls", "b/s/0/z", |evidence| evidence.books.push(call("z", 1, 100)));
+    fails("calls", "b/s/0/y", |evidence| drop(evidence.books.remove(3)));
 }
 
 #[test]
-fn a_call_that_nothing_explains_is_found() {
-    fails("calls", "b/s/0/x", |evidence| evidence.books.push(call("x", 100)));
-    fails("calls", "b/s/0/x", |evidence| {
-        evidence.struck.push(struck(Fault::KillWorker, &["y"]));
-        evidence.books.push(call("x", 100));
-    });
-    // Whatever a session had done before the call that was cut off is known, and not done again.
-    fails("calls", "b/s/0/x", |evidence| {
-        evidence.struck.push(struck(Fault::KillWorker, &["x"]));
-        evidence.books.extend([call("x", 100), call("x", 120)]);
-    });
-    fails("calls", "b/s/0/z", |evidence| evidence.books.push(call("z", 100)));
-    fails("calls", "b/s/0/y", |evidence| drop(evidence.books.remove(3)));
+fn a_session_that_asks_something_else_than_undisturbed_is_found() {
+    fails("calls", "b/s/0/y", |evidence| evidence.books[3].request = 9);
 }
 
 #[test]
 fn a_nano_dollar_that_is_missing_or_too_much_is_found() {
     fails("money", "b/s/0/x", |evidence| evidence.attempts[0].known_cost -= 1);
     fails("money", "b/s/0/y", |evidence| evidence.attempts[1].known_cost += 1);
-    fails("money", "b/s/0/y", |evidence| evidence.attempts.push(attempt("y", "waste", 1)));
+    fails("money", "b/s/0/y", |evidence| evidence.attempts.push(attempt("y", "waste", 1, 100)));
     fails("money", "b/s/0/x", |evidence| {
-        evidence.struck.push(struck(Fault::KillWorker, &["x"]));
-        evidence.attempts[0] = attempt("x", "recorded", 0);
+        evidence.struck.push(struck(Fault::KillWorker, &[("x", 2)]));
+        evidence.attempts[0] = attempt("x", "recorded", 0, 0);
     });
-    fails("judges", "judges' calls", |evidence| evidence.judged_cost = 6);
-    fails("judges", "judges' calls", |evidence| evidence.judged_cost = 8);
-    fails("judges", "judges' calls", |evidence| evidence.books.push(judged(100)));
 }
 
 #[test]
-fn a_judges_cost_may_be_unknown_where_its_call_was_cut_off_and_nowhere_else() {
-    let of_judges =
-        |judges| Struck { in_flight: InFlight { judges, ..InFlight::default() }, ..struck(Fault::KillWorker, &[]) };
+fn a_call_that_was_cut_off_may_be_unknown_with_what_a_call_costs_and_no_more() {
+    // The calls of the session cost 50, 100, and 100 again.
+    let told = |calls, known_cost| {
+        let (reference, mut evidence) = sound();
+        evidence.struck.push(struck(Fault::KillWorker, &[("x", 2)]));
+        evidence.books.push(call("x", 2, 100));
+        evidence.accounts[0].counted = Some(407);
+        evidence.attempts[0] = attempt("x", "recorded", calls, known_cost);
+        check(&reference, &evidence)
+    };
+    assert_eq!(told(2, 150), []);
+    assert_eq!(told(3, 250), []);
+    let unlikely = [(2, 149), (2, 201), (3, 249), (3, 150), (1, 50), (0, 0)];
+    for (calls, known_cost) in unlikely {
+        assert_eq!(told(calls, known_cost).len(), 1, "{known_cost} of {calls} calls");
+    }
+}
+
+#[test]
+fn a_judges_cost_may_be_unknown_where_its_request_was_cut_off_and_nowhere_else() {
     let (reference, mut evidence) = sound();
-    evidence.struck.push(of_judges(1));
-    evidence.books.push(judged(100));
-    evidence.account += 7;
+    evidence.struck.push(struck_judges(&[8]));
+    evidence.books.push(judged(8, 100));
+    evidence.accounts[0].counted = Some(314);
     assert_eq!(check(&reference, &evidence), []);
-    fails("judges", "judges' calls", |evidence| {
-        evidence.struck.push(of_judges(0));
-        evidence.books.push(judged(100));
+    evidence.judged_cost = 14;
+    assert_eq!(check(&reference, &evidence), [], "its answer had come all the same");
+    fails("judges", JUDGES, |evidence| evidence.judged_cost = 6);
+    fails("judges", JUDGES, |evidence| evidence.judged_cost = 8);
+    fails("judges", JUDGES, |evidence| {
+        evidence.struck.push(struck_judges(&[9]));
+        evidence.judged_cost = 0;
     });
-    fails("judges", "judges' calls", |evidence| {
-        evidence.struck.push(of_judges(1));
-        evidence.books.extend([judged(100), judged(120)]);
-    });
+}
+
+#[test]
+fn a_question_that_is_answered_twice_is_found_though_both_answers_are_known() {
+    let asked_again = |struck: Vec<Struck>| {
+        move |evidence: &mut Evidence| {
+            evidence.struck.extend(struck);
+            evidence.books.push(judged(8, 100));
+            evidence.judged_cost = 14;
+            evidence.accounts[0].counted = Some(314);
+        }
+    };
+    fails("judges", JUDGES, asked_again(Vec::new()));
+    fails("judges", JUDGES, asked_again(vec![struck_judges(&[9])]));
+    fails("judges", JUDGES, asked_again(vec![Struck { at_ms: 101, ..struck_judges(&[8]) }]));
 }
 
 #[test]
@@ -182,20 +236,44 @@ fn results_that_differ_are_named() {
 
 #[test]
 fn a_budget_that_is_overrun_or_an_account_that_forgets_is_found() {
-    fails("budget", "account", |evidence| evidence.account = 231);
-    fails("budget", "tonight", |evidence| evidence.without_account.push("tonight".to_owned()));
-    fails("budget", "budget", |evidence| evidence.budget = 230);
+    fails("budget", "day", |evidence| evidence.accounts[0].counted = Some(306));
+    fails("budget", "tonight", |evidence| evidence.accounts[1].counted = None);
+    fails("budget", "day", |evidence| evidence.accounts[0].budget = 306);
+    fails("budget", "tonight", |evidence| evidence.accounts[1].counted = Some(1_001));
+}
+
+#[test]
+fn an_account_does_not_make_up_for_what_that_of_another_sweep_forgets() {
+    fails("budget", "tonight", |evidence| {
+        evidence.accounts[0].counted = Some(900);
+        evidence.accounts[1].counted = Some(24);
+    });
+    fails("budget", "tonight", |evidence| {
+        evidence.accounts[0].budget = 2_000;
+        evidence.accounts[1].budget = 24;
+    });
 }
 
 #[test]
 fn limits_that_are_exceeded_are_found() {
     let many = |count: u64, gap_ms: u64| {
         move |evidence: &mut Evidence| {
-            evidence.books.extend((0..count).map(|number| call("x", 1_000 + number * gap_ms)));
+            evidence.books.extend((0..count).map(|number| call("x", 1, 100_000 + number * gap_ms)));
         }
     };
     fails("limits", "concurrency", many(u64::from(CONCURRENCY) + 1, 0));
-    fails("limits", "requests per minute", many(u64::from(REQUESTS_PER_MINUTE) + 1, 15));
+    fails("limits", "requests per minute", many(101, 590));
+    let (reference, mut evidence) = sound();
+    many(101, 600)(&mut evidence);
+    assert_eq!(limits(&reference, &evidence), [], "the first of them is a minute older than the last");
+}
+
+#[test]
+fn a_request_that_was_refused_counts_in_its_minute() {
+    fails("limits", "requests per minute", |evidence| {
+        let refused = |number: u64| Call { was_refused: true, ..call("x", 0, 1_000 + number) };
+        evidence.books.extend((0..101).map(refused));
+    });
 }
 
 #[test]
@@ -216,15 +294,74 @@ fn what_is_left_over_is_named() {
 
 #[test]
 fn a_slow_recovery_is_found() {
-    let slow = |after| {
+    let slow = |fault, after| {
         move |evidence: &mut Evidence| {
-            evidence.struck.push(Struck { recovered_after_ms: after, ..struck(Fault::KillLeader, &[]) });
+            evidence.struck.push(Struck { recovered_after_ms: after, ..struck(fault, &[]) });
         }
     };
-    fails("recovery", "kill-leader", slow(Some(15_001)));
-    fails("recovery", "kill-leader", slow(None));
-    fails("recovery", "purge-jobs", |evidence| {
-        evidence.struck.push(Struck { recovered_after_ms: Some(180_001), ..struck(Fault::PurgeJobs, &[]) });
+    fails("recovery", "kill-leader", slow(Fault::KillLeader, Some(45_001)));
+    fails("recovery", "kill-leader", slow(Fault::KillLeader, None));
+    fails("recovery", "refusals", slow(Fault::Refusals, Some(90_001)));
+    fails("recovery", "purge-jobs", slow(Fault::PurgeJobs, Some(180_001)));
+}
+
+#[test]
+fn silence_is_found_wherever_it_is() {
+    fails("recovery", "longest silence", |evidence| evidence.progress_ms = vec![0, 26_000, 27_000]);
+    // Faults of a moment, before and after.
+    fails("recovery", "longest silence", |evidence| {
+        evidence.struck.push(struck(Fault::KillWorker, &[]));
+        evidence.struck.push(Struck { at_ms: 30_000, ended_ms: 30_000, ..struck(Fault::KillWorker, &[]) });
+        evidence.progress_ms = vec![0, 100, 26_000, 40_000];
     });
-    fails("recovery", "longest silence", |evidence| evidence.longest_silence_ms = 26_000);
+}
+
+#[test]
+fn lost_messages_excuse_silence_until_their_sessions_are_back_and_not_later() {
+    let (reference, mut evidence) = sound();
+    evidence.struck.push(Struck { recovered_after_ms: Some(100_000), ..struck(Fault::PurgeJobs, &[]) });
+    evidence.progress_ms = vec![0, 90, 100_000, 110_000];
+    assert_eq!(check(&reference, &evidence), []);
+    fails("recovery", "longest silence", |late| {
+        late.struck.clone_from(&evidence.struck);
+        late.progress_ms = vec![0, 90, 100_000, 126_000];
+    });
+    fails("recovery", "longest silence", |early| {
+        early.struck.push(Struck { at_ms: 40_000, ended_ms: 41_000, ..evidence.struck[0].clone() });
+        early.progress_ms = vec![0, 90, 30_000, 100_000];
+    });
+}
+
+#[test]
+fn nobody_records_anything_while_the_broker_or_the_database_is_away() {
+    let away = |fault, ended_ms, progress_ms: &[u64]| {
+        let (reference, mut evidence) = sound();
+        evidence.struck.push(Struck { at_ms: 100, ended_ms, ..struck(fault, &[]) });
+        evidence.progress_ms = progress_ms.to_vec();
+        check(&reference, &evidence).len()
+    };
+    assert_eq!(away(Fault::KillBroker, 20_100, &[90, 45_000]), 0);
+    assert_eq!(away(Fault::KillBroker, 20_100, &[90, 46_000]), 1);
+    assert_eq!(away(Fault::KillDatabase, 100, &[90, 35_000]), 0);
+    assert_eq!(away(Fault::KillDatabase, 100, &[90, 36_000]), 1);
+    assert_eq!(away(Fault::KillWorker, 20_100, &[90, 26_000]), 1, "others go on");
+}
+
+#[test]
+fn a_sweep_that_has_used_its_minute_up_waits_for_the_next_one() {
+    let (reference, mut evidence) = sound();
+    evidence.requests_per_minute = 5;
+    evidence.progress_ms = vec![0, 90, 61_750 + 25_000, 61_750 + 26_000];
+    assert_eq!(check(&reference, &evidence), []);
+    fails("recovery", "longest silence", |evidence| {
+        evidence.requests_per_minute = 5;
+        evidence.progress_ms = vec![0, 90, 61_750 + 25_200];
+    });
+    let slow = |requests_per_minute| {
+        let (reference, mut evidence) = sound();
+        evidence.requests_per_minute = requests_per_minute;
+        evidence.struck.push(Struck { recovered_after_ms: Some(80_000), ..struck(Fault::KillWorker, &[]) });
+        check(&reference, &evidence).len()
+    };
+    assert_eq!((slow(5), slow(6)), (0, 1), "the limit of six was not used up");
 }

@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::http::header;
+use axum::http::{Method, header};
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
-use super::{Call, CallKind, ask, cost};
+use super::{Call, CallKind, ask, cost, numbered};
 use crate::CertifyError;
 
 /// Nano-dollars of an input and of an output token of a batch; the workload's spec says the same in dollars per million.
@@ -25,20 +25,31 @@ pub(super) fn is_of_batches(path: &str) -> bool {
     matches!(path.trim_start_matches("/v1").trim_start_matches('/').split('/').next(), Some("files" | "batches"))
 }
 
-/// The answered lines of all batches that are not among `billed`, which these become part of. Waits for those that are being worked on: whoever
-/// handed them in is billed.
-pub(super) async fn bill(upstream: SocketAddr, billed: &mut BTreeSet<String>) -> Result<Vec<Call>, CertifyError> {
+/// `true` for the request that hands in a batch.
+pub(super) fn hands_in(method: &Method, path: &str) -> bool {
+    method == Method::POST && path.trim_start_matches("/v1").trim_matches('/') == "batches"
+}
+
+/// The answered lines of all batches that are not among `billed`, which these become part of; `begun_ms` tells when each was handed in. Waits
+/// for those that are being worked on: whoever handed them in is billed.
+pub(super) async fn bill(
+    upstream: SocketAddr,
+    billed: &mut BTreeSet<String>,
+    begun_ms: impl Fn(&str) -> Option<u64>,
+) -> Result<Vec<Call>, CertifyError> {
     let mut calls = Vec::new();
-    for id in handed_in(upstream).await? {
+    for id in listed(upstream).await? {
         if !billed.contains(&id) {
-            calls.extend(lines_of(upstream, &id).await?);
+            let nobodys = || CertifyError::Broken(format!("nobody has handed in the endpoint's batch {id}"));
+            let begun_ms = begun_ms(&id).ok_or_else(nobodys)?;
+            calls.extend(lines_of(upstream, &id, begun_ms).await?);
             billed.insert(id);
         }
     }
     Ok(calls)
 }
 
-async fn handed_in(upstream: SocketAddr) -> Result<Vec<String>, CertifyError> {
+async fn listed(upstream: SocketAddr) -> Result<Vec<String>, CertifyError> {
     let mut ids: Vec<String> = Vec::new();
     loop {
         let after = ids.last().map(|last| format!("&after={last}")).unwrap_or_default();
@@ -51,7 +62,7 @@ async fn handed_in(upstream: SocketAddr) -> Result<Vec<String>, CertifyError> {
     }
 }
 
-async fn lines_of(upstream: SocketAddr, id: &str) -> Result<Vec<Call>, CertifyError> {
+async fn lines_of(upstream: SocketAddr, id: &str, begun_ms: u64) -> Result<Vec<Call>, CertifyError> {
     let begun = Instant::now();
     let batch = loop {
         let batch = document(upstream, &format!("/v1/batches/{id}")).await?;
@@ -67,11 +78,12 @@ async fn lines_of(upstream: SocketAddr, id: &str) -> Result<Vec<Call>, CertifyEr
     let unreadable = || CertifyError::Broken(format!("the files of the endpoint's batch {id} cannot be read"));
     let input = batch["input_file_id"].as_str().ok_or_else(unreadable)?;
     let content = async |file: &str| get(upstream, &format!("/v1/files/{file}/content")).await;
-    read(&content(input).await?, &content(output).await?).ok_or_else(unreadable)
+    let batch = (numbered(id.as_bytes()), begun_ms);
+    read(batch, &content(input).await?, &content(output).await?).ok_or_else(unreadable)
 }
 
-/// Calls of the answered lines of `output`; `input` has their sessions.
-fn read(input: &[u8], output: &[u8]) -> Option<Vec<Call>> {
+/// Calls of the answered lines of `output`, of the batch of this number that began then; `input` has their sessions.
+fn read((request, begun_ms): (u64, u64), input: &[u8], output: &[u8]) -> Option<Vec<Call>> {
     let parse = |lines: &[u8]| -> Option<Vec<Value>> {
         let lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         lines.map(|line| serde_json::from_slice(line).ok()).collect()
@@ -87,9 +99,10 @@ fn read(input: &[u8], output: &[u8]) -> Option<Vec<Call>> {
         calls.push(Call {
             session: sessions.get(line["custom_id"].as_str()?)?.clone(),
             kind: CallKind::Batched,
+            request,
             client: 0,
-            begun_ms: 0,
-            ended_ms: Some(0),
+            begun_ms,
+            ended_ms: Some(begun_ms),
             was_refused: false,
             cost: cost(&line["response"]["body"], PRICE)?,
         });
@@ -133,14 +146,15 @@ mod tests {
     #[test]
     fn answered_lines_are_calls_of_their_sessions_at_the_price_of_batches() {
         let (input, output) = ([input("0", "x"), input("1", "y")], [output("1", 200), output("0", 500)]);
-        let calls = read(input.join("\n").as_bytes(), (output.join("\n") + "\n").as_bytes()).unwrap();
+        let calls = read((7, 50), input.join("\n").as_bytes(), (output.join("\n") + "\n").as_bytes()).unwrap();
         let told: Vec<_> = calls.iter().map(|call| (call.session.as_str(), call.kind, call.cost)).collect();
         assert_eq!(told, [("b/s/3/1/y", CallKind::Batched, 3_500)]);
+        assert_eq!((calls[0].request, calls[0].begun_ms), (7, 50), "those of its batch");
     }
 
     #[test]
     fn an_answer_that_nobody_asked_for_is_refused() {
-        assert_eq!(read(input("0", "x").as_bytes(), output("1", 200).as_bytes()), None);
+        assert_eq!(read((7, 50), input("0", "x").as_bytes(), output("1", 200).as_bytes()), None);
     }
 
     #[test]
@@ -148,5 +162,12 @@ mod tests {
         let about = ["/v1/files", "/v1/files/1/content", "/v1/batches", "/batches/1"];
         assert!(about.iter().all(|path| is_of_batches(path)));
         assert!(!is_of_batches("/v1/chat/completions") && !is_of_batches("/v1/embeddings"));
+    }
+
+    #[test]
+    fn a_batch_is_handed_in_by_one_request_alone() {
+        assert!(hands_in(&Method::POST, "/v1/batches") && hands_in(&Method::POST, "/batches"));
+        assert!(!hands_in(&Method::GET, "/v1/batches"), "that lists them");
+        assert!(!hands_in(&Method::POST, "/v1/batches/1/cancel") && !hands_in(&Method::POST, "/v1/files"));
     }
 }

@@ -2,7 +2,8 @@
 
 mod batches;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,6 +23,7 @@ use tokio::time::Instant;
 
 use crate::CertifyError;
 use crate::evidence::InFlight;
+use crate::faults::{UNREPORTED, UNREPORTED_JUDGES};
 pub(crate) use batches::PRICE as BATCH_PRICE;
 
 /// Longest request, in bytes.
@@ -39,23 +41,25 @@ pub(crate) enum Mood {
 }
 
 /// Way and purpose of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum CallKind {
     /// For a session, answered at once.
     Live,
-    /// For a session, as a line of a batch: it has no times and no client of its own.
+    /// For a session, as a line of a batch: it has no client of its own, and begins when its batch is handed in.
     Batched,
     /// For a judge.
     Judges,
 }
 
-/// A call, as the endpoint has it in its books. Times are milliseconds since the endpoint began.
+/// A call, as the endpoint has it in its books. Times are milliseconds since the books were opened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Call {
     /// `benchmark/setting/trial/item`, as the call names it; judges' calls are of no session.
     pub(crate) session: String,
     pub(crate) kind: CallKind,
+    /// Number of the request, see [`request_of`]; of a line, the number of its batch.
+    pub(crate) request: u64,
     /// Port of the client's end of the connection.
     pub(crate) client: u16,
     pub(crate) begun_ms: u64,
@@ -66,13 +70,32 @@ pub(crate) struct Call {
 }
 
 #[derive(Debug)]
+struct Books {
+    opened: Instant,
+    calls: Vec<Call>,
+}
+
+impl Books {
+    fn open() -> Self {
+        Self { opened: Instant::now(), calls: Vec::new() }
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.opened.elapsed().as_millis() as u64
+    }
+}
+
+#[derive(Debug)]
 struct Clerk {
     upstream: SocketAddr,
-    begun: Instant,
     mood: watch::Receiver<Mood>,
-    /// Delay of every answer, in milliseconds.
+    /// Delay of every call's answer, in milliseconds.
     delay_ms: AtomicU64,
-    books: Mutex<Vec<Call>>,
+    books: Mutex<Books>,
+    /// Requests that were taken and have no answer yet, whether or not somebody still waits for it.
+    unanswered: watch::Sender<usize>,
+    /// Moments at which batches were handed in, by the id of the batch.
+    handed_in: Mutex<BTreeMap<String, Instant>>,
     /// Batches that were in closed books.
     billed: tokio::sync::Mutex<BTreeSet<String>>,
 }
@@ -95,10 +118,11 @@ impl Endpoint {
         let (mood, watched) = watch::channel(Mood::Answers);
         let clerk = Arc::new(Clerk {
             upstream,
-            begun: Instant::now(),
             mood: watched,
             delay_ms: AtomicU64::new(0),
-            books: Mutex::default(),
+            books: Mutex::new(Books::open()),
+            unanswered: watch::Sender::new(0),
+            handed_in: Mutex::default(),
             billed: tokio::sync::Mutex::default(),
         });
         let routes = axum::Router::new().fallback(serve).with_state(Arc::clone(&clerk));
@@ -114,42 +138,73 @@ impl Endpoint {
         self.mood.send_replace(mood);
     }
 
-    /// Answers come so much later from now on.
+    /// Answers to calls come so much later from now on.
     pub(crate) fn delay(&self, delay: Duration) {
         self.clerk.delay_ms.store(delay.as_millis() as u64, Ordering::Relaxed);
     }
 
-    /// Every call since the last time, with the lines of batches; the books begin anew.
+    /// Opens books that are empty. Returns the moment from which they count their times.
+    pub(crate) fn open_books(&self) -> Instant {
+        let mut books = self.clerk.books();
+        *books = Books::open();
+        books.opened
+    }
+
+    /// Every call since the books were opened, with the lines of batches; they are empty then. Waits for what is being answered: whoever asked and
+    /// went away is billed.
     pub(crate) async fn close_books(&self) -> Result<Vec<Call>, CertifyError> {
-        let batched = batches::bill(self.clerk.upstream, &mut *self.clerk.billed.lock().await).await?;
-        let live = std::mem::take(&mut *self.clerk.books());
+        // The sender lives as long as the clerk.
+        let _ = self.clerk.unanswered.subscribe().wait_for(|unanswered| *unanswered == 0).await;
+        let opened = self.clerk.books().opened;
+        let handed_in = self.clerk.handed_in().clone();
+        let begun_ms = |batch: &str| Some(handed_in.get(batch)?.saturating_duration_since(opened).as_millis() as u64);
+        let batched = batches::bill(self.clerk.upstream, &mut *self.clerk.billed.lock().await, begun_ms).await?;
+        let live = std::mem::take(&mut self.clerk.books().calls);
         Ok(live.into_iter().chain(batched).collect())
     }
 
     /// Calls that began before this millisecond and have not ended: a call that ends makes room for those of its last millisecond.
     #[cfg(test)]
     pub(crate) fn open_calls(&self) -> usize {
-        let now = self.clerk.now_ms();
-        self.clerk.books().iter().filter(|call| call.ended_ms.is_none() && call.begun_ms < now).count()
+        let books = self.clerk.books();
+        let now = books.now_ms();
+        books.calls.iter().filter(|call| call.ended_ms.is_none() && call.begun_ms < now).count()
     }
 
-    /// Calls of the clients `ports` that are under way, or were answered within `lately`: their process may not have reported them yet.
-    pub(crate) fn in_flight(&self, ports: &[u16], lately: Duration) -> InFlight {
-        let since = self.clerk.now_ms().saturating_sub(lately.as_millis() as u64);
+    /// Calls of the clients `ports` that are under way, or that were answered so lately that their process may not have reported them yet.
+    pub(crate) fn in_flight(&self, ports: &[u16]) -> InFlight {
+        let books = self.clerk.books();
+        let now = books.now_ms();
         let mut in_flight = InFlight::default();
-        let is_of_them = |call: &&Call| !call.was_refused && ports.contains(&call.client);
-        for call in self.clerk.books().iter().filter(is_of_them) {
-            if call.ended_ms.is_some_and(|ended| ended < since) {
-                continue;
-            }
+        for call in books.calls.iter().filter(|call| !call.was_refused && ports.contains(&call.client)) {
+            let was_answered_within =
+                |time: Duration| call.ended_ms.is_none_or(|ended| ended >= now.saturating_sub(time.as_millis() as u64));
             match call.kind {
-                CallKind::Live => *in_flight.calls.entry(call.session.clone()).or_default() += 1,
-                CallKind::Judges => in_flight.judges += 1,
-                // Nobody waits for the answer of a line.
-                CallKind::Batched => {}
+                CallKind::Live if was_answered_within(UNREPORTED) => {
+                    in_flight.calls.entry(call.session.clone()).or_default().push(call.request);
+                }
+                CallKind::Judges if was_answered_within(UNREPORTED_JUDGES) => in_flight.judges.push(call.request),
+                // Of lines nobody waits for the answer.
+                CallKind::Live | CallKind::Judges | CallKind::Batched => {}
             }
         }
         in_flight
+    }
+
+    /// Sessions that wait for the answer of a call.
+    pub(crate) fn waiting(&self) -> BTreeSet<String> {
+        self.sessions(|call| call.ended_ms.is_none())
+    }
+
+    /// Sessions that have begun a call since.
+    pub(crate) fn called_since(&self, since_ms: u64) -> BTreeSet<String> {
+        self.sessions(|call| call.begun_ms >= since_ms)
+    }
+
+    fn sessions(&self, of: impl Fn(&Call) -> bool) -> BTreeSet<String> {
+        let books = self.clerk.books();
+        let live = books.calls.iter().filter(|call| call.kind == CallKind::Live && !call.was_refused && of(call));
+        live.map(|call| call.session.clone()).collect()
     }
 }
 
@@ -160,26 +215,56 @@ impl Drop for Endpoint {
 }
 
 impl Clerk {
-    fn books(&self) -> MutexGuard<'_, Vec<Call>> {
+    fn books(&self) -> MutexGuard<'_, Books> {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn now_ms(&self) -> u64 {
-        self.begun.elapsed().as_millis() as u64
+    fn handed_in(&self) -> MutexGuard<'_, BTreeMap<String, Instant>> {
+        self.handed_in.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn enter(&self, headers: &HeaderMap, client: u16, was_refused: bool) -> usize {
+    /// Enters a call with its request; `None` for one that was refused unread.
+    fn enter(&self, headers: &HeaderMap, client: u16, request: Option<u64>) -> usize {
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("-");
         let item = percent_encoding::percent_decode_str(text("x-regatta-item")).decode_utf8_lossy();
         let setting = percent_encoding::percent_decode_str(text("x-regatta-setting")).decode_utf8_lossy();
         let session = format!("{}/{setting}/{}/{item}", text("x-regatta-benchmark"), text("x-regatta-trial"));
         let is_judges = text("x-regatta-role") == "judge" || text("x-regatta-item") == "-";
         let kind = if is_judges { CallKind::Judges } else { CallKind::Live };
-        let begun_ms = self.now_ms();
         let mut books = self.books();
+        let begun_ms = books.now_ms();
+        let (was_refused, request) = (request.is_none(), request.unwrap_or(0));
         let ended_ms = was_refused.then_some(begun_ms);
-        books.push(Call { session, kind, client, begun_ms, ended_ms, was_refused, cost: 0 });
-        books.len() - 1
+        books.calls.push(Call { session, kind, request, client, begun_ms, ended_ms, was_refused, cost: 0 });
+        books.calls.len() - 1
+    }
+
+    /// Has a request answered when the endpoint's mood and delay allow it, and books what that costs; `number` is that of its call, if it is one.
+    async fn answer(&self, request: hyper::Request<Body>, number: Option<usize>) -> Answered {
+        let mut mood = self.mood.clone();
+        // The endpoint lives longer than its calls.
+        let _ = mood.wait_for(|mood| *mood != Mood::Hangs).await;
+        if number.is_some() {
+            tokio::time::sleep(Duration::from_millis(self.delay_ms.load(Ordering::Relaxed))).await;
+        }
+        let handed_in = batches::hands_in(request.method(), request.uri().path()).then(Instant::now);
+        let (status, headers, body) = ask(self.upstream, request).await?;
+        if !status.is_success() {
+            return Ok((status, headers, body));
+        }
+        if let Some(number) = number {
+            let document: Value = serde_json::from_slice(&body)?;
+            let cost = cost(&document, PRICE).ok_or("an answer without usage cannot be billed")?;
+            if let Some(call) = self.books().calls.get_mut(number) {
+                call.cost = cost;
+            }
+        }
+        if let Some(at) = handed_in {
+            let document: Value = serde_json::from_slice(&body)?;
+            let id = document["id"].as_str().ok_or("a batch without an id cannot be booked")?;
+            self.handed_in().insert(id.to_owned(), at);
+        }
+        Ok((status, headers, body))
     }
 }
 
@@ -191,10 +276,27 @@ struct Entry {
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        let now = self.clerk.now_ms();
-        if let Some(call) = self.clerk.books().get_mut(self.number) {
+        let mut books = self.clerk.books();
+        let now = books.now_ms();
+        if let Some(call) = books.calls.get_mut(self.number) {
             call.ended_ms = Some(now);
         }
+    }
+}
+
+/// Counts a request as unanswered until it is dropped.
+struct Unanswered(Arc<Clerk>);
+
+impl Unanswered {
+    fn by(clerk: &Arc<Clerk>) -> Self {
+        clerk.unanswered.send_modify(|unanswered| *unanswered += 1);
+        Self(Arc::clone(clerk))
+    }
+}
+
+impl Drop for Unanswered {
+    fn drop(&mut self) {
+        self.0.unanswered.send_modify(|unanswered| *unanswered -= 1);
     }
 }
 
@@ -207,33 +309,21 @@ async fn serve(
     let is_call = !batches::is_of_batches(head.uri.path());
     if *clerk.mood.borrow() == Mood::Refuses {
         if is_call {
-            clerk.enter(&head.headers, client.port(), true);
+            clerk.enter(&head.headers, client.port(), None);
         }
         let body = r#"{"error":{"message":"slow down","type":"rate_limit_error","code":"rate_limit_exceeded"}}"#;
         return (StatusCode::TOO_MANY_REQUESTS, [(header::CONTENT_TYPE, "application/json")], body).into_response();
     }
     let Ok(body) = axum::body::to_bytes(body, BODY_MAX).await else { return StatusCode::BAD_REQUEST.into_response() };
-    let number = is_call.then(|| clerk.enter(&head.headers, client.port(), false));
+    let number = is_call
+        .then(|| clerk.enter(&head.headers, client.port(), Some(request_of(head.uri.path(), client.port(), &body))));
     let _entry = number.map(|number| Entry { clerk: Arc::clone(&clerk), number });
-    let mut mood = clerk.mood.clone();
-    // The endpoint lives longer than its calls.
-    let _ = mood.wait_for(|mood| *mood != Mood::Hangs).await;
-    tokio::time::sleep(Duration::from_millis(clerk.delay_ms.load(Ordering::Relaxed))).await;
-    // Whoever goes away is billed all the same.
+    // Whoever goes away is billed all the same, also before there is an answer.
     let answering = tokio::spawn({
-        let clerk = Arc::clone(&clerk);
+        let (clerk, unanswered) = (Arc::clone(&clerk), Unanswered::by(&clerk));
         async move {
-            let answer = ask(clerk.upstream, hyper::Request::from_parts(head, Body::from(body))).await;
-            if let Ok((status, _, body)) = &answer
-                && status.is_success()
-                && let Some(number) = number
-            {
-                let document: Value = serde_json::from_slice(body)?;
-                let cost = cost(&document, PRICE).ok_or("an answer without usage cannot be billed")?;
-                if let Some(call) = clerk.books().get_mut(number) {
-                    call.cost = cost;
-                }
-            }
+            let answer = clerk.answer(hyper::Request::from_parts(head, Body::from(body)), number).await;
+            drop(unanswered);
             answer
         }
     });
@@ -243,10 +333,22 @@ async fn serve(
     }
 }
 
-async fn ask(
-    upstream: SocketAddr,
-    request: hyper::Request<Body>,
-) -> Result<(StatusCode, HeaderMap, Bytes), Box<dyn std::error::Error + Send + Sync>> {
+/// Number of a call's request. Each process keeps the vectors of texts and asks for those that it does not have, so that processes may ask equally
+/// for them: a request for vectors is the same one only on its own connection.
+fn request_of(path: &str, client: u16, body: &[u8]) -> u64 {
+    if path.ends_with("/embeddings") { numbered(&[&client.to_be_bytes(), body].concat()) } else { numbered(body) }
+}
+
+/// Number of a request, or of a batch's id, that others of the same bytes have too.
+fn numbered(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    hasher.finish()
+}
+
+type Answered = Result<(StatusCode, HeaderMap, Bytes), Box<dyn std::error::Error + Send + Sync>>;
+
+async fn ask(upstream: SocketAddr, request: hyper::Request<Body>) -> Answered {
     let stream = TcpStream::connect(upstream).await?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
     let connection = tokio::spawn(connection);
@@ -267,4 +369,73 @@ fn cost(answer: &Value, (input, output): (u64, u64)) -> Option<u64> {
     let usage = answer.get("usage")?;
     let written = usage.get("completion_tokens").map_or(Some(0), Value::as_u64)?;
     Some(usage.get("prompt_tokens")?.as_u64()? * input + written * output)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    /// An endpoint of which every answer has a usage of three tokens and two, and which has no batches.
+    async fn endpoint() -> Endpoint {
+        let answer = r#"{"usage": {"prompt_tokens": 3, "completion_tokens": 2}, "data": [], "has_more": false}"#;
+        let routes = axum::Router::new().fallback(async move || answer);
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let upstream = listener.local_addr().unwrap();
+        tokio::spawn(async move { axum::serve(listener, routes).await });
+        Endpoint::before(upstream).await.unwrap()
+    }
+
+    /// A call with this body, on a connection of its own.
+    async fn call(endpoint: &Endpoint, body: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(endpoint.address).await.unwrap();
+        let length = body.len();
+        let request = format!(
+            "POST /v1/chat/completions HTTP/1.1\r\nhost: here\r\nconnection: close\r\nx-regatta-benchmark: b\r\nx-regatta-setting: s\r\n\
+             x-regatta-trial: 0\r\nx-regatta-item: x\r\ncontent-length: {length}\r\n\r\n{body}"
+        );
+        stream.write_all(request.as_bytes()).await.unwrap();
+        stream
+    }
+
+    #[tokio::test]
+    async fn a_client_that_goes_away_before_the_answer_is_billed() {
+        let endpoint = endpoint().await;
+        endpoint.set(Mood::Hangs);
+        let client = call(&endpoint, "{}").await;
+        while endpoint.waiting().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        drop(client);
+        while !endpoint.waiting().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        endpoint.set(Mood::Answers);
+        let books = endpoint.close_books().await.unwrap();
+        let told: Vec<_> = books.iter().map(|call| (call.session.as_str(), call.cost)).collect();
+        assert_eq!(told, [("b/s/0/x", 7_000)]);
+    }
+
+    #[test]
+    fn equal_requests_are_the_same_but_for_vectors_that_another_connection_asks_for() {
+        let of = |path, client| request_of(path, client, b"{}");
+        assert_eq!(of("/v1/chat/completions", 1), of("/v1/chat/completions", 2));
+        assert_eq!(of("/v1/embeddings", 1), of("/v1/embeddings", 1));
+        assert_ne!(of("/v1/embeddings", 1), of("/v1/embeddings", 2));
+    }
+
+    #[tokio::test]
+    async fn requests_of_equal_bytes_have_one_number_and_each_history_its_own_books() {
+        let endpoint = endpoint().await;
+        for body in ["{}", "{}", "{ }"] {
+            call(&endpoint, body).await.read_to_end(&mut Vec::new()).await.unwrap();
+        }
+        let books = endpoint.close_books().await.unwrap();
+        assert_eq!(books.len(), 3);
+        assert_eq!(books[0].request, books[1].request);
+        assert_ne!(books[0].request, books[2].request);
+        endpoint.open_books();
+        assert_eq!(endpoint.close_books().await.unwrap(), []);
+    }
 }

@@ -60,20 +60,21 @@ async fn an_audit_finds_whatever_was_tampered_with_and_names_it() {
     let folder = tempfile::tempdir().unwrap();
     let services = Services::start().await.unwrap();
     let data = workspace().join("examples/data");
-    let workload = Workload::start(binary().unwrap(), &data, 1, folder.path()).await.unwrap();
+    let workload = Workload::start(binary().unwrap(), &data, 1, Duration::ZERO, folder.path()).await.unwrap();
     let agent = workload.agent.as_ref();
     let mut fleet = Fleet::start(binary().unwrap(), agent, &services, folder.path().to_owned()).await.unwrap();
     let url = fleet.stores.database_url.clone();
     let ledger = LedgerView::of(&url).client().await.unwrap();
     ledger.batch_execute(TRIGGERS).await.unwrap();
 
+    let begun = workload.endpoint.open_books();
     let sweeps = submit(&fleet, &workload, folder.path(), "tampered").await.unwrap();
-    let (begun, watch) = (Instant::now(), Watch::of(url.clone()));
+    let watch = Watch::of(url.clone(), begun);
     // Before the reports are written, which nobody changes afterwards.
     while ledger.execute(ANOTHER_ATTEMPT, &[]).await.unwrap() == 0 {
         tokio::task::yield_now().await;
     }
-    let end = watch.until(begun, is_over).await;
+    let end = watch.until(is_over).await;
     ledger.batch_execute(LEFTOVERS).await.unwrap();
     let session = async |item: i64| {
         let row = "SELECT item_id FROM sessions WHERE is_session(sweep, cell, item, $1)";
@@ -91,7 +92,7 @@ async fn an_audit_finds_whatever_was_tampered_with_and_names_it() {
         tokio::task::yield_now().await;
     }
 
-    let evidence = collect(&mut fleet, &workload, folder.path(), &sweeps, end, Vec::new(), 0).await.unwrap();
+    let evidence = collect(&mut fleet, &workload, folder.path(), &sweeps, end, Vec::new(), Vec::new()).await.unwrap();
     let findings = check(&workload.both, &evidence);
 
     let told: Vec<String> = findings.iter().map(|Finding { check, item, .. }| format!("{check}: {item}")).collect();
@@ -101,8 +102,8 @@ async fn an_audit_finds_whatever_was_tampered_with_and_names_it() {
         format!("one result an item: {twice}"),
         format!("calls: {called}"),
         "judges: judges' calls".to_owned(),
-        "budget: account".to_owned(),
         format!("budget: {}", sweeps[0]),
+        format!("budget: {}", sweeps[1]),
         "limits: concurrency".to_owned(),
         "nothing left: sessions that await verdicts".to_owned(),
         "nothing left: open attempts".to_owned(),

@@ -3,7 +3,7 @@
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-use super::RunBy;
+use super::{CONCURRENCY, RunBy};
 
 /// The program, which its command line carries: whoever it runs as may be unable to read our files.
 const PROGRAM: &str = include_str!("agent.py");
@@ -44,7 +44,8 @@ impl Agent {
             RunBy::Deployment => "registered: asking".to_owned(),
             RunBy::OneProcess => self.command(),
         };
-        format!("agents:\n  asking: {{ {program}, startup_s: 60, deadline_s: 60 }}\n")
+        // As many as may call: one worker may get all sessions whose messages the broker hands out again.
+        format!("agents:\n  asking: {{ {program}, startup_s: 60, deadline_s: 60, concurrency: {CONCURRENCY} }}\n")
     }
 
     /// Section `agents` of the policy of workers.

@@ -1,0 +1,233 @@
+//! Calls that were made again, each with the fault that explains it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::endpoint::{Call, CallKind};
+use crate::evidence::{Evidence, Reference, Struck};
+
+/// A batch of a lost worker that may be handed in twice was handed in no earlier than this before the loss: the worker acknowledges the sessions of
+/// a batch as soon as the broker has confirmed it.
+const UNACKNOWLEDGED_MS: u64 = 500;
+/// Longest time after a loss until its batch is handed in by others, to whom the broker hands it at once; money for it may have to wait for a
+/// database.
+const HANDED_IN_WITHIN_MS: u64 = 30_000;
+
+/// A call beyond those of the undisturbed run.
+#[derive(Debug)]
+pub(crate) struct Repeat<'e> {
+    pub(crate) call: &'e Call,
+    /// Fault that cut the same request off before; `None` if no fault explains it.
+    pub(crate) cause: Option<&'e Struck>,
+}
+
+/// All of a history.
+pub(crate) fn repeats<'e>(reference: &Reference, evidence: &'e Evidence) -> Vec<Repeat<'e>> {
+    let mut repeats = of_sessions(reference, evidence);
+    repeats.extend(of_judges(reference, evidence));
+    repeats.extend(of_batches(reference, evidence));
+    repeats
+}
+
+/// Calls for sessions that were answered at once.
+fn of_sessions<'e>(reference: &Reference, evidence: &'e Evidence) -> Vec<Repeat<'e>> {
+    let equal = equal(evidence, CallKind::Live, |call| (call.session.as_str(), call.request));
+    let of_request = |((session, request), calls): ((&'e str, u64), Vec<&'e Call>)| {
+        let expected = reference.requests.get(&(session.to_owned(), request)).copied().unwrap_or(0);
+        let in_flight = |struck: &'e Struck| struck.in_flight.calls.get(session).map_or(&[][..], Vec::as_slice);
+        beyond(expected, calls, cuts(evidence, request, in_flight))
+    };
+    equal.into_iter().flat_map(of_request).collect()
+}
+
+/// Calls of judges.
+fn of_judges<'e>(reference: &Reference, evidence: &'e Evidence) -> Vec<Repeat<'e>> {
+    let equal = equal(evidence, CallKind::Judges, |call| call.request);
+    let of_request = |(request, calls)| {
+        // Which similarities share a call is chance, so the undisturbed run may have made none that is equal.
+        let expected = reference.judged.get(&request).copied().unwrap_or(0).max(1);
+        beyond(expected, calls, cuts(evidence, request, |struck| &struck.in_flight.judges))
+    };
+    equal.into_iter().flat_map(of_request).collect()
+}
+
+/// Calls of `kind` that were not refused, by what equal ones have in common and in the order of time.
+fn equal<'e, K: Ord>(
+    evidence: &'e Evidence,
+    kind: CallKind,
+    key: impl Fn(&'e Call) -> K,
+) -> BTreeMap<K, Vec<&'e Call>> {
+    let mut equal: BTreeMap<K, Vec<&Call>> = BTreeMap::new();
+    for call in evidence.books.iter().filter(|call| call.kind == kind && !call.was_refused) {
+        equal.entry(key(call)).or_default().push(call);
+    }
+    equal.values_mut().for_each(|calls| calls.sort_by_key(|call| call.begun_ms));
+    equal
+}
+
+/// Faults that cut `request` off, in order, each as often as it did.
+fn cuts<'e>(evidence: &'e Evidence, request: u64, in_flight: impl Fn(&'e Struck) -> &'e [u64]) -> Vec<&'e Struck> {
+    let mut cuts = Vec::new();
+    for struck in &evidence.struck {
+        cuts.extend(in_flight(struck).iter().filter(|cut| **cut == request).map(|_| struck));
+    }
+    cuts.sort_by_key(|struck| struck.at_ms);
+    cuts
+}
+
+/// Those of equal `calls` that are more than `expected`. A fault that cut such a call off explains that it is made once more, later.
+fn beyond<'e>(expected: u64, calls: Vec<&'e Call>, cuts: Vec<&'e Struck>) -> Vec<Repeat<'e>> {
+    let count = calls.len().saturating_sub(usize::try_from(expected).unwrap_or(usize::MAX));
+    let (mut explained, mut others) = (Vec::new(), Vec::new());
+    let mut cuts = cuts.into_iter().peekable();
+    for call in calls {
+        match cuts.next_if(|struck| struck.at_ms <= call.begun_ms) {
+            Some(struck) => explained.push(Repeat { call, cause: Some(struck) }),
+            None => others.push(Repeat { call, cause: None }),
+        }
+    }
+    // The last ones are those that were made again.
+    explained.into_iter().rev().chain(others.into_iter().rev()).take(count).collect()
+}
+
+/// Lines that were answered more often than undisturbed. A worker publishes one batch at a time and acknowledges its sessions once the broker has
+/// confirmed it; lost in between, it leaves both, so that the sessions come to be in a second batch. Therefore each lost worker explains the lines
+/// of one batch, and only of one that was handed in about the time of the loss: before, its sessions were already acknowledged.
+fn of_batches<'e>(reference: &Reference, evidence: &'e Evidence) -> Vec<Repeat<'e>> {
+    let mut lines: BTreeMap<&str, Vec<&Call>> = BTreeMap::new();
+    for call in evidence.books.iter().filter(|call| call.kind == CallKind::Batched) {
+        lines.entry(&call.session).or_default().push(call);
+    }
+    // A line with the batch that its session had been in before.
+    let mut again: Vec<(&Call, &Call)> = Vec::new();
+    for (session, mut lines) in lines {
+        lines.sort_by_key(|line| line.begun_ms);
+        let expected = reference.sessions.get(session).map_or(0, |booked| booked.calls);
+        for position in usize::try_from(expected).unwrap_or(usize::MAX)..lines.len() {
+            again.push((lines[position], lines[position.saturating_sub(1)]));
+        }
+    }
+    let batches: BTreeSet<(u64, u64)> = again.iter().map(|(_, before)| (before.begun_ms, before.request)).collect();
+    let mut losses: Vec<&Struck> = Vec::new();
+    for struck in &evidence.struck {
+        losses.extend((0..struck.in_flight.workers).map(|_| struck));
+    }
+    losses.sort_by_key(|struck| struck.ended_ms);
+    let mut causes: BTreeMap<u64, &Struck> = BTreeMap::new();
+    for (begun_ms, batch) in batches {
+        let explains = |struck: &&Struck| {
+            let (from, to) = (struck.at_ms.saturating_sub(UNACKNOWLEDGED_MS), struck.ended_ms + HANDED_IN_WITHIN_MS);
+            (from..=to).contains(&begun_ms)
+        };
+        // The loss that is over first: a later one may explain a later batch.
+        if let Some(position) = losses.iter().position(explains) {
+            causes.insert(batch, losses.remove(position));
+        }
+    }
+    again.into_iter().map(|(call, before)| Repeat { call, cause: causes.get(&before.request).copied() }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::InFlight;
+    use crate::plan::Fault;
+
+    fn call(session: &str, request: u64, begun_ms: u64) -> Call {
+        let (session, kind, ended_ms) = (session.to_owned(), CallKind::Live, Some(begun_ms + 10));
+        Call { session, kind, request, client: 1, begun_ms, ended_ms, was_refused: false, cost: 50 }
+    }
+
+    fn judged(request: u64, begun_ms: u64) -> Call {
+        Call { kind: CallKind::Judges, ..call("-", request, begun_ms) }
+    }
+
+    fn line(session: &str, batch: u64, begun_ms: u64) -> Call {
+        Call { kind: CallKind::Batched, ..call(session, batch, begun_ms) }
+    }
+
+    fn struck(at_ms: u64, in_flight: InFlight) -> Struck {
+        let (fault, target) = (Fault::KillWorker, "somebody".to_owned());
+        let recovered_after_ms = Some(0);
+        Struck { fault, target, at_ms, ended_ms: at_ms + 500, recovered_after_ms, in_flight, had_two_leaders: false }
+    }
+
+    fn cut(at_ms: u64, session: &str, request: u64) -> Struck {
+        struck(at_ms, InFlight { calls: [(session.to_owned(), vec![request])].into(), ..InFlight::default() })
+    }
+
+    fn lost(at_ms: u64, workers: u64) -> Struck {
+        struck(at_ms, InFlight { workers, ..InFlight::default() })
+    }
+
+    /// Times at which calls were made again, with those of the faults that explain them.
+    fn again(undisturbed: &[Call], books: Vec<Call>, struck: Vec<Struck>) -> Vec<(u64, Option<u64>)> {
+        let evidence = Evidence { books, struck, ..Evidence::default() };
+        let repeats = repeats(&Reference::of(String::new(), undisturbed), &evidence);
+        let mut told: Vec<_> =
+            repeats.iter().map(|one| (one.call.begun_ms, one.cause.map(|struck| struck.at_ms))).collect();
+        told.sort_unstable();
+        told
+    }
+
+    #[test]
+    fn a_request_that_was_cut_off_may_be_made_once_more_after_that() {
+        let (first, cut) = ([call("x", 1, 0)], || vec![cut(50, "x", 1)]);
+        let then = |begun_ms| vec![call("x", 1, 0), call("x", 1, begun_ms)];
+        assert_eq!(again(&first, then(60), cut()), [(60, Some(50))]);
+        assert_eq!(again(&first, then(40), cut()), [(40, None)], "nothing had happened yet");
+        let twice = vec![call("x", 1, 0), call("x", 1, 60), call("x", 1, 70)];
+        assert_eq!(again(&first, twice, cut()), [(60, Some(50)), (70, None)]);
+    }
+
+    #[test]
+    fn another_request_or_another_session_is_not_explained() {
+        let undisturbed = [call("x", 1, 0), call("x", 2, 20), call("y", 1, 0)];
+        let with = |more| undisturbed.iter().cloned().chain([more]).collect();
+        assert_eq!(again(&undisturbed, with(call("x", 2, 60)), vec![cut(50, "x", 1)]), [(60, None)]);
+        assert_eq!(again(&undisturbed, with(call("y", 1, 60)), vec![cut(50, "x", 1)]), [(60, None)]);
+        assert_eq!(
+            again(&undisturbed, with(call("x", 3, 60)), Vec::new()),
+            [(60, None)],
+            "nobody asks that undisturbed"
+        );
+    }
+
+    #[test]
+    fn a_request_that_is_made_twice_undisturbed_is_no_repeat() {
+        let twice = [call("x", 1, 0), call("x", 1, 60)];
+        assert_eq!(again(&twice, twice.to_vec(), vec![cut(50, "x", 1)]), []);
+    }
+
+    #[test]
+    fn a_judges_request_is_made_as_often_as_undisturbed_and_once_if_it_was_not() {
+        let undisturbed = [judged(1, 0), judged(1, 5)];
+        assert_eq!(again(&undisturbed, vec![judged(1, 0), judged(1, 5), judged(2, 10)], Vec::new()), []);
+        assert_eq!(again(&undisturbed, vec![judged(2, 0), judged(2, 60)], Vec::new()), [(60, None)]);
+        let of_judges = struck(50, InFlight { judges: vec![2], ..InFlight::default() });
+        assert_eq!(again(&undisturbed, vec![judged(2, 0), judged(2, 60)], vec![of_judges]), [(60, Some(50))]);
+    }
+
+    #[test]
+    fn a_lost_worker_explains_one_batch_of_about_the_time_of_the_loss() {
+        let undisturbed = [line("x", 0, 0), line("y", 0, 0)];
+        let twice = |first_ms| {
+            let of_batch = |batch, at_ms| ["x", "y"].map(|session| line(session, batch, at_ms));
+            of_batch(1, first_ms).into_iter().chain(of_batch(2, 60_000)).collect::<Vec<_>>()
+        };
+        let at_most = || vec![lost(10_000, 1)];
+        assert_eq!(again(&undisturbed, twice(9_600), at_most()), [(60_000, Some(10_000)), (60_000, Some(10_000))]);
+        assert_eq!(again(&undisturbed, twice(12_000), at_most()), [(60_000, Some(10_000)), (60_000, Some(10_000))]);
+        assert_eq!(again(&undisturbed, twice(9_400), at_most()), [(60_000, None), (60_000, None)], "long acknowledged");
+        assert_eq!(again(&undisturbed, twice(41_000), at_most()), [(60_000, None), (60_000, None)], "long after");
+    }
+
+    #[test]
+    fn two_batches_need_two_lost_workers() {
+        let undisturbed = [line("x", 0, 0), line("y", 0, 0)];
+        let books = vec![line("x", 1, 10_100), line("y", 2, 10_200), line("x", 3, 20_000), line("y", 3, 20_000)];
+        let told = again(&undisturbed, books.clone(), vec![lost(10_000, 1)]);
+        assert_eq!(told, [(20_000, None), (20_000, Some(10_000))]);
+        let told = again(&undisturbed, books, vec![lost(10_000, 2)]);
+        assert_eq!(told, [(20_000, Some(10_000)), (20_000, Some(10_000))]);
+    }
+}
