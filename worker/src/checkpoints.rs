@@ -8,7 +8,7 @@ use std::time::Duration;
 use regatta_backends::{BlobError, Blobs};
 use regatta_catalog::checkpoint_key;
 use regatta_proto::wire::{WireError, decode, encode};
-use regatta_proto::{Attempt, Clock, Digest, SessionJob, SessionKey, Transcript};
+use regatta_proto::{Attempt, AttemptId, Clock, Digest, SessionJob, SessionKey, Transcript};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -100,8 +100,14 @@ impl Checkpoints {
         Ok(self.blobs.put(&checkpoint_key(session), encode(checkpoint)?).await?)
     }
 
-    async fn remove(&self, session: &SessionKey) {
-        // What is left behind goes with the end of the sweep.
+    /// Removes the checkpoint of `session` that `attempt` wrote last. One that another attempt has written since stays, and so does one that
+    /// cannot be read: what is left behind goes with the end of the sweep.
+    async fn remove(&self, session: &SessionKey, attempt: &AttemptId) {
+        let found = self.blobs.get(&checkpoint_key(session)).await;
+        let found = found.ok().flatten().and_then(|bytes| decode::<Checkpoint>(&bytes).ok());
+        if found.is_none_or(|found| found.attempt.id != *attempt) {
+            return;
+        }
         if let Err(error) = self.blobs.delete(&checkpoint_key(session)).await {
             tracing::debug!(%error, %session, "a checkpoint was left behind");
         }
@@ -229,9 +235,9 @@ impl CheckpointWriter {
     /// Nothing more is written. Returns the checkpoint that has become needless once the session's end is recorded, if there may be one.
     pub(crate) fn end(mut self) -> Option<NeedlessCheckpoint> {
         self.ending.cancel();
-        let (store, session) = (self.of.store.clone(), self.of.session.clone());
+        let (store, session, attempt) = (self.of.store.clone(), self.of.session.clone(), self.of.attempt.id.clone());
         let is_written = self.of.is_written.load(Ordering::Relaxed);
-        is_written.then(|| NeedlessCheckpoint { store, session, writing: self.task.take() })
+        is_written.then(|| NeedlessCheckpoint { store, session, attempt, writing: self.task.take() })
     }
 }
 
@@ -255,6 +261,8 @@ impl Drop for CheckpointWriter {
 pub(crate) struct NeedlessCheckpoint {
     store: Checkpoints,
     session: SessionKey,
+    /// The attempt that ended it. A sweep that is resumed may have the session run again meanwhile.
+    attempt: AttemptId,
     writing: Option<JoinHandle<()>>,
 }
 
@@ -265,7 +273,7 @@ impl NeedlessCheckpoint {
         wait(self.writing).await;
         tokio::time::sleep(self.store.acknowledged_after).await;
         if !deliveries.iter().all(CancellationToken::is_cancelled) {
-            self.store.remove(&self.session).await;
+            self.store.remove(&self.session, &self.attempt).await;
         }
     }
 }
@@ -277,7 +285,7 @@ mod tests {
     use futures::future::BoxFuture;
     use jiff::Timestamp;
     use regatta_backends::faults::{Fate, Trouble, Troubles};
-    use regatta_proto::{AttemptId, CellIndex, Event, ItemIndex, ManualClock, Reply};
+    use regatta_proto::{CellIndex, Event, ItemIndex, ManualClock, Reply};
 
     use super::*;
 
@@ -303,9 +311,8 @@ mod tests {
             let (_told, void) = watch::channel(Void::default());
             let checkpoints = Checkpoints::new(store.clone(), Duration::from_millis(250), LATE, void);
             let session = SessionKey { sweep: "s".parse().unwrap(), cell: CellIndex(0), item: ItemIndex(0) };
-            store.put(&checkpoint_key(&session), "answers".into()).await.unwrap();
+            let needless = written(&checkpoints, &session, "a").await;
             let connection = CancellationToken::new();
-            let needless = NeedlessCheckpoint { store: checkpoints, session: session.clone(), writing: None };
             let removing = tokio::spawn(needless.remove_after(vec![connection.clone()]));
             tokio::time::sleep(LATE - Duration::from_millis(1)).await;
             assert!(store.get(&checkpoint_key(&session)).await.unwrap().is_some());
@@ -315,6 +322,31 @@ mod tests {
             removing.await.unwrap();
             assert_eq!(store.get(&checkpoint_key(&session)).await.unwrap().is_some(), is_lost);
         }
+    }
+
+    /// Attempt `id` at `session` has written a checkpoint, and ended the session.
+    async fn written(checkpoints: &Checkpoints, session: &SessionKey, id: &str) -> NeedlessCheckpoint {
+        let at = Timestamp::UNIX_EPOCH;
+        let id = AttemptId::new(id).unwrap();
+        let attempt = Attempt { id, number: 1, worker: "w".parse().unwrap(), started_at: at, ended_at: at };
+        let clock = Arc::new(ManualClock::at(at));
+        let writer = checkpoints.follow(session, (Digest::of(b"lock"), 0), attempt, clock);
+        writer.keep(&Transcript { events: vec![Event::Recorded(Reply::said("yes"))] });
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        writer.end().unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_checkpoint_that_a_later_attempt_has_written_since_stays() {
+        let store = Blobs::memory();
+        let (_told, void) = watch::channel(Void::default());
+        let checkpoints = Checkpoints::new(store.clone(), Duration::from_millis(250), LATE, void);
+        let session = SessionKey { sweep: "s".parse().unwrap(), cell: CellIndex(0), item: ItemIndex(0) };
+        let needless = written(&checkpoints, &session, "a").await;
+        let removing = tokio::spawn(needless.remove_after(vec![CancellationToken::new()]));
+        let _later = written(&checkpoints, &session, "b").await;
+        removing.await.unwrap();
+        assert!(store.get(&checkpoint_key(&session)).await.unwrap().is_some());
     }
 
     #[tokio::test(start_paused = true)]

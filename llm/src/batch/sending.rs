@@ -226,9 +226,11 @@ impl Sending {
         let may_be_done = request.method() == Method::POST;
         let response = match timeout_at(end, self.http.transport().execute(request)).await {
             Ok(Ok(response)) => response,
-            Ok(Err(Failure { class, detail, unreached, .. })) => {
+            Ok(Err(Failure { class, detail, maybe_billed, .. })) => {
+                // An answer that is no HTTP comes after the request, too.
+                let was_sent = maybe_billed || class == ErrorClass::BadResponse;
                 let class = if class == ErrorClass::Timeout { class } else { ErrorClass::Connection };
-                return Err(Trouble { failure: self.failure(class, &detail), may_be_done: may_be_done && !unreached });
+                return Err(Trouble { failure: self.failure(class, &detail), may_be_done: may_be_done && was_sent });
             }
             Err(_) => {
                 return Err(Trouble {

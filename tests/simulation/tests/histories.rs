@@ -16,8 +16,8 @@ use regatta_tests::Logged;
 /// Seeds of each workload in one run of the tests, unless `REGATTA_SEEDS` says another number; without optimisation a history takes a second.
 const fn seeds_of(workload: Workload) -> u64 {
     match workload {
-        Workload::Calls => 30,
-        Workload::Rounds | Workload::Talks | Workload::Batches => 12,
+        Workload::Calls => 24,
+        Workload::Rounds | Workload::Talks | Workload::Batches => 9,
     }
 }
 
@@ -122,7 +122,7 @@ fn an_endpoint_that_is_silent_is_warned_of_after_twenty_seconds_and_is_waited_fo
 #[test]
 fn refusals_by_chance_do_not_make_a_sweep_crawl() {
     let lasts = |refused| -> Duration {
-        (0..10).map(|seed| simulate(&Plan { refused, ..Plan::calm(seed, Workload::Calls) }).lasted).sum()
+        (0..6).map(|seed| simulate(&Plan { refused, ..Plan::calm(seed, Workload::Calls) }).lasted).sum()
     };
     let (undisturbed, refused) = (lasts(0.0), lasts(0.1));
     assert!(refused < undisturbed * 2, "{refused:?} where nothing is refused {undisturbed:?}");

@@ -129,8 +129,8 @@ async fn no_intent_is_published_before_the_last_one_is_confirmed() {
     }
 }
 
-#[tokio::test]
-async fn a_batch_whose_worker_is_killed_while_following_it_is_followed_by_another() {
+/// A batch of two sessions that runs at its provider, and whose worker was killed.
+async fn left_while_running() -> (Stage, BatchServer) {
     let (stage, server) = lane(2).await;
     server.end(Ending::Running);
     stage.publish([stage.job(0, 0), stage.job(0, 1)]).await;
@@ -138,19 +138,19 @@ async fn a_batch_whose_worker_is_killed_while_following_it_is_followed_by_anothe
     server.reached(Place::Look, 3).await;
     killed.kill();
     until(async || stage.waiting().await == 1).await;
+    (stage, server)
+}
+
+#[tokio::test]
+async fn a_batch_whose_worker_is_killed_while_following_it_is_followed_by_another() {
+    let (stage, server) = left_while_running().await;
     server.end(Ending::Completed);
     is_finished_by_another(&stage, &server).await;
 }
 
 #[tokio::test]
 async fn a_batch_that_is_paid_for_is_followed_however_many_workers_it_loses() {
-    let (stage, server) = lane(2).await;
-    server.end(Ending::Running);
-    stage.publish([stage.job(0, 0), stage.job(0, 1)]).await;
-    let killed = stage.start_mortal("killed").await;
-    server.reached(Place::Look, 3).await;
-    killed.kill();
-    until(async || stage.waiting().await == 1).await;
+    let (stage, server) = left_while_running().await;
     lose_workers(&stage, OFTEN).await;
     server.end(Ending::Completed);
     is_finished_by_another(&stage, &server).await;
