@@ -45,7 +45,8 @@ pub struct CoordinatorConfig {
     pub missed_after: Duration,
     /// Quiet time after which dispatched jobs that no worker tells of count as lost.
     pub lost_after: Duration,
-    /// A session of which a worker has told within this time is under way. Workers tell of each at least every ten seconds.
+    /// A session of which a worker has told within this time is under way. Workers tell of each at least every ten seconds; the broker may
+    /// take a minute to notice that one is cut off, and gives what it held to another then.
     pub running_within: Duration,
     /// Time that workers have to give back what they may still spend when nothing is left to run. One that does not is dead, and what it may
     /// have had under way counts as possibly spent.
@@ -65,7 +66,7 @@ impl Default for CoordinatorConfig {
             doubtful_after: Duration::from_secs(60),
             missed_after: Duration::from_secs(5),
             lost_after: Duration::from_secs(150),
-            running_within: Duration::from_secs(45),
+            running_within: Duration::from_secs(100),
             leases_return_within: Duration::from_secs(5),
             queue_survives: true,
         }

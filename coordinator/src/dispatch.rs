@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use regatta_backends::{CellProgress, QueueError, ShardRow, ShardState, UnderWay};
+use regatta_backends::{CellProgress, QueueError, ShardRow, ShardState, Term, UnderWay};
 use regatta_catalog::read_transcript;
 use regatta_proto::{CellIndex, ItemIndex, Job, SessionJob, SessionKey, Transcript};
 
@@ -148,7 +148,7 @@ impl Coordinator {
             let until = self.leads_until(term)?;
             let sent = self.queue.publish_jobs_once(queue, jobs, until).await;
             if matches!(sent, Err(QueueError::TooLate { .. })) {
-                self.unclaim(watched, shard).await?;
+                self.unclaim(watched, shard, term).await?;
             }
             sent?;
         }
@@ -157,9 +157,10 @@ impl Coordinator {
         Ok(Published::Jobs(u64::from(published)))
     }
 
-    /// Plans `shard` again, which was claimed and of which nothing was sent. Should another lead meanwhile, it finds the shard in doubt.
-    async fn unclaim(&self, watched: &mut Watched, shard: &ShardRow) -> Result<(), CoordinatorError> {
-        let (sweep, term) = (&watched.sweep.clone(), self.lead().await?);
+    /// Plans `shard` again, which was claimed under `term` and of which nothing was sent. Should another have led since, it finds the shard in
+    /// doubt, or has published it.
+    async fn unclaim(&self, watched: &mut Watched, shard: &ShardRow, term: Term) -> Result<(), CoordinatorError> {
+        let sweep = &watched.sweep.clone();
         watched.held.forget(shard.cell, shards::items(sweep, shard));
         let progress = self.ledger.cell_progress(&sweep.id).await?;
         // It is counted as dispatched once it is confirmed.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use regatta_backends::{CellProgress, Ledger, ShardRow, ShardState, UnderWay};
 use regatta_catalog::Sweep;
-use regatta_proto::{CellIndex, ItemIndex, Lane, Report, ShardIndex};
+use regatta_proto::{CellIndex, ItemIndex, Report, ShardIndex};
 use tokio::time::Instant;
 
 use crate::held::HeldBack;
@@ -19,9 +19,8 @@ use crate::rounds::Watched;
 use crate::window::is_outstanding;
 use crate::{Coordinator, CoordinatorError, shards};
 
-/// Time for which a process that takes over watches a sweep with batches before it takes any of its jobs for lost. Workers of the version
-/// before tell of a batch once, when it is handed in; while a deployment is upgraded they hand their batches over to others, who tell of them.
-const BATCHES_HEARD_WITHIN: Duration = Duration::from_secs(30 * 60);
+/// Pause between two looks at what workers tell of while a sweep is quiet: a look reads of every session.
+const LOOKS_APART: Duration = Duration::from_secs(30);
 
 /// Quiet time after which the ledger is told that a sweep does not move.
 const NOTED_AFTER: Duration = Duration::from_secs(1);
@@ -144,12 +143,11 @@ impl Coordinator {
         let released: BTreeMap<CellIndex, u64> = progress.iter().map(|cell| (cell.index, cell.items)).collect();
         let is_released =
             |shard: &ShardRow| released.get(&shard.cell).is_some_and(|items| u64::from(shard.first) < *items);
-        let is_in = |state| shards.iter().any(|shard| shard.state == state && is_released(shard));
-        let lost = quiet >= self.config.lost_after
-            && self.is_lost(sweep, &mut watched.quiet, progress, !is_in(ShardState::Planned)).await?;
+        let all_dispatched = !shards.iter().any(|shard| shard.state == ShardState::Planned && is_released(shard));
+        let may_be_lost = quiet >= self.config.lost_after;
         let doubtful: Vec<&ShardRow> =
             shards.iter().filter(|shard| shard.state == ShardState::Dispatching && is_released(shard)).collect();
-        if !lost && doubtful.is_empty() {
+        if !may_be_lost && doubtful.is_empty() {
             watched.echo.forget();
             return Ok(());
         }
@@ -162,7 +160,19 @@ impl Coordinator {
             watched.echo.forget();
             return Ok(());
         }
+        let seems_lost = may_be_lost && self.seems_lost(sweep, &mut watched.quiet, progress, all_dispatched).await?;
+        if !seems_lost && doubtful.is_empty() {
+            watched.echo.forget();
+            return Ok(());
+        }
         if !self.is_all_recorded(&watched.sweep.id, &mut watched.echo).await? {
+            return Ok(());
+        }
+        // Looked at again: what seemed lost may have been told of in reports that waited for a scorer.
+        let lost = seems_lost && self.look_for_lost(sweep, progress, all_dispatched).await?;
+        if !lost && doubtful.is_empty() {
+            watched.quiet.looked_at = Some((Instant::now(), false));
+            watched.echo.forget();
             return Ok(());
         }
         // Before anything is planned again: what looks failed may have been done, and would be done once more.
@@ -215,22 +225,16 @@ impl Coordinator {
         Ok(())
     }
 
-    /// True if jobs of `sweep` are lost: sessions are outstanding of which no worker tells, or recorded ones wait for answers of judges that
-    /// no worker asks. `all_dispatched` says that nothing is left to dispatch. What one look has found holds for the next rounds, since a look
-    /// reads of every session.
-    async fn is_lost(
+    /// The last look's answer to [`Self::look_for_lost`], or that of another if it is time for one.
+    async fn seems_lost(
         &self,
         sweep: &Sweep,
         quiet: &mut Quiet,
         progress: &[CellProgress],
         all_dispatched: bool,
     ) -> Result<bool, CoordinatorError> {
-        let has_batches = sweep.lock.endpoints.values().any(|endpoint| endpoint.lane == Lane::Batch);
-        if has_batches && quiet.watched_since.elapsed() < BATCHES_HEARD_WITHIN && self.config.queue_survives {
-            return Ok(false);
-        }
         if let Some((at, is_lost)) = quiet.looked_at
-            && (is_lost || at.elapsed() < self.config.running_within)
+            && at.elapsed() < LOOKS_APART
         {
             return Ok(is_lost);
         }
@@ -239,6 +243,8 @@ impl Coordinator {
         Ok(is_lost)
     }
 
+    /// True if jobs of `sweep` are lost: sessions are outstanding of which no worker tells, or recorded ones wait for answers of judges that
+    /// no worker asks. `all_dispatched` says that nothing is left to dispatch.
     async fn look_for_lost(
         &self,
         sweep: &Sweep,

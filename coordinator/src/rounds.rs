@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use regatta_backends::{AccountState, CellProgress, Outage, SweepRow};
+use regatta_backends::{AccountState, CellProgress, Outage, SweepRow, Term};
 use regatta_catalog::Sweep;
 use regatta_proto::{BroadcastNumber, Control, Digest, EndpointName, Money, Report, SweepId, SweepState};
 use tokio::time::{Instant, MissedTickBehavior};
@@ -140,7 +140,7 @@ impl Coordinator {
     async fn tick(&self, rounds: &mut Rounds) -> Result<(), CoordinatorError> {
         let lead = self.lead().await;
         self.metrics.leads.set(i64::from(lead.is_ok()));
-        match lead {
+        let term = match lead {
             Err(CoordinatorError::NotLeading) => {
                 // What it remembers is of its own time; the next one finds everything in the ledger.
                 rounds.watched.clear();
@@ -183,7 +183,7 @@ impl Coordinator {
             self.note(&mut rounds.setbacks, &row.id, followed);
         }
         self.metrics.sweeps_running.set(rounds.watched.len() as i64);
-        self.tell(rounds).await?;
+        self.tell(rounds, term).await?;
         let mut progress = BTreeMap::new();
         for (id, _) in rounds.watched.iter().filter(|(_, one)| one.running) {
             progress.insert(id.clone(), self.ledger.cell_progress(id).await?);
@@ -387,8 +387,9 @@ impl Coordinator {
         Ok(self.queue.publish_reports(vec![Report::Tabulate { sweep: sweep.clone(), lock }]).await?)
     }
 
-    /// Broadcasts the control message when it has changed, and again every few seconds.
-    async fn tell(&self, rounds: &mut Rounds) -> Result<(), CoordinatorError> {
+    /// Broadcasts the control message when it has changed, and again every few seconds. `term` is that under which its contents were read:
+    /// another leader may have said something newer since it ended.
+    async fn tell(&self, rounds: &mut Rounds, term: Term) -> Result<(), CoordinatorError> {
         let watched = rounds.watched.values().map(|one| &*one.sweep);
         let void = rounds.cancelled.values().filter_map(Option::as_deref);
         let mut control = routes(watched.chain(void), &rounds.addresses, rounds.cancelled.keys());
@@ -398,7 +399,7 @@ impl Coordinator {
         if !fresh {
             // A number is used once, even if its broadcast looks failed: it may wait for a channel until another leads.
             rounds.broadcasts += 1;
-            let number = BroadcastNumber { term: self.lead().await?.0, sequence: rounds.broadcasts };
+            let number = BroadcastNumber { term: term.0, sequence: rounds.broadcasts };
             self.queue.broadcast(Control { number: Some(number), ..control.clone() }).await?;
             rounds.told = Some((control, Instant::now()));
         }

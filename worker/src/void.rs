@@ -17,8 +17,8 @@ pub(crate) struct Void {
     newest: Option<(BroadcastNumber, Instant)>,
     /// Sweeps that are cancelled, with the last generation whose jobs are void by that: a resume that was not heard of yet has a later one.
     cancelled: BTreeMap<SweepId, u32>,
-    /// Sweeps that were resumed, with their generation: jobs of earlier ones are void. Nobody resumes so many sweeps that they need to be
-    /// forgotten, and one that a broadcast leaves out has the generation that it had.
+    /// Sweeps that were resumed, with their generation as last told: jobs of earlier ones are void. Nobody resumes so many sweeps that they
+    /// need to be forgotten, and one that a broadcast leaves out has the generation that it had.
     generations: BTreeMap<SweepId, u32>,
 }
 
@@ -41,7 +41,8 @@ impl Void {
         let mut generations = before.generations.clone();
         for (sweep, told) in &control.generations {
             let known = generations.entry(sweep.clone()).or_insert(*told);
-            *known = (*known).max(*told);
+            // A ledger that was restored may know of fewer resumes, and so may a replica that took over: jobs are of its generation.
+            *known = if control.number.is_some() { *told } else { (*known).max(*told) };
         }
         let last = |sweep: &SweepId| match control.number {
             Some(_) => control.generations.get(sweep).copied().unwrap_or(0),
@@ -182,6 +183,12 @@ mod tests {
         assert_eq!(run(&void), [0_u32; 0]);
         let void = after(&[running(1, number(3, 1)), cancelled(0, None), running(1, number(3, 2))]);
         assert_eq!(run(&void), [1, 2, 3]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_later_leader_whose_ledger_knows_of_fewer_resumes_has_its_jobs_run() {
+        let void = after(&[running(3, number(4, 1)), running(2, number(5, 1))]);
+        assert_eq!(run(&void), [2, 3]);
     }
 
     #[tokio::test(start_paused = true)]

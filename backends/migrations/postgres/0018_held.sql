@@ -1,5 +1,6 @@
 -- Work that workers hold and name every ten seconds, because nothing else is told of it for long: batches, whose attempts have ids that begin
--- with that of the batch, and questions for judges, by worker. A few rows a sweep, which go with it; attempts are not written anew for it.
+-- with that of the batch, and questions for judges, by worker. One row a batch, and one a worker with questions, which go with
+-- their sweep; attempts are not written anew for it.
 CREATE TABLE held (
     sweep   BIGINT      NOT NULL REFERENCES sweeps (number) ON DELETE CASCADE,
     kind    TEXT        NOT NULL CHECK (kind IN ('batch', 'questions')),

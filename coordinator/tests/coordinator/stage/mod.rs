@@ -28,7 +28,7 @@ pub(crate) const BENCHMARKS: regatta_benchmarks::Registry =
     regatta_benchmarks::Registry::new(&[&regatta_worfbench::WorfBench]);
 
 /// A test that waits longer than this has failed.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(150);
 
 /// The four seams, which outlive coordinators.
 pub(crate) struct Stage {
