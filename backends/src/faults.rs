@@ -39,7 +39,7 @@ pub trait Fate: Send + Sync {
         false
     }
 
-    /// `true` if the next report arrives twice, as from a publisher that did not receive its confirmation.
+    /// `true` if the next report or batch arrives twice, as from a publisher that did not receive its confirmation.
     fn doubles(&self) -> bool {
         false
     }
@@ -83,9 +83,13 @@ impl Troubles {
         self.0.connected(connection);
     }
 
-    /// Returns the jobs that reach their queue.
+    /// Returns the jobs as they reach their queue, some batches twice: these are sent until they are confirmed.
     pub(crate) fn jobs(&self, jobs: Vec<Job>) -> Vec<Job> {
-        jobs.into_iter().filter(|_| !self.0.loses()).collect()
+        let copies = |job: Job| {
+            let copies = if matches!(job, Job::Batch(_)) && self.0.doubles() { 2 } else { 1 };
+            std::iter::repeat_n(job, copies)
+        };
+        jobs.into_iter().filter(|_| !self.0.loses()).flat_map(copies).collect()
     }
 
     /// Returns the reports as they reach their queue, some of them twice.
