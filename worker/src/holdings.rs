@@ -7,10 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use regatta_proto::{HeldBatch, OpenAttempt, Progress, SweepId, WorkerId};
 use tokio::time::Instant;
 
-use crate::attempts::TOLD_EVERY;
-
-/// Attempts told of in one report, which has to fit into a message.
-pub(crate) const OPEN_A_REPORT: usize = 1_000;
+use crate::attempts::{OPEN_A_REPORT, TOLD_EVERY};
 
 /// The work of this process; clones share it.
 #[derive(Debug, Clone, Default)]
@@ -109,9 +106,10 @@ impl HeldHere {
         }
     }
 
-    /// True if a report has named attempts of the batch that began here.
-    pub(crate) fn is_begun_told(&self) -> bool {
-        self.holdings.locked().batches.get(&self.number).is_some_and(|batch| batch.is_begun_told)
+    /// The batch is no longer held; true if a report has named attempts of it that began here. No later one does.
+    pub(crate) fn end(self) -> bool {
+        let batch = self.holdings.locked().batches.remove(&self.number);
+        batch.is_some_and(|batch| batch.is_begun_told)
     }
 }
 
@@ -194,13 +192,12 @@ mod tests {
         let holdings = Holdings::default();
         let batch = holdings.hold(batch());
         assert_eq!(told(&holdings).len(), 1);
-        assert!(!batch.is_begun_told());
+        assert!(!holdings.hold(self::batch()).end(), "nobody was told of attempts of it");
         (0..1_001).for_each(|position| batch.begin(attempt(position)));
         assert_eq!(told(&holdings), [(0, 0, 1_000), (0, 0, 1)]);
-        assert!(batch.is_begun_told());
         assert_eq!(told(&holdings), []);
         batch.begin(attempt(1_001));
-        drop(batch);
+        assert!(batch.end());
         assert_eq!(told(&holdings), [], "it has ended before anybody heard of it");
     }
 

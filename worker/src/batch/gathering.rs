@@ -187,12 +187,13 @@ impl Gatherer {
     async fn halve(&self, batch: Gathering) -> Result<[Gathering; 2], IdError> {
         let begin = || self.begin(&batch.sweep, batch.generation);
         let (mut first, mut second) = (begin()?, begin()?);
-        if batch.held_here.is_begun_told() {
-            let reports = parted(&self.shared, (&batch.id, self.shared.clock.now()), &batch.jobs);
+        let Gathering { id, held_here, jobs, receipts, .. } = batch;
+        if held_here.end() {
+            let reports = parted(&self.shared, (&id, self.shared.clock.now()), &jobs);
             self.publisher.leave(Publication { reports, jobs: Vec::new(), origin: Origin::Nobody }).await;
         }
-        let half = batch.jobs.len() / 2;
-        for (position, (job, receipt)) in batch.jobs.into_iter().zip(batch.receipts).enumerate() {
+        let half = jobs.len() / 2;
+        for (position, (job, receipt)) in jobs.into_iter().zip(receipts).enumerate() {
             self.place(if position < half { &mut first } else { &mut second }, job, receipt);
         }
         Ok([second, first])

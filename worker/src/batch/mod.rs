@@ -217,8 +217,7 @@ impl BatchLane {
 
     /// Ends the attempt of a session that has waited for its place in a batch: another one goes on with it.
     async fn waited(&self, key: &SessionKey, waits: OpenGuard<'_>) {
-        if waits.is_told() {
-            let attempt = waits.close(self.shared.clock.now());
+        if let Some(attempt) = waits.close_if_told(self.shared.clock.now()) {
             let totals = AttemptTotals::default();
             let reports = vec![Report::HandedOver { key: key.clone(), attempt, totals, taken_over: false }];
             self.publisher.leave(Publication { reports, jobs: Vec::new(), origin: Origin::Nobody }).await;
