@@ -101,7 +101,7 @@ async fn a_sweep_whose_judge_is_asked_is_told_of_until_it_has_answered() {
     stage.publish_any(vec![Job::Judge(stage.judge_job(&[("open the door", "boil an egg")]))]).await;
     let worker = stage.start("w", |_| {}).await;
     let Report::Progress(progress) = reports.next().await else { panic!("nobody knows who asks") };
-    assert_eq!(progress.judging, [stage.sweep.id.clone()]);
+    assert_eq!(progress.judging, std::slice::from_ref(&stage.sweep.id));
     assert!(reports.verdicts().await.unanswered.is_empty());
     worker.leave().await;
 }
