@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ChatRequest, Digest, ErrorClass, Limits, ModelLimits, ModelRef, Money, Share, SweepId, WorkerId, json_bytes,
+    AttemptId, ChatRequest, Digest, ErrorClass, Limits, ModelLimits, ModelRef, Money, Share, SweepId, WorkerId,
+    json_bytes,
 };
 
 /// A worker's request to the pool of one endpoint, for all its sweeps and models at once.
@@ -120,10 +121,23 @@ pub struct AccountRequest {
     /// worst case would wait for each other for ever.
     #[serde(default)]
     pub least: Money,
+    /// Name of the one that acts for the holder, where several may do so and only one may send. It keeps `to_send` under this name until it
+    /// asks for none. While another name has it, a request under this one changes nothing. `None` changes no claim and heeds none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<AttemptId>,
+}
+
+/// A claim of another name that a request has met.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claimed {
+    /// Its name.
+    pub by: AttemptId,
+    /// Time, in milliseconds, since the last request under that name.
+    pub silent_ms: u64,
 }
 
 /// The answer to an [`AccountRequest`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccountReply {
     /// Total that it holds reserved now, including `in_flight`; expires if not renewed within `valid_ms`.
     pub reserved: Money,
@@ -137,6 +151,9 @@ pub struct AccountReply {
     pub valid_ms: u64,
     /// Time, in milliseconds, after which a holder returns a reservation that it does not use.
     pub idle_ms: u64,
+    /// The claim because of which nothing was changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claimed: Option<Claimed>,
 }
 
 /// A request that failed, possibly through its own fault.

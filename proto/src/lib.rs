@@ -69,7 +69,8 @@ pub use ids::{
 };
 pub use job::{BatchJob, Job, JudgeJob, SessionJob};
 pub use lease::{
-    AccountId, AccountReply, AccountRequest, Failing, Grant, Party, PoolReply, PoolRequest, Signals, fingerprint,
+    AccountId, AccountReply, AccountRequest, Claimed, Failing, Grant, Party, PoolReply, PoolRequest, Signals,
+    fingerprint,
 };
 pub use level::Level;
 pub use limit::Limit;

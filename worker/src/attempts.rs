@@ -54,6 +54,9 @@ impl Entry {
 /// A running attempt is told of at least this often: who hears of it no more takes it for dead, and its session may be dispatched again.
 pub(crate) const TOLD_EVERY: Duration = Duration::from_secs(10);
 
+/// Attempts told of in one report, which has to fit into a message.
+pub(crate) const OPEN_A_REPORT: usize = 1_000;
+
 /// A session that waits for its place in a batch is told of after this time: later than a place takes to find where nothing is wrong, and
 /// before a coordinator that has found its queue empty asks what is under way.
 const WAITS_UNTOLD: Duration = Duration::from_secs(2);
@@ -104,9 +107,9 @@ impl Attempts {
         Ok(OpenGuard { attempts: self, id, number, started_at })
     }
 
-    /// Open attempts that changed since the last report, or were last reported at least [`TOLD_EVERY`] ago; `None` if there are none. An
-    /// attempt that begins and ends between two reports is in none of them.
-    pub(crate) fn progress(&self) -> Option<Progress> {
+    /// Reports of open attempts that changed since the last ones, or were last reported at least [`TOLD_EVERY`] ago. An attempt that begins
+    /// and ends between two reports is in none of them.
+    pub(crate) fn progress(&self) -> Vec<Progress> {
         let (mut changed, now) = (Vec::new(), Instant::now());
         for entry in self.locked().values_mut() {
             if entry.due.is_none_or(|due| now >= due) {
@@ -114,7 +117,7 @@ impl Attempts {
                 changed.push(entry.as_it_stands());
             }
         }
-        (!changed.is_empty()).then(|| Progress::of_attempts(self.worker.clone(), changed))
+        changed.chunks(OPEN_A_REPORT).map(|open| Progress::of_attempts(self.worker.clone(), open.to_vec())).collect()
     }
 
     /// The attempts of `sweep` that were told of are told of at once: nobody may know any more that they run.
@@ -143,11 +146,6 @@ impl OpenGuard<'_> {
         self.number
     }
 
-    /// True if a report has named the attempt, so that its end is to be reported too.
-    pub(crate) fn is_told(&self) -> bool {
-        self.attempts.locked().get(&self.id).is_some_and(|entry| entry.is_told)
-    }
-
     /// A call begins, as one of those under way. What its meter hears counts until the call is recorded, or the meter is dropped.
     pub(crate) fn call(&self) -> CallMeter<'_> {
         let number = self.attempts.numbered.fetch_add(1, Ordering::Relaxed);
@@ -168,6 +166,12 @@ impl OpenGuard<'_> {
     /// The attempt is over.
     pub(crate) fn close(self, ended_at: Timestamp) -> Attempt {
         self.until(ended_at)
+    }
+
+    /// The attempt is over. `None` if no report has named it: then nobody has to hear of its end, and no later report names it.
+    pub(crate) fn close_if_told(self, ended_at: Timestamp) -> Option<Attempt> {
+        let entry = self.attempts.locked().remove(&self.id)?;
+        entry.is_told.then(|| self.until(ended_at))
     }
 
     /// The attempt, as if it ended at `ended_at`.
@@ -241,6 +245,11 @@ mod tests {
         AttemptTotals { usage: Usage { output, ..Usage::default() }, ..AttemptTotals::default() }
     }
 
+    /// Numbers of attempts in each report.
+    fn told(attempts: &Attempts) -> Vec<usize> {
+        attempts.progress().iter().map(|report| report.open.len()).collect()
+    }
+
     fn attempts() -> Attempts {
         Attempts::of("w1".parse().unwrap())
     }
@@ -249,11 +258,11 @@ mod tests {
     fn a_running_attempt_is_reported_once_until_its_spending_changes() {
         let attempts = attempts();
         let open = attempts.open(&key(), 1, Timestamp::UNIX_EPOCH).unwrap();
-        assert_eq!(attempts.progress().unwrap().open.len(), 1);
-        assert_eq!(attempts.progress(), None);
+        assert_eq!(told(&attempts), [1]);
+        assert!(told(&attempts).is_empty());
         open.record(totals(5), &[]);
-        assert_eq!(attempts.progress().unwrap().open[0].totals, totals(5));
-        assert_eq!(attempts.progress(), None);
+        assert_eq!(attempts.progress()[0].open[0].totals, totals(5));
+        assert!(told(&attempts).is_empty());
     }
 
     #[test]
@@ -261,7 +270,7 @@ mod tests {
         let attempts = attempts();
         let open = attempts.open(&key(), 1, Timestamp::UNIX_EPOCH).unwrap();
         let told = || {
-            let open = attempts.progress().unwrap().open.remove(0);
+            let open = attempts.progress().remove(0).open.remove(0);
             (open.totals, open.in_flight_at_most)
         };
         let (first, second) = (Arc::new(open.call()), Arc::new(open.call()));
@@ -288,9 +297,9 @@ mod tests {
         let _open = attempts.open(&key(), 1, Timestamp::UNIX_EPOCH).unwrap();
         attempts.progress();
         attempts.tell_again(&"other".parse().unwrap());
-        assert_eq!(attempts.progress(), None);
+        assert!(told(&attempts).is_empty());
         attempts.tell_again(&key().sweep);
-        assert_eq!(attempts.progress().unwrap().open.len(), 1);
+        assert_eq!(told(&attempts), [1]);
     }
 
     #[tokio::test(start_paused = true)]
@@ -299,22 +308,38 @@ mod tests {
         let _open = attempts.open(&key(), 1, Timestamp::UNIX_EPOCH).unwrap();
         attempts.progress();
         tokio::time::advance(Duration::from_secs(9)).await;
-        assert_eq!(attempts.progress(), None);
+        assert!(told(&attempts).is_empty());
         tokio::time::advance(Duration::from_secs(1)).await;
-        assert_eq!(attempts.progress().unwrap().open.len(), 1);
+        assert_eq!(told(&attempts), [1]);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_session_that_waits_for_its_batch_is_told_of_once_the_wait_is_long() {
         let attempts = attempts();
         let waits = attempts.wait(&key(), 1, Timestamp::UNIX_EPOCH).unwrap();
-        assert_eq!(attempts.progress(), None);
-        assert!(!waits.is_told());
+        assert!(told(&attempts).is_empty());
         tokio::time::advance(Duration::from_secs(2)).await;
-        assert_eq!(attempts.progress().unwrap().open.len(), 1);
-        assert!(waits.is_told());
+        assert_eq!(told(&attempts), [1]);
         tokio::time::advance(Duration::from_secs(10)).await;
-        assert_eq!(attempts.progress().unwrap().open.len(), 1);
+        assert_eq!(told(&attempts), [1]);
+        assert!(waits.close_if_told(Timestamp::UNIX_EPOCH).is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_attempt_that_is_closed_before_anybody_was_told_is_in_no_later_report() {
+        let attempts = attempts();
+        let waits = attempts.wait(&key(), 1, Timestamp::UNIX_EPOCH).unwrap();
+        tokio::time::advance(Duration::from_secs(2)).await;
+        assert_eq!(waits.close_if_told(Timestamp::UNIX_EPOCH), None);
+        assert!(told(&attempts).is_empty());
+    }
+
+    #[test]
+    fn attempts_are_told_of_in_reports_of_a_thousand() {
+        let attempts = attempts();
+        let open: Vec<_> = (0..1_001).map(|_| attempts.open(&key(), 1, Timestamp::UNIX_EPOCH).unwrap()).collect();
+        assert_eq!(told(&attempts), [1_000, 1]);
+        drop(open);
     }
 
     #[test]
@@ -324,7 +349,7 @@ mod tests {
         attempts.progress();
         let closed = open.close(Timestamp::UNIX_EPOCH);
         assert_eq!((closed.number, closed.id.as_str()), (1, "w1-0"));
-        assert_eq!(attempts.progress(), None);
+        assert!(told(&attempts).is_empty());
     }
 
     #[test]

@@ -2,15 +2,14 @@
 //! answer of a judge may take minutes; who hears of them no more takes them for lost, and has them paid for again.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use regatta_proto::{HeldBatch, OpenAttempt, Progress, SweepId, WorkerId};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
-use crate::attempts::TOLD_EVERY;
-
-/// Attempts told of in one report, which has to fit into a message.
-pub(crate) const OPEN_A_REPORT: usize = 1_000;
+use crate::attempts::{OPEN_A_REPORT, TOLD_EVERY};
 
 /// The work of this process; clones share it.
 #[derive(Debug, Clone, Default)]
@@ -22,6 +21,8 @@ struct State {
     batches: BTreeMap<u64, Batch>,
     holds_seen: u64,
     judging: BTreeMap<SweepId, Judging>,
+    /// Batches of which one delivery has its turn, each with what fires when that is over.
+    turns: BTreeMap<String, CancellationToken>,
 }
 
 #[derive(Debug)]
@@ -58,6 +59,23 @@ impl Holdings {
         let number = state.holds_seen;
         state.batches.insert(number, Batch { held, told: None, begun: Vec::new(), is_begun_told: false });
         HeldHere { holdings: self.clone(), number }
+    }
+
+    /// Waits until no other delivery of the batch of this id has its turn here; true if there was one. The turn ends when the result is
+    /// dropped.
+    pub(crate) async fn turn(&self, id: &str) -> (Turn, bool) {
+        let mut has_waited = false;
+        loop {
+            let over = match self.locked().turns.entry(id.to_owned()) {
+                Entry::Vacant(place) => {
+                    place.insert(CancellationToken::new());
+                    return (Turn { holdings: self.clone(), id: id.to_owned() }, has_waited);
+                }
+                Entry::Occupied(turn) => turn.get().clone(),
+            };
+            over.cancelled().await;
+            has_waited = true;
+        }
     }
 
     /// A judge of `sweep` is asked here until the result is dropped.
@@ -109,15 +127,32 @@ impl HeldHere {
         }
     }
 
-    /// True if a report has named attempts of the batch that began here.
-    pub(crate) fn is_begun_told(&self) -> bool {
-        self.holdings.locked().batches.get(&self.number).is_some_and(|batch| batch.is_begun_told)
+    /// The batch is no longer held; true if a report has named attempts of it that began here. No later one does.
+    pub(crate) fn end(self) -> bool {
+        let batch = self.holdings.locked().batches.remove(&self.number);
+        batch.is_some_and(|batch| batch.is_begun_told)
     }
 }
 
 impl Drop for HeldHere {
     fn drop(&mut self) {
         self.holdings.locked().batches.remove(&self.number);
+    }
+}
+
+/// The turn of one delivery of a batch.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    holdings: Holdings,
+    id: String,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let over = self.holdings.locked().turns.remove(&self.id);
+        if let Some(over) = over {
+            over.cancel();
+        }
     }
 }
 
@@ -194,14 +229,26 @@ mod tests {
         let holdings = Holdings::default();
         let batch = holdings.hold(batch());
         assert_eq!(told(&holdings).len(), 1);
-        assert!(!batch.is_begun_told());
+        assert!(!holdings.hold(self::batch()).end(), "nobody was told of attempts of it");
         (0..1_001).for_each(|position| batch.begin(attempt(position)));
         assert_eq!(told(&holdings), [(0, 0, 1_000), (0, 0, 1)]);
-        assert!(batch.is_begun_told());
         assert_eq!(told(&holdings), []);
         batch.begin(attempt(1_001));
-        drop(batch);
+        assert!(batch.end());
         assert_eq!(told(&holdings), [], "it has ended before anybody heard of it");
+    }
+
+    #[tokio::test]
+    async fn deliveries_of_one_batch_take_turns_and_a_later_one_knows_of_the_first() {
+        let holdings = Holdings::default();
+        let (first, has_waited) = holdings.turn("0a").await;
+        assert!(!has_waited);
+        assert!(!holdings.turn("0b").await.1, "another batch");
+        let mut second = Box::pin(holdings.turn("0a"));
+        assert!(futures::poll!(&mut second).is_pending());
+        drop(first);
+        assert!(second.await.1);
+        assert!(!holdings.turn("0a").await.1, "that turn is over, too");
     }
 
     #[tokio::test(start_paused = true)]

@@ -6,12 +6,14 @@
 //!   overtaken by a newer one is recognised by its smaller totals.
 //! - **Sent only what was granted for it.** Of what a worker has reserved, it may have so much under way as it was told. What waits for
 //!   permits or for a further try is reserved, and costs nothing.
+//! - **One name sends at a time.** Several may act for one holder (two copies of a batch's job, say). What may be under way is then claimed
+//!   under a name, and a request under another name changes nothing: it learns whose the claim is, and since when that one is silent.
 //! - **What died may have been spent.** Of a worker that falls silent, what it may have had under way is lost: nobody knows what its calls
 //!   cost. It stays counted until that worker comes back and tells. The rest of its reservation is free again.
 
 use std::collections::BTreeMap;
 
-use regatta_proto::{AccountReply, AccountRequest, Money, WorkerId};
+use regatta_proto::{AccountReply, AccountRequest, AttemptId, Claimed, Money, WorkerId};
 use serde::{Deserialize, Serialize};
 
 use super::steady::Steady;
@@ -75,7 +77,7 @@ impl AccountState {
 }
 
 /// Totals that a worker has reported, and its reservation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 struct Holder {
     seen_ms: u64,
     spent: Money,
@@ -84,6 +86,16 @@ struct Holder {
     /// Part of `reserved` that may be under way; `None` where an older build wrote it, and all of it may be.
     #[serde(default)]
     may_send: Option<Money>,
+    /// Name under which `may_send` was granted last, where it was under one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    claim: Option<Claim>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Claim {
+    by: AttemptId,
+    /// Time of the last request under this name.
+    heard_ms: u64,
 }
 
 impl Holder {
@@ -124,13 +136,19 @@ impl Account {
     pub(super) fn settle(&mut self, clock_ms: u64, request: &AccountRequest) -> AccountReply {
         let now = self.clock.read(clock_ms);
         self.forget(now);
-        let before = self.holders.get(&request.holder).copied().unwrap_or_default();
+        let before = self.holders.get(&request.holder).cloned().unwrap_or_default();
+        if let Some(claim) =
+            before.claim.as_ref().filter(|claim| request.claim.as_ref().is_some_and(|by| *by != claim.by))
+        {
+            let claimed = Claimed { by: claim.by.clone(), silent_ms: now.saturating_sub(claim.heard_ms) };
+            return AccountReply { claimed: Some(claimed), ..self.reply(now, &before) };
+        }
         let was_overtaken = request.spent < before.spent || request.maybe_spent < before.maybe_spent;
-        let mut holder = Holder { seen_ms: now, ..before };
+        let mut holder = Holder { seen_ms: now, ..before.clone() };
         if !was_overtaken {
             (holder.spent, holder.maybe_spent) = (request.spent, request.maybe_spent);
             (holder.reserved, holder.may_send) = (Money::ZERO, None);
-            self.holders.insert(request.holder.clone(), holder);
+            self.holders.insert(request.holder.clone(), holder.clone());
             let room = self.state(now).left;
             // What is in flight cannot be taken back, but also not be claimed without having been granted. Of a worker that was taken for
             // dead others may have got what it had not sent.
@@ -140,11 +158,27 @@ impl Account {
             holder.reserved = if useful < request.in_flight + request.least { kept } else { useful.max(kept) };
             holder.may_send = Some(request.to_send.max(sent).min(holder.reserved));
         }
-        self.holders.insert(request.holder.clone(), holder);
+        if let Some(by) = &request.claim {
+            let claim = || Claim { by: by.clone(), heard_ms: now };
+            holder.claim = (holder.may_send() > Money::ZERO).then(claim);
+        }
+        self.holders.insert(request.holder.clone(), holder.clone());
+        self.reply(now, &holder)
+    }
+
+    fn reply(&self, now: u64, holder: &Holder) -> AccountReply {
         let AccountState { cap, spent, maybe_spent, lost, left, .. } = self.state(now);
         let may_come = less(cap, spent + maybe_spent + lost);
         let may_send = holder.may_send();
-        AccountReply { reserved: holder.reserved, may_send, left, may_come, valid_ms: VALID_MS, idle_ms: IDLE_MS }
+        AccountReply {
+            reserved: holder.reserved,
+            may_send,
+            left,
+            may_come,
+            valid_ms: VALID_MS,
+            idle_ms: IDLE_MS,
+            claimed: None,
+        }
     }
 
     /// State of the account.

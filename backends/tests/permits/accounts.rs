@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use regatta_backends::{AccountState, Permits};
-use regatta_proto::{AccountId, AccountReply, AccountRequest, Money};
+use regatta_proto::{AccountId, AccountReply, AccountRequest, Claimed, Money};
 
 use crate::world::{World, account, spending};
 
@@ -35,6 +35,7 @@ pub(crate) async fn money_is_reserved_once_over_all_workers(world: World) {
         may_come: Money(1000),
         valid_ms: 10_000,
         idle_ms: 200,
+        claimed: None,
     };
     assert_eq!(reply, expected);
     assert_eq!(other.settle(&spending("w-2", 0, 700)).await.unwrap().reserved, Money(300));
@@ -136,6 +137,32 @@ pub(crate) async fn what_a_silent_worker_could_not_send_is_free_again(world: Wor
     let back = AccountRequest { in_flight: Money(400), sent: Money(30), to_send: Money(60), ..waits };
     let reply = world.permits.settle(&back).await.unwrap();
     assert_eq!((reply.reserved, reply.may_send), (Money(30), Money(30)));
+}
+
+pub(crate) async fn of_several_that_act_for_a_holder_one_name_may_send(world: World) {
+    open(&world, 1000).await;
+    let named = |name: &str| AccountRequest { claim: Some(name.parse().unwrap()), ..spending("batch", 0, 700) };
+    for _ in 0..2 {
+        assert_eq!(world.permits.settle(&named("first")).await.unwrap().claimed, None);
+    }
+    let before = state(&world).await;
+    world.pass(Duration::from_secs(5)).await;
+    let refused = world.permits.settle(&AccountRequest { to_send: Money::ZERO, ..named("second") }).await.unwrap();
+    let Claimed { by, silent_ms } = refused.claimed.unwrap();
+    assert_eq!((by.as_str(), refused.may_send), ("first", Money(700)));
+    assert!((5_000..10_000).contains(&silent_ms), "{silent_ms}");
+    assert_eq!(state(&world).await, before);
+    // Those who only renew the reservation have no name, and heed none.
+    let renews = AccountRequest { in_flight: Money(700), sent: Money(700), ..spending("batch", 0, 700) };
+    assert_eq!(world.permits.settle(&renews).await.unwrap().claimed, None);
+    assert!(world.permits.settle(&named("second")).await.unwrap().claimed.is_some());
+    // Given up, with the money kept.
+    let given_up = AccountRequest { in_flight: Money(700), to_send: Money::ZERO, ..named("first") };
+    let reply = world.permits.settle(&given_up).await.unwrap();
+    assert_eq!((reply.reserved, reply.may_send), (Money(700), Money::ZERO));
+    let reply = world.permits.settle(&named("second")).await.unwrap();
+    assert_eq!((reply.reserved, reply.may_send, reply.claimed), (Money(700), Money(700), None));
+    assert!(world.permits.settle(&named("first")).await.unwrap().claimed.is_some());
 }
 
 pub(crate) async fn an_account_without_a_budget_only_counts(world: World) {

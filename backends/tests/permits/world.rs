@@ -142,5 +142,6 @@ pub(crate) fn spending(worker: &str, spent: u64, wanted: u64) -> AccountRequest 
         to_send: Money(wanted),
         wanted: Money(wanted),
         least: Money::ZERO,
+        claim: None,
     }
 }

@@ -215,6 +215,7 @@ async fn a_budget_that_is_used_up_is_found() {
         to_send: Money::ZERO,
         wanted: Money::ZERO,
         least: Money::ZERO,
+        claim: None,
     };
     stage.permits.settle(&spent).await.unwrap();
     let _worker = take_one(&stage, &sweep).await;

@@ -232,6 +232,7 @@ async fn tell(stage: &Stage, sweep: &Sweep, spent: u64, under_way: u64) {
         to_send: money(under_way),
         wanted: money(under_way),
         least: Money::ZERO,
+        claim: None,
     };
     stage.permits.settle(&request).await.unwrap();
 }

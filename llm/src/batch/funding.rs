@@ -4,9 +4,12 @@
 //! A batch takes no lease of a process, because it outlives processes. It is a holder of its own at the store of permits, under its own
 //! name. Every process that advances the batch reports in that name, with the same totals. A holder's reservation stays counted while no
 //! process reports, so a batch cannot cost money that others were promised.
+//!
+//! Of several processes that have the job of one batch (a broker may store it twice), one at a time may submit it: whoever has claimed the
+//! reservation, under a name that nobody else has.
 
 use futures::future::BoxFuture;
-use regatta_proto::{AccountId, AccountReply, AccountRequest, Money, WorkerId};
+use regatta_proto::{AccountId, AccountReply, AccountRequest, AttemptId, Claimed, Money, WorkerId};
 
 use super::BatchClient;
 use crate::permits::store::StoreError;
@@ -25,6 +28,8 @@ pub enum Funding {
         /// Most money that the account can have once all reservations are settled.
         may_come: Money,
     },
+    /// Another has claimed the reservation, and may have submitted the batch. Nothing is changed.
+    Claimed(Claimed),
 }
 
 /// Costs of a batch, as reported to the accounts that pay for it.
@@ -39,7 +44,8 @@ pub struct Spending {
 }
 
 impl BatchClient {
-    /// Reserves `at_most` for the batch `id` from each of `accounts`. Idempotent.
+    /// Reserves `at_most` for the batch `id` from each of `accounts`, so that it may be submitted by whoever has the name `claim`.
+    /// Idempotent.
     ///
     /// # Errors
     /// When the store does not answer; then parts may be reserved.
@@ -48,15 +54,20 @@ impl BatchClient {
         id: &'a str,
         accounts: &'a [AccountId],
         at_most: Money,
+        claim: &'a AttemptId,
     ) -> BoxFuture<'a, Result<Funding, StoreError>> {
         Box::pin(async move {
             // The account of a single model goes first, because it is the one that is more likely to lack the money.
             for of_one_model in [true, false] {
                 for account in accounts.iter().filter(|account| account.model.is_some() == of_one_model) {
-                    let AccountReply { reserved, left, may_come, .. } =
-                        self.ask(id, account, &Spending::default(), at_most).await?;
+                    let AccountReply { reserved, left, may_come, claimed, .. } =
+                        self.ask(id, account, &Spending::default(), [at_most; 2], Some(claim)).await?;
+                    if let Some(claimed) = claimed {
+                        self.give_up(id, accounts, Money::ZERO, claim).await?;
+                        return Ok(Funding::Claimed(claimed));
+                    }
                     if reserved < at_most {
-                        self.tell(id, accounts, &Spending::default()).await?;
+                        self.give_up(id, accounts, Money::ZERO, claim).await?;
                         return Ok(Funding::Short { account: account.clone(), left: left + reserved, may_come });
                     }
                 }
@@ -65,8 +76,30 @@ impl BatchClient {
         })
     }
 
+    /// Gives up the name `claim` under which the batch `id` might have been submitted, and all money but `kept`. Returns the claim of another
+    /// name that stands, where nothing is changed. Idempotent.
+    ///
+    /// # Errors
+    /// When the store does not answer; then parts may be given up.
+    pub fn give_up<'a>(
+        &'a self,
+        id: &'a str,
+        accounts: &'a [AccountId],
+        kept: Money,
+        claim: &'a AttemptId,
+    ) -> BoxFuture<'a, Result<Option<Claimed>, StoreError>> {
+        Box::pin(async move {
+            let (mut claimed, spending) = (None, Spending { in_flight: kept, ..Spending::default() });
+            for account in accounts {
+                let reply = self.ask(id, account, &spending, [Money::ZERO, kept], Some(claim)).await?;
+                claimed = claimed.or(reply.claimed);
+            }
+            Ok(claimed)
+        })
+    }
+
     /// Reports the costs of the batch `id` to each of `accounts`. Idempotent. With nothing spent and nothing in flight, the reservation is
-    /// released.
+    /// released. With a `claim`, only if no other name has claimed it, and that name is heard of again.
     ///
     /// # Errors
     /// When the store does not answer. The reservation stays.
@@ -75,10 +108,11 @@ impl BatchClient {
         id: &'a str,
         accounts: &'a [AccountId],
         spending: &'a Spending,
+        claim: Option<&'a AttemptId>,
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
             for account in accounts {
-                self.ask(id, account, spending, spending.in_flight).await?;
+                self.ask(id, account, spending, [spending.in_flight; 2], claim).await?;
             }
             Ok(())
         })
@@ -89,7 +123,8 @@ impl BatchClient {
         id: &str,
         account: &AccountId,
         spending: &Spending,
-        wanted: Money,
+        [to_send, wanted]: [Money; 2],
+        claim: Option<&AttemptId>,
     ) -> Result<AccountReply, StoreError> {
         let Spending { spent, maybe_spent, in_flight } = *spending;
         let holder = WorkerId::new(format!("batch-{id}")).map_err(|error| StoreError(error.to_string()))?;
@@ -99,11 +134,12 @@ impl BatchClient {
             spent,
             maybe_spent,
             in_flight,
-            // The next process may find the batch submitted or not, so all of it counts as sent.
-            sent: in_flight,
-            to_send: wanted,
+            // The next process may find the batch submitted or not, so all that may be sent counts as sent.
+            sent: in_flight.min(to_send),
+            to_send,
             wanted,
             least: Money::ZERO,
+            claim: claim.cloned(),
         };
         self.permits.settle(&request).await
     }

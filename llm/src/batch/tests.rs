@@ -337,16 +337,16 @@ async fn a_batchs_money_is_reserved_once_and_settled_once_however_often_it_is_sa
     let (store, sweep) = (FakeStore::default(), AccountId { sweep: "s".parse().unwrap(), model: None });
     store.budget(&sweep, Money(100));
     let client = open_with(&server, EndpointKind::Openai, &store);
-    let accounts = std::slice::from_ref(&sweep);
+    let (accounts, claim) = (std::slice::from_ref(&sweep), "w-1".parse().unwrap());
     for _ in 0..2 {
-        assert_eq!(client.reserve("0a1b", accounts, Money(60)).await.unwrap(), Funding::Reserved);
+        assert_eq!(client.reserve("0a1b", accounts, Money(60), &claim).await.unwrap(), Funding::Reserved);
     }
-    let short = client.reserve("2c3d", accounts, Money(60)).await.unwrap();
+    let short = client.reserve("2c3d", accounts, Money(60), &claim).await.unwrap();
     assert!(matches!(short, Funding::Short { left: Money(40), .. }), "{short:?}");
     let spending = Spending { spent: Money(7), maybe_spent: Money(3), in_flight: Money::ZERO };
     for _ in 0..2 {
-        client.tell("0a1b", accounts, &spending).await.unwrap();
+        client.tell("0a1b", accounts, &spending, None).await.unwrap();
     }
     assert_eq!(store.account(&sweep), (Money(7), Money(3), Money::ZERO));
-    assert_eq!(client.reserve("2c3d", accounts, Money(60)).await.unwrap(), Funding::Reserved);
+    assert_eq!(client.reserve("2c3d", accounts, Money(60), &claim).await.unwrap(), Funding::Reserved);
 }

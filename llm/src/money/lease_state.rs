@@ -264,6 +264,7 @@ impl LeaseState {
                 .iter()
                 .find(|waiter| !waiter.sender.is_closed())
                 .map_or(Money::ZERO, |waiter| waiter.amount),
+            claim: None,
         }
     }
 

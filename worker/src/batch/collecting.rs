@@ -12,7 +12,7 @@ use super::BatchLane;
 use super::asking::Asked;
 use super::following::Step;
 use super::paying::spending;
-use crate::holdings::OPEN_A_REPORT;
+use crate::attempts::OPEN_A_REPORT;
 use crate::worker::Shared;
 
 /// The sessions of a batch on their way out of it.

@@ -2,13 +2,16 @@
 //! how it is handed in is in `handing_in`, and how one in doubt is looked for in `searching`.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use jiff::SignedDuration;
 use prometheus::IntGauge;
 use regatta_catalog::Sweep;
 use regatta_llm::{BatchClient, BatchState, Collected, Found, Spending, rule};
-use regatta_proto::{AccountId, BatchJob, Cause, ErrorClass, HeldBatch, Job, Outcome, Report, SessionJob, Try};
+use regatta_proto::{
+    AccountId, AttemptId, BatchJob, Cause, ErrorClass, HeldBatch, Job, Outcome, Report, SessionJob, Try,
+};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
@@ -67,6 +70,10 @@ pub(super) struct Followed<'a> {
     pub(super) leave: &'a CancellationToken,
     /// Of its provider.
     pub(super) provider_away: MetOutage,
+    /// Name of this step, which no other has, under which the reservation is claimed.
+    pub(super) claim: AttemptId,
+    /// The reservation was claimed under that name.
+    pub(super) has_claim: AtomicBool,
 }
 
 impl BatchLane {
@@ -156,6 +163,20 @@ impl BatchLane {
             tracing::error!(batch = named(job), "the batch does not fit its sweep");
             return self.given_up(job, Cause::Internal);
         };
+        let Ok(claim) = self.shared.attempts.next_id() else { return Step::HandBack };
+        // One intent at a time: a copy that has waited for another here is in doubt.
+        let mut standing = Standing::of(job, redeliveries, self.shared.clock.now());
+        let _turn = if job.provider_id.is_none() {
+            let Some((turn, has_waited)) = leave.run_until_cancelled(self.shared.holdings.turn(&job.id)).await else {
+                return Step::HandBack;
+            };
+            if has_waited {
+                standing = Standing::InDoubt;
+            }
+            Some(turn)
+        } else {
+            None
+        };
         let price = sweep.lock.model(&job.model).and_then(|model| model.price.as_ref());
         let accounts = accounts(&sweep, Some(&job.model), price);
         let followed = Followed {
@@ -166,8 +187,9 @@ impl BatchLane {
             accounts: &accounts,
             leave,
             provider_away: MetOutage::default(),
+            claim,
+            has_claim: AtomicBool::new(false),
         };
-        let standing = Standing::of(job, redeliveries, self.shared.clock.now());
         let step = match &job.provider_id {
             Some(id) => followed.watch(id).await,
             None => followed.hand_in(standing).await,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -187,12 +188,13 @@ impl Gatherer {
     async fn halve(&self, batch: Gathering) -> Result<[Gathering; 2], IdError> {
         let begin = || self.begin(&batch.sweep, batch.generation);
         let (mut first, mut second) = (begin()?, begin()?);
-        if batch.held_here.is_begun_told() {
-            let reports = parted(&self.shared, (&batch.id, self.shared.clock.now()), &batch.jobs);
+        let Gathering { id, held_here, jobs, receipts, .. } = batch;
+        if held_here.end() {
+            let reports = parted(&self.shared, (&id, self.shared.clock.now()), &jobs);
             self.publisher.leave(Publication { reports, jobs: Vec::new(), origin: Origin::Nobody }).await;
         }
-        let half = batch.jobs.len() / 2;
-        for (position, (job, receipt)) in batch.jobs.into_iter().zip(batch.receipts).enumerate() {
+        let half = jobs.len() / 2;
+        for (position, (job, receipt)) in jobs.into_iter().zip(receipts).enumerate() {
             self.place(if position < half { &mut first } else { &mut second }, job, receipt);
         }
         Ok([second, first])
@@ -212,11 +214,20 @@ impl Gatherer {
     }
 }
 
-/// An id that no other batch has: lower-case hexadecimal digits, whatever workers are called.
-pub(super) fn new_id(shared: &Shared) -> Result<String, IdError> {
-    let unique = shared.attempts.next_id()?;
-    let digest = Digest::of_parts([b"batch/1".as_slice(), unique.as_str().as_bytes()]).to_string();
-    Ok(digest.chars().take(ID_DIGITS).collect())
+/// An id that no other batch has.
+fn new_id(shared: &Shared) -> Result<String, IdError> {
+    Ok(id_of(shared.attempts.next_id()?.as_str()))
+}
+
+/// The id of the batch that these sessions of the batch of id `whole` are.
+pub(super) fn id_of_part(whole: &str, part: &Range<usize>) -> String {
+    id_of(&format!("{whole}/{}/{}", part.start, part.end))
+}
+
+/// Lower-case hexadecimal digits, whatever workers are called.
+fn id_of(unique: &str) -> String {
+    let digest = Digest::of_parts([b"batch/1".as_slice(), unique.as_bytes()]).to_string();
+    digest.chars().take(ID_DIGITS).collect()
 }
 
 /// The size of a full batch of this id: at most `requests_max`, and less by up to a sixteenth, or by 63.
@@ -231,6 +242,15 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+
+    #[test]
+    fn parts_of_a_batch_have_the_same_ids_whoever_cuts_it_there() {
+        let ids = [0..2, 2..5, 0..3, 3..5].map(|part| id_of_part("0a1b", &part));
+        assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), 4);
+        assert_eq!(ids[0], id_of_part("0a1b", &(0..2)));
+        assert_ne!(ids[0], id_of_part("0a1c", &(0..2)));
+        assert_eq!(ids[0].len(), ID_DIGITS);
+    }
 
     #[test]
     fn batches_of_different_ids_are_mostly_of_different_sizes_and_never_too_large() {

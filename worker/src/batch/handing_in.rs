@@ -1,7 +1,14 @@
-//! From an intent to a batch at its provider, at most once.
+//! From an intent to a batch at its provider, at most once: also when the broker has the intent twice, because its connection was lost before
+//! it had confirmed it. In one process the copies take turns (`holdings`), and the later one is in doubt. Of several processes the one hands
+//! the batch in that has claimed its reservation at the accounts; the others look for the batch until it is there, or until nobody has heard
+//! of the claim any more. Without a price there is no account, and whoever is about to hand it in looks for it once; copies that are handed in
+//! within the same moment are not noticed then, nor those at a provider that lists no names, and no account counts them.
 
-use regatta_llm::{Prepared, SubmitError};
-use regatta_proto::{BatchJob, ErrorClass, Money, SessionJob, Try};
+use std::ops::Range;
+use std::time::Duration;
+
+use regatta_llm::{Found, Prepared, SubmitError};
+use regatta_proto::{BatchJob, Claimed, ErrorClass, Money, Try};
 
 use super::asking::Asked;
 use super::collecting::opened;
@@ -39,6 +46,11 @@ impl Followed<'_> {
             let looks = if self.is_past_doubt() { 1 } else { LOOKS };
             return self.look_for(lines, looks).await.unwrap_or_else(|| self.renewed());
         }
+        if self.accounts.is_empty()
+            && let Some(id) = self.listed(lines).await
+        {
+            return self.found(id);
+        }
         match self.fund(prepared).await {
             Ok(prepared) => self.submit(prepared, lines).await,
             Err(instead) => instead,
@@ -59,13 +71,17 @@ impl Followed<'_> {
     }
 
     async fn submit(&self, prepared: Prepared, lines: usize) -> Step {
-        let trouble = match self.client.submit(&self.job.id, prepared, self.leave).await {
+        let submitting = self.client.submit(&self.job.id, prepared, self.leave);
+        let trouble = match self.renewing(submitting).await {
             Ok(id) => {
                 self.count("submitted");
                 tracing::info!(batch = named(self.job), provider_id = id, "handed in a batch");
                 return self.with_id(id);
             }
-            Err(SubmitError::Interrupted) => return self.unchanged(),
+            Err(SubmitError::Interrupted) => {
+                self.give_up(Money::ZERO).await;
+                return self.unchanged();
+            }
             Err(SubmitError::NotTaken(trouble)) => {
                 self.count("refused");
                 tracing::warn!(batch = named(self.job), detail = trouble.detail, "a batch was not taken");
@@ -88,6 +104,51 @@ impl Followed<'_> {
                 self.count("refused");
                 self.all_failed(&self.perhaps_billed(trouble))
             }
+        }
+    }
+
+    /// Another has claimed the reservation: it hands in a copy of this intent, or has done so, or died over it. Looks for the batch until it is
+    /// there, or until the claim has been silent for so many looks that nobody can be handing it in.
+    pub(super) async fn wait_behind(&self, mut claimed: Claimed, lines: usize) -> Step {
+        tracing::info!(batch = named(self.job), by = %claimed.by, "somebody else may be handing in a batch, looking for it");
+        self.tell_of_intent(Standing::InDoubt).await;
+        let mut looks = 0;
+        loop {
+            if let Some(step) = self.look_for(lines, 1).await {
+                return step;
+            }
+            let is_silent = Duration::from_millis(claimed.silent_ms) > self.heard_every() * LOOKS;
+            looks = if is_silent { looks + 1 } else { 0 };
+            if looks == LOOKS {
+                break;
+            }
+            if self.pause(self.poll_pause()).await.is_none() {
+                return self.left_in_doubt();
+            }
+            match self.client.give_up(&self.job.id, self.accounts, Money::ZERO, &self.claim).await {
+                Ok(Some(standing)) => claimed = standing,
+                // It was given up by whoever had it.
+                Ok(None) => return self.renewed(),
+                Err(error) => {
+                    claimed.silent_ms = 0;
+                    if self.lane.store_away.fails() {
+                        tracing::warn!(batch = named(self.job), %error, "failed to ask who has claimed the money of a batch");
+                    }
+                }
+            }
+        }
+        if let Err(error) = self.client.give_up(&self.job.id, self.accounts, Money::ZERO, &claimed.by).await {
+            tracing::warn!(batch = named(self.job), %error, "failed to end the claim of a worker that is gone");
+        }
+        self.renewed()
+    }
+
+    /// The provider's id of the batch, where its list names it.
+    async fn listed(&self, lines: usize) -> Option<String> {
+        let finding = self.client.find(&self.job.id, self.job.intended_at, lines);
+        match self.leave.run_until_cancelled(finding).await? {
+            Ok(Found::Exactly(id)) => Some(id),
+            Ok(Found::Nothing | Found::Perhaps(_)) | Err(_) => None,
         }
     }
 
@@ -130,23 +191,16 @@ impl Followed<'_> {
         Step::Next(Box::new(job), Vec::new())
     }
 
-    /// Two intents, one of the first `lines` sessions and one of the rest, where there is no room or no money for all at once.
+    /// Two intents, one of the first `lines` sessions and one of the rest, where there is no room or no money for all at once. A copy that is
+    /// split at the same line leaves copies of the same two.
     pub(super) fn split(&self, lines: usize) -> Step {
-        let (job, now) = (self.job, self.lane.shared.clock.now());
-        let (first, second) = job.sessions.split_at(lines.min(job.sessions.len()));
-        let half = |sessions: &[SessionJob]| {
-            let id = gathering::new_id(&self.lane.shared)?;
-            Ok::<_, regatta_proto::IdError>(BatchJob {
-                id,
-                intended_at: now,
-                sessions: sessions.to_vec(),
-                ..job.clone()
-            })
+        let (job, intended_at) = (self.job, self.lane.shared.clock.now());
+        let lines = lines.min(job.sessions.len());
+        let half = |part: Range<usize>| {
+            let id = gathering::id_of_part(&job.id, &part);
+            BatchJob { id, intended_at, sessions: job.sessions[part].to_vec(), ..job.clone() }
         };
-        match half(first).and_then(|first| Ok(vec![first, half(second)?])) {
-            Ok(halves) => Step::Split(halves),
-            Err(_) => Step::HandBack,
-        }
+        Step::Split(vec![half(0..lines), half(lines..job.sessions.len())])
     }
 
     fn unsendable(&self, refusal: impl Fn(usize) -> Option<Try>) -> Step {

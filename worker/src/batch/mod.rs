@@ -15,6 +15,9 @@
 //! - *Between handing in and the provider's id*, the intent is delivered again, which says that it is in doubt: whoever gets it looks for
 //!   the batch at the provider first. An intent that is too old to be handed in (all workers were away, say) is looked for too, and
 //!   replaced by a new one if it is not there, so that the time to look at stays bounded.
+//! - *Between an intent's publication and its confirmation*, the broker may come to have it twice. It is handed in once, by whoever claims its
+//!   reservation (`handing_in`), and both copies lead to the same attempts. What has to be asked again or goes on then comes twice, into
+//!   batches of their own: paid twice, and known.
 //! - *While it is followed or collected*, nothing is lost. The ids of attempts derive from the batch, so that what is reported twice is
 //!   recognised, and recorded once.
 //!
@@ -217,8 +220,7 @@ impl BatchLane {
 
     /// Ends the attempt of a session that has waited for its place in a batch: another one goes on with it.
     async fn waited(&self, key: &SessionKey, waits: OpenGuard<'_>) {
-        if waits.is_told() {
-            let attempt = waits.close(self.shared.clock.now());
+        if let Some(attempt) = waits.close_if_told(self.shared.clock.now()) {
             let totals = AttemptTotals::default();
             let reports = vec![Report::HandedOver { key: key.clone(), attempt, totals, taken_over: false }];
             self.publisher.leave(Publication { reports, jobs: Vec::new(), origin: Origin::Nobody }).await;

@@ -1,10 +1,14 @@
-//! Batches under a budget: no batch is handed in whose worst case is not reserved, and what it really cost is told when it is over.
+//! Batches under a budget: no batch is handed in whose worst case is not reserved, and what it really cost is told when it is over. Whoever
+//! hands it in has claimed the reservation, which is heard of for as long as that takes.
 
+use std::convert::Infallible;
+use std::future::pending;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use regatta_llm::{Funding, Prepared, Spending};
-use regatta_proto::{Call, ErrorClass, FailedCall, Money, Try};
-use tokio::time::{Instant, sleep, sleep_until};
+use regatta_proto::{AttemptId, Call, ErrorClass, FailedCall, Money, Try};
+use tokio::time::sleep;
 
 use super::asking::Asked;
 use super::following::{Followed, Step};
@@ -19,8 +23,8 @@ impl Followed<'_> {
     /// Reserves what the batch can cost at most, and gives its lines back to be handed in.
     ///
     /// # Errors
-    /// With what becomes of the batch instead: when there is money for a part of it only, or for none; or when the money had to be waited
-    /// for. Its lines are not held meanwhile, and its intent is a new one afterwards.
+    /// With what becomes of the batch instead: when there is money for a part of it only, or for none; when the money had to be waited for
+    /// (its lines are not held meanwhile, and its intent is a new one afterwards); or when somebody else hands it in, or has done so.
     pub(super) async fn fund(&self, prepared: Prepared) -> Result<Prepared, Step> {
         if self.accounts.is_empty() {
             return Ok(prepared);
@@ -31,11 +35,24 @@ impl Followed<'_> {
             return Err(self.ended_by(&trouble(ErrorClass::Budget, reason)));
         };
         let total: Money = worst.iter().copied().sum();
+        let lines = prepared.lines;
         let mut prepared = Some(prepared);
         loop {
-            match self.leave.run_until_cancelled(self.client.reserve(&self.job.id, self.accounts, total)).await {
+            let reserving = self.client.reserve(&self.job.id, self.accounts, total, &self.claim);
+            match self.leave.run_until_cancelled(reserving).await {
                 None => return Err(self.unchanged()),
-                Some(Ok(Funding::Reserved)) => return prepared.ok_or_else(|| self.renewed()),
+                Some(Ok(Funding::Reserved)) => {
+                    self.has_claim.store(true, Ordering::Relaxed);
+                    let Some(prepared) = prepared else {
+                        self.give_up(total).await;
+                        return Err(self.renewed());
+                    };
+                    return Ok(prepared);
+                }
+                Some(Ok(Funding::Claimed(claimed))) => {
+                    drop(prepared);
+                    return Err(self.wait_behind(claimed, lines).await);
+                }
                 Some(Ok(Funding::Short { account, left, may_come })) => match share(&worst, left, may_come) {
                     Share::First(lines) => return Err(self.split(lines)),
                     Share::Later => {
@@ -58,7 +75,7 @@ impl Followed<'_> {
             }
             prepared = None;
             // Nothing is reserved meanwhile, so nothing has to be renewed.
-            if self.leave.run_until_cancelled(sleep(self.poll_pause().min(HEARD_EVERY))).await.is_none() {
+            if self.leave.run_until_cancelled(sleep(self.heard_every())).await.is_none() {
                 return Err(self.unchanged());
             }
         }
@@ -67,35 +84,60 @@ impl Followed<'_> {
     /// Waits, and lets the store of permits know meanwhile that the batch's money is still needed; `None` when the batch has to go to
     /// another worker.
     pub(super) async fn pause(&self, pause: Duration) -> Option<()> {
-        let until = Instant::now() + pause;
+        self.leave.run_until_cancelled(self.renewing(sleep(pause))).await
+    }
+
+    /// Waits for `work`, and lets the store of permits know meanwhile that the batch's money is still needed: by whoever has claimed it, if
+    /// that was here.
+    pub(super) async fn renewing<T>(&self, work: impl Future<Output = T>) -> T {
         let total: Option<Money> = self.asked.iter().map(|asked| asked.call().at_most()).sum();
-        let waiting = async {
-            if let (false, Some(in_flight)) = (self.accounts.is_empty(), total) {
-                loop {
-                    let spending = Spending { in_flight, ..Spending::default() };
-                    match self.client.tell(&self.job.id, self.accounts, &spending).await {
-                        Ok(()) => self.lane.store_away.ends(),
-                        Err(error) if self.lane.store_away.fails() => {
-                            tracing::warn!(batch = named(self.job), %error, "failed to renew the money of batches; it stays counted");
-                        }
-                        Err(_) => {}
+        let renewing = async {
+            let (false, Some(in_flight)) = (self.accounts.is_empty(), total) else {
+                return pending::<Infallible>().await;
+            };
+            let spending = Spending { in_flight, ..Spending::default() };
+            loop {
+                match self.client.tell(&self.job.id, self.accounts, &spending, self.standing_claim()).await {
+                    Ok(()) => self.lane.store_away.ends(),
+                    Err(error) if self.lane.store_away.fails() => {
+                        tracing::warn!(batch = named(self.job), %error, "failed to renew the money of batches; it stays counted");
                     }
-                    if Instant::now() + HEARD_EVERY >= until {
-                        break;
-                    }
-                    sleep(HEARD_EVERY).await;
+                    Err(_) => {}
                 }
+                sleep(self.heard_every()).await;
             }
-            sleep_until(until).await;
         };
-        self.leave.run_until_cancelled(waiting).await
+        tokio::select! {
+            biased;
+            done = work => done,
+            never = renewing => match never {},
+        }
+    }
+
+    /// Gives up the claim of this step, under which nothing was handed in, and keeps `kept` of what is reserved. Should the store stay away,
+    /// whoever goes on with the batch looks for it first.
+    pub(super) async fn give_up(&self, kept: Money) {
+        self.has_claim.store(false, Ordering::Relaxed);
+        if let Err(error) = self.client.give_up(&self.job.id, self.accounts, kept, &self.claim).await {
+            tracing::warn!(batch = named(self.job), %error, "failed to give up the claim on the money of a batch");
+        }
+    }
+
+    /// Name of this step, if the reservation was claimed under it.
+    fn standing_claim(&self) -> Option<&AttemptId> {
+        self.has_claim.load(Ordering::Relaxed).then_some(&self.claim)
+    }
+
+    /// Time after which the store hears of the batch again.
+    pub(super) fn heard_every(&self) -> Duration {
+        self.poll_pause().min(HEARD_EVERY)
     }
 
     /// Tells the accounts what the batch has cost. Should the store stay away, what was reserved stays counted: too much, never too little.
     pub(super) async fn tell(&self, spending: &Spending) {
         let mut delay = Duration::from_millis(200);
         for tried in 1..=TELLS {
-            match self.client.tell(&self.job.id, self.accounts, spending).await {
+            match self.client.tell(&self.job.id, self.accounts, spending, None).await {
                 Ok(()) => return,
                 Err(error) => {
                     tracing::warn!(batch = named(self.job), %error, tried, "failed to tell what a batch has cost")

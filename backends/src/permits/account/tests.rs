@@ -17,6 +17,7 @@ fn telling(holder: usize, [spent, maybe_spent, in_flight, wanted]: [u64; 4]) -> 
         to_send: Money(wanted),
         wanted: Money(wanted),
         least: Money::ZERO,
+        claim: None,
     }
 }
 
@@ -36,6 +37,7 @@ fn as_much_is_reserved_as_there_is() {
         may_come: Money(100),
         valid_ms: 10_000,
         idle_ms: 200,
+        claimed: None,
     };
     assert_eq!(reply, expected);
 }

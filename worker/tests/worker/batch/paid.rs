@@ -16,7 +16,7 @@ pub(super) async fn with_budget(requests_max: u32, budget: Money) -> (Stage, Bat
 }
 
 /// Money spent from an account, and money counted against it besides (maybe spent, reserved or lost).
-async fn state(stage: &Stage, account: &AccountId) -> (Money, Money) {
+pub(super) async fn state(stage: &Stage, account: &AccountId) -> (Money, Money) {
     let state = stage.permits.account(account).await.unwrap().unwrap();
     (state.spent, state.maybe_spent + state.reserved + state.lost)
 }

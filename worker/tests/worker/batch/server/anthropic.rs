@@ -37,6 +37,7 @@ fn describe(inner: &Inner, handed: &Handed) -> Value {
 }
 
 pub(super) async fn list(State(shared): Ours, Query(query): Query<BTreeMap<String, String>>) -> Response {
+    shared.count(Place::List);
     let mut inner = shared.inner.lock().unwrap();
     let listed = inner.listed();
     let all: Vec<Value> = listed.iter().map(|handed| describe(&inner, handed)).collect();

@@ -21,6 +21,8 @@ pub(crate) enum Place {
     Upload,
     /// A batch is made.
     Creation,
+    /// A list of batches is read.
+    List,
     /// A batch is looked at.
     Look,
     /// Results are read.
@@ -178,6 +180,11 @@ impl BatchServer {
 
     pub(crate) fn go_on(&self) {
         self.shared.held_at.send_replace(None);
+    }
+
+    /// Number of requests that have come to `place`.
+    pub(crate) fn seen(&self, place: Place) -> usize {
+        self.shared.seen.borrow().get(&place).copied().unwrap_or(0)
     }
 
     /// Waits until `times` requests have come to `place`.

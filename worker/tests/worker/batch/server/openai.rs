@@ -70,6 +70,7 @@ fn describe(inner: &Inner, handed: &Handed) -> Value {
 }
 
 pub(super) async fn list(State(shared): Ours) -> Response {
+    shared.count(Place::List);
     let mut inner = shared.inner.lock().unwrap();
     let listed = inner.listed();
     let data: Vec<Value> = listed.iter().map(|handed| describe(&inner, handed)).collect();
