@@ -347,6 +347,25 @@ fn silence_is_found_wherever_it_is() {
 }
 
 #[test]
+fn a_conversation_that_goes_on_breaks_the_silence_before_it_is_recorded() {
+    let with_calls = |gap_ms: u64| {
+        let (reference, mut evidence) = sound();
+        evidence.progress_ms = vec![0, 90, 60_000];
+        let answered_late = |number| call("x", 2, number * gap_ms);
+        evidence.books.extend((1..=60_000 / gap_ms).map(answered_late));
+        silence::recovered(&reference, &evidence).len()
+    };
+    assert_eq!((with_calls(8_000), with_calls(25_000), with_calls(26_000)), (0, 0, 1));
+    // A call that is refused, or that began when all was recorded, is no progress.
+    for more in [Call { was_refused: true, ..call("x", 2, 15_000) }, call("x", 2, 27_500)] {
+        fails("recovery", "longest silence", |evidence| {
+            evidence.progress_ms = vec![0, 90, 27_000];
+            evidence.books.push(more);
+        });
+    }
+}
+
+#[test]
 fn lost_messages_excuse_silence_until_their_sessions_are_back_and_not_later() {
     let (reference, mut evidence) = sound();
     evidence.struck.push(Struck { recovered_after_ms: Some(100_000), ..struck(Fault::PurgeJobs, &[]) });
@@ -394,4 +413,22 @@ fn a_sweep_that_has_used_its_minute_up_waits_for_the_next_one() {
         check(&reference, &evidence).len()
     };
     assert_eq!((slow(6), slow(7)), (0, 1), "the limit of seven was not used up");
+}
+
+#[test]
+fn a_limit_of_which_something_is_left_excuses_no_silence_but_for_what_a_fault_has_used() {
+    // Of a limit of 200 so many are sent in the first second, and then nothing happens for 40 seconds.
+    let silent = |sent: u64, struck_at_ms: Option<u64>| {
+        let (reference, mut evidence) = sound();
+        evidence.books = (0..sent).map(|number| call("x", 2, 1_000 + number)).collect();
+        evidence.requests_per_minute = 200;
+        evidence.progress_ms = vec![0, 1_000, 41_000];
+        let killed = |at_ms| Struck { at_ms, ended_ms: at_ms, ..struck(Fault::KillWorker, &[]) };
+        evidence.struck.extend(struck_at_ms.map(killed));
+        silence::recovered(&reference, &evidence).len()
+    };
+    assert_eq!((silent(200, None), silent(199, None), silent(180, None)), (0, 1, 1));
+    assert_eq!((silent(180, Some(500)), silent(179, Some(500))), (0, 1), "a tenth at most");
+    assert_eq!(silent(180, Some(2_000)), 0, "what was granted was lost with its holder");
+    assert_eq!(silent(180, Some(35_000)), 1, "nobody had used it before");
 }
