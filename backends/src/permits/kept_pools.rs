@@ -18,7 +18,7 @@ pub(super) struct KeptPools(PathBuf);
 /// Pools of the process before.
 #[derive(Debug)]
 pub(super) enum Inherited {
-    /// Those whose grants still count.
+    /// Pools whose grants still count, by name.
     Pools(HashMap<String, Pool>),
     /// The file cannot be read: what was granted in the last minute is not known.
     Unknown,

@@ -110,7 +110,7 @@ impl Books {
         in_flight
     }
 
-    /// Its session has begun another call since this one was answered.
+    /// `true` if the session has begun another call since this one was answered.
     fn goes_on_after(&self, call: &Call) -> bool {
         let is_later = |begun_ms: u64| call.ended_ms.is_some_and(|ended| begun_ms >= ended);
         self.calls.iter().any(|other| other.session == call.session && is_later(other.begun_ms))
