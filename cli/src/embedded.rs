@@ -108,7 +108,7 @@ impl Embedded {
         let catalog = Catalog::new(blobs, benchmarks);
         integrity::refuse_without_sweep(directory, &ledger, catalog.blobs()).await?;
         let queue = Queue::memory();
-        let permits = Permits::kept(&store.join("accounts.json")).map_err(bad_configuration)?;
+        let permits = Permits::kept(&store).map_err(bad_configuration)?;
         let registry = Registry::new();
         let config = CoordinatorConfig { tick: TICK, queue_survives: false, ..CoordinatorConfig::default() };
         let coordinator = Coordinator::new(

@@ -38,6 +38,14 @@ pub enum PermitsError {
         /// The reason.
         source: io::Error,
     },
+    /// The file of what endpoints were sent cannot be written.
+    #[error("failed to keep what endpoints were sent in the last minute in {}: {source}", path.display())]
+    Pools {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
     /// The database, which is the ledger's, refused or could not be reached.
     #[error(transparent)]
     Store(#[from] LedgerError),

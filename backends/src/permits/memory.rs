@@ -14,6 +14,7 @@ use tokio::time::Instant;
 
 use super::account::{Account, AccountState};
 use super::kept::KeptGrants;
+use super::kept_pools::{Inherited, KeptPools};
 use super::pool::{Change, Pool};
 use super::{FAILURES_KEPT_MS, FAILURES_MAX, PermitsError, PoolHolder};
 
@@ -32,8 +33,16 @@ struct Shared {
     /// tokio's time, so that tests can pause it.
     started: Instant,
     state: Mutex<State>,
-    /// Grants of accounts outlive the process here.
-    kept: Option<KeptGrants>,
+    kept: Option<Kept>,
+    /// Somebody has used the pools before this process, and what was granted then is not known.
+    has_lost_pools: bool,
+}
+
+/// Files in which permits outlive the process.
+#[derive(Debug)]
+pub(super) struct Kept {
+    grants: KeptGrants,
+    pools: KeptPools,
 }
 
 #[derive(Debug)]
@@ -55,25 +64,47 @@ impl MemoryPermits {
         Self::begun_at(SystemClock.now(), None)
     }
 
-    /// Permits whose accounts know what processes before this one were granted.
-    pub(super) fn kept(path: &Path) -> Result<Self, PermitsError> {
-        let unusable = |source| PermitsError::Grants { path: path.to_owned(), source };
-        Ok(Self::begun_at(SystemClock.now(), Some(KeptGrants::open(path).map_err(unusable)?)))
+    /// Permits that know what processes before this one were granted, by the files in `folder`.
+    pub(super) fn kept(folder: &Path) -> Result<Self, PermitsError> {
+        let path = folder.join("accounts.json");
+        let grants = KeptGrants::open(&path).map_err(|source| PermitsError::Grants { path, source })?;
+        let pools = KeptPools::at(folder.join("pools.json"));
+        Ok(Self::begun_at(SystemClock.now(), Some(Kept { grants, pools })))
     }
 
     /// Permits of a store that began at that moment, which is now.
-    pub(super) fn begun_at(moment: Timestamp, kept: Option<KeptGrants>) -> Self {
-        let state = State { pools: HashMap::new(), accounts: HashMap::new(), failures: LruCache::unbounded() };
+    pub(super) fn begun_at(moment: Timestamp, kept: Option<Kept>) -> Self {
         let started_ms = u64::try_from(moment.as_millisecond()).unwrap_or(0);
-        Self(Arc::new(Shared { started_ms, started: Instant::now(), state: Mutex::new(state), kept }))
+        let (pools, has_lost_pools) = match kept.as_ref().map(|kept| kept.pools.inherited(started_ms)) {
+            Some(Inherited::Pools(pools)) => (pools, false),
+            Some(Inherited::Unknown) => (HashMap::new(), true),
+            None => (HashMap::new(), false),
+        };
+        let state = State { pools, accounts: HashMap::new(), failures: LruCache::unbounded() };
+        Self(Arc::new(Shared { started_ms, started: Instant::now(), state: Mutex::new(state), kept, has_lost_pools }))
     }
 
-    pub(super) fn lease(&self, request: &PoolRequest) -> PoolReply {
+    pub(super) fn lease(&self, request: &PoolRequest) -> Result<PoolReply, PermitsError> {
         let (now, mut state) = self.enter();
-        if let Some(pool) = state.pools.get_mut(&request.pool) {
-            return pool.lease(now, request);
+        let Some(kept) = &self.0.kept else {
+            return Ok(state.pools.entry(request.pool.clone()).or_default().lease(now, request));
+        };
+        // A copy, because nothing of the request has counted where its state cannot be made durable.
+        let mut pool = state.pools.get(&request.pool).cloned().unwrap_or_else(|| self.new_pool());
+        let reply = pool.lease(now, request);
+        if pool.save_due(now, request) {
+            let others = state.pools.iter().filter(|(name, _)| **name != request.pool);
+            let others = others.map(|(name, pool)| (name.as_str(), pool));
+            // Under the lock, so that what is written never falls behind what another was told. It is some kilobytes, about once a second.
+            kept.pools.keep(others.chain([(request.pool.as_str(), &pool)]))?;
         }
-        state.pools.entry(request.pool.clone()).or_default().lease(now, request)
+        state.pools.insert(request.pool.clone(), pool);
+        Ok(reply)
+    }
+
+    /// A pool that nobody has used in this process, nor, as far as is known, in the minute before.
+    fn new_pool(&self) -> Pool {
+        if self.0.has_lost_pools { Pool::without_memory(self.0.started_ms) } else { Pool::default() }
     }
 
     pub(super) fn changes(&self, pool: &str) -> Vec<Change> {
@@ -88,7 +119,7 @@ impl MemoryPermits {
 
     pub(super) fn open_account(&self, account: &AccountId, cap: Money, base_spent: Money) {
         let (_, mut state) = self.enter();
-        let granted = self.0.kept.as_ref().map_or(Money::ZERO, |kept| kept.granted(account));
+        let granted = self.0.kept.as_ref().map_or(Money::ZERO, |kept| kept.grants.granted(account));
         state.accounts.entry(account.clone()).or_insert_with(|| Account::new(cap, base_spent, granted)).set_cap(cap);
     }
 
@@ -97,7 +128,7 @@ impl MemoryPermits {
         let account = state.accounts.get_mut(&request.account);
         let account = account.ok_or_else(|| PermitsError::UnknownAccount { account: request.account.clone() })?;
         let mut reply = account.settle(now, request);
-        if let Some(kept) = &self.0.kept {
+        if let Some(Kept { grants: kept, .. }) = &self.0.kept {
             reply.idle_ms = IDLE_MS;
             // Under the lock, so that what is written never falls behind what another was told. It is a few bytes, a few times a second.
             let unusable = |source| PermitsError::Grants { path: kept.path().to_owned(), source };
@@ -108,7 +139,7 @@ impl MemoryPermits {
 
     /// Money granted by this process and those before it; `None` for an account that none of them opened.
     pub(super) fn granted(&self, account: &AccountId) -> Option<Money> {
-        let before = || self.0.kept.as_ref().and_then(|kept| kept.known(account));
+        let before = || self.0.kept.as_ref().and_then(|kept| kept.grants.known(account));
         self.account(account).map(|state| state.at_most()).or_else(before)
     }
 

@@ -7,6 +7,7 @@
 mod account;
 mod error;
 mod kept;
+mod kept_pools;
 mod memory;
 mod pool;
 #[cfg(feature = "cluster")]
@@ -81,13 +82,14 @@ impl Permits {
         Self::Memory(MemoryPermits::new())
     }
 
-    /// Permits within this process whose accounts remember in the file at `path` what they have granted: what a process that died had
-    /// reserved counts as lost for those after it.
+    /// Permits within this process that outlive it in files of `folder`: `accounts.json` has what accounts have granted, so that what a process
+    /// that died had reserved counts as lost for those after it, and `pools.json` what was granted of limits by the minute. Where the latter
+    /// cannot be read, nothing is granted of them until a minute has passed.
     ///
     /// # Errors
-    /// When the file cannot be read, or is damaged.
-    pub fn kept(path: &Path) -> Result<Self, PermitsError> {
-        MemoryPermits::kept(path).map(Self::Memory)
+    /// When the file of accounts cannot be read, or is damaged.
+    pub fn kept(folder: &Path) -> Result<Self, PermitsError> {
+        MemoryPermits::kept(folder).map(Self::Memory)
     }
 
     /// Permits within this process whose clock shows `moment` now: for simulations, whose time is their own.
@@ -127,7 +129,7 @@ impl Permits {
     pub fn lease<'a>(&'a self, request: &'a PoolRequest) -> BoxFuture<'a, Result<PoolReply, PermitsError>> {
         Box::pin(async move {
             match self {
-                Self::Memory(permits) => Ok(permits.lease(request)),
+                Self::Memory(permits) => permits.lease(request),
                 #[cfg(feature = "cluster")]
                 Self::Postgres(permits) => permits.lease(request).await,
             }

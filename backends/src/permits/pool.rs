@@ -86,7 +86,6 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    #[cfg(any(feature = "cluster", test))]
     /// A pool whose past is lost: what the fleet has sent in the last minute is not known, so nothing is granted before it has passed. Nor
     /// is it known who fills slots: these are registered again when their holders renew them, and no others are granted before all must
     /// have.

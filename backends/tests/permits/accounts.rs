@@ -202,18 +202,18 @@ pub(crate) async fn of_many_at_once_nobody_gets_money_twice(world: World) {
     assert_eq!(state.spent + state.reserved + state.left, Money(1000));
 }
 
-/// Only of the permits in memory that are kept in a file; a database keeps everything.
+/// Only of the permits in memory that are kept in files; a database keeps everything.
 #[tokio::test(start_paused = true)]
 async fn what_a_process_that_died_had_reserved_is_lost_to_the_next_one() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("accounts.json");
+    let path = folder.path();
     let id = account("s");
-    let first = Permits::kept(&path).unwrap();
+    let first = Permits::kept(path).unwrap();
     first.open_account(&id, Money(1000), Money::ZERO).await.unwrap();
     first.settle(&spending("w-1", 0, 400)).await.unwrap();
     first.settle(&spending("w-1", 150, 250)).await.unwrap();
     drop(first);
-    let second = Permits::kept(&path).unwrap();
+    let second = Permits::kept(path).unwrap();
     // The ledger has learnt of 120 of the 150 that were spent.
     second.open_account(&id, Money(1000), Money(120)).await.unwrap();
     let expected =
@@ -221,7 +221,7 @@ async fn what_a_process_that_died_had_reserved_is_lost_to_the_next_one() {
     assert_eq!(second.account(&id).await.unwrap(), Some(expected));
     second.settle(&spending("w-2", 600, 0)).await.unwrap();
     drop(second);
-    let third = Permits::kept(&path).unwrap();
+    let third = Permits::kept(path).unwrap();
     third.open_account(&id, Money(2000), Money(720)).await.unwrap();
     let left = third.account(&id).await.unwrap().unwrap().left;
     assert_eq!(left, Money(1000), "lost money stays lost, and a higher cap adds to what is left");

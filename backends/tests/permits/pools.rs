@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use futures::future::join_all;
+use regatta_backends::Permits;
 use regatta_proto::{PoolRequest, Signals};
 
 use crate::world::{World, wanting};
@@ -123,4 +124,64 @@ pub(crate) async fn of_many_at_once_nobody_gets_what_another_one_has(world: Worl
     // A slot that is left over by rounding is another worker's in each second; that one may have asked for the last time.
     assert!((90..=100).contains(&sum(|(_, slots)| *slots)), "{granted:?}");
     assert!(sum(|(requests, _)| *requests) <= 600, "{granted:?}");
+}
+
+async fn granted(permits: &Permits, worker: &str, waiting: u32) -> u32 {
+    permits.lease(&on_many_slots(worker, waiting)).await.unwrap().grants[0].requests
+}
+
+/// Only of the permits in memory that are kept in files; so are those below.
+#[tokio::test(start_paused = true)]
+async fn what_a_process_that_died_was_granted_counts_in_the_minute_of_the_next_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = Permits::kept(folder.path()).unwrap();
+    assert_eq!((granted(&first, "w-1", 400).await, granted(&first, "w-2", 3).await), (400, 3));
+    drop(first);
+    // The three were no reason to write; as many as there may have been, a fiftieth of the limit, count.
+    let second = Permits::kept(folder.path()).unwrap();
+    assert_eq!(granted(&second, "w-1", 600).await, 188);
+    drop(second);
+    let third = Permits::kept(folder.path()).unwrap();
+    assert_eq!(granted(&third, "w-1", 600).await, 0);
+    tokio::time::advance(Duration::from_secs(62)).await;
+    assert_eq!(granted(&third, "w-1", 600).await, 600);
+}
+
+#[tokio::test(start_paused = true)]
+async fn slots_of_a_process_that_died_are_free_at_once_and_its_hold_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = Permits::kept(folder.path()).unwrap();
+    assert_eq!(first.lease(&wanting("w-1", 500)).await.unwrap().grants[0].slots, 100);
+    let second = Permits::kept(folder.path()).unwrap();
+    assert_eq!(second.holders("endpoint").await.unwrap(), []);
+    assert_eq!(second.lease(&wanting("w-2", 500)).await.unwrap().grants[0].slots, 100);
+    let hold = Signals { hold_ms: Some(20_000), reason: "reset".to_owned(), ..Signals::default() };
+    second.lease(&telling("w-2", hold)).await.unwrap();
+    let third = Permits::kept(folder.path()).unwrap();
+    assert_eq!(granted(&third, "w-3", 5).await, 0);
+    tokio::time::advance(Duration::from_secs(22)).await;
+    assert_eq!(granted(&third, "w-3", 5).await, 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_granted_for_a_minute_where_what_a_process_was_granted_cannot_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("pools.json"), "{\"endpoint\":").unwrap();
+    let permits = Permits::kept(folder.path()).unwrap();
+    assert_eq!(granted(&permits, "w-1", 5).await, 0);
+    tokio::time::advance(Duration::from_secs(62)).await;
+    assert_eq!(granted(&permits, "w-1", 5).await, 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_granted_that_cannot_be_kept_and_nothing_of_it_counts() {
+    let parent = tempfile::tempdir().unwrap();
+    let folder = parent.path().join("store");
+    std::fs::create_dir(&folder).unwrap();
+    let permits = Permits::kept(&folder).unwrap();
+    std::fs::remove_dir(&folder).unwrap();
+    let error = permits.lease(&on_many_slots("w-1", 600)).await.unwrap_err();
+    assert!(error.to_string().contains("pools.json"), "{error}");
+    std::fs::create_dir(&folder).unwrap();
+    assert_eq!(granted(&permits, "w-1", 600).await, 600);
 }

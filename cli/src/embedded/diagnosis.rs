@@ -32,7 +32,7 @@ pub(crate) async fn diagnose(directory: &Path) -> anyhow::Result<(bool, Diagnosi
         format!("failed to open the run's ledger; if it is damaged, see `regatta repair {}`", directory.display())
     })?;
     let blobs = Blobs::directory(store.join("blobs")).context("failed to open the run's blob store")?;
-    let permits = Permits::kept(&store.join("accounts.json")).map_err(bad_configuration)?;
+    let permits = Permits::kept(&store).map_err(bad_configuration)?;
     let (queue, catalog) = (Queue::memory(), Catalog::new(blobs, READ_BENCHMARKS));
     let patient = Patient { ledger: &ledger, queue: &queue, permits: &permits, catalog: &catalog, of_run: true };
     let mut diagnosis = patient.diagnose().await?;

@@ -52,9 +52,10 @@ pub(crate) async fn permits(args: &LedgerArgs, readiness: &Readiness) -> anyhow:
     };
     let is_outage = |error: &PermitsError| match error {
         PermitsError::Store(error) => error.is_outage(),
-        PermitsError::UnknownAccount { .. } | PermitsError::UnreadableAccount { .. } | PermitsError::Grants { .. } => {
-            false
-        }
+        PermitsError::UnknownAccount { .. }
+        | PermitsError::UnreadableAccount { .. }
+        | PermitsError::Grants { .. }
+        | PermitsError::Pools { .. } => false,
     };
     let opened = wait_for("PostgreSQL", readiness, open, is_outage).await;
     opened.context("failed to open the store of permits; check DATABASE_URL")

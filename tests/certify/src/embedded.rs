@@ -35,13 +35,14 @@ pub(crate) async fn embedded(
     let spec = workload.write_spec(&folder, "storm-embedded", Part::Live, RunBy::OneProcess)?;
     let directory = folder.join("run");
     let mut rng = ChaCha8Rng::seed_from_u64(options.seed);
-    let (begun, mut struck) = (workload.endpoint.open_books(), Vec::new());
+    let (begun, mut struck, mut endpoints_opened_ms) = (workload.endpoint.open_books(), Vec::new(), Vec::new());
     let status = loop {
         let log = folder.join(format!("run-{}.log", struck.len()));
         let log = std::fs::File::create(&log).map_err(CertifyError::file(&log))?;
         let mut command = plain(&options.binary);
         command.arg("run").arg(&spec).arg("--output").arg(&directory).stdout(Stdio::null()).stderr(log);
         let mut run = command.spawn().map_err(CertifyError::system("start a run"))?;
+        endpoints_opened_ms.push(ms(begun));
         let is_last = begun.elapsed() >= length;
         let life = if is_last { PATIENCE } else { Duration::from_millis(rng.random_range(LIFE_MS)) };
         let ended = tokio::select! {
@@ -94,6 +95,7 @@ pub(crate) async fn embedded(
         requests_per_minute: workload.requests_per_minute().ok_or_else(without_limit)?,
         leftovers: Leftovers::default(),
         struck,
+        endpoints_opened_ms,
         fallen: Vec::new(),
         // Each run begins with reading what the one before has left, and nobody looks at its ledger meanwhile.
         progress_ms: Vec::new(),

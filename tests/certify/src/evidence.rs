@@ -1,6 +1,6 @@
 //! Evidence of a history, as plain data: what the deployment says, and what others say of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -37,22 +37,32 @@ pub(crate) struct Reference {
     pub(crate) sessions: BTreeMap<String, Booked>,
     /// Times that each session made each request; lines of batches have none of their own.
     pub(crate) requests: BTreeMap<(String, u64), u64>,
-    /// Times that each request was made of a judge.
+    /// Times that each request was made of a judge; those for vectors are not among them.
     pub(crate) judged: BTreeMap<u64, u64>,
+    /// Texts whose vectors a judge was asked for.
+    pub(crate) texts: BTreeSet<u64>,
+    /// Number of calls of judges.
+    pub(crate) judges_calls: u64,
 }
 
 impl Reference {
     pub(crate) fn of(results: String, books: &[Call]) -> Self {
         let sessions = booked(books).into_iter().map(|(session, booked)| (session.to_owned(), booked)).collect();
-        let (mut requests, mut judged) = (BTreeMap::new(), BTreeMap::new());
+        let mut reference = Self { results, sessions, ..Self::default() };
         for call in books.iter().filter(|call| !call.was_refused) {
             match call.kind {
-                CallKind::Live => *requests.entry((call.session.clone(), call.request)).or_default() += 1,
-                CallKind::Judges => *judged.entry(call.request).or_default() += 1,
+                CallKind::Live => *reference.requests.entry((call.session.clone(), call.request)).or_default() += 1,
+                CallKind::Judges => {
+                    reference.judges_calls += 1;
+                    if call.texts.is_empty() {
+                        *reference.judged.entry(call.request).or_default() += 1;
+                    }
+                    reference.texts.extend(&call.texts);
+                }
                 CallKind::Batched => {}
             }
         }
-        Self { results, sessions, requests, judged }
+        reference
     }
 
     /// The same where each call is a line of a batch, at its price.
@@ -73,6 +83,8 @@ impl Reference {
         for (request, times) in &other.judged {
             *both.judged.entry(*request).or_default() += times;
         }
+        both.texts.extend(&other.texts);
+        both.judges_calls += other.judges_calls;
         both
     }
 
@@ -136,6 +148,8 @@ pub struct InFlight {
     pub calls: BTreeMap<String, Vec<u64>>,
     /// Requests of judges: each may be made again.
     pub judges: Vec<u64>,
+    /// Texts whose vectors these ask for: each may be asked for again.
+    pub texts: Vec<u64>,
     /// Workers among the processes: each may leave one batch that is handed in twice.
     pub workers: u64,
 }
@@ -147,6 +161,7 @@ impl InFlight {
             self.calls.entry(session.clone()).or_default().extend(requests);
         }
         self.judges.extend(&other.judges);
+        self.texts.extend(&other.texts);
         self.workers += other.workers;
     }
 }
@@ -197,6 +212,9 @@ pub(crate) struct Evidence {
     pub(crate) requests_per_minute: u64,
     pub(crate) leftovers: Leftovers,
     pub(crate) struck: Vec<Struck>,
+    /// Times at which processes opened an endpoint, whose vectors they keep from then on, in milliseconds since the books were opened; 0 for those
+    /// before.
+    pub(crate) endpoints_opened_ms: Vec<u64>,
     /// Processes that ended by themselves.
     pub(crate) fallen: Vec<String>,
     /// Times at which more was recorded or settled than before, and those of the beginning and the end, in order, in milliseconds since the books
@@ -232,19 +250,21 @@ mod tests {
 
     fn call(session: &str, kind: CallKind, was_refused: bool) -> Call {
         let session = session.to_owned();
-        Call { session, kind, request: 7, client: 1, begun_ms: 0, ended_ms: Some(1), was_refused, cost: 5 }
+        let texts = Vec::new();
+        Call { session, kind, request: 7, texts, client: 1, begun_ms: 0, ended_ms: Some(1), was_refused, cost: 5 }
     }
 
     #[test]
     fn a_reference_has_the_sessions_of_all_sweeps_and_no_judges() {
-        let live = [call("b/s/0/x", CallKind::Live, false), call("-", CallKind::Judges, false)];
+        let vectors = Call { request: 8, texts: vec![1, 2], ..call("-", CallKind::Judges, false) };
+        let live = [call("b/s/0/x", CallKind::Live, false), call("-", CallKind::Judges, false), vectors];
         let others = [call("c/s/0/x", CallKind::Live, false), call("c/s/0/x", CallKind::Live, true)];
         let both = Reference::of("1\n".to_owned(), &live).and(&Reference::of("2\n".to_owned(), &others).by_batches());
         assert_eq!((both.results.as_str(), both.calls()), ("1\n2\n", 2));
         let costs: Vec<_> = both.sessions.values().map(|booked| booked.cost).collect();
         assert_eq!(costs, [5, 2], "lines cost half");
         assert_eq!(both.requests, [(("b/s/0/x".to_owned(), 7), 1)].into(), "lines have none");
-        assert_eq!(both.judged, [(7, 1)].into());
+        assert_eq!((both.judged, both.texts, both.judges_calls), ([(7, 1)].into(), [1, 2].into(), 2));
     }
 
     #[test]
@@ -260,12 +280,12 @@ mod tests {
     fn calls_in_flight_of_several_processes_are_added_up() {
         let of = |session: &str, request| {
             let calls = [(session.to_owned(), vec![request])].into();
-            InFlight { calls, judges: vec![9], workers: 1 }
+            InFlight { calls, judges: vec![9], texts: vec![5], workers: 1 }
         };
         let mut all = of("x", 1);
         all.add(&of("x", 2));
         all.add(&of("y", 3));
         let calls = [("x".to_owned(), vec![1, 2]), ("y".to_owned(), vec![3])].into();
-        assert_eq!(all, InFlight { calls, judges: vec![9, 9, 9], workers: 3 });
+        assert_eq!(all, InFlight { calls, judges: vec![9, 9, 9], texts: vec![5, 5, 5], workers: 3 });
     }
 }

@@ -6,7 +6,7 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use regatta_tests::Traffic;
 use rustix::process::Signal;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::endpoint::{Endpoint, Mood};
 use crate::evidence::{InFlight, Struck};
@@ -23,8 +23,10 @@ const LEASES_AWAY: Duration = Duration::from_secs(13);
 pub(crate) const PUT_BACK: Duration = Duration::from_secs(1);
 /// Delay of each piece in a slow network.
 const SLOW: Duration = Duration::from_millis(80);
-/// A call that was answered so lately may not have been reported yet: outcomes are published within a quarter of a second.
+/// A call that was answered so lately may not be stored yet: outcomes are published within a quarter of a second, and checkpoints written at once.
 pub(crate) const UNREPORTED: Duration = Duration::from_millis(1_500);
+/// The same for the last call of a session so far, whose report the broker confirms only once it is on the broker's disk, beside builds too.
+pub(crate) const UNCONFIRMED: Duration = Duration::from_secs(4);
 /// The same for a judge's call: a job has several questions, and is reported once all are answered.
 pub(crate) const UNREPORTED_JUDGES: Duration = Duration::from_secs(30);
 /// Time in which a process notices that its connections are closed. Calls that it begins until then were cut off too.
@@ -203,6 +205,9 @@ pub(crate) async fn strike(
             Ok(Done::to("endpoint"))
         }
         Fault::CancelAndResume => {
+            // Workers close the endpoints of a sweep that is cancelled, and open them anew.
+            let workers = fleet.positions(Role::Worker).len();
+            fleet.endpoints_opened.extend(std::iter::repeat_n(Instant::now(), workers));
             let cancelled = fleet.client(&["cancel", sweep]).await?;
             // Refused until a scorer has written the reports of what was cancelled; and a sweep that had just ended is not resumed.
             while cancelled.status.success() && !fleet.client(&["resume", sweep]).await?.status.success() {

@@ -11,6 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
+use tokio::time::Instant;
 
 use crate::CertifyError;
 use crate::endpoint::Endpoint;
@@ -135,6 +136,8 @@ pub(crate) struct Fleet<'s> {
     pub(crate) stores: Stores,
     pub(crate) folder: PathBuf,
     pub(crate) members: Vec<Member>,
+    /// Moments at which workers could open an endpoint anew: when they were started, and each when a sweep was resumed.
+    pub(crate) endpoints_opened: Vec<Instant>,
     started: u32,
 }
 
@@ -147,7 +150,16 @@ impl<'s> Fleet<'s> {
         folder: PathBuf,
     ) -> Result<Self, CertifyError> {
         let stores = Stores::new(services).await?;
-        let mut fleet = Self { binary, agent, services, stores, folder, members: Vec::new(), started: 0 };
+        let mut fleet = Self {
+            binary,
+            agent,
+            services,
+            stores,
+            folder,
+            members: Vec::new(),
+            endpoints_opened: Vec::new(),
+            started: 0,
+        };
         for (role, count) in [(Role::Coordinator, 2), (Role::Worker, 3), (Role::Scorer, 2)] {
             for _ in 0..count {
                 fleet.add(role).await?;
@@ -191,8 +203,11 @@ impl<'s> Fleet<'s> {
             Role::Scorer => &mut command,
         };
         let child = command.spawn().map_err(CertifyError::system("start a role"))?;
+        if role == Role::Worker {
+            self.endpoints_opened.push(Instant::now());
+        }
         self.members.push(Member { role, name, child, address, broker, database, bucket });
-        let started = tokio::time::Instant::now();
+        let started = Instant::now();
         while !get(address, "/readyz").await.is_ok_and(|answer| answer.starts_with("HTTP/1.1 200")) {
             if started.elapsed() > PATIENCE {
                 return Err(CertifyError::Broken(format!("{} does not get ready; see {}", role.name(), log.display())));

@@ -148,7 +148,9 @@ pub(crate) async fn collect(
 ) -> Result<Evidence, CertifyError> {
     let mut state = end.map_or("without an end".to_owned(), |standing| standing.state);
     let requests_per_minute = workload.requests_per_minute().ok_or_else(without_limit)?;
-    let mut evidence = Evidence { struck, progress_ms, requests_per_minute, ..Evidence::default() };
+    let endpoints_opened_ms = fleet.endpoints_opened.iter().map(|at| workload.endpoint.time_of(*at)).collect();
+    let mut evidence =
+        Evidence { struck, progress_ms, requests_per_minute, endpoints_opened_ms, ..Evidence::default() };
     for (part, sweep) in Part::ALL.into_iter().zip(sweeps) {
         let output = folder.join(format!("export-{sweep}"));
         let exported = fleet.client(&["export", sweep, "--output", &output.to_string_lossy()]).await?;

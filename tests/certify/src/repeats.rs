@@ -24,13 +24,15 @@ pub(crate) struct Repeat<'e> {
 pub(crate) fn repeats<'e>(reference: &Reference, evidence: &'e Evidence) -> Vec<Repeat<'e>> {
     let mut repeats = of_sessions(reference, evidence);
     repeats.extend(of_judges(reference, evidence));
+    repeats.extend(of_vectors(reference, evidence));
     repeats.extend(of_batches(reference, evidence));
     repeats
 }
 
 /// Calls for sessions that were answered at once.
 fn of_sessions<'e>(reference: &Reference, evidence: &'e Evidence) -> Vec<Repeat<'e>> {
-    let equal = equal(evidence, CallKind::Live, |call| (call.session.as_str(), call.request));
+    let calls = answered(evidence, CallKind::Live);
+    let equal = equal(calls.map(|call| ((call.session.as_str(), call.request), call)));
     let of_request = |((session, request), calls): ((&'e str, u64), Vec<&'e Call>)| {
         let expected = reference.requests.get(&(session.to_owned(), request)).copied().unwrap_or(0);
         let in_flight = |struck: &'e Struck| struck.in_flight.calls.get(session).map_or(&[][..], Vec::as_slice);
@@ -39,26 +41,57 @@ fn of_sessions<'e>(reference: &Reference, evidence: &'e Evidence) -> Vec<Repeat<
     equal.into_iter().flat_map(of_request).collect()
 }
 
-/// Calls of judges.
+/// Calls of judges that do not ask for vectors.
 fn of_judges<'e>(reference: &Reference, evidence: &'e Evidence) -> Vec<Repeat<'e>> {
-    let equal = equal(evidence, CallKind::Judges, |call| call.request);
+    let calls = answered(evidence, CallKind::Judges).filter(|call| call.texts.is_empty());
     let of_request = |(request, calls)| {
-        // Which similarities share a call is chance, so the undisturbed run may have made none that is equal.
-        let expected = reference.judged.get(&request).copied().unwrap_or(0).max(1);
+        let expected = reference.judged.get(&request).copied().unwrap_or(0);
         beyond(expected, calls, cuts(evidence, request, |struck| &struck.in_flight.judges))
     };
-    equal.into_iter().flat_map(of_request).collect()
+    equal(calls.map(|call| (call.request, call))).into_iter().flat_map(of_request).collect()
 }
 
-/// Calls of `kind` that were not refused, by what equal ones have in common and in the order of time.
-fn equal<'e, K: Ord>(
-    evidence: &'e Evidence,
-    kind: CallKind,
-    key: impl Fn(&'e Call) -> K,
-) -> BTreeMap<K, Vec<&'e Call>> {
+/// Calls that ask for a vector more often than processes need. Which similarities share a call is chance, so these are compared text by text: each
+/// process keeps the vectors that it has as long as their endpoint is open, and asks once for each that it needs, of texts that the undisturbed run
+/// asks for. Calls that are under way at once for one text are one: a process does not wait for the vector that it is about to have.
+fn of_vectors<'e>(reference: &Reference, evidence: &'e Evidence) -> Vec<Repeat<'e>> {
+    let calls = answered(evidence, CallKind::Judges);
+    let of_texts = equal(calls.flat_map(|call| call.texts.iter().map(move |text| (*text, call))));
+    let mut repeats: BTreeMap<(u64, u64), Repeat<'_>> = BTreeMap::new();
+    for (text, calls) in of_texts {
+        let mut cuts = cuts(evidence, text, |struck| &struck.in_flight.texts).into_iter().peekable();
+        let (mut asked, mut under_way_until) = (0, None);
+        for call in calls {
+            let ended_ms = call.ended_ms.unwrap_or(u64::MAX);
+            let is_another = under_way_until.is_none_or(|until| call.begun_ms >= until);
+            under_way_until = under_way_until.max(Some(ended_ms));
+            if !is_another {
+                continue;
+            }
+            let opened = evidence.endpoints_opened_ms.iter().filter(|at| **at <= call.begun_ms).count();
+            if reference.texts.contains(&text) && asked < opened {
+                asked += 1;
+                continue;
+            }
+            let cause = cuts.next_if(|struck| struck.at_ms <= call.begun_ms);
+            // A call of several texts is a repeat once, and explained if all are.
+            let of_call = repeats.entry((call.begun_ms, call.request)).or_insert(Repeat { call, cause });
+            of_call.cause = of_call.cause.and(cause);
+        }
+    }
+    repeats.into_values().collect()
+}
+
+/// Calls of `kind` that were not refused.
+fn answered(evidence: &Evidence, kind: CallKind) -> impl Iterator<Item = &Call> {
+    evidence.books.iter().filter(move |call| call.kind == kind && !call.was_refused)
+}
+
+/// Calls by what equal ones have in common and in the order of time.
+fn equal<'e, K: Ord>(calls: impl Iterator<Item = (K, &'e Call)>) -> BTreeMap<K, Vec<&'e Call>> {
     let mut equal: BTreeMap<K, Vec<&Call>> = BTreeMap::new();
-    for call in evidence.books.iter().filter(|call| call.kind == kind && !call.was_refused) {
-        equal.entry(key(call)).or_default().push(call);
+    for (key, call) in calls {
+        equal.entry(key).or_default().push(call);
     }
     equal.values_mut().for_each(|calls| calls.sort_by_key(|call| call.begun_ms));
     equal
@@ -133,12 +166,26 @@ mod tests {
     use crate::plan::Fault;
 
     fn call(session: &str, request: u64, begun_ms: u64) -> Call {
-        let (session, kind, ended_ms) = (session.to_owned(), CallKind::Live, Some(begun_ms + 10));
-        Call { session, kind, request, client: 1, begun_ms, ended_ms, was_refused: false, cost: 50 }
+        let (session, texts, ended_ms) = (session.to_owned(), Vec::new(), Some(begun_ms + 10));
+        Call {
+            session,
+            kind: CallKind::Live,
+            request,
+            texts,
+            client: 1,
+            begun_ms,
+            ended_ms,
+            was_refused: false,
+            cost: 50,
+        }
     }
 
     fn judged(request: u64, begun_ms: u64) -> Call {
         Call { kind: CallKind::Judges, ..call("-", request, begun_ms) }
+    }
+
+    fn vectors(texts: &[u64], begun_ms: u64) -> Call {
+        Call { texts: texts.to_vec(), ..judged(begun_ms, begun_ms) }
     }
 
     fn line(session: &str, batch: u64, begun_ms: u64) -> Call {
@@ -161,7 +208,9 @@ mod tests {
 
     /// Times at which calls were made again, with those of the faults that explain them.
     fn again(undisturbed: &[Call], books: Vec<Call>, struck: Vec<Struck>) -> Vec<(u64, Option<u64>)> {
-        let evidence = Evidence { books, struck, ..Evidence::default() };
+        // Two processes from the beginning, and one that took the place of another.
+        let endpoints_opened_ms = vec![0, 0, 1_000];
+        let evidence = Evidence { books, struck, endpoints_opened_ms, ..Evidence::default() };
         let repeats = repeats(&Reference::of(String::new(), undisturbed), &evidence);
         let mut told: Vec<_> =
             repeats.iter().map(|one| (one.call.begun_ms, one.cause.map(|struck| struck.at_ms))).collect();
@@ -199,12 +248,43 @@ mod tests {
     }
 
     #[test]
-    fn a_judges_request_is_made_as_often_as_undisturbed_and_once_if_it_was_not() {
+    fn a_judges_request_is_made_as_often_as_undisturbed_and_never_if_it_was_not() {
         let undisturbed = [judged(1, 0), judged(1, 5)];
-        assert_eq!(again(&undisturbed, vec![judged(1, 0), judged(1, 5), judged(2, 10)], Vec::new()), []);
-        assert_eq!(again(&undisturbed, vec![judged(2, 0), judged(2, 60)], Vec::new()), [(60, None)]);
-        let of_judges = struck(50, InFlight { judges: vec![2], ..InFlight::default() });
-        assert_eq!(again(&undisturbed, vec![judged(2, 0), judged(2, 60)], vec![of_judges]), [(60, Some(50))]);
+        assert_eq!(again(&undisturbed, undisturbed.to_vec(), Vec::new()), []);
+        assert_eq!(again(&undisturbed, vec![judged(1, 0), judged(1, 5), judged(2, 10)], Vec::new()), [(10, None)]);
+        let three = || vec![judged(1, 0), judged(1, 5), judged(1, 60)];
+        assert_eq!(again(&undisturbed, three(), Vec::new()), [(60, None)]);
+        let of_judges = struck(50, InFlight { judges: vec![1], ..InFlight::default() });
+        assert_eq!(again(&undisturbed, three(), vec![of_judges]), [(60, Some(50))]);
+    }
+
+    #[test]
+    fn each_process_may_ask_for_a_vector_once_in_whatever_call() {
+        let undisturbed = [vectors(&[1, 2, 3], 0)];
+        let twice = vec![vectors(&[1], 0), vectors(&[2, 3], 20), vectors(&[3, 1], 40), vectors(&[2], 60)];
+        assert_eq!(again(&undisturbed, twice.clone(), Vec::new()), []);
+        let more = |call| twice.iter().cloned().chain([call]).collect();
+        assert_eq!(again(&undisturbed, more(vectors(&[1, 2], 80)), Vec::new()), [(80, None)]);
+        assert_eq!(again(&undisturbed, more(vectors(&[1, 2], 1_080)), Vec::new()), [], "a process has begun");
+        assert_eq!(again(&undisturbed, more(vectors(&[2, 4], 1_080)), Vec::new()), [(1_080, None)], "another text");
+    }
+
+    #[test]
+    fn jobs_of_one_process_may_ask_for_a_vector_at_once() {
+        let undisturbed = [vectors(&[1], 0)];
+        let at_once = vec![vectors(&[1], 0), vectors(&[1], 5), vectors(&[1], 12), vectors(&[1], 40)];
+        assert_eq!(again(&undisturbed, at_once, Vec::new()), []);
+        let one_by_one = vec![vectors(&[1], 0), vectors(&[1], 10), vectors(&[1], 40)];
+        assert_eq!(again(&undisturbed, one_by_one, Vec::new()), [(40, None)]);
+    }
+
+    #[test]
+    fn a_vector_that_was_on_its_way_to_a_process_that_was_cut_off_may_be_asked_for_again() {
+        let undisturbed = [vectors(&[1, 2], 0)];
+        let books = || vec![vectors(&[1, 2], 0), vectors(&[1, 2], 20), vectors(&[1, 2], 60)];
+        let cut_off = |texts: &[u64]| struck(50, InFlight { texts: texts.to_vec(), ..InFlight::default() });
+        assert_eq!(again(&undisturbed, books(), vec![cut_off(&[1, 2])]), [(60, Some(50))]);
+        assert_eq!(again(&undisturbed, books(), vec![cut_off(&[1])]), [(60, None)], "not all of its texts");
     }
 
     #[test]

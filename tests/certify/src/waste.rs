@@ -38,13 +38,13 @@ mod tests {
     use crate::evidence::{InFlight, Struck};
 
     fn call(session: &str, kind: CallKind, begun_ms: u64) -> Call {
-        let (session, ended_ms) = (session.to_owned(), Some(begun_ms + 1));
-        Call { session, kind, request: 1, client: 1, begun_ms, ended_ms, was_refused: false, cost: 50 }
+        let (session, texts, ended_ms) = (session.to_owned(), Vec::new(), Some(begun_ms + 1));
+        Call { session, kind, request: 1, texts, client: 1, begun_ms, ended_ms, was_refused: false, cost: 50 }
     }
 
     fn struck(fault: Fault, at_ms: u64, sessions: &[&str], workers: u64) -> Struck {
         let calls = sessions.iter().map(|session| ((*session).to_owned(), vec![1])).collect();
-        let in_flight = InFlight { calls, judges: Vec::new(), workers };
+        let in_flight = InFlight { calls, workers, ..InFlight::default() };
         let (target, recovered_after_ms) = ("somebody".to_owned(), Some(0));
         Struck { fault, target, at_ms, ended_ms: at_ms, recovered_after_ms, in_flight, had_two_leaders: false }
     }

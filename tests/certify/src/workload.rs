@@ -114,7 +114,7 @@ impl Workload {
         };
         workload.live = workload.undisturbed(binary, Part::Live, folder).await?;
         workload.both = workload.live.and(&workload.undisturbed(binary, Part::Batched, folder).await?.by_batches());
-        let pace = Pace::over(workload.live.calls() + workload.live.judged.values().sum::<u64>(), length);
+        let pace = Pace::over(workload.live.calls() + workload.live.judges_calls, length);
         workload.endpoint.delay(pace.delay);
         workload.pace = Some(pace);
         Ok(workload)

@@ -2,33 +2,28 @@
 //!
 //! Permits are leased many times a second, and no lease waits for the disk: a state can be lost. But a lease by which more would have been
 //! granted since the last durable state than that one allowed makes its own state durable, before anything is told. So a crash loses no more
-//! than was allowed, and that much is taken to have been granted.
+//! than was allowed, and that much is taken to have been granted. The file of an embedded run, whose process is its own store, has durable states
+//! alone.
 
-#[cfg(any(feature = "cluster", test))]
-use regatta_proto::PoolRequest;
-use regatta_proto::WorkerId;
+use regatta_proto::{PoolRequest, WorkerId};
 use serde::{Deserialize, Serialize};
 
-use super::Pool;
 use super::parties::Units;
-#[cfg(any(feature = "cluster", test))]
-use super::{SLOTS_VALID_MS, spent::bucket, steering::SAME_HOLD_MS};
+use super::spent::{COUNTED_MS, bucket};
+use super::steering::SAME_HOLD_MS;
+use super::{Pool, SLOTS_VALID_MS};
 
 /// The part of a minute's limit that may be granted between two durable states: so much of one minute is idle after a crash.
-#[cfg(any(feature = "cluster", test))]
 const PARTS: f64 = 50.0;
 
 /// An allowance beyond all limits, and far from overflowing.
-#[cfg(any(feature = "cluster", test))]
 const UNLIMITED: u64 = 1 << 48;
 
 /// A durable state that is older than this, in milliseconds, is renewed: one of yesterday would pass for that of a pool that nobody uses.
-#[cfg(any(feature = "cluster", test))]
 const RENEWED_AFTER_MS: u64 = 3_600_000;
 
 /// For so long after a crash, in milliseconds, workers of the durable state keep their slots without a word: one that has to find out that its
 /// connection is dead, more than once, tells late of the calls that it has under way.
-#[cfg(any(feature = "cluster", test))]
 const SILENCE_MAX_MS: u64 = SLOTS_VALID_MS + 15_000;
 
 /// Grants since the last durable state, and the most that there may be before the next.
@@ -69,10 +64,7 @@ impl Pool {
             self.volatile.grant(u64::from(requests), held.granted.tokens.saturating_sub(returned.tokens));
         }
     }
-}
 
-#[cfg(any(feature = "cluster", test))]
-impl Pool {
     /// `true` if the state has to be durable before anybody is told what `request` was granted. The caller makes it so.
     pub(in crate::permits) fn save_due(&mut self, clock_ms: u64, request: &PoolRequest) -> bool {
         let Volatile { requests, tokens, requests_max, tokens_max, is_steered, hold_until_ms, saved_ms } =
@@ -126,5 +118,18 @@ impl Pool {
             );
         }
         self
+    }
+    /// The pool of a durable state that the one process of an embedded run has left to the next. Nothing fills slots any more: its calls ended with
+    /// it. `None` where nothing counts any more of what it was granted.
+    pub(in crate::permits) fn inherited(mut self, clock_ms: u64) -> Option<Self> {
+        let now = self.clock.read(clock_ms);
+        let is_over = now >= self.volatile.saved_ms.saturating_add(RENEWED_AFTER_MS + COUNTED_MS);
+        if is_over && self.steering.held_for_ms(now) == 0 {
+            return None;
+        }
+        let mut pool = self.recovered(clock_ms);
+        pool.holders.clear();
+        pool.registering_until_ms = 0;
+        Some(pool)
     }
 }

@@ -13,6 +13,9 @@ pub(super) const BUCKET_MS: u64 = 250;
 /// after that, so it shares a minute of the endpoint with every grant made less than this many buckets later.
 const COUNTED: u64 = 1 + (60_000 + VALID_MS + MARGIN_MS).div_ceil(BUCKET_MS);
 
+/// Longest time for which a grant counts, in milliseconds.
+pub(super) const COUNTED_MS: u64 = COUNTED * BUCKET_MS;
+
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Bucket {
     number: u64,

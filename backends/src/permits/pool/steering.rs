@@ -137,7 +137,6 @@ impl Steering {
     }
 
     /// When grants begin again, or began.
-    #[cfg(any(feature = "cluster", test))]
     pub(super) const fn hold_until_ms(&self) -> u64 {
         self.hold_until_ms
     }

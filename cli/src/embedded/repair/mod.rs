@@ -112,7 +112,7 @@ impl Patient<'_> {
             remedy("of what earlier processes had reserved, only what the ledger knows is held against the budget"),
             remedy("sessions that only it held run again"),
         );
-        if let Err(error) = Permits::kept(&accounts) {
+        if let Err(error) = Permits::kept(store) {
             self.found("accounts", regatta_proto::causes(&error), for_accounts);
             self.set_aside(&accounts)?;
         }

@@ -4,21 +4,24 @@ use super::{Finding, finding};
 use crate::endpoint::CallKind;
 use crate::evidence::{Evidence, Reference, Struck};
 use crate::plan::Standstill;
+use crate::workload::CONCURRENCY;
 
-/// Longest time without a recorded session, in milliseconds, while somebody could record one: a few calls of a conversation, each behind others.
+/// Longest time without progress, in milliseconds, while somebody could make some: slots of what is gone are free after ten seconds, and
+/// a call is sent within a few more.
 const SILENCE_MAX_MS: u64 = 25_000;
 /// Time for which a request counts in the limit by the minute: how long it may be under way is added by whoever grants it.
 const COUNTED_MS: u64 = 61_750;
-/// Part of that limit, in percent, from which on it counts as used up: what was granted and never sent, because its holder died or the store forgot it,
-/// is used too.
-const USED_UP_PERCENT: u64 = 90;
+/// Part of that limit, in percent, that a fault may use beyond the requests for all slots: a store that has crashed takes as much for granted.
+const FORGOTTEN_PERCENT: u64 = 2;
+/// Most of that limit, in percent, that faults use.
+const LOST_MAX_PERCENT: u64 = 10;
 
 /// A time from one millisecond to another.
 type Span = (u64, u64);
 
 /// Every fault recovers in its time, and nothing else keeps the deployment silent for long.
 pub(super) fn recovered(_: &Reference, evidence: &Evidence) -> Vec<Finding> {
-    let waiting = merged(used_up(evidence));
+    let waiting = merged(used_up(evidence).into_iter());
     let mut findings = Vec::new();
     for struck in &evidence.struck {
         let most = struck.fault.recovery_max_s() * 1000;
@@ -31,15 +34,30 @@ pub(super) fn recovered(_: &Reference, evidence: &Evidence) -> Vec<Finding> {
         }
     }
     let excused = merged(waiting.iter().copied().chain(evidence.struck.iter().filter_map(standstill)));
-    let silences = evidence.progress_ms.windows(2).map(|two| (beyond((two[0], two[1]), &excused), two[0]));
+    let progress = progress(evidence);
+    let silences = progress.windows(2).map(|two| (beyond((two[0], two[1]), &excused), two[0]));
     if let Some((silence, since)) = silences.max()
         && silence > SILENCE_MAX_MS
     {
-        let message =
-            format!("nothing was recorded for {silence} ms from {since} ms on, and {SILENCE_MAX_MS} ms are allowed");
+        let message = format!(
+            "nothing was recorded or called for {silence} ms from {since} ms on, and {SILENCE_MAX_MS} ms are allowed"
+        );
         findings.push(finding("recovery", "longest silence", message));
     }
     findings
+}
+
+/// Times at which something was recorded, or a call begun: at the end of a sweep a few conversations are left, which call for long before one of them
+/// is recorded. None where nobody looked at the ledger.
+fn progress(evidence: &Evidence) -> Vec<u64> {
+    let (Some(first), Some(last)) = (evidence.progress_ms.first(), evidence.progress_ms.last()) else {
+        return Vec::new();
+    };
+    let calls = evidence.books.iter().filter(|call| !call.was_refused).map(|call| call.begun_ms);
+    let calls = calls.filter(|begun_ms| (first..last).contains(&begun_ms));
+    let mut progress: Vec<u64> = evidence.progress_ms.iter().copied().chain(calls).collect();
+    progress.sort_unstable();
+    progress
 }
 
 /// Time of a fault during which nobody could record anything.
@@ -52,15 +70,37 @@ fn standstill(struck: &Struck) -> Option<Span> {
     Some((struck.at_ms, to))
 }
 
-/// Times at which the limit by the minute allowed no further request.
-fn used_up(evidence: &Evidence) -> impl Iterator<Item = Span> {
+/// Times at which the limit by the minute allowed no further request: what was sent, and what faults have used, is all of it.
+fn used_up(evidence: &Evidence) -> Vec<Span> {
     let live = evidence.books.iter().filter(|call| call.kind != CallKind::Batched);
     let mut begun: Vec<u64> = live.map(|call| call.begun_ms).collect();
     begun.sort_unstable();
-    let enough = usize::try_from((evidence.requests_per_minute * USED_UP_PERCENT).div_ceil(100)).unwrap_or(usize::MAX);
-    let since: Vec<Span> =
-        begun.windows(enough.max(1)).map(|calls| (calls[calls.len() - 1], calls[0] + COUNTED_MS)).collect();
-    since.into_iter().filter(|(from, to)| from < to)
+    // What is used changes where a call begins, a fault strikes, or what it has used is over.
+    let faults = evidence.struck.iter().flat_map(|struck| [struck.at_ms, struck.ended_ms + COUNTED_MS]);
+    let mut changes: Vec<u64> = begun.iter().copied().chain(faults).collect();
+    changes.sort_unstable();
+    changes.dedup();
+    let mut spans = Vec::new();
+    for (position, from) in changes.iter().enumerate() {
+        let enough = usize::try_from(evidence.requests_per_minute - lost(evidence, *from)).unwrap_or(usize::MAX);
+        let sent = &begun[..begun.partition_point(|at| at <= from)];
+        // As long as that many count, the first of them does.
+        let Some(first) = sent.len().checked_sub(enough.max(1)).map(|position| sent[position]) else { continue };
+        let to = changes.get(position + 1).copied().unwrap_or(u64::MAX).min(first + COUNTED_MS);
+        if *from < to {
+            spans.push((*from, to));
+        }
+    }
+    spans
+}
+
+/// Requests that were used at that moment and never sent: granted to what a fault killed, or in a store that has forgotten what it had granted.
+fn lost(evidence: &Evidence, at_ms: u64) -> u64 {
+    let limit = evidence.requests_per_minute;
+    let counts = |struck: &&Struck| struck.at_ms <= at_ms && at_ms < struck.ended_ms + COUNTED_MS;
+    let faults = evidence.struck.iter().filter(counts).count() as u64;
+    let of_each = u64::from(CONCURRENCY) + limit * FORGOTTEN_PERCENT / 100;
+    (faults * of_each).min(limit * LOST_MAX_PERCENT / 100)
 }
 
 /// The same times in order, none of which overlaps another.

@@ -12,8 +12,8 @@ fn line(item: &str) -> String {
 /// A call of this request.
 fn call(item: &str, request: u64, begun_ms: u64) -> Call {
     let session = format!("b/s/0/{item}");
-    let (kind, ended_ms) = (CallKind::Live, Some(begun_ms + 10));
-    Call { session, kind, request, client: 1, begun_ms, ended_ms, was_refused: false, cost: 50 * request }
+    let (kind, texts, ended_ms) = (CallKind::Live, Vec::new(), Some(begun_ms + 10));
+    Call { session, kind, request, texts, client: 1, begun_ms, ended_ms, was_refused: false, cost: 50 * request }
 }
 
 fn attempt(item: &str, state: &str, calls: u64, known_cost: u64) -> Attempt {
@@ -22,6 +22,11 @@ fn attempt(item: &str, state: &str, calls: u64, known_cost: u64) -> Attempt {
 
 fn judged(request: u64, begun_ms: u64) -> Call {
     Call { kind: CallKind::Judges, cost: 7, ..call("-", request, begun_ms) }
+}
+
+/// A call for the vectors of these texts.
+fn vectors(texts: &[u64], begun_ms: u64) -> Call {
+    Call { texts: texts.to_vec(), cost: 0, ..judged(begun_ms, begun_ms) }
 }
 
 /// A line of the batch of this number.
@@ -33,7 +38,7 @@ fn account(part: Part, sweep: &str, counted: u64) -> Account {
     Account { part, sweep: sweep.to_owned(), counted: Some(counted), budget: 1_000 }
 }
 
-/// Two sessions of two requests each, one that is a line of a batch and a question to a judge, and a history in which nothing went wrong.
+/// Two sessions of two requests each, one that is a line of a batch, a question to a judge and two texts of which vectors are needed, and a history in which nothing went wrong.
 fn sound() -> (Reference, Evidence) {
     let results = line("x") + &line("y") + &line("night");
     let books = vec![
@@ -43,6 +48,7 @@ fn sound() -> (Reference, Evidence) {
         call("y", 2, 60),
         judged(8, 80),
         batched("night", 3, 0),
+        vectors(&[1, 2], 85),
     ];
     let reference = Reference::of(results.clone(), &books);
     let evidence = Evidence {
@@ -59,6 +65,7 @@ fn sound() -> (Reference, Evidence) {
         requests_per_minute: 100,
         leftovers: Leftovers::default(),
         struck: Vec::new(),
+        endpoints_opened_ms: vec![0, 0],
         fallen: Vec::new(),
         progress_ms: vec![0, 90],
     };
@@ -225,6 +232,29 @@ fn a_question_that_is_answered_twice_is_found_though_both_answers_are_known() {
 }
 
 #[test]
+fn what_judges_are_asked_less_or_otherwise_than_undisturbed_is_found() {
+    fails("judges", JUDGES, |evidence| {
+        evidence.books.retain(|call| call.request != 8);
+        evidence.judged_cost = 0;
+    });
+    fails("judges", JUDGES, |evidence| evidence.books[4].request = 9);
+    fails("judges", JUDGES, |evidence| evidence.books[6].texts = vec![1]);
+    fails("judges", JUDGES, |evidence| evidence.books[6].texts = vec![1, 3]);
+    let (reference, mut evidence) = sound();
+    evidence.books[6].texts = vec![2];
+    evidence.books.push(vectors(&[1], 86));
+    assert_eq!(check(&reference, &evidence), [], "the same texts in other calls");
+}
+
+#[test]
+fn a_vector_that_processes_ask_for_more_often_than_each_once_is_found() {
+    let (reference, mut evidence) = sound();
+    evidence.books.push(vectors(&[2], 1_000));
+    assert_eq!(check(&reference, &evidence), [], "the other process has none either");
+    fails("judges", JUDGES, |evidence| evidence.books.extend([vectors(&[1, 2], 1_000), vectors(&[2], 2_000)]));
+}
+
+#[test]
 fn results_that_differ_are_named() {
     fails("same results", "b/s/0/y", |evidence| {
         evidence.results = line("x") + &line("y").replace("\"scores\":1", "\"scores\":2") + &line("night")
@@ -264,8 +294,8 @@ fn limits_that_are_exceeded_are_found() {
     fails("limits", "concurrency", many(u64::from(CONCURRENCY) + 1, 0));
     fails("limits", "requests per minute", many(101, 590));
     let (reference, mut evidence) = sound();
-    many(101, 600)(&mut evidence);
-    assert_eq!(limits(&reference, &evidence), [], "the first of them is a minute older than the last");
+    many(101, 595)(&mut evidence);
+    assert_eq!(limits(&reference, &evidence), [], "the last of them may have been sent half a second before it came");
 }
 
 #[test]
@@ -317,6 +347,25 @@ fn silence_is_found_wherever_it_is() {
 }
 
 #[test]
+fn a_conversation_that_goes_on_breaks_the_silence_before_it_is_recorded() {
+    let with_calls = |gap_ms: u64| {
+        let (reference, mut evidence) = sound();
+        evidence.progress_ms = vec![0, 90, 60_000];
+        let answered_late = |number| call("x", 2, number * gap_ms);
+        evidence.books.extend((1..=60_000 / gap_ms).map(answered_late));
+        silence::recovered(&reference, &evidence).len()
+    };
+    assert_eq!((with_calls(8_000), with_calls(25_000), with_calls(26_000)), (0, 0, 1));
+    // A call that is refused, or that began when all was recorded, is no progress.
+    for more in [Call { was_refused: true, ..call("x", 2, 15_000) }, call("x", 2, 27_500)] {
+        fails("recovery", "longest silence", |evidence| {
+            evidence.progress_ms = vec![0, 90, 27_000];
+            evidence.books.push(more);
+        });
+    }
+}
+
+#[test]
 fn lost_messages_excuse_silence_until_their_sessions_are_back_and_not_later() {
     let (reference, mut evidence) = sound();
     evidence.struck.push(Struck { recovered_after_ms: Some(100_000), ..struck(Fault::PurgeJobs, &[]) });
@@ -350,11 +399,11 @@ fn nobody_records_anything_while_the_broker_or_the_database_is_away() {
 #[test]
 fn a_sweep_that_has_used_its_minute_up_waits_for_the_next_one() {
     let (reference, mut evidence) = sound();
-    evidence.requests_per_minute = 5;
+    evidence.requests_per_minute = 6;
     evidence.progress_ms = vec![0, 90, 61_750 + 25_000, 61_750 + 26_000];
     assert_eq!(check(&reference, &evidence), []);
     fails("recovery", "longest silence", |evidence| {
-        evidence.requests_per_minute = 5;
+        evidence.requests_per_minute = 6;
         evidence.progress_ms = vec![0, 90, 61_750 + 25_200];
     });
     let slow = |requests_per_minute| {
@@ -363,5 +412,23 @@ fn a_sweep_that_has_used_its_minute_up_waits_for_the_next_one() {
         evidence.struck.push(Struck { recovered_after_ms: Some(80_000), ..struck(Fault::KillWorker, &[]) });
         check(&reference, &evidence).len()
     };
-    assert_eq!((slow(5), slow(6)), (0, 1), "the limit of six was not used up");
+    assert_eq!((slow(6), slow(7)), (0, 1), "the limit of seven was not used up");
+}
+
+#[test]
+fn a_limit_of_which_something_is_left_excuses_no_silence_but_for_what_a_fault_has_used() {
+    // Of a limit of 200 so many are sent in the first second, and then nothing happens for 40 seconds.
+    let silent = |sent: u64, struck_at_ms: Option<u64>| {
+        let (reference, mut evidence) = sound();
+        evidence.books = (0..sent).map(|number| call("x", 2, 1_000 + number)).collect();
+        evidence.requests_per_minute = 200;
+        evidence.progress_ms = vec![0, 1_000, 41_000];
+        let killed = |at_ms| Struck { at_ms, ended_ms: at_ms, ..struck(Fault::KillWorker, &[]) };
+        evidence.struck.extend(struck_at_ms.map(killed));
+        silence::recovered(&reference, &evidence).len()
+    };
+    assert_eq!((silent(200, None), silent(199, None), silent(180, None)), (0, 1, 1));
+    assert_eq!((silent(180, Some(500)), silent(179, Some(500))), (0, 1), "a tenth at most");
+    assert_eq!(silent(180, Some(2_000)), 0, "what was granted was lost with its holder");
+    assert_eq!(silent(180, Some(35_000)), 1, "nobody had used it before");
 }

@@ -100,6 +100,7 @@ fn read((request, begun_ms): (u64, u64), input: &[u8], output: &[u8]) -> Option<
             session: sessions.get(line["custom_id"].as_str()?)?.clone(),
             kind: CallKind::Batched,
             request,
+            texts: Vec::new(),
             client: 0,
             begun_ms,
             ended_ms: Some(begun_ms),

@@ -23,7 +23,7 @@ use tokio::time::Instant;
 
 use crate::CertifyError;
 use crate::evidence::InFlight;
-use crate::faults::{UNREPORTED, UNREPORTED_JUDGES};
+use crate::faults::{UNCONFIRMED, UNREPORTED, UNREPORTED_JUDGES};
 pub(crate) use batches::PRICE as BATCH_PRICE;
 
 /// Longest request, in bytes.
@@ -58,8 +58,10 @@ pub(crate) struct Call {
     /// `benchmark/setting/trial/item`, as the call names it; judges' calls are of no session.
     pub(crate) session: String,
     pub(crate) kind: CallKind,
-    /// Number of the request, see [`request_of`]; of a line, the number of its batch.
+    /// Number of the request, which others of the same bytes have too; of a line, the number of its batch.
     pub(crate) request: u64,
+    /// Numbers of the texts whose vectors it asks for; empty for all other calls.
+    pub(crate) texts: Vec<u64>,
     /// Port of the client's end of the connection.
     pub(crate) client: u16,
     pub(crate) begun_ms: u64,
@@ -82,6 +84,36 @@ impl Books {
 
     fn now_ms(&self) -> u64 {
         self.opened.elapsed().as_millis() as u64
+    }
+
+    /// Calls of the clients `ports` that are under way at `now`, or that were answered so lately that their process may not have reported them yet.
+    fn in_flight(&self, ports: &[u16], now: u64) -> InFlight {
+        let mut in_flight = InFlight::default();
+        for call in self.calls.iter().filter(|call| !call.was_refused && ports.contains(&call.client)) {
+            let was_answered_within =
+                |time: Duration| call.ended_ms.is_none_or(|ended| ended >= now.saturating_sub(time.as_millis() as u64));
+            match call.kind {
+                CallKind::Live
+                    if was_answered_within(UNREPORTED)
+                        || was_answered_within(UNCONFIRMED) && !self.goes_on_after(call) =>
+                {
+                    in_flight.calls.entry(call.session.clone()).or_default().push(call.request);
+                }
+                CallKind::Judges if was_answered_within(UNREPORTED_JUDGES) => {
+                    in_flight.judges.push(call.request);
+                    in_flight.texts.extend(&call.texts);
+                }
+                // Of lines nobody waits for the answer.
+                CallKind::Live | CallKind::Judges | CallKind::Batched => {}
+            }
+        }
+        in_flight
+    }
+
+    /// `true` if the session has begun another call since this one was answered.
+    fn goes_on_after(&self, call: &Call) -> bool {
+        let is_later = |begun_ms: u64| call.ended_ms.is_some_and(|ended| begun_ms >= ended);
+        self.calls.iter().any(|other| other.session == call.session && is_later(other.begun_ms))
     }
 }
 
@@ -174,21 +206,12 @@ impl Endpoint {
     /// Calls of the clients `ports` that are under way, or that were answered so lately that their process may not have reported them yet.
     pub(crate) fn in_flight(&self, ports: &[u16]) -> InFlight {
         let books = self.clerk.books();
-        let now = books.now_ms();
-        let mut in_flight = InFlight::default();
-        for call in books.calls.iter().filter(|call| !call.was_refused && ports.contains(&call.client)) {
-            let was_answered_within =
-                |time: Duration| call.ended_ms.is_none_or(|ended| ended >= now.saturating_sub(time.as_millis() as u64));
-            match call.kind {
-                CallKind::Live if was_answered_within(UNREPORTED) => {
-                    in_flight.calls.entry(call.session.clone()).or_default().push(call.request);
-                }
-                CallKind::Judges if was_answered_within(UNREPORTED_JUDGES) => in_flight.judges.push(call.request),
-                // Of lines nobody waits for the answer.
-                CallKind::Live | CallKind::Judges | CallKind::Batched => {}
-            }
-        }
-        in_flight
+        books.in_flight(ports, books.now_ms())
+    }
+
+    /// Milliseconds from the opening of the books to `moment`; 0 for what was before.
+    pub(crate) fn time_of(&self, moment: Instant) -> u64 {
+        moment.saturating_duration_since(self.clerk.books().opened).as_millis() as u64
     }
 
     /// Sessions that wait for the answer of a call.
@@ -223,8 +246,8 @@ impl Clerk {
         self.handed_in.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Enters a call with its request; `None` for one that was refused unread.
-    fn enter(&self, headers: &HeaderMap, client: u16, request: Option<u64>) -> usize {
+    /// Enters a call with what it asks; `None` for one that was refused unread.
+    fn enter(&self, headers: &HeaderMap, client: u16, asked: Option<Asked>) -> usize {
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("-");
         let item = percent_encoding::percent_decode_str(text("x-regatta-item")).decode_utf8_lossy();
         let setting = percent_encoding::percent_decode_str(text("x-regatta-setting")).decode_utf8_lossy();
@@ -233,9 +256,10 @@ impl Clerk {
         let kind = if is_judges { CallKind::Judges } else { CallKind::Live };
         let mut books = self.books();
         let begun_ms = books.now_ms();
-        let (was_refused, request) = (request.is_none(), request.unwrap_or(0));
+        let was_refused = asked.is_none();
+        let Asked { request, texts } = asked.unwrap_or(Asked { request: 0, texts: Vec::new() });
         let ended_ms = was_refused.then_some(begun_ms);
-        books.calls.push(Call { session, kind, request, client, begun_ms, ended_ms, was_refused, cost: 0 });
+        books.calls.push(Call { session, kind, request, texts, client, begun_ms, ended_ms, was_refused, cost: 0 });
         books.calls.len() - 1
     }
 
@@ -315,8 +339,7 @@ async fn serve(
         return (StatusCode::TOO_MANY_REQUESTS, [(header::CONTENT_TYPE, "application/json")], body).into_response();
     }
     let Ok(body) = axum::body::to_bytes(body, BODY_MAX).await else { return StatusCode::BAD_REQUEST.into_response() };
-    let number = is_call
-        .then(|| clerk.enter(&head.headers, client.port(), Some(request_of(head.uri.path(), client.port(), &body))));
+    let number = is_call.then(|| clerk.enter(&head.headers, client.port(), Some(Asked::by(head.uri.path(), &body))));
     let _entry = number.map(|number| Entry { clerk: Arc::clone(&clerk), number });
     // Whoever goes away is billed all the same, also before there is an answer.
     let answering = tokio::spawn({
@@ -333,13 +356,30 @@ async fn serve(
     }
 }
 
-/// Number of a call's request. Each process keeps the vectors of texts and asks for those that it does not have, so that processes may ask equally
-/// for them: a request for vectors is the same one only on its own connection.
-fn request_of(path: &str, client: u16, body: &[u8]) -> u64 {
-    if path.ends_with("/embeddings") { numbered(&[&client.to_be_bytes(), body].concat()) } else { numbered(body) }
+/// Content of a call, by numbers.
+#[derive(Debug, PartialEq, Eq)]
+struct Asked {
+    request: u64,
+    /// Texts whose vectors it asks for. One that cannot be read has none, so that it is a request which the undisturbed run does not make.
+    texts: Vec<u64>,
 }
 
-/// Number of a request, or of a batch's id, that others of the same bytes have too.
+impl Asked {
+    fn by(path: &str, body: &[u8]) -> Self {
+        let texts = if path.ends_with("/embeddings") { texts(body).unwrap_or_default() } else { Vec::new() };
+        Self { request: numbered(body), texts }
+    }
+}
+
+/// Numbers of the texts that a request for vectors names, each of its model; `None` if it cannot be read.
+fn texts(body: &[u8]) -> Option<Vec<u64>> {
+    let request: Value = serde_json::from_slice(body).ok()?;
+    let model = request["model"].as_str()?;
+    let text = |text: &Value| Some(numbered(format!("{model}: {}", text.as_str()?).as_bytes()));
+    request["input"].as_array()?.iter().map(text).collect()
+}
+
+/// Number of a request, a text, or a batch's id, that others of the same bytes have too.
 fn numbered(bytes: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     bytes.hash(&mut hasher);
@@ -418,11 +458,47 @@ mod tests {
     }
 
     #[test]
-    fn equal_requests_are_the_same_but_for_vectors_that_another_connection_asks_for() {
-        let of = |path, client| request_of(path, client, b"{}");
-        assert_eq!(of("/v1/chat/completions", 1), of("/v1/chat/completions", 2));
-        assert_eq!(of("/v1/embeddings", 1), of("/v1/embeddings", 1));
-        assert_ne!(of("/v1/embeddings", 1), of("/v1/embeddings", 2));
+    fn a_request_for_vectors_has_a_number_for_each_text_and_model() {
+        let of = |path, body: &str| Asked::by(path, body.as_bytes());
+        let vectors = |body| of("/v1/embeddings", body).texts;
+        let both = vectors(r#"{"model": "m", "input": ["a", "b"]}"#);
+        assert_eq!(both.len(), 2);
+        assert_eq!(vectors(r#"{"model": "m", "input": ["b"]}"#), both[1..], "in whatever request it is");
+        assert_ne!(vectors(r#"{"model": "n", "input": ["b"]}"#), both[1..]);
+        assert!(vectors(r#"{"model": "m", "input": [1]}"#).is_empty());
+        let chat = of("/v1/chat/completions", r#"{"model": "m", "input": ["a"]}"#);
+        assert_eq!((chat.texts, chat.request), (Vec::new(), numbered(br#"{"model": "m", "input": ["a"]}"#)));
+    }
+
+    /// Books in which the client 1 has made these calls, each `(kind, session, begun, ended)`, in milliseconds.
+    fn books(calls: &[(CallKind, &str, u64, Option<u64>)]) -> Books {
+        let mut books = Books::open();
+        let call = |(number, (kind, session, begun_ms, ended_ms)): (usize, &(CallKind, &str, u64, Option<u64>))| Call {
+            session: (*session).to_owned(),
+            kind: *kind,
+            request: number as u64,
+            texts: Vec::new(),
+            client: 1,
+            begun_ms: *begun_ms,
+            ended_ms: *ended_ms,
+            was_refused: false,
+            cost: 0,
+        };
+        books.calls = calls.iter().enumerate().map(call).collect();
+        books
+    }
+
+    #[test]
+    fn the_last_answer_of_a_session_may_wait_for_the_broker_longer_than_one_after_which_it_has_gone_on() {
+        let in_flight = |calls: &[(CallKind, &str, u64, Option<u64>)]| {
+            books(calls).in_flight(&[1], 10_000).calls.into_values().flatten().collect::<Vec<_>>()
+        };
+        let live = |begun_ms, ended_ms| (CallKind::Live, "x", begun_ms, ended_ms);
+        assert_eq!(in_flight(&[live(4_000, Some(6_500))]), [0], "of a single call");
+        assert!(in_flight(&[live(4_000, Some(5_500))]).is_empty(), "long reported");
+        assert_eq!(in_flight(&[live(4_000, Some(6_500)), live(6_600, None)]), [1]);
+        assert_eq!(in_flight(&[live(4_000, Some(8_600)), live(8_700, None)]), [0, 1]);
+        assert_eq!(books(&[live(4_000, None)]).in_flight(&[2], 10_000), InFlight::default(), "of another process");
     }
 
     #[tokio::test]

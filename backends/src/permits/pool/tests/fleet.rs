@@ -64,6 +64,8 @@ pub(super) struct Scene {
     pub(super) deaths: Vec<(usize, u64)>,
     /// Moments at which the store crashes, and for how long it is away.
     pub(super) crashes: Vec<(u64, u64)>,
+    /// Moments at which the process of an embedded run, which has all workers and the store in it, is killed and begun again.
+    pub(super) restarts: Vec<u64>,
     pub(super) until_ms: u64,
 }
 
@@ -79,6 +81,7 @@ impl Scene {
             arrival_ms: (1, 50),
             deaths: Vec::new(),
             crashes: Vec::new(),
+            restarts: Vec::new(),
             until_ms: 180_000,
         }
     }
@@ -132,6 +135,8 @@ enum Event {
     Crashes {
         away_ms: u64,
     },
+    /// All workers and the store.
+    Restarts,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -208,6 +213,9 @@ pub(super) fn run(scene: Scene) -> Outcome {
     for (at, away_ms) in fleet.scene.crashes.clone() {
         fleet.push(at, Event::Crashes { away_ms });
     }
+    for at in fleet.scene.restarts.clone() {
+        fleet.push(at, Event::Restarts);
+    }
     while let Some(Reverse((now, _, event))) = fleet.events.pop() {
         if now > fleet.scene.until_ms {
             break;
@@ -234,20 +242,10 @@ impl Fleet {
                 self.is_crashed = true;
                 self.away_until = self.away_until.max(now + away_ms);
             }
-            Event::Dies { worker } => {
-                let life = self.workers[worker].life + 1;
-                let sides = vec![Side::default(); self.scene.work.len()];
-                self.workers[worker] = Worker {
-                    life,
-                    sides,
-                    request: None,
-                    reply: None,
-                    is_asking: false,
-                    units_until: 0,
-                    slots_until: 0,
-                    ..self.workers[worker].clone()
-                };
-                self.push(now + 100, Event::Asks { worker, life });
+            Event::Dies { worker } => self.kill(now, worker),
+            Event::Restarts => {
+                self.pool = self.durable.clone().inherited(START + now).unwrap_or_default();
+                (0..self.workers.len()).for_each(|worker| self.kill(now, worker));
             }
             Event::Ends { worker, life, work, estimate, taken } => {
                 if self.workers[worker].life == life {
@@ -262,6 +260,23 @@ impl Fleet {
             Event::Hears { worker, life } if self.workers[worker].life == life => self.hear(now, worker),
             Event::Asks { .. } | Event::Leases { .. } | Event::Hears { .. } => {}
         }
+    }
+
+    /// Ends a worker's life; another one begins in its place.
+    fn kill(&mut self, now: u64, worker: usize) {
+        let life = self.workers[worker].life + 1;
+        let sides = vec![Side::default(); self.scene.work.len()];
+        self.workers[worker] = Worker {
+            life,
+            sides,
+            request: None,
+            reply: None,
+            is_asking: false,
+            units_until: 0,
+            slots_until: 0,
+            ..self.workers[worker].clone()
+        };
+        self.push(now + 100, Event::Asks { worker, life });
     }
 
     /// Sees to it that every work has a next call.

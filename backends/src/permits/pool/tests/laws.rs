@@ -122,6 +122,15 @@ proptest! {
     }
 
     #[test]
+    fn no_limit_is_exceeded_by_one_process_that_is_killed_and_begun_again(
+        scene in scene(), restarts in prop::collection::vec(0_u64..150_000, 1..8),
+    ) {
+        let scene = Scene { crashes: Vec::new(), restarts, ..scene };
+        let outcome = run(scene.clone());
+        check_limits(&scene, &outcome)?;
+    }
+
+    #[test]
     fn nearly_all_of_the_requests_are_used_while_there_is_work(
         seed in any::<u64>(), workers in 1_usize..9, limit in 60_u32..3000, latency in 1_u64..3_000, store in 0_u64..100,
     ) {
@@ -321,6 +330,15 @@ proptest! {
         let after = per_second(crash + 12_000, crash + 32_000);
         prop_assert!(after > 0.8 * f64::from(slots), "{after} of {slots} a second");
     }
+}
+
+#[test]
+fn a_process_that_is_killed_every_ten_seconds_uses_most_of_its_limit() {
+    let work = vec![Work { latency_ms: (200, 400), ..Work::of("a") }];
+    let restarts = (1..30).map(|number| number * 10_000).collect();
+    let scene = Scene { restarts, until_ms: 310_000, ..Scene::of(1, limits(100, 1_000, None), work) };
+    let used = percent(run(scene).between(0, 5 * 61_750, ONE), 5 * 1_000);
+    assert!(used > 80.0, "{used} per cent");
 }
 
 #[test]

@@ -277,6 +277,19 @@ fn a_pool_without_memory_grants_nothing_for_a_minute() {
 }
 
 #[test]
+fn nothing_is_inherited_of_a_process_that_was_granted_nothing_for_long() {
+    let limits = limits(10, 600, None);
+    let wanting = request("w", limits, vec![party("s", 5, 1)]);
+    let mut pool = Pool::default();
+    assert_eq!(requests(&pool.lease(START, &wanting)), [5]);
+    assert!(pool.save_due(START, &wanting));
+    // A state is renewed within an hour of the last grant.
+    let counts_until = after(3_600_000 + 61_750);
+    assert!(pool.clone().inherited(counts_until - 1).is_some());
+    assert_eq!(pool.inherited(counts_until), None);
+}
+
+#[test]
 fn numbers_beyond_all_bounds_do_not_overflow() {
     let mut pool = Pool::default();
     let mut wanting = request(
