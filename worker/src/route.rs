@@ -287,6 +287,7 @@ impl Line {
                 }
                 let attempt_next = number.saturating_add(1);
                 running.goes_on_as(attempt_next);
+                let generation = shared.generation(&key.sweep, generation);
                 let next = SessionJob { key: key.clone(), lock, attempt: attempt_next, generation, transcript };
                 let report = Report::HandedOver { key, attempt, totals, taken_over: false };
                 ("handed_over", report, Some((self.queue.clone(), Job::Session(Box::new(next)))))
