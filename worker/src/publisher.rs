@@ -159,11 +159,13 @@ fn light(waiting: &mut Peekable<impl Iterator<Item = Publication>>) -> Vec<Publi
 
 #[cfg(test)]
 mod tests {
+    use futures::future::BoxFuture;
     use prometheus::Registry;
-    use std::sync::Mutex;
     use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::{Arc, Mutex};
 
     use regatta_backends::QueueError;
+    use regatta_backends::faults::{Fate, Trouble, Troubles};
     use regatta_proto::{
         Attempt, AttemptTotals, Cause, CellIndex, Digest, Event, ItemIndex, Outcome, Reply, SessionJob, SessionKey,
         SessionOutcome, Transcript,
@@ -390,6 +392,29 @@ mod tests {
         unsettled.close();
         unsettled.wait().await;
         (narrow, queue.depth(JOBS).await.unwrap())
+    }
+
+    /// A connection on which the confirmation of the first call is lost.
+    #[derive(Default)]
+    struct Unconfirmed(AtomicU32);
+
+    impl Fate for Unconfirmed {
+        fn after(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+            let is_first = self.0.fetch_add(1, Ordering::Relaxed) == 0;
+            Box::pin(std::future::ready(if is_first { Err(Trouble) } else { Ok(()) }))
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_job_of_a_session_that_is_handed_over_is_published_once_also_where_its_confirmation_is_lost() {
+        let queue = Queue::memory();
+        queue.declare_jobs("next").await.unwrap();
+        let metrics = WorkerMetrics::register(&Registry::new()).unwrap();
+        let (report, next) = handed_over(1, "short");
+        let publication = Publication { reports: vec![report.clone()], jobs: vec![next], origin: Origin::Nobody };
+        publish(&queue.troubled(Troubles::new(Arc::new(Unconfirmed::default()))), &metrics, vec![publication]).await;
+        assert_eq!(queue.depth("next").await.unwrap(), 1);
+        assert_eq!(queue.consume_reports(1).await.unwrap().next().await.unwrap().message, report);
     }
 
     #[tokio::test]

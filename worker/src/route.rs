@@ -29,7 +29,7 @@ use crate::worker::{Shared, Unreadable};
 
 /// Jobs taken per concurrent call: those that wait for a retry hold a delivery but no permit, and must not starve the others.
 const TAKEN_PER_PERMIT: u32 = 2;
-/// Longest time for which the report of a session that is delivered again waits for its last checkpoint.
+/// Longest time for which the report of a session that goes on elsewhere waits for its last checkpoint.
 const LEAVING_MAX: Duration = Duration::from_secs(8);
 
 /// Redeliveries from which a job goes on as a new message, or is given up. Below the queue's own limit, beyond which it would become a dead
@@ -250,10 +250,7 @@ impl Line {
         if matches!(ended, Ended::Over(_)) && running.is_unwanted() && totals != AttemptTotals::default() {
             // Its job is delivered once more, to whomever, who ends it from there without a call. What it came to is told all the same.
             if let Some(checkpoint) = checkpoint.take() {
-                let left = tokio::time::timeout(LEAVING_MAX, checkpoint.leave(&transcript)).await;
-                if !matches!(left, Ok(Ok(()))) {
-                    tracing::warn!(session = %key, "the calls of a session that is delivered again could not be kept for it");
-                }
+                leave(checkpoint, &key, &transcript).await;
             }
         }
         let (label, report, job) = match ended {
@@ -279,12 +276,18 @@ impl Line {
                 return Left::Behind(Vec::new(), Vec::new());
             }
             Ended::Interrupted => {
-                // Whoever goes on writes the next ones: none of this attempt may come after them, and none of theirs be removed.
+                // Whoever goes on writes the next ones: none of this attempt may come after them, and none of theirs be removed. Where the
+                // next job is lost, the session goes on from the last one.
                 if let Some(checkpoint) = checkpoint.take() {
-                    let _ = tokio::time::timeout(LEAVING_MAX, checkpoint.stop()).await;
+                    if totals == AttemptTotals::default() {
+                        let _ = tokio::time::timeout(LEAVING_MAX, checkpoint.stop()).await;
+                    } else {
+                        leave(checkpoint, &key, &transcript).await;
+                    }
                 }
                 let attempt_next = number.saturating_add(1);
                 running.goes_on_as(attempt_next);
+                let generation = shared.generation(&key.sweep, generation);
                 let next = SessionJob { key: key.clone(), lock, attempt: attempt_next, generation, transcript };
                 let report = Report::HandedOver { key, attempt, totals, taken_over: false };
                 ("handed_over", report, Some((self.queue.clone(), Job::Session(Box::new(next)))))
@@ -391,6 +394,14 @@ impl Line {
             }
             None => receipt.hand_back().await,
         }
+    }
+}
+
+/// Leaves a last checkpoint of the session for whoever goes on with it.
+async fn leave(checkpoint: CheckpointWriter, key: &SessionKey, transcript: &Transcript) {
+    let left = tokio::time::timeout(LEAVING_MAX, checkpoint.leave(transcript)).await;
+    if !matches!(left, Ok(Ok(()))) {
+        tracing::warn!(session = %key, "the calls of a session that goes on elsewhere could not be kept for it");
     }
 }
 

@@ -118,6 +118,11 @@ impl Shared {
         self.void.borrow().is_session_void(session)
     }
 
+    /// The generation that a session of `sweep` goes on in whose job is of the generation `begun`: its sweep may have been resumed since.
+    pub(crate) fn generation(&self, sweep: &SweepId, begun: u32) -> u32 {
+        self.void.borrow().generation(sweep).max(begun)
+    }
+
     /// Takes note of a broadcast; `false` if it comes late, and is not to be followed. The attempts of each sweep that was resumed since the
     /// last one are reported at once: its coordinator dispatches soon, and a cancel may have given them up as lost.
     fn hear(&self, control: &Control) -> bool {

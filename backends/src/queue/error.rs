@@ -134,6 +134,25 @@ impl QueueError {
         matches!(self, Self::TooLarge { .. } | Self::Encode { .. })
     }
 
+    /// `true` if the messages may be in the queue although the call failed.
+    #[must_use]
+    pub const fn is_in_doubt(&self) -> bool {
+        match self {
+            #[cfg(feature = "cluster")]
+            Self::Unconfirmed { .. } | Self::InDoubt { .. } => true,
+            #[cfg(feature = "cluster")]
+            Self::BadUrl { .. } | Self::Tls(_) | Self::Connect { .. } | Self::Conflict { .. } | Self::Broker { .. } => {
+                false
+            }
+            Self::Closed
+            | Self::NoSuchQueue { .. }
+            | Self::BadName { .. }
+            | Self::TooLarge { .. }
+            | Self::Encode { .. }
+            | Self::TooLate { .. } => false,
+        }
+    }
+
     /// `true` if the broker was not available, so that the call may succeed later. `false` if the broker explicitly refused.
     #[cfg(feature = "cluster")]
     #[must_use]

@@ -35,10 +35,10 @@ pub enum Finding {
         /// Worker of each call and its time, in milliseconds since the start.
         made: Vec<(usize, u128)>,
     },
-    /// More calls were under way at once than the endpoint's limit allows.
+    /// A call began while as many were under way as the endpoint's limit allows, without those of processes that stood still.
     TooManyAtOnce {
         /// Largest number of them.
-        calls: u32,
+        calls: usize,
     },
     /// The endpoint bills more than the most that the sweep may have cost, or less than it is known to have.
     WrongCost {

@@ -109,14 +109,15 @@ impl Life {
         self.locked().jumped += SignedDuration::from_hours(hours);
     }
 
-    /// It stands still for so long, or for longer where it does already.
-    pub(crate) fn pause(&self, length: Duration) {
+    /// It stands still for so long, or for longer where it does already. Returns since when and until when it does.
+    pub(crate) fn pause(&self, length: Duration) -> (Instant, Instant) {
         let (now, mut state) = (Instant::now(), self.locked());
         let (since, until) = state.pause.filter(|(_, until)| now < *until).unwrap_or((now, now));
         let until = until.max(now + length);
         state.pause = Some((since, until));
         drop(state);
         self.standstill.stands_still(until);
+        (since, until)
     }
 
     pub(crate) fn stands_still(&self) -> bool {

@@ -25,6 +25,11 @@ use crate::plan::Plan;
 /// Most times that one request is turned away. A call gives up after eight, rightly, and then the sweep is incomplete.
 const TURNED_AWAY_MAX: u32 = 6;
 
+/// Time for which a process keeps its slots that stands still: ten seconds since it last asked for them, which it does every three.
+const SLOTS_KEPT: Duration = Duration::from_secs(5);
+/// Time that a process which goes on takes to tell of its calls, and all others to hear that their slots are filled.
+const TOLD_AGAIN: Duration = Duration::from_secs(6);
+
 /// The model whose similarities are free.
 pub(crate) const FREE: &str = "lexical";
 
@@ -75,35 +80,51 @@ struct Books {
     calls: Vec<Call>,
     /// Calls that may be made once more each, because a process that made them was lost before it had told anybody.
     excused: BTreeMap<Identity, u64>,
-    /// Calls that are under way, by who waits for their answers.
-    under_way: BTreeMap<Caller, u32>,
-    most_under_way: u32,
+    /// Calls that are under way by their numbers, each with who waits for its answer and when it began.
+    under_way: BTreeMap<u64, (Caller, Instant)>,
+    begun: u64,
+    /// Who stood still, from and until.
+    standstills: Vec<(Caller, Instant, Instant)>,
+    most_under_way: usize,
     billed: Money,
     batches: BatchBooks,
 }
 
 impl Books {
-    fn begins(&mut self, caller: Caller) {
-        *self.under_way.entry(caller).or_default() += 1;
-        self.most_under_way = self.most_under_way.max(self.under_way.values().sum());
+    /// A call begins; returns its number.
+    fn begins(&mut self, caller: Caller) -> u64 {
+        let now = Instant::now();
+        self.begun += 1;
+        self.under_way.insert(self.begun, (caller, now));
+        let held = self.under_way.values().filter(|(caller, begun)| !self.is_left(*caller, *begun, now)).count();
+        self.most_under_way = self.most_under_way.max(held);
+        self.begun
     }
 
-    /// Nobody waits for the calls of a process that has died.
-    fn ends(&mut self, caller: Caller) {
-        if let Some(under_way) = self.under_way.get_mut(&caller) {
-            *under_way = under_way.saturating_sub(1);
-        }
+    /// `true` if the call's slot may have been given to others, because its process stands still since, and nobody can know that the call is
+    /// under way.
+    fn is_left(&self, caller: Caller, begun: Instant, now: Instant) -> bool {
+        self.standstills.iter().any(|(stopped, since, until)| {
+            *stopped == caller && begun <= *since && *since + SLOTS_KEPT <= now && now < *until + TOLD_AGAIN
+        })
     }
 }
 
 impl Referee {
     pub(crate) fn new(endpoint: InProcess, plan: &Plan, begun: Instant) -> Arc<Self> {
         let rng = ChaCha8Rng::seed_from_u64(plan.seed);
-        let (excused, under_way) = (BTreeMap::new(), BTreeMap::new());
-        let (turned_away, calls) = (BTreeMap::new(), Vec::new());
-        let (most_under_way, billed, batches) = (0, Money::ZERO, BatchBooks::default());
-        let books = Books { rng, turned_away, calls, excused, under_way, most_under_way, billed, batches };
-        let books = Mutex::new(books);
+        let books = Mutex::new(Books {
+            rng,
+            turned_away: BTreeMap::new(),
+            calls: Vec::new(),
+            excused: BTreeMap::new(),
+            under_way: BTreeMap::new(),
+            begun: 0,
+            standstills: Vec::new(),
+            most_under_way: 0,
+            billed: Money::ZERO,
+            batches: BatchBooks::default(),
+        });
         let Plan { answers_ms, silent_ms, refused, dropped, .. } = *plan;
         Arc::new(Self { endpoint, begun, answers_ms, silent_ms, refused, dropped, books })
     }
@@ -138,11 +159,16 @@ impl Referee {
 
     /// Nobody waits any more for the calls of `caller`.
     pub(crate) fn has_died(&self, caller: Caller) {
-        self.locked().under_way.remove(&caller);
+        self.locked().under_way.retain(|_, (waits, _)| *waits != caller);
     }
 
-    /// Largest number of calls that were under way at once.
-    pub(crate) fn most_under_way(&self) -> u32 {
+    /// `caller` stands still from `since` until `until`, and its calls stay with the endpoint.
+    pub(crate) fn stands_still(&self, caller: Caller, (since, until): (Instant, Instant)) {
+        self.locked().standstills.push((caller, since, until));
+    }
+
+    /// Largest number of calls that were under way when one began, without those that were left by processes that stood still.
+    pub(crate) fn most_under_way(&self) -> usize {
         self.locked().most_under_way
     }
 
@@ -192,19 +218,20 @@ enum Fate {
 /// A call that is under way, until it is answered or whoever waits for it gives up.
 struct UnderWay<'a> {
     referee: &'a Referee,
-    caller: Caller,
+    number: u64,
 }
 
 impl<'a> UnderWay<'a> {
     fn begin(referee: &'a Referee, caller: Caller) -> Self {
-        referee.locked().begins(caller);
-        Self { referee, caller }
+        let number = referee.locked().begins(caller);
+        Self { referee, number }
     }
 }
 
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        self.referee.locked().ends(self.caller);
+        // Of a process that has died it is gone already.
+        self.referee.locked().under_way.remove(&self.number);
     }
 }
 

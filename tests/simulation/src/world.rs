@@ -23,7 +23,7 @@ const HORIZON: Duration = Duration::from_secs(2 * 3600);
 /// Time for which a history goes on after its end, so that pending events happen.
 const AFTERMATH: Duration = Duration::from_secs(150);
 /// Limit of calls at once in the specs.
-pub(crate) const CONCURRENCY: u32 = 6;
+pub(crate) const CONCURRENCY: usize = 6;
 /// Time after which an answer is in a checkpoint, with what the blob store takes: workers write one every two seconds.
 const KEPT_WITHIN: Duration = Duration::from_millis(2_100);
 /// Time after which the broker closes the connection of a process that stands still: two heartbeats of 20 s.
@@ -243,7 +243,8 @@ impl World {
                 if self.plan.has_cancels() {
                     self.untold.lock().unwrap_or_else(PoisonError::into_inner).push((process, life.told()));
                 }
-                life.pause(Duration::from_millis(ms));
+                let standstill = life.pause(Duration::from_millis(ms));
+                self.referee.stands_still((process, *generation), standstill);
                 return Some((at_ms + SILENT_MS, process, Consequence::Silence));
             }
             Blow::CancelAndResume => {

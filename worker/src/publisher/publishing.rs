@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use regatta_backends::{Outage, Queue, QueueError};
 use regatta_proto::{Cause, Job, Outcome, Report, SessionOutcome, Transcript};
+use tokio::time::Instant;
 
 use super::{Held, Publication};
 use crate::WorkerMetrics;
@@ -13,6 +14,8 @@ use crate::WorkerMetrics;
 /// as one that nobody has, and is dispatched again.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// Time for which jobs of sessions wait for a channel to the broker, before they are tried again.
+const SENT_WITHIN: Duration = Duration::from_secs(10);
 
 /// The queues that publications go to; a trait so that tests can fail them.
 pub(super) trait Publishing: Sync {
@@ -22,7 +25,25 @@ pub(super) trait Publishing: Sync {
 
 impl Publishing for Queue {
     async fn jobs(&self, queue: &str, jobs: Vec<Job>) -> Result<(), QueueError> {
-        self.publish_jobs(queue, jobs).await
+        let is_session = |job: &Job| match job {
+            Job::Session(_) => true,
+            Job::Batch(_) | Job::Judge(_) => false,
+        };
+        let (sessions, others): (Vec<Job>, Vec<Job>) = jobs.into_iter().partition(is_session);
+        if !others.is_empty() {
+            self.publish_jobs(queue, others).await?;
+        }
+        if sessions.is_empty() {
+            return Ok(());
+        }
+        match self.publish_jobs_once(queue, sessions, Instant::now() + SENT_WITHIN).await {
+            // A second copy would be run beside the first. One that the broker has not got is a lost job, of which there is a checkpoint.
+            Err(error) if error.is_in_doubt() => {
+                tracing::warn!(%error, queue, "sessions were handed over, and the broker may not have their jobs");
+                Ok(())
+            }
+            published => published,
+        }
     }
 
     async fn reports(&self, reports: Vec<Report>) -> Result<(), QueueError> {

@@ -447,6 +447,54 @@ async fn a_conversation_that_runs_through_a_resume_goes_on_in_the_next_generatio
     assert_eq!(company.requests(), [1, 3, 1]);
 }
 
+#[tokio::test]
+async fn a_conversation_that_runs_through_a_resume_is_handed_over_in_the_next_generation() {
+    let mut company = Company::gather(broken()).await;
+    company.stage.publish([company.stage.job(0, 0)]).await;
+    let mut reports = company.stage.reports().await;
+    company.stage.tell(company.routes(&NAMES), Vec::new()).await;
+    let first = company.stage.start_untold("first", |config| config.drain = Duration::from_millis(300));
+    company.stage.checkpoint(2, 0).await;
+    let resumed = |company: &Company| Control {
+        routes: company.routes(&NAMES),
+        generations: BTreeMap::from([(company.stage.sweep.id.clone(), 1)]),
+        ..Control::default()
+    };
+    company.stage.queue.broadcast(resumed(&company)).await.unwrap();
+    company.stage.checkpoint(2, 1).await;
+    first.leave().await;
+    let Report::HandedOver { .. } = reports.result().await else { panic!("not handed over") };
+
+    company.mend_tools().await;
+    let second = company.stage.start_untold("second", |_| {});
+    company.stage.queue.broadcast(resumed(&company)).await.unwrap();
+    let outcome = reports.outcome().await;
+    second.leave().await;
+    assert_eq!(outcome.transcript.calls().map(|call| call.attempt).collect::<Vec<_>>(), [1, 1, 2, 2, 2]);
+    assert_eq!(company.requests(), [1, 3, 1]);
+}
+
+#[tokio::test]
+async fn a_conversation_that_is_handed_over_leaves_a_checkpoint_of_all_its_calls() {
+    let company = Company::gather(broken()).await;
+    company.stage.publish([company.stage.job(0, 0)]).await;
+    let mut reports = company.stage.reports().await;
+    company.stage.tell(company.routes(&NAMES), Vec::new()).await;
+    let worker = company.stage.start_untold("w", |config| {
+        config.drain = Duration::from_millis(300);
+        config.progress_every = Duration::from_secs(3600);
+    });
+    while company.servers["tools"].counters().total_requests() == 0 {
+        tokio::task::yield_now().await;
+    }
+    worker.leave().await;
+    let Report::HandedOver { totals, .. } = reports.result().await else { panic!("not handed over") };
+    assert_eq!(totals.calls, 2);
+    company.stage.take_all().await;
+    // The failed call to the tools is an event too.
+    company.stage.checkpoint(3, 0).await;
+}
+
 /// A conversation whose worker, the first, died after two calls; its tools are broken.
 async fn left_after_two_calls() -> (Company, Reports) {
     let company = Company::gather(broken()).await;
