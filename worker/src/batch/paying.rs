@@ -1,14 +1,12 @@
 //! Batches under a budget: no batch is handed in whose worst case is not reserved, and what it really cost is told when it is over. Whoever
 //! hands it in has claimed the reservation, which is heard of for as long as that takes.
 
-use std::convert::Infallible;
-use std::future::pending;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use regatta_llm::{Funding, Prepared, Spending};
 use regatta_proto::{AttemptId, Call, ErrorClass, FailedCall, Money, Try};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::asking::Asked;
 use super::following::{Followed, Step};
@@ -84,33 +82,41 @@ impl Followed<'_> {
     /// Waits, and lets the store of permits know meanwhile that the batch's money is still needed; `None` when the batch has to go to
     /// another worker.
     pub(super) async fn pause(&self, pause: Duration) -> Option<()> {
-        self.leave.run_until_cancelled(self.renewing(sleep(pause))).await
+        let until = Instant::now() + pause;
+        let waiting = async {
+            self.renew().await;
+            self.renewing(sleep_until(until)).await;
+        };
+        self.leave.run_until_cancelled(waiting).await
     }
 
-    /// Waits for `work`, and lets the store of permits know meanwhile that the batch's money is still needed: by whoever has claimed it, if
-    /// that was here.
+    /// Waits for `work`, and renews the batch's money meanwhile.
     pub(super) async fn renewing<T>(&self, work: impl Future<Output = T>) -> T {
-        let total: Option<Money> = self.asked.iter().map(|asked| asked.call().at_most()).sum();
-        let renewing = async {
-            let (false, Some(in_flight)) = (self.accounts.is_empty(), total) else {
-                return pending::<Infallible>().await;
-            };
-            let spending = Spending { in_flight, ..Spending::default() };
-            loop {
-                match self.client.tell(&self.job.id, self.accounts, &spending, self.standing_claim()).await {
-                    Ok(()) => self.lane.store_away.ends(),
-                    Err(error) if self.lane.store_away.fails() => {
-                        tracing::warn!(batch = named(self.job), %error, "failed to renew the money of batches; it stays counted");
-                    }
-                    Err(_) => {}
-                }
+        tokio::pin!(work);
+        loop {
+            let renewing = async {
                 sleep(self.heard_every()).await;
+                self.renew().await;
+            };
+            tokio::select! {
+                biased;
+                done = &mut work => return done,
+                () = renewing => {}
             }
-        };
-        tokio::select! {
-            biased;
-            done = work => done,
-            never = renewing => match never {},
+        }
+    }
+
+    /// Lets the store of permits know that the batch's money is still needed: by whoever has claimed it, if that was here.
+    async fn renew(&self) {
+        let total: Option<Money> = self.asked.iter().map(|asked| asked.call().at_most()).sum();
+        let (false, Some(in_flight)) = (self.accounts.is_empty(), total) else { return };
+        let spending = Spending { in_flight, ..Spending::default() };
+        match self.client.tell(&self.job.id, self.accounts, &spending, self.standing_claim()).await {
+            Ok(()) => self.lane.store_away.ends(),
+            Err(error) if self.lane.store_away.fails() => {
+                tracing::warn!(batch = named(self.job), %error, "failed to renew the money of batches; it stays counted");
+            }
+            Err(_) => {}
         }
     }
 
