@@ -161,7 +161,7 @@ fn light(waiting: &mut Peekable<impl Iterator<Item = Publication>>) -> Vec<Publi
 mod tests {
     use futures::future::BoxFuture;
     use prometheus::Registry;
-    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
     use std::sync::{Arc, Mutex};
 
     use regatta_backends::QueueError;
@@ -394,27 +394,30 @@ mod tests {
         (narrow, queue.depth(JOBS).await.unwrap())
     }
 
-    /// A connection on which the confirmation of the first call is lost.
-    #[derive(Default)]
-    struct Unconfirmed(AtomicU32);
+    /// A connection on which the confirmation of one call is lost, after so many others.
+    struct Unconfirmed(AtomicI32);
 
     impl Fate for Unconfirmed {
         fn after(&self) -> BoxFuture<'_, Result<(), Trouble>> {
-            let is_first = self.0.fetch_add(1, Ordering::Relaxed) == 0;
-            Box::pin(std::future::ready(if is_first { Err(Trouble) } else { Ok(()) }))
+            let is_it = self.0.fetch_sub(1, Ordering::Relaxed) == 0;
+            Box::pin(std::future::ready(if is_it { Err(Trouble) } else { Ok(()) }))
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_job_of_a_session_that_is_handed_over_is_published_once_also_where_its_confirmation_is_lost() {
-        let queue = Queue::memory();
-        queue.declare_jobs("next").await.unwrap();
-        let metrics = WorkerMetrics::register(&Registry::new()).unwrap();
-        let (report, next) = handed_over(1, "short");
-        let publication = Publication { reports: vec![report.clone()], jobs: vec![next], origin: Origin::Nobody };
-        publish(&queue.troubled(Troubles::new(Arc::new(Unconfirmed::default()))), &metrics, vec![publication]).await;
-        assert_eq!(queue.depth("next").await.unwrap(), 1);
-        assert_eq!(queue.consume_reports(1).await.unwrap().next().await.unwrap().message, report);
+    async fn the_job_of_a_session_that_is_handed_over_is_published_once_whichever_confirmation_is_lost() {
+        // That of the job, and that of the report after it.
+        for others in [0, 1] {
+            let queue = Queue::memory();
+            queue.declare_jobs("next").await.unwrap();
+            let metrics = WorkerMetrics::register(&Registry::new()).unwrap();
+            let (report, next) = handed_over(1, "short");
+            let publication = Publication { reports: vec![report.clone()], jobs: vec![next], origin: Origin::Nobody };
+            let troubled = queue.troubled(Troubles::new(Arc::new(Unconfirmed(AtomicI32::new(others)))));
+            publish(&troubled, &metrics, vec![publication]).await;
+            assert_eq!(queue.depth("next").await.unwrap(), 1, "after {others} calls");
+            assert_eq!(queue.consume_reports(1).await.unwrap().next().await.unwrap().message, report);
+        }
     }
 
     #[tokio::test]

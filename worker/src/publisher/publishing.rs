@@ -122,6 +122,10 @@ async fn together(
         jobs.entry(queue).or_default().push(job.clone());
     }
     for (name, jobs) in jobs {
+        // At an earlier try.
+        if published.contains(name) {
+            continue;
+        }
         queue.jobs(name, jobs).await?;
         published.insert(name.to_owned());
     }
