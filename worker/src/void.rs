@@ -166,7 +166,7 @@ mod tests {
         let void = after(&[cancelled(1, number(3, 1))]);
         assert_eq!(run(&void), [2, 3]);
         assert!(void.is_cancelled(&sweep()));
-        let void = after(&[running(2, number(3, 1)), cancelled(1, number(3, 2))]);
+        let void = after(&[cancelled(1, number(3, 1)), running(2, number(3, 2))]);
         assert!(!void.is_cancelled(&sweep()), "it was resumed since");
         assert_eq!(run(&void), [2, 3]);
     }
