@@ -6,6 +6,7 @@ mod decide;
 
 use std::collections::BTreeSet;
 
+use crate::header_names::is_reserved_header;
 use crate::secret_names::is_secret_name;
 use crate::yaml::read_yaml;
 use crate::{EndpointKind, EndpointName, EndpointSpec, Judge, Lane, ModelRef, ModelSpec, SweepSpec, did_you_mean};
@@ -350,6 +351,15 @@ fn check_endpoint(place: &str, endpoint: &EndpointSpec) -> Result<(), SpecError>
             return field(
                 "base_url",
                 "holds credentials; put the key into a variable and name it in api_key_env".into(),
+            );
+        }
+    }
+    for (map, headers) in [("headers", &endpoint.headers), ("headers_env", &endpoint.headers_env)] {
+        if let Some(name) = headers.keys().find(|name| is_reserved_header(name)) {
+            return field(
+                &format!("{map}.{name}"),
+                "says where a request goes or how it is framed, which a spec does not decide: leave it out, and name the host in base_url"
+                    .into(),
             );
         }
     }
