@@ -197,6 +197,21 @@ impl EndpointSpec {
         Digest::of(&json_bytes(&identity)).short()
     }
 
+    /// Digest of the settings beside the pool on which it depends whether a request fails, for [`crate::fingerprint`].
+    #[must_use]
+    pub fn request_settings(&self) -> Digest {
+        let settings = (
+            &self.api_version,
+            &self.headers,
+            &self.headers_env,
+            &self.body,
+            self.stream,
+            self.send_seed,
+            self.timeouts,
+        );
+        Digest::of(&json_bytes(&settings))
+    }
+
     /// Name of the queue of its jobs in `sweep`. Each sweep has its own queue, so that no sweep waits behind another's jobs.
     #[must_use]
     pub fn queue(&self, name: &EndpointName, sweep: &SweepId) -> String {
@@ -299,7 +314,7 @@ pub struct Retries {
     pub max_delay_ms: u64,
     /// Time, in milliseconds, after which no new try begins.
     pub deadline_ms: u64,
-    /// Failures of the same request in the same way, over all sessions, workers and resumes, after which it is not sent any more.
+    /// Failures of the same request of a sweep in the same way, over all sessions, workers and resumes, after which it is not sent any more.
     pub quarantine_after: u32,
 }
 
