@@ -338,6 +338,13 @@ mod tests {
             assert!(EndpointName::new(bad).is_err(), "{bad}");
             assert!(AgentName::new(bad).is_err(), "{bad}");
             assert!(Setting::new(bad).is_err(), "{bad}");
+            assert!(ScheduleName::new(bad).is_err(), "{bad}");
+            assert!(OwnerName::new(bad).is_err(), "{bad}");
+            assert!(TokenId::new(bad).is_err(), "{bad}");
+            assert!(format!("{bad}/model").parse::<crate::ModelRef>().is_err(), "{bad}");
+        }
+        for bad in ["sim/", "sim/a\u{1b}b", "sim/a\nb", "/m", "sim"] {
+            assert!(bad.parse::<crate::ModelRef>().is_err(), "{bad:?}");
         }
         for bad in ["turn/../x", "turn//x", "turn/.x", "/turn", "turn/"] {
             assert!(Setting::new(bad).is_err(), "{bad}");
