@@ -189,6 +189,10 @@ text_id!(
 );
 
 text_id!(
+    /// Name under which the policy file of a worker lists the directory of a sentence encoder, such as `minilm`.
+    EncoderName, "encoder name", "letters, digits, '.', '_' and '-'", slug, Beginning::Alphanumeric
+);
+text_id!(
     /// Name of a schedule, such as `nightly`; the names of its sweeps begin with it.
     ScheduleName, "schedule name", "letters, digits, '.', '_' and '-'", slug, Beginning::Alphanumeric
 );

@@ -66,8 +66,9 @@ pub use flags::{Flag, Flags, UnknownFlag};
 pub use handshake::{TlsOptions, handshake_advice, with_handshake_advice};
 pub use header_names::is_reserved_header;
 pub use ids::{
-    AgentName, AttemptId, BenchmarkName, CellIndex, EndpointName, IdError, ItemId, ItemIndex, MAX_ID_LENGTH,
-    MemberName, OwnerName, ScheduleName, SessionKey, Setting, ShardIndex, SweepId, TokenId, Trial, WorkerId,
+    AgentName, AttemptId, BenchmarkName, CellIndex, EncoderName, EndpointName, IdError, ItemId, ItemIndex,
+    MAX_ID_LENGTH, MemberName, OwnerName, ScheduleName, SessionKey, Setting, ShardIndex, SweepId, TokenId, Trial,
+    WorkerId,
 };
 pub use job::{BatchJob, Job, JudgeJob, SessionJob};
 pub use lease::{

@@ -253,3 +253,19 @@ fn headers_that_say_where_a_request_goes_or_how_it_is_framed_are_refused_with_th
     let fine = "gate: { kind: openai, headers: { X-Title: a, HTTP-Referer: b, Accept-Language: c } }\n  sim: {";
     parse(&MINIMAL.replace("sim: {", fine)).unwrap();
 }
+
+#[test]
+fn an_encoder_has_a_path_or_a_registered_name_and_others_have_no_name() {
+    let with = |endpoint: &str| parse(&MINIMAL.replace("sim: {", &format!("minilm: {endpoint}\n  sim: {{")));
+    assert!(with("{ kind: encoder, registered: minilm }").is_ok());
+    assert!(with("{ kind: encoder, path: models/minilm }").is_ok());
+    for (endpoint, field) in [
+        ("{ kind: encoder, registered: minilm, path: x }", "endpoints.minilm.registered: stands in place of path"),
+        ("{ kind: recorded, registered: minilm }", "endpoints.minilm.registered: only belongs"),
+        ("{ kind: openai, registered: minilm }", "endpoints.minilm.registered: only belongs"),
+        ("{ kind: encoder, registered: ../minilm }", "encoder name"),
+    ] {
+        let error = with(endpoint).unwrap_err().to_string();
+        assert!(error.contains(field), "{endpoint}: {error}");
+    }
+}
