@@ -65,6 +65,12 @@ pub trait Suite: Send + Sync {
     /// Returns the items in the order of the data set; the position of an item is its [`ItemIndex`].
     fn items(&self) -> &[Item];
 
+    /// Returns the bytes that the data set has beyond those of its files, as those of unpacked archives do. Processes
+    /// keep as many data sets as fit.
+    fn unpacked_bytes(&self) -> u64 {
+        0
+    }
+
     /// Returns the settings that the data set itself declares, the default first; empty where the benchmark defines
     /// them ([`Benchmark::settings`]).
     fn declared_settings(&self) -> Vec<Setting> {

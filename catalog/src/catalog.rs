@@ -1,21 +1,21 @@
-//! Reads each sweep and each data set once, and keeps the latest ones.
+//! Reads each sweep and each data set once, and keeps the latest ones, as far as they fit.
 
 use futures::future::BoxFuture;
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
-use lru::LruCache;
 use regatta_backends::{BlobError, Blobs};
 use regatta_benchmarks::{DataError, Registry, SelectError, Suite};
 use regatta_proto::{BenchmarkName, Digest, Setting, SweepLock};
-use tokio::sync::OnceCell;
+use tokio::runtime::{Handle, RuntimeFlavor};
 
+use crate::recent::{Dataset, DatasetKey, Recent};
 use crate::{Sweep, load_dataset};
 
-/// Most sweeps, and most data sets, kept in memory at once; an evicted one is read again.
-const KEPT: NonZeroUsize = NonZeroUsize::new(32).unwrap();
+/// Longest time to load a data set: that of a program that loads for as long as its definition may say (600 s), and a minute.
+const LOAD_MAX: Duration = Duration::from_secs(660);
 
 /// A sweep or data set that cannot be read or stored.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +55,20 @@ pub enum CatalogError {
     /// The data set is malformed.
     #[error(transparent)]
     Data(#[from] DataError),
+    /// The data set takes too long.
+    #[error("the data set of {benchmark} was not loaded within {} s; make it smaller, or its definition simpler", LOAD_MAX.as_secs())]
+    Slow {
+        /// The benchmark.
+        benchmark: BenchmarkName,
+    },
+    /// The benchmark panicked over the data set.
+    #[error("failed to load the data set of {benchmark}: {source}")]
+    Panicked {
+        /// The benchmark.
+        benchmark: BenchmarkName,
+        /// The panic.
+        source: tokio::task::JoinError,
+    },
     /// The lock selects items in a way that this data set does not have.
     #[error(transparent)]
     Select(#[from] SelectError),
@@ -89,6 +103,8 @@ impl CatalogError {
             | Self::Version { .. }
             | Self::UnknownBenchmark { .. }
             | Self::Data(_)
+            | Self::Slow { .. }
+            | Self::Panicked { .. }
             | Self::Select(_)
             | Self::Id(_)
             | Self::SelectionChanged { .. } => false,
@@ -96,30 +112,19 @@ impl CatalogError {
     }
 }
 
-/// A document that is read at most once, however many callers ask at the same time.
-type Once<T> = Arc<OnceCell<Arc<T>>>;
-/// The documents used most recently, by name.
-type Recent<K, T> = Arc<Mutex<LruCache<K, Once<T>>>>;
-
 /// Sweeps by the digest of their lock, read from Blobs at first use. Cheap to clone.
 #[derive(Clone)]
 pub struct Catalog {
     blobs: Blobs,
     benchmarks: Registry,
-    sweeps: Recent<Digest, Sweep>,
-    suites: Recent<(BenchmarkName, Digest), dyn Suite>,
+    recent: Arc<Mutex<Recent>>,
 }
 
 impl Catalog {
     /// A catalog over `blobs` of sweeps with these benchmarks.
     #[must_use]
     pub fn new(blobs: Blobs, benchmarks: Registry) -> Self {
-        Self {
-            blobs,
-            benchmarks,
-            sweeps: Arc::new(Mutex::new(LruCache::new(KEPT))),
-            suites: Arc::new(Mutex::new(LruCache::new(KEPT))),
-        }
+        Self { blobs, benchmarks, recent: Arc::new(Mutex::new(Recent::new())) }
     }
 
     /// The sweep whose lock has `digest`.
@@ -128,18 +133,30 @@ impl Catalog {
     /// When its documents are missing, damaged, or of another version.
     pub fn sweep<'a>(&'a self, digest: &'a Digest) -> BoxFuture<'a, Result<Arc<Sweep>, CatalogError>> {
         Box::pin(async move {
-            let once = slot(&self.sweeps, *digest);
-            once.get_or_try_init(|| self.read_sweep(digest)).await.cloned()
+            let once = self.recent().sweep(*digest);
+            let mut loaded = None;
+            let reading = async {
+                let (sweep, datasets) = self.read_sweep(digest).await?;
+                loaded = Some(datasets);
+                Ok::<_, CatalogError>(Arc::new(sweep))
+            };
+            let sweep = once.get_or_try_init(|| reading).await?.clone();
+            if let Some(datasets) = loaded {
+                self.recent().hold(datasets);
+            }
+            Ok(sweep)
         })
     }
 
-    async fn read_sweep(&self, digest: &Digest) -> Result<Arc<Sweep>, CatalogError> {
+    async fn read_sweep(&self, digest: &Digest) -> Result<(Sweep, Vec<(DatasetKey, Dataset)>), CatalogError> {
         let lock = read_lock(&self.blobs, digest).await?;
-        let mut suites = BTreeMap::new();
+        let (mut suites, mut datasets) = (BTreeMap::new(), Vec::new());
         for (name, benchmark) in &lock.benchmarks {
-            suites.insert(name.clone(), self.suite(name, &benchmark.dataset).await?);
+            let dataset = self.dataset(name, &benchmark.dataset).await?;
+            suites.insert(name.clone(), dataset.suite.clone());
+            datasets.push(((name.clone(), benchmark.dataset), dataset));
         }
-        Ok(Arc::new(Sweep::of(*digest, lock, suites)?))
+        Ok((Sweep::of(*digest, lock, suites)?, datasets))
     }
 
     /// The loaded data set of benchmark `name` whose manifest has `digest`.
@@ -151,18 +168,43 @@ impl Catalog {
         name: &'a BenchmarkName,
         digest: &'a Digest,
     ) -> BoxFuture<'a, Result<Arc<dyn Suite>, CatalogError>> {
-        Box::pin(async move {
-            let once = slot(&self.suites, (name.clone(), *digest));
-            once.get_or_try_init(|| async {
-                let benchmark = self.benchmarks.find(name).ok_or_else(|| CatalogError::UnknownBenchmark {
-                    name: name.clone(),
-                    known: self.benchmarks.names(),
-                })?;
-                Ok(benchmark.load(&load_dataset(&self.blobs, digest).await?)?)
-            })
-            .await
-            .cloned()
-        })
+        Box::pin(async move { Ok(self.dataset(name, digest).await?.suite) })
+    }
+
+    async fn dataset(&self, name: &BenchmarkName, digest: &Digest) -> Result<Dataset, CatalogError> {
+        let once = self.recent().dataset((name.clone(), *digest));
+        let is_loaded = once.initialized();
+        let dataset = once.get_or_try_init(|| self.load(name, digest)).await?.clone();
+        if !is_loaded {
+            self.recent().fit();
+        }
+        Ok(dataset)
+    }
+
+    /// Loads a data set beside the event loop. Where that has one thread alone it is loaded there: only tests have such a runtime, and
+    /// their order of events must not depend on another thread.
+    async fn load(&self, name: &BenchmarkName, digest: &Digest) -> Result<Dataset, CatalogError> {
+        let benchmark = self
+            .benchmarks
+            .find(name)
+            .ok_or_else(|| CatalogError::UnknownBenchmark { name: name.clone(), known: self.benchmarks.names() })?;
+        let files = load_dataset(&self.blobs, digest).await?;
+        let bytes: u64 = files.iter().map(|(_, content)| content.len() as u64).sum();
+        let suite = match Handle::current().runtime_flavor() {
+            RuntimeFlavor::CurrentThread => benchmark.load(&files)?,
+            _ => {
+                let loading = tokio::task::spawn_blocking(move || benchmark.load(&files));
+                let loaded = tokio::time::timeout(LOAD_MAX, loading).await;
+                let loaded = loaded.map_err(|_| CatalogError::Slow { benchmark: name.clone() })?;
+                loaded.map_err(|source| CatalogError::Panicked { benchmark: name.clone(), source })??
+            }
+        };
+        let bytes = bytes.saturating_add(suite.unpacked_bytes());
+        Ok(Dataset { suite, bytes })
+    }
+
+    fn recent(&self) -> MutexGuard<'_, Recent> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Stores `lock`, so that every process can read the sweep, and returns it.
@@ -182,8 +224,7 @@ impl Catalog {
     #[must_use]
     pub fn keep(&self, sweep: Sweep) -> Arc<Sweep> {
         let sweep = Arc::new(sweep);
-        let known = Arc::new(OnceCell::new_with(Some(Arc::clone(&sweep))));
-        self.sweeps.lock().unwrap_or_else(PoisonError::into_inner).put(sweep.digest, known);
+        self.recent().keep(sweep.clone());
         sweep
     }
 
@@ -198,11 +239,6 @@ impl Catalog {
     pub const fn blobs(&self) -> &Blobs {
         &self.blobs
     }
-}
-
-/// Returns the cell that all callers of `key` share, so that concurrent callers read the document once.
-fn slot<K: std::hash::Hash + Eq, T: ?Sized>(cache: &Mutex<LruCache<K, Once<T>>>, key: K) -> Once<T> {
-    cache.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(key, Arc::default).clone()
 }
 
 /// The lock that has `digest`, without the data sets that it names.
@@ -227,3 +263,6 @@ pub fn read_lock<'a>(blobs: &'a Blobs, digest: &'a Digest) -> BoxFuture<'a, Resu
 pub(crate) fn lock_key(digest: &Digest) -> String {
     format!("locks/{digest}.json")
 }
+
+#[cfg(test)]
+mod tests;

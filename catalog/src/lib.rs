@@ -5,6 +5,7 @@ mod checkpoints;
 mod contests;
 mod dataset;
 mod inputs;
+mod recent;
 mod release;
 mod segment;
 mod sweep;

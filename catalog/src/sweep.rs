@@ -85,6 +85,11 @@ impl Sweep {
         Ok(Self { id, digest, lock, cells, suites, selected, turns, releases })
     }
 
+    /// Names and manifests of its data sets.
+    pub(crate) fn datasets(&self) -> impl Iterator<Item = (BenchmarkName, Digest)> {
+        self.lock.benchmarks.iter().map(|(name, benchmark)| (name.clone(), benchmark.dataset))
+    }
+
     /// The grid.
     #[must_use]
     pub fn cells(&self) -> &[Cell] {

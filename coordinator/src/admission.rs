@@ -8,7 +8,7 @@ use crate::PlanError;
 
 /// Most files of a data set.
 const FILES_MAX: usize = 10_000;
-/// Most bytes of all data sets of a submission: they are in memory while it is planned.
+/// Most bytes of all data sets and recorded verdicts of a submission: they are in memory while it is planned, and while it runs.
 const DATA_BYTES_MAX: u64 = 256 << 20;
 /// Longest path of a file, in bytes.
 const PATH_BYTES_MAX: usize = 700;
@@ -21,14 +21,15 @@ fn too_much(field: String, problem: String) -> Result<(), PlanError> {
     Err(PlanError::Field { field, problem })
 }
 
-/// The files of a submission are few and small enough, and named once each.
+/// The files of a submission, with `recorded_bytes` of recorded verdicts, are few and small enough, and named once each.
 ///
 /// # Errors
 /// With the field, and the limit.
 pub(crate) fn check_data<'a>(
     data: impl IntoIterator<Item = (&'a BenchmarkName, &'a Snapshot)>,
+    recorded_bytes: u64,
 ) -> Result<(), PlanError> {
-    let mut bytes = 0_u64;
+    let mut bytes = recorded_bytes;
     for (name, snapshot) in data {
         let place = format!("data.{name}");
         if snapshot.files.len() > FILES_MAX {
@@ -98,7 +99,7 @@ mod tests {
     fn data(files: impl IntoIterator<Item = (String, u64)>) -> Result<(), PlanError> {
         let entry = |(path, size)| FileEntry { path, digest: Digest::of(b"x"), size };
         let snapshot = Snapshot { files: files.into_iter().map(entry).collect() };
-        check_data([(&"b".parse().unwrap(), &snapshot)])
+        check_data([(&"b".parse().unwrap(), &snapshot)], 0)
     }
 
     #[test]

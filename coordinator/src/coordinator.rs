@@ -276,7 +276,8 @@ impl Coordinator {
         Box::pin(async move {
             if self.config.queue_survives {
                 refuse_commands(&submission)?;
-                check_data(&submission.data)?;
+                refuse_paths(&submission)?;
+                check_data(&submission.data, self.recorded_bytes(&submission).await?)?;
                 self.check_sizes(&submission).await?;
             }
             let mut datasets = BTreeMap::new();
@@ -364,6 +365,26 @@ impl Coordinator {
             tracing::info!(sweep = %sweep.id, sessions, cells = sweep.cells().len(), "planned");
             Ok(Submitted { id: sweep.id.clone(), created: matches!(created, Created::New), sessions })
         })
+    }
+
+    /// Bytes of all recorded verdicts of `submission`, which are stored.
+    async fn recorded_bytes(&self, submission: &Submission) -> Result<u64, CoordinatorError> {
+        let mut bytes = 0_u64;
+        for (name, digest) in &submission.recorded {
+            let refused = |field: String, problem: String| PlanError::Field { field, problem };
+            let endpoint = submission.spec.endpoints.get(name);
+            if endpoint.is_none_or(|endpoint| endpoint.kind != EndpointKind::Recorded) {
+                let problem = "the spec has no endpoint of this name and of kind recorded; leave it out".to_owned();
+                return Err(refused(format!("recorded.{name}"), problem).into());
+            }
+            let size = self.catalog.blobs().content_size(digest).await?.ok_or_else(|| {
+                let problem =
+                    format!("the file of the digest {digest} is not stored; upload it first, as `regatta submit` does");
+                refused(format!("endpoints.{name}.path"), problem)
+            })?;
+            bytes = bytes.saturating_add(size);
+        }
+        Ok(bytes)
     }
 
     /// The files have the sizes that their manifests say: what is loaded is what was allowed.
@@ -516,6 +537,34 @@ fn refuse_commands(submission: &Submission) -> Result<(), PlanError> {
         }),
         None => Ok(()),
     }
+}
+
+/// Refuses endpoints that name a file or a directory of a machine: the workers would read their own.
+fn refuse_paths(submission: &Submission) -> Result<(), PlanError> {
+    for (name, endpoint) in &submission.spec.endpoints {
+        let problem = match endpoint.kind {
+            EndpointKind::Recorded if !submission.recorded.contains_key(name) => {
+                "workers of a deployment read no files that specs name: hand the sweep in with `regatta submit`, which stores the file and \
+                 names its digest under `recorded`"
+                    .to_owned()
+            }
+            EndpointKind::Encoder if endpoint.registered.is_none() => format!(
+                "workers of a deployment read no directories that specs name: have their operator name it in their policy file (encoders), \
+                 and write registered: {name} in place of path"
+            ),
+            EndpointKind::Recorded
+            | EndpointKind::Encoder
+            | EndpointKind::Openai
+            | EndpointKind::OpenaiResponses
+            | EndpointKind::Azure
+            | EndpointKind::Anthropic
+            | EndpointKind::Gemini
+            | EndpointKind::Bedrock
+            | EndpointKind::Simulated => continue,
+        };
+        return Err(PlanError::Field { field: format!("endpoints.{name}.path"), problem });
+    }
+    Ok(())
 }
 
 /// Only `regatta run` starts simulated endpoints; a deployment's workers need an address they can all reach.

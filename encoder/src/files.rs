@@ -1,10 +1,14 @@
 //! Reads the files of a model directory, and computes the digest over all that was read.
 
 use crate::EncoderError;
+use regatta_files::read_within;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+
+/// Largest file of a model, in bytes: it is in memory while the model is loaded.
+const FILE_BYTES_MAX: u64 = 4 << 30;
 
 /// Reads files below one directory and digests each: its name, its length and its bytes, in the order of reading.
 /// That order is fixed by the code, so equal directories have equal digests wherever they lie.
@@ -26,7 +30,8 @@ impl ModelFiles {
     /// Reads a file that must exist; `advice` ends the error message if it does not.
     pub(crate) fn bytes(&mut self, name: &str, advice: &'static str) -> Result<Vec<u8>, EncoderError> {
         let path = self.path(name);
-        let bytes = std::fs::read(&path).map_err(|source| EncoderError::Unreadable { path, source, advice })?;
+        let bytes =
+            read_within(&path, FILE_BYTES_MAX).map_err(|source| EncoderError::Unreadable { path, source, advice })?;
         self.digest.update(name.as_bytes());
         self.digest.update([0]);
         self.digest.update((bytes.len() as u64).to_le_bytes());

@@ -6,6 +6,7 @@
 //! nobody else may write the folder.
 
 mod folder;
+mod reading;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
@@ -15,6 +16,7 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 pub use self::folder::{FolderError, own_folder};
+pub use self::reading::read_within;
 
 const FILE_MODE: u32 = 0o600;
 

@@ -134,7 +134,7 @@ impl Caller {
             attempt: call.attempt,
             prompt_bytes: call.request.prompt_bytes(),
             max_output: call.request.sampling.max_tokens.map(u64::from),
-            suspect: Some(Suspect::new(call.model, call.request)),
+            suspect: Some(Suspect::new(call.payer.sweep, call.model, call.request)),
             seed: told.map(|told| told.seed().0),
             interrupt: call.interrupt,
             meter: call.meter,

@@ -33,14 +33,14 @@ enum Service {
 }
 
 impl Endpoint {
-    /// Opens the endpoint of `spec`: resolves its address and key, or loads its encoder or verdicts. Sends nothing. Must be called within a
-    /// Tokio runtime, where a task then leases permits until the last clone is dropped.
+    /// Opens the endpoint of `spec`: resolves its address and key, or loads its encoder or verdicts, which blocks the thread. Sends nothing. Must be
+    /// called within a Tokio runtime, where a task then leases permits until the last clone is dropped.
     ///
     /// # Errors
     /// When the key's variable is not set, the address is invalid, or a file cannot be used; names the endpoint.
     pub fn open(name: &EndpointName, spec: &EndpointSpec, context: &OpenContext<'_>) -> Result<Self, OpenError> {
         let service = match spec.kind {
-            EndpointKind::Encoder => Service::Encoder(Box::new(open::encoder(name, spec, context.base_dir)?)),
+            EndpointKind::Encoder => Service::Encoder(Box::new(open::encoder(name, spec, context)?)),
             EndpointKind::Recorded => Service::Recorded(Box::new(open::recorded(name, spec, context)?)),
             _ => Service::Models(Box::new(Caller::open(name, spec, context)?)),
         };

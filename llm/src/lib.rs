@@ -64,7 +64,7 @@ pub use events::{EVENTS, EventRule, ProviderEvent};
 pub use meter::Meter;
 pub use metrics::CallMetrics;
 pub use money::{BudgetLeases, OUTPUT_TOKENS_MAX, ReservationState, worst_case};
-pub use open::{Build, OpenContext, OpenError, check_access};
+pub use open::{Build, OpenContext, OpenError, VERDICTS_BYTES_MAX, check_access};
 pub use permits::store::{PermitStore, StoreError};
 pub use policy::{EgressRules, EgressSection, KeyRule, Origin, OutboundPolicy, OutboundRules, PrivateNetwork};
 pub use prices::{

@@ -5,8 +5,9 @@ mod access;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use regatta_files::read_within;
 use regatta_memory::ByteBudget;
-use regatta_proto::{Clock, EndpointKind, EndpointName, EndpointSpec, WorkerId};
+use regatta_proto::{Clock, EncoderName, EndpointKind, EndpointName, EndpointSpec, WorkerId};
 
 use crate::encoding::Encoding;
 use crate::policy::Origin;
@@ -19,6 +20,9 @@ pub(crate) use access::{Access, address};
 #[cfg(feature = "bedrock")]
 pub(crate) use access::{headers, shown};
 
+/// Largest file of recorded verdicts, in bytes: it is in memory while it is parsed.
+pub const VERDICTS_BYTES_MAX: u64 = 256 << 20;
+
 /// The context in which an endpoint is opened.
 #[derive(Clone)]
 pub struct OpenContext<'a> {
@@ -26,7 +30,7 @@ pub struct OpenContext<'a> {
     pub env: &'a dyn Fn(&str) -> Option<String>,
     /// Directory that `path` of the spec is relative to.
     pub base_dir: &'a Path,
-    /// Content of the recorded verdicts; `None` reads the file that the spec names.
+    /// Content of the recorded verdicts; `None` reads the file that the spec names, if the policy trusts specs.
     pub recorded: Option<&'a [u8]>,
     /// Metrics of calls.
     pub metrics: Arc<CallMetrics>,
@@ -162,6 +166,41 @@ pub enum OpenError {
         /// The endpoint.
         endpoint: EndpointName,
     },
+    /// The file of a spec is not read here, because the spec may be another's.
+    #[error(
+        "endpoint {endpoint} names {path}, a file of this machine, which is not read for specs of others: hand the sweep in with `regatta \
+         submit`, which stores the file and names it by its digest"
+    )]
+    FileOfSpec {
+        /// The endpoint.
+        endpoint: EndpointName,
+        /// Path of the file.
+        path: PathBuf,
+    },
+    /// The directory of a spec is not read here, because the spec may be another's.
+    #[error(
+        "endpoint {endpoint} names {path}, a directory of this machine, which is not read for specs of others: name it in the policy file \
+         (--policy) as encoders: {{ {endpoint}: {path} }}, and write registered: {endpoint} in place of path"
+    )]
+    DirectoryOfSpec {
+        /// The endpoint.
+        endpoint: EndpointName,
+        /// Path of the directory.
+        path: PathBuf,
+    },
+    /// The policy has no encoder of this name.
+    #[error(
+        "endpoint {endpoint} chooses the encoder {encoder}, which the policy file (--policy) of this process does not have under \
+         encoders; it has: {known}"
+    )]
+    UnknownEncoder {
+        /// The endpoint.
+        endpoint: EndpointName,
+        /// The name that the spec chooses.
+        encoder: EncoderName,
+        /// Names of the policy, separated by commas.
+        known: String,
+    },
     /// The file of recorded verdicts cannot be read.
     #[error("failed to read {path} of endpoint {endpoint}: {source}")]
     Unreadable {
@@ -245,8 +284,26 @@ impl Build {
 }
 
 /// Loads the encoder of `spec`.
-pub(crate) fn encoder(endpoint: &EndpointName, spec: &EndpointSpec, base_dir: &Path) -> Result<Encoding, OpenError> {
-    let dir = base_dir.join(path(endpoint, spec)?);
+pub(crate) fn encoder(
+    endpoint: &EndpointName,
+    spec: &EndpointSpec,
+    context: &OpenContext<'_>,
+) -> Result<Encoding, OpenError> {
+    let encoders = &context.policy.encoders;
+    let dir = match &spec.registered {
+        Some(name) => encoders.get(name).cloned().ok_or_else(|| OpenError::UnknownEncoder {
+            endpoint: endpoint.clone(),
+            encoder: name.clone(),
+            known: encoders.keys().map(EncoderName::as_str).collect::<Vec<_>>().join(", "),
+        })?,
+        None => {
+            let path = path(endpoint, spec)?;
+            if !context.policy.trusts_specs {
+                return Err(OpenError::DirectoryOfSpec { endpoint: endpoint.clone(), path: path.to_owned() });
+            }
+            context.base_dir.join(path)
+        }
+    };
     Encoding::open(endpoint, &dir)
 }
 
@@ -256,16 +313,17 @@ pub(crate) fn recorded(
     spec: &EndpointSpec,
     context: &OpenContext<'_>,
 ) -> Result<RecordedVerdicts, OpenError> {
-    let path = context.base_dir.join(path(endpoint, spec)?);
+    let named = path(endpoint, spec)?;
+    let path = context.base_dir.join(named);
     let read;
     let bytes = match context.recorded {
         Some(bytes) => bytes,
+        None if !context.policy.trusts_specs => {
+            return Err(OpenError::FileOfSpec { endpoint: endpoint.clone(), path: named.to_owned() });
+        }
         None => {
-            read = std::fs::read(&path).map_err(|source| OpenError::Unreadable {
-                endpoint: endpoint.clone(),
-                path: path.clone(),
-                source,
-            })?;
+            let unreadable = |source| OpenError::Unreadable { endpoint: endpoint.clone(), path: path.clone(), source };
+            read = read_within(&path, VERDICTS_BYTES_MAX).map_err(unreadable)?;
             &read
         }
     };

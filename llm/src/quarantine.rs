@@ -1,10 +1,10 @@
-//! Quarantine: requests that keep failing while the endpoint answers others are counted for the whole fleet, and no longer sent after too
-//! many failures.
+//! Quarantine: requests that keep failing while the endpoint answers others are counted for the whole fleet, sweep by sweep, and no longer
+//! sent after too many failures.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use regatta_proto::{ChatRequest, Digest, ErrorClass, Failing, Try, fingerprint};
+use regatta_proto::{ChatRequest, Digest, ErrorClass, Failing, SweepId, Try, fingerprint};
 
 use crate::errors::{Failure, rule};
 use crate::permits::store::{PermitStore, StoreError};
@@ -16,6 +16,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) struct Quarantine {
     store: Arc<dyn PermitStore>,
     pool: String,
+    /// Digest of the endpoint's settings on which failures depend.
+    settings: Digest,
     /// Number of failures after which a request is no longer sent.
     after: u32,
 }
@@ -23,29 +25,31 @@ pub(crate) struct Quarantine {
 /// A request that may be quarantined. Its fingerprint is computed when it is first needed, which for almost every request is never.
 #[derive(Debug)]
 pub(crate) struct Suspect<'a> {
+    sweep: &'a SweepId,
     model: &'a str,
     request: &'a ChatRequest,
     fingerprint: Option<Digest>,
 }
 
 impl<'a> Suspect<'a> {
-    pub(crate) const fn new(model: &'a str, request: &'a ChatRequest) -> Self {
-        Self { model, request, fingerprint: None }
+    pub(crate) const fn new(sweep: &'a SweepId, model: &'a str, request: &'a ChatRequest) -> Self {
+        Self { sweep, model, request, fingerprint: None }
     }
 
-    fn fingerprint(&mut self, pool: &str) -> Digest {
-        *self.fingerprint.get_or_insert_with(|| fingerprint(pool, self.model, self.request))
+    fn fingerprint(&mut self, at: &Quarantine) -> Digest {
+        let made = || fingerprint(self.sweep, &at.pool, &at.settings, self.model, self.request);
+        *self.fingerprint.get_or_insert_with(made)
     }
 }
 
 impl Quarantine {
-    pub(crate) fn new(store: Arc<dyn PermitStore>, pool: String, after: u32) -> Self {
-        Self { store, pool, after: after.max(1) }
+    pub(crate) fn new(store: Arc<dyn PermitStore>, pool: String, settings: Digest, after: u32) -> Self {
+        Self { store, pool, settings, after: after.max(1) }
     }
 
     /// Checks that the request may be sent; returns the entry that ends its call if not. A store that does not answer stops no call.
     pub(crate) async fn look(&self, suspect: &mut Suspect<'_>) -> Option<Try> {
-        let failures = match within(self.store.failures(&suspect.fingerprint(&self.pool))).await {
+        let failures = match within(self.store.failures(&suspect.fingerprint(self))).await {
             Ok(failures) => failures,
             Err(error) => {
                 tracing::debug!(%error, "failed to look whether a request is quarantined");
@@ -62,7 +66,7 @@ impl Quarantine {
         if !rule(failure.class).counts_as_poison {
             return None;
         }
-        let failing = Failing { fingerprint: suspect.fingerprint(&self.pool), class: failure.class };
+        let failing = Failing { fingerprint: suspect.fingerprint(self), class: failure.class };
         let failures = match within(self.store.failing(&failing)).await {
             Ok(failures) => failures,
             Err(error) => {

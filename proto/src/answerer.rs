@@ -37,7 +37,9 @@ impl Answerer {
         let scope = (!is_told).then(|| sweep.as_str());
         let described = json_bytes(&(spec, address, model, scope));
         let secrets = endpoint.secret_routing().map(|names| json_bytes(&names));
-        let parts = [b"answerer/1".as_slice(), &described].into_iter().chain(secrets.as_deref());
+        let registered = endpoint.registered.as_ref().map(|name| json_bytes(&("registered", name)));
+        let parts = [b"answerer/1".as_slice(), &described];
+        let parts = parts.into_iter().chain(secrets.as_deref()).chain(registered.as_deref());
         Self(Digest::of_parts(parts))
     }
 

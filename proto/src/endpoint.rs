@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Digest, EndpointName, Simulation, SweepId, json_bytes};
+use crate::{Digest, EncoderName, EndpointName, Simulation, SweepId, json_bytes};
 
 /// Wire format of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -118,10 +118,14 @@ pub struct EndpointSpec {
     /// Settings of batches; only with `lane: batch`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<BatchSettings>,
-    /// Directory of the model (`encoder`) or file of the verdicts (`recorded`), relative to the spec.
+    /// Directory of the model (`encoder`) or file of the verdicts (`recorded`), relative to the spec. Workers of a deployment read no
+    /// directory that a spec names: there an encoder is `registered`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub path: Option<PathBuf>,
+    /// Name of an encoder in the policy file of the workers, in place of `path`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registered: Option<EncoderName>,
     /// Digest of the recorded verdicts in Blobs; set by the plan, not by people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<Digest>,
@@ -166,6 +170,7 @@ impl EndpointSpec {
             lane: Lane::Live,
             batch: None,
             path: None,
+            registered: None,
             content: None,
             identify_sessions: kind == EndpointKind::Simulated,
             send_seed: None,
@@ -194,7 +199,25 @@ impl EndpointSpec {
     pub fn pool(&self) -> String {
         let identity =
             (self.kind, &self.base_url, &self.api_key_env, &self.region, &self.path, &self.content, &self.simulation);
-        Digest::of(&json_bytes(&identity)).short()
+        match &self.registered {
+            None => Digest::of(&json_bytes(&identity)).short(),
+            Some(name) => Digest::of(&json_bytes(&(identity, name))).short(),
+        }
+    }
+
+    /// Digest of the settings beside the pool on which it depends whether a request fails, for [`crate::fingerprint`].
+    #[must_use]
+    pub fn request_settings(&self) -> Digest {
+        let settings = (
+            &self.api_version,
+            &self.headers,
+            &self.headers_env,
+            &self.body,
+            self.stream,
+            self.send_seed,
+            self.timeouts,
+        );
+        Digest::of(&json_bytes(&settings))
     }
 
     /// Name of the queue of its jobs in `sweep`. Each sweep has its own queue, so that no sweep waits behind another's jobs.
@@ -299,7 +322,7 @@ pub struct Retries {
     pub max_delay_ms: u64,
     /// Time, in milliseconds, after which no new try begins.
     pub deadline_ms: u64,
-    /// Failures of the same request in the same way, over all sessions, workers and resumes, after which it is not sent any more.
+    /// Failures of the same request of a sweep in the same way, over all sessions, workers and resumes, after which it is not sent any more.
     pub quarantine_after: u32,
 }
 

@@ -189,6 +189,10 @@ text_id!(
 );
 
 text_id!(
+    /// Name under which the policy file of a worker lists the directory of a sentence encoder, such as `minilm`.
+    EncoderName, "encoder name", "letters, digits, '.', '_' and '-'", slug, Beginning::Alphanumeric
+);
+text_id!(
     /// Name of a schedule, such as `nightly`; the names of its sweeps begin with it.
     ScheduleName, "schedule name", "letters, digits, '.', '_' and '-'", slug, Beginning::Alphanumeric
 );
@@ -338,6 +342,13 @@ mod tests {
             assert!(EndpointName::new(bad).is_err(), "{bad}");
             assert!(AgentName::new(bad).is_err(), "{bad}");
             assert!(Setting::new(bad).is_err(), "{bad}");
+            assert!(ScheduleName::new(bad).is_err(), "{bad}");
+            assert!(OwnerName::new(bad).is_err(), "{bad}");
+            assert!(TokenId::new(bad).is_err(), "{bad}");
+            assert!(format!("{bad}/model").parse::<crate::ModelRef>().is_err(), "{bad}");
+        }
+        for bad in ["sim/", "sim/a\u{1b}b", "sim/a\nb", "/m", "sim"] {
+            assert!(bad.parse::<crate::ModelRef>().is_err(), "{bad:?}");
         }
         for bad in ["turn/../x", "turn//x", "turn/.x", "/turn", "turn/"] {
             assert!(Setting::new(bad).is_err(), "{bad}");

@@ -165,8 +165,11 @@ pub struct Failing {
     pub class: ErrorClass,
 }
 
-/// Identifies a request to a model: equal requests have equal fingerprints in every process.
+/// Identifies a request of `sweep` to a model at an endpoint with these [`settings`](crate::EndpointSpec::request_settings). Equal requests
+/// have equal fingerprints in every process. Those of two sweeps differ: what one of them sets, such as a short time-out, must not count
+/// against the requests of the other.
 #[must_use]
-pub fn fingerprint(pool: &str, model: &str, request: &ChatRequest) -> Digest {
-    Digest::of_parts([b"request/1".as_slice(), pool.as_bytes(), model.as_bytes(), &json_bytes(request)])
+pub fn fingerprint(sweep: &SweepId, pool: &str, settings: &Digest, model: &str, request: &ChatRequest) -> Digest {
+    let (sweep, request) = (sweep.as_str().as_bytes(), json_bytes(request));
+    Digest::of_parts([b"request/2".as_slice(), sweep, pool.as_bytes(), settings.bytes(), model.as_bytes(), &request])
 }

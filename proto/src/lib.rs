@@ -19,6 +19,7 @@ mod event;
 mod external;
 mod flags;
 mod handshake;
+mod header_names;
 mod ids;
 mod job;
 mod lease;
@@ -63,9 +64,11 @@ pub use event::{BroadcastNumber, Control, EndpointRoute};
 pub use external::{Ended, Exchange, ExternalAgent, HowEnded, Started};
 pub use flags::{Flag, Flags, UnknownFlag};
 pub use handshake::{TlsOptions, handshake_advice, with_handshake_advice};
+pub use header_names::is_reserved_header;
 pub use ids::{
-    AgentName, AttemptId, BenchmarkName, CellIndex, EndpointName, IdError, ItemId, ItemIndex, MAX_ID_LENGTH,
-    MemberName, OwnerName, ScheduleName, SessionKey, Setting, ShardIndex, SweepId, TokenId, Trial, WorkerId,
+    AgentName, AttemptId, BenchmarkName, CellIndex, EncoderName, EndpointName, IdError, ItemId, ItemIndex,
+    MAX_ID_LENGTH, MemberName, OwnerName, ScheduleName, SessionKey, Setting, ShardIndex, SweepId, TokenId, Trial,
+    WorkerId,
 };
 pub use job::{BatchJob, Job, JudgeJob, SessionJob};
 pub use lease::{

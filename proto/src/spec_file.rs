@@ -6,6 +6,7 @@ mod decide;
 
 use std::collections::BTreeSet;
 
+use crate::header_names::is_reserved_header;
 use crate::secret_names::is_secret_name;
 use crate::yaml::read_yaml;
 use crate::{EndpointKind, EndpointName, EndpointSpec, Judge, Lane, ModelRef, ModelSpec, SweepSpec, did_you_mean};
@@ -322,13 +323,21 @@ fn check_endpoint(place: &str, endpoint: &EndpointSpec) -> Result<(), SpecError>
     if endpoint.content.is_some() {
         return field("content", "is filled in by the plan; write `path` instead".into());
     }
-    let needs_path = matches!(endpoint.kind, EndpointKind::Encoder | EndpointKind::Recorded);
-    match (&endpoint.path, needs_path) {
-        (None, true) => {
+    let needs_path = !endpoint.kind.chats();
+    match (&endpoint.path, &endpoint.registered) {
+        (_, Some(_)) if endpoint.kind != EndpointKind::Encoder => {
+            return field("registered", "only belongs to endpoints of kind encoder".into());
+        }
+        (Some(_), Some(_)) => {
+            return field("registered", "stands in place of path; leave out one of them".into());
+        }
+        (None, None) if needs_path => {
             return field("path", "is missing: the directory of the encoder, or the file of the verdicts".into());
         }
-        (Some(_), false) => return field("path", "only belongs to endpoints of kind encoder or recorded".into()),
-        _ => {}
+        (Some(_), None) if !needs_path => {
+            return field("path", "only belongs to endpoints of kind encoder or recorded".into());
+        }
+        (Some(_) | None, None) | (None, Some(_)) => {}
     }
     if let Some(url) = &endpoint.base_url {
         if !endpoint.kind.takes_address() {
@@ -350,6 +359,15 @@ fn check_endpoint(place: &str, endpoint: &EndpointSpec) -> Result<(), SpecError>
             return field(
                 "base_url",
                 "holds credentials; put the key into a variable and name it in api_key_env".into(),
+            );
+        }
+    }
+    for (map, headers) in [("headers", &endpoint.headers), ("headers_env", &endpoint.headers_env)] {
+        if let Some(name) = headers.keys().find(|name| is_reserved_header(name)) {
+            return field(
+                &format!("{map}.{name}"),
+                "says where a request goes or how it is framed, which a spec does not decide: leave it out, and name the host in base_url"
+                    .into(),
             );
         }
     }

@@ -3,12 +3,13 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use regatta_tests::deployment_roles::connect;
 use regatta_tests::regatta::{Process, finish, free_address, get_text, regatta, workspace};
 use regatta_tests::{Deployment, unique_name};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 
 /// Most memory that a coordinator holds, whatever is asked of it, in KiB.
 const RESIDENT_MAX_KB: u64 = 300 << 10;
@@ -196,25 +197,84 @@ async fn hostile_requests_beside_a_sweep_change_no_result_and_fill_no_memory() {
     assert_eq!(results(&directory), results(&embedded));
 }
 
+/// An endpoint that answers nothing and keeps the beginning of each request.
+async fn recording() -> (String, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (url, heads) = (format!("http://{}/v1", listener.local_addr().unwrap()), Arc::new(Mutex::new(Vec::new())));
+    let kept = heads.clone();
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut head = vec![0; 16 << 10];
+            let read = stream.read(&mut head).await.unwrap_or(0);
+            kept.lock().unwrap().push(String::from_utf8_lossy(&head[..read]).into_owned());
+            let _ = stream.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await;
+        }
+    });
+    (url, heads)
+}
+
+/// Waits until `holds`.
+async fn until(holds: impl Fn() -> bool) {
+    let waiting = async {
+        while !holds() {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    let ended = tokio::time::timeout(std::time::Duration::from_secs(120), waiting).await;
+    assert!(ended.is_ok(), "it did not happen in time");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stranger_runs_no_command_on_a_worker_and_gets_no_key_of_it() {
     let deployment = Deployment::new().await.unwrap();
     let folder = deployment.folder.path();
-    let (_server, spec) = simulator(folder, &unique_name("stranger"), "api_key_env: AWS_SECRET_ACCESS_KEY").await;
+    let log = folder.join("worker.log");
+    let address = free_address().await.unwrap();
+    let mut worker = deployment.role_at("worker", address).unwrap();
+    worker.stderr(std::fs::File::create(&log).unwrap());
     let _roles = [
         deployment.start("coordinator").await.unwrap(),
-        deployment.start("worker").await.unwrap(),
+        Process::start_until_ready_and_listen(worker, address).await.unwrap(),
         deployment.start("scorer").await.unwrap(),
     ];
-    let text = std::fs::read_to_string(&spec).unwrap();
-    let with_command = text.clone() + "agents: { mine: { command: [sh, -c, 'touch ran'] } }\n";
-    std::fs::write(&spec, with_command).unwrap();
+    let (url, heads) = recording().await;
+    let (spec, data) = (folder.join("stranger.yaml"), workspace().join("examples/data/worfbench"));
+    let write = |key: &str, more: &str| {
+        let text = format!(
+            "name: {}\nbenchmarks:\n  worfbench: {{ data: {}, settings: [two-shot], limit: 'first:1', judge: sim/lexical }}\n\
+             endpoints:\n  sim: {{ kind: openai, base_url: '{url}', {key} }}\nmodels: [sim/oracle]\n{more}",
+            unique_name("stranger"),
+            data.display()
+        );
+        std::fs::write(&spec, text).unwrap();
+    };
+    write("api_key_env: none", "agents: { mine: { command: [sh, -c, 'touch ran'] } }\n");
     let refused = deployment.submit(&spec).await.unwrap_err().to_string();
     assert!(refused.contains("agents.mine.command") && refused.contains("registered: mine"), "{refused}");
-    // A worker does not open an endpoint that would take its key elsewhere: nothing is asked, and nothing ends.
-    std::fs::write(&spec, text).unwrap();
+    // Keys of the worker, to an address that the policy lets it reach and that no rule binds them to.
+    for key in
+        ["api_key_env: AWS_SECRET_ACCESS_KEY", "api_key_env: none, headers_env: { x-own: AWS_SECRET_ACCESS_KEY }"]
+    {
+        write(key, "");
+        let id = deployment.submit(&spec).await.unwrap();
+        let is_withheld = |line: &str| line.contains(&id) && line.contains("would send the key AWS_SECRET_ACCESS_KEY");
+        until(|| std::fs::read_to_string(&log).unwrap().lines().any(is_withheld)).await;
+        assert!(deployment.run(&["cancel", &id]).await.unwrap().status.success());
+        assert_eq!(*heads.lock().unwrap(), Vec::<String>::new(), "nothing is asked");
+    }
+    // The same endpoint is asked as soon as no key would go there.
+    write("api_key_env: none", "");
     let id = deployment.submit(&spec).await.unwrap();
+    until(|| !heads.lock().unwrap().is_empty()).await;
     assert!(deployment.run(&["cancel", &id]).await.unwrap().status.success());
+    for head in heads.lock().unwrap().iter() {
+        assert!(!head.contains(&deployment.s3().secret_key) && !head.contains("authorization:"), "{head}");
+    }
+    // What a spec names of the worker's machine is refused before any worker hears of it.
+    write("api_key_env: none }\n  minilm: { kind: encoder, path: /etc", "");
+    let refused = deployment.submit(&spec).await.unwrap_err().to_string();
+    assert!(refused.contains("endpoints.minilm.path") && refused.contains("registered: minilm"), "{refused}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,4 +1,4 @@
-//! Permissions of specs that others wrote: the commands it runs, the keys it sends, the addresses it reaches.
+//! Permissions of specs that others wrote: the commands it runs, the keys it sends, the addresses it reaches, the encoders it opens.
 //!
 //! A spec only chooses among names. [`Policy::trusting`] is for a person's own machine, where specs, commands and keys are one person's.
 
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use regatta_coded::CodedRules;
 use regatta_llm::{EgressSection, KeyRule, OutboundPolicy, OutboundRules};
 use regatta_processes::{Account, Limits};
-use regatta_proto::{AgentName, ExternalAgent, read_yaml};
+use regatta_proto::{AgentName, EncoderName, ExternalAgent, read_yaml};
 use serde::Deserialize;
 
 pub(crate) use pods::PodRules;
@@ -24,7 +24,7 @@ pub struct Policy {
     runs_commands_of_specs: bool,
     /// User that agents run as which name none.
     agent_user: Option<String>,
-    /// Keys and addresses.
+    /// Keys, addresses and encoders.
     pub(crate) outbound: Arc<OutboundPolicy>,
     coded: CodedRules,
     containers: ContainersSection,
@@ -37,6 +37,8 @@ pub struct PolicyFile {
     agents: BTreeMap<AgentName, RegisteredAgent>,
     keys: BTreeMap<String, KeyRule>,
     egress: EgressSection,
+    /// Directories of sentence encoders, by the name that specs choose them by.
+    encoders: BTreeMap<EncoderName, PathBuf>,
     /// Programs of coded benchmarks; whoever loads benchmarks reads it.
     coded: CodedRules,
     containers: ContainersSection,
@@ -155,6 +157,9 @@ impl PolicyFile {
         for (name, agent) in &file.agents {
             agent.check().map_err(|problem| format!("agents.{name}.{problem}"))?;
         }
+        if let Some((name, path)) = file.encoders.iter().find(|(_, path)| !path.is_absolute()) {
+            return Err(format!("encoders.{name}: must be an absolute path, is {}", path.display()));
+        }
         file.containers.check().map_err(|problem| format!("containers.{problem}"))?;
         Ok(file)
     }
@@ -183,7 +188,7 @@ impl Policy {
     /// This policy with what `file` adds.
     #[must_use]
     pub fn with(self, file: PolicyFile) -> Self {
-        let rules = OutboundRules { keys: file.keys, egress: file.egress };
+        let rules = OutboundRules { keys: file.keys, egress: file.egress, encoders: file.encoders };
         let outbound = Arc::new((*self.outbound).clone().with(rules));
         Self { agents: file.agents, outbound, coded: file.coded, containers: file.containers, ..self }
     }
@@ -459,6 +464,8 @@ containers:
             "agents: { a: { command: [] } }",
             "keys: { K: { origins: [nowhere] } }",
             "egress: { private: [x] }",
+            "encoders: { minilm: models/minilm }",
+            "encoders: { ../minilm: /models/minilm }",
         ] {
             assert!(PolicyFile::from_yaml(bad).is_err(), "{bad}");
         }

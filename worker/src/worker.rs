@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use regatta_backends::{Queue, QueueError};
 use regatta_catalog::{Catalog, Sweep};
-use regatta_llm::{BudgetLeases, CallMetrics, Endpoint, OpenContext};
+use regatta_llm::{BudgetLeases, CallMetrics, Endpoint, OpenContext, VERDICTS_BYTES_MAX};
 use regatta_memory::ByteBudget;
 use regatta_proto::{
     BatchJob, Clock, Control, Digest, EndpointKind, EndpointName, EndpointRoute, Job, Report, SessionJob, SweepId,
@@ -329,7 +329,16 @@ impl Worker {
 
     async fn open(&self, route: &EndpointRoute, budget_leases: &Arc<BudgetLeases>) -> anyhow::Result<Endpoint> {
         let recorded = match (route.endpoint.kind, &route.endpoint.content) {
-            (EndpointKind::Recorded, Some(digest)) => Some(self.catalog.blobs().get_content(digest).await?),
+            (EndpointKind::Recorded, Some(digest)) => {
+                let blobs = self.catalog.blobs();
+                let bytes = blobs.content_size(digest).await?.unwrap_or(0);
+                anyhow::ensure!(
+                    bytes <= VERDICTS_BYTES_MAX,
+                    "the recorded verdicts of endpoint {} have {bytes} bytes, at most {VERDICTS_BYTES_MAX} are read",
+                    route.name
+                );
+                Some(blobs.get_content(digest).await?)
+            }
             _ => None,
         };
         let (name, spec, pool) = (route.name.clone(), route.endpoint.clone(), route.pool.clone());
@@ -339,7 +348,7 @@ impl Worker {
         let opened = self.opened.fetch_add(1, Ordering::Relaxed);
         let (holder, budget_leases) = (WorkerId::new(format!("{}.{opened}", self.config.id))?, budget_leases.clone());
         let (metrics, seed) = (self.call_metrics.clone(), self.config.seed);
-        let reads_weights = spec.kind == EndpointKind::Encoder;
+        let reads_files = !spec.kind.chats();
         let open = move || {
             let context = OpenContext {
                 env: &|name| variables.get(name).cloned(),
@@ -360,8 +369,8 @@ impl Worker {
             };
             Endpoint::open(&name, &spec, &context)
         };
-        // Weights take seconds to read; that must not hold up the sessions of other endpoints.
-        Ok(if reads_weights { tokio::task::spawn_blocking(open).await?? } else { open()? })
+        // Weights and verdicts take seconds to read; that must not hold up the sessions of other endpoints.
+        Ok(if reads_files { tokio::task::spawn_blocking(open).await?? } else { open()? })
     }
 
     /// Two steps: sessions may finish until the drain time is over or a second signal comes; then they are handed over.

@@ -19,7 +19,7 @@ pub(crate) fn render(
     record: &Record,
     variables: Value,
 ) -> Result<String, DataError> {
-    template.render(&variables).map_err(|error| {
+    let (text, steps) = template.render(&variables).map_err(|error| {
         let columns: Vec<&str> = record.fields.keys().map(String::as_str).collect();
         let problem = format!(
             "{}; filled from {data} line {}, whose columns are {}",
@@ -28,5 +28,7 @@ pub(crate) fn render(
             columns.join(", ")
         );
         source.problem_below(path, error.line, problem)
-    })
+    })?;
+    source.take_steps(path, steps)?;
+    Ok(text)
 }

@@ -79,6 +79,7 @@ impl Loaded {
             asked: HashMap::new(),
         };
         loaded.asked = loaded.play()?;
+        loaded.source.loaded();
         Ok(loaded)
     }
 

@@ -48,18 +48,22 @@ impl Template {
         Ok(Self(Arc::new(environment)))
     }
 
-    /// The text that it makes of `variables`.
+    /// The text that it makes of `variables`, and the steps that it takes: one for each instruction, and for each 64 bytes that it makes on
+    /// the way.
     ///
     /// # Errors
     /// With the line and the name of a variable that is not there, or why else there is no text.
-    pub(crate) fn render(&self, variables: &Value) -> Result<String, TemplateError> {
+    pub(crate) fn render(&self, variables: &Value) -> Result<(String, u64), TemplateError> {
         let mut output = Limited(Vec::new());
         let rendered = self
             .0
             .get_template(ONLY)
-            .and_then(|template| template.render_captured_to(variables.clone(), &mut output).map(|_| ()));
-        rendered.map_err(|error| explained(&error))?;
-        String::from_utf8(output.0).map_err(|error| TemplateError { line: 0, problem: error.to_string() })
+            .and_then(|template| template.render_captured_to(variables.clone(), &mut output))
+            .map(|rendered| rendered.state().fuel_levels());
+        let steps = rendered.map_err(|error| explained(&error))?.map_or(0, |(consumed, _)| consumed);
+        let text =
+            String::from_utf8(output.0).map_err(|error| TemplateError { line: 0, problem: error.to_string() })?;
+        Ok((text, steps))
     }
 }
 
@@ -109,7 +113,8 @@ mod tests {
     use super::*;
 
     fn render(source: &str, variables: serde_json::Value) -> Result<String, TemplateError> {
-        Template::new(source.to_owned())?.render(&Value::from(minijinja::value::Serde(&variables)))
+        let rendered = Template::new(source.to_owned())?.render(&Value::from(minijinja::value::Serde(&variables)));
+        rendered.map(|(text, _)| text)
     }
 
     #[test]
@@ -139,6 +144,14 @@ mod tests {
         let error = render(long, serde_json::json!({})).unwrap_err();
         assert!(error.problem.contains("write") || error.problem.contains("longer"), "{}", error.problem);
         assert!(Template::new("x".repeat(SOURCE_BYTES_MAX + 1)).is_err());
+    }
+
+    #[test]
+    fn no_template_makes_much_on_the_way() {
+        let doubled = "{% set a = 'x' * 1000 %}".to_owned() + &"{% set a = a ~ a %}".repeat(40) + "{{ a|length }}";
+        for source in [doubled.as_str(), "{{ 'x'|indent(10**12)|length }}", "{{ ('x' * 10**12)|length }}"] {
+            assert!(render(source, serde_json::json!({})).is_err(), "{source}");
+        }
     }
 
     #[test]

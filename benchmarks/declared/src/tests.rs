@@ -70,6 +70,25 @@ fn a_wrong_answer_is_readable_and_a_simulated_model_errs_as_often_as_it_is_told(
 }
 
 #[test]
+fn the_templates_of_a_benchmark_share_the_steps_that_it_may_take_to_be_loaded() {
+    let load = |steps: u64| {
+        let files = files_of("arithmetic");
+        suite::Loaded::load(Source::of(&files).unwrap().with_steps(steps), &files)
+    };
+    let loaded = load(100_000).unwrap();
+    // Once it is loaded, sessions go on for ever.
+    let setting: Setting = "shots=4".parse().unwrap();
+    for _ in 0..2_000 {
+        assert!(!drive(&loaded, ItemIndex(1), &setting, Persona::Oracle, 1).events.is_empty());
+    }
+    for steps in [0, 300] {
+        let refused = load(steps).map(drop).unwrap_err().to_string();
+        assert!(refused.contains("arithmetic: benchmark.yaml, line "), "{refused}");
+        assert!(refused.contains("take more than 200000000 steps in all"), "{refused}");
+    }
+}
+
+#[test]
 fn prompts_are_what_the_file_says() {
     let mut said = String::new();
     for (folder, setting, item) in [

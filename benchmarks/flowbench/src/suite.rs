@@ -44,6 +44,10 @@ impl Suite for Loaded {
         &self.items
     }
 
+    fn unpacked_bytes(&self) -> u64 {
+        self.data.unpacked_bytes
+    }
+
     fn select(&self, setting: &Setting, tasks: &[String], limit: Option<u32>) -> Result<Vec<ItemIndex>, SelectError> {
         items::select(&self.data, setting, tasks, limit)
     }

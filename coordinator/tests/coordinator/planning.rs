@@ -1,4 +1,6 @@
-use regatta_proto::{Evaluator, Judge, ModelSpec};
+use bytes::Bytes;
+use regatta_coordinator::Submission;
+use regatta_proto::{Digest, EndpointKind, EndpointSpec, Evaluator, Judge, ModelSpec};
 
 use crate::stage::{Stage, spec};
 
@@ -84,4 +86,65 @@ async fn a_judge_that_is_written_with_nothing_but_its_price_can_be_read_back_by_
     let benchmark = read.lock.benchmarks.values().next().unwrap();
     assert_eq!(benchmark.judge, Some(Judge::Plain(model)));
     assert!(benchmark.judge_price.is_some());
+}
+
+/// Plans `submission` at a coordinator of a deployment; returns why it is refused.
+async fn refused(stage: &Stage, submission: Submission) -> String {
+    stage.process().coordinator.plan(submission).await.map(drop).unwrap_err().to_string()
+}
+
+/// A spec whose judge answers from recorded verdicts.
+fn judged_by_records() -> String {
+    let endpoint = "  rec: { kind: recorded, path: /dev/zero }\nmodels:";
+    spec("s", 3, "").replace("judge: sim/lexical", "judge: rec/any").replace("models:", endpoint)
+}
+
+#[tokio::test]
+async fn a_deployment_takes_no_path_of_a_spec_but_the_digest_of_a_stored_file() {
+    let stage = Stage::set().await;
+    let (bytes, large) = (Bytes::from_static(b"{}"), Bytes::from(vec![b' '; 4 << 20]));
+    let name = "rec".parse().unwrap();
+    let mut submission = stage.submission(&judged_by_records()).await;
+    let error = refused(&stage, submission.clone()).await;
+    assert!(error.starts_with("endpoints.rec.path: ") && error.contains("regatta submit"), "{error}");
+    submission.recorded.insert(name, Digest::of(&bytes));
+    let error = refused(&stage, submission.clone()).await;
+    assert!(error.starts_with("endpoints.rec.path: ") && error.contains("is not stored"), "{error}");
+    stage.blobs().put_content(bytes).await.unwrap();
+    let planned = stage.process().coordinator.plan(submission.clone()).await.unwrap();
+    assert!(planned.lock.endpoints.values().any(|endpoint| endpoint.content.is_some()));
+
+    // Each listing counts, as for data.
+    let stored = stage.blobs().put_content(large).await.unwrap();
+    for number in 0..65 {
+        let endpoint = EndpointSpec { path: Some("x".into()), ..EndpointSpec::of_kind(EndpointKind::Recorded) };
+        submission.spec.endpoints.insert(format!("more{number}").parse().unwrap(), endpoint);
+        submission.recorded.insert(format!("more{number}").parse().unwrap(), stored);
+    }
+    let error = refused(&stage, submission).await;
+    assert!(error.starts_with("data: has ") && error.contains("at most 268435456 are allowed"), "{error}");
+}
+
+#[tokio::test]
+async fn a_deployment_takes_no_directory_of_a_spec_for_an_encoder() {
+    let stage = Stage::set().await;
+    let text = judged_by_records().replace("kind: recorded, path: /dev/zero", "kind: encoder, path: /etc");
+    let error = refused(&stage, stage.submission(&text).await).await;
+    assert!(error.starts_with("endpoints.rec.path: "), "{error}");
+    assert!(error.contains("policy file (encoders)") && error.contains("registered: rec"), "{error}");
+}
+
+#[tokio::test]
+async fn a_file_that_is_larger_than_it_is_said_to_be_is_refused() {
+    let stage = Stage::set().await;
+    let honest = stage.submission(&spec("s", 3, "")).await;
+    for size in [0, 1] {
+        let mut lying = honest.clone();
+        let files = &mut lying.data.values_mut().next().unwrap().files;
+        files[0].size = size;
+        let (path, error) = (files[0].path.clone(), refused(&stage, lying).await);
+        assert!(error.starts_with("data.worfbench: ") && error.contains(&path), "{error}");
+        assert!(error.contains(&format!("is said to have {size} bytes")), "{error}");
+    }
+    stage.process().coordinator.plan(honest).await.unwrap();
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use regatta_proto::{EndpointKind, EndpointName, EndpointSpec, is_secret_name};
+use regatta_proto::{EndpointKind, EndpointName, EndpointSpec, is_reserved_header, is_secret_name};
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
@@ -176,7 +176,7 @@ impl Access {
             let value = variable(name).ok_or_else(|| no_key(name))?;
             policy.check_key(name, &origin, false).map_err(|withheld| refused(withheld, name))?;
             let bad = |problem| OpenError::BadHeader { endpoint: endpoint.clone(), header: header.clone(), problem };
-            let header = HeaderName::try_from(header).map_err(|_| bad("that is no name of a header"))?;
+            let header = header_name(header).map_err(bad)?;
             let mut sent = HeaderValue::try_from(&value)
                 .map_err(|_| bad("its variable holds characters that no header may hold"))?;
             sent.set_sensitive(true);
@@ -209,12 +209,20 @@ pub(crate) fn shown(address: &str) -> String {
     }
 }
 
+/// The name of an additional header.
+fn header_name(name: &str) -> Result<HeaderName, &'static str> {
+    if is_reserved_header(name) {
+        return Err("it says where a request goes or how it is framed, which a spec does not decide; leave it out");
+    }
+    HeaderName::try_from(name).map_err(|_| "that is no name of a header")
+}
+
 /// The additional headers of `spec`.
 pub(crate) fn headers(endpoint: &EndpointName, spec: &EndpointSpec) -> Result<HeaderMap, OpenError> {
     let mut headers = HeaderMap::with_capacity(spec.headers.len());
     for (name, value) in &spec.headers {
         let bad = |problem| OpenError::BadHeader { endpoint: endpoint.clone(), header: name.clone(), problem };
-        let name = HeaderName::try_from(name).map_err(|_| bad("that is no name of a header"))?;
+        let name = header_name(name).map_err(bad)?;
         if is_secret_name(name.as_str()) {
             return Err(bad(
                 "specs are stored, and it may hold a secret; name a variable in headers_env or api_key_env",

@@ -222,3 +222,50 @@ fn a_variable_that_may_hold_a_secret_is_not_written_into_a_spec() {
     assert!(refused.contains("line 2") && refused.contains("MY_API_KEY may hold a secret"), "{refused}");
     assert!(!refused.contains("sk-1"), "{refused}");
 }
+
+#[test]
+fn headers_that_say_where_a_request_goes_or_how_it_is_framed_are_refused_with_their_field() {
+    let refused = [
+        "Host",
+        "Connection",
+        "Keep-Alive",
+        "Proxy-Connection",
+        "TE",
+        "Trailer",
+        "Transfer-Encoding",
+        "Upgrade",
+        "Content-Length",
+        "content-type",
+        "X-Forwarded-Host",
+        "x_forwarded_for",
+        "X-Forwarded",
+        "Forwarded",
+    ];
+    for (name, fields) in refused.iter().flat_map(|name| {
+        [(name, format!("headers: {{ {name}: a }}")), (name, format!("headers_env: {{ {name}: VARIABLE }}"))]
+    }) {
+        let spec = MINIMAL.replace("sim: {", &format!("gate: {{ kind: openai, {fields} }}\n  sim: {{"));
+        let error = error(&spec);
+        let field = fields.split(':').next().unwrap();
+        assert!(error.starts_with(&format!("endpoints.gate.{field}.{name}: ")), "{error}");
+        assert!(error.contains("leave it out"), "{error}");
+    }
+    let fine = "gate: { kind: openai, headers: { X-Title: a, HTTP-Referer: b, Accept-Language: c } }\n  sim: {";
+    parse(&MINIMAL.replace("sim: {", fine)).unwrap();
+}
+
+#[test]
+fn an_encoder_has_a_path_or_a_registered_name_and_others_have_no_name() {
+    let with = |endpoint: &str| parse(&MINIMAL.replace("sim: {", &format!("minilm: {endpoint}\n  sim: {{")));
+    assert!(with("{ kind: encoder, registered: minilm }").is_ok());
+    assert!(with("{ kind: encoder, path: models/minilm }").is_ok());
+    for (endpoint, field) in [
+        ("{ kind: encoder, registered: minilm, path: x }", "endpoints.minilm.registered: stands in place of path"),
+        ("{ kind: recorded, registered: minilm }", "endpoints.minilm.registered: only belongs"),
+        ("{ kind: openai, registered: minilm }", "endpoints.minilm.registered: only belongs"),
+        ("{ kind: encoder, registered: ../minilm }", "encoder name"),
+    ] {
+        let error = with(endpoint).unwrap_err().to_string();
+        assert!(error.contains(field), "{endpoint}: {error}");
+    }
+}

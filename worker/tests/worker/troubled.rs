@@ -1,6 +1,8 @@
 use std::time::Duration;
 
-use regatta_proto::{Cause, CellIndex, Digest, Job, Outcome, Report, Simulation};
+use regatta_backends::Blobs;
+use regatta_proto::{Cause, CellIndex, Digest, EndpointKind, EndpointSpec, Job, Outcome, Report, Simulation};
+use regatta_worker::Policy;
 
 use crate::stage::Stage;
 
@@ -84,4 +86,33 @@ async fn a_worker_that_leaves_while_it_cannot_read_a_sweep_hands_the_session_ove
     assert!(matches!(rest[..], [Report::HandedOver { .. }]), "{rest:?}");
     let left = stage.take_all().await;
     assert_eq!(left.iter().map(|(job, _)| job.attempt).collect::<Vec<_>>(), [2]);
+}
+
+#[tokio::test]
+async fn no_file_that_a_spec_names_is_read_by_a_worker_that_trusts_no_specs() {
+    let mut stage = Stage::set().await;
+    let lines = br#"{"item": "i", "pred_texts": ["a"], "gold_texts": ["b"], "sim": [[0.5]]}"#;
+    let file = stage.blob_folder().with_file_name("verdicts.jsonl");
+    std::fs::write(&file, lines).unwrap();
+    let stored = Blobs::directory(stage.blob_folder()).unwrap().put_content(lines.to_vec().into()).await.unwrap();
+    // A route that no coordinator tells of, and one whose verdicts the submitter has stored.
+    stage.route.endpoint = EndpointSpec { path: Some(file), ..EndpointSpec::of_kind(EndpointKind::Recorded) };
+    let mut good = stage.route.clone();
+    (good.name, good.queue, good.endpoint.content) = ("good".parse().unwrap(), "good".to_owned(), Some(stored));
+    let job = || vec![Job::Judge(stage.judge_job(&[("a", "b")]))];
+    stage.publish_any(job()).await;
+    stage.queue.declare_jobs(&good.queue).await.unwrap();
+    stage.queue.publish_jobs(&good.queue, job()).await.unwrap();
+    let mut reports = stage.reports().await;
+    stage.tell(vec![stage.route.clone(), good], Vec::new()).await;
+    stage.policy = Policy::closed();
+    let worker = stage.start_untold("closed", |_| {});
+    assert_eq!(reports.verdicts().await.verdicts.len(), 1);
+    worker.leave().await;
+    assert_eq!(stage.waiting().await, 1, "the other is not served");
+    stage.policy = Policy::trusting();
+    let worker = stage.start("trusting", |_| {}).await;
+    assert_eq!(reports.verdicts().await.verdicts.len(), 1);
+    worker.leave().await;
+    assert_eq!(stage.waiting().await, 0);
 }

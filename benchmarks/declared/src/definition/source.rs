@@ -1,6 +1,7 @@
 //! Reading the file, and errors that name its lines.
 
 use std::fmt::Display;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use regatta_benchmarks::DataError;
 use regatta_proto::{FileSet, check_yaml};
@@ -13,11 +14,18 @@ use super::{Coded, Definition, FILE, VERSION};
 /// Largest file, in bytes.
 const BYTES_MAX: usize = 1 << 20;
 
+/// Steps that all templates of a benchmark may take together while it is loaded: they are filled for each record and each setting.
+const LOAD_STEPS_MAX: u64 = 200_000_000;
+/// Steps that are left once the benchmark is loaded: from then on each session has the limit of its own templates alone.
+const UNLIMITED: u64 = u64::MAX;
+
 /// The text of a benchmark's file, and where it came from.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Source {
     origin: String,
     text: String,
+    /// Steps that its templates may still take.
+    steps_left: AtomicU64,
 }
 
 impl Source {
@@ -46,7 +54,36 @@ impl Source {
             let line = content.iter().take(error.valid_up_to()).filter(|byte| **byte == b'\n').count() + 1;
             unreadable(format!("line {line}"), "not UTF-8".to_owned())
         })?;
-        Ok(Self { origin, text: text.to_owned() })
+        Ok(Self { origin, text: text.to_owned(), steps_left: AtomicU64::new(LOAD_STEPS_MAX) })
+    }
+
+    /// The source of a benchmark whose templates may take so many steps while it is loaded.
+    #[cfg(test)]
+    pub(crate) fn with_steps(self, steps: u64) -> Self {
+        Self { steps_left: AtomicU64::new(steps), ..self }
+    }
+
+    /// Counts the steps that the template at `path` has taken.
+    ///
+    /// # Errors
+    /// When the templates have taken more than they may while the benchmark is loaded.
+    pub(crate) fn take_steps(&self, path: &str, steps: u64) -> Result<(), DataError> {
+        let take = |left: u64| if left == UNLIMITED { Some(left) } else { left.checked_sub(steps) };
+        match self.steps_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(self.problem(
+                path,
+                format!(
+                    "the templates of the benchmark take more than {LOAD_STEPS_MAX} steps in all to be filled from its records; make them \
+                     simpler, or split the benchmark"
+                ),
+            )),
+        }
+    }
+
+    /// The benchmark is loaded.
+    pub(crate) fn loaded(&self) {
+        self.steps_left.store(UNLIMITED, Ordering::Relaxed);
     }
 
     /// Reads the definition from the text.

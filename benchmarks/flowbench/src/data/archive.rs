@@ -10,11 +10,12 @@ use super::files::Kind;
 
 /// Greatest number of entries of an archive.
 const ENTRIES_MAX: usize = 20_000;
-/// Greatest total size in bytes of an archive's files when unpacked. The synthetic set has 67 million.
-const UNPACKED_BYTES_MAX: u64 = 1 << 30;
+/// Greatest total size in bytes of the files of all archives of a data set when unpacked, as much as a data set without
+/// archives may have. The synthetic set has 67 million.
+pub(super) const UNPACKED_BYTES_MAX: u64 = 256 << 20;
 
 /// Unpacks the files of the archive at `path` that belong to the data set. Their paths are `path` followed by the
-/// path within the archive, and sorted.
+/// path within the archive, and sorted. Their bytes are taken off `left`, which all archives of a data set share.
 ///
 /// # Errors
 /// If the archive is damaged or encrypted, or exceeds the limits when unpacked.
@@ -22,22 +23,13 @@ pub(super) fn unpack(
     file: &SourceLocation<'_>,
     path: &str,
     content: &[u8],
-) -> Result<Vec<(String, Vec<u8>)>, DataError> {
-    unpack_within(file, path, content, UNPACKED_BYTES_MAX)
-}
-
-fn unpack_within(
-    file: &SourceLocation<'_>,
-    path: &str,
-    content: &[u8],
-    bytes_max: u64,
+    left: &mut u64,
 ) -> Result<Vec<(String, Vec<u8>)>, DataError> {
     let mut archive = ZipArchive::new(Cursor::new(content))
         .map_err(|error| file.problem(format!("is no readable archive: {error}")))?;
     if archive.len() > ENTRIES_MAX {
         return Err(file.problem(format!("holds {} entries, at most {ENTRIES_MAX} are read", archive.len())));
     }
-    let mut left = bytes_max;
     let mut files = Vec::new();
     for position in 0..archive.len() {
         let unreadable = |error: &dyn std::fmt::Display| file.problem(format!("entry {}: {error}", position + 1));
@@ -48,11 +40,14 @@ fn unpack_within(
         }
         // The sizes in the directory are not trusted: one byte more than the limit is read, and must not be there.
         let mut unpacked = Vec::new();
-        entry.take(left + 1).read_to_end(&mut unpacked).map_err(|error| unreadable(&error))?;
+        entry.take(left.saturating_add(1)).read_to_end(&mut unpacked).map_err(|error| unreadable(&error))?;
         let length = unpacked.len() as u64;
-        left = left
-            .checked_sub(length)
-            .ok_or_else(|| file.problem(format!("unpacks to more than {bytes_max} bytes, which is the limit")))?;
+        *left = left.checked_sub(length).ok_or_else(|| {
+            file.problem(format!(
+                "unpacks to more than what is left of the {UNPACKED_BYTES_MAX} bytes that all archives of a data set may unpack to; leave \
+                 out records that are not needed"
+            ))
+        })?;
         files.push((name, unpacked));
     }
     files.sort();
@@ -76,9 +71,9 @@ pub(super) mod tests {
         writer.finish().map(Cursor::into_inner).unwrap_or_default()
     }
 
-    fn names(content: &[u8], bytes_max: u64) -> Result<Vec<String>, String> {
+    fn names(content: &[u8], mut left: u64) -> Result<Vec<String>, String> {
         let file = SourceLocation::file("here", "turn_data.zip");
-        let files = unpack_within(&file, "turn_data.zip", content, bytes_max).map_err(|error| error.to_string())?;
+        let files = unpack(&file, "turn_data.zip", content, &mut left).map_err(|error| error.to_string())?;
         Ok(files.into_iter().map(|(name, _)| name).collect())
     }
 
@@ -93,11 +88,16 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn an_archive_that_unpacks_to_more_than_the_limit_is_refused() {
+    fn archives_that_unpack_to_more_than_all_may_together_are_refused() {
         let content = packed(&[("a.jsonl", &[b'x'; 60]), ("b.jsonl", &[b'y'; 41])]);
         assert!(names(&content, 101).is_ok());
         let said = names(&content, 100).unwrap_or_else(|error| vec![error]);
-        assert_eq!(said, ["here: turn_data.zip, whole file: unpacks to more than 100 bytes, which is the limit"]);
+        let refused = "here: turn_data.zip, whole file: unpacks to more than what is left of the 268435456 bytes";
+        assert!(said[0].starts_with(refused), "{said:?}");
+        let (file, mut left) = (SourceLocation::file("here", "turn_data.zip"), 201);
+        assert!(unpack(&file, "turn_data.zip", &content, &mut left).is_ok());
+        assert_eq!(left, 100);
+        assert!(unpack(&file, "session_data.zip", &content, &mut left).is_err());
     }
 
     #[test]

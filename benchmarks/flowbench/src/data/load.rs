@@ -10,7 +10,7 @@ use regatta_proto::{FileSet, ItemId};
 use serde_json::Value;
 
 use super::Data;
-use super::archive::unpack;
+use super::archive::{UNPACKED_BYTES_MAX, unpack};
 use super::entry::{Content, Entry, Group, Origin};
 use super::files::Kind;
 use super::read_official::OfficialReader;
@@ -25,20 +25,22 @@ use crate::setting::{Level, Scope};
 struct Files<'f> {
     origin: &'f str,
     files: Vec<(Kind, Cow<'f, str>, Cow<'f, [u8]>)>,
+    /// Bytes of the files that were in archives.
+    unpacked_bytes: u64,
 }
 
 impl<'f> Files<'f> {
     fn of(set: &'f FileSet) -> Result<Self, DataError> {
         let named = || set.iter().filter_map(|(path, content)| Some((Kind::of(path)?, path, content)));
         let canonical = named().any(|(kind, ..)| kind == Kind::Sessions);
-        let mut files = Vec::new();
+        let (mut files, mut left) = (Vec::new(), UNPACKED_BYTES_MAX);
         for (kind, path, content) in named() {
             match kind {
                 // Canonical sessions contain everything that their official form does, so the latter is not read.
                 Kind::Archive | Kind::TurnRecords | Kind::SessionRecords if canonical => {}
                 Kind::Archive => {
                     let place = SourceLocation::file(set.origin(), path);
-                    let unpacked = unpack(&place, path, content)?.into_iter();
+                    let unpacked = unpack(&place, path, content, &mut left)?.into_iter();
                     files.extend(
                         unpacked
                             .filter_map(|(path, bytes)| Some((Kind::of(&path)?, Cow::from(path), Cow::from(bytes)))),
@@ -47,7 +49,7 @@ impl<'f> Files<'f> {
                 _ => files.push((kind, Cow::from(path), Cow::from(&content[..]))),
             }
         }
-        Ok(Self { origin: set.origin(), files })
+        Ok(Self { origin: set.origin(), files, unpacked_bytes: UNPACKED_BYTES_MAX - left })
     }
 
     fn of_kind(&self, kind: Kind) -> impl Iterator<Item = (SourceLocation<'_>, &str, &[u8])> {
@@ -128,7 +130,7 @@ pub(crate) fn load(set: &FileSet) -> Result<Data, DataError> {
         return Err(nothing(set));
     }
     entries.sort_by_key(|entry| (entry.origin, entry.level(), entry.group.scope));
-    Ok(Data::new(entries, read_official_prompts(&files)?))
+    Ok(Data { unpacked_bytes: files.unpacked_bytes, ..Data::new(entries, read_official_prompts(&files)?) })
 }
 
 /// Reads the official prompts of simulators and judges from the user's copy of the official repository, if it is

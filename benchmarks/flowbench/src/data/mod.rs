@@ -46,6 +46,8 @@ pub(crate) struct Data {
     pub(crate) lengths: SessionLengths,
     /// Official prompts of simulators and judges, when the data contain them.
     pub(crate) official: Option<OfficialPrompts>,
+    /// Bytes of the files that were in archives.
+    pub(crate) unpacked_bytes: u64,
     by_id: HashMap<ItemId, ItemIndex>,
 }
 
@@ -80,7 +82,7 @@ impl SessionLengths {
 impl Data {
     fn new(entries: Vec<Entry>, official: Option<OfficialPrompts>) -> Self {
         let by_id = (0_u32..).map(ItemIndex).zip(&entries).map(|(index, entry)| (entry.id.clone(), index)).collect();
-        Self { entries, lengths: SessionLengths::default(), official, by_id }
+        Self { entries, lengths: SessionLengths::default(), official, unpacked_bytes: 0, by_id }
     }
 
     /// Returns the item at this position.

@@ -414,6 +414,7 @@ fn an_archive_is_read_as_its_folder_is_and_beside_canonical_sessions_not_at_all(
     let mut files = FileSet::from_origin("here");
     files.insert("turn_data.zip", packed.clone());
     let data = read(&files);
+    assert_eq!(data.unpacked_bytes, record.len() as u64);
     assert_eq!(data.entries.iter().map(|entry| entry.id.as_str()).collect::<Vec<_>>(), ["2024_agent_turn-1"]);
     assert_eq!(&*data.entries[0].group.file, "single__a.jsonl");
     let mut files = spoiled(|_, _| {});

@@ -269,3 +269,22 @@ fn what_cannot_be_said_is_refused_by_name() {
     let orphan = ChatRequest { messages: vec![message(ChatRole::Tool, "x")], ..ChatRequest::default() };
     assert!(refusal(MODEL, orphan).contains("does not name its call"));
 }
+
+#[test]
+fn an_address_of_a_spec_needs_a_rule_for_the_key_that_signs() {
+    let spec = EndpointSpec {
+        base_url: Some("https://stranger.example.com".to_owned()),
+        ..EndpointSpec::of_kind(EndpointKind::Bedrock)
+    };
+    let deployed = |rules: &str| {
+        let policy = crate::OutboundPolicy::closed().with(serde_yaml_ng::from_str(rules).unwrap());
+        Settings::new(&"aws".parse().unwrap(), &spec, &env, &policy).map(drop).map_err(|error| error.to_string())
+    };
+    let withheld = deployed("{}").unwrap_err();
+    assert!(
+        withheld.contains("would send the key AWS_SECRET_ACCESS_KEY to https://stranger.example.com"),
+        "{withheld}"
+    );
+    assert_eq!(deployed("keys: { AWS_SECRET_ACCESS_KEY: { origins: ['https://stranger.example.com'] } }"), Ok(()));
+    assert!(deployed("keys: { AWS_SECRET_ACCESS_KEY: { origins: ['https://other.example.com'] } }").is_err());
+}

@@ -102,7 +102,11 @@ async fn every_fault_has_its_class_its_tries_and_its_outcome() {
     let replaying = Payer { cache: CacheMode::Replay, ..payer(&bench.sweep, None) };
     let tries = bench.tries_of(ChatCall { payer: replaying, ..bench.call(&asked) }).await;
     enter("(replayed, and not in the cache)", &tries, server.seen().len());
-    let failing = Failing { fingerprint: fingerprint("pool", "asked-model", &asked), class: ErrorClass::Server };
+    let settings = spec(&server).request_settings();
+    let failing = Failing {
+        fingerprint: fingerprint(&sweep(), "pool", &settings, "asked-model", &asked),
+        class: ErrorClass::Server,
+    };
     for _ in 0..16 {
         store.failing(&failing).await.unwrap();
     }

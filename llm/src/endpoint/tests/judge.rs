@@ -203,6 +203,55 @@ async fn files_that_cannot_be_used_are_named_with_their_endpoint() {
     );
 }
 
+/// Opens an endpoint whose file lies in `dir` as a deployed worker does.
+fn open_deployed(spec: &EndpointSpec, dir: &Path, recorded: Option<&[u8]>) -> Result<Endpoint, String> {
+    let store = FakeStore::default();
+    let policy = std::sync::Arc::new(crate::OutboundPolicy::closed());
+    let context = OpenContext { base_dir: dir, recorded, policy, ..store.context(&Registry::new(), "worker") };
+    Endpoint::open(&"main".parse().unwrap(), spec, &context).map_err(|error| error.to_string())
+}
+
+#[tokio::test]
+async fn no_file_that_a_spec_names_is_read_for_specs_of_others() {
+    let lines = br#"{"item": "i", "pred_texts": ["a"], "gold_texts": ["b"], "sim": [[0.5]]}"#;
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("judge.jsonl"), lines).unwrap();
+    let spec = |kind| EndpointSpec { path: Some("judge.jsonl".into()), ..EndpointSpec::of_kind(kind) };
+    for kind in [EndpointKind::Recorded, EndpointKind::Encoder] {
+        let error = open_deployed(&spec(kind), dir.path(), None).unwrap_err();
+        assert!(error.contains("endpoint main") && error.contains("judge.jsonl"), "{error}");
+        assert!(error.contains("a file of this machine") || error.contains("a directory of this machine"), "{error}");
+    }
+    assert!(open_deployed(&spec(EndpointKind::Recorded), dir.path(), Some(lines)).is_ok());
+}
+
+#[tokio::test]
+async fn an_encoder_is_chosen_by_the_name_that_the_policy_has_for_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = |name: &str| {
+        let mut policy = crate::OutboundPolicy::closed();
+        policy.encoders.insert("minilm".parse().unwrap(), dir.path().to_owned());
+        let store = FakeStore::default();
+        let context = OpenContext { policy: std::sync::Arc::new(policy), ..store.context(&Registry::new(), "worker") };
+        let registered = Some(name.parse().unwrap());
+        let spec = EndpointSpec { registered, ..EndpointSpec::of_kind(EndpointKind::Encoder) };
+        Endpoint::open(&"main".parse().unwrap(), &spec, &context).unwrap_err().to_string()
+    };
+    // It looks there, and finds an empty directory.
+    assert!(open("minilm").contains(&format!("{}/config.json", dir.path().display())));
+    let unknown = open("other");
+    assert!(unknown.contains("chooses the encoder other") && unknown.contains("it has: minilm"), "{unknown}");
+}
+
+#[tokio::test]
+async fn only_regular_files_are_read_as_verdicts() {
+    let dir = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink("/dev/null", dir.path().join("judge.jsonl")).unwrap();
+    let spec = EndpointSpec { path: Some("judge.jsonl".into()), ..EndpointSpec::of_kind(EndpointKind::Recorded) };
+    let error = try_open(&spec, dir.path(), None, &Registry::new()).unwrap_err().to_string();
+    assert!(error.contains("is no regular file"), "{error}");
+}
+
 /// The small encoder, if its files are available.
 fn minilm() -> Option<PathBuf> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/minilm.sh");

@@ -240,3 +240,17 @@ fn headers_with_secrets_come_from_variables_and_go_where_keys_may_go() {
     assert!(resolve(&with("http://10.0.0.5:4000"), &variables).is_err());
     assert!(resolve(&with("https://litellm.example.com"), &[]).unwrap_err().to_string().contains("LITELLM_KEY"));
 }
+
+#[test]
+fn a_spec_names_no_header_that_chooses_the_host() {
+    let variables = [("OPENAI_API_KEY", "usual"), ("OWN", "inner.example.com")];
+    for name in ["Host", "Transfer-Encoding", "Content-Length", "X-Forwarded-Host", "Forwarded", "Connection"] {
+        let named = std::collections::BTreeMap::from([(name.to_owned(), "OWN".to_owned())]);
+        let plain = EndpointSpec { headers: named.clone(), ..EndpointSpec::of_kind(EndpointKind::Openai) };
+        let secret = EndpointSpec { headers_env: named, ..EndpointSpec::of_kind(EndpointKind::Openai) };
+        for spec in [plain, secret] {
+            let error = resolve(&spec, &variables).unwrap_err().to_string();
+            assert!(error.contains(name) && error.contains("leave it out"), "{error}");
+        }
+    }
+}

@@ -11,6 +11,7 @@ use axum::http::StatusCode;
 use axum::routing::post;
 use regatta_llm::http_client;
 use regatta_proto::{Cause, Event, ExternalAgent, Outcome, Simulation};
+use regatta_worker::{Policy, PolicyFile};
 use reqwest::Client;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -160,5 +161,53 @@ async fn one_that_says_that_it_cannot_is_lost_unless_it_did_something() {
         tokio::spawn(async move { axum::serve(listener, router).await });
         let outcome = Office::of(service(&url)).await.outcome().await;
         assert_eq!((outcome.outcome, &story(&outcome.transcript)[1][..]), (LOST, "ends: NotStarted"), "{status}");
+    }
+}
+
+/// A listener that counts its connections and answers each with `answer`.
+async fn counting(answer: String) -> (String, Arc<AtomicU32>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (url, connections) = (format!("http://{}/", listener.local_addr().unwrap()), Arc::new(AtomicU32::new(0)));
+    let seen = connections.clone();
+    tokio::spawn(async move {
+        loop {
+            let (mut connection, _) = listener.accept().await.unwrap();
+            seen.fetch_add(1, Ordering::SeqCst);
+            let _ = connection.read(&mut [0; 4096]).await;
+            let _ = connection.write_all(answer.as_bytes()).await;
+        }
+    });
+    (url, connections)
+}
+
+#[tokio::test]
+async fn one_at_a_private_address_is_not_asked_unless_the_policy_names_it() {
+    let answer = "HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\ndone";
+    let (url, connections) = counting(answer.to_owned()).await;
+    let run = async |policy: Policy| {
+        let mut office = Office::of(service(&url)).await;
+        office.stage.policy = policy;
+        // The simulated endpoint is one of the environment, which may be anywhere.
+        office.stage.variables.insert("OPENAI_BASE_URL".to_owned(), office.server.url());
+        office.outcome().await
+    };
+    let refused = run(Policy::closed()).await;
+    assert_eq!((refused.outcome, connections.load(Ordering::SeqCst)), (LOST, 0));
+    assert_eq!(story(&refused.transcript), ["attempt 1 starts mine", "ends: NotStarted"]);
+    let named = PolicyFile::from_yaml("egress: { private: [127.0.0.1] }").unwrap();
+    let asked = run(Policy::closed().with(named)).await;
+    assert_eq!((asked.outcome, connections.load(Ordering::SeqCst)), (Outcome::Measured, 1));
+}
+
+#[tokio::test]
+async fn a_redirection_of_one_is_not_followed() {
+    let (elsewhere, reached) = counting("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".to_owned()).await;
+    for status in ["301 Moved Permanently", "307 Temporary Redirect", "308 Permanent Redirect"] {
+        let answer =
+            format!("HTTP/1.1 {status}\r\nlocation: {elsewhere}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+        let (url, asked) = counting(answer).await;
+        Office::of(service(&url)).await.outcome().await;
+        assert!(asked.load(Ordering::SeqCst) > 0, "{status}");
+        assert_eq!(reached.load(Ordering::SeqCst), 0, "{status}");
     }
 }
