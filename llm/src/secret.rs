@@ -12,6 +12,10 @@ pub(crate) const DETAIL_MAX: usize = 300;
 /// Longest id or model name that is taken from an answer, in characters.
 const NAME_MAX: usize = 200;
 
+/// Most characters of a message that are read for its detail or its name. Redaction looks for every encoding at each of them, and a body may
+/// have 64 MiB.
+const READ_MAX: usize = 8 << 10;
+
 /// Number of consecutive characters shared with a key from which a text counts as showing a part of it.
 const PART: usize = 8;
 /// The same for a model's answer, which is measured: a shorter part may be the beginning that all keys of a provider share, and a shorter
@@ -95,18 +99,25 @@ impl Secret {
     }
 
     fn cut(&self, text: &str, max: usize) -> String {
+        let text = text.trim_start();
         // Redacted before it is cut, because a cut through the key would leave its beginning.
-        one_line(&self.without(text), max)
+        let Some((end, _)) = text.char_indices().nth(READ_MAX) else { return one_line(&self.without(text, 0), max) };
+        // A part of the key that goes on after what is read is not found, so what may be its beginning is left out.
+        let width = self.shapes.iter().map(Shape::window).max().unwrap_or(0);
+        one_line(&(self.without(&text[..end], width).into_owned() + "…"), max)
     }
 
-    /// `text` with `[key]` in place of every key and of its parts, also where they are encoded.
-    fn without<'t>(&self, text: &'t str) -> Cow<'t, str> {
+    /// `text` without its last `left_out` characters, with `[key]` in place of every key and of its parts, also where they are encoded.
+    fn without<'t>(&self, text: &'t str, left_out: usize) -> Cow<'t, str> {
         if self.shapes.is_empty() {
             return text.into();
         }
         let chars: Vec<char> = text.chars().collect();
         let shown = shown(&chars, self.shapes.iter());
-        if shown.contains(&true) { replaced(&chars, &shown).into() } else { text.into() }
+        if left_out == 0 && !shown.contains(&true) {
+            return text.into();
+        }
+        replaced(&chars[..chars.len().saturating_sub(left_out)], &shown).into()
     }
 
     /// `text`, a part of a model's answer, redacted; `None` if it shows no key, so that it is kept as it is.
@@ -152,11 +163,15 @@ impl Shape {
         Self { text, width, parts, is_sought_in_answers: key.chars().count() >= PART_OF_ANSWER }
     }
 
+    /// Number of consecutive characters that show this key; never 0. A key that is shorter than a part is found only as a whole.
+    fn window(&self) -> usize {
+        self.text.len().min(self.width).max(1)
+    }
+
     /// Marks the characters of `chars` that show this key.
     fn mark(&self, chars: &[char], shown: &mut [bool]) {
-        // A key that is shorter than a part is found only as a whole.
-        let width = self.text.len().min(self.width);
-        for (at, window) in chars.windows(width.max(1)).enumerate() {
+        let width = self.window();
+        for (at, window) in chars.windows(width).enumerate() {
             let is_ours = if self.parts.is_empty() { window == self.text } else { self.parts.contains(window) };
             if is_ours {
                 shown[at..at + width].fill(true);
@@ -298,6 +313,29 @@ mod tests {
         let secret = Secret::default().beside(["litellm-key-1"]);
         assert_eq!(secret.detail("wrong litellm-key-1"), "wrong [key]");
         assert_eq!(Secret::new("short".to_owned()).detail("a short detail"), "a [key] detail");
+    }
+
+    #[test]
+    fn a_long_message_is_read_in_part_and_no_beginning_of_a_key_is_left_at_the_end() {
+        let key = "sk-0123456789";
+        let secret = Secret::new(key.to_owned());
+        let keys = key.repeat(READ_MAX);
+        assert_eq!(secret.detail(&format!("{keys} is wrong")), "[key]…", "what is behind it is not read");
+        let escaped: String = key.bytes().map(|byte| format!("\\u{byte:04x}")).collect();
+        for (before, key) in [(12, key), (9, key), (4, key), (12, &*escaped), (47, &escaped), (77, &escaped)] {
+            let until = READ_MAX - before;
+            let of_keys = &keys[..until - until % 13];
+            let detail = secret.detail(&format!("{of_keys}{}{key}{}", " ".repeat(until % 13), "x".repeat(100)));
+            assert!(detail.starts_with("[key]") && detail.ends_with('…'), "{detail}");
+            assert_eq!(
+                detail.matches(char::is_alphanumeric).count(),
+                "key".len() * detail.matches("[key]").count(),
+                "{detail}"
+            );
+        }
+        let long = "é".repeat(READ_MAX + 1);
+        assert_eq!(Secret::default().detail(&long).chars().count(), DETAIL_MAX);
+        assert_eq!(secret.detail(&format!("{}wrong", " ".repeat(2 * READ_MAX))), "wrong");
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub(crate) fn next(data: &Data, toolbox: &Toolbox, entry: &Entry, mode: Mode, tr
                 return if selection.attempts < ATTEMPTS_MAX { selection_request(data, entry) } else { Step::Done };
             }
             match texts(transcript).nth(selection.attempts) {
-                None => plan_request(data, entry, mode, Some(&selection.shown(&data.phone))),
+                None => plan_request(data, entry, mode, Some(&selection.apps)),
                 Some(_) => Step::Done,
             }
         }

@@ -23,7 +23,7 @@ use crate::runs;
 /// Most further bytes of a file that an edit keeps, so that a small input stays a small file.
 const KEPT_MAX: usize = 64 << 10;
 
-static BENCHMARKS: LazyLock<Vec<(&'static dyn Benchmark, FileSet)>> = LazyLock::new(|| {
+pub(crate) static BENCHMARKS: LazyLock<Vec<(&'static dyn Benchmark, FileSet)>> = LazyLock::new(|| {
     let benchmarks: [&'static dyn Benchmark; 5] = [&WorfBench, &AppBench, &OrchestrationBench, &FlowBench, &AutoSlurp];
     let files = |benchmark: &dyn Benchmark| {
         read_folder(&examples().join("data").join(benchmark.name().as_str()), Some(benchmark))
@@ -31,7 +31,7 @@ static BENCHMARKS: LazyLock<Vec<(&'static dyn Benchmark, FileSet)>> = LazyLock::
     benchmarks.into_iter().map(|benchmark| (benchmark, files(benchmark))).collect()
 });
 
-static DECLARED: LazyLock<Vec<FileSet>> = LazyLock::new(|| {
+pub(crate) static DECLARED: LazyLock<Vec<FileSet>> = LazyLock::new(|| {
     let names = ["arithmetic", "functions", "instructions", "knowledge"];
     names.map(|name| read_folder(&examples().join("benchmarks").join(name), None)).into()
 });

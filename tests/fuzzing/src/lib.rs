@@ -18,6 +18,8 @@ mod runs;
 mod runtime;
 mod transcripts;
 
+use std::sync::LazyLock;
+
 /// A fuzz target.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
@@ -40,6 +42,16 @@ pub const TARGETS: [Target; 7] = [
     Target { name: "requests", run: requests::run },
     Target { name: "transcripts", run: transcripts::run },
 ];
+
+/// Loads all data that targets read inputs with. A fuzzer does it before the first input, which would be called too slow for it otherwise.
+pub fn load() {
+    LazyLock::force(&answers::LOADED);
+    LazyLock::force(&files::BENCHMARKS);
+    LazyLock::force(&files::DECLARED);
+    LazyLock::force(&requests::SUBMISSION);
+    LazyLock::force(&runs::SUMMARIES);
+    LazyLock::force(&transcripts::RIGHT);
+}
 
 /// Runs one input of the target `name`.
 ///

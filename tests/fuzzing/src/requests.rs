@@ -101,7 +101,7 @@ const ROUTES: [Route; 16] = [
 
 static DATA: LazyLock<FileSet> = LazyLock::new(|| miniature(&WorfBench));
 
-static SUBMISSION: LazyLock<Submission> = LazyLock::new(|| {
+pub(crate) static SUBMISSION: LazyLock<Submission> = LazyLock::new(|| {
     let text = "name: s
 benchmarks:
   worfbench: { limit: 'first:2', tasks: [lumos], judge: sim/lexical, judge_price: { input_per_mtok: 0, output_per_mtok: 0 } }

@@ -44,7 +44,7 @@ pub(crate) fn run(input: Input<'_>) {
 }
 
 /// Summaries of a sweep that decided when to stop, and of one that ran to its end.
-static SUMMARIES: LazyLock<[Value; 2]> = LazyLock::new(|| {
+pub(crate) static SUMMARIES: LazyLock<[Value; 2]> = LazyLock::new(|| {
     [include_str!("../data/summary_adaptive.json"), include_str!("../data/summary_plain.json")]
         .map(|text| serde_json::from_str(text).unwrap())
 });

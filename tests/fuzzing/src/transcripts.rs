@@ -12,7 +12,7 @@ use crate::edits::edited;
 use crate::input::Input;
 
 /// Right sessions by benchmark and setting, each of the first item that the setting has.
-static RIGHT: LazyLock<Vec<Vec<Value>>> = LazyLock::new(|| {
+pub(crate) static RIGHT: LazyLock<Vec<Vec<Value>>> = LazyLock::new(|| {
     let of_benchmark = |loaded: &Loaded| {
         let played = |(setting, items): &(_, Vec<_>)| drive(&*loaded.suite, items[0], setting, Persona::Oracle, 1);
         loaded.settings.iter().map(|setting| serde_json::to_value(played(setting)).unwrap()).collect()

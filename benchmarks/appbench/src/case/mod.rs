@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 pub(crate) use self::predictions::read as read_predictions;
 use self::predictions::{Prediction, read_lines};
 use super::data::Data;
-use super::official::app_selection::Selection;
+use super::official::app_selection::{self, Selection};
 use super::parse::{analysis, apps, evaluation, lines, without_backslashes};
 use super::{exec, official, paper};
 use regatta_benchmarks::DataError;
@@ -143,12 +143,15 @@ fn hierarchical(data: &Data, predictions: &[Prediction<'_>]) -> (Value, Map<Stri
             direct: official::score(prediction.entry, &lines, None),
             revised: official::score(prediction.entry, &lines, Some(&revised_apps)),
         };
-        let mut selected = selection.shown(&data.phone);
+        let mut selected = selection.apps.clone();
         selected.sort_unstable();
-        let listed = Some(&selection.apps).filter(|apps| apps.len() <= LISTED_MAX);
+        let answer = prediction.app_selection.get(selection.attempts - 1).map_or("", String::as_str);
+        let all = || app_selection::selected(&data.phone, answer);
+        let listed: Vec<&str> = all().take(LISTED_MAX + 1).collect();
+        let listed = Some(listed).filter(|apps| apps.len() <= LISTED_MAX);
         detail.extend([
             ("selected_list".to_owned(), json!(listed)),
-            ("selected_len".to_owned(), json!(selection.apps.len())),
+            ("selected_len".to_owned(), json!(all().count())),
             ("selected".to_owned(), json!(selected)),
             ("apps".to_owned(), json!(direct_apps)),
             ("apps_revised".to_owned(), json!(revised_apps)),

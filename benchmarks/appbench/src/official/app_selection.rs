@@ -12,16 +12,22 @@ pub(crate) fn named<'p>(phone: &'p Phone, answer: &str) -> Vec<&'p str> {
     phone.apps().iter().map(|app| &*app.name).filter(|name| answer.contains(name)).collect()
 }
 
-/// The apps that an answer selects, some of them perhaps more than once; none: the attempt has failed.
-pub(crate) fn selected<'p>(phone: &'p Phone, answer: &str) -> Vec<&'p str> {
+/// The apps that an answer selects, some of them perhaps more than once; none: the attempt has failed. Where an answer names none, the
+/// official code iterates over a text as if it were a list: each of its characters stands for the apps that have it in their names.
+pub(crate) fn selected<'p>(phone: &'p Phone, answer: &str) -> impl Iterator<Item = &'p str> {
     let named = named(phone, answer);
-    if named.is_empty() { by_letters(phone, answer) } else { named }
+    let letters = if named.is_empty() { answer } else { "" };
+    let of = move |c: char| phone.apps().iter().map(|app| &*app.name).filter(move |name| name.contains(c));
+    named.into_iter().chain(letters.chars().flat_map(of))
 }
 
-/// The official fallback iterates over a text as if it were a list: each of its characters stands for the apps that have it in their names.
-fn by_letters<'p>(phone: &'p Phone, answer: &str) -> Vec<&'p str> {
-    let of = |c: char| phone.apps().iter().map(|app| &*app.name).filter(move |name| name.contains(c));
-    answer.chars().flat_map(of).collect()
+/// The apps of [`selected`], each once, in phone order. That list is not made: it has several apps for every character of a long answer.
+fn distinct<'p>(phone: &'p Phone, answer: &str, named: &[&'p str]) -> Vec<&'p str> {
+    if !named.is_empty() {
+        return named.to_vec();
+    }
+    let has_letter = |name: &&str| name.chars().any(|c| answer.contains(c));
+    phone.apps().iter().map(|app| &*app.name).filter(has_letter).collect()
 }
 
 /// Result of the first step.
@@ -29,7 +35,7 @@ fn by_letters<'p>(phone: &'p Phone, answer: &str) -> Vec<&'p str> {
 pub(crate) struct Selection<'p> {
     /// Number of answers that were read.
     pub(crate) attempts: usize,
-    /// Apps that the last answer selects; empty when the item is left out.
+    /// Apps that the last answer selects, each once, in phone order: those whose APIs the second step shows. Empty when the item is left out.
     pub(crate) apps: Vec<&'p str>,
     /// Apps that the last answer names.
     pub(crate) named: Vec<&'p str>,
@@ -41,9 +47,10 @@ impl<'p> Selection<'p> {
         let mut attempts = 0;
         for answer in answers.into_iter().take(ATTEMPTS_MAX) {
             attempts += 1;
-            let apps = selected(phone, answer.as_ref());
+            let named = named(phone, answer.as_ref());
+            let apps = distinct(phone, answer.as_ref(), &named);
             if !apps.is_empty() {
-                return Self { attempts, apps, named: named(phone, answer.as_ref()) };
+                return Self { attempts, apps, named };
             }
         }
         Self { attempts, apps: Vec::new(), named: Vec::new() }
@@ -52,11 +59,6 @@ impl<'p> Selection<'p> {
     /// True if the official code leaves the item out.
     pub(crate) fn is_dropped(&self) -> bool {
         self.apps.is_empty()
-    }
-
-    /// The selected apps, each once, in phone order: those whose APIs the second step shows.
-    pub(crate) fn shown(&self, phone: &'p Phone) -> Vec<&'p str> {
-        phone.apps().iter().map(|app| &*app.name).filter(|name| self.apps.contains(name)).collect()
     }
 
     /// The apps of a plan, where names like `app2` are replaced by the selected app of that number, or dropped.
