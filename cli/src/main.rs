@@ -16,6 +16,7 @@ mod listener;
 mod logging;
 mod output;
 mod paired_runs;
+mod plain_http;
 mod policy;
 mod price_tables;
 mod process;
