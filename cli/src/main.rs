@@ -30,6 +30,7 @@ mod spec;
 mod telemetry;
 mod tls;
 mod transcripts;
+mod trust;
 mod version;
 
 use std::process::ExitCode;
