@@ -248,6 +248,13 @@ async fn closed(streams: Vec<TcpStream>) {
     tokio::time::timeout(HEAD_TIME_MAX, join_all(ends)).await.unwrap();
 }
 
+/// A coordinator whose limits are those of a real one: other tests play many people at one address.
+async fn start_coordinator(deployment: &Deployment) -> Process {
+    let mut command = deployment.role_at("coordinator", deployment.api()).unwrap();
+    command.env_remove("REGATTA_CONNECTIONS_PER_ADDRESS");
+    Process::start_until_ready_and_listen(command, deployment.api()).await.unwrap()
+}
+
 fn results(directory: &Path) -> String {
     std::fs::read_to_string(directory.join("results.jsonl")).unwrap()
 }
@@ -265,7 +272,7 @@ async fn all_attacks_at_once_change_no_result_of_a_sweep_and_fill_no_memory() {
     let deployment = Deployment::new().await.unwrap();
     let simulator = Simulator::start("{ latency: { median_ms: 100 } }").await;
     let spec = simulator.spec(deployment.folder.path(), &unique_name("beside"), 20);
-    let coordinator = deployment.start("coordinator").await.unwrap();
+    let coordinator = start_coordinator(&deployment).await;
     let (worker, scorer) = (deployment.start("worker").await.unwrap(), deployment.start("scorer").await.unwrap());
     let id = deployment.submit(&spec).await.unwrap();
     Attacker::new(deployment.api()).attack().await;
@@ -335,7 +342,7 @@ async fn many_of_the_longest_answers_at_once_fill_no_memory_and_have_the_results
         std::fs::write(&spec, text).unwrap();
         spec
     };
-    let coordinator = deployment.start("coordinator").await.unwrap();
+    let coordinator = start_coordinator(&deployment).await;
     let (worker, scorer) = (deployment.start("worker").await.unwrap(), deployment.start("scorer").await.unwrap());
     let id = deployment.submit(&spec(AT_ONCE)).await.unwrap();
     let (code, directory) = deployment.finish(&id).await.unwrap();
@@ -354,8 +361,7 @@ async fn many_of_the_longest_answers_at_once_fill_no_memory_and_have_the_results
 async fn a_sweep_beside_all_attacks_has_four_fifths_of_its_rate() {
     let deployment = Deployment::new().await.unwrap();
     let simulator = Simulator::start("{ latency: { median_ms: 100 } }").await;
-    let (coordinator, scorer) =
-        (deployment.start("coordinator").await.unwrap(), deployment.start("scorer").await.unwrap());
+    let (coordinator, scorer) = (start_coordinator(&deployment).await, deployment.start("scorer").await.unwrap());
     let worker = deployment.start("worker").await.unwrap();
     let roles = [("coordinator", &coordinator), ("worker", &worker), ("scorer", &scorer)];
     let attacker = Attacker::new(deployment.api());
