@@ -12,7 +12,7 @@ pub mod queue;
 #[cfg(feature = "cluster")]
 mod tls;
 
-pub use blobs::{BlobError, Blobs};
+pub use blobs::{BlobError, Blobs, ObjectStream};
 pub use health::{Stalled, StoreHealth};
 pub use ledger::{
     AUDIT_READ_MAX, Admission, AgentEnd, AttemptRow, AttemptState, AuditOutcome, AuditResult, AuditRow,

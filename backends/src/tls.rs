@@ -1,5 +1,6 @@
 //! TLS to the services: whose certificates count, and which one is shown. Chains, dates and names are always checked in full.
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -99,6 +100,12 @@ pub(crate) fn taken_from(url: &str, names: [&str; 3]) -> (String, CertificateFil
     }
     let joint = if rest.is_empty() { "" } else { "?" };
     (format!("{address}{joint}{}", rest.join("&")), files)
+}
+
+/// `true` for a name or an address of this machine alone: nobody else is on the way.
+pub(crate) fn is_this_machine(host: &str) -> bool {
+    let host = host.trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback())
 }
 
 fn read(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {

@@ -5,6 +5,7 @@
 compile_error!("the conformance suites need every implementation: scripts/test -p regatta-backends");
 
 use bytes::Bytes;
+use futures::StreamExt as _;
 use futures::future::join_all;
 use regatta_backends::blobs::{S3Blobs, S3Config};
 use regatta_backends::{BlobError, Blobs};
@@ -33,6 +34,7 @@ macro_rules! conformance {
 
 conformance![
     what_is_put_is_got,
+    what_is_put_is_read_in_small_pieces,
     the_last_put_wins,
     an_object_that_was_never_put_is_none,
     what_is_deleted_is_gone_and_may_be_deleted_again,
@@ -52,6 +54,20 @@ async fn what_is_put_is_got(blobs: &Blobs) {
         blobs.put(key, bytes.clone().into()).await.unwrap();
         assert!(blobs.get(key).await.unwrap().unwrap() == bytes, "{key}");
     }
+}
+
+async fn what_is_put_is_read_in_small_pieces(blobs: &Blobs) {
+    let content: Vec<u8> = (0..3 << 20).map(|number: u32| number.to_le_bytes()[1]).collect();
+    for (key, bytes) in [("empty", vec![]), ("large", content)] {
+        blobs.put(key, bytes.clone().into()).await.unwrap();
+        let object = blobs.open(key).await.unwrap().unwrap();
+        assert_eq!(object.bytes, bytes.len() as u64, "{key}");
+        let pieces: Vec<Bytes> = object.pieces.map(Result::unwrap).collect().await;
+        assert!(pieces.iter().all(|piece| piece.len() <= 1 << 20), "{key}: {} pieces", pieces.len());
+        assert!(pieces.concat() == bytes, "{key}");
+    }
+    assert!(blobs.open("k").await.unwrap().is_none());
+    assert!(matches!(blobs.open("../a").await.err(), Some(BlobError::BadKey { .. })));
 }
 
 async fn the_last_put_wins(blobs: &Blobs) {

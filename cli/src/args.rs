@@ -188,6 +188,15 @@ pub(crate) struct PolicyArgs {
     pub(crate) file: Option<PathBuf>,
 }
 
+/// Trust in a run that somebody else may have begun.
+#[derive(Debug, Args)]
+pub(crate) struct TrustArgs {
+    /// Treat the run as one of your own from now on, though it was not begun by this user on this machine: its programs are started, and
+    /// its endpoints get the keys that it names (SECURITY.md)
+    #[arg(long)]
+    pub(crate) trust: bool,
+}
+
 /// A spec and what the command line changes in it.
 #[derive(Debug, Args)]
 pub(crate) struct SpecArgs {

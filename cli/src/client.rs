@@ -10,12 +10,15 @@ use regatta_coordinator::{
     Submitted, SweepStatus, TickStatus, TokenList, TokenRequest, VerdictsPage, VerdictsRequest,
 };
 use regatta_proto::{Digest, ModelRef, ScheduleName, SweepId, TlsOptions, TokenId, causes, handshake_advice};
+use reqwest::header::LOCATION;
+use reqwest::redirect::Policy;
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::args::ClientArgs;
 use crate::exit::BadConfiguration;
+use crate::plain_http::is_in_the_clear;
 use crate::tls::{self, Identity};
 
 const TLS_OPTIONS: TlsOptions =
@@ -42,11 +45,21 @@ struct Asked {
 impl Client {
     pub(crate) fn new(args: &ClientArgs) -> anyhow::Result<Self> {
         crate::embedded::install_tls();
+        if args.token.is_some() && !args.plain_http && is_in_the_clear(&args.coordinator) {
+            return Err(BadConfiguration(format!(
+                "the token would go to {} unencrypted, and everybody on the way could use it: write https:// (--coordinator, \
+                 REGATTA_COORDINATOR), or say that the way is safe with --plain-http (REGATTA_PLAIN_HTTP=true)",
+                args.coordinator
+            ))
+            .into());
+        }
         let identity = args.client_cert.as_deref().zip(args.client_key.as_deref());
         let identity = identity.map(|(certificate, key)| Identity { certificate, key });
         let tls = tls::client(args.ca.as_deref(), identity)?;
         let http = reqwest::Client::builder()
             .tls_backend_preconfigured(tls)
+            // The token goes to the address that somebody gave, and to no other that is named there.
+            .redirect(Policy::none())
             .build()
             .context("failed to start the HTTP client")?;
         Ok(Self { http, base: args.coordinator.trim_end_matches('/').to_owned(), token: args.token.clone() })
@@ -77,6 +90,15 @@ impl Client {
         let status = response.status();
         if status.is_success() {
             return Ok(response);
+        }
+        if status.is_redirection() {
+            let to = response.headers().get(LOCATION).and_then(|to| to.to_str().ok());
+            let to = to.map(|to| format!(" to {to}")).unwrap_or_default();
+            return Err(BadConfiguration(format!(
+                "{} redirects{to}, which is not followed: give the coordinator's own address with --coordinator or REGATTA_COORDINATOR",
+                self.base
+            ))
+            .into());
         }
         let text = response.text().await.unwrap_or_default();
         let problem = match serde_json::from_str(&text) {
@@ -234,5 +256,59 @@ impl Client {
         }
         let file = self.accepted(response).await?;
         Ok(Some(file.bytes().await.context("failed to read a file of the sweep")?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use axum::response::Redirect;
+    use axum::routing::get;
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+
+    fn with_token(coordinator: &str) -> ClientArgs {
+        ClientArgs { token: Some("a token of sixteen".to_owned()), ..ClientArgs::at(coordinator.to_owned()) }
+    }
+
+    #[test]
+    fn a_token_leaves_this_machine_encrypted_or_by_an_explicit_word() {
+        let refused = Client::new(&with_token("http://regatta.example:8080")).err().unwrap();
+        let said = refused.to_string();
+        assert!(refused.downcast_ref::<BadConfiguration>().is_some());
+        assert!(said.contains("https://") && said.contains("--plain-http") && !said.contains("sixteen"), "{said}");
+        for good in ["https://regatta.example", "http://127.0.0.1:8080", "http://localhost:8080", "http://[::1]:8080"] {
+            Client::new(&with_token(good)).unwrap();
+        }
+        Client::new(&ClientArgs { plain_http: true, ..with_token("http://regatta.example") }).unwrap();
+        Client::new(&ClientArgs::at("http://regatta.example".to_owned())).unwrap();
+    }
+
+    /// A server with one route, and its address.
+    fn serving(routes: axum::Router) -> String {
+        let listener = crate::listener::listen("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        crate::listener::serve(listener, routes, CancellationToken::new());
+        address
+    }
+
+    #[tokio::test]
+    async fn a_redirection_is_not_followed() {
+        let asked = Arc::new(AtomicU32::new(0));
+        let count = Arc::clone(&asked);
+        let answer = move || async move {
+            count.fetch_add(1, Ordering::SeqCst);
+            "[]"
+        };
+        let elsewhere = serving(axum::Router::new().route("/v1/sweeps", get(answer)));
+        let to = format!("{elsewhere}/v1/sweeps");
+        let redirecting = axum::Router::new().route("/v1/sweeps", get(async move || Redirect::temporary(&to)));
+        let problem = Client::new(&with_token(&serving(redirecting))).unwrap().sweeps().await.unwrap_err();
+        assert!(problem.downcast_ref::<BadConfiguration>().is_some());
+        assert!(problem.to_string().contains(&format!("redirects to {elsewhere}/v1/sweeps")), "{problem}");
+        assert_eq!(asked.load(Ordering::SeqCst), 0);
     }
 }

@@ -24,20 +24,19 @@ use regatta_coordinator::{Coordinator, CoordinatorConfig, CoordinatorMetrics, Re
 use regatta_files::{FolderError, own_folder};
 use regatta_llm::{CallMetrics, Standstill};
 use regatta_memory::{ByteBudget, ByteMetrics};
-use regatta_proto::{Clock, Report, SessionOutcome, SweepId, SweepState, SystemClock, counted};
+use regatta_proto::{Clock, Digest, Report, SessionOutcome, SweepId, SweepState, SystemClock, counted};
 use regatta_scorer::{Past, Scorer, ScorerConfig, ScorerMetrics};
 use regatta_simulator::SimulatedSuite;
-use regatta_worker::{
-    CachedResponses, Environment, Lifecycle, Policy, SharedPermits, Worker, WorkerConfig, WorkerMetrics,
-};
+use regatta_worker::{CachedResponses, Environment, Lifecycle, SharedPermits, Worker, WorkerConfig, WorkerMetrics};
 use tokio_util::sync::CancellationToken;
 
 use crate::bars::Bars;
-use crate::benchmarks::{BENCHMARKS, READ_BENCHMARKS};
+use crate::benchmarks::BENCHMARKS;
 use crate::exit::{BadConfiguration, CannotRecord, bad_configuration, cannot_write, refused};
 use crate::output;
 use crate::signals::Leaving;
 use crate::simulated::SimulatedEndpoints;
+use crate::trust::{Rights, locks_in};
 
 pub(crate) use diagnosis::diagnose;
 use gate::WhileRecording;
@@ -68,8 +67,8 @@ pub(crate) struct Embedded {
     catalog: Catalog,
     registry: Registry,
     pub(crate) coordinator: Arc<Coordinator>,
-    /// Permissions of the spec: commands, keys, addresses.
-    pub(crate) policy: Arc<Policy>,
+    /// Rights of the spec: commands, keys, addresses, programs.
+    pub(crate) rights: Rights,
     /// Time to wait for stores that cannot be written before the run ends.
     pub(crate) give_up_after: Duration,
     /// Last, so that nobody else begins before the stores are closed.
@@ -77,23 +76,19 @@ pub(crate) struct Embedded {
 }
 
 impl Embedded {
-    /// Opens (or creates) the stores of the run in `directory`.
+    /// Opens (or creates) the stores of a sweep of others in `directory`: no program of its benchmarks is started.
+    pub(crate) async fn open_of_others(directory: &Path) -> anyhow::Result<Self> {
+        Self::open_with(directory, None, None, |_| Rights::foreign(None)).await
+    }
+
+    /// Opens (or creates) the stores of the run in `directory`, which has the rights that `rights` decides on by the digests of all its locks.
     ///
     /// `cache` is the directory of the response cache, which runs share; default: in the user's cache directory.
-    pub(crate) async fn open(directory: &Path, cache: Option<&Path>, prices: Option<&Path>) -> anyhow::Result<Self> {
-        Self::open_with(directory, cache, prices, BENCHMARKS).await
-    }
-
-    /// The same for a sweep of others: no program of its benchmarks is started.
-    pub(crate) async fn open_of_others(directory: &Path) -> anyhow::Result<Self> {
-        Self::open_with(directory, None, None, READ_BENCHMARKS).await
-    }
-
-    async fn open_with(
+    pub(crate) async fn open_with(
         directory: &Path,
         cache: Option<&Path>,
         prices: Option<&Path>,
-        benchmarks: regatta_benchmarks::Registry,
+        rights: impl FnOnce(&[Digest]) -> anyhow::Result<Rights>,
     ) -> anyhow::Result<Self> {
         install_tls();
         let store = directory.join("store");
@@ -105,7 +100,8 @@ impl Embedded {
         let ledger = Ledger::sqlite(store.join("ledger.sqlite")).await.with_context(|| {
             format!("failed to open the run's ledger; if it is damaged, see `regatta repair {}`", directory.display())
         })?;
-        let catalog = Catalog::new(blobs, benchmarks);
+        let rights = rights(&locks_in(&blobs).await?)?;
+        let catalog = Catalog::new(blobs, rights.benchmarks);
         integrity::refuse_without_sweep(directory, &ledger, catalog.blobs()).await?;
         let queue = Queue::memory();
         let permits = Permits::kept(&store).map_err(bad_configuration)?;
@@ -133,7 +129,7 @@ impl Embedded {
             catalog,
             registry,
             coordinator: Arc::new(coordinator),
-            policy: Arc::new(Policy::trusting()),
+            rights,
             give_up_after: GIVE_UP_AFTER,
             _lock: lock,
         })
@@ -392,7 +388,7 @@ impl Embedded {
             answers: Arc::new(CachedResponses(Blobs::directory(&self.answers).with_context(|| {
                 format!("failed to open the directory of the response cache {}", self.answers.display())
             })?)),
-            policy: self.policy.clone(),
+            policy: self.rights.policy.clone(),
             network: None,
             standstill: Standstill::watch(),
         };
@@ -439,10 +435,11 @@ impl Embedded {
         std::fs::read(&path).with_context(|| format!("failed to read {}", path.display()))
     }
 
-    /// Refuses to put `sweep` into a directory that holds another one.
+    /// Refuses to put `sweep` into a directory that holds another one, which would be run beside it.
     pub(crate) async fn refuse_another(&self, sweep: &Sweep) -> anyhow::Result<()> {
-        match self.held().await? {
-            Some(held) if held.id != sweep.id => Err(BadConfiguration(format!(
+        let rows = self.ledger.sweeps().await?;
+        match rows.iter().find(|row| row.id != sweep.id || row.lock != sweep.digest) {
+            Some(held) => Err(BadConfiguration(format!(
                 "{} holds the sweep {}, and the spec or its data have changed since (they would be {}); choose another directory \
                  with --output, or remove it",
                 self.directory.display(),
@@ -450,7 +447,7 @@ impl Embedded {
                 sweep.id
             ))
             .into()),
-            _ => Ok(()),
+            None => Ok(()),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Listening for HTTP: so many connections, none that says nothing or takes nothing for long.
 
-use std::net::SocketAddr;
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -27,11 +28,13 @@ use tower::ServiceExt as _;
 struct Limits {
     /// Connections served at once; more wait to be accepted.
     connections: usize,
+    /// Those of one address; more are closed at once.
+    connections_of_one: usize,
     /// A connection without a whole head of a request for so long is closed.
     head: Duration,
 }
 
-const LIMITS: Limits = Limits { connections: 512, head: Duration::from_secs(15) };
+const LIMITS: Limits = Limits { connections: 512, connections_of_one: 64, head: Duration::from_secs(15) };
 /// Longest request, its body and the beginning of its answer included: the largest upload on a slow line.
 const REQUEST_MAX: Duration = Duration::from_secs(600);
 /// Longest head of a request, in bytes.
@@ -58,15 +61,16 @@ pub(crate) fn serve(
     serve_within(listener, None, routes, stop, LIMITS)
 }
 
-/// The same, over TLS where there is an acceptor.
+/// The same, over TLS where there is an acceptor, with so many connections of one address.
 #[cfg_attr(not(any(test, feature = "cluster")), expect(dead_code, reason = "only the roles of a deployment need it"))]
 pub(crate) fn serve_tls(
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
+    connections_of_one: usize,
     routes: axum::Router,
     stop: CancellationToken,
 ) -> tokio::task::JoinHandle<()> {
-    serve_within(listener, tls, routes, stop, LIMITS)
+    serve_within(listener, tls, routes, stop, Limits { connections_of_one, ..LIMITS })
 }
 
 fn serve_within(
@@ -78,6 +82,7 @@ fn serve_within(
 ) -> tokio::task::JoinHandle<()> {
     tokio::spawn(async move {
         let (places, connections) = (Arc::new(Semaphore::new(limits.connections)), TaskTracker::new());
+        let peers = Peers::default();
         loop {
             let next = async {
                 let place = Arc::clone(&places).acquire_owned().await.ok()?;
@@ -85,7 +90,12 @@ fn serve_within(
             };
             let Some(Some((place, accepted))) = stop.run_until_cancelled(next).await else { break };
             match accepted {
-                Ok((stream, _)) => {
+                Ok((stream, peer)) => {
+                    // Before the handshake, which costs more than the connection.
+                    let Some(share) = peers.admit(peer.ip(), limits.connections_of_one) else {
+                        tracing::debug!(address = %peer.ip(), "closed a connection: its address has as many as one may have");
+                        continue;
+                    };
                     let (tls, routes, stop) = (tls.clone(), routes.clone(), stop.clone());
                     let stream = WriteTimeout::new(stream);
                     connections.spawn(async move {
@@ -103,7 +113,7 @@ fn serve_within(
                             },
                             None => converse(stream, None, routes, stop, limits.head).await,
                         }
-                        drop(place);
+                        drop((place, share));
                     });
                 }
                 Err(error) => {
@@ -115,6 +125,51 @@ fn serve_within(
         connections.close();
         connections.wait().await;
     })
+}
+
+/// Connections that are served, by the address of their peer.
+#[derive(Debug, Clone, Default)]
+struct Peers(Arc<Mutex<HashMap<IpAddr, usize>>>);
+
+/// One of the connections of an address; counts until it is dropped.
+#[derive(Debug)]
+struct Share {
+    peers: Peers,
+    address: IpAddr,
+}
+
+impl Peers {
+    /// One more connection of `address`, unless it has `most` already.
+    fn admit(&self, address: IpAddr, most: usize) -> Option<Share> {
+        let address = network(address);
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = counts.entry(address).or_default();
+        if *count >= most {
+            return None;
+        }
+        *count += 1;
+        Some(Share { peers: self.clone(), address })
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        let mut counts = self.peers.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = counts.get_mut(&self.address) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(&self.address);
+            }
+        }
+    }
+}
+
+/// The address as it is counted: of IPv6 the network of 64 bits, of which one machine has all.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(six) => Ipv6Addr::from_bits(six.to_bits() >> 64 << 64).into(),
+        four @ IpAddr::V4(_) => four,
+    }
 }
 
 /// The certificate that a client has shown and whose authority was verified; an extension of each request of its connection.
@@ -273,6 +328,57 @@ mod tests {
         stop.cancel();
         serving.await.unwrap();
         assert!(TcpStream::connect(address).await.is_err());
+    }
+
+    /// A connection to `server` from another address of this machine.
+    async fn connect_from(own: &str, server: SocketAddr) -> TcpStream {
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.bind(SocketAddr::new(own.parse().unwrap(), 0)).unwrap();
+        socket.connect(server).await.unwrap()
+    }
+
+    async fn is_answered(mut stream: TcpStream) -> bool {
+        let mut answer = Vec::new();
+        // A connection that is closed at once may be reset.
+        let _ = stream.write_all(b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await;
+        let _ = stream.read_to_end(&mut answer).await;
+        answer.ends_with(b"ok")
+    }
+
+    #[tokio::test]
+    async fn one_address_takes_its_share_of_the_places_and_no_more() {
+        const OF_ONE: usize = 3;
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let server = listener.local_addr().unwrap();
+        let routes = axum::Router::new().route("/", axum::routing::get(|| async { "ok" }));
+        let limits = Limits { connections: 2 * OF_ONE, connections_of_one: OF_ONE, ..LIMITS };
+        let _serving = serve_within(listener, None, routes, CancellationToken::new(), limits);
+        let mut held = Vec::new();
+        for _ in 0..OF_ONE {
+            held.push(connect_from("127.0.0.2", server).await);
+        }
+        for _ in 0..4 * OF_ONE {
+            assert!(!is_answered(connect_from("127.0.0.2", server).await).await, "more than its share");
+        }
+        assert!(is_answered(connect_from("127.0.0.1", server).await).await, "others are let in");
+        drop(held.pop());
+        let begun = tokio::time::Instant::now();
+        while !is_answered(connect_from("127.0.0.2", server).await).await {
+            assert!(begun.elapsed() < LIMITS.head, "a place that is free again is not taken");
+        }
+    }
+
+    #[test]
+    fn addresses_of_one_network_count_as_one() {
+        let same = |one: &str, other: &str| network(one.parse().unwrap()) == network(other.parse().unwrap());
+        assert!(same("2001:db8::1", "2001:db8::ffff:1"));
+        assert!(!same("2001:db8:0:1::1", "2001:db8:0:2::1"));
+        assert!(same("::ffff:10.0.0.1", "10.0.0.1") && !same("10.0.0.1", "10.0.0.2"));
+        let peers = Peers::default();
+        let share = peers.admit("10.0.0.1".parse().unwrap(), 1);
+        assert!(share.is_some() && peers.admit("10.0.0.1".parse().unwrap(), 1).is_none());
+        drop(share);
+        assert!(peers.0.lock().unwrap().is_empty(), "an address without connections is forgotten");
     }
 
     #[test]

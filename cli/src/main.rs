@@ -16,6 +16,7 @@ mod listener;
 mod logging;
 mod output;
 mod paired_runs;
+mod plain_http;
 mod policy;
 mod price_tables;
 mod process;
@@ -29,6 +30,7 @@ mod spec;
 mod telemetry;
 mod tls;
 mod transcripts;
+mod trust;
 mod version;
 
 use std::process::ExitCode;

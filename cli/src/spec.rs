@@ -111,10 +111,15 @@ pub(crate) fn check_endpoints(spec: &SweepSpec, policy: &Policy) -> anyhow::Resu
     check_used(&spec.endpoints, &used.collect(), spec.cache, Build::THIS, policy)
 }
 
+/// Endpoints of the judges.
+pub(crate) fn judges(spec: &SweepSpec) -> impl Iterator<Item = (&EndpointName, &EndpointSpec)> {
+    let judges = spec.benchmarks.values().filter_map(|benchmark| benchmark.judge.as_ref()).flat_map(Judge::ids);
+    judges.filter_map(|judge| spec.endpoints.get_key_value(&judge.endpoint))
+}
+
 /// Refuses judges at endpoints that cannot be used here. Nobody else is asked anything.
 pub(crate) fn check_judges(spec: &SweepSpec, policy: &Policy) -> anyhow::Result<()> {
-    let judges = spec.benchmarks.values().filter_map(|benchmark| benchmark.judge.as_ref()).flat_map(Judge::ids);
-    check_used(&spec.endpoints, &judges.map(|judge| &judge.endpoint).collect(), spec.cache, Build::THIS, policy)
+    check_used(&spec.endpoints, &judges(spec).map(|(name, _)| name).collect(), spec.cache, Build::THIS, policy)
 }
 
 /// Refuses a spec with endpoints that this build does not have. What only plans sends nothing, so it needs no keys.

@@ -116,13 +116,12 @@ mod tests {
         let routes = axum::Router::new().route("/v1/sweeps", axum::routing::get(|| async { "[]" }));
         let acceptor = super::server(identity(server), client_ca).unwrap();
         let stop = CancellationToken::new();
-        let serving = crate::listener::serve_tls(listener, Some(acceptor), routes, stop.clone());
+        let serving = crate::listener::serve_tls(listener, Some(acceptor), 64, routes, stop.clone());
         let args = ClientArgs {
-            coordinator,
-            token: None,
             ca: Some(ca.to_owned()),
             client_cert: own.map(|own| own.certificate.clone()),
             client_key: own.map(|own| own.key.clone()),
+            ..ClientArgs::at(coordinator)
         };
         let answer = Client::new(&args).unwrap().sweeps().await;
         stop.cancel();

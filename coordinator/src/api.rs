@@ -15,11 +15,11 @@ use axum::Extension;
 use axum::Json;
 use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, FromRef, Path, State};
-use axum::http::StatusCode;
+use axum::http::{Method, StatusCode};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, delete, get, head, post, put};
-use regatta_backends::{BlobError, LedgerError, SweepRow};
+use regatta_backends::{BlobError, LedgerError};
 use regatta_memory::ByteBudget;
 use regatta_proto::{Digest, OwnerName, Scope, SweepId};
 use serde::Serialize;
@@ -70,52 +70,63 @@ pub struct ApiConfig {
     pub bytes: ByteBudget,
 }
 
-/// A path, the right that it needs, its name in the audit log where it changes something, and what answers there.
-struct Route(&'static str, Scope, Option<&'static str>, MethodRouter<Shared>);
+/// A method and a path, the right that they need, their name in the audit log where they change something, and their handler.
+struct Route(Method, &'static str, Scope, Option<&'static str>, MethodRouter<Shared>);
 
 /// Every route. What is not here does not exist, and nothing is here without the right that it needs.
 fn routes() -> Vec<Route> {
     use Scope::{Admin, Read, Submit};
     vec![
-        Route(UPLOADS, Submit, Some(UPLOAD), put(upload)),
-        Route(UPLOADS, Submit, None, head(is_stored)),
-        Route("/v1/sweeps", Read, None, get(list)),
-        Route("/v1/sweeps", Submit, Some("submit"), post(submit)),
-        Route("/v1/sweeps/{id}", Read, None, get(status)),
-        Route("/v1/sweeps/{id}/cancel", Submit, Some("cancel"), post(cancel)),
-        Route("/v1/sweeps/{id}/resume", Submit, Some("resume"), post(resume)),
-        Route("/v1/sweeps/{id}/files", Read, None, get(files)),
-        Route("/v1/sweeps/{id}/files/{*path}", Read, None, get(file)),
-        Route("/v1/sweeps/{id}/files/{*path}", Read, None, head(file_size)),
-        Route("/v1/sweeps/{id}/inputs", Read, None, get(sources::inputs)),
-        Route("/v1/sweeps/{id}/inputs/{digest}", Read, None, get(sources::input)),
+        Route(Method::PUT, UPLOADS, Submit, Some(UPLOAD), put(upload)),
+        Route(Method::HEAD, UPLOADS, Submit, None, head(is_stored)),
+        Route(Method::GET, "/v1/sweeps", Read, None, get(list)),
+        Route(Method::POST, "/v1/sweeps", Submit, Some("submit"), post(submit)),
+        Route(Method::GET, "/v1/sweeps/{id}", Read, None, get(status)),
+        Route(Method::POST, "/v1/sweeps/{id}/cancel", Submit, Some("cancel"), post(cancel)),
+        Route(Method::POST, "/v1/sweeps/{id}/resume", Submit, Some("resume"), post(resume)),
+        Route(Method::GET, "/v1/sweeps/{id}/files", Read, None, get(files)),
+        Route(Method::GET, "/v1/sweeps/{id}/files/{*path}", Read, None, get(file)),
+        Route(Method::HEAD, "/v1/sweeps/{id}/files/{*path}", Read, None, head(file_size)),
+        Route(Method::GET, "/v1/sweeps/{id}/inputs", Read, None, get(sources::inputs)),
+        Route(Method::GET, "/v1/sweeps/{id}/inputs/{digest}", Read, None, get(sources::input)),
         // A body because of its size: it reads, and changes nothing.
-        Route("/v1/sweeps/{id}/verdicts", Read, None, post(sources::verdicts)),
-        Route("/v1/schedules", Read, None, get(schedules::list)),
-        Route("/v1/schedules", Submit, Some("schedule put"), post(schedules::put)),
-        Route("/v1/schedules/{name}", Read, None, get(schedules::show)),
-        Route("/v1/schedules/{name}", Submit, Some("schedule delete"), delete(schedules::delete)),
-        Route("/v1/schedules/{name}/pause", Submit, Some("schedule pause"), post(schedules::pause)),
-        Route("/v1/schedules/{name}/resume", Submit, Some("schedule resume"), post(schedules::resume)),
-        Route("/v1/schedules/{name}/run", Submit, Some("schedule run"), post(schedules::run)),
-        Route("/v1/schedules/{name}/history", Read, None, get(schedules::history)),
-        Route("/v1/doctor", Read, None, get(doctor)),
-        Route("/v1/gc", Admin, Some("gc"), post(collect)),
-        Route("/v1/tokens", Admin, None, get(tokens::list)),
-        Route("/v1/tokens", Admin, Some("token create"), post(tokens::create)),
-        Route("/v1/tokens/{id}/revoke", Admin, Some("token revoke"), post(tokens::revoke)),
-        Route("/v1/quotas", Admin, Some("quota"), post(tokens::set_quota)),
-        Route("/v1/audit", Admin, None, get(tokens::audit)),
+        Route(Method::POST, "/v1/sweeps/{id}/verdicts", Read, None, post(sources::verdicts)),
+        Route(Method::GET, "/v1/schedules", Read, None, get(schedules::list)),
+        Route(Method::POST, "/v1/schedules", Submit, Some("schedule put"), post(schedules::put)),
+        Route(Method::GET, "/v1/schedules/{name}", Read, None, get(schedules::show)),
+        Route(Method::DELETE, "/v1/schedules/{name}", Submit, Some("schedule delete"), delete(schedules::delete)),
+        Route(Method::POST, "/v1/schedules/{name}/pause", Submit, Some("schedule pause"), post(schedules::pause)),
+        Route(Method::POST, "/v1/schedules/{name}/resume", Submit, Some("schedule resume"), post(schedules::resume)),
+        Route(Method::POST, "/v1/schedules/{name}/run", Submit, Some("schedule run"), post(schedules::run)),
+        Route(Method::GET, "/v1/schedules/{name}/history", Read, None, get(schedules::history)),
+        Route(Method::GET, "/v1/doctor", Read, None, get(doctor)),
+        Route(Method::POST, "/v1/gc", Admin, Some("gc"), post(collect)),
+        Route(Method::GET, "/v1/tokens", Admin, None, get(tokens::list)),
+        Route(Method::POST, "/v1/tokens", Admin, Some("token create"), post(tokens::create)),
+        Route(Method::POST, "/v1/tokens/{id}/revoke", Admin, Some("token revoke"), post(tokens::revoke)),
+        Route(Method::POST, "/v1/quotas", Admin, Some("quota"), post(tokens::set_quota)),
+        Route(Method::GET, "/v1/audit", Admin, None, get(tokens::audit)),
     ]
+}
+
+/// Method, path and right of every route, for tests that leave none out.
+pub fn rights() -> Vec<(Method, &'static str, Scope)> {
+    routes().into_iter().map(|Route(method, path, scope, ..)| (method, path, scope)).collect()
 }
 
 /// The routes below `/v1`.
 pub fn router(coordinator: Arc<Coordinator>, config: ApiConfig) -> axum::Router {
+    router_and_readers(coordinator, config).0
+}
+
+/// The routes below `/v1`, and the people who may look at pages beside them: limits of tokens and refusals count for both together.
+pub fn router_and_readers(coordinator: Arc<Coordinator>, config: ApiConfig) -> (axum::Router, Readers) {
     let bytes = config.bytes.clone();
     let guard = Guard::new(coordinator.clone(), config);
+    let readers = Readers::new(guard.clone());
     let shared = Shared { coordinator, turns: Turns::default() };
     let mut router = axum::Router::new();
-    for Route(path, scope, action, methods) in routes() {
+    for Route(_, path, scope, action, methods) in routes() {
         let gate = Gate { guard: guard.clone(), scope, action };
         // A body is read once it is known that whoever sends it has the right to.
         let methods = match path {
@@ -124,10 +135,11 @@ pub fn router(coordinator: Arc<Coordinator>, config: ApiConfig) -> axum::Router 
         };
         router = router.route(path, methods.route_layer(middleware::from_fn_with_state(gate, auditing::pass)));
     }
-    router
+    let router = router
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .layer(middleware::from_fn_with_state(guard, guard::guard))
-        .with_state(shared)
+        .with_state(shared);
+    (router, readers)
 }
 
 /// State that all requests share.
@@ -233,8 +245,10 @@ async fn collect(State(coordinator): Api, Json(request): Json<GcRequest>) -> Res
     coordinator.collect(request).await.map(Json)
 }
 
-async fn list(State(coordinator): Api) -> Result<Json<Vec<SweepRow>>, CoordinatorError> {
-    coordinator.sweeps().await.map(Json)
+async fn list(State(coordinator): Api, State(turns): State<Turns>) -> Result<Response, Response> {
+    let turn = turns.download().await?;
+    let sweeps = coordinator.sweeps().await.map_err(IntoResponse::into_response)?;
+    Ok(content::send_list(&sweeps, turn))
 }
 
 async fn status(State(coordinator): Api, Path(id): Path<SweepId>) -> Result<Json<SweepStatus>, CoordinatorError> {
@@ -288,10 +302,17 @@ async fn resume(
 }
 
 /// Names of all files that the sweep has left behind so far, transcripts included, sorted.
-async fn files(State(coordinator): Api, Path(id): Path<SweepId>) -> Result<Json<Vec<String>>, CoordinatorError> {
+async fn files(
+    State(coordinator): Api,
+    State(turns): State<Turns>,
+    Path(id): Path<SweepId>,
+) -> Result<Response, Response> {
+    let turn = turns.download().await?;
     let prefix = format!("sweeps/{id}/");
-    let keys = coordinator.catalog().blobs().list(&prefix).await?;
-    Ok(Json(keys.iter().filter_map(|key| key.strip_prefix(&prefix)).map(str::to_owned).collect()))
+    let keys = coordinator.catalog().blobs().list(&prefix).await;
+    let keys = keys.map_err(|error| CoordinatorError::from(error).into_response())?;
+    let names: Vec<&str> = keys.iter().filter_map(|key| key.strip_prefix(&prefix)).collect();
+    Ok(content::send_list(&names, turn))
 }
 
 /// By a file's name, so that browsers show reports and tables instead of saving them.
@@ -315,8 +336,8 @@ async fn file(
         Err(refused) => return refused,
     };
     let key = format!("sweeps/{id}/{path}");
-    match coordinator.catalog().blobs().get(&key).await {
-        Ok(Some(bytes)) => content::send(bytes, media_type(&path), turn),
+    match coordinator.catalog().blobs().open(&key).await {
+        Ok(Some(file)) => content::send(file.bytes, file.pieces, media_type(&path), turn),
         Ok(None) => no_such_file(&key),
         Err(error) => not_read(&key, error),
     }

@@ -69,7 +69,7 @@ pub struct PeerCertificate {
 }
 
 /// Rights of people and programs with client certificates, where the coordinator asks for nothing else.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CertificateRules {
     /// By one of the certificate's names; the certificate's first name that is here counts.
     pub names: BTreeMap<String, CertificateGrant>,
@@ -86,14 +86,13 @@ pub struct CertificateGrant {
     pub owner: Option<OwnerName>,
 }
 
-impl Default for CertificateRules {
-    /// Every certificate of the authority is an admin's.
-    fn default() -> Self {
-        Self { names: BTreeMap::new(), everybody: Scopes::from_iter([Scope::Admin]) }
-    }
-}
-
 impl CertificateRules {
+    /// `true` if no certificate has a right.
+    #[must_use]
+    pub fn grant_nothing(&self) -> bool {
+        self.everybody.is_empty() && self.names.values().all(|grant| grant.scopes.is_empty())
+    }
+
     /// The person that `certificate` stands for. The owner is the granted one, or else the first name that may be one, or else, where none
     /// may, the beginning of the fingerprint.
     #[must_use]
@@ -192,7 +191,7 @@ mod tests {
             let principal = CertificateRules::default().principal(&certificate(names));
             assert_eq!(principal.owner.as_str(), owner, "{names:?}");
             assert_eq!(principal.credential.to_string(), credential);
-            assert!(principal.scopes.allow(Scope::Admin), "no rules: everybody of the authority is an admin");
+            assert!(principal.scopes.is_empty(), "no rules, no rights");
         }
     }
 
@@ -216,6 +215,7 @@ mod tests {
         assert_eq!(of(&["other.example", "alice"]), ("alice".to_owned(), "read,submit".to_owned()));
         assert_eq!(of(&["spiffe://example/ci"]), ("ci".to_owned(), "submit".to_owned()));
         assert_eq!(of(&["bob"]), ("bob".to_owned(), "read".to_owned()));
+        assert!(!rules.grant_nothing() && CertificateRules::default().grant_nothing());
     }
 
     #[test]

@@ -31,7 +31,8 @@ mod talk;
 mod window;
 
 pub use api::{
-    Access, ApiConfig, QuotaRequest, Readers, TokenList, TokenRequest, VerdictsPage, VerdictsRequest, router,
+    Access, ApiConfig, QuotaRequest, Readers, TokenList, TokenRequest, VerdictsPage, VerdictsRequest, rights, router,
+    router_and_readers,
 };
 pub use coordinator::{Coordinator, CoordinatorConfig, CoordinatorError};
 pub use doctor::{

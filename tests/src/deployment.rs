@@ -151,7 +151,9 @@ impl Deployment {
             .env("AWS_SECRET_ACCESS_KEY", &self.s3.secret_key)
             .env("REGATTA_COORDINATOR", format!("http://{}", self.api))
             .env("REGATTA_TOKEN", Self::TOKEN)
-            .env("REGATTA_DOUBTFUL_AFTER_S", "5");
+            .env("REGATTA_DOUBTFUL_AFTER_S", "5")
+            // Tests play many people, all of whom are at one address.
+            .env("REGATTA_CONNECTIONS_PER_ADDRESS", "512");
         if !self.logins.is_empty() {
             command.env("REGATTA_SCHEMA", "check");
         }

@@ -16,7 +16,7 @@ use regatta_tests::{Deployment, unique_name};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 
 /// Most memory that each process of a deployment holds, whatever is asked of it, in KiB.
@@ -27,8 +27,15 @@ const UPLOAD_BYTES: usize = 250 << 20;
 /// Bytes of a file that is really stored, and how often a submission lists it.
 const STORED_BYTES: usize = 4 << 20;
 const LISTED: usize = 80;
-/// Connections on which half a head is sent.
-const HALF_SENT: usize = 100;
+/// Connections on which half a head is sent: more than a listener has places for.
+const HALF_SENT: usize = 600;
+/// Addresses of this machine, as of several strangers: half-sent heads, uploads, looks at files, forms, and whoever submits.
+const ADDRESSES: [&str; 5] = ["127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5", "127.0.0.1"];
+/// Longest wait of somebody at another address while one has all the connections that it can get.
+const OTHERS_WAIT_MAX: Duration = Duration::from_secs(5);
+/// Forms of a login at once, and bytes of each.
+const FORMS: usize = 50;
+const FORM_BYTES: usize = 2 << 20;
 /// Mebibytes of a long answer: with what is parsed of it, nearly the quarter of the largest budget that a process takes by itself.
 const LONG_MIB: usize = 15;
 /// Long answers at once.
@@ -71,13 +78,29 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
     entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
 }
 
-/// A stranger with a token, who submits, uploads and asks.
+/// A stranger with a token, who submits, uploads and asks from one address.
 #[derive(Clone, Copy)]
 struct Attacker {
     api: SocketAddr,
+    own: &'static str,
 }
 
 impl Attacker {
+    fn new(api: SocketAddr) -> Self {
+        let [.., own] = ADDRESSES;
+        Self { api, own }
+    }
+
+    const fn from(self, own: &'static str) -> Self {
+        Self { own, ..self }
+    }
+
+    async fn connect(&self) -> std::io::Result<TcpStream> {
+        let socket = TcpSocket::new_v4()?;
+        socket.bind(SocketAddr::new(self.own.parse().unwrap(), 0))?;
+        socket.connect(self.api).await
+    }
+
     fn head(&self, method: &str, path: &str, rest: &str) -> String {
         let (api, token) = (self.api, Deployment::TOKEN);
         format!(
@@ -87,7 +110,7 @@ impl Attacker {
 
     /// Status and beginning of the answer to a request whose body is `piece` as often as `times`; `None` when it is cut off.
     async fn answer(&self, head: String, piece: &[u8], times: usize) -> Option<(u16, String)> {
-        let stream = TcpStream::connect(self.api).await.ok()?;
+        let stream = self.connect().await.ok()?;
         let (mut reads, mut writes) = stream.into_split();
         let send = async {
             writes.write_all(head.as_bytes()).await?;
@@ -131,6 +154,16 @@ impl Attacker {
         self.answer(head, &piece, UPLOAD_BYTES / piece.len()).await
     }
 
+    /// A form of a login that is far longer than one, without any credential.
+    async fn log_in(&self) -> Option<(u16, String)> {
+        let head = format!(
+            "POST /ui/login HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-type: application/x-www-form-urlencoded\r\n\
+             content-length: {FORM_BYTES}\r\n\r\n",
+            self.api
+        );
+        self.answer(head, &vec![b'x'; FORM_BYTES], 1).await
+    }
+
     async fn submit(&self, models: &[String], trials: u32, files: Vec<Value>) -> Option<(u16, String)> {
         let spec = json!({
             "name": unique_name("hostile"), "trials": trials, "models": models,
@@ -149,25 +182,31 @@ impl Attacker {
             let (path, digest) = (path.strip_prefix(data()).unwrap(), self.store(&bytes).await);
             files.push(json!({ "path": path, "digest": digest, "size": bytes.len() }));
         }
+        let [halting, uploading, looking, forging, _] = ADDRESSES.map(|address| self.from(address));
         let mut half_sent = Vec::new();
         for _ in 0..HALF_SENT {
-            let mut stream = TcpStream::connect(self.api).await.unwrap();
-            stream.write_all(b"GET /v1/sweeps HTTP/1.1\r\nhost:").await.unwrap();
+            let mut stream = halting.connect().await.unwrap();
+            // One that is too many may be closed already.
+            let _ = stream.write_all(b"GET /v1/sweeps HTTP/1.1\r\nhost:").await;
             half_sent.push(stream);
         }
+        let look = self.answer(self.head("GET", "/v1/sweeps", ""), b"", 0);
+        let (status, _) = tokio::time::timeout(OTHERS_WAIT_MAX, look).await.unwrap().unwrap();
+        assert_eq!(status, 200, "whoever is at another address is let in");
         let listed = (0..LISTED)
             .map(|number| json!({ "path": format!("{number}.json"), "digest": digest, "size": STORED_BYTES }));
         let listed: Vec<Value> = listed.collect();
         let models: Vec<String> = (0..1_500).map(|number| format!("sim/m{number}")).collect();
         let one = ["sim/oracle".to_owned()];
         let nested = format!("{{\"spec\":{}", "[".repeat(200_000));
-        let looks = || self.answer(self.head("HEAD", &content(&digest), ""), b"", 0);
-        let (uploaded, repeated, wide, deep, looked, (), ()) = tokio::join!(
-            join_all((0..UPLOADS).map(|_| self.upload())),
+        let looks = || looking.answer(self.head("HEAD", &content(&digest), ""), b"", 0);
+        let (uploaded, repeated, wide, deep, looked, entered, (), ()) = tokio::join!(
+            join_all((0..UPLOADS).map(|_| uploading.upload())),
             self.submit(&one, 1, listed),
             self.submit(&models, 1_000, files),
             self.post("/v1/sweeps", &nested),
             join_all((0..200).map(|_| looks())),
+            join_all((0..FORMS).map(|_| forging.log_in())),
             nested_yaml_is_refused(),
             closed(half_sent),
         );
@@ -179,6 +218,7 @@ impl Attacker {
         let (status, deep) = deep.unwrap();
         assert!(matches!(status, 400 | 422), "{deep}");
         assert!(looked.iter().flatten().all(|(status, _)| *status == 204), "{looked:?}");
+        assert!(entered.iter().flatten().all(|(status, _)| *status == 413), "{entered:?}");
     }
 }
 
@@ -208,6 +248,13 @@ async fn closed(streams: Vec<TcpStream>) {
     tokio::time::timeout(HEAD_TIME_MAX, join_all(ends)).await.unwrap();
 }
 
+/// A coordinator whose limits are those of a real one: other tests play many people at one address.
+async fn start_coordinator(deployment: &Deployment) -> Process {
+    let mut command = deployment.role_at("coordinator", deployment.api()).unwrap();
+    command.env_remove("REGATTA_CONNECTIONS_PER_ADDRESS");
+    Process::start_until_ready_and_listen(command, deployment.api()).await.unwrap()
+}
+
 fn results(directory: &Path) -> String {
     std::fs::read_to_string(directory.join("results.jsonl")).unwrap()
 }
@@ -225,10 +272,10 @@ async fn all_attacks_at_once_change_no_result_of_a_sweep_and_fill_no_memory() {
     let deployment = Deployment::new().await.unwrap();
     let simulator = Simulator::start("{ latency: { median_ms: 100 } }").await;
     let spec = simulator.spec(deployment.folder.path(), &unique_name("beside"), 20);
-    let coordinator = deployment.start("coordinator").await.unwrap();
+    let coordinator = start_coordinator(&deployment).await;
     let (worker, scorer) = (deployment.start("worker").await.unwrap(), deployment.start("scorer").await.unwrap());
     let id = deployment.submit(&spec).await.unwrap();
-    Attacker { api: deployment.api() }.attack().await;
+    Attacker::new(deployment.api()).attack().await;
     let (code, directory) = deployment.finish(&id).await.unwrap();
     assert_eq!(code, Some(0));
     assert_little_memory(&[("coordinator", &coordinator), ("worker", &worker), ("scorer", &scorer)]);
@@ -295,7 +342,7 @@ async fn many_of_the_longest_answers_at_once_fill_no_memory_and_have_the_results
         std::fs::write(&spec, text).unwrap();
         spec
     };
-    let coordinator = deployment.start("coordinator").await.unwrap();
+    let coordinator = start_coordinator(&deployment).await;
     let (worker, scorer) = (deployment.start("worker").await.unwrap(), deployment.start("scorer").await.unwrap());
     let id = deployment.submit(&spec(AT_ONCE)).await.unwrap();
     let (code, directory) = deployment.finish(&id).await.unwrap();
@@ -314,11 +361,10 @@ async fn many_of_the_longest_answers_at_once_fill_no_memory_and_have_the_results
 async fn a_sweep_beside_all_attacks_has_four_fifths_of_its_rate() {
     let deployment = Deployment::new().await.unwrap();
     let simulator = Simulator::start("{ latency: { median_ms: 100 } }").await;
-    let (coordinator, scorer) =
-        (deployment.start("coordinator").await.unwrap(), deployment.start("scorer").await.unwrap());
+    let (coordinator, scorer) = (start_coordinator(&deployment).await, deployment.start("scorer").await.unwrap());
     let worker = deployment.start("worker").await.unwrap();
     let roles = [("coordinator", &coordinator), ("worker", &worker), ("scorer", &scorer)];
-    let attacker = Attacker { api: deployment.api() };
+    let attacker = Attacker::new(deployment.api());
     let (mut alone, mut attacked) = (0.0, 0.0);
     for is_attacked in [false, true, true, false, false, true] {
         let spec = simulator.spec(deployment.folder.path(), &unique_name("rate"), 100);

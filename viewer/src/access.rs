@@ -4,11 +4,16 @@
 //! and that requests from other sites do not carry. The cookie is sent to the pages alone, not to the API.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use axum::Router;
+use axum::body::{Body, Bytes};
 use axum::extract::{Form, Query, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::middleware::Next;
+use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::get;
+use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use maud::html;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
@@ -21,11 +26,24 @@ use crate::problem::Problem;
 const COOKIE: &str = "regatta_view";
 /// Lifetime of the cookie in seconds: a working day.
 const KEPT_S: u32 = 12 * 60 * 60;
-/// Longest token that is checked, in bytes.
+/// Longest token that is checked, in bytes: browsers keep no longer cookie.
 const TOKEN_BYTES_MAX: usize = 4096;
+/// Longest body of the form, in bytes: strangers send it. Percent-encoding makes three bytes of one.
+const FORM_BYTES_MAX: usize = 16 << 10;
+/// Longest time that the body of the form may take.
+const FORM_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// The use that somebody makes of a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenUse {
+    /// It was entered in the form.
+    LogIn,
+    /// It came with the request for a page.
+    Look,
+}
 
 /// Checks a token: `true` if it may see the pages.
-type Admits = Arc<dyn Fn(String) -> BoxFuture<'static, bool> + Send + Sync>;
+type Admits = Arc<dyn Fn(String, TokenUse) -> BoxFuture<'static, bool> + Send + Sync>;
 
 /// The people who may see the pages.
 #[derive(Clone)]
@@ -46,7 +64,7 @@ impl Access {
 
     /// Everybody whose token `admits` accepts.
     #[must_use]
-    pub fn by_token(admits: impl Fn(String) -> BoxFuture<'static, bool> + Send + Sync + 'static) -> Self {
+    pub fn by_token(admits: impl Fn(String, TokenUse) -> BoxFuture<'static, bool> + Send + Sync + 'static) -> Self {
         Self { admits: Some(Arc::new(admits)), ..Self::loopback() }
     }
 
@@ -70,7 +88,7 @@ impl Access {
     async fn admits(&self, headers: &HeaderMap) -> bool {
         let Some(admits) = &self.admits else { return true };
         match given(headers) {
-            Some(token) => admits(token).await,
+            Some(token) => admits(token, TokenUse::Look).await,
             None => false,
         }
     }
@@ -120,8 +138,40 @@ fn is_loopback(host: &str) -> bool {
         || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
+/// The form, and where its token goes.
+pub(crate) fn door(access: Arc<Access>) -> Router {
+    let form = get(form).post(login).layer(middleware::from_fn(read_form)).with_state(access.clone());
+    Router::new().route("/ui/login", form).layer(middleware::from_fn_with_state(access, from_here))
+}
+
+/// Reads the body of a request, whoever sends it: it is short, and comes soon.
+async fn read_form(request: Request, next: Next) -> Response {
+    let (head, body) = request.into_parts();
+    match tokio::time::timeout(FORM_TIME_MAX, read(body)).await {
+        Ok(Ok(body)) => next.run(Request::from_parts(head, Body::from(body))).await,
+        Ok(Err(problem)) => problem.into_response(),
+        Err(_) => {
+            let seconds = FORM_TIME_MAX.as_secs();
+            Problem::too_slow(format!("the form took longer than {seconds} s to arrive; send it again")).into_response()
+        }
+    }
+}
+
+async fn read(body: Body) -> Result<Bytes, Problem> {
+    let (mut pieces, mut whole) = (body.into_data_stream(), Vec::new());
+    while let Some(piece) = pieces.next().await {
+        let piece = piece.map_err(|error| Problem::wrong(format!("the form broke off: {error}")))?;
+        if whole.len() + piece.len() > FORM_BYTES_MAX {
+            let problem = format!("the form has at most {FORM_BYTES_MAX} bytes; enter the token alone");
+            return Err(Problem::too_large(problem));
+        }
+        whole.extend_from_slice(&piece);
+    }
+    Ok(whole.into())
+}
+
 /// Refuses requests from other sites' pages.
-pub(crate) async fn from_here(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
+async fn from_here(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
     match access.refusal(request.headers()) {
         Some(why) => Problem::refused(why).into_response(),
         None => next.run(request).await,
@@ -149,7 +199,7 @@ pub(crate) async fn admit(State(access): State<Arc<Access>>, request: Request, n
 
 /// The page to open after the form: a path below these pages only.
 #[derive(Deserialize)]
-pub(crate) struct Wanted {
+struct Wanted {
     #[serde(default)]
     to: String,
 }
@@ -163,21 +213,21 @@ impl Wanted {
 }
 
 #[derive(Deserialize)]
-pub(crate) struct Given {
+struct Given {
     token: String,
     #[serde(default)]
     to: String,
 }
 
-pub(crate) async fn form(Query(wanted): Query<Wanted>) -> Response {
+async fn form(Query(wanted): Query<Wanted>) -> Response {
     page_of_form(wanted.path(), false)
 }
 
-pub(crate) async fn login(State(access): State<Arc<Access>>, Form(given): Form<Given>) -> Response {
+async fn login(State(access): State<Arc<Access>>, Form(given): Form<Given>) -> Response {
     let wanted = Wanted { to: given.to };
     let token = given.token.trim();
     let is_known = match &access.admits {
-        Some(admits) => token.len() <= TOKEN_BYTES_MAX && admits(token.to_owned()).await,
+        Some(admits) => token.len() <= TOKEN_BYTES_MAX && admits(token.to_owned(), TokenUse::LogIn).await,
         None => true,
     };
     match HeaderValue::from_str(&access.cookie(token, KEPT_S)) {
@@ -226,6 +276,12 @@ fn page_of_form(to: &str, is_wrong: bool) -> Response {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+
+    use axum::body::to_bytes;
+    use futures::stream;
+    use tower::ServiceExt as _;
+
     use super::*;
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
@@ -236,7 +292,7 @@ mod tests {
     }
 
     fn by_token() -> Access {
-        Access::by_token(|token| Box::pin(std::future::ready(token == "secret of, ours; =")))
+        Access::by_token(|token, _| Box::pin(std::future::ready(token == "secret of, ours; =")))
     }
 
     #[test]
@@ -275,6 +331,35 @@ mod tests {
         assert!(!access.admits(&headers(&[("authorization", "Bearer wrong"), ("cookie", pair)])).await);
         assert!(!access.admits(&headers(&[])).await);
         assert!(access.over_tls(false).cookie("t", 60).ends_with("; Secure"));
+    }
+
+    /// Status of the answer to a form with this body, and its text.
+    async fn entered(body: Body) -> (u16, String) {
+        let request =
+            Request::post("/ui/login").header("content-type", "application/x-www-form-urlencoded").body(body).unwrap();
+        let response = door(Arc::new(by_token())).oneshot(request).await.unwrap();
+        let status = response.status().as_u16();
+        let text = to_bytes(response.into_body(), 1 << 20).await.unwrap();
+        (status, String::from_utf8(text.to_vec()).unwrap())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_form_is_short_and_comes_soon_whoever_sends_it() {
+        let right = utf8_percent_encode("secret of, ours; =", NON_ALPHANUMERIC);
+        assert_eq!(entered(Body::from(format!("token={right}"))).await.0, 303);
+        assert_eq!(entered(Body::from("token=wrong")).await.0, 401);
+        let long = vec![b'x'; FORM_BYTES_MAX + 1];
+        let (status, page) = entered(Body::from(long)).await;
+        assert!(status == 413 && page.contains("at most 16384 bytes; enter the token alone"), "{status} {page}");
+        // A piece now and then is no reason to wait on.
+        let trickle = stream::unfold((), |()| async {
+            tokio::time::sleep(Duration::from_secs(3)).await;
+            Some((Ok::<_, Infallible>("x"), ()))
+        });
+        let begun = tokio::time::Instant::now();
+        let (status, page) = entered(Body::from_stream(trickle)).await;
+        assert!(status == 408 && page.contains("longer than 10 s to arrive; send it again"), "{status} {page}");
+        assert_eq!(begun.elapsed(), FORM_TIME_MAX);
     }
 
     #[test]

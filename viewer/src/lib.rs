@@ -23,6 +23,7 @@ mod progress;
 mod remembered;
 mod site;
 mod source;
+mod turns;
 
 use std::sync::Arc;
 
@@ -34,12 +35,13 @@ use regatta_backends::CellMean;
 use regatta_proto::{Clock, ItemIndex};
 use tokio_util::sync::CancellationToken;
 
-pub use self::access::Access;
+pub use self::access::{Access, TokenUse};
 pub use self::site::{SiteError, write_site};
 pub use self::source::{Directories, Run, Source, Store};
 use crate::live::Watching;
 use crate::progress::Rates;
 use crate::remembered::Remembered;
+use crate::turns::Turns;
 
 /// Path prefix of all pages.
 pub const ROOT: &str = "/ui";
@@ -70,11 +72,9 @@ pub fn router(source: Source, access: Access, clock: Arc<dyn Clock>, stop: Cance
     let access = Arc::new(access);
     let pages = Router::new()
         .route("/ui/", get(pages::runs::show))
-        .route("/ui/events", get(live::of_all))
         .route("/ui/money", get(pages::money::of_all))
         .route("/ui/schedules", get(pages::schedules::show))
         .route("/ui/runs/{run}", get(pages::run::show))
-        .route("/ui/runs/{run}/events", get(live::of_run))
         .route("/ui/runs/{run}/leaderboard", get(pages::leaderboard::show))
         .route("/ui/runs/{run}/items", get(pages::items::show))
         .route("/ui/runs/{run}/compare", get(pages::compare::show))
@@ -84,16 +84,20 @@ pub fn router(source: Source, access: Access, clock: Arc<dyn Clock>, stop: Cance
         .route("/ui/runs/{run}/sessions/{cell}/{item}", get(pages::session::show))
         .route("/ui/runs/{run}/sessions/{cell}/{item}/transcript", get(pages::files::transcript))
         .route("/ui/runs/{run}/sessions/{cell}/{item}/pictures/{number}", get(pages::files::picture))
+        .layer(middleware::from_fn_with_state(Turns::default(), turns::take));
+    // Streams hold nothing but their connection, and have a limit of their own.
+    let streams =
+        Router::new().route("/ui/events", get(live::of_all)).route("/ui/runs/{run}/events", get(live::of_run));
+    let pages = pages
+        .merge(streams)
         .route("/ui/logout", get(access::logout))
         .fallback(problem::no_page)
         .with_state(viewer)
         .layer(middleware::from_fn_with_state(access.clone(), access::admit));
-    let door = Router::new().route("/ui/login", get(access::form).post(access::login)).with_state(access.clone());
-    let door = door.layer(middleware::from_fn_with_state(access, access::from_here));
     Router::new()
         .route("/", get(|| async { Redirect::to("/ui/") }))
         .route("/ui", get(|| async { Redirect::to("/ui/") }))
-        .merge(door)
+        .merge(access::door(access))
         .merge(assets::routes())
         .merge(pages)
 }

@@ -42,6 +42,16 @@ impl Problem {
         Self { status: StatusCode::SERVICE_UNAVAILABLE, sentence: sentence.into() }
     }
 
+    /// 408: the request took too long.
+    pub(crate) fn too_slow(sentence: impl Into<String>) -> Self {
+        Self { status: StatusCode::REQUEST_TIMEOUT, sentence: sentence.into() }
+    }
+
+    /// 413: the request is too long.
+    pub(crate) fn too_large(sentence: impl Into<String>) -> Self {
+        Self { status: StatusCode::PAYLOAD_TOO_LARGE, sentence: sentence.into() }
+    }
+
     fn of_store(error: &(dyn std::error::Error + 'static)) -> Self {
         let sentence = regatta_proto::causes(error);
         tracing::error!(error = %sentence, "failed to show a page");

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use regatta_backends::{Blobs, Ledger, LedgerError, Permits, SweepRow};
 use regatta_benchmarks::Registry;
 use regatta_catalog::{Catalog, Sweep};
-use regatta_proto::Cell;
+use regatta_proto::{Cell, Digest};
 use tokio::sync::Mutex;
 
 use crate::problem::Problem;
@@ -94,18 +94,21 @@ pub(crate) fn cells_of<'s>(sweep: &'s Sweep, benchmark: &str, setting: &str) -> 
     sweep.cells().iter().filter(is_of).collect()
 }
 
+/// Chooses the benchmarks by which a run is read, by the digests of its locks: programs of others' benchmarks are not to be started.
+type BenchmarksOf = Box<dyn Fn(&[Digest]) -> Registry + Send + Sync>;
+
 /// Directories of runs, and folders that hold such directories.
 pub struct Directories {
     roots: Vec<PathBuf>,
-    benchmarks: Registry,
+    benchmarks: BenchmarksOf,
     open: Mutex<BTreeMap<PathBuf, Store>>,
 }
 
 impl Directories {
-    /// Runs in `roots`, each a run's directory or a folder with runs in it.
+    /// Runs in `roots`, each a run's directory or a folder with runs in it. `benchmarks` chooses those that a run is read by.
     #[must_use]
-    pub fn new(roots: Vec<PathBuf>, benchmarks: Registry) -> Self {
-        Self { roots, benchmarks, open: Mutex::default() }
+    pub fn new(roots: Vec<PathBuf>, benchmarks: impl Fn(&[Digest]) -> Registry + Send + Sync + 'static) -> Self {
+        Self { roots, benchmarks: Box::new(benchmarks), open: Mutex::default() }
     }
 
     /// Directories that hold a run, by name. Searched each time, because runs may begin while somebody looks.
@@ -167,11 +170,14 @@ impl Directories {
         let store = match known {
             Some(store) => store,
             None => {
-                let store = Store {
-                    ledger: Ledger::sqlite(path.join("store/ledger.sqlite")).await?,
-                    catalog: Catalog::new(Blobs::directory(path.join("store/blobs"))?, self.benchmarks),
-                    permits: None,
-                };
+                let ledger = Ledger::sqlite(path.join("store/ledger.sqlite")).await?;
+                let locks: Vec<Digest> = ledger.sweeps().await?.iter().map(|row| row.lock).collect();
+                if locks.is_empty() {
+                    return Ok(None);
+                }
+                let blobs = Blobs::directory(path.join("store/blobs"))?;
+                let catalog = Catalog::new(blobs, (self.benchmarks)(&locks));
+                let store = Store { ledger, catalog, permits: None };
                 self.open.lock().await.entry(path.to_owned()).or_insert(store).clone()
             }
         };

@@ -7,11 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
+use futures::{StreamExt as _, stream};
 
-use super::{BlobError, LISTED_KEYS_MAX, OBJECT_BYTES_MAX};
+use super::{BlobError, LISTED_KEYS_MAX, OBJECT_BYTES_MAX, ObjectStream};
 
 /// Folder in which files are written before they are renamed. No key leads here, because parts of keys do not begin with '.'.
 const UNFINISHED: &str = ".unfinished";
+/// Size of the pieces in which a file is read, in bytes.
+const PIECE_BYTES: u64 = 64 << 10;
 
 /// Files below one folder.
 #[derive(Debug, Clone)]
@@ -49,6 +52,20 @@ impl DirectoryBlobs {
 
     pub(super) async fn get(&self, key: &str) -> Result<Option<Bytes>, BlobError> {
         blocking("read", self.root.join(key), read).await
+    }
+
+    pub(super) async fn open(&self, key: &str) -> Result<Option<ObjectStream>, BlobError> {
+        let path = self.root.join(key);
+        let opened = blocking("read", path.clone(), |path| open(path).map_err(failed("read", path))).await?;
+        let Some((file, bytes)) = opened else { return Ok(None) };
+        let pieces = stream::try_unfold(file, move |mut file| {
+            blocking("read", path.clone(), move |path| {
+                let mut piece = Vec::new();
+                (&mut file).take(PIECE_BYTES).read_to_end(&mut piece).map_err(failed("read", path))?;
+                Ok((!piece.is_empty()).then(|| (Bytes::from(piece), file)))
+            })
+        });
+        Ok(Some(ObjectStream { bytes, pieces: pieces.boxed() }))
     }
 
     /// Deletes the file, but no folders, because another process may be writing into them.
@@ -133,13 +150,15 @@ impl DirectoryBlobs {
     }
 }
 
+/// The file at `path` with its size; `None` if there is none.
+fn open(path: &Path) -> io::Result<Option<(File, u64)>> {
+    let Some(file) = found(File::open(path))? else { return Ok(None) };
+    let metadata = file.metadata()?;
+    Ok(metadata.is_file().then_some((file, metadata.len())))
+}
+
 fn read(path: &Path) -> Result<Option<Bytes>, BlobError> {
-    let open = || -> io::Result<Option<(File, u64)>> {
-        let Some(file) = found(File::open(path))? else { return Ok(None) };
-        let metadata = file.metadata()?;
-        Ok(metadata.is_file().then_some((file, metadata.len())))
-    };
-    let Some((file, size)) = open().map_err(failed("read", path))? else { return Ok(None) };
+    let Some((file, size)) = open(path).map_err(failed("read", path))? else { return Ok(None) };
     if size > OBJECT_BYTES_MAX {
         return Err(BlobError::TooLarge { place: path.display().to_string(), bytes: size, limit: OBJECT_BYTES_MAX });
     }

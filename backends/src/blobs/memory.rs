@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use futures::{StreamExt as _, stream};
 
-use super::{BlobError, LISTED_KEYS_MAX};
+use super::{BlobError, LISTED_KEYS_MAX, ObjectStream};
 use crate::faults::{Trouble, Troubles};
 
 /// Objects in memory, as seen by one of the processes that share them.
@@ -34,6 +35,13 @@ impl MemoryBlobs {
 
     pub(super) async fn get(&self, key: &str) -> Result<Option<Bytes>, BlobError> {
         self.call("read", key, |objects| objects.get(key).cloned()).await
+    }
+
+    pub(super) async fn open(&self, key: &str) -> Result<Option<ObjectStream>, BlobError> {
+        let bytes = self.get(key).await?;
+        let whole =
+            |bytes: Bytes| ObjectStream { bytes: bytes.len() as u64, pieces: stream::iter([Ok(bytes)]).boxed() };
+        Ok(bytes.map(whole))
     }
 
     pub(super) async fn delete(&self, key: &str) -> Result<(), BlobError> {

@@ -14,6 +14,7 @@ use bytes::Bytes;
 pub use directory::DirectoryBlobs;
 pub use error::BlobError;
 use futures::future::BoxFuture;
+use futures::stream::BoxStream;
 use key::{check_key, check_prefix};
 #[cfg(feature = "faults")]
 pub use memory::MemoryBlobs;
@@ -26,6 +27,14 @@ pub const OBJECT_BYTES_MAX: u64 = 1 << 30;
 
 /// Most keys that [`Blobs::list`] returns.
 pub const LISTED_KEYS_MAX: usize = 1_000_000;
+
+/// An object that is read piece by piece, as it was when it was opened.
+pub struct ObjectStream {
+    /// Size of the object.
+    pub bytes: u64,
+    /// Its content. An error ends it early.
+    pub pieces: BoxStream<'static, Result<Bytes, BlobError>>,
+}
 
 /// A store of objects; clones share it.
 #[derive(Debug, Clone)]
@@ -109,6 +118,23 @@ impl Blobs {
                 Self::S3(s3) => s3.get(key).await,
                 #[cfg(feature = "faults")]
                 Self::Memory(memory) => memory.get(key).await,
+            }
+        })
+    }
+
+    /// Opens an object of any size, of which one piece at a time is in memory; `None` if there is none.
+    ///
+    /// # Errors
+    /// When the key is not allowed, or the store fails.
+    pub fn open<'a>(&'a self, key: &'a str) -> BoxFuture<'a, Result<Option<ObjectStream>, BlobError>> {
+        Box::pin(async move {
+            check_key(key)?;
+            match self {
+                Self::Directory(directory) => directory.open(key).await,
+                #[cfg(feature = "cluster")]
+                Self::S3(s3) => s3.open(key).await,
+                #[cfg(feature = "faults")]
+                Self::Memory(memory) => memory.open(key).await,
             }
         })
     }

@@ -16,10 +16,11 @@ use aws_smithy_http_client::tls::Provider;
 use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
 use aws_smithy_types::base64::encode as base64;
 use bytes::Bytes;
+use futures::{StreamExt as _, stream};
 use regatta_proto::{Digest, TlsOptions, with_handshake_advice};
 
 use super::key::fault;
-use super::{BlobError, LISTED_KEYS_MAX, OBJECT_BYTES_MAX, https};
+use super::{BlobError, LISTED_KEYS_MAX, OBJECT_BYTES_MAX, ObjectStream, https};
 use crate::tls::CertificateFiles;
 
 /// Most tries of a request, including the first.
@@ -134,19 +135,33 @@ impl S3Blobs {
     }
 
     pub(super) async fn get(&self, key: &str) -> Result<Option<Bytes>, BlobError> {
-        let found = self.client.get_object().bucket(&self.bucket).key(self.full(key)).send().await;
-        let object = match found {
-            Ok(object) => object,
-            Err(error) if error.as_service_error().is_some_and(|error| error.is_no_such_key()) => return Ok(None),
-            Err(error) => return Err(self.failed("read", key, &error)),
-        };
-        let bytes = u64::try_from(object.content_length().unwrap_or(0)).unwrap_or(0);
+        let Some((bytes, body)) = self.request(key).await? else { return Ok(None) };
         if bytes > OBJECT_BYTES_MAX {
             return Err(BlobError::TooLarge { place: self.place(key), bytes, limit: OBJECT_BYTES_MAX });
         }
-        let body = object.body.collect().await;
+        let body = body.collect().await;
         let body = body.map_err(|error| self.refused("read", key, chain(&error)))?;
         Ok(Some(body.into_bytes()))
+    }
+
+    pub(super) async fn open(&self, key: &str) -> Result<Option<ObjectStream>, BlobError> {
+        let Some((bytes, body)) = self.request(key).await? else { return Ok(None) };
+        let (store, key) = (self.clone(), key.to_owned());
+        let pieces = stream::unfold(body, |mut body| async move { Some((body.next().await?, body)) });
+        let pieces = pieces.map(move |piece| piece.map_err(|error| store.refused("read", &key, chain(&error))));
+        Ok(Some(ObjectStream { bytes, pieces: pieces.boxed() }))
+    }
+
+    /// Size and body of an object; `None` if there is none.
+    async fn request(&self, key: &str) -> Result<Option<(u64, ByteStream)>, BlobError> {
+        match self.client.get_object().bucket(&self.bucket).key(self.full(key)).send().await {
+            Ok(object) => {
+                let bytes = u64::try_from(object.content_length().unwrap_or(0)).unwrap_or(0);
+                Ok(Some((bytes, object.body)))
+            }
+            Err(error) if error.as_service_error().is_some_and(|error| error.is_no_such_key()) => Ok(None),
+            Err(error) => Err(self.failed("read", key, &error)),
+        }
     }
 
     pub(super) async fn delete(&self, key: &str) -> Result<(), BlobError> {

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::BoolishValueParser;
 use regatta_coordinator::BudgetChange;
 use regatta_proto::SweepId;
 
-use super::{PolicyArgs, ResultArgs, SpecArgs};
+use super::{PolicyArgs, ResultArgs, SpecArgs, TrustArgs};
 
 /// Where the coordinator is.
 #[derive(Debug, Args, Clone)]
@@ -17,6 +18,9 @@ pub(crate) struct ClientArgs {
     /// Token, if the coordinator asks for one
     #[arg(long, env = "REGATTA_TOKEN", hide_env_values = true, hide = true)]
     pub(crate) token: Option<String>,
+    /// Send the token over plain HTTP to another machine: only where nobody else is on the way, or it is encrypted otherwise
+    #[arg(long, env = "REGATTA_PLAIN_HTTP", value_parser = BoolishValueParser::new())]
+    pub(crate) plain_http: bool,
     /// Authorities of the coordinator's certificate (PEM), in place of the system's
     #[arg(long, value_name = "FILE", env = "REGATTA_CA")]
     pub(crate) ca: Option<PathBuf>,
@@ -26,6 +30,14 @@ pub(crate) struct ClientArgs {
     /// Key of that certificate (PEM)
     #[arg(long, value_name = "FILE", env = "REGATTA_CLIENT_KEY", requires = "client_cert")]
     pub(crate) client_key: Option<PathBuf>,
+}
+
+#[cfg(test)]
+impl ClientArgs {
+    /// A coordinator at this address that asks for nothing.
+    pub(crate) const fn at(coordinator: String) -> Self {
+        Self { coordinator, token: None, plain_http: false, ca: None, client_cert: None, client_key: None }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -99,6 +111,8 @@ pub(crate) struct ResumeArgs {
     pub(crate) cache_dir: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) policy: PolicyArgs,
+    #[command(flatten)]
+    pub(crate) trust: TrustArgs,
     #[command(flatten)]
     pub(crate) client: ClientArgs,
     /// Seconds to wait for a disk that cannot be written before an embedded run ends (4); nothing is paid for meanwhile

@@ -6,7 +6,7 @@ use clap::Args;
 use regatta_proto::{BenchmarkName, Evaluator, ModelRef};
 
 use super::client::ClientArgs;
-use super::{PolicyArgs, name_and_directory};
+use super::{PolicyArgs, TrustArgs, name_and_directory};
 
 #[derive(Debug, Args)]
 pub(crate) struct RescoreArgs {
@@ -44,6 +44,8 @@ pub(crate) struct RescoreArgs {
     pub(crate) prices: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) policy: PolicyArgs,
+    #[command(flatten)]
+    pub(crate) trust: TrustArgs,
     /// Print the difference as JSON
     #[arg(long)]
     pub(crate) json: bool,

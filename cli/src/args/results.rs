@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use regatta_proto::{BenchmarkName, Evaluator, Flag, ModelRef};
 
-use super::{ClientArgs, PolicyArgs, name_and_directory};
+use super::{ClientArgs, PolicyArgs, TrustArgs, name_and_directory};
 
 /// Filters of the sessions that are listed: each must let a session through.
 #[derive(Debug, Default, Args)]
@@ -133,6 +133,8 @@ pub(crate) struct ReplayArgs {
     pub(crate) print: bool,
     #[command(flatten)]
     pub(crate) policy: PolicyArgs,
+    #[command(flatten)]
+    pub(crate) trust: TrustArgs,
     /// Send it to this address instead of the endpoint's own
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,

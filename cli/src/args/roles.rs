@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
 use prometheus::Registry;
 use regatta_memory::{ByteBudget, ByteMetrics};
@@ -10,9 +11,13 @@ use regatta_proto::EndpointName;
 /// The queue of a deployment.
 #[derive(Debug, Args, Clone)]
 pub(crate) struct QueueArgs {
-    /// RabbitMQ, as amqp://host/vhost or amqps://…?cacertfile=FILE&certfile=FILE&keyfile=FILE
+    /// RabbitMQ, as amqps://host/vhost?cacertfile=FILE&certfile=FILE&keyfile=FILE; amqp:// on this machine, or with ?sslmode=disable
     #[arg(long, env = "AMQP_URL", hide_env_values = true)]
     pub(crate) amqp_url: String,
+    /// Reach a broker on another machine by amqp:// as if its URL had ?sslmode=disable: only where nobody else is on the way, or it is
+    /// encrypted otherwise
+    #[arg(long, env = "REGATTA_AMQP_PLAIN", value_parser = BoolishValueParser::new())]
+    pub(crate) amqp_plain: bool,
     /// Prefix of all queue names, so that deployments can share a broker
     #[arg(long, env = "REGATTA_QUEUE_PREFIX", default_value = "regatta")]
     pub(crate) queue_prefix: String,
@@ -62,9 +67,12 @@ pub(crate) struct BlobArgs {
     pub(crate) certificates: S3CertificateArgs,
 }
 
-/// Certificates of the blob store.
+/// Encryption of the way to the blob store.
 #[derive(Debug, Args, Clone)]
 pub(crate) struct S3CertificateArgs {
+    /// Reach the S3 server over plain HTTP on another machine: only where nobody else is on the way, or it is encrypted otherwise
+    #[arg(long, env = "REGATTA_S3_PLAIN_HTTP", value_parser = BoolishValueParser::new())]
+    pub(crate) s3_plain_http: bool,
     /// Authorities of the S3 server (PEM) in place of the system's
     #[arg(long, value_name = "FILE", env = "AWS_CA_BUNDLE")]
     pub(crate) s3_ca: Option<PathBuf>,
@@ -85,6 +93,9 @@ pub(crate) struct StoresArgs {
     /// RabbitMQ
     #[arg(long, env = "AMQP_URL", hide_env_values = true)]
     pub(crate) amqp_url: Option<String>,
+    /// Reach it on another machine by amqp://, unencrypted
+    #[arg(long, env = "REGATTA_AMQP_PLAIN", value_parser = BoolishValueParser::new())]
+    pub(crate) amqp_plain: bool,
     /// Prefix of all queue names
     #[arg(long, env = "REGATTA_QUEUE_PREFIX", default_value = "regatta")]
     pub(crate) queue_prefix: String,
@@ -109,7 +120,7 @@ impl StoresArgs {
         let (s3_endpoint, certificates) = (self.s3_endpoint.clone(), self.certificates.clone());
         let blobs = BlobArgs { bucket: self.bucket.clone()?, bucket_prefix, s3_endpoint, certificates };
         let ledger = LedgerArgs { database_url, database_connections: 2, schema: Schema::Check };
-        Some((ledger, QueueArgs { amqp_url, queue_prefix }, blobs))
+        Some((ledger, QueueArgs { amqp_url, amqp_plain: self.amqp_plain, queue_prefix }, blobs))
     }
 }
 
@@ -130,6 +141,10 @@ pub(crate) struct CoordinatorArgs {
     /// Token that requests must carry, at least 16 characters
     #[arg(long, env = "REGATTA_TOKEN", hide_env_values = true, hide = true)]
     pub(crate) token: Option<String>,
+    /// Serve the API beyond this machine without a certificate of its own: only where nobody else is on the way, or something in front of it
+    /// speaks TLS
+    #[arg(long, env = "REGATTA_PLAIN_HTTP", value_parser = BoolishValueParser::new())]
+    pub(crate) plain_http: bool,
     /// Certificate of the API (PEM): it speaks HTTPS then, and /metrics and the probes of /healthz and /readyz need --metrics
     #[arg(long, value_name = "FILE", env = "REGATTA_TLS_CERT", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,
@@ -146,6 +161,9 @@ pub(crate) struct CoordinatorArgs {
     /// may name (docs/schedules.md)
     #[arg(long, value_name = "FILE", env = "REGATTA_COORDINATOR_POLICY")]
     pub(crate) policy: Option<PathBuf>,
+    /// Connections of one address, of 512 in all; more where a proxy stands in front, whose connections are everybody's
+    #[arg(long, value_name = "N", env = "REGATTA_CONNECTIONS_PER_ADDRESS", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=512))]
+    pub(crate) connections_per_address: u16,
     /// Work without a token: everybody on this machine may then do everything. Never beyond loopback
     #[arg(long, conflicts_with = "token")]
     pub(crate) no_token: bool,

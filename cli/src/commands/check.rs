@@ -7,6 +7,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use comfy_table::{Table, presets};
 use regatta_backends::Blobs;
+use regatta_benchmarks::Registry;
 use regatta_catalog::{Catalog, Sweep, store_dataset};
 use regatta_coordinator::{CellEstimate, JudgeCalls, Pricing, estimate, plan};
 use regatta_proto::{Money, counted};
@@ -38,7 +39,7 @@ pub(crate) async fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
 
 /// Plans the sweep in a scratch directory and says what it would be.
 pub(crate) async fn plan_and_describe(loaded: Loaded, print_lock: bool, json: bool) -> anyhow::Result<ExitCode> {
-    let planned = Planned::from(loaded).await?;
+    let planned = Planned::from(loaded, BENCHMARKS).await?;
     if print_lock {
         output::line(planned.sweep.lock.to_yaml()?.trim_end());
     } else {
@@ -54,9 +55,9 @@ pub(crate) struct Planned {
 }
 
 impl Planned {
-    pub(crate) async fn from(loaded: Loaded) -> anyhow::Result<Self> {
+    pub(crate) async fn from(loaded: Loaded, benchmarks: Registry) -> anyhow::Result<Self> {
         let scratch = Scratch::create()?;
-        let catalog = Catalog::new(Blobs::directory(&scratch.0)?, BENCHMARKS);
+        let catalog = Catalog::new(Blobs::directory(&scratch.0)?, benchmarks);
         let mut datasets = BTreeMap::new();
         for (name, files) in &loaded.data {
             datasets.insert(name.clone(), store_dataset(catalog.blobs(), files).await?);

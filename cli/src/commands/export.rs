@@ -96,7 +96,7 @@ async fn write(directory: &Path, args: &ExportArgs) -> anyhow::Result<Vec<PathBu
 
 /// Writes the pages of the run in `directory` into the folder `to`, and names the first of them.
 async fn site(directory: &Path, to: &Path) -> anyhow::Result<PathBuf> {
-    let directories = Directories::new(vec![directory.to_owned()], READ_BENCHMARKS);
+    let directories = Directories::new(vec![directory.to_owned()], |_| READ_BENCHMARKS);
     let Some(name) = directories.found().into_keys().next() else {
         let problem = "a site is made of the stores of a run, with its data, and these cannot be read here; the pages of a coordinator's sweeps are at its /ui";
         return Err(BadConfiguration(problem.to_owned()).into());

@@ -14,6 +14,7 @@ use serde::Serialize;
 use super::check::Planned;
 use super::outlook::{aim, effect, of_trials};
 use crate::args::PlanArgs;
+use crate::benchmarks::BENCHMARKS;
 use crate::exit::BadConfiguration;
 use crate::output;
 use crate::spec::{check_build, load};
@@ -24,7 +25,7 @@ const PAIRS_LISTED: usize = 20;
 pub(crate) async fn run(args: PlanArgs) -> anyhow::Result<ExitCode> {
     let loaded = load(&args.spec)?;
     check_build(&loaded.spec)?;
-    let planned = Planned::from(loaded).await?;
+    let planned = Planned::from(loaded, BENCHMARKS).await?;
     let pilot = match &args.pilot {
         Some(run) => Some(pilot::read(run, &args.client).await?),
         None => None,

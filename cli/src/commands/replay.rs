@@ -12,8 +12,8 @@ use regatta_backends::Permits;
 use regatta_llm::{BudgetLeases, CallError, CallMetrics, ChatCall, Endpoint, OpenContext, Payer, Standstill};
 use regatta_memory::ByteBudget;
 use regatta_proto::{
-    CacheMode, Call, EndpointKind, EndpointSpec, Event, FailedCall, Lane, ModelRef, Share, SweepLock, SystemClock,
-    Transcript, Try, WorkerId,
+    CacheMode, Call, Digest, EndpointKind, EndpointSpec, Event, FailedCall, Lane, ModelRef, Share, SweepLock,
+    SystemClock, Transcript, Try, WorkerId,
 };
 use regatta_worker::{NoResponses, SharedPermits};
 use tokio_util::sync::CancellationToken;
@@ -23,9 +23,9 @@ use crate::commands::reprice::lock;
 use crate::embedded::install_tls;
 use crate::exit::{BadConfiguration, bad_configuration};
 use crate::output;
-use crate::policy::of_person;
 use crate::run_directory;
 use crate::transcripts::{self, Session};
+use crate::trust::{self, Rights, Wish};
 
 /// Exit code of a request that failed again.
 const FAILED_AGAIN: u8 = 1;
@@ -113,6 +113,11 @@ async fn send(lock: &SweepLock, failed: &FailedCall, args: &ReplayArgs) -> anyho
     let spec = lock.endpoints.get(name).with_context(|| format!("the run's lock has no endpoint {name}"))?;
     let spec = once(spec, args.base_url.as_deref())?;
     let request = failed.request.as_deref().context("the transcript does not hold the request")?;
+    let wish = Wish { trusts: args.trust.trust, policy: args.policy.file.as_deref() };
+    let rights = Rights::of(&[Digest::of(&lock.to_bytes()?)], wish)?;
+    if !rights.is_own {
+        trust::tell_of_foreign(&args.run.display().to_string());
+    }
     install_tls();
     let permits = Arc::new(SharedPermits(Permits::memory()));
     let metrics = Arc::new(CallMetrics::register(&Registry::new())?);
@@ -131,7 +136,7 @@ async fn send(lock: &SweepLock, failed: &FailedCall, args: &ReplayArgs) -> anyho
         budget_leases,
         bytes: ByteBudget::default(),
         answers: Arc::new(NoResponses),
-        policy: of_person(args.policy.file.as_deref())?.outbound().clone(),
+        policy: rights.policy.outbound().clone(),
         network: None,
         standstill: Standstill::watch(),
     };

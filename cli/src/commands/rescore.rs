@@ -29,11 +29,11 @@ use crate::embedded::Embedded;
 use crate::exit::{BadConfiguration, bad_configuration, of_state};
 use crate::fetched::{self, Reach};
 use crate::output;
-use crate::policy::of_person;
 use crate::run_directory::{self, RUNS};
 use crate::signals::Leaving;
-use crate::spec::{Loaded, check_judges};
+use crate::spec::{Loaded, check_judges, judges};
 use crate::transcripts::{read_file, segments};
+use crate::trust::{self, Rights, Wish};
 
 /// A session of a run.
 type Key = (CellIndex, ItemIndex);
@@ -46,15 +46,24 @@ const NOT_AGREED: u8 = 2;
 pub(crate) async fn run(args: RescoreArgs) -> anyhow::Result<ExitCode> {
     let place = Place::find(&args).await?;
     let directory = args.output.clone().unwrap_or_else(|| place.output.clone());
-    let old = Run::open(&place.directory).await?;
+    let old = Run::open(&place.directory, trust_wish(&args)).await?;
+    let rights = &old.run.rights;
+    if !rights.is_own {
+        trust::tell_of_foreign(&args.run);
+    }
     let loaded = wish::spec(&args, &old.run, &old.sweep).await.map_err(bad_configuration)?;
-    check_judges(&loaded.spec, &*of_person(args.policy.file.as_deref())?)?;
-    let planned = Planned::from(wish::copy(&loaded)).await?;
+    let planned = Planned::from(wish::copy(&loaded), rights.benchmarks).await?;
     refuse_other_items(&old.sweep, &planned.sweep)?;
     let mut rescoring = Rescoring::new(old.run.ledger(), &old.sweep, &planned.sweep);
     let spent = old.visit(&planned.sweep, &mut rescoring).await?;
     let (calls, text) = price(&planned.sweep, &rescoring);
     output::note(&text);
+    if calls > 0 {
+        if !rights.is_own {
+            trust::check_simulated(judges(&loaded.spec))?;
+        }
+        check_judges(&loaded.spec, &rights.policy)?;
+    }
     if calls > 0 && !args.yes && args.budget.is_none() {
         output::note("nothing was asked; ask with --yes, or for at most so many dollars with --budget");
         return Ok(ExitCode::from(NOT_AGREED));
@@ -80,6 +89,10 @@ pub(crate) async fn run(args: RescoreArgs) -> anyhow::Result<ExitCode> {
         ));
     }
     Ok(of_state(state))
+}
+
+fn trust_wish(args: &RescoreArgs) -> Wish<'_> {
+    Wish { trusts: args.trust.trust, policy: args.policy.file.as_deref() }
 }
 
 /// Directories of the old run and, unless told otherwise, the new one.
@@ -157,9 +170,13 @@ fn price(sweep: &Sweep, rescoring: &Rescoring<'_>) -> (u64, String) {
 /// Records the old sessions in the new directory, has judges asked, and writes the reports.
 async fn conclude(args: &RescoreArgs, old: &Run, loaded: Loaded, directory: &Path) -> anyhow::Result<SweepState> {
     let leaving = Leaving::on_signals()?;
-    let mut run = Embedded::open(directory, None, args.prices.as_deref()).await?;
-    run.policy = of_person(args.policy.file.as_deref())?;
+    // The new run is no more trusted than the old one.
+    let rights = old.run.rights.clone();
+    let run = Embedded::open_with(directory, None, args.prices.as_deref(), |_| Ok(rights)).await?;
     let sweep = run.coordinator.plan(store(&run, loaded).await?).await.map_err(bad_configuration)?;
+    if run.rights.is_own {
+        trust::remember(&sweep.digest);
+    }
     run.refuse_another(&sweep).await?;
     run.coordinator.enter(&sweep).await?;
     if run.state(&sweep).await? == SweepState::Running {
@@ -182,7 +199,7 @@ struct Run {
 }
 
 impl Run {
-    async fn open(directory: &Path) -> anyhow::Result<Self> {
+    async fn open(directory: &Path, wish: Wish<'_>) -> anyhow::Result<Self> {
         let no_run = || {
             let problem = format!("{} is not the directory of an embedded run", directory.display());
             BadConfiguration(format!(
@@ -192,7 +209,7 @@ impl Run {
         if !directory.join("store/ledger.sqlite").exists() {
             return Err(no_run().into());
         }
-        let run = Embedded::open(directory, None, None).await?;
+        let run = Embedded::open_with(directory, None, None, |locks| Rights::of(locks, wish)).await?;
         let sweep = run.held().await.map_err(bad_configuration)?.ok_or_else(no_run)?;
         let state = run.state(&sweep).await?;
         if !state.is_end() {

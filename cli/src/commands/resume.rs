@@ -15,6 +15,7 @@ use crate::exit::BadConfiguration;
 use crate::output;
 use crate::run_directory;
 use crate::signals::Leaving;
+use crate::trust::{self, Rights, Wish};
 
 pub(crate) async fn run(args: ResumeArgs) -> anyhow::Result<ExitCode> {
     let wanted = Path::new(&args.sweep);
@@ -33,8 +34,12 @@ pub(crate) async fn run(args: ResumeArgs) -> anyhow::Result<ExitCode> {
 
 async fn embedded(directory: &Path, args: &ResumeArgs) -> anyhow::Result<ExitCode> {
     let leaving = Leaving::on_signals()?;
-    let mut run = Embedded::open(directory, args.cache_dir.as_deref(), None).await?;
-    run.policy = crate::policy::of_person(args.policy.file.as_deref())?;
+    let wish = Wish { trusts: args.trust.trust, policy: args.policy.file.as_deref() };
+    let cache = args.cache_dir.as_deref();
+    let mut run = Embedded::open_with(directory, cache, None, |locks| Rights::of(locks, wish)).await?;
+    if !run.rights.is_own {
+        trust::tell_of_foreign(&directory.display().to_string());
+    }
     run.give_up_after = Duration::from_secs(args.give_up_after_s);
     let Some(sweep) = run.held().await? else {
         return Err(BadConfiguration(format!(
@@ -43,7 +48,10 @@ async fn embedded(directory: &Path, args: &ResumeArgs) -> anyhow::Result<ExitCod
         ))
         .into());
     };
-    crate::spec::check_locked_endpoints(&sweep.lock, &run.policy)?;
+    if !run.rights.is_own {
+        trust::check_foreign(&sweep.lock)?;
+    }
+    crate::spec::check_locked_endpoints(&sweep.lock, &run.rights.policy)?;
     let state = run.execute(&sweep, Resumption { budget: args.budget }, &leaving).await?;
     super::run::conclude(&run, directory, state, args.result)
 }

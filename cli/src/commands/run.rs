@@ -13,9 +13,9 @@ use tokio_util::sync::CancellationToken;
 use crate::args::{ResultArgs, RunArgs};
 use crate::embedded::Embedded;
 use crate::exit::{bad_configuration, of_state};
-use crate::policy::of_person;
 use crate::signals::Leaving;
 use crate::spec::{Loaded, check_build, check_endpoints, load};
+use crate::trust::{self, Rights};
 use crate::{listener, output, telemetry};
 
 pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
@@ -24,14 +24,15 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
         check_build(&loaded.spec)?;
         return super::check::plan_and_describe(loaded, false, args.result.json).await;
     }
-    let policy = of_person(args.policy.file.as_deref())?;
-    check_endpoints(&loaded.spec, &policy)?;
+    let rights = Rights::own(args.policy.file.as_deref())?;
+    check_endpoints(&loaded.spec, &rights.policy)?;
     let directory = args.output.unwrap_or_else(|| PathBuf::from("runs").join(loaded.spec.name.as_str()));
     let leaving = Leaving::on_signals()?;
-    let mut run = Embedded::open(&directory, args.cache_dir.as_deref(), args.spec.prices.as_deref()).await?;
-    run.policy = policy;
+    let (cache, prices) = (args.cache_dir.as_deref(), args.spec.prices.as_deref());
+    let mut run = Embedded::open_with(&directory, cache, prices, |_| Ok(rights)).await?;
     run.give_up_after = Duration::from_secs(args.give_up_after_s);
     let sweep = run.coordinator.plan(store(&run, loaded).await?).await.map_err(bad_configuration)?;
+    trust::remember(&sweep.digest);
     run.refuse_another(&sweep).await?;
     let submitted = run.coordinator.enter(&sweep).await?;
     let sessions = counted(submitted.sessions, "session", "sessions");

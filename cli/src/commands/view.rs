@@ -9,12 +9,12 @@ use regatta_proto::SystemClock;
 use regatta_viewer::{Access, Directories, Source, router};
 
 use crate::args::ViewArgs;
-use crate::benchmarks::BENCHMARKS;
 use crate::exit::BadConfiguration;
 use crate::listener::{self, is_reached_by_others};
 use crate::output;
 use crate::run_directory::{self, RUNS};
 use crate::signals::Leaving;
+use crate::trust;
 
 pub(crate) async fn run(args: ViewArgs) -> anyhow::Result<ExitCode> {
     // Whoever reaches the pages reads everything that was said: others than this machine's people have no way to say who they are.
@@ -52,7 +52,7 @@ fn source(directories: &[PathBuf]) -> anyhow::Result<Source> {
         }
         roots.push(usual.to_owned());
     }
-    let directories = Directories::new(roots.clone(), BENCHMARKS);
+    let directories = Directories::new(roots.clone(), trust::benchmarks_of);
     if directories.found().is_empty() {
         let names: Vec<String> = roots.iter().map(|root| root.display().to_string()).collect();
         output::note(&format!("there is no run in {} yet; those that begin are shown", names.join(", ")));

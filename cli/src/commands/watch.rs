@@ -128,9 +128,7 @@ mod tests {
         let listener = crate::listener::listen("127.0.0.1:0".parse().unwrap()).unwrap();
         let coordinator = format!("http://{}", listener.local_addr().unwrap());
         let server = crate::listener::serve(listener, routes, tokio_util::sync::CancellationToken::new());
-        let client =
-            Client::new(&ClientArgs { coordinator, token: None, ca: None, client_cert: None, client_key: None })
-                .unwrap();
+        let client = Client::new(&ClientArgs::at(coordinator)).unwrap();
         let end = to_the_end(&client, &"s".parse().unwrap(), false, Duration::from_millis(1)).await;
         server.abort();
         end

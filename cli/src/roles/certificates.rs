@@ -7,7 +7,7 @@ use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use regatta_coordinator::{CertificateGrant, CertificateRules, PeerCertificate};
+use regatta_coordinator::{CertificateGrant, CertificateRules, PeerCertificate, Readers};
 use regatta_proto::{Digest, OwnerName, Scope, Scopes};
 use rustls::pki_types::CertificateDer;
 use serde::Deserialize;
@@ -69,10 +69,12 @@ pub(super) async fn identify(mut request: Request, next: Next) -> Response {
     next.run(request).await
 }
 
-/// Lets requests for pages through whose certificate may read, by `rules`.
-pub(super) async fn admit_readers(rules: CertificateRules, request: Request, next: Next) -> Response {
-    let certificate = request.extensions().get::<PeerCertificate>();
-    match certificate.is_some_and(|certificate| rules.principal(certificate).scopes.allow(Scope::Read)) {
+/// Lets requests for pages through whose certificate may read.
+pub(super) async fn admit_readers(readers: Readers, request: Request, next: Next) -> Response {
+    let certificate = request.extensions().get::<PeerCertificate>().cloned();
+    // A request cannot be shared between threads while it is looked at.
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    match readers.admit_certificate(certificate.as_ref(), &method, &path).await {
         true => next.run(request).await,
         false => (StatusCode::FORBIDDEN, "this certificate may not read here; have an admin grant it the scope read")
             .into_response(),

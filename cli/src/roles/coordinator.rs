@@ -12,10 +12,10 @@ use prometheus::Registry;
 use regatta_catalog::Catalog;
 use regatta_coordinator::{
     Access, ApiConfig, CertificateRules, Coordinator, CoordinatorConfig, CoordinatorMetrics, Readers, Scheduling,
-    router,
+    router_and_readers,
 };
 use regatta_proto::{Digest, SystemClock};
-use regatta_viewer::{Source, Store};
+use regatta_viewer::{Source, Store, TokenUse};
 use tokio_util::sync::CancellationToken;
 
 use super::certificates;
@@ -43,6 +43,7 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
         issuers: verifier.is_some(),
     };
     let access = access(asked, certificates, args.listen)?;
+    check_encryption(args.listen, args.tls_cert.is_some(), args.plain_http)?;
     let identity = args.tls_cert.as_deref().zip(args.tls_key.as_deref());
     let identity = identity.map(|(certificate, key)| Identity { certificate, key });
     let tls = identity.map(|identity| tls::server(identity, args.tls_client_ca.as_deref())).transpose()?;
@@ -59,13 +60,14 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     };
     let (stop, readiness) = (CancellationToken::new(), Readiness::default());
     let watched = telemetry::routes(registry.clone());
+    let of_one = usize::from(args.connections_per_address);
     let server = match args.metrics {
         Some(address) => {
             let beside = listener::listen(address)?;
             listener::serve(beside, watched.merge(readiness.probe()), stop.clone());
-            listener::serve_tls(listener, tls, readiness.routes(), stop.clone())
+            listener::serve_tls(listener, tls, of_one, readiness.routes(), stop.clone())
         }
-        None => listener::serve_tls(listener, tls, watched.merge(readiness.routes()), stop.clone()),
+        None => listener::serve_tls(listener, tls, of_one, watched.merge(readiness.routes()), stop.clone()),
     };
     let connect = async {
         let ledger = services::ledger(&args.ledger, &readiness).await?;
@@ -91,15 +93,17 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     let Some(coordinator) = leaving.drain.run_until_cancelled(connect).await else { return Ok(ExitCode::SUCCESS) };
     let (coordinator, source) = coordinator?;
     let coordinator = Arc::new(coordinator);
-    let config = ApiConfig { access, verifier, bytes: args.memory.budget(&registry)? };
-    let viewers = viewers(&coordinator, &config, has_tls, asks_for_certificates);
+    let config = ApiConfig { access: access.clone(), verifier, bytes: args.memory.budget(&registry)? };
+    let (routes, readers) = router_and_readers(coordinator.clone(), config);
+    let viewers = viewers(&readers, &access, has_tls, asks_for_certificates);
     let pages = regatta_viewer::router(source, viewers, Arc::new(SystemClock), stop.clone());
-    let pages = match config.access.clone() {
-        Access::Certificates(rules) => pages
-            .layer(middleware::from_fn(move |request, next| certificates::admit_readers(rules.clone(), request, next))),
+    let pages = match access {
+        Access::Certificates(_) => pages.layer(middleware::from_fn(move |request, next| {
+            certificates::admit_readers(readers.clone(), request, next)
+        })),
         Access::Open | Access::Tokens { .. } => pages,
     };
-    let routes = router(coordinator.clone(), config).merge(pages);
+    let routes = routes.merge(pages);
     readiness.works(routes.layer(middleware::from_fn(certificates::identify)));
     let surveyed = coordinator.clone();
     let survey = move || -> BoxFuture<'static, anyhow::Result<()>> {
@@ -124,19 +128,32 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Refuses to serve the API to other machines unencrypted, unless somebody said that the way is safe.
+fn check_encryption(listen: SocketAddr, has_tls: bool, plain_http: bool) -> anyhow::Result<()> {
+    if has_tls || plain_http || !is_reached_by_others(listen) {
+        return Ok(());
+    }
+    Err(BadConfiguration(format!(
+        "others would reach the API on {listen} unencrypted, tokens and transcripts included: give it a certificate (--tls-cert, --tls-key), \
+         listen on 127.0.0.1, or, where the way is safe or something in front of it speaks TLS, say --plain-http \
+         (REGATTA_PLAIN_HTTP=true)"
+    ))
+    .into())
+}
+
 /// Access to the pages: for those who may read at the API.
-fn viewers(
-    coordinator: &Arc<Coordinator>,
-    config: &ApiConfig,
-    has_tls: bool,
-    asks_for_certificates: bool,
-) -> regatta_viewer::Access {
-    let viewers = match config.access {
+fn viewers(readers: &Readers, access: &Access, has_tls: bool, asks_for_certificates: bool) -> regatta_viewer::Access {
+    let viewers = match access {
         Access::Tokens { .. } => {
-            let readers = Readers::new(coordinator.clone(), config.clone());
-            regatta_viewer::Access::by_token(move |given| {
+            let readers = readers.clone();
+            regatta_viewer::Access::by_token(move |given, token_use| {
                 let readers = readers.clone();
-                Box::pin(async move { readers.admit(&given).await })
+                Box::pin(async move {
+                    match token_use {
+                        TokenUse::LogIn => readers.log_in(&given).await,
+                        TokenUse::Look => readers.admit(&given).await,
+                    }
+                })
             })
         }
         Access::Open | Access::Certificates(_) => regatta_viewer::Access::loopback(),
@@ -172,7 +189,15 @@ fn access(asked: Asked<'_>, rules: CertificateRules, listen: SocketAddr) -> anyh
         }
         None if asked.issuers => Ok(Access::Tokens { operator: None }),
         // Who shows a certificate is known.
-        None if asked.certificates => Ok(Access::Certificates(rules)),
+        None if asked.certificates => {
+            if rules.grant_nothing() {
+                tracing::warn!(
+                    "client certificates are asked for (--tls-client-ca), and the policy grants none of them a right, so nobody may do \
+                     anything: name them in its section `certificates` (--policy), as `certificates: {{ everybody: [read] }}`"
+                );
+            }
+            Ok(Access::Certificates(rules))
+        }
         None if is_reached_by_others(listen) => refuse(format!(
             "others would reach the API on {listen} without a token: set REGATTA_TOKEN, as to the output of `openssl rand -hex 32`, ask for \
              client certificates (--tls-client-ca), or listen on 127.0.0.1"
@@ -211,6 +236,24 @@ mod tests {
         }
         let error = asked(None, true, "0.0.0.0:8080").unwrap_err();
         assert!(error.to_string().contains("openssl rand -hex 32"), "{error}");
+    }
+
+    #[test]
+    fn beyond_loopback_the_api_is_encrypted_or_somebody_says_that_it_need_not_be() {
+        for (listen, has_tls, plain_http, expected) in [
+            ("0.0.0.0:8080", false, false, false),
+            ("[::]:8080", false, false, false),
+            ("10.0.0.5:8080", false, false, false),
+            ("0.0.0.0:8080", true, false, true),
+            ("0.0.0.0:8080", false, true, true),
+            ("127.0.0.1:8080", false, false, true),
+            ("[::1]:8080", false, false, true),
+        ] {
+            let checked = check_encryption(listen.parse().unwrap(), has_tls, plain_http);
+            assert_eq!(checked.is_ok(), expected, "{listen} {has_tls} {plain_http}");
+        }
+        let refused = check_encryption("0.0.0.0:1".parse().unwrap(), false, false).unwrap_err().to_string();
+        assert!(refused.contains("--tls-cert") && refused.contains("REGATTA_PLAIN_HTTP=true"), "{refused}");
     }
 
     #[test]

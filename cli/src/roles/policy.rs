@@ -47,7 +47,7 @@ struct DeclaredQuota {
 pub(crate) struct CoordinatorPolicy {
     pub(crate) channels: Channels,
     pub(crate) verifier: Option<Arc<dyn BearerVerifier>>,
-    /// Rights of client certificates; where the policy says nothing of them, each is an admin's.
+    /// Rights of client certificates; where the policy says nothing of them, they have none.
     pub(crate) certificates: CertificateRules,
     pub(crate) quotas: Quotas,
     /// Programs of coded benchmarks that may be started.

@@ -13,6 +13,8 @@ use regatta_memory::ByteBudget;
 
 use super::readiness::Readiness;
 use crate::args::{BlobArgs, LedgerArgs, QueueArgs, Schema};
+use crate::exit::BadConfiguration;
+use crate::plain_http::is_in_the_clear;
 
 /// Pause before the second try, doubled for each further one.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -28,7 +30,7 @@ pub(crate) async fn queue(
 ) -> anyhow::Result<Queue> {
     let config = || {
         let bytes = bytes.clone();
-        RabbitMqConfig { seed, bytes, ..RabbitMqConfig::new(args.amqp_url.clone(), args.queue_prefix.clone()) }
+        RabbitMqConfig { seed, bytes, ..RabbitMqConfig::new(broker_url(args), args.queue_prefix.clone()) }
     };
     let connect = || Queue::connect(config());
     let connected = wait_for("RabbitMQ", readiness, connect, QueueError::is_outage).await;
@@ -74,20 +76,48 @@ fn database(args: &LedgerArgs) -> PostgresConfig {
     PostgresConfig { url, pool_size: args.database_connections as usize }
 }
 
+/// The broker's URL, which says that the way may be unencrypted where the command line does.
+fn broker_url(args: &QueueArgs) -> String {
+    match args.amqp_plain && args.amqp_url.starts_with("amqp://") {
+        true => with_option(&args.amqp_url, "sslmode", "disable"),
+        false => args.amqp_url.clone(),
+    }
+}
+
 /// `url` with the certificates that libpq's variables name, where it names none itself.
 fn with_certificates(url: &str, variable: &dyn Fn(&str) -> Option<String>) -> String {
     let mut url = url.to_owned();
     for (parameter, name) in [("sslrootcert", "PGSSLROOTCERT"), ("sslcert", "PGSSLCERT"), ("sslkey", "PGSSLKEY")] {
-        let value = variable(name).filter(|value| !value.is_empty());
-        if let Some(value) = value.filter(|_| !url.contains(&format!("{parameter}="))) {
-            let joint = if url.contains('?') { '&' } else { '?' };
-            url = format!("{url}{joint}{parameter}={value}");
+        if let Some(value) = variable(name).filter(|value| !value.is_empty()) {
+            url = with_option(&url, parameter, &value);
         }
     }
     url
 }
 
+/// `url` with this option, unless it has one of the same name.
+fn with_option(url: &str, parameter: &str, value: &str) -> String {
+    if url.contains(&format!("{parameter}=")) {
+        return url.to_owned();
+    }
+    let joint = if url.contains('?') { '&' } else { '?' };
+    format!("{url}{joint}{parameter}={value}")
+}
+
+/// Refuses an S3 server on another machine that is reached unencrypted, unless somebody said that the way is safe.
+fn check_encryption(args: &BlobArgs) -> anyhow::Result<()> {
+    match args.s3_endpoint.as_deref().filter(|url| is_in_the_clear(url)) {
+        Some(url) if !args.certificates.s3_plain_http => Err(BadConfiguration(format!(
+            "transcripts would go to {url} unencrypted: write https:// (--s3-endpoint, S3_ENDPOINT), or say that the way is safe with \
+             --s3-plain-http (REGATTA_S3_PLAIN_HTTP=true)"
+        ))
+        .into()),
+        Some(_) | None => Ok(()),
+    }
+}
+
 pub(crate) async fn blobs(args: &BlobArgs, readiness: &Readiness) -> anyhow::Result<Blobs> {
+    check_encryption(args)?;
     let config = S3Config {
         bucket: args.bucket.clone(),
         prefix: args.bucket_prefix.clone(),
@@ -160,6 +190,37 @@ mod tests {
         assert_eq!(with_certificates("postgres://h/d", &variable), "postgres://h/d?sslrootcert=/etc/ca.pem");
         assert_eq!(with_certificates("postgres://h/d?a=b", &variable), "postgres://h/d?a=b&sslrootcert=/etc/ca.pem");
         assert_eq!(with_certificates("postgres://h/d?sslrootcert=x", &variable), "postgres://h/d?sslrootcert=x");
+    }
+
+    #[test]
+    fn the_command_line_can_say_for_the_broker_that_the_way_is_safe() {
+        let url = |amqp_url: &str, amqp_plain| {
+            let (amqp_url, queue_prefix) = (amqp_url.to_owned(), "regatta".to_owned());
+            broker_url(&QueueArgs { amqp_url, amqp_plain, queue_prefix })
+        };
+        assert_eq!(url("amqp://u:p@h/v?heartbeat=5", true), "amqp://u:p@h/v?heartbeat=5&sslmode=disable");
+        assert_eq!(url("amqp://u:p@h/v?sslmode=disable", true), "amqp://u:p@h/v?sslmode=disable");
+        assert_eq!(url("amqp://u:p@h/v", false), "amqp://u:p@h/v");
+        assert_eq!(url("amqps://u:p@h/v", true), "amqps://u:p@h/v");
+    }
+
+    #[test]
+    fn a_bucket_on_another_machine_is_reached_over_tls_or_by_an_explicit_word() {
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            blobs: BlobArgs,
+        }
+        let checked = |arguments: &[&str]| {
+            let line = [&["regatta", "--bucket", "b"], arguments].concat();
+            check_encryption(&<Line as clap::Parser>::parse_from(line).blobs)
+        };
+        let refused = checked(&["--s3-endpoint", "http://s3.example:9000"]).unwrap_err().to_string();
+        assert!(refused.contains("http://s3.example:9000") && refused.contains("--s3-plain-http"), "{refused}");
+        checked(&["--s3-endpoint", "http://s3.example:9000", "--s3-plain-http"]).unwrap();
+        checked(&["--s3-endpoint", "https://s3.example"]).unwrap();
+        checked(&["--s3-endpoint", "http://127.0.0.1:9000"]).unwrap();
+        checked(&[]).unwrap();
     }
 
     #[derive(Debug, thiserror::Error)]

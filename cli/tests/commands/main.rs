@@ -4,8 +4,10 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::LazyLock;
 
 use serde_json::Value;
+use tempfile::TempDir;
 
 mod discover;
 mod help;
@@ -13,14 +15,22 @@ mod planning;
 mod prices;
 mod reprice;
 mod rescore;
+mod trust;
 mod written;
 
-/// Runs the binary with `arguments`, for a terminal of 100 columns.
+/// Runs the binary with `arguments`, for a terminal of 100 columns. All runs of the tests are begun by the same user.
 fn regatta(arguments: &[&str]) -> Output {
+    static STATE: LazyLock<TempDir> = LazyLock::new(|| tempfile::tempdir().expect("a folder"));
+    regatta_of(STATE.path(), arguments)
+}
+
+/// The same for the user whose state is in the folder `state`.
+fn regatta_of(state: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_regatta"))
         .args(arguments)
         .env_clear()
         .env("COLUMNS", "100")
+        .env("XDG_STATE_HOME", state)
         .output()
         .expect("the binary starts")
 }

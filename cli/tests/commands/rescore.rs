@@ -106,7 +106,7 @@ models: [other/lexical]
 }
 
 /// A run of a declared benchmark whose metric has another name than the grade that it is the mean of.
-fn graded(folder: &Path) -> String {
+pub(crate) fn graded(folder: &Path) -> String {
     let bench = folder.join("bench");
     std::fs::create_dir(&bench).expect("a folder");
     let items: String = (0..8).map(|at| format!("{{\"request\": \"Say it kindly, {at} times.\"}}\n")).collect();

@@ -50,9 +50,7 @@ pub(super) async fn pass(State(gate): State<Gate>, mut request: Request, next: N
     let refusal = if !principal.scopes.allow(scope) {
         Some(Refusal { status: StatusCode::FORBIDDEN, problem: lacks(&principal, scope) })
     } else if action.is_some_and(|action| action != UPLOAD) && !guard.rates.admit_change(&principal.owner, now) {
-        let problem =
-            format!("{} has asked for {CHANGES_MAX} changes within a minute; go on in the next", principal.owner);
-        Some(Refusal { status: StatusCode::TOO_MANY_REQUESTS, problem })
+        Some(too_many(&principal))
     } else {
         None
     };
@@ -109,7 +107,12 @@ pub(super) async fn pass(State(gate): State<Gate>, mut request: Request, next: N
     }
 }
 
-fn lacks(principal: &Principal, scope: Scope) -> String {
+fn too_many(principal: &Principal) -> Refusal {
+    let problem = format!("{} has asked for {CHANGES_MAX} changes within a minute; go on in the next", principal.owner);
+    Refusal { status: StatusCode::TOO_MANY_REQUESTS, problem }
+}
+
+pub(super) fn lacks(principal: &Principal, scope: Scope) -> String {
     let Principal { owner, scopes, .. } = principal;
     let has = if scopes.is_empty() { "none".to_owned() } else { scopes.to_string() };
     format!(
@@ -160,6 +163,26 @@ fn short(said: &str, characters: usize) -> String {
 }
 
 impl Guard {
+    /// Writes a login at the pages to the audit log; `false` if it cannot be written, or if there were too many lately.
+    pub(super) async fn note_log_in(&self, principal: &Principal, method: &Method, path: &str) -> bool {
+        let now = self.coordinator.clock.now();
+        if !self.rates.admit_change(&principal.owner, now) {
+            self.note_refusal(Some(principal), method, path, &too_many(principal)).await;
+            return false;
+        }
+        let entry = NewAuditEntry {
+            at: now,
+            actor: principal.owner.to_string(),
+            credential: text(&principal.credential.to_string()),
+            action: "log in".to_owned(),
+            subject: path.to_owned(),
+        };
+        let (outcome, subject) = (AuditOutcome::Done, path.to_owned());
+        let result = AuditResult { at: now, outcome, subject, detail: String::new() };
+        let written = self.coordinator.ledger.begin_audit(entry, Some(result)).await;
+        written.inspect_err(|error| tracing::error!(%error, "failed to write a login to the audit log")).is_ok()
+    }
+
     /// Writes a refusal to the audit log, unless there were many lately; then it is counted. A log that cannot be written leaves it refused.
     pub(super) async fn note_refusal(
         &self,

@@ -1,5 +1,7 @@
 //! Files of data sets, by content: uploaded on the way to a disk, never held in memory whole.
 
+use std::convert::Infallible;
+use std::error::Error;
 use std::io::{self, Write as _};
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,11 +10,12 @@ use axum::Json;
 use axum::body::{Body, Bytes};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use futures::{StreamExt as _, stream};
+use futures::{Stream, StreamExt as _, stream};
 use regatta_backends::Blobs;
 use regatta_proto::Digest;
+use regatta_serving::hold_until_sent;
+use serde::Serialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::Instant;
 
 use super::Problem;
 use crate::CoordinatorError;
@@ -22,17 +25,12 @@ pub(super) const FILE_BYTES_MAX: u64 = 256 << 20;
 /// Files received at once, which bounds the disk that they take on their way, and the memory: that of one piece each. So they need none of
 /// the budget of bytes, for which they would have to wait together with requests that have to be held whole.
 const UPLOADS_MAX: usize = 4;
-/// Files sent at once, which bounds the memory that they take.
+/// Files and lists sent at once. A file has a piece in memory; a list, and an input of a sweep, whose digest is checked first, the whole of it.
 const DOWNLOADS_MAX: usize = 4;
 /// Submissions planned at once: each has its data sets in memory.
 const PLANS_MAX: usize = 1;
 /// Longest wait for one's turn, and longest pause between two pieces of a body.
 const TURN_MAX: Duration = Duration::from_secs(30);
-/// Longest time for which an answer keeps its turn: the largest file on a slow line. A client that takes nothing at all is dropped by the
-/// listener long before.
-const SEND_MAX: Duration = Duration::from_secs(600);
-/// Size of the pieces of an answer, in bytes.
-const PIECE_BYTES: usize = 64 << 10;
 
 /// Lets pages load and run nothing. Reports hold what models wrote, and are served from where the API is.
 const PAGE_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox";
@@ -58,7 +56,7 @@ impl Turns {
     }
 
     pub(super) async fn download(&self) -> Result<OwnedSemaphorePermit, Response> {
-        turn(&self.downloads, "files being fetched").await
+        turn(&self.downloads, "files and lists being fetched").await
     }
 }
 
@@ -113,22 +111,28 @@ pub(super) async fn receive(blobs: &Blobs, turns: &Turns, digest: Digest, body: 
     stored.map_err(|error| CoordinatorError::from(error).into_response())
 }
 
-/// `bytes` as an answer that keeps `turn` until it is sent, or breaks off after [`SEND_MAX`].
-pub(super) fn send(bytes: Bytes, media_type: &'static str, turn: OwnedSemaphorePermit) -> Response {
-    let length = bytes.len();
-    let end = Instant::now() + SEND_MAX;
-    let pieces = stream::unfold((bytes, turn), move |(mut left, turn)| async move {
-        if left.is_empty() {
-            return None;
+/// A file of `length` bytes as an answer that keeps `turn` until it is sent, or breaks off.
+pub(super) fn send<E>(
+    length: u64,
+    pieces: impl Stream<Item = Result<Bytes, E>> + Send + Unpin + 'static,
+    media_type: &'static str,
+    turn: OwnedSemaphorePermit,
+) -> Response
+where
+    E: Into<Box<dyn Error + Send + Sync>> + Send + 'static,
+{
+    (headers(length, media_type), Body::from_stream(hold_until_sent(pieces, turn))).into_response()
+}
+
+/// A list as an answer that keeps `turn` until it is sent: it may be as long as a file.
+pub(super) fn send_list<T: Serialize>(list: &[T], turn: OwnedSemaphorePermit) -> Response {
+    match serde_json::to_vec(list) {
+        Ok(text) => {
+            let (length, whole) = (text.len() as u64, stream::iter([Ok::<_, Infallible>(Bytes::from(text))]));
+            send(length, whole, "application/json", turn)
         }
-        if Instant::now() >= end {
-            let problem = format!("the answer was not taken within {} s", SEND_MAX.as_secs());
-            return Some((Err(io::Error::new(io::ErrorKind::TimedOut, problem)), (Bytes::new(), turn)));
-        }
-        let piece = left.split_to(left.len().min(PIECE_BYTES));
-        Some((Ok(piece), (left, turn)))
-    });
-    (headers(length as u64, media_type), Body::from_stream(pieces)).into_response()
+        Err(error) => CoordinatorError::from(error).into_response(),
+    }
 }
 
 /// Headers of a file of `length` bytes.
@@ -143,12 +147,16 @@ pub(super) fn headers(length: u64, media_type: &'static str) -> [(header::Header
 
 #[cfg(test)]
 mod tests {
-    use std::convert::Infallible;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
+    use axum::body::to_bytes;
     use tokio::sync::Barrier;
+    use tokio::time::Instant;
 
     use super::*;
+
+    /// Size of a piece of an upload, in bytes.
+    const PIECE_BYTES: usize = 64 << 10;
 
     /// Bytes of pieces that are in memory, and the most that were.
     #[derive(Debug, Default)]
@@ -216,18 +224,26 @@ mod tests {
         assert_eq!(memory.now.load(Ordering::SeqCst), 0);
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn an_answer_that_is_taken_for_ever_breaks_off_and_gives_its_turn_back() {
+    #[tokio::test]
+    async fn an_answer_keeps_its_turn_until_it_is_sent() {
         let turns = Turns::default();
         let turn = turns.download().await.unwrap();
-        let bytes = Bytes::from(vec![0; 3 * PIECE_BYTES]);
-        let mut pieces = send(bytes, "text/plain", turn).into_body().into_data_stream();
-        assert_eq!(pieces.next().await.unwrap().unwrap().len(), PIECE_BYTES);
-        tokio::time::advance(SEND_MAX - Duration::from_secs(1)).await;
-        assert_eq!(pieces.next().await.unwrap().unwrap().len(), PIECE_BYTES);
-        tokio::time::advance(Duration::from_secs(1)).await;
-        pieces.next().await.unwrap().unwrap_err();
+        let file = stream::iter([Ok::<_, Infallible>(Bytes::from_static(b"file"))]);
+        let mut pieces = send(4, file, "text/plain", turn).into_body().into_data_stream();
+        assert_eq!(pieces.next().await.unwrap().unwrap(), "file");
+        assert_eq!(turns.downloads.available_permits(), DOWNLOADS_MAX - 1);
         assert!(pieces.next().await.is_none());
+        assert_eq!(turns.downloads.available_permits(), DOWNLOADS_MAX);
+    }
+
+    #[tokio::test]
+    async fn a_list_keeps_its_turn_until_it_is_sent() {
+        let turns = Turns::default();
+        let turn = turns.download().await.unwrap();
+        let list = send_list(&["a", "b"], turn);
+        assert_eq!(list.headers()[header::CONTENT_TYPE], "application/json");
+        assert_eq!(turns.downloads.available_permits(), DOWNLOADS_MAX - 1);
+        assert_eq!(to_bytes(list.into_body(), 100).await.unwrap(), r#"["a","b"]"#);
         assert_eq!(turns.downloads.available_permits(), DOWNLOADS_MAX);
     }
 

@@ -13,6 +13,7 @@ use regatta_proto::{ApiToken, Digest, Scope};
 use subtle::ConstantTimeEq as _;
 use tokio::sync::Semaphore;
 
+use super::auditing::lacks;
 use super::rates::Rates;
 use super::{Access, ApiConfig, Problem};
 use crate::{Coordinator, Credential, PeerCertificate, Principal, Unverified};
@@ -74,25 +75,63 @@ pub(super) async fn guard(State(guard): State<Guard>, mut request: Request, next
     }
 }
 
-/// Decides which bearer tokens may read, for pages beside the API.
+/// Decides who may look at pages beside the API. Logins and refusals are in the audit log, as those of the API are.
 #[derive(Clone)]
 pub struct Readers(Guard);
 
 impl Readers {
-    /// Readers of the API that has `config`.
-    #[must_use]
-    pub fn new(coordinator: Arc<Coordinator>, config: ApiConfig) -> Self {
-        Self(Guard::new(coordinator, config))
+    pub(super) const fn new(guard: Guard) -> Self {
+        Self(guard)
     }
 
-    /// `true` if `token` may read. While the ledger or an issuer is away, none may.
+    /// `true` if `token`, which came with the request for a page, may read. While the ledger or an issuer is away, none may.
     pub fn admit<'a>(&'a self, token: &'a str) -> BoxFuture<'a, bool> {
+        Box::pin(async move { self.by_token(token, &Method::GET, "/ui").await.is_some() })
+    }
+
+    /// `true` if `token`, which somebody entered, may read, and the audit log has it.
+    pub fn log_in<'a>(&'a self, token: &'a str) -> BoxFuture<'a, bool> {
         Box::pin(async move {
-            let mut headers = HeaderMap::new();
-            let Ok(credential) = HeaderValue::from_str(&format!("Bearer {token}")) else { return false };
-            headers.insert(header::AUTHORIZATION, credential);
-            self.0.identify(&headers, None).await.is_ok_and(|principal| principal.scopes.allow(Scope::Read))
+            let (method, path) = (Method::POST, "/ui/login");
+            match self.by_token(token, &method, path).await {
+                Some(principal) => self.0.note_log_in(&principal, &method, path).await,
+                None => false,
+            }
         })
+    }
+
+    /// `true` if `certificate`, of the connection on which `path` was asked for, may read.
+    pub fn admit_certificate<'a>(
+        &'a self,
+        certificate: Option<&'a PeerCertificate>,
+        method: &'a Method,
+        path: &'a str,
+    ) -> BoxFuture<'a, bool> {
+        Box::pin(async move {
+            let identified = self.0.identify(&HeaderMap::new(), certificate).await;
+            self.reader(identified, method, path).await.is_some()
+        })
+    }
+
+    async fn by_token(&self, token: &str, method: &Method, path: &str) -> Option<Principal> {
+        let identified = match HeaderValue::from_str(&format!("Bearer {token}")) {
+            Ok(credential) => self.0.identify(&HeaderMap::from_iter([(header::AUTHORIZATION, credential)]), None).await,
+            Err(_) => Err(unknown()),
+        };
+        self.reader(identified, method, path).await
+    }
+
+    async fn reader(&self, identified: Result<Principal, Refusal>, method: &Method, path: &str) -> Option<Principal> {
+        let (principal, refused) = match identified {
+            Ok(principal) if principal.scopes.allow(Scope::Read) => return Some(principal),
+            Ok(principal) => {
+                let refused = refusal(StatusCode::FORBIDDEN, lacks(&principal, Scope::Read));
+                (Some(principal), refused)
+            }
+            Err(refused) => (None, refused),
+        };
+        self.0.note_refusal(principal.as_ref(), method, path, &refused).await;
+        None
     }
 }
 

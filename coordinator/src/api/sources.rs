@@ -1,9 +1,12 @@
 //! A sweep's inputs and its judges' verdicts: for who scores its sessions again, or looks at them, elsewhere.
 
+use std::convert::Infallible;
+
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use futures::stream;
 use regatta_backends::SweepRow;
 use regatta_catalog::{Input, read_input, read_lock, sweep_inputs};
 use regatta_proto::{Answerer, Digest, Judge, ModelRef, SweepId, Verdict};
@@ -47,10 +50,16 @@ async fn row(coordinator: &Coordinator, id: SweepId) -> Result<SweepRow, Coordin
 /// Inputs of the sweep, by digest.
 pub(super) async fn inputs(
     State(coordinator): Api,
+    State(turns): State<Turns>,
     Path(id): Path<SweepId>,
-) -> Result<Json<Vec<Input>>, CoordinatorError> {
-    let row = row(&coordinator, id).await?;
-    Ok(Json(sweep_inputs(coordinator.catalog().blobs(), &row.lock).await?))
+) -> Result<Response, Response> {
+    let turn = turns.download().await?;
+    let found = async {
+        let row = row(&coordinator, id).await?;
+        Ok(sweep_inputs(coordinator.catalog().blobs(), &row.lock).await?)
+    };
+    let inputs: Vec<Input> = found.await.map_err(|error: CoordinatorError| error.into_response())?;
+    Ok(content::send_list(&inputs, turn))
 }
 
 /// One of these. What is stored under another digest is not served, whoever knows that.
@@ -70,7 +79,10 @@ pub(super) async fn input(
         })
     };
     match found.await.map_err(|error: CoordinatorError| error.into_response())? {
-        Some(bytes) => Ok(content::send(bytes, "application/octet-stream", turn)),
+        Some(bytes) => {
+            let (length, whole) = (bytes.len() as u64, stream::iter([Ok::<_, Infallible>(bytes)]));
+            Ok(content::send(length, whole, "application/octet-stream", turn))
+        }
         None => Err(refused(StatusCode::NOT_FOUND, format!("{id} is not made of {digest}"))),
     }
 }

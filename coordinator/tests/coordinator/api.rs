@@ -1,5 +1,6 @@
 use axum::body::{Body, to_bytes};
 use axum::http::{Method, Request, StatusCode};
+use futures::StreamExt as _;
 use regatta_coordinator::{Access, ApiConfig, Submitted, SweepStatus, router};
 use regatta_proto::{Digest, SweepState};
 use tower::ServiceExt;
@@ -190,6 +191,27 @@ async fn the_size_of_a_file_is_told_without_reading_it() {
     assert_eq!(response.headers()["content-length"], bytes.to_string());
     assert_eq!(response.headers()["content-type"], "application/octet-stream");
     assert!(to_bytes(response.into_body(), 1).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_file_is_sent_as_it_is_read_however_large_it_is() {
+    let stage = Stage::set().await;
+    let process = stage.process();
+    stage.blobs().put("sweeps/s/results.jsonl", bytes::Bytes::from_static(b"x")).await.unwrap();
+    // Beyond the largest object that is ever held in memory, and without content on the disk.
+    let bytes = regatta_backends::blobs::OBJECT_BYTES_MAX + 1;
+    let file = std::fs::File::options().write(true).open(stage.blob_folder().join("sweeps/s/results.jsonl"));
+    file.unwrap().set_len(bytes).unwrap();
+    let router = router(process.coordinator.clone(), ApiConfig::default());
+    let request = Request::get("/v1/sweeps/s/files/results.jsonl").body(Body::empty()).unwrap();
+    let response = router.oneshot(request).await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+    assert_eq!(response.headers()["content-length"], bytes.to_string());
+    let mut pieces = response.into_body().into_data_stream();
+    for _ in 0..3 {
+        let piece = pieces.next().await.unwrap().unwrap();
+        assert!((1..=64 << 10).contains(&piece.len()), "{}", piece.len());
+    }
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use axum::body::{Body, to_bytes};
 use axum::http::{Method, Request, StatusCode};
 use jiff::SignedDuration;
 use regatta_backends::{AuditOutcome, AuditRow};
-use regatta_coordinator::{Access, ApiConfig, Quotas, Submitted, SweepStatus, router};
+use regatta_coordinator::{Access, ApiConfig, Quotas, Readers, Submitted, SweepStatus, rights, router_and_readers};
 use regatta_proto::{ApiToken, Digest, Money, OwnerName, SweepState};
 use serde_json::{Value, json};
 use tower::ServiceExt;
@@ -18,6 +18,8 @@ const OPERATOR: &str = "the operator's own token";
 struct Desk<'a> {
     stage: &'a Stage,
     router: axum::Router,
+    /// People who may look at the pages beside it.
+    readers: Readers,
 }
 
 /// The token numbered `number`.
@@ -28,7 +30,9 @@ fn token(number: u8) -> ApiToken {
 impl<'a> Desk<'a> {
     fn open(stage: &'a Stage, process: &Process) -> Self {
         let access = Access::Tokens { operator: Some(Digest::of(OPERATOR.as_bytes())) };
-        Self { stage, router: router(process.coordinator.clone(), ApiConfig { access, ..ApiConfig::default() }) }
+        let config = ApiConfig { access, ..ApiConfig::default() };
+        let (router, readers) = router_and_readers(process.coordinator.clone(), config);
+        Self { stage, router, readers }
     }
 
     async fn ask(&self, token: &str, method: &str, path: &str, body: Value) -> (StatusCode, Value) {
@@ -78,34 +82,21 @@ impl<'a> Desk<'a> {
     }
 }
 
-/// Every route with a right that it needs.
-const ROUTES: [(&str, &str, &str); 25] = [
-    ("PUT", "/v1/content/DIGEST", "submit"),
-    ("HEAD", "/v1/content/DIGEST", "submit"),
-    ("GET", "/v1/sweeps", "read"),
-    ("POST", "/v1/sweeps", "submit"),
-    ("GET", "/v1/sweeps/s", "read"),
-    ("POST", "/v1/sweeps/s/cancel", "submit"),
-    ("POST", "/v1/sweeps/s/resume", "submit"),
-    ("GET", "/v1/sweeps/s/files", "read"),
-    ("GET", "/v1/sweeps/s/files/report.html", "read"),
-    ("GET", "/v1/sweeps/s/inputs", "read"),
-    ("GET", "/v1/sweeps/s/inputs/DIGEST", "read"),
-    ("POST", "/v1/sweeps/s/verdicts", "read"),
-    ("POST", "/v1/gc", "admin"),
-    ("GET", "/v1/schedules", "read"),
-    ("POST", "/v1/schedules", "submit"),
-    ("GET", "/v1/schedules/n", "read"),
-    ("DELETE", "/v1/schedules/n", "submit"),
-    ("POST", "/v1/schedules/n/run", "submit"),
-    ("GET", "/v1/schedules/n/history", "read"),
-    ("GET", "/v1/doctor", "read"),
-    ("GET", "/v1/tokens", "admin"),
-    ("POST", "/v1/tokens", "admin"),
-    ("POST", "/v1/tokens/000000000000/revoke", "admin"),
-    ("POST", "/v1/quotas", "admin"),
-    ("GET", "/v1/audit", "admin"),
-];
+/// The path of a route as somebody asks for it.
+fn asked(path: &str) -> String {
+    path.replace("{digest}", &Digest::of(b"x").to_string())
+        .replace("tokens/{id}", "tokens/000000000000")
+        .replace("{id}", "s")
+        .replace("{*path}", "report.html")
+        .replace("{name}", "n")
+}
+
+#[test]
+fn every_route_has_the_right_that_it_should() {
+    let mut lines: Vec<_> = rights().iter().map(|(method, path, scope)| format!("{scope} {method} {path}")).collect();
+    lines.sort();
+    insta::assert_snapshot!(lines.join("\n"));
+}
 
 #[tokio::test]
 async fn every_route_needs_its_right_by_whatever_method_it_is_asked() {
@@ -116,16 +107,16 @@ async fn every_route_needs_its_right_by_whatever_method_it_is_asked() {
     for (number, scopes) in [(1, vec!["read"]), (2, vec!["submit"]), (3, vec!["admin"])] {
         tokens.push((scopes[0], desk.token(number, "alice", &scopes, json!({})).await));
     }
-    for (method, path, needed) in ROUTES {
-        let path = path.replace("DIGEST", &Digest::of(b"x").to_string());
+    for (method, path, needed) in rights() {
+        let path = asked(path);
         for (scope, token) in &tokens {
-            let is_allowed = *scope == needed || *scope == "admin";
+            let is_allowed = *scope == needed.to_string() || *scope == "admin";
             // A HEAD is answered by what answers a GET, and must not be a way around.
-            let methods = if method == "GET" { vec!["GET", "HEAD"] } else { vec![method] };
+            let methods = if method == Method::GET { vec!["GET", "HEAD"] } else { vec![method.as_str()] };
             for method in methods {
                 let status = desk.status(token, method, &path).await;
                 assert_eq!(status == 403, !is_allowed, "{scope} {method} {path}: {status}");
-                assert_ne!(status, 401, "{scope} {method} {path}");
+                assert!(!matches!(status, 401 | 405), "{scope} {method} {path}: {status}");
                 assert_eq!(desk.status("wrong", method, &path).await, 401, "{method} {path}");
             }
         }
@@ -134,6 +125,21 @@ async fn every_route_needs_its_right_by_whatever_method_it_is_asked() {
             assert_eq!(status, 405, "{odd} {path}");
             assert_eq!(desk.status("wrong", odd, &path).await, 401, "{odd} {path}");
         }
+    }
+}
+
+#[tokio::test]
+async fn no_route_takes_what_a_form_of_another_site_can_send() {
+    let stage = Stage::set().await;
+    let process = stage.process();
+    let desk = Desk::open(&stage, &process);
+    for (_, path, _) in rights().into_iter().filter(|(method, ..)| *method == Method::POST) {
+        let request = Request::post(asked(path))
+            .header("authorization", format!("Bearer {OPERATOR}"))
+            .header("content-type", "text/plain")
+            .body(Body::from("{}"));
+        let response = desk.router.clone().oneshot(request.unwrap()).await.unwrap();
+        assert_eq!(response.status(), StatusCode::UNSUPPORTED_MEDIA_TYPE, "{path}");
     }
 }
 
@@ -401,6 +407,53 @@ async fn the_audit_log_has_what_was_done_and_what_was_refused() {
     for (scope, token) in readers {
         assert_eq!(desk.status(token, "GET", "/v1/audit").await, 403, "{scope}");
     }
+}
+
+#[tokio::test]
+async fn logins_at_the_pages_and_their_refusals_are_in_the_audit_log() {
+    let stage = Stage::set().await;
+    let process = stage.process();
+    let desk = Desk::open(&stage, &process);
+    let alice = desk.token(1, "alice", &["read"], json!({})).await;
+    let bob = desk.token(2, "bob", &["submit"], json!({})).await;
+    assert!(desk.readers.log_in(&alice).await);
+    assert!(desk.readers.admit(&alice).await, "a page that is looked at is no entry");
+    assert!(!desk.readers.log_in(&bob).await);
+    assert!(!desk.readers.log_in("a guess").await);
+    assert!(!desk.readers.log_in("no\ntoken").await);
+    assert!(!desk.readers.admit("a cookie that somebody made").await);
+    let entries: Vec<String> = desk
+        .audit()
+        .await
+        .into_iter()
+        .rev()
+        .skip(2)
+        .map(|entry| {
+            let result = entry.result.unwrap();
+            let (actor, credential, subject, outcome) = (entry.actor, entry.credential, result.subject, result.outcome);
+            format!("{actor} ({credential}) {} of {subject}: {outcome} {}", entry.action, result.detail)
+                .trim_end()
+                .to_owned()
+        })
+        .collect();
+    insta::assert_snapshot!(entries.join("\n"));
+    // Strangers have one share of the log's minute, wherever they knock.
+    for _ in 0..100 {
+        assert!(!desk.readers.log_in("a guess").await);
+        desk.status("a guess", "GET", "/v1/sweeps").await;
+    }
+    assert_eq!(desk.audit().await.iter().filter(|entry| entry.actor == "nobody").count(), 5);
+}
+
+#[tokio::test]
+async fn who_cannot_be_written_down_is_not_logged_in() {
+    let stage = Stage::set().await;
+    let process = stage.process();
+    let desk = Desk::open(&stage, &process);
+    let alice = desk.token(1, "alice", &["read"], json!({})).await;
+    stage.run_sql("DROP TABLE audit_results; DROP TABLE audit");
+    assert!(!desk.readers.log_in(&alice).await);
+    assert!(!desk.readers.log_in(OPERATOR).await);
 }
 
 #[tokio::test]

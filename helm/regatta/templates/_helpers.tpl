@@ -152,6 +152,10 @@ topologySpreadConstraints:
     secretKeyRef:
       name: {{ required "queue.url.secret: name the secret with the AMQP URL" .Values.queue.url.secret }}
       key: {{ .Values.queue.url.key }}
+{{- if .Values.queue.url.plain }}
+- name: REGATTA_AMQP_PLAIN
+  value: "true"
+{{- end }}
 - name: REGATTA_QUEUE_PREFIX
   value: {{ .Values.queue.prefix | quote }}
 {{ include "regatta.env.database" . }}
@@ -168,6 +172,10 @@ topologySpreadConstraints:
 {{- if .Values.bucket.endpoint }}
 - name: S3_ENDPOINT
   value: {{ .Values.bucket.endpoint | quote }}
+{{- if .Values.bucket.plainHttp }}
+- name: REGATTA_S3_PLAIN_HTTP
+  value: "true"
+{{- end }}
 {{- end }}
 {{- with .Values.bucket.credentials }}
 {{- if .secret }}
@@ -189,6 +197,11 @@ topologySpreadConstraints:
 {{- define "regatta.env.client" -}}
 - name: REGATTA_COORDINATOR
   value: {{ ternary "https" "http" (ne .Values.tls.secret "") }}://{{ include "regatta.fullname" . }}-coordinator.{{ .Release.Namespace }}.svc:{{ .Values.coordinator.service.port | int64 }}
+{{- if not .Values.tls.secret }}
+# Within the cluster, where the proxy that ends TLS is not on the way.
+- name: REGATTA_PLAIN_HTTP
+  value: "true"
+{{- end }}
 {{- if .Values.coordinator.token.secret }}
 - name: REGATTA_TOKEN
   valueFrom:

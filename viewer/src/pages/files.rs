@@ -1,5 +1,6 @@
 //! Files of a run, unchanged: the report, a transcript, a picture.
 
+use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
@@ -14,8 +15,8 @@ const POLICY_OF_REPORT: &str = "default-src 'none'; style-src 'unsafe-inline'; i
 /// Content security policy of pictures, which have their style inside and run no script.
 const POLICY_OF_PICTURE: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
 
-fn response(media_type: &'static str, policy: Option<&'static str>, content: Vec<u8>) -> Response {
-    let mut response = ([(header::CONTENT_TYPE, media_type)], content).into_response();
+fn response(media_type: &'static str, policy: Option<&'static str>, content: impl Into<Body>) -> Response {
+    let mut response = ([(header::CONTENT_TYPE, media_type)], content.into()).into_response();
     let headers = response.headers_mut();
     if let Some(policy) = policy {
         headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
@@ -24,13 +25,16 @@ fn response(media_type: &'static str, policy: Option<&'static str>, content: Vec
     response
 }
 
-/// `report.html` as the sweep has written it.
+/// `report.html` as the sweep has written it, sent as it is read.
 pub(crate) async fn report(State(viewer): State<Viewer>, Path(name): Path<String>) -> Result<Response, Problem> {
     let run = viewer.source.run(&name).await?;
     let key = format!("sweeps/{}/report.html", run.row.id);
-    let found = run.store.catalog.blobs().get(&key).await?;
-    let content = found.ok_or_else(|| Problem::missing("the run has no report yet; it has one when it has ended"))?;
-    Ok(response("text/html; charset=utf-8", Some(POLICY_OF_REPORT), content.to_vec()))
+    let found = run.store.catalog.blobs().open(&key).await?;
+    let report = found.ok_or_else(|| Problem::missing("the run has no report yet; it has one when it has ended"))?;
+    let content = Body::from_stream(report.pieces);
+    let mut response = response("text/html; charset=utf-8", Some(POLICY_OF_REPORT), content);
+    response.headers_mut().insert(header::CONTENT_LENGTH, report.bytes.into());
+    Ok(response)
 }
 
 /// The transcript of a session, as indented JSON.

@@ -11,7 +11,7 @@ use tokio_postgres::{Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::ledger::{LedgerError, StoreError};
-use crate::tls::{CertificateFiles, taken_from};
+use crate::tls::{CertificateFiles, is_this_machine, taken_from};
 
 /// Options of a URL that name authorities, a certificate to show, and its key, as libpq calls them.
 const CERTIFICATES: [&str; 3] = ["sslrootcert", "sslcert", "sslkey"];
@@ -174,10 +174,7 @@ pub(crate) use write;
 fn is_on_this_machine(settings: &Config) -> bool {
     let hosts = settings.get_hosts();
     let is_here = |host: &Host| match host {
-        Host::Tcp(name) => {
-            let name = name.trim_matches(['[', ']']);
-            name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-        }
+        Host::Tcp(name) => is_this_machine(name),
         #[cfg(unix)]
         Host::Unix(_) => true,
     };

@@ -11,10 +11,13 @@ use regatta_proto::{TlsOptions, handshake_advice};
 use rustls::ClientConfig;
 
 use crate::queue::QueueError;
-use crate::tls::taken_from;
+use crate::tls::{is_this_machine, taken_from};
 
 /// Options of a URL that name authorities, a certificate to show, and its key, as RabbitMQ's own clients call them.
 const CERTIFICATES: [&str; 3] = ["cacertfile", "certfile", "keyfile"];
+
+/// Option of a URL by which the way to another machine may be unencrypted, as in PostgreSQL's.
+const UNENCRYPTED: &str = "sslmode=disable";
 
 const TLS_OPTIONS: TlsOptions =
     TlsOptions { authorities: "cacertfile of its URL", identity: Some("certfile and keyfile of its URL") };
@@ -35,6 +38,7 @@ impl Dial {
     /// When the URL is none, or names certificates that cannot be used.
     pub(super) fn new(url: &str) -> Result<Self, QueueError> {
         let (url, files) = taken_from(url, CERTIFICATES);
+        let (url, may_be_plain) = without_word(&url);
         let mut uri: AMQPUri = url.parse().map_err(|reason| QueueError::BadUrl { reason })?;
         uri.query.heartbeat.get_or_insert(HEARTBEAT_S);
         let tls = match uri.scheme {
@@ -42,6 +46,12 @@ impl Dial {
             // Whoever names certificates believes that they are used.
             AMQPScheme::AMQP if files.is_named() => {
                 let reason = "it names certificates, which amqp:// has no use for; write amqps://".to_owned();
+                return Err(QueueError::BadUrl { reason });
+            }
+            AMQPScheme::AMQP if !may_be_plain && !is_this_machine(&uri.authority.host) => {
+                let reason = "amqp:// to another machine is not encrypted, password included; write amqps://, or say that the way is safe \
+                              with ?sslmode=disable (or REGATTA_AMQP_PLAIN=true)"
+                    .to_owned();
                 return Err(QueueError::BadUrl { reason });
             }
             AMQPScheme::AMQP => None,
@@ -76,6 +86,14 @@ impl Dial {
     }
 }
 
+/// `url` without [`UNENCRYPTED`], which the driver does not know; `true` if it was there.
+fn without_word(url: &str) -> (String, bool) {
+    let Some((address, query)) = url.split_once('?') else { return (url.to_owned(), false) };
+    let rest: Vec<&str> = query.split('&').filter(|option| *option != UNENCRYPTED).collect();
+    let joint = if rest.is_empty() { "" } else { "?" };
+    (format!("{address}{joint}{}", rest.join("&")), rest.len() < query.split('&').count())
+}
+
 /// A client learns that its certificate was refused only after its own part of the handshake, and not even that where the connection is
 /// reset before it has read the alert.
 fn with_reason(error: lapin::Error) -> lapin::Error {
@@ -105,6 +123,24 @@ mod tests {
     fn certificates_are_refused_where_nothing_is_encrypted() {
         let error = Dial::new("amqp://u:secret@h/v?cacertfile=/ca.pem").err().unwrap().to_string();
         assert!(error.contains("amqps://") && !error.contains("secret"), "{error}");
-        assert_eq!(Dial::new("amqp://u:p@h:1/v").ok().unwrap().address(), "h:1");
+        assert_eq!(Dial::new("amqp://u:p@localhost:1/v").ok().unwrap().address(), "localhost:1");
+    }
+
+    #[test]
+    fn beyond_this_machine_all_is_encrypted_unless_the_url_says_otherwise() {
+        for url in
+            ["amqp://u:secret@h/v", "amqp://u:secret@10.0.0.5:5672/v?heartbeat=5", "amqp://u:sslmode=disable@h/v"]
+        {
+            let error = Dial::new(url).err().unwrap().to_string();
+            assert!(error.contains("write amqps://") && error.contains("?sslmode=disable"), "{error}");
+            assert!(!error.contains("secret"), "{error}");
+        }
+        for url in
+            ["amqp://u:p@h/v?sslmode=disable", "amqp://u:p@h/v?heartbeat=5&sslmode=disable", "amqp://u:p@[::1]:5672/v"]
+        {
+            assert!(Dial::new(url).ok().unwrap().tls.is_none(), "{url}");
+        }
+        let dial = Dial::new("amqp://u:p@h/v?sslmode=disable&heartbeat=5").ok().unwrap();
+        assert_eq!(dial.uri.query.heartbeat, Some(5));
     }
 }

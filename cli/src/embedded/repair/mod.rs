@@ -27,8 +27,8 @@ use super::clock;
 use super::link_tree::link_tree;
 use super::lock::DirectoryLock;
 use super::reserve::Reserve;
-use crate::benchmarks::BENCHMARKS;
 use crate::exit::BadConfiguration;
+use crate::trust::{benchmarks_of, locks_in};
 
 /// Options of a repair.
 #[derive(Debug, Clone, Copy)]
@@ -74,7 +74,8 @@ pub(crate) async fn repair(directory: &Path, wish: Wish) -> anyhow::Result<Repai
     let workshop = Workshop::open(&store)?;
     let root = if wish.dry_run { workshop.linked_blobs()? } else { store.join("blobs") };
     let blobs = Blobs::directory(&root).context("failed to open the run's blob store")?;
-    let catalog = Catalog::new(blobs, BENCHMARKS);
+    let benchmarks = benchmarks_of(&locks_in(&blobs).await?);
+    let catalog = Catalog::new(blobs, benchmarks);
     let patient = Patient { directory, wish, workshop, root, catalog, findings: Vec::new() };
     patient.treat().await
 }
