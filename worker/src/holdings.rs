@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use regatta_proto::{HeldBatch, OpenAttempt, Progress, SweepId, WorkerId};
@@ -21,8 +22,8 @@ struct State {
     batches: BTreeMap<u64, Batch>,
     holds_seen: u64,
     judging: BTreeMap<SweepId, Judging>,
-    /// Batches of which one delivery has its turn, each with what fires when that is over.
-    turns: BTreeMap<String, CancellationToken>,
+    /// Batches of which one delivery has its turn.
+    turns: BTreeMap<String, Taken>,
 }
 
 #[derive(Debug)]
@@ -61,20 +62,20 @@ impl Holdings {
         HeldHere { holdings: self.clone(), number }
     }
 
-    /// Waits until no other delivery of the batch of this id has its turn here; true if there was one. The turn ends when the result is
-    /// dropped.
+    /// Waits until no other delivery of the batch of this id has its turn here; true if one that was waited for may have handed the batch in.
+    /// The turn ends when the result is dropped.
     pub(crate) async fn turn(&self, id: &str) -> (Turn, bool) {
-        let mut has_waited = false;
+        let mut may_be_handed_in = false;
         loop {
-            let over = match self.locked().turns.entry(id.to_owned()) {
+            let taken = match self.locked().turns.entry(id.to_owned()) {
                 Entry::Vacant(place) => {
-                    place.insert(CancellationToken::new());
-                    return (Turn { holdings: self.clone(), id: id.to_owned() }, has_waited);
+                    let taken = place.insert(Taken::default()).clone();
+                    return (Turn { holdings: self.clone(), id: id.to_owned(), taken }, may_be_handed_in);
                 }
                 Entry::Occupied(turn) => turn.get().clone(),
             };
-            over.cancelled().await;
-            has_waited = true;
+            taken.over.cancelled().await;
+            may_be_handed_in |= !taken.is_free.load(Ordering::Relaxed);
         }
     }
 
@@ -140,19 +141,34 @@ impl Drop for HeldHere {
     }
 }
 
+/// A turn as those see it who wait for it.
+#[derive(Debug, Clone, Default)]
+struct Taken {
+    /// Fires when the turn is over.
+    over: CancellationToken,
+    /// The batch was certainly not handed in.
+    is_free: Arc<AtomicBool>,
+}
+
 /// The turn of one delivery of a batch.
 #[derive(Debug)]
 pub(crate) struct Turn {
     holdings: Holdings,
     id: String,
+    taken: Taken,
+}
+
+impl Turn {
+    /// It is certain that the batch is not at its provider. Otherwise two copies that look for it would put each other off for ever.
+    pub(crate) fn leave_free(&self) {
+        self.taken.is_free.store(true, Ordering::Relaxed);
+    }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        let over = self.holdings.locked().turns.remove(&self.id);
-        if let Some(over) = over {
-            over.cancel();
-        }
+        self.holdings.locked().turns.remove(&self.id);
+        self.taken.over.cancel();
     }
 }
 
@@ -240,15 +256,20 @@ mod tests {
 
     #[tokio::test]
     async fn deliveries_of_one_batch_take_turns_and_a_later_one_knows_of_the_first() {
-        let holdings = Holdings::default();
-        let (first, has_waited) = holdings.turn("0a").await;
-        assert!(!has_waited);
-        assert!(!holdings.turn("0b").await.1, "another batch");
-        let mut second = Box::pin(holdings.turn("0a"));
-        assert!(futures::poll!(&mut second).is_pending());
-        drop(first);
-        assert!(second.await.1);
-        assert!(!holdings.turn("0a").await.1, "that turn is over, too");
+        for is_free in [false, true] {
+            let holdings = Holdings::default();
+            let (first, may_be_handed_in) = holdings.turn("0a").await;
+            assert!(!may_be_handed_in);
+            assert!(!holdings.turn("0b").await.1, "another batch");
+            let mut second = Box::pin(holdings.turn("0a"));
+            assert!(futures::poll!(&mut second).is_pending());
+            if is_free {
+                first.leave_free();
+            }
+            drop(first);
+            assert_eq!(second.await.1, !is_free);
+            assert!(!holdings.turn("0a").await.1, "that turn is over, too");
+        }
     }
 
     #[tokio::test(start_paused = true)]

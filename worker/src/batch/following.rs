@@ -21,6 +21,7 @@ use super::outages::MetOutage;
 use super::standing::Standing;
 use super::{BatchLane, named, trouble};
 use crate::cast::accounts;
+use crate::holdings::Turn;
 use crate::publisher::{Held, Origin, Publication};
 use crate::route::REDELIVERIES_MAX;
 use crate::worker::Unreadable;
@@ -74,6 +75,8 @@ pub(super) struct Followed<'a> {
     pub(super) claim: AttemptId,
     /// The reservation was claimed under that name.
     pub(super) has_claim: AtomicBool,
+    /// Of an intent, in this process.
+    pub(super) turn: Option<Turn>,
 }
 
 impl BatchLane {
@@ -164,13 +167,14 @@ impl BatchLane {
             return self.given_up(job, Cause::Internal);
         };
         let Ok(claim) = self.shared.attempts.next_id() else { return Step::HandBack };
-        // One intent at a time: a copy that has waited for another here is in doubt.
+        // One intent at a time: a copy that has waited for another here is in doubt, unless that one is certain that it handed nothing in.
         let mut standing = Standing::of(job, redeliveries, self.shared.clock.now());
-        let _turn = if job.provider_id.is_none() {
-            let Some((turn, has_waited)) = leave.run_until_cancelled(self.shared.holdings.turn(&job.id)).await else {
+        let turn = if job.provider_id.is_none() {
+            let taking = self.shared.holdings.turn(&job.id);
+            let Some((turn, may_be_handed_in)) = leave.run_until_cancelled(taking).await else {
                 return Step::HandBack;
             };
-            if has_waited {
+            if may_be_handed_in {
                 standing = Standing::InDoubt;
             }
             Some(turn)
@@ -189,6 +193,7 @@ impl BatchLane {
             provider_away: MetOutage::default(),
             claim,
             has_claim: AtomicBool::new(false),
+            turn,
         };
         let step = match &job.provider_id {
             Some(id) => followed.watch(id).await,

@@ -185,8 +185,11 @@ impl Followed<'_> {
         Standing::of(self.job, 0, self.lane.shared.clock.now())
     }
 
-    /// The intent with a time of its own, so that the time in which its batch may be handed in stays bounded.
+    /// The intent, of which nothing was handed in, with a time of its own, so that the time in which its batch may be handed in stays bounded.
     pub(super) fn renewed(&self) -> Step {
+        if let Some(turn) = &self.turn {
+            turn.leave_free();
+        }
         let job = BatchJob { intended_at: self.lane.shared.clock.now(), ..self.job.clone() };
         Step::Next(Box::new(job), Vec::new())
     }
