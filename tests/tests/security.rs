@@ -235,7 +235,7 @@ async fn a_stranger_runs_no_command_on_a_worker_and_gets_no_key_of_it() {
     worker.stderr(std::fs::File::create(&log).unwrap());
     let _roles = [
         deployment.start("coordinator").await.unwrap(),
-        Process::start_until_ready_and_listen(worker, address).await.unwrap(),
+        Process::start_until_ready(worker, address).await.unwrap(),
         deployment.start("scorer").await.unwrap(),
     ];
     let (url, heads) = recording().await;
