@@ -28,7 +28,7 @@ use tower::ServiceExt as _;
 struct Limits {
     /// Connections served at once; more wait to be accepted.
     connections: usize,
-    /// Those of one address; more are closed at once.
+    /// Connections of one address served at once; further ones are closed.
     connections_of_one: usize,
     /// A connection without a whole head of a request for so long is closed.
     head: Duration,

@@ -37,31 +37,37 @@ impl Rights {
         Ok(Self { is_own: true, policy: of_person(file)?, benchmarks: BENCHMARKS })
     }
 
-    /// Those of a stranger's spec: as of one that was submitted to a deployment.
+    /// Rights of a stranger's spec, which are those of one that was submitted to a deployment.
     pub(crate) fn foreign(file: Option<&Path>) -> anyhow::Result<Self> {
         let policy = Arc::new(with_file(Policy::closed(), file)?);
         Ok(Self { is_own: false, policy, benchmarks: READ_BENCHMARKS })
     }
 
-    /// Those of the run that has these locks, every one of which must have been planned here.
+    /// Rights of the run that has these locks: its user's own if every lock was planned here.
     pub(crate) fn of(locks: &[Digest], wish: Wish<'_>) -> anyhow::Result<Self> {
         if wish.trusts {
             locks.iter().for_each(remember);
         }
-        let is_own = wish.trusts || locks.iter().all(is_remembered);
+        let is_own = wish.trusts || are_remembered(locks);
         if is_own { Self::own(wish.policy) } else { Self::foreign(wish.policy) }
     }
 }
 
 /// Benchmarks by which the run that has these locks is read.
 pub(crate) fn benchmarks_of(locks: &[Digest]) -> Registry {
-    if locks.iter().all(is_remembered) { BENCHMARKS } else { READ_BENCHMARKS }
+    if are_remembered(locks) { BENCHMARKS } else { READ_BENCHMARKS }
 }
 
-/// Digests of all locks in the stores of a run, whatever its ledger and its reports say that it holds.
+/// True if each of these locks was planned here. A run without any may be anybody's.
+fn are_remembered(locks: &[Digest]) -> bool {
+    !locks.is_empty() && locks.iter().all(is_remembered)
+}
+
+/// Digests of all locks in the stores of a run, whatever its ledger and its reports say that it holds. Some file systems read a file by a name
+/// in other letters, so a lock is one whatever its letters.
 pub(crate) async fn locks_in(blobs: &Blobs) -> anyhow::Result<Vec<Digest>> {
     let keys = blobs.list("locks/").await?;
-    let digest = |key: &String| key.strip_prefix("locks/")?.strip_suffix(".json")?.parse().ok();
+    let digest = |key: &String| key.to_ascii_lowercase().strip_prefix("locks/")?.strip_suffix(".json")?.parse().ok();
     Ok(keys.iter().filter_map(digest).collect())
 }
 

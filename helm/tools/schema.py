@@ -98,7 +98,7 @@ BY_PATH = {
     "scheduleDefaults.gate": {"type": "object"},
     "worker.policy": {
         "type": "object",
-        "properties": {name: {"type": "object"} for name in ("agents", "keys", "egress", "coded")},
+        "properties": {name: {"type": "object"} for name in ("agents", "containers", "keys", "egress", "encoders", "coded")},
         "additionalProperties": False,
     },
     "topologySpread.whenUnsatisfiable": {"enum": ["ScheduleAnyway", "DoNotSchedule"]},

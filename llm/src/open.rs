@@ -169,7 +169,7 @@ pub enum OpenError {
     /// The file of a spec is not read here, because the spec may be another's.
     #[error(
         "endpoint {endpoint} names {path}, a file of this machine, which is not read for specs of others: hand the sweep in with `regatta \
-         submit`, which stores the file and names it by its digest"
+         submit`, which stores the file and names it by its digest; of a run that was not begun here: give --trust to read it"
     )]
     FileOfSpec {
         /// The endpoint.
@@ -180,7 +180,8 @@ pub enum OpenError {
     /// The directory of a spec is not read here, because the spec may be another's.
     #[error(
         "endpoint {endpoint} names {path}, a directory of this machine, which is not read for specs of others: name it in the policy file \
-         (--policy) as encoders: {{ {endpoint}: {path} }}, and write registered: {endpoint} in place of path"
+         (--policy) as encoders: {{ {endpoint}: {path} }}, and write registered: {endpoint} in place of path; of a run that was not begun \
+         here: give --trust to read it"
     )]
     DirectoryOfSpec {
         /// The endpoint.

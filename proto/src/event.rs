@@ -50,7 +50,7 @@ pub struct Control {
     /// Number of resumes of each sweep that was resumed, also of cancelled ones; jobs of earlier generations are dropped without being run.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub generations: BTreeMap<SweepId, u32>,
-    /// Its place among all broadcasts, so that one that comes late undoes no newer one; absent in those of versions that did not number them.
+    /// Place among all broadcasts, so that one that comes late undoes no newer one; absent in those of versions that did not number them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<BroadcastNumber>,
 }

@@ -130,7 +130,7 @@ pub struct AccountRequest {
 /// A claim of another name that a request has met.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claimed {
-    /// Its name.
+    /// Name under which the claim was made.
     pub by: AttemptId,
     /// Time, in milliseconds, since the last request under that name.
     pub silent_ms: u64,

@@ -67,6 +67,14 @@ pub(crate) enum Origin {
 }
 
 impl Origin {
+    /// True if its calls are in a checkpoint as well, so that a job that goes on with it may get lost without them.
+    const fn is_kept(&self) -> bool {
+        match self {
+            Self::Session(_) => true,
+            Self::Nobody | Self::Job(_) => false,
+        }
+    }
+
     /// The deliveries to be acknowledged, now that everything they led to is confirmed.
     pub(crate) fn confirmed(self) -> Vec<Held> {
         match self {
@@ -172,6 +180,7 @@ mod tests {
     };
 
     use super::*;
+    use crate::running::Running;
 
     use publishing::{Publishing, publish};
 
@@ -272,7 +281,7 @@ mod tests {
     }
 
     impl Publishing for Narrow {
-        async fn jobs(&self, _: &str, jobs: Vec<Job>) -> Result<(), QueueError> {
+        async fn jobs(&self, _: &str, jobs: Vec<Job>, _: bool) -> Result<(), QueueError> {
             for job in &jobs {
                 if let Job::Session(job) = job {
                     fits(&job.transcript)?;
@@ -412,12 +421,35 @@ mod tests {
             queue.declare_jobs("next").await.unwrap();
             let metrics = WorkerMetrics::register(&Registry::new()).unwrap();
             let (report, next) = handed_over(1, "short");
-            let publication = Publication { reports: vec![report.clone()], jobs: vec![next], origin: Origin::Nobody };
+            let origin = Origin::Session(running(&queue, &next).await);
+            let publication = Publication { reports: vec![report.clone()], jobs: vec![next], origin };
             let troubled = queue.troubled(Troubles::new(Arc::new(Unconfirmed(AtomicI32::new(others)))));
             publish(&troubled, &metrics, vec![publication]).await;
             assert_eq!(queue.depth("next").await.unwrap(), 1, "after {others} calls");
             assert_eq!(queue.consume_reports(1).await.unwrap().next().await.unwrap().message, report);
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn sessions_of_a_batch_are_published_until_they_are_confirmed_as_no_checkpoint_has_what_they_have_paid_for() {
+        let queue = Queue::memory();
+        queue.declare_jobs("next").await.unwrap();
+        let metrics = WorkerMetrics::register(&Registry::new()).unwrap();
+        let (report, next) = handed_over(1, "short");
+        let publication = Publication { reports: vec![report], jobs: vec![next], origin: Origin::Nobody };
+        let troubled = queue.troubled(Troubles::new(Arc::new(Unconfirmed(AtomicI32::new(0)))));
+        publish(&troubled, &metrics, vec![publication]).await;
+        assert_eq!(queue.depth("next").await.unwrap(), 2, "the first may not have arrived");
+    }
+
+    /// The session of `job` runs here: its job was delivered from a queue of its own.
+    async fn running(queue: &Queue, (_, job): &(String, Job)) -> RunningSession {
+        let Job::Session(session) = job else { panic!("it is a session's") };
+        queue.declare_jobs("first").await.unwrap();
+        queue.publish_jobs("first", vec![job.clone()]).await.unwrap();
+        let delivery = queue.consume_jobs("first", 1).await.unwrap().next().await.unwrap();
+        let held = Held::new(delivery.receipt, &TaskTracker::new());
+        Running::default().begin(&session.key, 1, held).await.expect("it runs nowhere else")
     }
 
     #[tokio::test]

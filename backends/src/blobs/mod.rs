@@ -32,7 +32,7 @@ pub const LISTED_KEYS_MAX: usize = 1_000_000;
 pub struct ObjectStream {
     /// Size of the object.
     pub bytes: u64,
-    /// Its content. An error ends it early.
+    /// Pieces of the object, in order; an error is the last item.
     pub pieces: BoxStream<'static, Result<Bytes, BlobError>>,
 }
 

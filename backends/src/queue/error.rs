@@ -85,7 +85,7 @@ pub enum QueueError {
     },
     #[cfg(feature = "cluster")]
     /// The broker's URL is invalid. It is not repeated, because it has a password.
-    #[error("failed to read the broker's URL: {reason}; expected amqp://user:password@host:5672/vhost (or amqps://)")]
+    #[error("the broker's URL cannot be used: {reason}")]
     BadUrl {
         /// The reason, as a clause.
         reason: String,

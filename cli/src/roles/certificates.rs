@@ -76,7 +76,7 @@ pub(super) async fn admit_readers(readers: Readers, request: Request, next: Next
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     match readers.admit_certificate(certificate.as_ref(), &method, &path).await {
         true => next.run(request).await,
-        false => (StatusCode::FORBIDDEN, "this certificate may not read here; have an admin grant it the scope read")
+        false => (StatusCode::FORBIDDEN, "this certificate may not read here; have the operator grant it read in the policy file of the coordinator, under certificates")
             .into_response(),
     }
 }

@@ -97,16 +97,20 @@ fn with_certificates(url: &str, variable: &dyn Fn(&str) -> Option<String>) -> St
 
 /// `url` with this option, unless it has one of the same name.
 fn with_option(url: &str, parameter: &str, value: &str) -> String {
-    if url.contains(&format!("{parameter}=")) {
+    let options = url.split_once('?').map(|(_, options)| options);
+    // A password may have the same words.
+    if options.is_some_and(|options| options.split('&').any(|option| option.starts_with(&format!("{parameter}=")))) {
         return url.to_owned();
     }
-    let joint = if url.contains('?') { '&' } else { '?' };
+    let joint = if options.is_some() { '&' } else { '?' };
     format!("{url}{joint}{parameter}={value}")
 }
 
 /// Refuses an S3 server on another machine that is reached unencrypted, unless somebody said that the way is safe.
 fn check_encryption(args: &BlobArgs) -> anyhow::Result<()> {
-    match args.s3_endpoint.as_deref().filter(|url| is_in_the_clear(url)) {
+    // Without an endpoint of ours the client takes that of AWS's own variables.
+    let named = || ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"].iter().find_map(|name| std::env::var(name).ok());
+    match args.s3_endpoint.clone().or_else(named).filter(|url| is_in_the_clear(url)) {
         Some(url) if !args.certificates.s3_plain_http => Err(BadConfiguration(format!(
             "transcripts would go to {url} unencrypted: write https:// (--s3-endpoint, S3_ENDPOINT), or say that the way is safe with \
              --s3-plain-http (REGATTA_S3_PLAIN_HTTP=true)"

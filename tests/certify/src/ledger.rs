@@ -105,7 +105,7 @@ impl<'u> LedgerView<'u> {
         Ok(missing == 0)
     }
 
-    /// Those of `sessions`, named `benchmark/setting/trial/item`, that are not recorded.
+    /// Sessions of `sessions`, named `benchmark/setting/trial/item`, that are not recorded.
     pub(crate) async fn unrecorded(&self, sessions: &[String]) -> Result<Vec<String>, CertifyError> {
         let query = "SELECT unnest($1::TEXT[]) EXCEPT \
                      SELECT concat_ws('/', benchmark, setting, trial, item_id) FROM sessions JOIN cells USING (sweep, cell)";

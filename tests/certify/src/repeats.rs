@@ -107,7 +107,7 @@ fn cuts<'e>(evidence: &'e Evidence, request: u64, in_flight: impl Fn(&'e Struck)
     cuts
 }
 
-/// Those of equal `calls` that are more than `expected`. A fault that cut such a call off explains that it is made once more, later.
+/// Calls of equal `calls` that are more than `expected`. A fault that cut such a call off explains that it is made once more, later.
 fn beyond<'e>(expected: u64, calls: Vec<&'e Call>, cuts: Vec<&'e Struck>) -> Vec<Repeat<'e>> {
     let count = calls.len().saturating_sub(usize::try_from(expected).unwrap_or(usize::MAX));
     let (mut explained, mut others) = (Vec::new(), Vec::new());

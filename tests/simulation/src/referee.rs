@@ -83,7 +83,7 @@ struct Books {
     /// Calls that are under way by their numbers, each with who waits for its answer and when it began.
     under_way: BTreeMap<u64, (Caller, Instant)>,
     begun: u64,
-    /// Who stood still, from and until.
+    /// Processes that stood still, each from and until.
     standstills: Vec<(Caller, Instant, Instant)>,
     most_under_way: usize,
     billed: Money,

@@ -19,24 +19,17 @@ const SENT_WITHIN: Duration = Duration::from_secs(10);
 
 /// The queues that publications go to; a trait so that tests can fail them.
 pub(super) trait Publishing: Sync {
-    fn jobs(&self, queue: &str, jobs: Vec<Job>) -> impl Future<Output = Result<(), QueueError>> + Send;
+    /// `are_kept`: nothing that was paid for is in these jobs alone.
+    fn jobs(&self, queue: &str, jobs: Vec<Job>, are_kept: bool) -> impl Future<Output = Result<(), QueueError>> + Send;
     fn reports(&self, reports: Vec<Report>) -> impl Future<Output = Result<(), QueueError>> + Send;
 }
 
 impl Publishing for Queue {
-    async fn jobs(&self, queue: &str, jobs: Vec<Job>) -> Result<(), QueueError> {
-        let is_session = |job: &Job| match job {
-            Job::Session(_) => true,
-            Job::Batch(_) | Job::Judge(_) => false,
-        };
-        let (sessions, others): (Vec<Job>, Vec<Job>) = jobs.into_iter().partition(is_session);
-        if !others.is_empty() {
-            self.publish_jobs(queue, others).await?;
+    async fn jobs(&self, queue: &str, jobs: Vec<Job>, are_kept: bool) -> Result<(), QueueError> {
+        if !are_kept {
+            return self.publish_jobs(queue, jobs).await;
         }
-        if sessions.is_empty() {
-            return Ok(());
-        }
-        match self.publish_jobs_once(queue, sessions, Instant::now() + SENT_WITHIN).await {
+        match self.publish_jobs_once(queue, jobs, Instant::now() + SENT_WITHIN).await {
             // A second copy would be run beside the first. One that the broker has not got is a lost job, of which there is a checkpoint.
             Err(error) if error.is_in_doubt() => {
                 tracing::warn!(%error, queue, "sessions were handed over, and the broker may not have their jobs");
@@ -55,10 +48,10 @@ impl Publishing for Queue {
 struct Insisting<'a, Q>(&'a Q);
 
 impl<Q: Publishing> Publishing for Insisting<'_, Q> {
-    async fn jobs(&self, queue: &str, jobs: Vec<Job>) -> Result<(), QueueError> {
+    async fn jobs(&self, queue: &str, jobs: Vec<Job>, are_kept: bool) -> Result<(), QueueError> {
         let mut outage = Outage::new(FIRST_PAUSE, LONGEST_PAUSE);
         loop {
-            match self.0.jobs(queue, jobs.clone()).await {
+            match self.0.jobs(queue, jobs.clone(), are_kept).await {
                 Err(error) if may_pass(&error) => wait(&mut outage, &error, jobs.len()).await,
                 other => return other,
             }
@@ -110,24 +103,28 @@ pub(super) async fn publish(queue: &impl Publishing, metrics: &WorkerMetrics, pu
     }
 }
 
-/// Publishes everything in as few steps as there are queues. `published` gets the names of the queues whose jobs are safe, so that no job
-/// is published twice.
+/// Publishes everything in few steps, each of the jobs of one queue that are kept elsewhere too, or are not. `published` gets those that are
+/// safe, so that no job is published twice.
 async fn together(
     queue: &impl Publishing,
     publications: &[Publication],
-    published: &mut BTreeSet<String>,
+    published: &mut BTreeSet<(String, bool)>,
 ) -> Result<(), QueueError> {
-    let mut jobs: BTreeMap<&str, Vec<Job>> = BTreeMap::new();
-    for (queue, job) in publications.iter().flat_map(|publication| &publication.jobs) {
-        jobs.entry(queue).or_default().push(job.clone());
+    let mut jobs: BTreeMap<(String, bool), Vec<Job>> = BTreeMap::new();
+    for publication in publications {
+        let are_kept = publication.origin.is_kept();
+        for (queue, job) in &publication.jobs {
+            jobs.entry((queue.clone(), are_kept)).or_default().push(job.clone());
+        }
     }
-    for (name, jobs) in jobs {
+    for ((name, are_kept), jobs) in jobs {
+        let step = (name, are_kept);
         // At an earlier try.
-        if published.contains(name) {
+        if published.contains(&step) {
             continue;
         }
-        queue.jobs(name, jobs).await?;
-        published.insert(name.to_owned());
+        queue.jobs(&step.0, jobs, are_kept).await?;
+        published.insert(step);
     }
     let reports: Vec<Report> = publications.iter().flat_map(|publication| &publication.reports).cloned().collect();
     if reports.is_empty() { Ok(()) } else { queue.reports(reports).await }
@@ -138,12 +135,14 @@ async fn one_by_one(
     queue: &impl Publishing,
     metrics: &WorkerMetrics,
     publications: Vec<Publication>,
-    published: &BTreeSet<String>,
+    published: &BTreeSet<(String, bool)>,
 ) {
     let (queue, mut publications) = (&Insisting(queue), publications.into_iter());
     while let Some(mut publication) = publications.next() {
-        publication.jobs.retain(|(queue, _)| !published.contains(queue));
-        match alone(queue, std::mem::take(&mut publication.reports), std::mem::take(&mut publication.jobs)).await {
+        let are_kept = publication.origin.is_kept();
+        publication.jobs.retain(|(queue, _)| !published.contains(&(queue.clone(), are_kept)));
+        let (reports, jobs) = (std::mem::take(&mut publication.reports), std::mem::take(&mut publication.jobs));
+        match alone(queue, reports, jobs, are_kept).await {
             Ok(()) => {
                 Held::ack_all(publication.origin.confirmed()).await;
             }
@@ -155,9 +154,14 @@ async fn one_by_one(
 
 /// Publishes what one publication holds. A session of which too much would have to be told is not measured: to run it again would cost the same
 /// and end the same.
-async fn alone(queue: &impl Publishing, mut reports: Vec<Report>, jobs: Vec<(String, Job)>) -> Result<(), QueueError> {
+async fn alone(
+    queue: &impl Publishing,
+    mut reports: Vec<Report>,
+    jobs: Vec<(String, Job)>,
+    are_kept: bool,
+) -> Result<(), QueueError> {
     for (name, job) in jobs {
-        match queue.jobs(&name, vec![job.clone()]).await {
+        match queue.jobs(&name, vec![job.clone()], are_kept).await {
             Err(error) if error.is_of_a_message() => {
                 let told = match &job {
                     Job::Session(_) => reports.iter_mut().find_map(|report| Some((given_up(report, &job)?, report))),

@@ -1,5 +1,5 @@
-//! Transient state: the leader among coordinators, the attempts and the work that workers have told of recently, and the time since each sweep has last
-//! changed. It is not stored, because a ledger file belongs to one process, and its jobs and attempts end with it. Time is tokio's.
+//! Transient state: the leader among coordinators, the attempts and the work that workers have told of recently, and the time since each sweep
+//! has last changed. It is not stored, because a ledger file belongs to one process, and its jobs and attempts end with it. Time is tokio's.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -39,7 +39,11 @@ impl Dial {
     pub(super) fn new(url: &str) -> Result<Self, QueueError> {
         let (url, files) = taken_from(url, CERTIFICATES);
         let (url, may_be_plain) = without_word(&url);
-        let mut uri: AMQPUri = url.parse().map_err(|reason| QueueError::BadUrl { reason })?;
+        let mut uri: AMQPUri = url.parse().map_err(|reason: String| QueueError::BadUrl {
+            reason: format!(
+                "{reason}; write amqps://user:password@host:5671/vhost, or amqp:// for one on this machine"
+            ),
+        })?;
         uri.query.heartbeat.get_or_insert(HEARTBEAT_S);
         let tls = match uri.scheme {
             AMQPScheme::AMQPS => Some(Arc::new(files.client("certfile and keyfile")?)),
@@ -49,9 +53,11 @@ impl Dial {
                 return Err(QueueError::BadUrl { reason });
             }
             AMQPScheme::AMQP if !may_be_plain && !is_this_machine(&uri.authority.host) => {
-                let reason = "amqp:// to another machine is not encrypted, password included; write amqps://, or say that the way is safe \
-                              with ?sslmode=disable (or REGATTA_AMQP_PLAIN=true)"
-                    .to_owned();
+                let reason = format!(
+                    "amqp:// to {} is not encrypted, password included; write amqps://, or allow it on a trusted network with \
+                     ?sslmode=disable (or REGATTA_AMQP_PLAIN=true)",
+                    uri.authority.host
+                );
                 return Err(QueueError::BadUrl { reason });
             }
             AMQPScheme::AMQP => None,
