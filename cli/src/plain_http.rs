@@ -4,12 +4,13 @@ use std::net::IpAddr;
 
 use reqwest::Url;
 
-/// `true` if what is sent to `url` leaves this machine without being encrypted.
+/// `true` if what is sent to `url` leaves this machine without being encrypted. To what is no URL nothing can be sent.
 pub(crate) fn is_in_the_clear(url: &str) -> bool {
     let Ok(url) = Url::parse(url) else { return false };
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    let is_here =
-        host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback());
+    let is_here = url.host_str().is_some_and(|host| {
+        let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+        host == "localhost" || address.is_ok_and(|address| address.to_canonical().is_loopback())
+    });
     url.scheme() == "http" && !is_here
 }
 

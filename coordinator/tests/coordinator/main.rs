@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 mod api;
+mod deposed;
 mod dispatching;
 mod doctoring;
 mod ending;
@@ -13,3 +14,4 @@ mod schedules;
 mod showing;
 mod sources;
 mod stage;
+mod told;

@@ -123,6 +123,13 @@ fn model(id: &str, max_tokens: u32, dollars_per_mtok: f64) -> ModelSpec {
 }
 
 impl Company {
+    /// Workers hear that the sweep was resumed, once.
+    async fn tell_of_resume(&self) {
+        let generations = BTreeMap::from([(self.stage.sweep.id.clone(), 1)]);
+        let control = Control { routes: self.routes(&NAMES), generations, ..Control::default() };
+        self.stage.queue.broadcast(control).await.unwrap();
+    }
+
     async fn gather(tools: Simulation) -> Self {
         let mut servers = BTreeMap::new();
         for name in NAMES {
@@ -421,12 +428,7 @@ async fn a_conversation_that_runs_through_a_resume_goes_on_in_the_next_generatio
     company.stage.tell(company.routes(&NAMES), Vec::new()).await;
     let first = company.stage.start_mortal_untold("first");
     company.stage.checkpoint(2, 0).await;
-    let resumed = |company: &Company| Control {
-        routes: company.routes(&NAMES),
-        generations: BTreeMap::from([(company.stage.sweep.id.clone(), 1)]),
-        ..Control::default()
-    };
-    company.stage.queue.broadcast(resumed(&company)).await.unwrap();
+    company.tell_of_resume().await;
     company.stage.checkpoint(2, 1).await;
     first.kill();
     until_back(&company.stage).await;
@@ -436,7 +438,7 @@ async fn a_conversation_that_runs_through_a_resume_goes_on_in_the_next_generatio
     let next = SessionJob { attempt: 2, generation: 1, ..company.stage.job(0, 0) };
     company.stage.publish([next]).await;
     let second = company.stage.start_untold("second", |_| {});
-    company.stage.queue.broadcast(resumed(&company)).await.unwrap();
+    company.tell_of_resume().await;
     let Report::HandedOver { attempt, totals, taken_over: true, .. } = reports.result().await else {
         panic!("it does not tell of the attempt that it goes on with")
     };
@@ -455,19 +457,14 @@ async fn a_conversation_that_runs_through_a_resume_is_handed_over_in_the_next_ge
     company.stage.tell(company.routes(&NAMES), Vec::new()).await;
     let first = company.stage.start_untold("first", |config| config.drain = Duration::from_millis(300));
     company.stage.checkpoint(2, 0).await;
-    let resumed = |company: &Company| Control {
-        routes: company.routes(&NAMES),
-        generations: BTreeMap::from([(company.stage.sweep.id.clone(), 1)]),
-        ..Control::default()
-    };
-    company.stage.queue.broadcast(resumed(&company)).await.unwrap();
+    company.tell_of_resume().await;
     company.stage.checkpoint(2, 1).await;
     first.leave().await;
     let Report::HandedOver { .. } = reports.result().await else { panic!("not handed over") };
 
     company.mend_tools().await;
     let second = company.stage.start_untold("second", |_| {});
-    company.stage.queue.broadcast(resumed(&company)).await.unwrap();
+    company.tell_of_resume().await;
     let outcome = reports.outcome().await;
     second.leave().await;
     assert_eq!(outcome.transcript.calls().map(|call| call.attempt).collect::<Vec<_>>(), [1, 1, 2, 2, 2]);

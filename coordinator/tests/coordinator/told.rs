@@ -1,0 +1,240 @@
+//! Sessions, batches and questions of which workers tell are neither in doubt nor lost.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use regatta_backends::faults::{Fate, Trouble, Troubles};
+use regatta_backends::{Blobs, Ledger};
+use regatta_catalog::Sweep;
+use regatta_coordinator::CoordinatorConfig;
+use regatta_proto::{Money, Report, SessionJob, SessionKey};
+
+use crate::recovering::{all_jobs, can_be_asked_again, die_while_publishing, wait_for_a_verdict};
+use crate::stage::{Stage, spec};
+
+/// A stage with the times of a deployment, whose clock is put forward when nothing else is left to do.
+pub(crate) async fn deployed() -> Stage {
+    let mut stage = Stage::set().await;
+    (stage.ledger, stage.in_memory) = (Ledger::in_memory().unwrap(), Some(Blobs::memory()));
+    stage.config = CoordinatorConfig::default();
+    stage
+}
+
+/// Lets rounds pass, in each of which a worker tells of what it holds, until jobs wait or `patience` is over.
+async fn rounds_until_jobs_wait(stage: &Stage, sweep: &Sweep, patience: Duration, tell: impl AsyncFn()) -> bool {
+    let since = tokio::time::Instant::now();
+    while stage.waiting(sweep).await == 0 && since.elapsed() < patience {
+        tell().await;
+        stage.round().await;
+    }
+    stage.waiting(sweep).await > 0
+}
+
+fn keys(jobs: &[SessionJob]) -> BTreeSet<SessionKey> {
+    jobs.iter().map(|job| job.key.clone()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shard_in_doubt_repeats_no_session_of_a_batch_that_a_worker_tells_of() {
+    for is_told in [true, false] {
+        let stage = deployed().await;
+        let sweep = stage.submit(&stage.process(), &spec("s", 6, "")).await;
+        let jobs = all_jobs(&sweep);
+        die_while_publishing(&stage, &sweep, &jobs[..5]).await;
+        let of_batch = stage.take(&sweep, 5).await;
+        stage.begin_batch("0a", &of_batch).await;
+        let process = stage.start();
+        let tell = async || {
+            if is_told {
+                stage.tell_of_batch(&sweep.id, "0a").await;
+            }
+        };
+        assert!(rounds_until_jobs_wait(&stage, &sweep, Duration::from_secs(100), tell).await);
+        let again = stage.take(&sweep, jobs.len() - of_batch.len()).await;
+        assert!(keys(&again).is_disjoint(&keys(&of_batch)), "a worker told of these when it began them");
+        let tell = async || {
+            tell().await;
+            for job in &again {
+                stage.begin(job).await;
+            }
+        };
+        let is_lost = rounds_until_jobs_wait(&stage, &sweep, stage.config.lost_after * 2, tell).await;
+        assert_eq!(is_lost, !is_told);
+        if is_lost {
+            assert_eq!(keys(&stage.take(&sweep, of_batch.len()).await), keys(&of_batch));
+        }
+        assert_eq!(stage.waiting(&sweep).await, 0);
+        process.end().await;
+    }
+}
+
+/// A sweep whose endpoint answers by batches.
+fn batched(name: &str) -> String {
+    spec(name, 6, "").replace("kind: openai, ", "kind: openai, lane: batch, ")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sweep_whose_batches_are_all_told_of_has_lost_nothing_for_as_long_as_they_take() {
+    let stage = deployed().await;
+    let process = stage.start();
+    let sweep = stage.submit(&process, &batched("s")).await;
+    let jobs = stage.take(&sweep, all_jobs(&sweep).len()).await;
+    stage.begin_batch("0a", &jobs[..5]).await;
+    stage.begin_batch("0b", &jobs[5..]).await;
+    // Each three minutes the worker that holds one of them is cut off, and the broker gives it to the next when it has noticed.
+    let since = tokio::time::Instant::now();
+    let is_cut_off = || since.elapsed().as_secs() % 180 < 75;
+    let tell = async || {
+        if !is_cut_off() {
+            stage.tell_of_batch(&sweep.id, "0a").await;
+        }
+        stage.tell_of_batch(&sweep.id, "0b").await;
+    };
+    assert!(!rounds_until_jobs_wait(&stage, &sweep, Duration::from_secs(2 * 3600), tell).await);
+    assert_eq!((process.metrics.reconciled.get(), process.metrics.missing.get()), (0, 0));
+    process.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn lost_jobs_of_a_sweep_with_batches_are_dispatched_again_without_waiting_for_its_batches() {
+    let stage = deployed().await;
+    let process = stage.start();
+    let sweep = stage.submit(&process, &batched("s")).await;
+    let jobs = stage.take(&sweep, all_jobs(&sweep).len()).await;
+    stage.begin_batch("0a", &jobs[..5]).await;
+    let since = tokio::time::Instant::now();
+    let tell = async || stage.tell_of_batch(&sweep.id, "0a").await;
+    assert!(rounds_until_jobs_wait(&stage, &sweep, Duration::from_secs(3600), tell).await);
+    let took = since.elapsed();
+    assert!(took >= stage.config.lost_after && took <= Duration::from_secs(180), "{took:?}");
+    let again = stage.take(&sweep, jobs.len() - 5).await;
+    assert_eq!(keys(&again), keys(&jobs[5..]));
+    assert_eq!(stage.waiting(&sweep).await, 0);
+    process.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sweep_with_batches_is_warned_of_sessions_that_nobody_has_like_any_other() {
+    let stage = deployed().await;
+    let process = stage.start();
+    let sweep = stage.submit(&process, &batched("s")).await;
+    stage.take(&sweep, all_jobs(&sweep).len()).await;
+    let since = tokio::time::Instant::now();
+    while process.metrics.missing.get() == 0 {
+        stage.round().await;
+        assert!(since.elapsed() <= Duration::from_secs(30), "not warned of");
+    }
+    process.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn jobs_that_waited_until_a_moment_ago_are_not_lost_before_whoever_took_them_can_tell() {
+    let stage = deployed().await;
+    let sweep = stage.submit(&stage.process(), &spec("s", 6, "")).await;
+    let jobs = all_jobs(&sweep);
+    die_while_publishing(&stage, &sweep, &jobs[..5]).await;
+    let process = stage.start();
+    // No worker is there for longer than it takes a doubtful job to count as lost.
+    let since = tokio::time::Instant::now();
+    while since.elapsed() < stage.config.doubtful_after * 2 {
+        stage.round().await;
+    }
+    let taken = stage.take(&sweep, 5).await;
+    for _ in 0..8 {
+        tokio::time::sleep(stage.config.tick).await;
+        stage.answer_echoes().await;
+    }
+    assert_eq!(stage.waiting(&sweep).await, 0, "its worker reads the lock and the data set, say");
+    stage.begin_batch("0a", &taken).await;
+    let tell = async || stage.tell_of_batch(&sweep.id, "0a").await;
+    assert!(rounds_until_jobs_wait(&stage, &sweep, Duration::from_secs(60), tell).await);
+    let again = stage.take(&sweep, jobs.len() - taken.len()).await;
+    assert!(keys(&again).is_disjoint(&keys(&taken)));
+    process.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn questions_that_a_worker_waits_for_are_not_asked_again_however_long_their_answers_take() {
+    let stage = deployed().await;
+    let process = stage.start();
+    let sweep = stage.submit(&process, &spec("s", 1, "")).await;
+    let jobs = stage.take(&sweep, all_jobs(&sweep).len()).await;
+    stage.finish(&sweep, &jobs[1..], Money::ZERO).await;
+    wait_for_a_verdict(&stage, &sweep, &jobs[0]).await;
+    let since = tokio::time::Instant::now();
+    while since.elapsed() < stage.config.lost_after * 4 {
+        stage.tell_of_questions(&sweep.id).await;
+        stage.round().await;
+    }
+    assert!(!can_be_asked_again(&stage, &sweep).await);
+    assert_eq!(process.metrics.reconciled.get(), 0);
+
+    // The worker is gone, and the broker has lost its job.
+    let since = tokio::time::Instant::now();
+    while process.metrics.reconciled.get() == 0 {
+        stage.round().await;
+        assert!(since.elapsed() < stage.config.running_within * 3, "not asked again");
+    }
+    assert!(can_be_asked_again(&stage, &sweep).await);
+    assert_eq!(stage.report().await, Report::Rejudge { sweep: sweep.id.clone(), lock: sweep.digest });
+    process.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn questions_that_a_worker_waits_for_are_not_asked_again_because_scorers_were_away() {
+    let mut stage = deployed().await;
+    let process = stage.start();
+    let sweep = stage.submit(&process, &spec("s", 1, "")).await;
+    let jobs = stage.take(&sweep, all_jobs(&sweep).len()).await;
+    stage.finish(&sweep, &jobs[1..], Money::ZERO).await;
+    wait_for_a_verdict(&stage, &sweep, &jobs[0]).await;
+    stage.has_scorer = false;
+    let since = tokio::time::Instant::now();
+    while since.elapsed() < stage.config.lost_after * 2 {
+        stage.round().await;
+    }
+    // The first that a scorer records is what waited for it.
+    stage.tell_of_questions(&sweep.id).await;
+    stage.has_scorer = true;
+    for _ in 0..20 {
+        stage.round().await;
+    }
+    assert!(!can_be_asked_again(&stage, &sweep).await);
+    assert_eq!(process.metrics.reconciled.get(), 0);
+    process.end().await;
+}
+
+/// Counts the calls to a store.
+#[derive(Default)]
+struct Counts(AtomicU32);
+
+impl Fate for Counts {
+    fn before(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        async { Ok(()) }.boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_jobs_wait_for_workers_that_are_not_there_a_round_reads_no_more_than_of_a_sweep_in_doubt() {
+    let mut stage = deployed().await;
+    let counts = Arc::new(Counts::default());
+    stage.ledger = stage.ledger.troubled(Troubles::new(counts.clone()));
+    let process = stage.start();
+    let sweep = stage.submit(&process, &spec("s", 6, "")).await;
+    stage.until_waiting(&sweep, all_jobs(&sweep).len() as u64).await;
+    let rounds_from = async |quiet: Duration| {
+        tokio::time::sleep(quiet).await;
+        let before = counts.0.load(Ordering::Relaxed);
+        tokio::time::sleep(stage.config.tick * 50).await;
+        counts.0.load(Ordering::Relaxed) - before
+    };
+    let in_doubt = rounds_from(stage.config.doubtful_after + Duration::from_secs(10)).await;
+    let lost = rounds_from(stage.config.lost_after).await;
+    assert!(lost <= in_doubt, "{lost} calls in as many rounds as {in_doubt} before");
+    process.end().await;
+}
