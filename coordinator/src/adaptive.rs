@@ -149,8 +149,8 @@ impl Coordinator {
         if next.is_empty() {
             return Ok(false);
         }
-        let term = self.lead().await?;
-        let done = self.ledger.release(&sweep.id, &next, watched.generation, term).await?;
+        self.lead_on(watched.term).await?;
+        let done = self.ledger.release(&sweep.id, &next, watched.generation, watched.term).await?;
         tracing::info!(sweep = %sweep.id, cells = next.len(), "released the next round");
         if done { Ok(true) } else { Err(CoordinatorError::NotLeading) }
     }

@@ -2,6 +2,7 @@
 
 use futures::future::BoxFuture;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -38,10 +39,11 @@ pub struct CoordinatorConfig {
     pub tick: Duration,
     /// Pause between two broadcasts of the same control message.
     pub rebroadcast: Duration,
-    /// Quiet time after which jobs in doubt after a crash are dispatched again.
+    /// Quiet time after which jobs in doubt after a crash are dispatched again. Longer than the broker takes to notice that a worker is cut
+    /// off, up to a minute, and the next one to tell of what it was given then. A sweep is quiet while nothing of it moves and no job waits.
     pub doubtful_after: Duration,
-    /// Quiet time after which sessions that are outstanding while no job waits are asked after, and warned of if no worker tells of one;
-    /// again each time that the quiet time has doubled. Workers take longer than a moment to tell of a session that they begin.
+    /// Quiet time after which sessions that are outstanding are asked after, and warned of if no worker tells of one; again each time that
+    /// the quiet time has doubled. Workers take longer than a moment to tell of a session that they begin.
     pub missed_after: Duration,
     /// Quiet time after which dispatched jobs that no worker tells of count as lost.
     pub lost_after: Duration,
@@ -63,7 +65,7 @@ impl Default for CoordinatorConfig {
             window: 4096,
             tick: Duration::from_millis(200),
             rebroadcast: Duration::from_secs(2),
-            doubtful_after: Duration::from_secs(60),
+            doubtful_after: Duration::from_secs(75),
             missed_after: Duration::from_secs(5),
             lost_after: Duration::from_secs(150),
             running_within: Duration::from_secs(100),
@@ -162,6 +164,8 @@ pub struct Coordinator {
     ours: Mutex<BTreeSet<SweepId>>,
     pub(crate) forecasts: Forecasts,
     pub(crate) leading: Leading,
+    /// Questions to scorers that this process has asked.
+    pub(crate) questions: AtomicU64,
     pub(crate) health: StoreHealth,
     /// Gate and messenger of schedules; none in an embedded run.
     pub(crate) scheduling: Option<Scheduling>,
@@ -199,6 +203,7 @@ impl Coordinator {
             ours: Mutex::default(),
             forecasts: Forecasts::default(),
             leading: Leading::default(),
+            questions: AtomicU64::new(0),
             health: StoreHealth::default(),
             scheduling: None,
             held_up: HeldUp::default(),

@@ -1,7 +1,6 @@
 //! Publishes shards while their queue's window has room.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use regatta_backends::{CellProgress, QueueError, ShardRow, ShardState, Term, UnderWay};
 use regatta_catalog::read_transcript;
@@ -14,10 +13,6 @@ use crate::{Coordinator, CoordinatorError, shards};
 
 /// Shards asked of the ledger at once.
 const SHARDS_AT_ONCE: u32 = 64;
-
-/// Age at which it says nothing any more of sessions that nobody tells of that all reports had been recorded. Workers tell of each session
-/// that often.
-const HEARD_WITHIN: Duration = Duration::from_secs(10);
 
 /// Result of one pass over the shards of a sweep.
 #[derive(Debug, Default)]
@@ -35,7 +30,7 @@ pub(crate) struct Dispatched {
 enum Published {
     /// Number of its sessions whose jobs are in the queue now.
     Jobs(u64),
-    /// Nothing: a session of it is open, and nobody has told of it for so long that its worker is gone, or its reports wait.
+    /// Nothing: a session of it may be under way, and nobody tells of it. Its worker is gone, or its reports wait.
     Unheard,
 }
 
@@ -121,25 +116,28 @@ impl Coordinator {
         };
         // Before the results: a session that ends in between has one then. The other way round it would be in neither.
         let under_way = self.ledger.under_way(&sweep.id, shard.cell, items, self.config.running_within).await?;
-        let is_unheard = watched.heard_at.is_none_or(|at| at.elapsed() >= HEARD_WITHIN) && self.config.queue_survives;
-        if is_unheard && under_way.values().any(|evidence| *evidence == UnderWay::Silent) {
-            return Ok(Published::Unheard);
-        }
         let recorded: BTreeSet<ItemIndex> =
             self.ledger.recorded_items(&sweep.id, shard.cell, *first, *last).await?.into_iter().collect();
         let missing: Vec<ItemIndex> = items.iter().copied().filter(|item| !recorded.contains(item)).collect();
-        let (mut to_run, mut held) = (Vec::new(), Vec::new());
+        let (mut to_run, mut held, mut may_run) = (Vec::new(), Vec::new(), false);
         for item in &missing {
             match under_way.get(item) {
                 // It is under way, from an earlier dispatch.
                 Some(UnderWay::Told) => {}
                 Some(UnderWay::Unconfirmed) => held.push(*item),
-                Some(UnderWay::Silent) | None => to_run.push(*item),
+                evidence @ (Some(UnderWay::Silent) | None) => {
+                    may_run |= evidence.is_some() || watched.may_have_run;
+                    to_run.push(*item);
+                }
             }
+        }
+        if may_run && self.config.queue_survives && !watched.was_heard_lately() {
+            return Ok(Published::Unheard);
         }
         let jobs = self.jobs(watched, shard.cell, &to_run).await?;
         let (published, outstanding) = (jobs.len() as u32, missing.len() as u32);
-        let term = self.lead().await?;
+        let term = watched.term;
+        self.lead_on(term).await?;
         if !self.ledger.claim_shard(&sweep.id, shard.index, watched.generation, term).await? {
             return Ok(Published::Jobs(0));
         }

@@ -2,8 +2,10 @@
 //! unavailable, while the ledger has nothing of them; to dispatch their sessions again would be to pay for them again. So the coordinator
 //! reports a question itself, and waits until a scorer has answered it.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use regatta_backends::Term;
 use regatta_proto::{Report, SweepId};
 use tokio::time::Instant;
 
@@ -12,60 +14,85 @@ use crate::{Coordinator, CoordinatorError};
 /// A question that is not answered within this time is asked again: it may be lost.
 const ASKED_AGAIN_AFTER: Duration = Duration::from_secs(30);
 
+/// Age of a question from which on its answer says nothing: it may have waited in this process for a broker that took no messages, and so may
+/// workers' reports in theirs.
+const PROMPT: Duration = Duration::from_secs(10);
+/// Time that workers have then to say what they could not, until the question is asked once more. They tell of each session every ten
+/// seconds.
+const SAID_WITHIN: Duration = Duration::from_secs(15);
+
 /// Questions and answers about one sweep, as this coordinator knows them.
 #[derive(Debug, Default)]
 pub(crate) struct Echo {
     /// Number of the last question that a scorer has answered; 0 before the first.
     pub(crate) heard: u64,
-    /// Number of the question that was asked, and when.
-    asked: Option<(u64, Instant)>,
-    /// Questions that this process has asked.
-    questions: u64,
+    asked: Option<Question>,
+    /// When it is asked once more after a late answer. That answer counts, however late: the broker took messages in between.
+    once_more_at: Option<Instant>,
+}
+
+/// A question that waits for its answer.
+#[derive(Debug, Clone, Copy)]
+struct Question {
+    number: u64,
+    /// When it was reported first, and last.
+    first: Instant,
+    last: Instant,
 }
 
 impl Echo {
     /// Nothing was asked yet, and `heard` is the number of the last answer.
     pub(crate) const fn heard(heard: u64) -> Self {
-        Self { heard, asked: None, questions: 0 }
+        Self { heard, asked: None, once_more_at: None }
     }
 
     /// Nobody wants to know any more: an answer that still comes says nothing of what is reported after its question.
     pub(crate) const fn forget(&mut self) {
-        self.asked = None;
+        (self.asked, self.once_more_at) = (None, None);
     }
 }
 
 impl Coordinator {
     /// True once everything is recorded that was reported before the first call of this function. Reports the question, and must be called
-    /// again until it returns true.
+    /// again until it returns true. What is concluded from it is to be done under `term`.
     ///
     /// # Errors
-    /// When the question cannot be reported.
-    pub(crate) async fn is_all_recorded(&self, sweep: &SweepId, echo: &mut Echo) -> Result<bool, CoordinatorError> {
-        let number = match echo.asked {
-            Some((number, _)) if echo.heard >= number => {
-                echo.asked = None;
-                return Ok(true);
+    /// When the question cannot be reported, or another has led since `term`.
+    pub(crate) async fn is_all_recorded(
+        &self,
+        sweep: &SweepId,
+        echo: &mut Echo,
+        term: Term,
+    ) -> Result<bool, CoordinatorError> {
+        self.lead_on(term).await?;
+        let now = Instant::now();
+        let question = match echo.asked {
+            Some(asked) if echo.heard >= asked.number => {
+                let counts = asked.first.elapsed() < PROMPT || echo.once_more_at.is_some();
+                (echo.asked, echo.once_more_at) = (None, (!counts).then(|| now + SAID_WITHIN));
+                return Ok(counts);
             }
-            Some((_, at)) if at.elapsed() < ASKED_AGAIN_AFTER => return Ok(false),
-            Some((number, _)) => {
+            Some(asked) if asked.last.elapsed() < ASKED_AGAIN_AFTER => return Ok(false),
+            Some(asked) => {
                 tracing::warn!(
                     %sweep,
                     "waiting for a scorer to record what was reported: none has answered for {} s; is one running, and can it reach its \
                      stores?",
-                    ASKED_AGAIN_AFTER.as_secs()
+                    asked.first.elapsed().as_secs()
                 );
-                number
+                Question { last: now, ..asked }
             }
+            None if echo.once_more_at.is_some_and(|at| now < at) => return Ok(false),
             None => {
-                // Above every question of earlier leaders, whose answers may still come.
-                let term = self.lead().await?;
-                echo.questions += 1;
-                ((term.0 << 32) + echo.questions).max(echo.heard + 1)
+                // Above every question of earlier leaders, and of this process about the same sweep, whose answers may still come.
+                let asked = self.questions.fetch_add(1, Ordering::Relaxed) + 1;
+                let number = ((term.0 << 32) + asked).max(echo.heard + 1);
+                Question { number, first: now, last: now }
             }
         };
+        let number = question.number;
         self.queue.publish_reports(vec![Report::Echo { sweep: sweep.clone(), number, waited: false }]).await?;
-        echo.asked = Some((number, Instant::now()));
+        echo.asked = Some(question);
         Ok(false)
     }
 }

@@ -52,8 +52,8 @@ impl Coordinator {
             // Before they are published: jobs that may have been are not published twice.
             watched.held.0.insert(index, still_held.collect());
             if !jobs.is_empty() {
-                let term = self.lead().await?;
-                let until = self.leads_until(term)?;
+                self.lead_on(watched.term).await?;
+                let until = self.leads_until(watched.term)?;
                 self.metrics.dispatched.inc_by(jobs.len() as u64);
                 let endpoint = &cell.model.endpoint;
                 if let Some(queue) = sweep.lock.endpoints.get(endpoint).map(|spec| spec.queue(endpoint, &sweep.id)) {

@@ -46,6 +46,15 @@ impl Coordinator {
         term.ok_or(CoordinatorError::NotLeading)
     }
 
+    /// Renews the lead under `term`, under which was read what is about to be acted on.
+    ///
+    /// # Errors
+    /// [`CoordinatorError::NotLeading`] while another leads, or has led since: what was read may be as it was before; or when the ledger
+    /// fails.
+    pub(crate) async fn lead_on(&self, term: Term) -> Result<(), CoordinatorError> {
+        if self.lead().await? == term { Ok(()) } else { Err(CoordinatorError::NotLeading) }
+    }
+
     /// Gives the lead up, if this process has it: another coordinator need not wait for the end of the lease. To be called when nothing is
     /// dispatched any more.
     ///

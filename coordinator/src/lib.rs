@@ -19,6 +19,7 @@ mod leading;
 mod metrics;
 mod plan;
 mod pricing;
+mod quiet;
 mod reconcile;
 mod retention;
 mod rounds;
@@ -28,6 +29,7 @@ mod status;
 mod submission;
 #[cfg(test)]
 mod talk;
+mod voided;
 mod window;
 
 pub use api::{

@@ -6,15 +6,15 @@
 //! Should an outcome still turn up, the fence makes one of the two waste, and counts it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::time::Duration;
 
-use regatta_backends::{CellProgress, Ledger, ShardRow, ShardState, UnderWay};
+use regatta_backends::{CellProgress, Ledger, ShardRow, ShardState, Term, UnderWay};
 use regatta_catalog::Sweep;
 use regatta_proto::{CellIndex, ItemIndex, Report, ShardIndex};
 use tokio::time::Instant;
 
 use crate::held::HeldBack;
+use crate::quiet::Quiet;
 use crate::rounds::Watched;
 use crate::window::is_outstanding;
 use crate::{Coordinator, CoordinatorError, shards};
@@ -22,119 +22,18 @@ use crate::{Coordinator, CoordinatorError, shards};
 /// Pause between two looks at what workers tell of while a sweep is quiet: a look reads of every session.
 const LOOKS_APART: Duration = Duration::from_secs(30);
 
-/// Quiet time after which the ledger is told that a sweep does not move.
-const NOTED_AFTER: Duration = Duration::from_secs(1);
-
-/// Counters of a sweep that change while it is alive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Life {
-    /// Counted because a resume may change nothing else.
-    generation: u32,
-    recorded: u64,
-    settled: u64,
-    /// Tokens of recorded attempts and of attempts that run.
-    tokens: u64,
-}
-
-impl fmt::Display for Life {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { generation, recorded, settled, tokens } = self;
-        write!(f, "generation {generation}, {recorded} recorded, {settled} settled, {tokens} tokens")
-    }
-}
-
-/// For how long a sweep has not moved. The ledger knows it, so that a coordinator that takes over does not begin to wait anew; this process
-/// reckons on by its own clock from what the ledger said.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Quiet {
-    seen: Option<Life>,
-    /// Quiet time at the last look at the ledger, or change.
-    before: Duration,
-    since: Instant,
-    /// The ledger knows what was seen.
-    is_noted: bool,
-    /// When this process began to watch.
-    watched_since: Instant,
-    /// When it last found that jobs waited, or else began to watch: workers that hold jobs have had the time since then to tell of them.
-    all_taken_since: Instant,
-    /// The last look at what workers tell of, and whether it found that something is lost.
-    looked_at: Option<(Instant, bool)>,
-    /// Looks for jobs that nobody has since then; each comes after twice the quiet time of the one before.
-    looks: u32,
-}
-
-impl Quiet {
-    pub(crate) fn new() -> Self {
-        let now = Instant::now();
-        Self {
-            seen: None,
-            before: Duration::ZERO,
-            since: now,
-            is_noted: false,
-            watched_since: now,
-            all_taken_since: now,
-            looked_at: None,
-            looks: 0,
-        }
-    }
-
-    fn time(&self) -> Duration {
-        self.before + self.since.elapsed()
-    }
-
-    /// The sweep was resumed. Workers have been heard for as long as before.
-    pub(crate) fn begins_anew(&mut self) {
-        *self = Self { watched_since: self.watched_since, ..Self::new() };
-    }
-
-    /// The sweep has moved.
-    fn moved(&mut self, life: Life) {
-        let Self { watched_since, all_taken_since, .. } = *self;
-        *self = Self { seen: Some(life), watched_since, all_taken_since, ..Self::new() };
-    }
-
-    /// Jobs of the sweep wait for workers. Who takes them tells of them a moment later, so what was found before says nothing.
-    fn jobs_wait(&mut self) {
-        (self.all_taken_since, self.looked_at) = (Instant::now(), None);
-    }
-
-    /// The ledger has taken note of what was seen, and says how long it has been so; it knows nothing of the time before it was told.
-    fn noted(&mut self, by_ledger: Duration) {
-        (self.before, self.since, self.is_noted) = (by_ledger.max(self.time()), Instant::now(), true);
-    }
-
-    /// `true` if another look is due; the first is, after the quiet time `first`.
-    fn is_look_due(&mut self, first: Duration) -> bool {
-        let is_due = self.time() >= first.saturating_mul(1 << self.looks.min(16));
-        self.looks += u32::from(is_due);
-        is_due
-    }
-}
-
 impl Coordinator {
     pub(crate) async fn reconcile(
         &self,
         watched: &mut Watched,
         progress: &[CellProgress],
     ) -> Result<(), CoordinatorError> {
-        let sum = |count: fn(&CellProgress) -> u64| -> u64 { progress.iter().map(count).sum() };
-        let (recorded, settled) = (sum(|cell| cell.recorded), sum(|cell| cell.settled));
-        let generation = watched.generation;
-        let life = Life { generation, recorded, settled, tokens: sum(|cell| cell.usage.total()) };
-        let is_new_here = watched.quiet.seen.is_none();
-        if watched.quiet.seen != Some(life) {
-            watched.quiet.moved(life);
-        }
-        // While it moves all the time, nobody needs to know since when.
-        if is_new_here || (!watched.quiet.is_noted && watched.quiet.time() >= NOTED_AFTER) {
-            let by_ledger = self.ledger.quiet(&watched.sweep.id, &life.to_string(), false).await?;
-            watched.quiet.noted(by_ledger);
-        }
+        self.take_note(watched, progress).await?;
         let quiet = watched.quiet.time();
         if watched.quiet.is_look_due(self.config.missed_after) {
             self.look_for_missing(&watched.sweep, progress, quiet).await?;
         }
-        if quiet < self.config.doubtful_after || watched.quiet.watched_since.elapsed() < self.hears_within() {
+        if quiet < self.config.doubtful_after || watched.quiet.watched() < self.hears_within() {
             watched.echo.forget();
             return Ok(());
         }
@@ -147,25 +46,12 @@ impl Coordinator {
         let may_be_lost = quiet >= self.config.lost_after;
         let doubtful: Vec<&ShardRow> =
             shards.iter().filter(|shard| shard.state == ShardState::Dispatching && is_released(shard)).collect();
-        if !may_be_lost && doubtful.is_empty() {
-            watched.echo.forget();
-            return Ok(());
-        }
-        if self.has_waiting_jobs(sweep).await? {
-            watched.quiet.jobs_wait();
-            watched.echo.forget();
-            return Ok(());
-        }
-        if watched.quiet.all_taken_since.elapsed() < self.hears_within() {
-            watched.echo.forget();
-            return Ok(());
-        }
         let seems_lost = may_be_lost && self.seems_lost(sweep, &mut watched.quiet, progress, all_dispatched).await?;
         if !seems_lost && doubtful.is_empty() {
             watched.echo.forget();
             return Ok(());
         }
-        if !self.is_all_recorded(&watched.sweep.id, &mut watched.echo).await? {
+        if !self.is_all_recorded(&watched.sweep.id, &mut watched.echo, watched.term).await? {
             return Ok(());
         }
         // Looked at again: what seemed lost may have been told of in reports that waited for a scorer.
@@ -176,25 +62,23 @@ impl Coordinator {
             return Ok(());
         }
         // Before anything is planned again: what looks failed may have been done, and would be done once more.
-        let by_ledger = self.ledger.quiet(&watched.sweep.id, &life.to_string(), true).await?;
-        watched.quiet.moved(life);
-        watched.quiet.noted(by_ledger);
-        watched.heard_at = Some(Instant::now());
+        self.move_on(watched).await?;
+        watched.is_heard();
         let sessions = if lost {
             // All that is held back is planned again too.
             watched.held = HeldBack::default();
-            self.forget_dispatch(&watched.sweep).await?
+            self.forget_dispatch(&watched.sweep, watched.term).await?
         } else {
             self.plan_again(watched, &shards, &doubtful).await?
         };
+        watched.may_have_run = true;
         let sweep = &watched.sweep;
         tracing::warn!(sweep = %sweep.id, sessions, quiet_s = quiet.as_secs(), "dispatching sessions again that have no result");
         self.metrics.reconciled.inc();
         Ok(())
     }
 
-    /// Time in which a process that takes over, or that has found jobs waiting, hears of what is alive: the broker gives jobs of workers that
-    /// are gone to others, and these tell of them.
+    /// Time in which a process that takes over hears of what is alive.
     fn hears_within(&self) -> Duration {
         (self.config.rebroadcast * 3).min(self.config.doubtful_after)
     }
@@ -208,7 +92,7 @@ impl Coordinator {
     ) -> Result<(), CoordinatorError> {
         let outstanding = progress.iter().filter(|cell| is_outstanding(cell));
         let outstanding: u64 = outstanding.map(|cell| cell.dispatched - cell.recorded).sum();
-        if outstanding == 0 || self.has_waiting_jobs(sweep).await? {
+        if outstanding == 0 {
             return Ok(());
         }
         if running(&self.ledger, sweep, self.config.running_within).await? == 0 {
@@ -272,8 +156,8 @@ impl Coordinator {
     }
 
     /// Plans again everything of `sweep` without a result, and has the questions asked again that its sessions wait for.
-    pub(crate) async fn forget_dispatch(&self, sweep: &Sweep) -> Result<u64, CoordinatorError> {
-        let term = self.lead().await?;
+    pub(crate) async fn forget_dispatch(&self, sweep: &Sweep, term: Term) -> Result<u64, CoordinatorError> {
+        self.lead_on(term).await?;
         let sessions = self.ledger.reset_dispatch(&sweep.id, term).await?.ok_or(CoordinatorError::NotLeading)?;
         let waiting = self.ledger.cell_progress(&sweep.id).await?.iter().any(|cell| cell.recorded > cell.settled);
         if waiting {
@@ -291,7 +175,8 @@ impl Coordinator {
         shards: &[ShardRow],
         doubtful: &[&ShardRow],
     ) -> Result<u64, CoordinatorError> {
-        let (sweep, term) = (&watched.sweep.clone(), self.lead().await?);
+        self.lead_on(watched.term).await?;
+        let (sweep, term) = (&watched.sweep.clone(), watched.term);
         let mut by_cell: BTreeMap<CellIndex, Vec<ShardIndex>> = BTreeMap::new();
         for shard in doubtful {
             by_cell.entry(shard.cell).or_default().push(shard.index);

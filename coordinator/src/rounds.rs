@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::SignedDuration;
-use regatta_backends::{AccountState, CellProgress, Outage, SweepRow, Term};
+use regatta_backends::{AccountState, CellProgress, Outage, ShardState, SweepRow, Term};
 use regatta_catalog::Sweep;
 use regatta_proto::{BroadcastNumber, Control, Digest, EndpointName, Money, Report, SweepId, SweepState};
 use tokio::time::{Instant, MissedTickBehavior};
@@ -18,20 +17,23 @@ use crate::dispatch::Dispatched;
 use crate::echo::Echo;
 use crate::forecast::Foretold;
 use crate::held::HeldBack;
-use crate::reconcile::Quiet;
+use crate::quiet::Quiet;
+use crate::voided::{self, Voided};
 use crate::window::outstanding;
 use crate::{Coordinator, CoordinatorError, Forecast};
 
 /// Longest pause after something has failed.
 pub(crate) const SETBACK_MAX: Duration = Duration::from_secs(5);
 
-/// Time for which workers are told of a cancelled sweep. No deployment stays without workers for longer, and the list must not grow for
-/// ever.
-const CANCELLED_JOBS_LIVE: SignedDuration = SignedDuration::from_hours(7 * 24);
+/// Age at which it says nothing any more of sessions that nobody tells of that all reports had been recorded. Workers tell of each session
+/// that often.
+const HEARD_WITHIN: Duration = Duration::from_secs(10);
 
 /// A sweep that has not ended, with what is only worth computing once.
 pub(crate) struct Watched {
     pub(crate) sweep: Arc<Sweep>,
+    /// Term under which this process began to watch it. Should another lead meanwhile, nothing of what is known here is acted on.
+    pub(crate) term: Term,
     pub(crate) worst_session: Money,
     pub(crate) quiet: Quiet,
     /// True if the sweep may dispatch, false while it is tabulated.
@@ -44,11 +46,25 @@ pub(crate) struct Watched {
     /// True once all reports of earlier generations are recorded, and while no shard waits for later ones.
     is_settled: bool,
     /// When it was last certain that everything was recorded that had been reported.
-    pub(crate) heard_at: Option<Instant>,
+    heard_at: Option<Instant>,
+    /// Jobs of its planned shards may have been published before: by an earlier leader, before a resume, or before they were planned again.
+    pub(crate) may_have_run: bool,
     pub(crate) held: HeldBack,
     pub(crate) echo: Echo,
     /// Time since which nothing is left to run; `None` while something is.
     over_since: Option<Instant>,
+}
+
+impl Watched {
+    /// All that had been reported is recorded.
+    pub(crate) fn is_heard(&mut self) {
+        self.heard_at = Some(Instant::now());
+    }
+
+    /// True if everything was recorded that had been reported until a moment ago.
+    pub(crate) fn was_heard_lately(&self) -> bool {
+        self.heard_at.is_some_and(|at| at.elapsed() < HEARD_WITHIN)
+    }
 }
 
 /// `true` once it is known what a sweep cost that has nothing left to run: its workers have given their leases back, or have had the time to.
@@ -60,9 +76,11 @@ fn is_settled(account: Option<&AccountState>, over_since: &mut Option<Instant>, 
 /// State of `run` between ticks; all of it can be rebuilt.
 struct Rounds {
     addresses: BTreeMap<EndpointName, String>,
+    /// Term of the last round: what is remembered is of it.
+    term: Option<Term>,
     watched: BTreeMap<SweepId, Watched>,
-    /// Cancelled sweeps, each with its routes as long as its queues may hold jobs that only workers can drop.
-    cancelled: BTreeMap<SweepId, Option<Arc<Sweep>>>,
+    /// Sweeps whose jobs workers are to drop.
+    void: BTreeMap<SweepId, Voided>,
     /// Number of resumes of each sweep that was resumed and that has not ended, or whose jobs workers are to drop.
     generations: BTreeMap<SweepId, u32>,
     /// The last broadcast, without its number, and when it went out.
@@ -88,6 +106,28 @@ fn recovered(setbacks: &mut BTreeMap<SweepId, Setback>, sweep: &SweepId) {
 }
 
 impl Rounds {
+    const fn new(addresses: BTreeMap<EndpointName, String>) -> Self {
+        Self {
+            addresses,
+            term: None,
+            watched: BTreeMap::new(),
+            void: BTreeMap::new(),
+            generations: BTreeMap::new(),
+            told: None,
+            broadcasts: 0,
+            setbacks: BTreeMap::new(),
+        }
+    }
+
+    /// Forgets what was found out under another term than `now`: the next leader finds everything in the ledger.
+    fn are_of(&mut self, now: Option<Term>) {
+        if self.term != now {
+            self.term = now;
+            self.watched.clear();
+            self.void.clear();
+        }
+    }
+
     fn is_set_back(&self, sweep: &SweepId) -> bool {
         self.setbacks.get(sweep).is_some_and(|setback| Instant::now() < setback.until)
     }
@@ -99,9 +139,7 @@ impl Coordinator {
     pub fn run<'a>(&'a self, addresses: BTreeMap<EndpointName, String>, stop: CancellationToken) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             self.leading.begin_dispatching();
-            let (watched, cancelled, setbacks) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-            let (generations, told, broadcasts) = (BTreeMap::new(), None, 0);
-            let mut rounds = Rounds { addresses, watched, cancelled, generations, told, broadcasts, setbacks };
+            let mut rounds = Rounds::new(addresses);
             let mut ticks = tokio::time::interval(self.config.tick);
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
             let mut outage = Outage::new(self.config.tick, SETBACK_MAX);
@@ -142,9 +180,7 @@ impl Coordinator {
         self.metrics.leads.set(i64::from(lead.is_ok()));
         let term = match lead {
             Err(CoordinatorError::NotLeading) => {
-                // What it remembers is of its own time; the next one finds everything in the ledger.
-                rounds.watched.clear();
-                rounds.cancelled.clear();
+                rounds.are_of(None);
                 // Its last values are not to be added to those of who leads now.
                 self.metrics.sweeps_running.set(0);
                 self.metrics.window.reset();
@@ -153,28 +189,25 @@ impl Coordinator {
             }
             led => led?,
         };
+        rounds.are_of(Some(term));
         let rows = self.ledger.sweeps().await?;
         let live: BTreeSet<&SweepId> = rows.iter().filter(|row| !row.state.is_end()).map(|row| &row.id).collect();
-        let jobs_may_live_since = self.clock.now() - CANCELLED_JOBS_LIVE;
-        let cancelled: BTreeSet<&SweepId> = rows
-            .iter()
-            .filter(|row| row.state == SweepState::Cancelled)
-            .filter(|row| row.ended_at.is_none_or(|ended| ended >= jobs_may_live_since))
-            .map(|row| &row.id)
-            .collect();
+        let now = self.clock.now();
+        let void: BTreeSet<&SweepId> =
+            rows.iter().filter(|row| voided::may_leave_jobs(row, now)).map(|row| &row.id).collect();
         // Of all, whether they can be looked after or not: workers are never told of an older generation.
-        let is_told = |row: &&SweepRow| row.generation > 0 && (live.contains(&row.id) || cancelled.contains(&row.id));
+        let is_told = |row: &&SweepRow| row.generation > 0 && (live.contains(&row.id) || void.contains(&row.id));
         rounds.generations = rows.iter().filter(is_told).map(|row| (row.id.clone(), row.generation)).collect();
         rounds.watched.retain(|id, _| live.contains(id));
-        rounds.cancelled.retain(|id, _| cancelled.contains(id));
-        rounds.setbacks.retain(|id, _| live.contains(id) || cancelled.contains(id));
+        rounds.void.retain(|id, _| void.contains(id));
+        rounds.setbacks.retain(|id, _| live.contains(id) || void.contains(id));
         for row in &rows {
             if rounds.is_set_back(&row.id) {
                 continue;
             }
             let followed = match row.state {
-                SweepState::Running | SweepState::Tabulating => self.follow(&mut rounds.watched, row).await,
-                SweepState::Cancelled if cancelled.contains(&row.id) => self.void(&mut rounds.cancelled, row).await,
+                SweepState::Running | SweepState::Tabulating => self.follow(&mut rounds.watched, row, term).await,
+                _ if void.contains(&row.id) => self.void(&mut rounds.void, row).await,
                 _ => Ok(()),
             };
             if followed.is_ok() && row.state != SweepState::Running {
@@ -246,7 +279,12 @@ impl Coordinator {
     }
 
     /// Begins to watch the sweep of `row`, or takes note of its state.
-    async fn follow(&self, watched: &mut BTreeMap<SweepId, Watched>, row: &SweepRow) -> Result<(), CoordinatorError> {
+    async fn follow(
+        &self,
+        watched: &mut BTreeMap<SweepId, Watched>,
+        row: &SweepRow,
+        term: Term,
+    ) -> Result<(), CoordinatorError> {
         let running = row.state == SweepState::Running;
         if let Some(one) = watched.get_mut(&row.id) {
             if one.running && !running {
@@ -259,7 +297,7 @@ impl Coordinator {
                 one.generation = row.generation;
                 one.settles_at = Instant::now() + self.settling(row.generation);
                 one.is_settled = false;
-                (one.heard_at, one.held) = (None, HeldBack::default());
+                (one.heard_at, one.may_have_run, one.held) = (None, true, HeldBack::default());
                 // An answer to an earlier question says nothing of what workers report now.
                 one.echo.forget();
                 one.over_since = None;
@@ -271,7 +309,7 @@ impl Coordinator {
         self.declare(&sweep).await?;
         self.open_accounts(&sweep, row).await?;
         if !self.config.queue_survives && running && !self.adopt(&row.id) {
-            self.forget_dispatch(&sweep).await?;
+            self.forget_dispatch(&sweep, term).await?;
         }
         if !running {
             // A coordinator died between noticing the end and saying so; saying it twice is harmless.
@@ -280,20 +318,21 @@ impl Coordinator {
         let worst_session = worst_session(&sweep);
         let (generation, settles_at) = (row.generation, Instant::now() + self.settling(row.generation));
         let (is_settled, echo) = (self.settling(generation).is_zero(), Echo::heard(row.echo));
-        let quiet = Quiet::new();
-        let (heard_at, over_since) = (None, None);
+        let may_have_run = generation > 0 || self.has_begun(&sweep).await?;
         let one = Watched {
             sweep,
+            term,
             worst_session,
-            quiet,
+            quiet: Quiet::new(),
             running,
             generation,
             settles_at,
             is_settled,
-            heard_at,
+            heard_at: None,
+            may_have_run,
             held: HeldBack::default(),
             echo,
-            over_since,
+            over_since: None,
         };
         watched.insert(row.id.clone(), one);
         Ok(())
@@ -305,29 +344,16 @@ impl Coordinator {
         if generation == 0 || !self.config.queue_survives { Duration::ZERO } else { self.config.rebroadcast * 3 }
     }
 
-    /// Keeps the queues of a cancelled sweep open until its jobs are out of them.
-    async fn void(
-        &self,
-        cancelled: &mut BTreeMap<SweepId, Option<Arc<Sweep>>>,
-        row: &SweepRow,
-    ) -> Result<(), CoordinatorError> {
-        let sweep = match cancelled.get(&row.id) {
-            Some(None) => return Ok(()),
-            Some(Some(sweep)) => sweep.clone(),
-            None => {
-                // Should it not be readable, workers must hear of it all the same.
-                cancelled.insert(row.id.clone(), None);
-                let sweep = self.catalog.sweep(&row.lock).await?;
-                self.declare(&sweep).await?;
-                sweep
-            }
-        };
-        let waiting = self.has_waiting_jobs(&sweep).await?;
-        cancelled.insert(row.id.clone(), waiting.then_some(sweep));
-        Ok(())
+    /// True if a job of `sweep` may have been published.
+    async fn has_begun(&self, sweep: &Sweep) -> Result<bool, CoordinatorError> {
+        let progress = self.ledger.cell_progress(&sweep.id).await?;
+        if progress.iter().any(|cell| cell.dispatched > 0 || cell.recorded > 0) {
+            return Ok(true);
+        }
+        Ok(self.ledger.shards(&sweep.id).await?.iter().any(|shard| shard.state != ShardState::Planned))
     }
 
-    async fn declare(&self, sweep: &Sweep) -> Result<(), CoordinatorError> {
+    pub(crate) async fn declare(&self, sweep: &Sweep) -> Result<(), CoordinatorError> {
         for (name, endpoint) in &sweep.lock.endpoints {
             self.queue.declare_jobs(&endpoint.queue(name, &sweep.id)).await?;
         }
@@ -348,7 +374,7 @@ impl Coordinator {
     async fn look_after(&self, one: &mut Watched, progress: &[CellProgress]) -> Result<(), CoordinatorError> {
         if !one.is_settled {
             let is_over = Instant::now() >= one.settles_at;
-            one.is_settled = is_over && self.is_all_recorded(&one.sweep.id, &mut one.echo).await?;
+            one.is_settled = is_over && self.is_all_recorded(&one.sweep.id, &mut one.echo, one.term).await?;
             one.heard_at = one.is_settled.then(Instant::now);
             // What was recorded meanwhile is not in `progress`.
             return Ok(());
@@ -371,8 +397,9 @@ impl Coordinator {
             if !is_settled(account.as_ref(), &mut one.over_since, self.config.leases_return_within) {
                 return Ok(());
             }
-            let (granted, term) = (account.map(|account| account.at_most()), self.lead().await?);
-            if self.ledger.begin_tabulating(&sweep.id, one.generation, granted, term).await? {
+            let granted = account.map(|account| account.at_most());
+            self.lead_on(one.term).await?;
+            if self.ledger.begin_tabulating(&sweep.id, one.generation, granted, one.term).await? {
                 self.tabulate(&sweep.id, sweep.digest).await?;
                 one.running = false;
             }
@@ -391,8 +418,9 @@ impl Coordinator {
     /// another leader may have said something newer since it ended.
     async fn tell(&self, rounds: &mut Rounds, term: Term) -> Result<(), CoordinatorError> {
         let watched = rounds.watched.values().map(|one| &*one.sweep);
-        let void = rounds.cancelled.values().filter_map(Option::as_deref);
-        let mut control = routes(watched.chain(void), &rounds.addresses, rounds.cancelled.keys());
+        let void = rounds.void.values().filter_map(Voided::routed);
+        let dropped = rounds.void.iter().filter(|(_, one)| one.is_told()).map(|(id, _)| id);
+        let mut control = routes(watched.chain(void), &rounds.addresses, dropped);
         control.generations.clone_from(&rounds.generations);
         let fresh =
             rounds.told.as_ref().is_some_and(|(last, at)| *last == control && at.elapsed() < self.config.rebroadcast);

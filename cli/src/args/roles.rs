@@ -172,9 +172,9 @@ pub(crate) struct CoordinatorArgs {
     pub(crate) window: u32,
     #[command(flatten)]
     pub(crate) memory: MemoryArgs,
-    /// Seconds without any outcome after which jobs in doubt after a crash are dispatched again; longer than the broker takes to notice that
+    /// Seconds without any outcome, and without a job that waits, after which jobs in doubt after a crash are dispatched again; longer than the broker takes to notice that
     /// a worker is gone, two heartbeats of 20 s unless AMQP_URL says otherwise: what a stopped worker holds would be run twice
-    #[arg(long, env = "REGATTA_DOUBTFUL_AFTER_S", default_value_t = 60)]
+    #[arg(long, env = "REGATTA_DOUBTFUL_AFTER_S", default_value_t = 75)]
     pub(crate) doubtful_after_s: u64,
 }
 

@@ -8,11 +8,13 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use regatta_backends::faults::{Fate, Trouble, Troubles};
-use regatta_backends::{Ledger, ShardState};
+use regatta_backends::{Ledger, Queue, ShardState};
+use regatta_catalog::Sweep;
 use regatta_coordinator::Resumption;
+use regatta_proto::{Job, ShardIndex};
 
 use crate::recovering::{LEASE, all_jobs};
-use crate::stage::{Stage, spec};
+use crate::stage::{Stage, queue_of, spec};
 use crate::told::deployed;
 
 /// One call of a coordinator to its queue waits for longer than its lease lasts.
@@ -75,6 +77,89 @@ async fn a_leader_that_nobody_has_followed_publishes_at_once_and_once_what_had_w
     for call in 0..8 {
         let (state, waiting, sessions) = left_after_waiting(call, false).await;
         assert_eq!((state, waiting), (ShardState::Dispatched, sessions as u64), "call {call} waited");
+    }
+}
+
+/// A leader stands still after one call to its ledger. Another leads meanwhile, dispatches again what seemed lost, and is gone.
+struct IsFollowedAfter {
+    ledger: Ledger,
+    queue: Queue,
+    sweep: Arc<Sweep>,
+    /// Calls before that one.
+    calls_left: AtomicU32,
+}
+
+impl IsFollowedAfter {
+    const NEVER: u32 = u32::MAX;
+
+    async fn follow(&self) {
+        tokio::time::advance(Duration::from_secs(11)).await;
+        let (sweep, other) = (&self.sweep, "other".parse().unwrap());
+        let lead = self.ledger.lead(&other, Duration::from_secs(5)).await.unwrap();
+        let term = lead.expect("the lease is over");
+        self.ledger.quiet(&sweep.id, "moved on", true).await.unwrap();
+        // Should the first have planned everything again already, this changes nothing.
+        self.ledger.reset_dispatch(&sweep.id, term).await.unwrap();
+        assert!(self.ledger.claim_shard(&sweep.id, ShardIndex(0), 0, term).await.unwrap());
+        let jobs = all_jobs(sweep);
+        let count = jobs.len() as u32;
+        let jobs = jobs.into_iter().map(|job| Job::Session(Box::new(job))).collect();
+        self.queue.publish_jobs(&queue_of(sweep), jobs).await.unwrap();
+        assert!(self.ledger.confirm_shard(&sweep.id, ShardIndex(0), count, term).await.unwrap());
+        tokio::time::advance(Duration::from_secs(6)).await;
+    }
+}
+
+impl Fate for IsFollowedAfter {
+    fn after(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+        async {
+            let left = self.calls_left.load(Ordering::Relaxed);
+            if left != Self::NEVER {
+                self.calls_left.store(left.checked_sub(1).unwrap_or(Self::NEVER), Ordering::Relaxed);
+                if left == 0 {
+                    self.follow().await;
+                }
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_stood_still_does_not_act_on_what_it_saw_before_another_led() {
+    for call in 0..24 {
+        let mut stage = deployed().await;
+        (stage.config.tick, stage.config.rebroadcast) = (Duration::from_secs(1), Duration::from_secs(4));
+        let sweep = stage.submit(&stage.process(), &spec("s", 6, "")).await;
+        let fate = Arc::new(IsFollowedAfter {
+            ledger: stage.ledger.clone(),
+            queue: stage.queue.clone(),
+            sweep: sweep.clone(),
+            calls_left: AtomicU32::new(IsFollowedAfter::NEVER),
+        });
+        let ledger = stage.ledger.clone();
+        stage.ledger = ledger.troubled(Troubles::new(fate.clone()));
+        let process = stage.start();
+        stage.ledger = ledger;
+        let sessions = all_jobs(&sweep).len();
+        stage.until_waiting(&sweep, sessions as u64).await;
+        stage.take(&sweep, sessions).await;
+        tokio::time::sleep(stage.config.lost_after - Duration::from_millis(1_500)).await;
+        stage.round().await;
+        fate.calls_left.store(call, Ordering::Relaxed);
+        while fate.calls_left.load(Ordering::Relaxed) != IsFollowedAfter::NEVER {
+            stage.round().await;
+        }
+        let before = stage.waiting(&sweep).await as usize;
+        stage.take(&sweep, before).await;
+        let since = tokio::time::Instant::now();
+        while since.elapsed() < stage.config.lost_after / 2 {
+            stage.round().await;
+        }
+        let after = stage.waiting(&sweep).await as usize;
+        assert_eq!(before + after, sessions, "dispatched twice by one that stood still after call {call}");
+        process.end().await;
     }
 }
 

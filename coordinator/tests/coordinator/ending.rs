@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use regatta_catalog::Sweep;
-use regatta_coordinator::{BudgetChange, CoordinatorError, Resumption};
+use regatta_coordinator::{BudgetChange, CoordinatorConfig, CoordinatorError, Resumption};
 use regatta_proto::{AccountId, AccountRequest, Money, SweepState};
 
 use crate::stage::{Process, Stage, spec, tabulate};
+use crate::told::{batched, deployed};
 
 const DOLLAR: Money = Money(1_000_000_000);
 
@@ -38,6 +39,51 @@ async fn a_cancelled_sweep_keeps_its_queues_open_until_its_jobs_are_out_of_them(
     stage.until(async || stage.told().await.routes.is_empty()).await;
     assert_eq!(stage.told().await.cancelled, std::slice::from_ref(&sweep.id));
     process.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_sweep_keeps_its_queues_open_until_jobs_of_workers_that_were_cut_off_are_back() {
+    let stage = deployed().await;
+    let process = stage.start();
+    let sweep = stage.submit(&process, &spec("s", 2, "")).await;
+    stage.until(async || stage.waiting(&sweep).await > 0).await;
+    let waiting = stage.waiting(&sweep).await as usize;
+    stage.take(&sweep, waiting).await;
+    process.coordinator.cancel(&sweep.id).await.unwrap();
+    let since = tokio::time::Instant::now();
+    stage.until(async || stage.told().await.routes.is_empty()).await;
+    assert!(since.elapsed() >= stage.config.running_within, "{:?}", since.elapsed());
+    process.end().await;
+}
+
+/// Runs `spec` to its end, and says for how long workers are told then that its jobs are void.
+async fn void_for(spec: &str) -> Duration {
+    let stage = deployed().await;
+    let process = stage.start();
+    let sweep = stage.submit(&process, spec).await;
+    stage.until(async || stage.waiting(&sweep).await > 0).await;
+    let count = stage.waiting(&sweep).await as usize;
+    let jobs = stage.take(&sweep, count).await;
+    stage.finish(&sweep, &jobs, Money::ZERO).await;
+    stage.until(async || stage.state(&sweep.id).await == SweepState::Tabulating).await;
+    let end = Timestamp::UNIX_EPOCH;
+    stage.ledger.transition(&sweep.id, &[SweepState::Tabulating], SweepState::Complete, end).await.unwrap();
+    let since = tokio::time::Instant::now();
+    stage.round().await;
+    while !stage.told().await.routes.is_empty() {
+        assert_eq!(stage.told().await.cancelled, std::slice::from_ref(&sweep.id));
+    }
+    process.end().await;
+    since.elapsed()
+}
+
+#[tokio::test(start_paused = true)]
+async fn copies_of_jobs_that_a_sweep_with_batches_may_leave_are_dropped_after_its_end() {
+    let running_within = CoordinatorConfig::default().running_within;
+    let took = void_for(&batched("s")).await;
+    assert!(took >= running_within, "{took:?}");
+    let took = void_for(&spec("s", 6, "")).await;
+    assert!(took < running_within / 2, "{took:?}: others leave none");
 }
 
 #[tokio::test]

@@ -95,9 +95,30 @@ async fn a_restarted_coordinator_dispatches_nothing_twice() {
             stage.finish(&sweep, &[job], Money::ZERO).await;
         }
         if seen.len() < total {
+            stage.until(async || stage.waiting(&sweep).await > 0).await;
             taken = stage.take(&sweep, 1).await;
         }
     }
+    second.end().await;
+}
+
+/// Sessions of before may run, and what their workers have reported may wait.
+#[tokio::test]
+async fn a_leader_that_takes_over_dispatches_nothing_before_all_that_was_reported_is_recorded() {
+    let mut stage = Stage::set().await;
+    stage.config.window = 8;
+    let first = stage.start();
+    let sweep = stage.submit(&first, &spec("s", 6, "trials: 2")).await;
+    stage.until_waiting(&sweep, 8).await;
+    let taken = stage.take(&sweep, 8).await;
+    first.end().await;
+    stage.has_scorer = false;
+    let second = stage.start();
+    stage.finish(&sweep, &taken, Money::ZERO).await;
+    let_quiet_time_pass(&stage).await;
+    assert_eq!(stage.waiting(&sweep).await, 0);
+    stage.has_scorer = true;
+    stage.until_waiting(&sweep, 8).await;
     second.end().await;
 }
 

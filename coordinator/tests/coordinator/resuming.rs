@@ -11,7 +11,7 @@ use regatta_backends::faults::{Fate, Trouble, Troubles};
 use regatta_backends::{Blobs, Ledger, RecordState, ShardState};
 use regatta_catalog::Sweep;
 use regatta_coordinator::{CoordinatorConfig, Resumption};
-use regatta_proto::{ItemIndex, Money, SessionJob};
+use regatta_proto::{ItemIndex, Money, Report, SessionJob};
 use tokio::time::Instant;
 
 use crate::stage::{Process, Stage, record, spec, tabulate};
@@ -160,4 +160,31 @@ async fn a_session_of_which_nobody_tells_any_more_is_dispatched_once_all_that_wa
     let again: Vec<_> = rest.iter().filter(|job| job.key.item == last).map(|job| job.attempt).collect();
     assert_eq!(again, [2]);
     process.end().await;
+}
+
+#[tokio::test]
+async fn no_question_to_scorers_has_the_number_of_an_earlier_one_about_its_sweep() {
+    let mut stage = Stage::set().await;
+    stage.has_scorer = false;
+    let process = stage.start();
+    let sweep = stage.submit(&process, &spec("s", 2, "")).await;
+    for _ in 0..3 {
+        stage.round().await;
+        process.coordinator.cancel(&sweep.id).await.unwrap();
+        stage.round().await;
+        process.coordinator.resume(&sweep.id, Resumption::default()).await.unwrap();
+        stage.round().await;
+    }
+    process.end().await;
+    let mut reports = stage.queue.consume_reports(64).await.unwrap();
+    let mut numbers = Vec::new();
+    while let Some(delivery) = reports.next().now_or_never() {
+        let delivery = delivery.expect("the queue is open");
+        if let Report::Echo { number, .. } = delivery.message {
+            numbers.push(number);
+        }
+        delivery.receipt.ack().await;
+    }
+    assert_eq!(numbers.len(), 3, "{numbers:?}");
+    assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
 }

@@ -73,7 +73,7 @@ async fn a_shard_in_doubt_repeats_no_session_of_a_batch_that_a_worker_tells_of()
 }
 
 /// A sweep whose endpoint answers by batches.
-fn batched(name: &str) -> String {
+pub(crate) fn batched(name: &str) -> String {
     spec(name, 6, "").replace("kind: openai, ", "kind: openai, lane: batch, ")
 }
 
@@ -131,29 +131,99 @@ async fn a_sweep_with_batches_is_warned_of_sessions_that_nobody_has_like_any_oth
     process.end().await;
 }
 
+/// Time in which the broker notices that a worker is cut off, and gives what it held to another, which tells of it.
+const GIVEN_TO_ANOTHER_WITHIN: Duration = Duration::from_secs(62);
+
 #[tokio::test(start_paused = true)]
-async fn jobs_that_waited_until_a_moment_ago_are_not_lost_before_whoever_took_them_can_tell() {
+async fn jobs_that_a_worker_took_before_it_was_cut_off_are_not_dispatched_beside_those_that_the_broker_gives_to_the_next()
+ {
+    for longer_than_lost in [false, true] {
+        let stage = deployed().await;
+        let sweep = stage.submit(&stage.process(), &spec("s", 6, "")).await;
+        let jobs = all_jobs(&sweep);
+        die_while_publishing(&stage, &sweep, &jobs[..5]).await;
+        let process = stage.start();
+        // No worker is there for longer than it takes a doubtful job, or any, to count as lost.
+        let wait = if longer_than_lost { stage.config.lost_after * 2 } else { stage.config.doubtful_after * 2 };
+        let since = tokio::time::Instant::now();
+        while since.elapsed() < wait {
+            stage.round().await;
+        }
+        let taken = stage.take(&sweep, 5).await;
+        let since = tokio::time::Instant::now();
+        while since.elapsed() < GIVEN_TO_ANOTHER_WITHIN {
+            stage.round().await;
+            assert_eq!(stage.waiting(&sweep).await, 0, "after {:?}", since.elapsed());
+        }
+        stage.begin_batch("0a", &taken).await;
+        let tell = async || stage.tell_of_batch(&sweep.id, "0a").await;
+        assert!(rounds_until_jobs_wait(&stage, &sweep, Duration::from_secs(120), tell).await);
+        let again = stage.take(&sweep, jobs.len() - taken.len()).await;
+        assert!(keys(&again).is_disjoint(&keys(&taken)));
+        process.end().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn jobs_of_a_worker_that_was_cut_off_at_once_are_told_of_before_they_are_in_doubt() {
     let stage = deployed().await;
     let sweep = stage.submit(&stage.process(), &spec("s", 6, "")).await;
     let jobs = all_jobs(&sweep);
     die_while_publishing(&stage, &sweep, &jobs[..5]).await;
-    let process = stage.start();
-    // No worker is there for longer than it takes a doubtful job to count as lost.
-    let since = tokio::time::Instant::now();
-    while since.elapsed() < stage.config.doubtful_after * 2 {
-        stage.round().await;
-    }
+    // They were hardly there when they were taken: no look at the queue has found them.
     let taken = stage.take(&sweep, 5).await;
-    for _ in 0..8 {
-        tokio::time::sleep(stage.config.tick).await;
-        stage.answer_echoes().await;
+    let process = stage.start();
+    let since = tokio::time::Instant::now();
+    while since.elapsed() < GIVEN_TO_ANOTHER_WITHIN {
+        stage.round().await;
+        assert_eq!(stage.waiting(&sweep).await, 0, "after {:?}", since.elapsed());
     }
-    assert_eq!(stage.waiting(&sweep).await, 0, "its worker reads the lock and the data set, say");
     stage.begin_batch("0a", &taken).await;
     let tell = async || stage.tell_of_batch(&sweep.id, "0a").await;
-    assert!(rounds_until_jobs_wait(&stage, &sweep, Duration::from_secs(60), tell).await);
-    let again = stage.take(&sweep, jobs.len() - taken.len()).await;
-    assert!(keys(&again).is_disjoint(&keys(&taken)));
+    assert!(rounds_until_jobs_wait(&stage, &sweep, Duration::from_secs(120), tell).await);
+    assert!(keys(&stage.take(&sweep, jobs.len() - taken.len()).await).is_disjoint(&keys(&taken)));
+    process.end().await;
+}
+
+/// The broker takes no messages, of the coordinator and of workers, and the coordinator's are the first that it takes again.
+#[tokio::test(start_paused = true)]
+async fn while_nothing_could_be_said_nothing_is_lost_that_is_told_of_a_moment_later() {
+    let mut stage = deployed().await;
+    let process = stage.start();
+    let sweep = stage.submit(&process, &spec("s", 6, "")).await;
+    let jobs = stage.take(&sweep, all_jobs(&sweep).len()).await;
+    stage.has_scorer = false;
+    tokio::time::sleep(stage.config.lost_after * 2).await;
+    stage.has_scorer = true;
+    let since = tokio::time::Instant::now();
+    while since.elapsed() < Duration::from_secs(10) {
+        stage.round().await;
+        assert_eq!(stage.waiting(&sweep).await, 0, "after {:?}", since.elapsed());
+    }
+    stage.begin_batch("0a", &jobs).await;
+    let tell = async || stage.tell_of_batch(&sweep.id, "0a").await;
+    assert!(!rounds_until_jobs_wait(&stage, &sweep, stage.config.lost_after, tell).await);
+    assert_eq!(process.metrics.reconciled.get(), 0);
+    process.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_takes_long_each_time_counts_when_it_is_asked_for_once_more() {
+    let mut stage = deployed().await;
+    let process = stage.start();
+    let sweep = stage.submit(&process, &spec("s", 6, "")).await;
+    let sessions = stage.take(&sweep, all_jobs(&sweep).len()).await.len() as u64;
+    let since = tokio::time::Instant::now();
+    // Scorers are twenty seconds behind.
+    stage.has_scorer = false;
+    while stage.waiting(&sweep).await == 0 {
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        stage.has_scorer = true;
+        stage.answer_echoes().await;
+        stage.has_scorer = false;
+        assert!(since.elapsed() < stage.config.lost_after * 2, "not dispatched again");
+    }
+    assert_eq!(stage.waiting(&sweep).await, sessions);
     process.end().await;
 }
 
