@@ -8,9 +8,9 @@ use crate::evidence::{Evidence, Reference, Struck};
 /// A batch of a lost worker that may be handed in twice was handed in no earlier than this before the loss: the worker acknowledges the sessions of
 /// a batch as soon as the broker has confirmed it.
 const UNACKNOWLEDGED_MS: u64 = 500;
-/// Longest time after a loss until its batch is handed in by others, to whom the broker hands it at once; money for it may have to wait for a
-/// database.
-const HANDED_IN_WITHIN_MS: u64 = 30_000;
+/// Longest time after a loss until its batch is handed in by others, to whom the broker hands it at once: they wait until the claim of the lost
+/// one is silent for longer than its request may take, and money for it may have to wait for a database.
+const HANDED_IN_WITHIN_MS: u64 = 60_000;
 
 /// A call beyond those of the undisturbed run.
 #[derive(Debug)]
