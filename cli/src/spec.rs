@@ -73,7 +73,7 @@ fn load_inner(args: &SpecArgs) -> anyhow::Result<Loaded> {
             EndpointKind::Recorded => {
                 let bytes = std::fs::read(&full)
                     .with_context(|| format!("{place}: endpoints.{name}.path: failed to read {}", full.display()))?;
-                regatta_benchmarks::RecordedVerdicts::read(&full.display().to_string(), &bytes)
+                regatta_llm::RecordedVerdicts::parse(&full.display().to_string(), &bytes)
                     .with_context(|| format!("{place}: endpoints.{name}.path"))?;
                 recorded.insert(name.clone(), Bytes::from(bytes));
             }

@@ -1,10 +1,12 @@
 //! Limits of what a coordinator that many people share takes in: files, bytes, cells, sessions.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use regatta_proto::{BenchmarkLock, BenchmarkName, Snapshot};
+use regatta_backends::Blobs;
+use regatta_llm::RecordedVerdicts;
+use regatta_proto::{BenchmarkLock, BenchmarkName, Digest, EndpointName, Snapshot};
 
-use crate::PlanError;
+use crate::{CoordinatorError, PlanError};
 
 /// Most files of a data set.
 const FILES_MAX: usize = 10_000;
@@ -56,6 +58,29 @@ pub(crate) fn check_data<'a>(
                 "has {bytes} bytes in all, at most {DATA_BYTES_MAX} are allowed; leave out files that the benchmark does not need"
             ),
         );
+    }
+    Ok(())
+}
+
+/// The recorded verdicts of a submission, which are stored, can be read by workers: with others each worker would try for ever to open the
+/// endpoint, and the sweep never end. Takes seconds; time and memory are bounded by the sizes that [`check_data`] and the reader allow.
+///
+/// # Errors
+/// With the endpoint, and the line.
+pub(crate) async fn check_recorded(
+    blobs: &Blobs,
+    recorded: &BTreeMap<EndpointName, Digest>,
+) -> Result<(), CoordinatorError> {
+    let by_digest: BTreeMap<&Digest, &EndpointName> = recorded.iter().map(|(name, digest)| (digest, name)).collect();
+    for (digest, name) in by_digest {
+        let content = blobs.get_content(digest).await?;
+        let parsing = tokio::task::spawn_blocking(move || RecordedVerdicts::parse("", &content).map(drop));
+        let problem = match parsing.await {
+            Ok(Ok(())) => continue,
+            Ok(Err(error)) => format!("line {} of the verdicts: {}", error.line, error.problem),
+            Err(error) => format!("failed to read the verdicts: {error}"),
+        };
+        return Err(PlanError::Field { field: format!("endpoints.{name}.path"), problem }.into());
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ use regatta_proto::{
     WorkerId,
 };
 
-use crate::admission::check_data;
+use crate::admission::{check_data, check_recorded};
 use crate::budget::of_sweep;
 use crate::forecast::Forecasts;
 use crate::leading::Leading;
@@ -284,6 +284,7 @@ impl Coordinator {
                 refuse_paths(&submission)?;
                 check_data(&submission.data, self.recorded_bytes(&submission).await?)?;
                 self.check_sizes(&submission).await?;
+                check_recorded(self.catalog.blobs(), &submission.recorded).await?;
             }
             let mut datasets = BTreeMap::new();
             for (benchmark, snapshot) in &submission.data {

@@ -36,6 +36,7 @@ DASHBOARDS = {
         graph("Sessions ended in workers", (f"sum by (outcome) (rate(regatta_worker_sessions_total{{{NS}}}[{RATE}]))", "{{outcome}}"), unit="reqps"),
         graph("Dispatched and not yet recorded", (f"sum by (queue) (regatta_coordinator_window_sessions{{{NS}}})", "{{queue}}")),
         graph("Sessions in flight, by worker", (f"regatta_worker_sessions_in_flight{{{NS}}}", "{{instance}}")),
+        graph("Endpoints that cannot be served, by worker", (f"regatta_worker_endpoints_unserved{{{NS}}}", "{{instance}}")),
         graph("Attempts that did not count", (f"sum by (kind) (rate(regatta_surplus_attempts_total{{{NS}}}[{RATE}]))", "{{kind}}"), unit="reqps"),
         graph("Redelivered jobs", (f"sum(rate(regatta_worker_redeliveries_total{{{NS}}}[{RATE}]))", "redeliveries"),
               (f"sum(rate(regatta_coordinator_reconciled_total{{{NS}}}[{RATE}]))", "dispatched again"), unit="reqps"),

@@ -28,8 +28,9 @@ struct Opened {
 
 enum Service {
     Models(Box<Caller>),
-    Encoder(Box<Encoding>),
-    Recorded(Box<RecordedVerdicts>),
+    Encoder(Arc<Encoding>),
+    /// With the name of the file that the spec says they are in.
+    Recorded(Arc<RecordedVerdicts>, String),
 }
 
 impl Endpoint {
@@ -40,8 +41,11 @@ impl Endpoint {
     /// When the key's variable is not set, the address is invalid, or a file cannot be used; names the endpoint.
     pub fn open(name: &EndpointName, spec: &EndpointSpec, context: &OpenContext<'_>) -> Result<Self, OpenError> {
         let service = match spec.kind {
-            EndpointKind::Encoder => Service::Encoder(Box::new(open::encoder(name, spec, context)?)),
-            EndpointKind::Recorded => Service::Recorded(Box::new(open::recorded(name, spec, context)?)),
+            EndpointKind::Encoder => Service::Encoder(open::encoder(name, spec, context)?),
+            EndpointKind::Recorded => {
+                let (verdicts, file) = open::recorded(name, spec, context)?;
+                Service::Recorded(verdicts, file)
+            }
             _ => Service::Models(Box::new(Caller::open(name, spec, context)?)),
         };
         let batches = match spec.lane {
@@ -94,7 +98,7 @@ impl Endpoint {
             match &self.0.service {
                 Service::Models(caller) => caller.answer_all(judge, questions, payer, interrupt).await,
                 Service::Encoder(encoding) => encoding.answer(questions, interrupt).await,
-                Service::Recorded(verdicts) => Ok(verdicts.answer(questions)),
+                Service::Recorded(verdicts, file) => Ok(verdicts.answer(questions, file)),
             }
         })
     }
@@ -105,7 +109,7 @@ impl Endpoint {
         match &self.0.service {
             Service::Models(caller) => caller.tries.in_flight(),
             Service::Encoder(encoding) => encoding.in_flight(),
-            Service::Recorded(_) => 0,
+            Service::Recorded(..) => 0,
         }
     }
 }

@@ -16,6 +16,7 @@ mod call;
 mod chat;
 mod client;
 mod embedding;
+mod encoders;
 #[cfg_attr(not(feature = "encoder"), path = "no_encoding.rs")]
 mod encoding;
 mod endpoint;
@@ -58,6 +59,7 @@ pub use batch::{
 };
 pub use cache::ResponseStore;
 pub use call::{CallError, ChatCall, Interrupted, Payer, SessionTag};
+pub use encoders::Encoders;
 pub use endpoint::Endpoint;
 pub use errors::{Fault, Rule, TABLE as ERROR_TABLE, rule};
 pub use events::{EVENTS, EventRule, ProviderEvent};
@@ -71,6 +73,6 @@ pub use prices::{
     CrossCheck, DatedPrice, Disagreement, Import, ImportError, ImportProblem, ImportReport, Listed,
     PRICE_FILE_BYTES_MAX, PriceTable, PriceTableError,
 };
-pub use recorded::{RecordedError, RecordedVerdicts};
+pub use recorded::{RecordedError, RecordedVerdicts, VERDICTS_KEPT_MAX};
 pub use standstill::Standstill;
 pub use transport::{Network, NoAnswer, TransportError, http_client};

@@ -9,6 +9,7 @@ use regatta_files::read_within;
 use regatta_memory::ByteBudget;
 use regatta_proto::{Clock, EncoderName, EndpointKind, EndpointName, EndpointSpec, WorkerId};
 
+use crate::encoders::Encoders;
 use crate::encoding::Encoding;
 use crate::policy::Origin;
 use crate::recorded::{RecordedError, RecordedVerdicts};
@@ -30,8 +31,10 @@ pub struct OpenContext<'a> {
     pub env: &'a dyn Fn(&str) -> Option<String>,
     /// Directory that `path` of the spec is relative to.
     pub base_dir: &'a Path,
-    /// Content of the recorded verdicts; `None` reads the file that the spec names, if the policy trusts specs.
-    pub recorded: Option<&'a [u8]>,
+    /// The recorded verdicts, where the spec names their content; `None` reads the file that it names, if the policy trusts specs.
+    pub recorded: Option<Arc<RecordedVerdicts>>,
+    /// Encoders of this process.
+    pub encoders: Encoders,
     /// Metrics of calls.
     pub metrics: Arc<CallMetrics>,
     /// For a Retry-After that is a date, and for prices that depend on the time of day.
@@ -289,7 +292,7 @@ pub(crate) fn encoder(
     endpoint: &EndpointName,
     spec: &EndpointSpec,
     context: &OpenContext<'_>,
-) -> Result<Encoding, OpenError> {
+) -> Result<Arc<Encoding>, OpenError> {
     let encoders = &context.policy.encoders;
     let dir = match &spec.registered {
         Some(name) => encoders.get(name).cloned().ok_or_else(|| OpenError::UnknownEncoder {
@@ -305,31 +308,31 @@ pub(crate) fn encoder(
             context.base_dir.join(path)
         }
     };
-    Encoding::open(endpoint, &dir)
+    context.encoders.open(endpoint, &dir)
 }
 
-/// Reads the verdicts of `spec`.
+/// The verdicts of `spec`, with the name of their file.
 pub(crate) fn recorded(
     endpoint: &EndpointName,
     spec: &EndpointSpec,
     context: &OpenContext<'_>,
-) -> Result<RecordedVerdicts, OpenError> {
+) -> Result<(Arc<RecordedVerdicts>, String), OpenError> {
     let named = path(endpoint, spec)?;
     let path = context.base_dir.join(named);
-    let read;
-    let bytes = match context.recorded {
-        Some(bytes) => bytes,
+    let file = path.to_string_lossy();
+    let verdicts = match &context.recorded {
+        Some(verdicts) => verdicts.clone(),
         None if !context.policy.trusts_specs => {
             return Err(OpenError::FileOfSpec { endpoint: endpoint.clone(), path: named.to_owned() });
         }
         None => {
             let unreadable = |source| OpenError::Unreadable { endpoint: endpoint.clone(), path: path.clone(), source };
-            read = read_within(&path, VERDICTS_BYTES_MAX).map_err(unreadable)?;
-            &read
+            let bytes = read_within(&path, VERDICTS_BYTES_MAX).map_err(unreadable)?;
+            let parsed = RecordedVerdicts::parse(&file, &bytes);
+            Arc::new(parsed.map_err(|source| OpenError::Recorded { endpoint: endpoint.clone(), source })?)
         }
     };
-    RecordedVerdicts::parse(&path.to_string_lossy(), bytes)
-        .map_err(|source| OpenError::Recorded { endpoint: endpoint.clone(), source })
+    Ok((verdicts, file.into_owned()))
 }
 
 fn path<'s>(endpoint: &EndpointName, spec: &'s EndpointSpec) -> Result<&'s Path, OpenError> {

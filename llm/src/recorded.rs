@@ -14,6 +14,16 @@ use crate::answer::{Answers, Trouble};
 use crate::embedding::{Embedding, ONE, to_micro};
 use judgements::Judgements;
 
+/// Most memory that recorded verdicts take, in bytes. Small numbers take many times their length in a file: a limit of that alone would let
+/// one file of a stranger end the process.
+pub const VERDICTS_KEPT_MAX: u64 = 256 << 20;
+/// Longest line, in bytes: its numbers are in memory at once before they are kept.
+const LINE_BYTES_MAX: usize = 16 << 20;
+/// Memory of an entry of `similarities` in a map that has just grown, in bytes.
+const SIMILARITY_BYTES: usize = 2 * (size_of::<((u32, u32), Recorded)>() + 1);
+/// Memory that a text takes besides its bytes: itself, its block of the heap, and an entry of a map.
+const TEXT_BYTES: usize = 96;
+
 /// Recorded verdicts. Similarities are symmetric; a text equals itself without a record.
 #[derive(Debug, Clone)]
 pub struct RecordedVerdicts {
@@ -22,7 +32,9 @@ pub struct RecordedVerdicts {
     vectors: HashMap<u32, (Embedding<f64>, usize)>,
     judgements: Judgements,
     expressions: Arc<Expressions>,
-    served: String,
+    digest: Digest,
+    /// Memory that all of this takes, in bytes, as [`Self::keep`] estimates it.
+    kept_bytes: u64,
 }
 
 /// A similarity with the number of its line.
@@ -71,16 +83,17 @@ impl RecordedVerdicts {
     ///
     /// # Errors
     /// Names `file` and the first line that has none of these forms, a similarity outside −1..=1, or a value that differs from that of an
-    /// earlier line for the same pair, text or judgement.
+    /// earlier line for the same pair, text or judgement; or that is longer than 16 MiB, or with which the verdicts take more memory than
+    /// [`VERDICTS_KEPT_MAX`].
     pub fn parse(file: &str, bytes: &[u8]) -> Result<Self, RecordedError> {
-        let name = file.rsplit('/').next().unwrap_or(file);
         let mut verdicts = Self {
             texts: HashMap::new(),
             similarities: HashMap::new(),
             vectors: HashMap::new(),
             judgements: Judgements::default(),
             expressions: Arc::new(Expressions::new()),
-            served: format!("verdicts recorded in {name} ({})", Digest::of(bytes).short()),
+            digest: Digest::of(bytes),
+            kept_bytes: 0,
         };
         for (index, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
             if !line.trim_ascii().is_empty() {
@@ -91,10 +104,10 @@ impl RecordedVerdicts {
         Ok(verdicts)
     }
 
-    /// The source of the verdicts, in one line for reports.
+    /// Memory that the verdicts take, in bytes; at most [`VERDICTS_KEPT_MAX`].
     #[must_use]
-    pub fn served(&self) -> &str {
-        &self.served
+    pub const fn kept_bytes(&self) -> u64 {
+        self.kept_bytes
     }
 
     /// The recorded verdict on `question`.
@@ -113,8 +126,11 @@ impl RecordedVerdicts {
         Ok(Verdict::Similarity { micro: left.iter().map(row).collect::<Result<_, _>>()? })
     }
 
-    pub(crate) fn answer(&self, questions: &[AskedQuestion]) -> Answers {
-        let mut answers = Answers { served: self.served.clone(), ..Answers::default() };
+    /// Answers `questions`; reports name `file` as the source.
+    pub(crate) fn answer(&self, questions: &[AskedQuestion], file: &str) -> Answers {
+        let name = file.rsplit('/').next().unwrap_or(file);
+        let served = format!("verdicts recorded in {name} ({})", self.digest.short());
+        let mut answers = Answers { served, ..Answers::default() };
         for asked in questions {
             let verdict = self.verdict(&asked.question);
             answers.enter(asked, verdict.map_err(|reason| Trouble { class: ErrorClass::NotFound, reason }));
@@ -137,7 +153,21 @@ impl RecordedVerdicts {
         x.cosine_micro(y).ok_or_else(|| format!("the vectors of {a:?} and {b:?} differ in length"))
     }
 
+    /// Counts `bytes` that are kept.
+    fn keep(&mut self, bytes: usize) -> Result<(), String> {
+        self.kept_bytes += bytes as u64;
+        if self.kept_bytes <= VERDICTS_KEPT_MAX {
+            return Ok(());
+        }
+        Err(format!(
+            "the verdicts up to here take more than {VERDICTS_KEPT_MAX} bytes of memory; leave out what no session needs"
+        ))
+    }
+
     fn enter(&mut self, line: &[u8], number: usize) -> Result<(), String> {
+        if line.len() > LINE_BYTES_MAX {
+            return Err(format!("has {} bytes, at most {LINE_BYTES_MAX} are read; split the line", line.len()));
+        }
         match serde_json::from_slice(line).map_err(|error| not_a_verdict(&error))? {
             Line { text: Some(text), embedding: Some(values), .. } => self.enter_vector(text, values, number),
             Line { pred_texts: Some(rows), gold_texts: Some(columns), sim: Some(sim), .. } => {
@@ -154,6 +184,8 @@ impl RecordedVerdicts {
                         );
                     }
                 };
+                let texts = about.iter().chain(&replies).map(|text| text.len() + TEXT_BYTES);
+                self.keep(kind.len() + TEXT_BYTES + texts.sum::<usize>())?;
                 self.judgements.enter(kind, about, replies, number)
             }
             _ => Err(
@@ -165,8 +197,10 @@ impl RecordedVerdicts {
     }
 
     fn enter_vector(&mut self, text: Cow<'_, str>, values: Vec<f64>, number: usize) -> Result<(), String> {
+        let vector_bytes = size_of_val(values.as_slice()) + TEXT_BYTES;
         let vector = Embedding::new(values).ok_or("`embedding` has no direction: it is empty, zero or not finite")?;
-        let id = self.id(text);
+        let id = self.id(text)?;
+        self.keep(vector_bytes)?;
         match self.vectors.get(&id) {
             Some((earlier, line)) if *earlier != vector => {
                 Err(format!("line {line} holds another vector of this text"))
@@ -188,30 +222,34 @@ impl RecordedVerdicts {
         if sim.len() != rows.len() || sim.iter().any(|row| row.len() != columns.len()) {
             return Err(format!("`sim` must have {} rows of {} numbers", rows.len(), columns.len()));
         }
-        let rows: Vec<u32> = rows.into_iter().map(|text| self.id(text)).collect();
-        let columns: Vec<u32> = columns.into_iter().map(|text| self.id(text)).collect();
+        let rows: Vec<u32> = rows.into_iter().map(|text| self.id(text)).collect::<Result<_, _>>()?;
+        let columns: Vec<u32> = columns.into_iter().map(|text| self.id(text)).collect::<Result<_, _>>()?;
         for (a, row) in rows.iter().zip(sim) {
             for (b, value) in columns.iter().zip(row) {
                 if !(-1.0..=1.0).contains(value) {
                     return Err(format!("{value} in `sim` is not between -1 and 1"));
                 }
                 let micro = to_micro(*value);
-                let recorded = self.similarities.entry(ordered(*a, *b)).or_insert(Recorded { micro, line: number });
-                if recorded.micro != micro {
-                    return Err(format!("line {} gives one of these pairs another similarity", recorded.line));
+                match self.similarities.insert(ordered(*a, *b), Recorded { micro, line: number }) {
+                    Some(earlier) if earlier.micro != micro => {
+                        return Err(format!("line {} gives one of these pairs another similarity", earlier.line));
+                    }
+                    Some(_) => {}
+                    None => self.keep(SIMILARITY_BYTES)?,
                 }
             }
         }
         Ok(())
     }
 
-    fn id(&mut self, text: Cow<'_, str>) -> u32 {
+    fn id(&mut self, text: Cow<'_, str>) -> Result<u32, String> {
         if let Some(id) = self.texts.get(&*text) {
-            return *id;
+            return Ok(*id);
         }
+        self.keep(text.len() + TEXT_BYTES)?;
         let id = self.texts.len() as u32;
         self.texts.insert(text.into_owned(), id);
-        id
+        Ok(id)
     }
 }
 

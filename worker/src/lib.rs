@@ -12,12 +12,17 @@ mod external;
 mod holdings;
 mod judging;
 mod metrics;
+mod opener;
+mod opening;
 mod policy;
 mod publisher;
 mod route;
+mod routes;
 mod running;
 mod session;
 mod stores;
+mod unserved;
+mod verdicts;
 mod void;
 mod worker;
 

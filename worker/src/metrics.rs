@@ -17,6 +17,8 @@ pub struct WorkerMetrics {
     pub batches: IntCounterVec,
     /// Batches that this process is handing in or following.
     pub open_batches: IntGauge,
+    /// Endpoints that this process failed to open or to consume the queue of, and tries again.
+    pub endpoints_unserved: IntGauge,
 }
 
 impl WorkerMetrics {
@@ -45,6 +47,10 @@ impl WorkerMetrics {
                 "regatta_worker_batches_open",
                 "Batches that this process is handing in or following.",
             )?,
+            endpoints_unserved: IntGauge::new(
+                "regatta_worker_endpoints_unserved",
+                "Endpoints that this process cannot serve: they could not be opened, or their queue not be consumed, and are tried again.",
+            )?,
             sessions,
             in_flight: IntGauge::new("regatta_worker_sessions_in_flight", "Sessions running in this process.")?,
             redeliveries: IntCounter::new(
@@ -62,6 +68,7 @@ impl WorkerMetrics {
         registry.register(Box::new(metrics.reports_lost.clone()))?;
         registry.register(Box::new(metrics.batches.clone()))?;
         registry.register(Box::new(metrics.open_batches.clone()))?;
+        registry.register(Box::new(metrics.endpoints_unserved.clone()))?;
         Ok(metrics)
     }
 }

@@ -1,20 +1,14 @@
 //! The worker: follows the coordinator's broadcasts, consumes the queues they name, and leaves in two steps.
 
 use futures::future::BoxFuture;
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use regatta_backends::{Queue, QueueError};
 use regatta_catalog::{Catalog, Sweep};
-use regatta_llm::{BudgetLeases, CallMetrics, Endpoint, OpenContext, VERDICTS_BYTES_MAX};
+use regatta_llm::{BudgetLeases, CallMetrics};
 use regatta_memory::ByteBudget;
-use regatta_proto::{
-    BatchJob, Clock, Control, Digest, EndpointKind, EndpointName, EndpointRoute, Job, Report, SessionJob, SweepId,
-    WorkerId,
-};
+use regatta_proto::{BatchJob, Clock, Control, Digest, Job, Report, SessionJob, SweepId};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -23,8 +17,9 @@ use crate::attempts::Attempts;
 use crate::checkpoints::{Checkpoint, Checkpoints};
 use crate::external::External;
 use crate::holdings::Holdings;
+use crate::opener::Opener;
 use crate::publisher::{ConfirmingPublisher, Origin, Publication};
-use crate::route::Route;
+use crate::routes::Routes;
 use crate::running::Running;
 use crate::void::Void;
 use crate::{Environment, WorkerConfig, WorkerMetrics};
@@ -61,8 +56,6 @@ pub struct Worker {
     environment: Environment,
     metrics: WorkerMetrics,
     call_metrics: Arc<CallMetrics>,
-    /// Endpoints opened so far.
-    opened: AtomicU64,
 }
 
 /// Reason why a job's sweep could not be read.
@@ -181,7 +174,7 @@ impl Worker {
         metrics: WorkerMetrics,
         call_metrics: Arc<CallMetrics>,
     ) -> Self {
-        Self { config, queue, catalog, environment, metrics, call_metrics, opened: AtomicU64::new(0) }
+        Self { config, queue, catalog, environment, metrics, call_metrics }
     }
 
     /// Works until `lifecycle` says to leave; returns when nothing of it is left running.
@@ -223,7 +216,15 @@ impl Worker {
                 running: Running::default(),
             });
             let sessions = TaskTracker::new();
-            let mut routes = Routes::default();
+            let opener = Opener::new(
+                &self.config,
+                self.environment.clone(),
+                self.call_metrics.clone(),
+                shared.budget_leases.clone(),
+                self.catalog.blobs().clone(),
+            );
+            let (served, queue) = (self.config.endpoints.clone(), self.queue.clone());
+            let mut routes = Routes::new(queue, shared.clone(), publisher.clone(), sessions.clone(), served, opener);
             let mut progress = tokio::time::interval(self.config.progress_every);
             progress.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
             loop {
@@ -231,10 +232,12 @@ impl Worker {
                     biased;
                     () = lifecycle.drain.cancelled() => break,
                     control = controls.next() => match control {
-                        Some(control) => self.follow(control, &mut routes, &shared, &publisher, &sessions).await,
+                        Some(control) if shared.hear(&control) => routes.follow(control.routes).await,
+                        Some(control) => tracing::info!(number = ?control.number, "ignored a broadcast that came late"),
                         None => break,
                     },
                     _ = progress.tick() => report_progress(&shared, &publisher).await,
+                    Some(opened) = routes.opened() => routes.serve_at(opened).await,
                 }
             }
             drop(routes);
@@ -251,126 +254,6 @@ impl Worker {
             }
             Ok(())
         })
-    }
-
-    async fn follow(
-        &self,
-        control: Control,
-        routes: &mut Routes,
-        shared: &Arc<Shared>,
-        publisher: &ConfirmingPublisher,
-        sessions: &TaskTracker,
-    ) {
-        if !shared.hear(&control) {
-            tracing::info!(number = ?control.number, "ignored a broadcast that came late");
-            return;
-        }
-        let is_told = |spec: &EndpointRoute| control.routes.iter().any(|told| told == spec);
-        routes.opened.retain(|_, (spec, _)| is_told(spec));
-        let opened = &routes.opened;
-        routes.running.retain(|_, running| is_told(&running.spec) && beside(opened, &running.spec).is_some());
-        let is_served = |route: &EndpointRoute| {
-            self.config.endpoints.as_ref().is_none_or(|endpoints| endpoints.contains(&route.name))
-        };
-        // Sessions of what is served here may need others beside it, which are opened and not consumed.
-        let served = control.routes.iter().filter(|route| is_served(route));
-        let beside_served: BTreeSet<(&SweepId, &EndpointName)> =
-            served.flat_map(|route| route.needs.iter().map(|name| (&route.sweep, name))).collect();
-        // All of them before any is consumed.
-        for route in &control.routes {
-            let is_wanted = is_served(route) || beside_served.contains(&(&route.sweep, &route.name));
-            if !is_wanted || routes.opened.contains_key(&route.queue) {
-                continue;
-            }
-            let same = routes.opened.values().find(|(other, _)| is_same_endpoint(other, route));
-            let endpoint = match same.map(|(_, endpoint)| endpoint.clone()) {
-                Some(endpoint) => endpoint,
-                None => match self.open(route, &shared.budget_leases).await {
-                    Ok(endpoint) => endpoint,
-                    Err(error) => {
-                        let error = format!("{error:#}");
-                        tracing::error!(error, queue = route.queue, "cannot serve this endpoint");
-                        continue;
-                    }
-                },
-            };
-            routes.opened.insert(route.queue.clone(), (route.clone(), endpoint));
-        }
-        for route in control.routes {
-            if !is_served(&route) || routes.running.contains_key(&route.queue) {
-                continue;
-            }
-            let queue = route.queue.clone();
-            let Some((_, endpoint)) = routes.opened.get(&queue) else { continue };
-            let Some(beside) = beside(&routes.opened, &route) else {
-                tracing::error!(queue, "cannot serve this endpoint: its sessions need others that are not open here");
-                continue;
-            };
-            let endpoint = endpoint.clone();
-            match Route::start(
-                route,
-                endpoint,
-                beside,
-                &self.queue,
-                shared.clone(),
-                publisher.clone(),
-                sessions.clone(),
-            )
-            .await
-            {
-                Ok(route) => {
-                    tracing::info!(queue, "consuming");
-                    routes.running.insert(queue, route);
-                }
-                Err(error) => tracing::error!(%error, queue, "cannot serve this endpoint"),
-            }
-        }
-    }
-
-    async fn open(&self, route: &EndpointRoute, budget_leases: &Arc<BudgetLeases>) -> anyhow::Result<Endpoint> {
-        let recorded = match (route.endpoint.kind, &route.endpoint.content) {
-            (EndpointKind::Recorded, Some(digest)) => {
-                let blobs = self.catalog.blobs();
-                let bytes = blobs.content_size(digest).await?.unwrap_or(0);
-                anyhow::ensure!(
-                    bytes <= VERDICTS_BYTES_MAX,
-                    "the recorded verdicts of endpoint {} have {bytes} bytes, at most {VERDICTS_BYTES_MAX} are read",
-                    route.name
-                );
-                Some(blobs.get_content(digest).await?)
-            }
-            _ => None,
-        };
-        let (name, spec, pool) = (route.name.clone(), route.endpoint.clone(), route.pool.clone());
-        let Environment { clock, variables, permits, bytes, answers, policy, network, standstill } =
-            self.environment.clone();
-        // Each opened endpoint holds leases of its own, also where two draw on one pool.
-        let opened = self.opened.fetch_add(1, Ordering::Relaxed);
-        let (holder, budget_leases) = (WorkerId::new(format!("{}.{opened}", self.config.id))?, budget_leases.clone());
-        let (metrics, seed) = (self.call_metrics.clone(), self.config.seed);
-        let reads_files = !spec.kind.chats();
-        let open = move || {
-            let context = OpenContext {
-                env: &|name| variables.get(name).cloned(),
-                base_dir: Path::new("."),
-                recorded: recorded.as_deref(),
-                metrics,
-                clock,
-                seed,
-                permits,
-                holder,
-                pool,
-                budget_leases,
-                bytes,
-                answers,
-                policy: policy.outbound().clone(),
-                network,
-                standstill,
-            };
-            Endpoint::open(&name, &spec, &context)
-        };
-        // Weights and verdicts take seconds to read; that must not hold up the sessions of other endpoints.
-        Ok(if reads_files { tokio::task::spawn_blocking(open).await?? } else { open()? })
     }
 
     /// Two steps: sessions may finish until the drain time is over or a second signal comes; then they are handed over.
@@ -398,33 +281,6 @@ impl Worker {
             tracing::warn!(sessions = sessions.len(), "left with calls in flight; their jobs will be delivered again");
         }
     }
-}
-
-/// Open endpoints and consumed queues of this process, by queue.
-#[derive(Default)]
-struct Routes {
-    /// Endpoints that are open.
-    opened: Opened,
-    /// Queues that are consumed.
-    running: BTreeMap<String, Route>,
-}
-
-/// Endpoints that are open, by queue, with what they were opened for.
-type Opened = BTreeMap<String, (EndpointRoute, Endpoint)>;
-
-/// Endpoints of `opened` that sessions of `route` use for other roles; `None` unless all of them are open.
-fn beside(opened: &Opened, route: &EndpointRoute) -> Option<BTreeMap<EndpointName, Endpoint>> {
-    let find = |name: &EndpointName| {
-        let mut opened = opened.values();
-        let (_, endpoint) = opened.find(|(spec, _)| spec.sweep == route.sweep && spec.name == *name)?;
-        Some((name.clone(), endpoint.clone()))
-    };
-    route.needs.iter().map(find).collect()
-}
-
-/// True if the routes of two sweeps mean one endpoint, and so share its connections, its circuit breaker and its permits.
-fn is_same_endpoint(one: &EndpointRoute, other: &EndpointRoute) -> bool {
-    one.pool == other.pool && one.name == other.name && one.endpoint == other.endpoint
 }
 
 async fn report_progress(shared: &Shared, publisher: &ConfirmingPublisher) {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Context;
 use prometheus::Registry;
 use regatta_backends::Permits;
-use regatta_llm::{BudgetLeases, CallError, CallMetrics, ChatCall, Endpoint, OpenContext, Payer, Standstill};
+use regatta_llm::{BudgetLeases, CallError, CallMetrics, ChatCall, Encoders, Endpoint, OpenContext, Payer, Standstill};
 use regatta_memory::ByteBudget;
 use regatta_proto::{
     CacheMode, Call, Digest, EndpointKind, EndpointSpec, Event, FailedCall, Lane, ModelRef, Share, SweepLock,
@@ -127,6 +127,7 @@ async fn send(lock: &SweepLock, failed: &FailedCall, args: &ReplayArgs) -> anyho
         env: &|name| std::env::var(name).ok(),
         base_dir: Path::new("."),
         recorded: None,
+        encoders: Encoders::default(),
         metrics,
         clock: Arc::new(SystemClock),
         seed: 0,

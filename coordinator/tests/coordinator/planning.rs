@@ -1,6 +1,6 @@
 use bytes::Bytes;
 use regatta_coordinator::Submission;
-use regatta_proto::{Digest, EndpointKind, EndpointSpec, Evaluator, Judge, ModelSpec};
+use regatta_proto::{Digest, EndpointKind, EndpointName, EndpointSpec, Evaluator, Judge, ModelSpec};
 
 use crate::stage::{Stage, spec};
 
@@ -93,6 +93,9 @@ async fn refused(stage: &Stage, submission: Submission) -> String {
     stage.process().coordinator.plan(submission).await.map(drop).unwrap_err().to_string()
 }
 
+/// Verdicts that workers can read.
+const VERDICTS: &str = r#"{"pred_texts": ["a"], "gold_texts": ["b"], "sim": [[0.5]]}"#;
+
 /// A spec whose judge answers from recorded verdicts.
 fn judged_by_records() -> String {
     let endpoint = "  rec: { kind: recorded, path: /dev/zero }\nmodels:";
@@ -102,7 +105,7 @@ fn judged_by_records() -> String {
 #[tokio::test]
 async fn a_deployment_takes_no_path_of_a_spec_but_the_digest_of_a_stored_file() {
     let stage = Stage::set().await;
-    let (bytes, large) = (Bytes::from_static(b"{}"), Bytes::from(vec![b' '; 4 << 20]));
+    let (bytes, large) = (Bytes::from_static(VERDICTS.as_bytes()), Bytes::from(vec![b' '; 4 << 20]));
     let name = "rec".parse().unwrap();
     let mut submission = stage.submission(&judged_by_records()).await;
     let error = refused(&stage, submission.clone()).await;
@@ -123,6 +126,23 @@ async fn a_deployment_takes_no_path_of_a_spec_but_the_digest_of_a_stored_file() 
     }
     let error = refused(&stage, submission).await;
     assert!(error.starts_with("data: has ") && error.contains("at most 268435456 are allowed"), "{error}");
+}
+
+#[tokio::test]
+async fn verdicts_that_no_worker_could_read_are_refused_before_the_sweep_is_taken() {
+    let stage = Stage::set().await;
+    let mut submission = stage.submission(&judged_by_records()).await;
+    let name: EndpointName = "rec".parse().unwrap();
+    for (content, problem) in [
+        (format!("{VERDICTS}\n{{\"pred_texts\": [\"a\""), "line 2 of the verdicts: not a verdict: EOF"),
+        // Files of verdicts may have such lines, which endpoints cannot answer from.
+        (r#"{"item": "i", "response": "x"}"#.to_owned(), "line 1 of the verdicts: a line holds either"),
+    ] {
+        let stored = stage.blobs().put_content(content.into()).await.unwrap();
+        submission.recorded.insert(name.clone(), stored);
+        let error = refused(&stage, submission.clone()).await;
+        assert!(error.starts_with("endpoints.rec.path: ") && error.contains(problem), "{error}");
+    }
 }
 
 #[tokio::test]

@@ -137,6 +137,7 @@ impl FakeStore {
             env: &|_| None,
             base_dir: Path::new("/nowhere"),
             recorded: None,
+            encoders: crate::Encoders::default(),
             budget_leases: BudgetLeases::new(Arc::clone(&store), holder.clone(), Arc::clone(&metrics)),
             metrics,
             clock: Arc::new(ManualClock::at("2026-01-01T00:00:00Z".parse().unwrap())),

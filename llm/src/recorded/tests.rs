@@ -106,3 +106,28 @@ fn every_golden_file_of_the_benchmark_is_read() {
     }
     assert_eq!(read, 8);
 }
+
+#[test]
+fn verdicts_that_take_much_more_memory_than_their_file_are_refused() {
+    // Two bytes a similarity, of a thousand texts with a thousand others in each line.
+    let texts = |from: usize| (from..from + 1000).map(|number| number.to_string()).collect::<Vec<_>>();
+    let row = vec![0; 1000];
+    let sim = vec![row; 1000];
+    let line = |number: usize| {
+        let (left, right) = (texts(number * 2000), texts(number * 2000 + 1000));
+        serde_json::json!({ "pred_texts": left, "gold_texts": right, "sim": sim }).to_string()
+    };
+    let lines: Vec<String> = (0..6).map(line).collect();
+    let read = |count: usize| RecordedVerdicts::parse("judge.jsonl", lines[..count].join("\n").as_bytes());
+    let kept = read(5).unwrap().kept_bytes();
+    assert!((200 << 20..=VERDICTS_KEPT_MAX).contains(&kept), "{kept}");
+    let error = read(6).unwrap_err();
+    assert_eq!(error.line, 6);
+    assert!(error.problem.contains("take more than 268435456 bytes of memory"), "{error}");
+}
+
+#[test]
+fn a_line_that_is_too_long_is_not_parsed() {
+    let problem = error(&" ".repeat(LINE_BYTES_MAX + 1).replacen(' ', "[", 1));
+    assert!(problem.contains("line 1: has 16777217 bytes, at most 16777216 are read; split the line"), "{problem}");
+}

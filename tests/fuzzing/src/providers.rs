@@ -9,8 +9,8 @@ use futures::future::BoxFuture;
 use futures::stream;
 use prometheus::Registry;
 use regatta_llm::{
-    BudgetLeases, CallError, CallMetrics, ChatCall, Endpoint, Network, NoAnswer, OpenContext, OutboundPolicy, Payer,
-    PermitStore, Standstill, StoreError,
+    BudgetLeases, CallError, CallMetrics, ChatCall, Encoders, Endpoint, Network, NoAnswer, OpenContext, OutboundPolicy,
+    Payer, PermitStore, Standstill, StoreError,
 };
 use regatta_memory::ByteBudget;
 use regatta_proto::{
@@ -221,6 +221,7 @@ pub(crate) fn with_context<T>(network: impl Network + 'static, open: impl FnOnce
         env: &|name: &str| (name == "KEY").then(|| KEY.to_owned()),
         base_dir: Path::new("/nowhere"),
         recorded: None,
+        encoders: Encoders::default(),
         budget_leases: BudgetLeases::new(Arc::clone(&permits), holder.clone(), Arc::clone(&metrics)),
         metrics,
         clock: Arc::new(ManualClock::at("2026-01-01T00:00:00Z".parse().unwrap())),

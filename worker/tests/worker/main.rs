@@ -6,6 +6,7 @@ mod conversing;
 mod external;
 mod leaving;
 mod obeying;
+mod opening;
 mod redelivered;
 mod reporting;
 mod stage;

@@ -8,6 +8,7 @@ use regatta_proto::{CostSum, Money, Question, Timeouts, Usage, Verdict};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::Encoders;
 use crate::scripted::Step;
 
 fn asked(left: &[&str], right: &[&str]) -> AskedQuestion {
@@ -183,20 +184,23 @@ async fn recorded_verdicts_come_from_the_file_or_from_the_caller() {
 #[tokio::test]
 async fn files_that_cannot_be_used_are_named_with_their_endpoint() {
     let spec = |kind| EndpointSpec { path: Some("judge".into()), ..EndpointSpec::of_kind(kind) };
-    let error = |spec: &EndpointSpec, given| {
-        try_open(spec, Path::new("/nowhere"), given, &Registry::new()).unwrap_err().to_string()
-    };
+    let error_in =
+        |dir: &Path, spec: &EndpointSpec| try_open(spec, dir, None, &Registry::new()).unwrap_err().to_string();
+    let error = |spec: &EndpointSpec| error_in(Path::new("/nowhere"), spec);
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("judge"), "{}").unwrap();
+    let malformed = error_in(dir.path(), &spec(EndpointKind::Recorded));
     insta::assert_snapshot!(
         [
-            error(&spec(EndpointKind::Recorded), None),
-            error(&spec(EndpointKind::Recorded), Some(b"{}")),
-            error(&spec(EndpointKind::Encoder), None),
-            error(&EndpointSpec::of_kind(EndpointKind::Encoder), None),
+            error(&spec(EndpointKind::Recorded)),
+            malformed.replace(dir.path().to_str().unwrap(), "/somewhere"),
+            error(&spec(EndpointKind::Encoder)),
+            error(&EndpointSpec::of_kind(EndpointKind::Encoder)),
         ]
         .join("\n"),
         @r"
     failed to read /nowhere/judge of endpoint main: No such file or directory (os error 2)
-    failed to open endpoint main: failed to read verdicts of /nowhere/judge, line 1: a line holds either `text` and `embedding`, or `pred_texts`, `gold_texts` and `sim`, or `kind` and `responses`
+    failed to open endpoint main: failed to read verdicts of /somewhere/judge, line 1: a line holds either `text` and `embedding`, or `pred_texts`, `gold_texts` and `sim`, or `kind` and `responses`
     failed to open endpoint main: failed to read /nowhere/judge/config.json: No such file or directory (os error 2); point to a sentence-transformers directory (config.json, tokenizer.json, model.safetensors)
     endpoint main has no path: name the directory of the encoder, or the file of the verdicts
     "
@@ -207,6 +211,8 @@ async fn files_that_cannot_be_used_are_named_with_their_endpoint() {
 fn open_deployed(spec: &EndpointSpec, dir: &Path, recorded: Option<&[u8]>) -> Result<Endpoint, String> {
     let store = FakeStore::default();
     let policy = std::sync::Arc::new(crate::OutboundPolicy::closed());
+    let parse = |bytes| std::sync::Arc::new(RecordedVerdicts::parse("judge.jsonl", bytes).unwrap());
+    let recorded = recorded.map(parse);
     let context = OpenContext { base_dir: dir, recorded, policy, ..store.context(&Registry::new(), "worker") };
     Endpoint::open(&"main".parse().unwrap(), spec, &context).map_err(|error| error.to_string())
 }
@@ -250,6 +256,27 @@ async fn only_regular_files_are_read_as_verdicts() {
     let spec = EndpointSpec { path: Some("judge.jsonl".into()), ..EndpointSpec::of_kind(EndpointKind::Recorded) };
     let error = try_open(&spec, dir.path(), None, &Registry::new()).unwrap_err().to_string();
     assert!(error.contains("is no regular file"), "{error}");
+}
+
+#[tokio::test]
+async fn an_encoder_is_loaded_once_whatever_the_names_of_its_endpoints() {
+    let Some(dir) = minilm() else { return };
+    let store = FakeStore::default();
+    let encoders = Encoders::default();
+    let open = |name: &str| {
+        let context = OpenContext { encoders: encoders.clone(), ..store.context(&Registry::new(), "worker") };
+        let spec = EndpointSpec { path: Some(dir.clone()), ..EndpointSpec::of_kind(EndpointKind::Encoder) };
+        Endpoint::open(&name.parse().unwrap(), &spec, &context).unwrap()
+    };
+    let endpoints = [open("one"), open("another")];
+    let [Service::Encoder(one), Service::Encoder(another)] = endpoints.each_ref().map(|endpoint| &endpoint.0.service)
+    else {
+        panic!("they are encoders");
+    };
+    assert!(Arc::ptr_eq(one, another));
+    let before = Arc::downgrade(one);
+    drop(endpoints);
+    assert!(before.upgrade().is_none(), "it is kept no longer than it is used");
 }
 
 /// The small encoder, if its files are available.

@@ -61,6 +61,8 @@ fn try_open_with(
     store: &FakeStore,
 ) -> Result<Endpoint, OpenError> {
     let env = |name: &str| (name == "OPENAI_API_KEY").then(|| KEY.to_owned());
+    let parse = |bytes| Arc::new(RecordedVerdicts::parse("judge.jsonl", bytes).unwrap());
+    let recorded = recorded.map(parse);
     let context = OpenContext { env: &env, base_dir, recorded, ..store.context(registry, "worker") };
     Endpoint::open(&"main".parse().unwrap(), spec, &context)
 }

@@ -162,6 +162,24 @@ impl Stage {
         SimulatedEndpoint::start(config).await.unwrap()
     }
 
+    /// Has workers read from a store in memory that goes as `fate` says; returns that store as it is for others.
+    pub(crate) async fn read_behind(&mut self, fate: Arc<dyn Fate>) -> Blobs {
+        let (folder, memory) = (Blobs::directory(self.blob_folder()).unwrap(), Blobs::memory());
+        for key in folder.list("").await.unwrap() {
+            memory.put(&key, folder.get(&key).await.unwrap().unwrap()).await.unwrap();
+        }
+        self.catalog = Some(Catalog::new(memory.troubled(Troubles::new(fate)), BENCHMARKS));
+        memory
+    }
+
+    /// The route of another endpoint of the stage's sweep, whose verdicts are the stored content of `digest`.
+    pub(crate) fn recorded(&self, name: &str, digest: Digest) -> EndpointRoute {
+        let path = Some("verdicts.jsonl".into());
+        let endpoint = EndpointSpec { path, content: Some(digest), ..EndpointSpec::of_kind(EndpointKind::Recorded) };
+        let (name, queue) = (name.parse().unwrap(), name.to_owned());
+        EndpointRoute { pool: endpoint.pool(), name, queue, endpoint, ..self.route.clone() }
+    }
+
     pub(crate) fn blob_folder(&self) -> std::path::PathBuf {
         self.folder.path().join("blobs")
     }
