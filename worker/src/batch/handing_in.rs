@@ -11,12 +11,10 @@ use regatta_llm::{Found, Prepared, SubmitError};
 use regatta_proto::{BatchJob, Claimed, ErrorClass, Money, Try};
 
 use super::asking::Asked;
-use super::collecting::opened;
 use super::following::{Followed, Step};
 use super::searching::Searched;
 use super::standing::Standing;
 use super::{gathering, named, trouble};
-use crate::publisher::{Origin, Publication};
 
 /// Looks for a batch that may have been handed in a moment ago: a list of batches may lag behind.
 const LOOKS: u32 = 3;
@@ -55,19 +53,6 @@ impl Followed<'_> {
             Ok(prepared) => self.submit(prepared, lines).await,
             Err(instead) => instead,
         }
-    }
-
-    /// Tells of the sessions of the intent as attempts that have begun: it may wait for money, or be looked for, for hours. Who gathered them
-    /// has told of them too, unless it died first.
-    async fn tell_of_intent(&self, standing: Standing) {
-        let at_most = |position| if standing == Standing::InDoubt { self.at_most(position) } else { Some(Money::ZERO) };
-        let reports = opened(self.lane, self.job, at_most);
-        self.lane.publisher.leave(Publication { reports, jobs: Vec::new(), origin: Origin::Nobody }).await;
-    }
-
-    /// Worst-case cost of a line; `None` where its price is unknown.
-    pub(super) fn at_most(&self, position: usize) -> Option<Money> {
-        self.asked.get(position).and_then(|asked| asked.call().at_most())
     }
 
     async fn submit(&self, prepared: Prepared, lines: usize) -> Step {
@@ -170,8 +155,7 @@ impl Followed<'_> {
 
     /// The provider has the batch: its sessions have begun.
     fn with_id(&self, id: String) -> Step {
-        let reports = opened(self.lane, self.job, |position| self.at_most(position));
-        Step::Next(Box::new(BatchJob { provider_id: Some(id), ..self.job.clone() }), reports)
+        Step::Next(Box::new(BatchJob { provider_id: Some(id), ..self.job.clone() }), self.begun())
     }
 
     fn found(&self, id: String) -> Step {

@@ -22,7 +22,7 @@
 //!   recognised, and recorded once.
 //!
 //! From the first session that is gathered until its answers are reported, whoever holds a batch names it in its reports (`holdings`), so that no
-//! coordinator takes its sessions for lost.
+//! coordinator takes its sessions for lost. Its lines are told of when a step begins, and again while it is followed (`telling`).
 //!
 //! A session that asks again after a reply becomes a session job with its transcript, and part of a further batch.
 
@@ -35,6 +35,7 @@ mod outages;
 mod paying;
 mod searching;
 mod standing;
+mod telling;
 
 use std::sync::Arc;
 use std::time::Duration;
