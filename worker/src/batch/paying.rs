@@ -79,6 +79,34 @@ impl Followed<'_> {
         }
     }
 
+    /// Claims the reservation again right before a request under that claim; `None` where the store did not answer, or so late that whoever
+    /// waits for the end of the claim would not wait for the end of that request.
+    pub(super) async fn claim_again(&self) -> Option<bool> {
+        let Some(total) = self.total() else { return Some(false) };
+        let asked_at = Instant::now();
+        match self.client.reserve(&self.job.id, self.accounts, total, &self.claim).await {
+            Ok(Funding::Reserved) => (asked_at.elapsed() < HEARD_EVERY).then_some(true),
+            Ok(Funding::Claimed(_) | Funding::Short { .. }) => Some(false),
+            Err(error) => {
+                if self.lane.store_away.fails() {
+                    tracing::warn!(batch = named(self.job), %error, "failed to claim the money of a batch again before it is made");
+                }
+                None
+            }
+        }
+    }
+
+    /// Time for which a claim stands that is not heard of: whoever has it may have sent the request that makes the batch right after it was
+    /// last heard of, and be cut off from the store since.
+    pub(super) fn claim_stands(&self) -> Duration {
+        self.client.longest_creation().saturating_add(HEARD_EVERY)
+    }
+
+    /// Worst-case cost of all lines; `None` where a price is unknown.
+    fn total(&self) -> Option<Money> {
+        self.asked.iter().map(|asked| asked.call().at_most()).sum()
+    }
+
     /// Waits, and lets the store of permits know meanwhile that the batch's money is still needed; `None` when the batch has to go to
     /// another worker.
     pub(super) async fn pause(&self, pause: Duration) -> Option<()> {
@@ -108,8 +136,7 @@ impl Followed<'_> {
 
     /// Lets the store of permits know that the batch's money is still needed: by whoever has claimed it, if that was here.
     async fn renew(&self) {
-        let total: Option<Money> = self.asked.iter().map(|asked| asked.call().at_most()).sum();
-        let (false, Some(in_flight)) = (self.accounts.is_empty(), total) else { return };
+        let (false, Some(in_flight)) = (self.accounts.is_empty(), self.total()) else { return };
         let spending = Spending { in_flight, ..Spending::default() };
         match self.client.tell(&self.job.id, self.accounts, &spending, self.standing_claim()).await {
             Ok(()) => self.lane.store_away.ends(),
