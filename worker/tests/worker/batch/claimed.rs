@@ -1,10 +1,18 @@
 //! Claims on the reservation of a batch, by which one worker at a time hands it in.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use jiff::SignedDuration;
-use regatta_proto::{AccountId, AccountReply, AccountRequest, AttemptId, BatchSettings, Job, ManualClock, Money};
+use regatta_llm::{PermitStore, StoreError};
+use regatta_proto::{
+    AccountId, AccountReply, AccountRequest, AttemptId, BatchSettings, Digest, Failing, Job, ManualClock, Money,
+    PoolReply, PoolRequest,
+};
+use regatta_worker::SharedPermits;
 use tokio::time::Instant;
 
 use super::killed::waiting_batch;
@@ -122,4 +130,48 @@ async fn without_an_account_a_batch_that_came_to_be_while_its_lines_were_uploade
     assert_eq!((outcome.outcome, outcome.attempt.id.as_str()), (MEASURED, "0a1b-0"));
     assert_eq!(server.batches().len(), 1);
     worker.leave().await;
+}
+
+/// A store that grants the first claim and never says so.
+struct Mute {
+    store: SharedPermits,
+    was_asked: Arc<AtomicBool>,
+}
+
+impl PermitStore for Mute {
+    fn lease<'a>(&'a self, request: &'a PoolRequest) -> BoxFuture<'a, Result<PoolReply, StoreError>> {
+        self.store.lease(request)
+    }
+
+    fn settle<'a>(&'a self, request: &'a AccountRequest) -> BoxFuture<'a, Result<AccountReply, StoreError>> {
+        async move {
+            let reply = self.store.settle(request).await;
+            if request.claim.is_some() && !self.was_asked.swap(true, Ordering::SeqCst) {
+                return std::future::pending().await;
+            }
+            reply
+        }
+        .boxed()
+    }
+
+    fn failing<'a>(&'a self, failing: &'a Failing) -> BoxFuture<'a, Result<u32, StoreError>> {
+        self.store.failing(failing)
+    }
+
+    fn failures<'a>(&'a self, fingerprint: &'a Digest) -> BoxFuture<'a, Result<u32, StoreError>> {
+        self.store.failures(fingerprint)
+    }
+}
+
+#[tokio::test]
+async fn a_worker_that_leaves_before_it_hears_that_its_claim_was_granted_gives_it_up() {
+    let (mut stage, server, account) = intended().await;
+    let was_asked = Arc::new(AtomicBool::new(false));
+    stage.store = Some(Arc::new(Mute { store: SharedPermits(stage.permits.clone()), was_asked: was_asked.clone() }));
+    let worker = stage.start("w", |_| {}).await;
+    until(async || was_asked.load(Ordering::SeqCst)).await;
+    assert!(claimed_by(&stage, &account).await.is_some());
+    worker.leave().await;
+    assert_eq!(claimed_by(&stage, &account).await, None, "whoever goes on need not wait for it");
+    assert_eq!((stage.waiting().await, server.batches().len()), (1, 0));
 }
