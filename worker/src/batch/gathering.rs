@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use regatta_backends::{Queue, QueueError};
-use regatta_proto::{BatchJob, Digest, HeldBatch, IdError, Job, ModelRef, Money, SessionJob, SweepId};
+use regatta_proto::{AttemptId, BatchJob, Digest, HeldBatch, IdError, Job, ModelRef, Money, SessionJob, SweepId};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -19,8 +19,6 @@ use crate::worker::Shared;
 
 /// Bytes that the prompts of a batch may have: with what JSON adds, within what both providers take, and in a worker's memory.
 const PROMPT_BYTES_MAX: u64 = 64 << 20;
-/// Digits of a batch's id. With the position of a line they are its custom id, for which Anthropic leaves 64 characters.
-const ID_DIGITS: usize = 20;
 
 /// A session that waits for its batch.
 pub(super) struct Gathered {
@@ -227,7 +225,7 @@ pub(super) fn id_of_part(whole: &str, part: &Range<usize>) -> String {
 /// Lower-case hexadecimal digits, whatever workers are called.
 fn id_of(unique: &str) -> String {
     let digest = Digest::of_parts([b"batch/1".as_slice(), unique.as_bytes()]).to_string();
-    digest.chars().take(ID_DIGITS).collect()
+    digest.chars().take(AttemptId::BATCH_DIGITS).collect()
 }
 
 /// The size of a full batch of this id: at most `requests_max`, and less by up to a sixteenth, or by 63.
@@ -249,7 +247,7 @@ mod tests {
         assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), 4);
         assert_eq!(ids[0], id_of_part("0a1b", &(0..2)));
         assert_ne!(ids[0], id_of_part("0a1c", &(0..2)));
-        assert_eq!(ids[0].len(), ID_DIGITS);
+        assert_eq!(ids[0].len(), AttemptId::BATCH_DIGITS);
     }
 
     #[test]
