@@ -9,6 +9,7 @@ mod paid;
 mod server;
 mod simulated;
 mod told;
+mod unconfirmed;
 
 use std::sync::Mutex;
 
