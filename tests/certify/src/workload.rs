@@ -22,6 +22,8 @@ const BUDGET_DOLLARS_MIN: u64 = 40;
 const BUDGET_DOLLARS_A_TRIAL: u64 = 10;
 /// Most sessions of a batch.
 const BATCH_MAX: u64 = 10;
+/// Longest time of a request to the API of batches: for so long a claim of a worker that was killed stands.
+const TOTAL_MS: u64 = 20_000;
 /// Time that the endpoint takes for a batch, in milliseconds: some batches are under way at each fault.
 const BATCH_MS: u32 = 4_000;
 /// Data that the sweeps are of.
@@ -192,7 +194,9 @@ impl Workload {
     fn batched_spec(&self, by: RunBy) -> String {
         let lane = match by {
             RunBy::Deployment => {
-                format!("lane: batch\n    batch: {{ requests_max: {BATCH_MAX}, gather_ms: 300, poll_ms: 500 }}")
+                format!(
+                    "lane: batch\n    batch: {{ requests_max: {BATCH_MAX}, gather_ms: 300, poll_ms: 500 }}\n    timeouts: {{ total_ms: {TOTAL_MS} }}"
+                )
             }
             RunBy::OneProcess => "lane: live".to_owned(),
         };
