@@ -54,8 +54,8 @@ mod withheld;
 
 pub use answer::{Answers, Unanswered};
 pub use batch::{
-    BatchCall, BatchClient, BatchProgress, BatchState, Collected, Found, Funding, Prepared, SUBMIT_WITHIN, Spending,
-    SubmitError,
+    BatchCall, BatchClient, BatchProgress, BatchState, Collected, Found, Funding, MayCreate, Prepared, SUBMIT_WITHIN,
+    Spending, SubmitError,
 };
 pub use cache::ResponseStore;
 pub use call::{CallError, ChatCall, Interrupted, Payer, SessionTag};

@@ -208,6 +208,9 @@ text_id!(
 );
 
 impl AttemptId {
+    /// Digits of a batch's id. With the position of a line they are its custom id, for which Anthropic leaves 64 characters.
+    pub const BATCH_DIGITS: usize = 20;
+
     /// The attempt that a line of a batch is: `BATCH-POSITION`, which is also the custom id of the line.
     ///
     /// # Errors
@@ -220,6 +223,13 @@ impl AttemptId {
     #[must_use]
     pub fn batch(&self) -> Option<&str> {
         self.as_str().rsplit_once('-').map(|(batch, _)| batch)
+    }
+
+    /// True if the attempt is a line of a batch whose id has [`Self::BATCH_DIGITS`] hexadecimal digits. No worker has such a name by chance.
+    #[must_use]
+    pub fn is_line(&self) -> bool {
+        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        self.batch().is_some_and(|batch| batch.len() == Self::BATCH_DIGITS && batch.bytes().all(is_digit))
     }
 }
 
@@ -332,6 +342,14 @@ mod tests {
         let line = AttemptId::of_line("0a1b2c", 17).unwrap();
         assert_eq!((line.as_str(), line.batch()), ("0a1b2c-17", Some("0a1b2c")));
         assert_eq!(AttemptId::new("alone").unwrap().batch(), None);
+    }
+
+    #[test]
+    fn a_line_is_told_from_attempts_at_live_sessions_by_the_id_of_its_batch() {
+        assert!(AttemptId::of_line("0123456789abcdef0123", 17).unwrap().is_line());
+        for other in ["worker-17", "0123456789ABCDEF0123-1", "0123456789abcdef012-1", "0123456789abcdef0123"] {
+            assert!(!AttemptId::new(other).unwrap().is_line(), "{other}");
+        }
     }
 
     #[test]

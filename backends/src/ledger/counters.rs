@@ -262,13 +262,23 @@ impl<'a> AttemptWrite<'a> {
             outcome: None,
             spent,
             maybe_spent,
-            at_most: stored_money(open.in_flight_at_most, "at_most")?,
+            at_most: Self::highest(before, open)?,
             calls: totals.calls,
             cached_calls: Some(totals.cached_calls),
             retries: totals.retries,
             latency_us: stored(totals.latency_us, "latency_us")?,
             transcript: None,
         }))
+    }
+
+    /// Worst case of the calls of a running attempt: as told, and of a line of a batch the highest that was told. Several workers may tell of a
+    /// line, and who has a copy of its batch's intent does not know yet that its provider has the batch.
+    fn highest(before: Option<Before>, open: &OpenAttempt) -> Result<Option<i64>, LedgerError> {
+        let told = stored_money(open.in_flight_at_most, "at_most")?;
+        Ok(match before {
+            Some(before) if open.id.is_line() => told.zip(before.at_most).map(|(told, before)| told.max(before)),
+            _ => told,
+        })
     }
 
     pub(super) fn as_before(&self) -> Before {

@@ -89,6 +89,7 @@ conformance![
     recording::a_running_attempt_is_known_until_it_ends,
     recording::the_attempt_that_runs_for_longest_is_found,
     recording::an_overtaken_progress_report_is_ignored,
+    recording::what_a_line_of_a_batch_may_cost_is_told_of_by_whoever_knows_of_the_most,
     recording::progress_never_touches_an_attempt_that_ended,
     recording::a_hand_over_counts_once_and_is_not_waste,
     recording::an_attempt_knows_better_than_its_successor_what_it_has_spent,

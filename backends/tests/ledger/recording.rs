@@ -9,7 +9,7 @@ use regatta_backends::ledger::{
 };
 use regatta_backends::{LedgerError, Quota, ToldBy};
 use regatta_proto::{
-    Cause, CellIndex, CostSum, Flag, ItemId, ItemIndex, Money, OpenAttempt, Outcome, SweepState, Usage,
+    AttemptTotals, Cause, CellIndex, CostSum, Flag, ItemId, ItemIndex, Money, OpenAttempt, Outcome, SweepState, Usage,
 };
 use serde_json::{Value, json};
 
@@ -284,6 +284,33 @@ pub(crate) async fn an_overtaken_progress_report_is_ignored(world: World) {
     assert_eq!((world.cell(&sweep, 0).await.usage, world.cell(&sweep, 0).await.cost), (usage(7), cost(7)));
     world.ledger.record_progress(vec![report(|_| ())]).await.unwrap();
     assert_eq!(world.ledger.attempts(&sweep).await.unwrap()[0].at_most, None);
+}
+
+/// Whoever takes up a copy of a batch's intent does not know yet that its provider has the batch.
+pub(crate) async fn what_a_line_of_a_batch_may_cost_is_told_of_by_whoever_knows_of_the_most(world: World) {
+    let sweep = world.sweep("s", 1, 2).await;
+    let told = async |item: u32, id: &str, bounds: &[Option<u64>]| {
+        for at_most in bounds {
+            let open = OpenAttempt {
+                key: key(&sweep, 0, item),
+                id: id.parse().unwrap(),
+                number: 1,
+                started_at: at(1),
+                totals: AttemptTotals::default(),
+                in_flight_at_most: at_most.map(Money),
+            };
+            world.ledger.record_progress(vec![(open, "w".parse().unwrap())]).await.unwrap();
+        }
+        let attempts = world.ledger.attempts(&sweep).await.unwrap();
+        attempts.into_iter().find(|attempt| attempt.id.as_str() == id).unwrap().at_most
+    };
+    let (line, live) = ("0123456789abcdef0123-0", "w-7");
+    assert_eq!(told(0, line, &[Some(0), Some(5)]).await, Some(Money(5)), "it is at its provider");
+    assert_eq!(told(0, line, &[Some(0)]).await, Some(Money(5)));
+    world.ledger.close_open_attempts(&sweep, at(8)).await.unwrap();
+    assert_eq!(told(0, line, &[Some(0)]).await, Some(Money(5)), "it was not lost");
+    assert_eq!(told(0, line, &[None, Some(0)]).await, None, "without a price nobody knows");
+    assert_eq!(told(1, live, &[Some(5), Some(0)]).await, Some(Money(0)), "a live call that was refused costs nothing");
 }
 
 pub(crate) async fn progress_never_touches_an_attempt_that_ended(world: World) {

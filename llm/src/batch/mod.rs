@@ -7,7 +7,8 @@
 //! the only one that is not simply repeated: [`SubmitError`] tells whether the provider may have the batch all the same, and
 //! [`BatchClient::find`] looks for it. OpenAI's batches carry our name, so the search is exact. Anthropic's carry no name of ours before
 //! they have ended; the search finds candidates by number of requests and time, and [`BatchClient::holds`] compares their results. The time
-//! is bounded on both sides because no batch is submitted later than [`SUBMIT_WITHIN`] after its intent was recorded.
+//! is bounded on both sides because no submission begins later than [`SUBMIT_WITHIN`] after its intent was recorded, and no batch is created
+//! later than [`BatchClient::created_within`] says.
 //!
 //! All other steps may be repeated, and are, with the endpoint's retries; cancelling such a call half way does no harm.
 
@@ -37,7 +38,7 @@ pub use funding::{Funding, Spending};
 pub use search::Found;
 use sending::{Payload, Sending};
 use shapes::{Batch, Stage};
-pub use submission::{Prepared, SubmitError};
+pub use submission::{MayCreate, Prepared, SubmitError};
 
 use crate::cache::ResponseCache;
 use crate::errors::Failure;
@@ -47,7 +48,7 @@ use crate::open::address;
 use crate::wire::anthropic::VERSION;
 use crate::{OpenContext, OpenError, PermitStore};
 
-/// Time after the recording of an intent within which the batch is submitted, or not under that intent.
+/// Time after the recording of an intent within which the submission of its batch begins, or does not under that intent.
 pub const SUBMIT_WITHIN: Duration = Duration::from_secs(60);
 
 /// Longest provider id, in characters, that is put into a URL.

@@ -275,13 +275,21 @@ impl Sending {
 
     /// Longest time after its intent at which a batch can be created, if its submission began in time.
     pub(super) fn longest_post(&self) -> SignedDuration {
-        let tries = Duration::from_millis(self.retries.deadline_ms.saturating_add(self.retries.max_delay_ms));
-        let longest = SUBMIT_WITHIN.saturating_add(tries).saturating_add(self.transfer());
-        // A spec may give any number; more than a year is cut to a year.
-        SignedDuration::try_from(longest).unwrap_or(SignedDuration::MAX).min(SignedDuration::from_hours(365 * 24))
+        bounded(self.longest_tries().saturating_add(self.transfer()))
     }
 
-    fn transfer(&self) -> Duration {
+    /// Longest time after its intent at which the last try at one request of a submission begins, if the submission began in time.
+    pub(super) fn last_try(&self) -> SignedDuration {
+        bounded(self.longest_tries())
+    }
+
+    fn longest_tries(&self) -> Duration {
+        let tries = Duration::from_millis(self.retries.deadline_ms.saturating_add(self.retries.max_delay_ms));
+        SUBMIT_WITHIN.saturating_add(tries)
+    }
+
+    /// Longest time that one request with lines, or one download of results, may take.
+    pub(super) fn transfer(&self) -> Duration {
         Duration::from_millis(self.timeouts.total_ms).max(TRANSFER)
     }
 
@@ -299,6 +307,11 @@ impl From<Failure> for Trouble {
     fn from(failure: Failure) -> Self {
         Self { failure, may_be_done: false }
     }
+}
+
+/// A spec may give any number; more than a year is cut to a year.
+fn bounded(longest: Duration) -> SignedDuration {
+    SignedDuration::try_from(longest).unwrap_or(SignedDuration::MAX).min(SignedDuration::from_hours(365 * 24))
 }
 
 fn is_blank(line: &[u8]) -> bool {

@@ -1,7 +1,10 @@
 //! Submits a batch: its lines are written and uploaded, and the batch is created, exactly once.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use futures::future::BoxFuture;
+use jiff::SignedDuration;
 use regatta_proto::{ErrorClass, Try};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
@@ -39,12 +42,36 @@ pub enum SubmitError {
     /// The provider may have the batch; [`BatchClient::find`] searches for it.
     #[error("nobody knows whether the batch was taken: {}", .0.detail)]
     Unclear(Try),
-    /// Interrupted before the batch was submitted.
+    /// Interrupted before the batch was submitted, or it was no longer to be.
     #[error("interrupted before the batch was handed in")]
     Interrupted,
 }
 
+/// Answers `true` if a batch may still be created.
+pub type MayCreate<'a> = dyn Fn() -> BoxFuture<'a, bool> + Sync + 'a;
+
 impl BatchClient {
+    /// Age of an intent up to which the request that creates its batch may be sent: a batch that is created later is not found by
+    /// [`Self::find`].
+    #[must_use]
+    pub fn created_within(&self) -> SignedDuration {
+        match self.api {
+            // The lines are uploaded before.
+            Api::OpenAi => self.sending.longest_post(),
+            Api::Anthropic => self.sending.last_try(),
+        }
+    }
+
+    /// Longest time that a request which creates a batch may take.
+    #[must_use]
+    pub fn longest_creation(&self) -> Duration {
+        match self.api {
+            Api::OpenAi => Duration::from_millis(self.sending.timeouts.total_ms),
+            // The lines are part of it.
+            Api::Anthropic => self.sending.transfer(),
+        }
+    }
+
     /// Writes the lines of the batch `id`: one for each call that the endpoint's format can express. Other calls are left out;
     /// [`Self::collect`] returns the reasons.
     pub fn prepare<'a>(&'a self, id: &'a str, calls: &'a [BatchCall<'a>]) -> BoxFuture<'a, Prepared> {
@@ -78,7 +105,8 @@ impl BatchClient {
     }
 
     /// Submits the batch `id` and returns the provider's id of it. `interrupt` prevents the submission, but does not abort a request that
-    /// may create the batch.
+    /// may create the batch. Right before each such request `may_create` is asked, since the upload of the lines may have taken minutes; the
+    /// batch is not submitted where it says no.
     ///
     /// # Errors
     /// When the batch was not submitted, or may not have been.
@@ -87,6 +115,7 @@ impl BatchClient {
         id: &'a str,
         prepared: Prepared,
         interrupt: &'a CancellationToken,
+        may_create: &'a MayCreate<'a>,
     ) -> BoxFuture<'a, Result<String, SubmitError>> {
         Box::pin(async move {
             let Prepared { envelope, pieces, .. } = prepared;
@@ -113,7 +142,7 @@ impl BatchClient {
                     (openai::BATCHES, Payload::json(creation))
                 }
             };
-            self.hand_in(path, &payload, interrupt).await
+            self.hand_in(path, &payload, interrupt, may_create).await
         })
     }
 
@@ -123,9 +152,10 @@ impl BatchClient {
         path: &str,
         payload: &Payload,
         interrupt: &CancellationToken,
+        may_create: &MayCreate<'_>,
     ) -> Result<String, SubmitError> {
         let once = || async {
-            if interrupt.is_cancelled() {
+            if interrupt.is_cancelled() || !may_create().await || interrupt.is_cancelled() {
                 return Ok(None);
             }
             match self.sending.post(path, payload).await {

@@ -1,5 +1,9 @@
 //! Tests against a scripted server that answers by method and path.
 
+use std::future::ready;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures::FutureExt;
 use prometheus::Registry;
 use regatta_proto::{
     AccountId, BenchmarkName, CacheMode, ChatMessage, ChatRequest, ChatRole, ItemId, Money, Price, Retries, Role,
@@ -101,7 +105,7 @@ fn times(server: &Server, wanted: &str) -> usize {
 async fn submit(client: &BatchClient) -> Result<String, SubmitError> {
     let (session, request) = (Session::new(), request());
     let prepared = client.prepare("0a1b", &[session.call(&request)]).await;
-    client.submit("0a1b", prepared, &CancellationToken::new()).await
+    client.submit("0a1b", prepared, &CancellationToken::new(), &|| ready(true).boxed()).await
 }
 
 async fn collect(client: &BatchClient, lines: usize) -> Result<Collected, Try> {
@@ -166,8 +170,29 @@ async fn interrupted_before_it_is_handed_in_nothing_is() {
     let prepared = client.prepare("0a1b", &[session.call(&request)]).await;
     let interrupt = CancellationToken::new();
     interrupt.cancel();
-    assert_eq!(client.submit("0a1b", prepared, &interrupt).await, Err(SubmitError::Interrupted));
+    assert_eq!(
+        client.submit("0a1b", prepared, &interrupt, &|| ready(true).boxed()).await,
+        Err(SubmitError::Interrupted)
+    );
     assert_eq!(times(&server, "post /v1/batches"), 0);
+}
+
+#[tokio::test]
+async fn a_batch_is_asked_for_only_as_long_as_it_may_be_made() {
+    for asks in [0, 1] {
+        let server = server(|line, _| match line {
+            "post /v1/files" => Step::ok(r#"{"id":"file-1"}"#),
+            _ => Step::status(429, "{}"),
+        })
+        .await;
+        let (client, session, request) = (open(&server), Session::new(), request());
+        let prepared = client.prepare("0a1b", &[session.call(&request)]).await;
+        let asked = AtomicUsize::new(0);
+        let may_create = || ready(asked.fetch_add(1, Ordering::SeqCst) < asks).boxed();
+        let submitted = client.submit("0a1b", prepared, &CancellationToken::new(), &may_create).await;
+        assert_eq!(submitted, Err(SubmitError::Interrupted));
+        assert_eq!((times(&server, "post /v1/files"), times(&server, "post /v1/batches")), (1, asks));
+    }
 }
 
 #[tokio::test]

@@ -38,7 +38,9 @@ pub(crate) fn run(mut input: Input<'_>) {
             3 => {
                 with_calls(async |calls| {
                     let prepared = client.prepare(ID, calls).await;
-                    let _ = client.submit(ID, prepared, &CancellationToken::new()).await;
+                    let _ = client
+                        .submit(ID, prepared, &CancellationToken::new(), &|| std::future::ready(true).boxed())
+                        .await;
                 })
                 .await
             }

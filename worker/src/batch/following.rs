@@ -196,7 +196,11 @@ impl BatchLane {
             turn,
         };
         let step = match &job.provider_id {
-            Some(id) => followed.watch(id).await,
+            Some(id) => tokio::select! {
+                biased;
+                step = followed.watch(id) => step,
+                never = followed.keep_telling() => match never {},
+            },
             None => followed.hand_in(standing).await,
         };
         let leads_to = standing.after(&step);

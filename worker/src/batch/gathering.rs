@@ -7,20 +7,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use regatta_backends::{Queue, QueueError};
-use regatta_proto::{BatchJob, Digest, HeldBatch, IdError, Job, ModelRef, Money, SessionJob, SweepId};
+use regatta_proto::{AttemptId, BatchJob, Digest, HeldBatch, IdError, Job, ModelRef, Money, SessionJob, SweepId};
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::collecting::{begun, parted};
+use super::named;
+use crate::cast::accounts;
 use crate::holdings::HeldHere;
 use crate::publisher::{ConfirmingPublisher, Held, Origin, Publication};
 use crate::worker::Shared;
 
 /// Bytes that the prompts of a batch may have: with what JSON adds, within what both providers take, and in a worker's memory.
 const PROMPT_BYTES_MAX: u64 = 64 << 20;
-/// Digits of a batch's id. With the position of a line they are its custom id, for which Anthropic leaves 64 characters.
-const ID_DIGITS: usize = 20;
+/// Pause before an intent that the broker may have is published again, after the minute for which its confirmation was waited for.
+const DOUBT_PAUSE: Duration = Duration::from_secs(1);
 
 /// A session that waits for its batch.
 pub(super) struct Gathered {
@@ -46,6 +48,8 @@ pub(super) struct Gatherer {
     pub(super) pause: Duration,
     pub(super) shared: Arc<Shared>,
     pub(super) publisher: ConfirmingPublisher,
+    /// Fires when nothing is waited for any more.
+    pub(super) stop: CancellationToken,
 }
 
 /// Sessions that may be in one batch have a lock, a model and a generation in common. Providers want one model a batch, and prices are a
@@ -73,8 +77,8 @@ struct Gathering {
 }
 
 impl Gatherer {
-    /// Gathers until all senders are gone. Once `stop` has fired nothing is waited for any more.
-    pub(super) async fn run(self, mut incoming: mpsc::Receiver<Gathered>, stop: CancellationToken) {
+    /// Gathers until all senders are gone.
+    pub(super) async fn run(self, mut incoming: mpsc::Receiver<Gathered>) {
         let mut groups: BTreeMap<Common, Group> = BTreeMap::new();
         loop {
             let due = groups.values().map(|group| self.due(group)).min();
@@ -84,7 +88,7 @@ impl Gatherer {
                     Some(gathered) => self.add(&mut groups, gathered).await,
                     None => break,
                 },
-                () = stop.cancelled(), if due.is_some() => self.publish_those(&mut groups, |_| true).await,
+                () = self.stop.cancelled(), if due.is_some() => self.publish_those(&mut groups, |_| true).await,
                 () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
                     let now = Instant::now();
                     self.publish_those(&mut groups, |group| self.due(group) <= now).await;
@@ -153,15 +157,16 @@ impl Gatherer {
     }
 
     async fn publish_group(&self, groups: &mut BTreeMap<Common, Group>, key: &Common) {
-        let Some(Group { batch, .. }) = groups.remove(key) else { return };
+        let Some(Group { batch, first, .. }) = groups.remove(key) else { return };
         // Its queue may have no consumer any more.
         if batch.jobs.first().is_some_and(|job| self.shared.is_session_void(job)) {
             self.shared.metrics.sessions.with_label_values(&["dropped"]).inc_by(batch.jobs.len() as u64);
             return Held::ack_all(batch.receipts).await;
         }
+        let tried_until = first + self.shared.hand_over_after;
         let mut waiting = vec![batch];
         while let Some(batch) = waiting.pop() {
-            match self.publish(&batch, key).await {
+            match self.publish(&batch, key, tried_until).await {
                 Ok(()) => {
                     self.shared.metrics.batches.with_label_values(&["gathered"]).inc();
                     Held::ack_all(batch.receipts).await;
@@ -200,7 +205,14 @@ impl Gatherer {
         Ok([second, first])
     }
 
-    async fn publish(&self, batch: &Gathering, (lock, model, _): &Common) -> Result<(), QueueError> {
+    /// Publishes `batch` as an intent. One that the broker may have is published again as it is, until `tried_until`, since copies are handed
+    /// in once where an account counts their money; sessions that were handed back instead would be paid for in a batch of their own as well.
+    async fn publish(
+        &self,
+        batch: &Gathering,
+        (lock, model, _): &Common,
+        tried_until: Instant,
+    ) -> Result<(), QueueError> {
         let job = BatchJob {
             sweep: batch.sweep.clone(),
             lock: *lock,
@@ -210,7 +222,24 @@ impl Gatherer {
             intended_at: self.shared.clock.now(),
             sessions: batch.jobs.clone(),
         };
-        self.queue.publish_jobs(&self.name, vec![Job::Batch(Box::new(job))]).await
+        loop {
+            let published = self.queue.publish_jobs(&self.name, vec![Job::Batch(Box::new(job.clone()))]).await;
+            let Err(error) = published else { return Ok(()) };
+            if !error.is_in_doubt() || Instant::now() >= tried_until || !self.has_account(lock, model).await {
+                return Err(error);
+            }
+            tracing::warn!(%error, batch = named(&job), "the broker may have the job of a batch, publishing it again");
+            if self.stop.run_until_cancelled(sleep(DOUBT_PAUSE)).await.is_none() {
+                return Err(error);
+            }
+        }
+    }
+
+    /// True if an account counts the money of calls to `model`, and so knows who hands a batch of them in.
+    async fn has_account(&self, lock: &Digest, model: &ModelRef) -> bool {
+        let Ok(sweep) = self.shared.sweep(lock).await else { return false };
+        let price = sweep.lock.model(model).and_then(|model| model.price.as_ref());
+        !accounts(&sweep, Some(model), price).is_empty()
     }
 }
 
@@ -227,7 +256,7 @@ pub(super) fn id_of_part(whole: &str, part: &Range<usize>) -> String {
 /// Lower-case hexadecimal digits, whatever workers are called.
 fn id_of(unique: &str) -> String {
     let digest = Digest::of_parts([b"batch/1".as_slice(), unique.as_bytes()]).to_string();
-    digest.chars().take(ID_DIGITS).collect()
+    digest.chars().take(AttemptId::BATCH_DIGITS).collect()
 }
 
 /// The size of a full batch of this id: at most `requests_max`, and less by up to a sixteenth, or by 63.
@@ -249,7 +278,7 @@ mod tests {
         assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), 4);
         assert_eq!(ids[0], id_of_part("0a1b", &(0..2)));
         assert_ne!(ids[0], id_of_part("0a1c", &(0..2)));
-        assert_eq!(ids[0].len(), ID_DIGITS);
+        assert_eq!(ids[0].len(), AttemptId::BATCH_DIGITS);
     }
 
     #[test]

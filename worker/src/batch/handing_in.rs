@@ -1,22 +1,24 @@
 //! From an intent to a batch at its provider, at most once: also when the broker has the intent twice, because its connection was lost before
 //! it had confirmed it. In one process the copies take turns (`holdings`), and the later one is in doubt. Of several processes the one hands
 //! the batch in that has claimed its reservation at the accounts; the others look for the batch until it is there, or until nobody has heard
-//! of the claim any more. Without a price there is no account, and whoever is about to hand it in looks for it once; copies that are handed in
-//! within the same moment are not noticed then, nor those at a provider that lists no names, and no account counts them.
+//! of the claim any more. The claim is made again right before the request that makes the batch, so that a worker which is cut off from the
+//! accounts does not send it on the strength of a claim of long ago; and nobody hears of the end of a claim sooner than that of such a request.
+//! Without a price there is no account, and whoever is about to hand it in looks for it, before the upload of its lines and after it; copies
+//! that are handed in within the same moment are not noticed then, nor those at a provider that lists no names, and no account counts them.
 
 use std::ops::Range;
 use std::time::Duration;
 
+use futures::FutureExt;
 use regatta_llm::{Found, Prepared, SubmitError};
 use regatta_proto::{BatchJob, Claimed, ErrorClass, Money, Try};
+use tokio::time::sleep;
 
 use super::asking::Asked;
-use super::collecting::opened;
 use super::following::{Followed, Step};
 use super::searching::Searched;
 use super::standing::Standing;
 use super::{gathering, named, trouble};
-use crate::publisher::{Origin, Publication};
 
 /// Looks for a batch that may have been handed in a moment ago: a list of batches may lag behind.
 const LOOKS: u32 = 3;
@@ -57,21 +59,9 @@ impl Followed<'_> {
         }
     }
 
-    /// Tells of the sessions of the intent as attempts that have begun: it may wait for money, or be looked for, for hours. Who gathered them
-    /// has told of them too, unless it died first.
-    async fn tell_of_intent(&self, standing: Standing) {
-        let at_most = |position| if standing == Standing::InDoubt { self.at_most(position) } else { Some(Money::ZERO) };
-        let reports = opened(self.lane, self.job, at_most);
-        self.lane.publisher.leave(Publication { reports, jobs: Vec::new(), origin: Origin::Nobody }).await;
-    }
-
-    /// Worst-case cost of a line; `None` where its price is unknown.
-    pub(super) fn at_most(&self, position: usize) -> Option<Money> {
-        self.asked.get(position).and_then(|asked| asked.call().at_most())
-    }
-
     async fn submit(&self, prepared: Prepared, lines: usize) -> Step {
-        let submitting = self.client.submit(&self.job.id, prepared, self.leave);
+        let may_create = || self.may_create(lines).boxed();
+        let submitting = self.client.submit(&self.job.id, prepared, self.leave, &may_create);
         let trouble = match self.renewing(submitting).await {
             Ok(id) => {
                 self.count("submitted");
@@ -107,8 +97,31 @@ impl Followed<'_> {
         }
     }
 
+    /// Asked right before a request that makes the batch, since its lines may have been uploaded for minutes: true if the intent is not too
+    /// old for the batch to be found again, and nobody else may hand it in. The claim of this step is heard of then, so that it stands for as
+    /// long as that request may take.
+    async fn may_create(&self, lines: usize) -> bool {
+        loop {
+            let age = self.lane.shared.clock.now().duration_since(self.job.intended_at);
+            if age > self.client.created_within() {
+                return false;
+            }
+            if self.accounts.is_empty() {
+                return self.listed(lines).await.is_none();
+            }
+            match self.leave.run_until_cancelled(self.claim_again()).await {
+                None => return false,
+                Some(Some(is_granted)) => return is_granted,
+                Some(None) => {}
+            }
+            if self.leave.run_until_cancelled(sleep(self.heard_every())).await.is_none() {
+                return false;
+            }
+        }
+    }
+
     /// Another has claimed the reservation: it hands in a copy of this intent, or has done so, or died over it. Looks for the batch until it is
-    /// there, or until the claim has been silent for so many looks that nobody can be handing it in.
+    /// there, or until the claim was silent for longer than a request that makes it may take, and for so many looks after that.
     pub(super) async fn wait_behind(&self, mut claimed: Claimed, lines: usize) -> Step {
         tracing::info!(batch = named(self.job), by = %claimed.by, "somebody else may be handing in a batch, looking for it");
         self.tell_of_intent(Standing::InDoubt).await;
@@ -117,7 +130,7 @@ impl Followed<'_> {
             if let Some(step) = self.look_for(lines, 1).await {
                 return step;
             }
-            let is_silent = Duration::from_millis(claimed.silent_ms) > self.heard_every() * LOOKS;
+            let is_silent = Duration::from_millis(claimed.silent_ms) > self.claim_stands();
             looks = if is_silent { looks + 1 } else { 0 };
             if looks == LOOKS {
                 break;
@@ -170,8 +183,7 @@ impl Followed<'_> {
 
     /// The provider has the batch: its sessions have begun.
     fn with_id(&self, id: String) -> Step {
-        let reports = opened(self.lane, self.job, |position| self.at_most(position));
-        Step::Next(Box::new(BatchJob { provider_id: Some(id), ..self.job.clone() }), reports)
+        Step::Next(Box::new(BatchJob { provider_id: Some(id), ..self.job.clone() }), self.begun())
     }
 
     fn found(&self, id: String) -> Step {

@@ -15,14 +15,15 @@
 //! - *Between handing in and the provider's id*, the intent is delivered again, which says that it is in doubt: whoever gets it looks for
 //!   the batch at the provider first. An intent that is too old to be handed in (all workers were away, say) is looked for too, and
 //!   replaced by a new one if it is not there, so that the time to look at stays bounded.
-//! - *Between an intent's publication and its confirmation*, the broker may come to have it twice. It is handed in once, by whoever claims its
-//!   reservation (`handing_in`), and both copies lead to the same attempts. What has to be asked again or goes on then comes twice, into
-//!   batches of their own: paid twice, and known.
+//! - *Between an intent's publication and its confirmation*, the broker may come to have it twice, or more often where it confirms nothing for
+//!   minutes. It is handed in once, by whoever claims its reservation (`handing_in`), and all copies lead to the same attempts. What has to be
+//!   asked again or goes on then comes as often, into batches of their own: paid again, and known. Without an account an intent that is not
+//!   confirmed is not published again: its sessions are handed back, and may be paid twice.
 //! - *While it is followed or collected*, nothing is lost. The ids of attempts derive from the batch, so that what is reported twice is
 //!   recognised, and recorded once.
 //!
 //! From the first session that is gathered until its answers are reported, whoever holds a batch names it in its reports (`holdings`), so that no
-//! coordinator takes its sessions for lost.
+//! coordinator takes its sessions for lost. Its lines are told of when a step begins, and again while it is followed (`telling`).
 //!
 //! A session that asks again after a reply becomes a session job with its transcript, and part of a further batch.
 
@@ -35,6 +36,7 @@ mod outages;
 mod paying;
 mod searching;
 mod standing;
+mod telling;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -111,8 +113,9 @@ impl BatchLane {
             pause: Duration::from_millis(settings.gather_ms),
             shared: shared.clone(),
             publisher: publisher.clone(),
+            stop: stop.clone(),
         };
-        sessions.spawn(gatherer.run(incoming, stop.clone()));
+        sessions.spawn(gatherer.run(incoming));
         Some(Self {
             queue: route.queue.clone(),
             endpoint: endpoint.clone(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use regatta_llm::{Funding, Prepared, Spending};
 use regatta_proto::{AttemptId, Call, ErrorClass, FailedCall, Money, Try};
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::asking::Asked;
 use super::following::{Followed, Step};
@@ -38,7 +38,7 @@ impl Followed<'_> {
         loop {
             let reserving = self.client.reserve(&self.job.id, self.accounts, total, &self.claim);
             match self.leave.run_until_cancelled(reserving).await {
-                None => return Err(self.unchanged()),
+                None => return Err(self.left_without_money().await),
                 Some(Ok(Funding::Reserved)) => {
                     self.has_claim.store(true, Ordering::Relaxed);
                     let Some(prepared) = prepared else {
@@ -74,9 +74,43 @@ impl Followed<'_> {
             prepared = None;
             // Nothing is reserved meanwhile, so nothing has to be renewed.
             if self.leave.run_until_cancelled(sleep(self.heard_every())).await.is_none() {
-                return Err(self.unchanged());
+                return Err(self.left_without_money().await);
             }
         }
+    }
+
+    /// For another worker, as it is. The claim may have been granted without an answer, and whoever goes on would wait for its end.
+    async fn left_without_money(&self) -> Step {
+        self.give_up(Money::ZERO).await;
+        self.unchanged()
+    }
+
+    /// Claims the reservation again right before a request under that claim; `None` where the store did not answer, or so late that whoever
+    /// waits for the end of the claim would not wait for the end of that request.
+    pub(super) async fn claim_again(&self) -> Option<bool> {
+        let Some(total) = self.total() else { return Some(false) };
+        let asked_at = Instant::now();
+        match self.client.reserve(&self.job.id, self.accounts, total, &self.claim).await {
+            Ok(Funding::Reserved) => (asked_at.elapsed() < HEARD_EVERY).then_some(true),
+            Ok(Funding::Claimed(_) | Funding::Short { .. }) => Some(false),
+            Err(error) => {
+                if self.lane.store_away.fails() {
+                    tracing::warn!(batch = named(self.job), %error, "failed to claim the money of a batch again before it is made");
+                }
+                None
+            }
+        }
+    }
+
+    /// Time for which a claim stands that is not heard of: whoever has it may have sent the request that makes the batch right after it was
+    /// last heard of, and be cut off from the store since.
+    pub(super) fn claim_stands(&self) -> Duration {
+        self.client.longest_creation().saturating_add(HEARD_EVERY)
+    }
+
+    /// Worst-case cost of all lines; `None` where a price is unknown.
+    fn total(&self) -> Option<Money> {
+        self.asked.iter().map(|asked| asked.call().at_most()).sum()
     }
 
     /// Waits, and lets the store of permits know meanwhile that the batch's money is still needed; `None` when the batch has to go to
@@ -108,8 +142,7 @@ impl Followed<'_> {
 
     /// Lets the store of permits know that the batch's money is still needed: by whoever has claimed it, if that was here.
     async fn renew(&self) {
-        let total: Option<Money> = self.asked.iter().map(|asked| asked.call().at_most()).sum();
-        let (false, Some(in_flight)) = (self.accounts.is_empty(), total) else { return };
+        let (false, Some(in_flight)) = (self.accounts.is_empty(), self.total()) else { return };
         let spending = Spending { in_flight, ..Spending::default() };
         match self.client.tell(&self.job.id, self.accounts, &spending, self.standing_claim()).await {
             Ok(()) => self.lane.store_away.ends(),
@@ -124,9 +157,14 @@ impl Followed<'_> {
     /// whoever goes on with the batch looks for it first.
     pub(super) async fn give_up(&self, kept: Money) {
         self.has_claim.store(false, Ordering::Relaxed);
-        if let Err(error) = self.client.give_up(&self.job.id, self.accounts, kept, &self.claim).await {
-            tracing::warn!(batch = named(self.job), %error, "failed to give up the claim on the money of a batch");
-        }
+        // A worker that leaves does not wait for a store that is away.
+        let giving_up = timeout(HEARD_EVERY, self.client.give_up(&self.job.id, self.accounts, kept, &self.claim)).await;
+        let failed = match giving_up {
+            Ok(Ok(_)) => return,
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => format!("no answer within {} s", HEARD_EVERY.as_secs()),
+        };
+        tracing::warn!(batch = named(self.job), error = failed, "failed to give up the claim on the money of a batch");
     }
 
     /// Name of this step, if the reservation was claimed under it.

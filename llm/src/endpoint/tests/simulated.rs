@@ -1,5 +1,6 @@
 //! Round trips of tool calls: a simulated model's calls arrive unchanged, in every format.
 
+use futures::FutureExt;
 use regatta_proto::{Finish, Lane, Reply, SessionSeed, ToolCall, Trial};
 use regatta_simulator::{Config, Script, SimulatedEndpoint};
 
@@ -166,7 +167,7 @@ async fn batches_bring_calls_of_tools_as_live_answers_do() {
             })
             .collect();
         let prepared = client.prepare("0a1b", &calls).await;
-        let id = client.submit("0a1b", prepared, &bench.interrupt).await.unwrap();
+        let id = client.submit("0a1b", prepared, &bench.interrupt, &|| std::future::ready(true).boxed()).await.unwrap();
         while client.poll(&id).await.unwrap().state != BatchState::Ended {
             tokio::task::yield_now().await;
         }

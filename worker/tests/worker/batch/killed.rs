@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use regatta_backends::faults::{Fate, Trouble};
-use regatta_proto::{BatchJob, EndpointKind, Job, SessionJob, SessionOutcome};
+use regatta_proto::{BatchJob, BatchSettings, EndpointKind, Job, SessionJob, SessionOutcome};
 
 use tokio::sync::watch;
 
@@ -16,7 +16,8 @@ use crate::stage::Stage;
 
 #[tokio::test]
 async fn a_worker_that_is_killed_before_it_hands_a_batch_in_leaves_the_intent_to_another() {
-    let (stage, server) = lane(2).await;
+    let (mut stage, server) = lane(2).await;
+    stage.route.endpoint.batch = Some(BatchSettings { poll_ms: 10_000, ..stage.route.endpoint.batch.unwrap() });
     server.hold_at(Place::Upload);
     stage.publish([stage.job(0, 0), stage.job(0, 1)]).await;
     let killed = stage.start_mortal("killed").await;
@@ -24,6 +25,8 @@ async fn a_worker_that_is_killed_before_it_hands_a_batch_in_leaves_the_intent_to
     killed.kill();
     until(async || stage.waiting().await == 1).await;
     server.go_on();
+    // The claim of whoever was killed stands for minutes.
+    tokio::time::pause();
     is_finished_by_another(&stage, &server).await;
 }
 

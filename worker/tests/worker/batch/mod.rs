@@ -1,5 +1,6 @@
 //! The batch lane, between queues in memory and a provider's batch API.
 
+mod claimed;
 mod copied;
 mod failing;
 mod killed;
@@ -8,6 +9,7 @@ mod paid;
 mod server;
 mod simulated;
 mod told;
+mod unconfirmed;
 
 use std::sync::Mutex;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use regatta_proto::{HeldBatch, Job, Money, OpenAttempt, Report};
+use regatta_proto::{BatchSettings, HeldBatch, Job, Money, OpenAttempt, Report};
 use tokio::time::Instant;
 
 use super::killed::waiting_batch;
@@ -108,4 +108,34 @@ async fn whoever_a_batch_is_handed_to_tells_of_it() {
     }
     second.leave().await;
     assert!(reports.rest(&stage.queue).await.is_empty());
+}
+
+/// What was told of them before may be lost: a replica that takes over from the ledger may lack its last seconds.
+#[tokio::test(start_paused = true)]
+async fn attempts_of_a_batch_at_its_provider_are_told_of_when_it_is_taken_up_after_a_minute_and_every_twenty_minutes() {
+    let (mut stage, _server) = lane(1).await;
+    // Nobody is at home, so that the batch is followed without an end.
+    stage.route.endpoint.base_url = Some("http://127.0.0.1:9/v1".to_owned());
+    stage.route.endpoint.batch = Some(BatchSettings { poll_ms: 10_000, ..stage.route.endpoint.batch.unwrap() });
+    let batch = waiting_batch(&stage, "0a1b", Some("batch_0".to_owned()), SignedDuration::ZERO);
+    stage.publish_any(vec![batch]).await;
+    let mut reports = stage.reports().await;
+    let start = Instant::now();
+    let worker = stage
+        .start("w", |config| {
+            config.progress_every = Duration::from_secs(1);
+            // Then it is taken up again.
+            config.hand_over_after = Duration::from_secs(45 * 60);
+        })
+        .await;
+    let mut minutes = Vec::new();
+    while start.elapsed() < Duration::from_secs(45 * 60 + 30) {
+        let Report::Progress(progress) = reports.next().await else { panic!("nothing has ended") };
+        for line in progress.open {
+            assert_eq!((line.id.as_str(), line.in_flight_at_most), ("0a1b-0", Some(AT_MOST)));
+            minutes.push(start.elapsed().as_secs() / 60);
+        }
+    }
+    assert_eq!(minutes, [0, 1, 21, 41, 45]);
+    worker.leave().await;
 }

@@ -10,10 +10,10 @@ use prometheus::Registry;
 use regatta_backends::faults::{Connection, Fate, Troubles};
 use regatta_backends::{Blobs, Consumer, Permits, Queue};
 use regatta_catalog::{Catalog, Sweep, store_dataset};
-use regatta_llm::{CallMetrics, Standstill};
+use regatta_llm::{CallMetrics, PermitStore, Standstill};
 use regatta_memory::ByteBudget;
 use regatta_proto::{
-    AccountId, AskedQuestion, BATCH, BenchmarkLock, Control, Digest, EndpointKind, EndpointRoute, EndpointSpec,
+    AccountId, AskedQuestion, BATCH, BenchmarkLock, Clock, Control, Digest, EndpointKind, EndpointRoute, EndpointSpec,
     Evaluator, FileSet, ItemIndex, Job, JudgeJob, JudgeOutcome, ModelRef, ModelSpec, Money, OpenAttempt, Party,
     PoolRequest, Price, PriceSource, Question, Report, SessionJob, SessionKey, SessionOutcome, Setting, Share, Signals,
     Simulation, SweepId, SweepLock, SystemClock, Transcript,
@@ -40,6 +40,9 @@ pub(crate) struct Stage {
     pub(crate) route: EndpointRoute,
     pub(crate) variables: BTreeMap<String, String>,
     pub(crate) policy: Policy,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// Store that workers ask for permits and money; `None` for `permits` as they are.
+    pub(crate) store: Option<Arc<dyn PermitStore>>,
     /// Bytes that all workers together may hold.
     pub(crate) bytes: ByteBudget,
     /// Catalog that all workers share; `None` where each worker loads sweeps itself.
@@ -113,6 +116,8 @@ impl Stage {
             route,
             variables: BTreeMap::new(),
             policy: Policy::trusting(),
+            clock: Arc::new(SystemClock),
+            store: None,
             bytes: ByteBudget::default(),
             catalog: None,
         }
@@ -134,6 +139,8 @@ impl Stage {
             route,
             variables: BTreeMap::new(),
             policy: Policy::trusting(),
+            clock: Arc::new(SystemClock),
+            store: None,
             bytes: ByteBudget::default(),
             catalog: Some(catalog),
         }
@@ -237,9 +244,9 @@ impl Stage {
                 .clone()
                 .unwrap_or_else(|| Catalog::new(Blobs::directory(self.blob_folder()).unwrap(), BENCHMARKS)),
             Environment {
-                clock: Arc::new(SystemClock),
+                clock: self.clock.clone(),
                 variables: Arc::new(self.variables.clone()),
-                permits: Arc::new(SharedPermits(self.permits.clone())),
+                permits: self.store.clone().unwrap_or_else(|| Arc::new(SharedPermits(self.permits.clone()))),
                 bytes: self.bytes.clone(),
                 answers: Arc::new(CachedResponses(Blobs::directory(self.folder.path().join("answers")).unwrap())),
                 policy: Arc::new(self.policy.clone()),
