@@ -6,13 +6,27 @@ use regatta_catalog::Sweep;
 use regatta_proto::{Control, EndpointName, EndpointRoute, EndpointSpec, Limits, ModelLimits, SweepId};
 
 /// The routes of every endpoint that `sweeps` use: for models under test, for judges, and, although no jobs come on their queues, for
-/// the models of other roles. `addresses` are those of simulated endpoints, which
+/// the models of other roles; and of those of `void`, whose jobs are to be dropped. `addresses` are those of simulated endpoints, which
 /// have none in the lock because they get a new port at every start.
 pub(crate) fn routes<'a>(
     sweeps: impl IntoIterator<Item = &'a Sweep>,
+    void: impl IntoIterator<Item = &'a Sweep>,
     addresses: &BTreeMap<EndpointName, String>,
     cancelled: impl IntoIterator<Item = &'a SweepId>,
 ) -> Control {
+    let mut routes = routes_of(sweeps, addresses);
+    let limits = agree_on_limits(&mut routes);
+    let mut void = routes_of(void, addresses);
+    // Nothing is asked for a sweep that is over, so its limits bind nobody.
+    keep_to(&limits, &mut void);
+    routes.extend(void);
+    Control { routes, cancelled: cancelled.into_iter().cloned().collect(), ..Control::default() }
+}
+
+fn routes_of<'a>(
+    sweeps: impl IntoIterator<Item = &'a Sweep>,
+    addresses: &BTreeMap<EndpointName, String>,
+) -> Vec<EndpointRoute> {
     let mut routes = BTreeMap::new();
     for sweep in sweeps {
         for name in sweep.lock.used_endpoints() {
@@ -33,14 +47,15 @@ pub(crate) fn routes<'a>(
             });
         }
     }
-    let mut routes: Vec<EndpointRoute> = routes.into_values().collect();
-    agree_on_limits(&mut routes);
-    Control { routes, cancelled: cancelled.into_iter().cloned().collect(), ..Control::default() }
+    routes.into_values().collect()
 }
 
+/// Limits of each pool, and of models in it.
+type PoolLimits = BTreeMap<String, (Limits, BTreeMap<String, ModelLimits>)>;
+
 /// Sweeps that share a provider keep to the strictest of the limits that any of them states.
-fn agree_on_limits(routes: &mut [EndpointRoute]) {
-    let mut pools: BTreeMap<String, (Limits, BTreeMap<String, ModelLimits>)> = BTreeMap::new();
+fn agree_on_limits(routes: &mut [EndpointRoute]) -> PoolLimits {
+    let mut pools = PoolLimits::new();
     for route in routes.iter() {
         let endpoint = &route.endpoint;
         let (limits, models) = pools.entry(route.pool.clone()).or_insert((endpoint.limits, BTreeMap::new()));
@@ -54,6 +69,11 @@ fn agree_on_limits(routes: &mut [EndpointRoute]) {
             agreed.tokens_per_minute = smaller(agreed.tokens_per_minute, stated.tokens_per_minute);
         }
     }
+    keep_to(&pools, routes);
+    pools
+}
+
+fn keep_to(pools: &PoolLimits, routes: &mut [EndpointRoute]) {
     for route in routes {
         if let Some((limits, models)) = pools.get(&route.pool) {
             route.endpoint.limits = *limits;
@@ -109,7 +129,7 @@ mod tests {
         });
         let talk: std::sync::Arc<dyn regatta_benchmarks::Suite> = std::sync::Arc::new(crate::talk::Talk);
         let sweep = Sweep::new(serde_json::from_value(lock).unwrap(), BTreeMap::from([("b".parse().unwrap(), talk)]));
-        let control = routes([&sweep.unwrap()], &BTreeMap::new(), []);
+        let control = routes([&sweep.unwrap()], [], &BTreeMap::new(), []);
         let told: Vec<(&str, Vec<&str>)> = control
             .routes
             .iter()

@@ -67,7 +67,7 @@ impl Default for CoordinatorConfig {
             rebroadcast: Duration::from_secs(2),
             doubtful_after: Duration::from_secs(75),
             missed_after: Duration::from_secs(5),
-            lost_after: Duration::from_secs(150),
+            lost_after: Duration::from_secs(100),
             running_within: Duration::from_secs(100),
             leases_return_within: Duration::from_secs(5),
             queue_survives: true,

@@ -59,7 +59,8 @@ impl Coordinator {
             unsettled: progress.iter().any(|cell| is_outstanding(cell) || cell.recorded > cell.settled),
             ..Dispatched::default()
         };
-        for (queue, mut own) in outstanding(progress) {
+        let was_heard = watched.was_heard_lately() || !self.config.queue_survives;
+        'queues: for (queue, mut own) in outstanding(progress) {
             let window = Window::of(sweep, &queue, self.config.window);
             if window.is_full_enough(own) && affordable == u64::MAX {
                 continue;
@@ -78,13 +79,16 @@ impl Coordinator {
                 if !window.admits(own, count) {
                     break;
                 }
-                match self.publish(watched, &shard, &queue).await? {
+                match self.publish(watched, &shard, &queue, was_heard).await? {
                     Published::Jobs(published) => {
                         own += published;
                         affordable = affordable.saturating_sub(published);
                         done.sessions += published;
                     }
-                    Published::Unheard => (done.unsettled, done.unheard) = (true, true),
+                    Published::Unheard => {
+                        (done.unsettled, done.unheard) = (true, true);
+                        break 'queues;
+                    }
                 }
             }
         }
@@ -102,12 +106,14 @@ impl Coordinator {
     }
 
     /// Publishes the sessions of `shard` that have no result yet. The intent is written before and the fact after, so that a crash in
-    /// between leaves the shard visibly in doubt instead of losing or doubling it.
+    /// between leaves the shard visibly in doubt instead of losing or doubling it. `was_heard` says that everything was recorded that had been
+    /// reported when this round began to dispatch.
     async fn publish(
         &self,
         watched: &mut Watched,
         shard: &ShardRow,
         queue: &str,
+        was_heard: bool,
     ) -> Result<Published, CoordinatorError> {
         let sweep = &watched.sweep.clone();
         let items = shards::items(sweep, shard);
@@ -131,7 +137,7 @@ impl Coordinator {
                 }
             }
         }
-        if may_run && self.config.queue_survives && !watched.was_heard_lately() {
+        if may_run && !was_heard {
             return Ok(Published::Unheard);
         }
         let jobs = self.jobs(watched, shard.cell, &to_run).await?;

@@ -32,8 +32,9 @@ impl HeldBack {
 }
 
 impl Coordinator {
-    /// Dispatches the sessions of `watched` that were held back and that no worker has told of since.
-    pub(crate) async fn dispatch_held_back(&self, watched: &mut Watched) -> Result<(), CoordinatorError> {
+    /// Dispatches the sessions of `watched` that were held back and that no worker has told of since; `false` if nothing may be dispatched until
+    /// everything that was reported is recorded.
+    pub(crate) async fn dispatch_held_back(&self, watched: &mut Watched) -> Result<bool, CoordinatorError> {
         let sweep = &watched.sweep.clone();
         let cells: Vec<CellIndex> = watched.held.0.keys().copied().collect();
         for index in cells {
@@ -47,6 +48,9 @@ impl Coordinator {
             let recorded = self.ledger.recorded_items(&sweep.id, index, *first, *last).await?;
             let is_free = |item: &ItemIndex| !under_way.contains_key(item) && !recorded.contains(item);
             let to_run: Vec<ItemIndex> = held.iter().copied().filter(is_free).collect();
+            if !to_run.is_empty() && self.config.queue_survives && !watched.was_heard_lately() {
+                return Ok(false);
+            }
             let jobs = self.jobs(watched, index, &to_run).await?;
             let still_held = held.iter().copied().filter(|item| under_way.get(item) == Some(&UnderWay::Unconfirmed));
             // Before they are published: jobs that may have been are not published twice.
@@ -66,6 +70,6 @@ impl Coordinator {
             }
         }
         watched.held.0.retain(|_, items| !items.is_empty());
-        Ok(())
+        Ok(true)
     }
 }

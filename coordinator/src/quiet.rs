@@ -15,6 +15,9 @@ const NOTED_AFTER: Duration = Duration::from_secs(1);
 /// Pause between two looks at the queues of a sweep that does not move, at the longest.
 const QUEUES_ASKED_EVERY: Duration = Duration::from_secs(1);
 
+/// Time that the broker has to say how many jobs wait.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(2);
+
 /// Counters of a sweep that change while it is alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Life {
@@ -65,7 +68,9 @@ pub(crate) struct Quiet {
     since: Instant,
     /// The ledger knows what was seen.
     is_noted: bool,
-    /// When the queues were last looked at since something moved.
+    /// Jobs have waited since the ledger was last told, so that it knows of an earlier time when nothing moved.
+    has_waited: bool,
+    /// When the queues were last looked at.
     queues_asked_at: Option<Instant>,
     /// When this process began to watch.
     watched_since: Instant,
@@ -83,6 +88,7 @@ impl Quiet {
             before: Duration::ZERO,
             since: now,
             is_noted: false,
+            has_waited: false,
             queues_asked_at: None,
             watched_since: now,
             looked_at: None,
@@ -108,14 +114,15 @@ impl Quiet {
 
     /// The sweep has moved.
     fn moved(&mut self, life: Life) {
-        let Self { watched_since, queues_asked_at, .. } = *self;
-        *self = Self { seen: Some(life), watched_since, queues_asked_at, ..Self::new() };
+        let Self { watched_since, queues_asked_at, has_waited, .. } = *self;
+        let has_waited = has_waited || life.jobs_wait;
+        *self = Self { seen: Some(life), has_waited, watched_since, queues_asked_at, ..Self::new() };
     }
 
     /// The ledger has taken note of what was seen, and says how long it has been so; it knows nothing of the time before it was told.
     fn noted(&mut self, by_ledger: Duration) {
-        (self.before, self.since, self.is_noted) =
-            (by_ledger.max(self.before + self.since.elapsed()), Instant::now(), true);
+        (self.before, self.since) = (by_ledger.max(self.before + self.since.elapsed()), Instant::now());
+        (self.is_noted, self.has_waited) = (true, false);
     }
 
     /// `true` if another look is due; the first is, after the quiet time `first`.
@@ -140,7 +147,9 @@ impl Coordinator {
         let every = QUEUES_ASKED_EVERY.min(self.config.doubtful_after / 64);
         let asks = !has_moved && watched.quiet.queues_asked_at.is_none_or(|at| at.elapsed() >= every);
         if asks || before.is_none() {
-            life.jobs_wait = self.has_waiting_jobs(&watched.sweep).await?;
+            // A queue that does not answer may hold some, and is not waited for by all other sweeps.
+            let waiting = tokio::time::timeout(ANSWERED_WITHIN, self.has_waiting_jobs(&watched.sweep)).await;
+            life.jobs_wait = waiting.unwrap_or(Ok(true))?;
             watched.quiet.queues_asked_at = Some(Instant::now());
         } else {
             life.jobs_wait = before.is_some_and(|seen| seen.jobs_wait);
@@ -150,7 +159,8 @@ impl Coordinator {
         }
         // While it moves all the time, nobody needs to know since when.
         if before.is_none() || (!watched.quiet.is_noted && watched.quiet.since.elapsed() >= NOTED_AFTER) {
-            let by_ledger = self.ledger.quiet(&watched.sweep.id, &life.to_string(), false).await?;
+            let (text, anew) = (life.to_string(), watched.quiet.has_waited);
+            let by_ledger = self.ledger.quiet(&watched.sweep.id, &text, anew).await?;
             watched.quiet.noted(by_ledger);
         }
         Ok(())

@@ -213,5 +213,6 @@ pub(crate) async fn running(ledger: &Ledger, sweep: &Sweep, within: Duration) ->
 async fn told(ledger: &Ledger, sweep: &Sweep, cell: CellIndex, within: Duration) -> Result<u64, CoordinatorError> {
     let Some(cell) = sweep.cell(cell) else { return Ok(0) };
     let under_way = ledger.under_way(&sweep.id, cell.index, sweep.selected(cell), within).await?;
-    Ok(under_way.values().filter(|evidence| **evidence == UnderWay::Told).count() as u64)
+    // Who has a session that was handed over, or told of until its sweep was cancelled, has the same time to tell of it.
+    Ok(under_way.values().filter(|evidence| **evidence != UnderWay::Silent).count() as u64)
 }

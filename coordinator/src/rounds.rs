@@ -125,6 +125,7 @@ impl Rounds {
             self.term = now;
             self.watched.clear();
             self.void.clear();
+            self.setbacks.clear();
         }
     }
 
@@ -192,23 +193,20 @@ impl Coordinator {
         rounds.are_of(Some(term));
         let rows = self.ledger.sweeps().await?;
         let live: BTreeSet<&SweepId> = rows.iter().filter(|row| !row.state.is_end()).map(|row| &row.id).collect();
-        let now = self.clock.now();
-        let void: BTreeSet<&SweepId> =
-            rows.iter().filter(|row| voided::may_leave_jobs(row, now)).map(|row| &row.id).collect();
+        voided::take_note(&mut rounds.void, &rows, self.clock.now(), self.config.running_within);
         // Of all, whether they can be looked after or not: workers are never told of an older generation.
-        let is_told = |row: &&SweepRow| row.generation > 0 && (live.contains(&row.id) || void.contains(&row.id));
+        let is_told =
+            |row: &&SweepRow| row.generation > 0 && (live.contains(&row.id) || rounds.void.contains_key(&row.id));
         rounds.generations = rows.iter().filter(is_told).map(|row| (row.id.clone(), row.generation)).collect();
         rounds.watched.retain(|id, _| live.contains(id));
-        rounds.void.retain(|id, _| void.contains(id));
-        rounds.setbacks.retain(|id, _| live.contains(id) || void.contains(id));
+        rounds.setbacks.retain(|id, _| live.contains(id));
         for row in &rows {
             if rounds.is_set_back(&row.id) {
                 continue;
             }
             let followed = match row.state {
                 SweepState::Running | SweepState::Tabulating => self.follow(&mut rounds.watched, row, term).await,
-                _ if void.contains(&row.id) => self.void(&mut rounds.void, row).await,
-                _ => Ok(()),
+                _ => continue,
             };
             if followed.is_ok() && row.state != SweepState::Running {
                 recovered(&mut rounds.setbacks, &row.id);
@@ -238,6 +236,7 @@ impl Coordinator {
                 }
             }
         }
+        self.look_for_void(&mut rounds.void, &rows).await;
         self.show_money(&rounds.watched, &progress).await;
         Ok(())
     }
@@ -372,21 +371,28 @@ impl Coordinator {
 
     /// Dispatches and watches one running sweep, or ends it.
     async fn look_after(&self, one: &mut Watched, progress: &[CellProgress]) -> Result<(), CoordinatorError> {
-        if !one.is_settled {
+        let heard;
+        let progress = if !one.is_settled {
             let is_over = Instant::now() >= one.settles_at;
             one.is_settled = is_over && self.is_all_recorded(&one.sweep.id, &mut one.echo, one.term).await?;
-            one.heard_at = one.is_settled.then(Instant::now);
-            // What was recorded meanwhile is not in `progress`.
-            return Ok(());
-        }
+            if !one.is_settled {
+                return Ok(());
+            }
+            one.is_heard();
+            // What was recorded meanwhile is not in `progress`. It is looked at at once, because the answer grows old.
+            heard = self.ledger.cell_progress(&one.sweep.id).await?;
+            &heard
+        } else {
+            progress
+        };
         let complete = progress.iter().all(|cell| cell.settled == cell.items);
         if complete && self.release_next(one, progress).await? {
             // What was released is not in `progress`.
             return Ok(());
         }
         let dispatched = if complete { Dispatched::default() } else { self.dispatch(one, progress).await? };
-        self.dispatch_held_back(one).await?;
-        if dispatched.must_hear() {
+        let must_hear = dispatched.must_hear() || !self.dispatch_held_back(one).await?;
+        if must_hear {
             one.is_settled = false;
             one.echo.forget();
             return Ok(());
@@ -420,7 +426,7 @@ impl Coordinator {
         let watched = rounds.watched.values().map(|one| &*one.sweep);
         let void = rounds.void.values().filter_map(Voided::routed);
         let dropped = rounds.void.iter().filter(|(_, one)| one.is_told()).map(|(id, _)| id);
-        let mut control = routes(watched.chain(void), &rounds.addresses, dropped);
+        let mut control = routes(watched, void, &rounds.addresses, dropped);
         control.generations.clone_from(&rounds.generations);
         let fresh =
             rounds.told.as_ref().is_some_and(|(last, at)| *last == control && at.elapsed() < self.config.rebroadcast);

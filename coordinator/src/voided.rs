@@ -4,11 +4,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use regatta_backends::SweepRow;
-use regatta_catalog::{CatalogError, Sweep};
-use regatta_proto::{Lane, SweepId, SweepState};
+use regatta_catalog::{Sweep, read_lock};
+use regatta_proto::{Lane, SweepId, SweepLock, SweepState};
 use tokio::time::Instant;
 
 use crate::{Coordinator, CoordinatorError};
@@ -19,30 +20,54 @@ const CANCELLED_JOBS_LIVE: SignedDuration = SignedDuration::from_hours(7 * 24);
 /// The same of any other sweep that is over: its sessions have results, and nothing but copies can be left.
 const COPIES_LIVE: SignedDuration = SignedDuration::from_hours(1);
 
+/// Pause between two looks at the queues of a sweep that is over.
+const LOOKED_AT_EVERY: Duration = Duration::from_secs(5);
+/// Most sweeps that are looked at in one round: whoever begins to lead finds all of a week, and has others to look after.
+const LOOKED_AT_ONCE: usize = 4;
+
 /// A sweep that is over.
-pub(crate) enum Voided {
-    /// Of a cancelled sweep that is not read yet. Workers are told of it already.
+pub(crate) struct Voided {
+    /// It was cancelled.
+    is_cancelled: bool,
+    /// Until when a job that a worker held may come back, if none is seen before: the broker notices by then that the worker is cut off.
+    back_by: Instant,
+    next_look: Instant,
+    left: Left,
+}
+
+/// Jobs that a sweep may have left.
+enum Left {
+    /// It is not known yet.
     Unread,
-    /// Its queues are open, so that workers take what is left in them and drop it. A job was last seen in one at the given time.
-    Open(Arc<Sweep>, Instant),
-    /// Nothing of it is in its queues any more, or it cannot be read. Workers are told of it on: one that was cut off may come back.
-    Told,
-    /// It left nothing that somebody would have to drop.
-    Clean,
+    /// Some wait in its queues, which workers are to consume, or may come back to them.
+    Some { sweep: Arc<Sweep>, jobs_wait: bool },
+    /// None.
+    None,
 }
 
 impl Voided {
-    /// The sweep, if workers are to consume its queues.
-    pub(crate) fn routed(&self) -> Option<&Sweep> {
-        match self {
-            Self::Open(sweep, _) => Some(sweep),
-            Self::Unread | Self::Told | Self::Clean => None,
+    fn of(row: &SweepRow, now: Timestamp, running_within: Duration) -> Self {
+        let since =
+            row.ended_at.and_then(|ended| Duration::try_from(now.duration_since(ended)).ok()).unwrap_or_default();
+        Self {
+            is_cancelled: row.state == SweepState::Cancelled,
+            back_by: Instant::now() + running_within.saturating_sub(since),
+            next_look: Instant::now(),
+            left: Left::Unread,
         }
     }
 
-    /// True if workers are told that its jobs are void.
+    /// The sweep, if workers are to consume its queues.
+    pub(crate) fn routed(&self) -> Option<&Sweep> {
+        match &self.left {
+            Left::Some { sweep, jobs_wait: true } => Some(sweep),
+            Left::Some { .. } | Left::Unread | Left::None => None,
+        }
+    }
+
+    /// True if workers are told that its jobs are void: of a cancelled sweep always, since one that was cut off may come back.
     pub(crate) const fn is_told(&self) -> bool {
-        !matches!(self, Self::Clean)
+        self.is_cancelled || matches!(self.left, Left::Some { .. })
     }
 }
 
@@ -56,48 +81,60 @@ pub(crate) fn may_leave_jobs(row: &SweepRow, now: Timestamp) -> bool {
     row.ended_at.is_none_or(|ended| ended >= now - live)
 }
 
+/// Takes note of the sweeps of `rows` that are over, and may have left jobs at `now`.
+pub(crate) fn take_note(
+    void: &mut BTreeMap<SweepId, Voided>,
+    rows: &[SweepRow],
+    now: Timestamp,
+    running_within: Duration,
+) {
+    let over: BTreeMap<&SweepId, &SweepRow> =
+        rows.iter().filter(|row| may_leave_jobs(row, now)).map(|row| (&row.id, row)).collect();
+    void.retain(|id, _| over.contains_key(id));
+    for (id, row) in over {
+        void.entry(id.clone()).or_insert_with(|| Voided::of(row, now, running_within));
+    }
+}
+
 impl Coordinator {
-    /// Keeps the queues of the sweep of `row`, which is over, open until its jobs are out of them.
-    pub(crate) async fn void(
-        &self,
-        void: &mut BTreeMap<SweepId, Voided>,
-        row: &SweepRow,
-    ) -> Result<(), CoordinatorError> {
-        let (sweep, seen_at) = match void.get(&row.id) {
-            Some(Voided::Open(sweep, seen_at)) => (sweep.clone(), *seen_at),
-            Some(Voided::Told | Voided::Clean) => return Ok(()),
-            Some(Voided::Unread) | None => {
-                let is_cancelled = row.state == SweepState::Cancelled;
-                if is_cancelled {
-                    void.insert(row.id.clone(), Voided::Unread);
-                }
-                let sweep = match self.catalog.sweep(&row.lock).await {
-                    Err(CatalogError::Blobs(error)) if error.is_outage() => {
-                        return Err(CatalogError::Blobs(error).into());
-                    }
-                    Err(error) => {
-                        void.insert(row.id.clone(), if is_cancelled { Voided::Told } else { Voided::Clean });
-                        return Err(error.into());
-                    }
-                    Ok(sweep) => sweep,
-                };
-                if !is_cancelled && !answers_by_batches(&sweep) {
-                    void.insert(row.id.clone(), Voided::Clean);
+    /// Looks for jobs that sweeps which are over have left in their queues. What fails is tried again later.
+    pub(crate) async fn look_for_void(&self, void: &mut BTreeMap<SweepId, Voided>, rows: &[SweepRow]) {
+        let due = |row: &&SweepRow| void.get(&row.id).is_some_and(|one| one.next_look <= Instant::now());
+        let due: Vec<&SweepRow> = rows.iter().filter(due).collect();
+        for row in due.into_iter().take(LOOKED_AT_ONCE) {
+            let Some(one) = void.get_mut(&row.id) else { continue };
+            one.next_look = Instant::now() + LOOKED_AT_EVERY;
+            if let Err(error) = self.look_at_void(one, row).await {
+                let error = regatta_proto::causes(&error);
+                tracing::debug!(sweep = %row.id, error, "failed to look for jobs that a sweep has left, trying again");
+            }
+        }
+    }
+
+    async fn look_at_void(&self, one: &mut Voided, row: &SweepRow) -> Result<(), CoordinatorError> {
+        let sweep = match &one.left {
+            Left::None => return Ok(()),
+            Left::Some { sweep, .. } => sweep.clone(),
+            Left::Unread => {
+                if !one.is_cancelled && !answers_by_batches(&read_lock(self.catalog.blobs(), &row.lock).await?) {
+                    one.left = Left::None;
                     return Ok(());
                 }
+                let sweep = self.catalog.sweep(&row.lock).await?;
                 self.declare(&sweep).await?;
-                (sweep, Instant::now())
+                sweep
             }
         };
         let jobs_wait = self.has_waiting_jobs(&sweep).await?;
-        let seen_at = if jobs_wait { Instant::now() } else { seen_at };
-        // What a worker held that is cut off comes back when the broker has noticed.
-        let is_empty = !jobs_wait && seen_at.elapsed() >= self.config.running_within;
-        void.insert(row.id.clone(), if is_empty { Voided::Told } else { Voided::Open(sweep, seen_at) });
+        if jobs_wait {
+            one.back_by = Instant::now() + self.config.running_within;
+        }
+        let may_come_back = jobs_wait || Instant::now() < one.back_by;
+        one.left = if may_come_back { Left::Some { sweep, jobs_wait } } else { Left::None };
         Ok(())
     }
 }
 
-fn answers_by_batches(sweep: &Sweep) -> bool {
-    sweep.lock.endpoints.values().any(|endpoint| endpoint.lane == Lane::Batch)
+fn answers_by_batches(lock: &SweepLock) -> bool {
+    lock.endpoints.values().any(|endpoint| endpoint.lane == Lane::Batch)
 }

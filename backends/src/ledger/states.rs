@@ -74,8 +74,8 @@ states!(
 pub enum UnderWay {
     /// A worker has reported an open attempt lately, or the batch that the attempt is a line of.
     Told,
-    /// A worker had reported an attempt lately when the end of its sweep closed it. It runs if its sweep was resumed since and its worker
-    /// lives, which then reports it once more.
+    /// A worker had reported an attempt lately when the end of its sweep closed it, or has handed it over lately. It runs if its sweep was resumed
+    /// since and its worker lives, which then reports it once more, or if its job is on its way to another worker, which then reports one.
     Unconfirmed,
     /// An attempt is open that no worker has reported lately: its worker is gone, or its reports wait to be recorded.
     Silent,
@@ -87,9 +87,9 @@ impl UnderWay {
         match (state, is_told) {
             (AttemptState::Open, true) => Some(Self::Told),
             (AttemptState::Open, false) => Some(Self::Silent),
-            (AttemptState::Lost, true) => Some(Self::Unconfirmed),
-            (AttemptState::Lost, false)
-            | (AttemptState::Recorded | AttemptState::Waste | AttemptState::HandedOver, _) => None,
+            (AttemptState::Lost | AttemptState::HandedOver, true) => Some(Self::Unconfirmed),
+            (AttemptState::Lost | AttemptState::HandedOver, false)
+            | (AttemptState::Recorded | AttemptState::Waste, _) => None,
         }
     }
 

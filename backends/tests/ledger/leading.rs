@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use regatta_backends::Quota;
-use regatta_backends::ledger::{Held, ShardState, UnderWay};
-use regatta_proto::{CellIndex, HeldBatch, ItemIndex, ShardIndex, SweepId, SweepState, WorkerId};
+use regatta_backends::ledger::{Held, ShardState, ToldBy, UnderWay};
+use regatta_proto::{AttemptTotals, CellIndex, HeldBatch, ItemIndex, ShardIndex, SweepId, SweepState, WorkerId};
 
 use crate::world::{World, at, key, open, record};
 
@@ -122,6 +122,30 @@ pub(crate) async fn sessions_that_a_worker_tells_of_are_known_to_run_until_they_
     assert_eq!(under_way(LONG).await, [(1, UnderWay::Told)], "the stronger evidence counts");
     ledger.record(vec![record(key(&sweep, 1, 1), "v-11")]).await.unwrap();
     assert_eq!(under_way(LONG).await, [], "it has a result");
+}
+
+pub(crate) async fn a_session_that_was_handed_over_may_be_under_way_until_who_has_it_can_have_told_of_it(world: World) {
+    let sweep = world.sweep("s", 1, 2).await;
+    let ledger = &world.ledger;
+    let under_way = async |within| {
+        let found = ledger.under_way(&sweep, CellIndex(0), &[ItemIndex(0)], within).await.unwrap();
+        found.into_values().collect::<Vec<_>>()
+    };
+    let key = key(&sweep, 0, 0);
+    for is_told in [false, true] {
+        let id = format!("w-{is_told}");
+        if is_told {
+            ledger.record_progress(vec![open(key.clone(), &id, 3)]).await.unwrap();
+        }
+        let attempt = record(key.clone(), &id).attempt;
+        ledger.record_handover(&key, attempt, AttemptTotals::default(), ToldBy::Itself).await.unwrap();
+        assert_eq!(under_way(LONG).await, [UnderWay::Unconfirmed]);
+        assert_eq!(under_way(Duration::ZERO).await, [], "its job is lost");
+    }
+    ledger.record_progress(vec![open(key.clone(), "v", 3)]).await.unwrap();
+    assert_eq!(under_way(LONG).await, [UnderWay::Told], "who has it tells of it");
+    ledger.record(vec![record(key, "v")]).await.unwrap();
+    assert_eq!(under_way(LONG).await, []);
 }
 
 pub(crate) async fn a_batch_that_a_worker_tells_of_tells_of_all_its_sessions(world: World) {

@@ -76,6 +76,7 @@ conformance![
     leading::a_shard_is_claimed_and_confirmed_once,
     leading::a_resume_voids_what_its_coordinator_was_about_to_do,
     leading::sessions_that_a_worker_tells_of_are_known_to_run_until_they_end,
+    leading::a_session_that_was_handed_over_may_be_under_way_until_who_has_it_can_have_told_of_it,
     leading::a_batch_that_a_worker_tells_of_tells_of_all_its_sessions,
     leading::questions_that_a_worker_tells_of_are_those_of_their_sweep,
     leading::an_older_echo_changes_nothing,

@@ -188,3 +188,27 @@ async fn no_question_to_scorers_has_the_number_of_an_earlier_one_about_its_sweep
     assert_eq!(numbers.len(), 3, "{numbers:?}");
     assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_was_held_back_is_dispatched_once_all_that_was_reported_is_recorded() {
+    let mut stage = slow_stage().await;
+    let process = stage.start();
+    let (sweep, jobs) = all_taken(&stage, &process).await;
+    stage.begin(&jobs[0]).await;
+    cancel(&stage, &process, &sweep).await;
+    stage.ledger.close_open_attempts(&sweep.id, Timestamp::UNIX_EPOCH).await.unwrap();
+    process.coordinator.resume(&sweep.id, Resumption::default()).await.unwrap();
+    stage.until_waiting(&sweep, jobs.len() as u64 - 1).await;
+    stage.take(&sweep, jobs.len() - 1).await;
+    // Its worker tells of it, and scorers are away.
+    stage.has_scorer = false;
+    tokio::time::sleep(stage.config.running_within + Duration::from_secs(10)).await;
+    assert_eq!(stage.waiting(&sweep).await, 0);
+    stage.begin(&jobs[0]).await;
+    stage.has_scorer = true;
+    for _ in 0..4 {
+        stage.round().await;
+        assert_eq!(stage.waiting(&sweep).await, 0, "its worker has it");
+    }
+    process.end().await;
+}

@@ -11,10 +11,10 @@ use regatta_backends::faults::{Fate, Trouble, Troubles};
 use regatta_backends::{Blobs, Ledger};
 use regatta_catalog::Sweep;
 use regatta_coordinator::CoordinatorConfig;
-use regatta_proto::{Money, Report, SessionJob, SessionKey};
+use regatta_proto::{Job, Money, Report, SessionJob, SessionKey};
 
 use crate::recovering::{all_jobs, can_be_asked_again, die_while_publishing, wait_for_a_verdict};
-use crate::stage::{Stage, spec};
+use crate::stage::{Stage, queue_of, spec};
 
 /// A stage with the times of a deployment, whose clock is put forward when nothing else is left to do.
 pub(crate) async fn deployed() -> Stage {
@@ -182,6 +182,58 @@ async fn jobs_of_a_worker_that_was_cut_off_at_once_are_told_of_before_they_are_i
     let tell = async || stage.tell_of_batch(&sweep.id, "0a").await;
     assert!(rounds_until_jobs_wait(&stage, &sweep, Duration::from_secs(120), tell).await);
     assert!(keys(&stage.take(&sweep, jobs.len() - taken.len()).await).is_disjoint(&keys(&taken)));
+    process.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_is_handed_over_is_not_lost_before_whoever_takes_it_can_tell() {
+    let stage = deployed().await;
+    let process = stage.start();
+    let sweep = stage.submit(&process, &spec("s", 6, "")).await;
+    let jobs = stage.take(&sweep, all_jobs(&sweep).len()).await;
+    let since = tokio::time::Instant::now();
+    let tell = async || {
+        for job in &jobs {
+            stage.begin(job).await;
+        }
+    };
+    // Their models think for long, so that nothing moves.
+    assert!(!rounds_until_jobs_wait(&stage, &sweep, stage.config.lost_after * 2, tell).await);
+    for job in &jobs {
+        stage.hand_over(job).await;
+    }
+    let handed_over = tokio::time::Instant::now();
+    while handed_over.elapsed() < GIVEN_TO_ANOTHER_WITHIN {
+        stage.round().await;
+        assert_eq!(stage.waiting(&sweep).await, 0, "after {:?}", since.elapsed());
+    }
+    // Nobody has taken them: they are lost.
+    assert!(rounds_until_jobs_wait(&stage, &sweep, stage.config.lost_after, async || {}).await);
+    process.end().await;
+}
+
+/// A job waits for less than the time after which the ledger is told that nothing moves, and is taken by a worker that is cut off at once.
+#[tokio::test(start_paused = true)]
+async fn a_job_that_waited_for_a_moment_begins_the_quiet_time_anew_for_later_leaders_too() {
+    let stage = deployed().await;
+    let mut process = stage.start();
+    let sweep = stage.submit(&process, &spec("s", 6, "")).await;
+    let jobs = stage.take(&sweep, all_jobs(&sweep).len()).await;
+    tokio::time::sleep(stage.config.lost_after - Duration::from_secs(10)).await;
+    let job = Job::Session(Box::new(jobs[0].clone()));
+    stage.queue.publish_jobs(&queue_of(&sweep), vec![job]).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(1_100)).await;
+    stage.take(&sweep, 1).await;
+    let since = tokio::time::Instant::now();
+    for _ in 0..2 {
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        process.end().await;
+        process = stage.start();
+    }
+    while since.elapsed() < GIVEN_TO_ANOTHER_WITHIN {
+        stage.round().await;
+        assert_eq!(stage.waiting(&sweep).await, 0, "after {:?}", since.elapsed());
+    }
     process.end().await;
 }
 

@@ -229,7 +229,7 @@ pub(super) async fn under_way(
              JOIN sweeps w ON w.number = a.sweep
              -- Of a line of a batch the batch knows best.
              LEFT JOIN held h ON h.sweep = a.sweep AND h.kind = 'batch' AND h.id = regexp_replace(a.id, '-[^-]*$', '')
-             WHERE a.sweep = $1 AND a.cell = $2 AND a.item = ANY ($3) AND a.state IN ('open', 'lost')
+             WHERE a.sweep = $1 AND a.cell = $2 AND a.item = ANY ($3) AND a.state IN ('open', 'lost', 'handed_over')
                AND NOT EXISTS (
                    SELECT 1 FROM sessions s WHERE s.sweep = a.sweep AND s.cell = a.cell AND s.item = a.item)",
         )
@@ -261,6 +261,12 @@ pub(super) async fn record_handover(
     let rows = [row];
     let (rows, counters) = tokio::join!(put(tx, &rows), cells::add(tx, &deltas));
     both(rows, counters)?;
+    let see = tx
+        .prepare_cached(
+            "UPDATE attempts SET seen_at = clock_timestamp() WHERE sweep = $1 AND cell = $2 AND item = $3 AND id = $4",
+        )
+        .await?;
+    tx.execute(&see, &[&place.sweep, &place.cell, &place.item, &attempt.id.as_str()]).await?;
     Ok(())
 }
 

@@ -272,7 +272,7 @@ pub(super) fn close_open(tx: &Transaction<'_>, sweep: &SweepId, at: Timestamp) -
     Ok(closed as u64)
 }
 
-/// The attempts at sessions of `items` without a result that have not reported their own end.
+/// The attempts at sessions of `items` without a result that have reported no end of these.
 pub(super) fn unended(
     tx: &Transaction<'_>,
     sweep: &SweepId,
@@ -282,7 +282,7 @@ pub(super) fn unended(
     let number = number(tx, sweep)?;
     let mut select = tx.prepare_cached(
         "SELECT id, state FROM attempts a
-         WHERE sweep = ?1 AND cell = ?2 AND item = ?3 AND state IN ('open', 'lost')
+         WHERE sweep = ?1 AND cell = ?2 AND item = ?3 AND state IN ('open', 'lost', 'handed_over')
            AND NOT EXISTS (
                SELECT 1 FROM sessions s WHERE s.sweep = a.sweep AND s.cell = a.cell AND s.item = a.item)
          ORDER BY id",

@@ -323,6 +323,7 @@ impl SqliteLedger {
         told_by: ToldBy,
     ) -> Result<(), LedgerError> {
         let key = key.clone();
+        self.1.see([attempt.id.clone()]);
         self.0
             .write("record a hand-over", move |tx| attempts::record_handover(tx, &key, &attempt, totals, told_by))
             .await

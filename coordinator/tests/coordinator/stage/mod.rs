@@ -9,6 +9,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use jiff::Timestamp;
 use prometheus::Registry;
+use regatta_backends::ledger::ToldBy;
 use regatta_backends::{Blobs, Held, Ledger, Permits, Queue, RecordState, SessionRecord, TranscriptRef};
 use regatta_catalog::{Catalog, Sweep, store_dataset, write_segment};
 use regatta_coordinator::{
@@ -278,6 +279,18 @@ impl Stage {
             in_flight_at_most: None,
         };
         self.ledger.record_progress(vec![(open, "w".parse().unwrap())]).await.unwrap();
+    }
+
+    /// A worker that leaves says that it has handed its attempt at `job` over to whoever takes it next.
+    pub(crate) async fn hand_over(&self, job: &SessionJob) {
+        let attempt = Attempt {
+            id: attempt_id(job),
+            number: job.attempt,
+            worker: "w".parse().unwrap(),
+            started_at: Timestamp::UNIX_EPOCH,
+            ended_at: Timestamp::UNIX_EPOCH,
+        };
+        self.ledger.record_handover(&job.key, attempt, AttemptTotals::default(), ToldBy::Itself).await.unwrap();
     }
 
     /// A worker says that `jobs` are the sessions of the batch `id`, which it holds.
