@@ -132,19 +132,18 @@ pub(crate) async fn a_session_that_was_handed_over_may_be_under_way_until_who_ha
         found.into_values().collect::<Vec<_>>()
     };
     let key = key(&sweep, 0, 0);
-    for is_told in [false, true] {
-        let id = format!("w-{is_told}");
-        if is_told {
-            ledger.record_progress(vec![open(key.clone(), &id, 3)]).await.unwrap();
+    for (id, was_told) in [("w-1", false), ("w-2", true)] {
+        if was_told {
+            ledger.record_progress(vec![open(key.clone(), id, 3)]).await.unwrap();
         }
-        let attempt = record(key.clone(), &id).attempt;
+        let attempt = record(key.clone(), id).attempt;
         ledger.record_handover(&key, attempt, AttemptTotals::default(), ToldBy::Itself).await.unwrap();
         assert_eq!(under_way(LONG).await, [UnderWay::Unconfirmed]);
         assert_eq!(under_way(Duration::ZERO).await, [], "its job is lost");
     }
-    ledger.record_progress(vec![open(key.clone(), "v", 3)]).await.unwrap();
+    ledger.record_progress(vec![open(key.clone(), "v-3", 3)]).await.unwrap();
     assert_eq!(under_way(LONG).await, [UnderWay::Told], "who has it tells of it");
-    ledger.record(vec![record(key, "v")]).await.unwrap();
+    ledger.record(vec![record(key, "v-3")]).await.unwrap();
     assert_eq!(under_way(LONG).await, []);
 }
 

@@ -322,7 +322,7 @@ async fn questions_that_a_worker_waits_for_are_not_asked_again_because_scorers_w
     // The first that a scorer records is what waited for it.
     stage.tell_of_questions(&sweep.id).await;
     stage.has_scorer = true;
-    for _ in 0..20 {
+    for _ in 0..8 {
         stage.round().await;
     }
     assert!(!can_be_asked_again(&stage, &sweep).await);
