@@ -45,7 +45,7 @@ pub struct CoordinatorConfig {
     /// Quiet time after which sessions that are outstanding are asked after, and warned of if no worker tells of one; again each time that
     /// the quiet time has doubled. Workers take longer than a moment to tell of a session that they begin.
     pub missed_after: Duration,
-    /// Quiet time after which dispatched jobs that no worker tells of count as lost.
+    /// Quiet time after which dispatched jobs that no worker tells of count as lost; for the same reasons.
     pub lost_after: Duration,
     /// A session of which a worker has told within this time is under way. Workers tell of each at least every ten seconds; the broker may
     /// take a minute to notice that one is cut off, and gives what it held to another then.
@@ -67,7 +67,7 @@ impl Default for CoordinatorConfig {
             rebroadcast: Duration::from_secs(2),
             doubtful_after: Duration::from_secs(75),
             missed_after: Duration::from_secs(5),
-            lost_after: Duration::from_secs(100),
+            lost_after: Duration::from_secs(75),
             running_within: Duration::from_secs(100),
             leases_return_within: Duration::from_secs(5),
             queue_survives: true,

@@ -138,7 +138,7 @@ async fn a_sweep_that_is_restored_and_resumed_gives_the_same_bytes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "takes two minutes: jobs count as lost after a hundred seconds"]
+#[ignore = "takes two minutes: jobs count as lost after 75 seconds"]
 async fn a_sweep_that_is_restored_into_fresh_services_goes_on_by_itself() {
     let disaster = Disaster::after_backup(First::Ledger).await;
     let services = Services::start().await.unwrap();

@@ -379,7 +379,20 @@ impl Line {
             return;
         };
         let outcome = match self.shared.sweep(&job.lock).await {
-            Ok(sweep) => answer(&self.endpoint, &sweep, job, id, &self.shared.interrupt).await,
+            Ok(sweep) => {
+                // Whoever is given the job when its connection is lost asks all of it.
+                let (interrupt, voided) = (self.shared.interrupt.child_token(), receipt.voided());
+                let answering = answer(&self.endpoint, &sweep, job, id, &interrupt);
+                tokio::pin!(answering);
+                tokio::select! {
+                    biased;
+                    () = voided.cancelled() => {
+                        interrupt.cancel();
+                        answering.await
+                    }
+                    outcome = &mut answering => outcome,
+                }
+            }
             Err(Unreadable::Interrupted) => None,
             Err(Unreadable::Damaged) => Some(unanswered(job, id, "the sweep of the questions cannot be read")),
         };

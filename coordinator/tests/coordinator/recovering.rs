@@ -302,7 +302,7 @@ async fn time_until_dispatched_again(lives: &[Duration]) -> Duration {
 async fn a_coordinator_that_takes_over_does_not_begin_to_wait_anew() {
     let lost_after = CoordinatorConfig::default().lost_after;
     let in_time = lost_after..lost_after + Duration::from_secs(20);
-    for lives in [&[][..], &[70], &[45, 45], &[30, 30, 30]] {
+    for lives in [&[][..], &[60], &[30, 30], &[20, 20, 20]] {
         let lives: Vec<Duration> = lives.iter().copied().map(Duration::from_secs).collect();
         let taken = time_until_dispatched_again(&lives).await;
         assert!(in_time.contains(&taken), "{taken:?} with lives of {lives:?}");

@@ -89,12 +89,13 @@ async fn a_session_that_ends_while_its_shard_is_dispatched_again_is_not_dispatch
     second.end().await;
 }
 
-/// A stage with the times of a deployment.
+/// A stage with the times of a deployment, on which jobs that nobody tells of are not lost for long.
 async fn slow_stage() -> Stage {
     let mut stage = Stage::set().await;
     (stage.ledger, stage.in_memory) = (Ledger::in_memory().unwrap(), Some(Blobs::memory()));
     let CoordinatorConfig { tick, rebroadcast, running_within, .. } = CoordinatorConfig::default();
     (stage.config.tick, stage.config.rebroadcast, stage.config.running_within) = (tick, rebroadcast, running_within);
+    stage.config.lost_after = running_within * 2;
     stage
 }
 

@@ -128,22 +128,32 @@ fn calls(reference: &Reference, evidence: &Evidence) -> Vec<Finding> {
         let message = format!("nobody asks for the vectors of {missing} texts, and somebody does undisturbed");
         findings.push(finding("judges", JUDGES, message));
     }
-    let mut again: BTreeMap<(&str, &str), Vec<u64>> = BTreeMap::new();
-    for repeat in repeats(reference, evidence).iter().filter(|repeat| repeat.cause.is_none()) {
+    let mut again: BTreeMap<(&str, &str), Vec<&Call>> = BTreeMap::new();
+    for repeat in repeats(reference, evidence).into_iter().filter(|repeat| repeat.cause.is_none()) {
         let of = match repeat.call.kind {
             CallKind::Live | CallKind::Batched => ("calls", repeat.call.session.as_str()),
             CallKind::Judges => ("judges", JUDGES),
         };
-        again.entry(of).or_default().push(repeat.call.begun_ms);
+        again.entry(of).or_default().push(repeat.call);
     }
-    for ((check, item), begun_ms) in again {
+    for ((check, item), calls) in again {
+        let begun_ms: Vec<u64> = calls.iter().map(|call| call.begun_ms).collect();
+        let equal = |other: &&Call| calls.iter().any(|call| asks_the_same(call, other));
+        let all_ms: Vec<u64> = evidence.books.iter().filter(equal).map(|call| call.begun_ms).collect();
         let message = format!(
-            "{} calls beyond the undisturbed run, begun at {begun_ms:?} ms, and no fault had cut these requests off before",
+            "{} calls beyond the undisturbed run, begun at {begun_ms:?} ms, and no fault had cut these requests off before; the same was \
+             asked at {all_ms:?} ms",
             begun_ms.len()
         );
         findings.push(finding(check, item, message));
     }
     findings
+}
+
+/// True if two calls have a request in common, or a text whose vector they ask for.
+fn asks_the_same(one: &Call, other: &Call) -> bool {
+    let is_equal = (one.kind, &one.session, one.request) == (other.kind, &other.session, other.request);
+    is_equal || one.texts.iter().any(|text| other.texts.contains(text))
 }
 
 /// Bounds of the cost of `count` of these calls, in nano-dollars: the cheapest, and the dearest.

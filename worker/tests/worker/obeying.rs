@@ -157,6 +157,28 @@ async fn a_session_that_waits_for_its_permit_is_dropped_when_its_connection_is_l
 }
 
 #[tokio::test]
+async fn questions_that_wait_for_their_permit_are_dropped_when_their_connection_is_lost() {
+    let (stage, server) = Stage::with(Simulation::default()).await;
+    stage.others_call(1).await;
+    stage.publish_any(vec![Job::Judge(stage.judge_job(&[("open the door", "boil an egg")]))]).await;
+    let mut reports = stage.reports().await;
+    let cable = Arc::new(Cable::default());
+    stage.tell(vec![stage.route.clone()], Vec::new()).await;
+    let first = stage.start_behind("first", cable.clone());
+    let Report::Progress(told) = reports.next().await else { panic!("nobody knows who asks") };
+    assert_eq!(told.judging, std::slice::from_ref(&stage.sweep.id));
+    cable.cut_for_good();
+    stage.others_call(0).await;
+    stage.tell(vec![stage.route.clone()], Vec::new()).await;
+    let second = stage.start_untold("second", |_| {});
+    let outcome = reports.verdicts().await;
+    assert!(outcome.unanswered.is_empty() && outcome.attempt.as_str().starts_with("second"), "{outcome:?}");
+    second.leave().await;
+    first.leave().await;
+    assert_eq!((stage.waiting().await, server.counters().total_requests()), (0, 1));
+}
+
+#[tokio::test]
 async fn an_endpoint_whose_key_is_missing_is_left_to_workers_that_have_it() {
     let (mut stage, _server) = Stage::with(Simulation::default()).await;
     let mut locked = stage.route.clone();
