@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::answer::{Answers, Trouble};
 use crate::call::{Interrupted, Payer};
 use crate::chat::Caller;
-use crate::similarity::{Known, answers};
+use crate::similarity::{Known, Vectors, answers};
 use crate::tries::{Answered, GivenUp, TryContext};
 use crate::wire::openai::embeddings::Embedded;
 
@@ -33,18 +33,28 @@ impl Caller {
         payer: Payer<'_>,
         interrupt: &CancellationToken,
     ) -> Result<Answers, Interrupted> {
-        let (mut vectors, missing) = self.vectors.lookup(model, questions);
-        let mut spent = Spent::default();
-        // Collected first, because a stream that still held the closure could not move between threads.
-        let batches: Vec<_> =
-            batches(&missing).into_iter().map(|texts| self.embed(model, texts, payer, interrupt)).collect();
-        let mut batches = stream::iter(batches).buffer_unordered(BATCHES_AT_ONCE);
-        let mut interrupted = false;
-        while let Some(batch) = batches.next().await {
-            spent.usage += batch.spent.usage;
-            spent.cost += batch.spent.cost;
-            interrupted |= batch.interrupted;
-            vectors.extend(batch.vectors);
+        let (mut vectors, mut spent, mut interrupted) = (Vectors::new(), Spent::default(), false);
+        while let Some(asking) = interrupt
+            .run_until_cancelled(self.vectors.next(model, questions, &mut vectors))
+            .await
+            .unwrap_or_else(|| {
+                interrupted = true;
+                None
+            })
+        {
+            // Collected first, because a stream that still held the closure could not move between threads.
+            let batches: Vec<_> =
+                batches(&asking.texts).into_iter().map(|texts| self.embed(model, texts, payer, interrupt)).collect();
+            let mut batches = stream::iter(batches).buffer_unordered(BATCHES_AT_ONCE);
+            while let Some(batch) = batches.next().await {
+                spent.usage += batch.spent.usage;
+                spent.cost += batch.spent.cost;
+                interrupted |= batch.interrupted;
+                vectors.extend(batch.vectors);
+            }
+            if interrupted {
+                break;
+            }
         }
         if interrupted {
             return Err(Interrupted { usage: spent.usage, cost: spent.cost });

@@ -1,10 +1,11 @@
 //! Answers similarity questions from the vectors of their distinct texts.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lru::LruCache;
 use regatta_proto::{AskedQuestion, Digest, ErrorClass, Question, Verdict};
+use tokio::sync::Notify;
 
 use crate::answer::{Answers, Trouble};
 use crate::embedding::{Embedding, ONE};
@@ -25,13 +26,41 @@ pub(crate) type Vectors<'q> = HashMap<&'q str, Result<Arc<Known>, Trouble>>;
 
 /// A cache of vectors by model and text, which evicts the least recently used.
 #[derive(Debug)]
-pub(crate) struct VectorCache(Mutex<Cached>);
+pub(crate) struct VectorCache {
+    cached: Mutex<Cached>,
+    /// Tells whoever waits for a vector that some call is over.
+    answered: Notify,
+}
 
 #[derive(Debug)]
 struct Cached {
     vectors: LruCache<Digest, Arc<Known>>,
     numbers: usize,
     numbers_max: usize,
+    /// Texts that calls ask for now.
+    asked: HashSet<Digest>,
+}
+
+/// Texts that a call is to ask for, and for as long as it does nobody else asks for.
+pub(crate) struct Asking<'c, 'q> {
+    cache: &'c VectorCache,
+    keys: Vec<Digest>,
+    pub(crate) texts: Vec<&'q str>,
+}
+
+impl Drop for Asking<'_, '_> {
+    fn drop(&mut self) {
+        // Otherwise two that wait would wake each other for ever.
+        if self.keys.is_empty() {
+            return;
+        }
+        let mut cached = self.cache.locked();
+        for key in &self.keys {
+            cached.asked.remove(key);
+        }
+        drop(cached);
+        self.cache.answered.notify_waiters();
+    }
 }
 
 impl VectorCache {
@@ -40,20 +69,63 @@ impl VectorCache {
     }
 
     fn bounded(numbers_max: usize) -> Self {
-        Self(Mutex::new(Cached { vectors: LruCache::unbounded(), numbers: 0, numbers_max }))
+        let cached = Cached { vectors: LruCache::unbounded(), numbers: 0, numbers_max, asked: HashSet::new() };
+        Self { cached: Mutex::new(cached), answered: Notify::new() }
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Cached> {
+        self.cached.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds what is cached of the texts of `questions` to `known`, and gives the caller those to ask for that nobody asks for yet; `None` once all
+    /// are known. Waits where others ask for all that are left: a call may wait for its permit for long, and texts that come up meanwhile would be
+    /// paid for again.
+    pub(crate) async fn next<'c, 'q>(
+        &'c self,
+        model: &str,
+        questions: &'q [AskedQuestion],
+        known: &mut Vectors<'q>,
+    ) -> Option<Asking<'c, 'q>> {
+        loop {
+            // Before the look, so that no answer in between is missed.
+            let answered = self.answered.notified();
+            let mut asking = Asking { cache: self, keys: Vec::new(), texts: Vec::new() };
+            let mut is_asked = false;
+            {
+                let mut cached = self.locked();
+                for text in texts(questions) {
+                    if known.contains_key(text) {
+                        continue;
+                    }
+                    let key = key(model, text);
+                    if let Some(found) = cached.vectors.get(&key) {
+                        known.insert(text, Ok(Arc::clone(found)));
+                    } else if cached.asked.insert(key) {
+                        asking.keys.push(key);
+                        asking.texts.push(text);
+                    } else if !asking.keys.contains(&key) {
+                        is_asked = true;
+                    }
+                }
+            }
+            if !asking.texts.is_empty() {
+                return Some(asking);
+            }
+            if !is_asked {
+                return None;
+            }
+            answered.await;
+        }
     }
 
     /// The cached vectors of the distinct texts of `questions`, and the other texts, in the order asked.
     pub(crate) fn lookup<'q>(&self, model: &str, questions: &'q [AskedQuestion]) -> (Vectors<'q>, Vec<&'q str>) {
-        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cached = self.locked();
         let (mut known, mut missing, mut seen) = (Vectors::new(), Vec::new(), HashSet::new());
-        for asked in questions {
-            let Question::Similarity { left, right } = &asked.question else { continue };
-            for text in left.iter().chain(right).map(String::as_str).filter(|text| seen.insert(*text)) {
-                match cached.vectors.get(&key(model, text)) {
-                    Some(found) => drop(known.insert(text, Ok(Arc::clone(found)))),
-                    None => missing.push(text),
-                }
+        for text in texts(questions).filter(|text| seen.insert(*text)) {
+            match cached.vectors.get(&key(model, text)) {
+                Some(found) => drop(known.insert(text, Ok(Arc::clone(found)))),
+                None => missing.push(text),
             }
         }
         (known, missing)
@@ -61,7 +133,7 @@ impl VectorCache {
 
     /// Caches the vector of a text.
     pub(crate) fn keep(&self, model: &str, text: &str, known: &Arc<Known>) {
-        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cached = self.locked();
         cached.numbers += known.vector.dimensions();
         if let Some(replaced) = cached.vectors.put(key(model, text), Arc::clone(known)) {
             cached.numbers -= replaced.vector.dimensions();
@@ -71,6 +143,18 @@ impl VectorCache {
         {
             cached.numbers -= dropped.vector.dimensions();
         }
+    }
+}
+
+/// Texts of similarity questions, in the order asked.
+fn texts(questions: &[AskedQuestion]) -> impl Iterator<Item = &str> {
+    questions.iter().flat_map(of_question).flatten().map(String::as_str)
+}
+
+fn of_question(asked: &AskedQuestion) -> [&[String]; 2] {
+    match &asked.question {
+        Question::Similarity { left, right } => [left, right],
+        Question::Judgement { .. } => [&[], &[]],
     }
 }
 

@@ -83,6 +83,28 @@ async fn a_text_is_embedded_once_however_often_it_is_asked_about() {
     assert_eq!((micro(&again), again.served), (micro(&first), first.served));
 }
 
+/// Calls may wait for their permits for long where a limit binds.
+#[tokio::test]
+async fn a_text_that_another_call_asks_for_is_not_asked_for_again() {
+    let server = counting_server().await;
+    let bench = open(&spec(&server));
+    let (one, other, third) = ([asked(&["a"], &["b"])], [asked(&["b"], &["ab"])], [asked(&["ab"], &["a"])]);
+    let answers = tokio::join!(answer(&bench, &one), answer(&bench, &other), answer(&bench, &third));
+    let inputs: Vec<Vec<String>> = server.seen().iter().map(|seen| input(&seen.body)).collect();
+    assert_eq!(inputs, [vec!["a", "b"], vec!["ab"]]);
+    assert_eq!([&answers.0, &answers.1, &answers.2].map(|answers| micro(answers)[0][0][0]), [0, 707_107, 707_107]);
+    assert_eq!(answers.2.cost, CostSum::default(), "others have paid for it");
+}
+
+#[tokio::test]
+async fn a_text_that_another_call_got_no_vector_of_is_asked_for_again() {
+    let server = Server::with(|_, _| Step::status(400, r#"{"error": {"message": "no"}}"#)).await;
+    let bench = open(&spec(&server));
+    let questions = [asked(&["a"], &["a"])];
+    let (one, other) = tokio::join!(answer(&bench, &questions), answer(&bench, &questions));
+    assert_eq!((one.unanswered.len(), other.unanswered.len(), server.seen().len()), (1, 1, 2));
+}
+
 #[tokio::test]
 async fn many_texts_go_out_in_bounded_requests() {
     let server = counting_server().await;
