@@ -253,7 +253,9 @@ impl Watch {
                 if let Some(standing) = ledger.standing().await {
                     let mut seen = watched.lock().unwrap_or_else(PoisonError::into_inner);
                     let count = |standing: &Standing| (standing.recorded + standing.settled, is_over(standing));
-                    if seen.standing.as_ref().map(count) != Some(count(&standing)) {
+                    // A scorer that writes reports is busy for as long as the sweep is large.
+                    let writes_reports = standing.state == "tabulating" && standing.settled == standing.items;
+                    if writes_reports || seen.standing.as_ref().map(count) != Some(count(&standing)) {
                         seen.progress_ms.push(ms(begun));
                     }
                     seen.standing = Some(standing);
