@@ -14,7 +14,7 @@ use crate::answer::{Answers, Trouble};
 use crate::call::Interrupted;
 use crate::embedding::Embedding;
 use crate::open::OpenError;
-use crate::similarity::{Known, VectorCache, answers};
+use crate::similarity::{Known, VectorCache, Vectors, answers};
 
 /// Texts encoded in one go, before other waiting questions get a turn.
 const TEXTS_AT_ONCE: usize = 16;
@@ -60,18 +60,25 @@ impl Encoding {
         interrupt: &CancellationToken,
     ) -> Result<Answers, Interrupted> {
         // The encoder determines the model, whatever its name in the spec.
-        let (mut vectors, missing) = self.cache.lookup("", questions);
-        let mut batches: FuturesUnordered<_> = missing
-            .chunks(TEXTS_AT_ONCE)
-            .map(|texts| async move { (texts, self.encode(texts, interrupt).await) })
-            .collect();
-        let interrupted = Interrupted { usage: Usage::default(), cost: CostSum::default() };
-        while let Some((texts, encoded)) = interrupt.run_until_cancelled(batches.next()).await.ok_or(interrupted)? {
-            for (text, result) in texts.iter().zip(encoded) {
-                if let Ok(known) = &result {
-                    self.cache.keep("", text, known);
+        let mut vectors = Vectors::new();
+        let interrupted = || Interrupted { usage: Usage::default(), cost: CostSum::default() };
+        loop {
+            let next = interrupt.run_until_cancelled(self.cache.next("", questions, &mut vectors)).await;
+            let Some(asking) = next.ok_or_else(interrupted)? else { break };
+            let mut batches: FuturesUnordered<_> = asking
+                .texts
+                .chunks(TEXTS_AT_ONCE)
+                .map(|texts| async move { (texts, self.encode(texts, interrupt).await) })
+                .collect();
+            while let Some((texts, encoded)) =
+                interrupt.run_until_cancelled(batches.next()).await.ok_or_else(interrupted)?
+            {
+                for (text, result) in texts.iter().zip(encoded) {
+                    if let Ok(known) = &result {
+                        self.cache.keep("", text, known);
+                    }
+                    vectors.insert(*text, result);
                 }
-                vectors.insert(*text, result);
             }
         }
         Ok(answers(questions, &vectors, self.encoder.name()))

@@ -118,19 +118,6 @@ impl VectorCache {
         }
     }
 
-    /// The cached vectors of the distinct texts of `questions`, and the other texts, in the order asked.
-    pub(crate) fn lookup<'q>(&self, model: &str, questions: &'q [AskedQuestion]) -> (Vectors<'q>, Vec<&'q str>) {
-        let mut cached = self.locked();
-        let (mut known, mut missing, mut seen) = (Vectors::new(), Vec::new(), HashSet::new());
-        for text in texts(questions).filter(|text| seen.insert(*text)) {
-            match cached.vectors.get(&key(model, text)) {
-                Some(found) => drop(known.insert(text, Ok(Arc::clone(found)))),
-                None => missing.push(text),
-            }
-        }
-        (known, missing)
-    }
-
     /// Caches the vector of a text.
     pub(crate) fn keep(&self, model: &str, text: &str, known: &Arc<Known>) {
         let mut cached = self.locked();
@@ -223,34 +210,39 @@ mod tests {
         AskedQuestion { digest: question.digest(), question }
     }
 
-    #[test]
-    fn each_distinct_text_is_looked_up_once() {
+    /// Texts of `questions` that are not cached.
+    async fn missing<'q>(cache: &VectorCache, questions: &'q [AskedQuestion]) -> Vec<&'q str> {
+        let asking = cache.next("m", questions, &mut Vectors::new()).await;
+        asking.map(|asking| asking.texts.clone()).unwrap_or_default()
+    }
+
+    #[tokio::test]
+    async fn each_distinct_text_that_is_not_cached_is_asked_for_once() {
         let cache = VectorCache::new();
         cache.keep("m", "b", &known(&[1.0]));
         cache.keep("other", "c", &known(&[1.0]));
         let questions = [asked(&["a", "b"], &["b", "c"]), asked(&["c"], &["a"])];
-        let (known, missing) = cache.lookup("m", &questions);
-        assert_eq!((known.len(), missing), (1, vec!["a", "c"]));
+        assert_eq!(missing(&cache, &questions).await, ["a", "c"]);
     }
 
-    #[test]
-    fn the_cache_drops_what_was_used_least_recently() {
+    #[tokio::test]
+    async fn the_cache_drops_what_was_used_least_recently() {
         let cache = VectorCache::bounded(4);
         cache.keep("m", "a", &known(&[1.0, 0.0]));
         cache.keep("m", "b", &known(&[0.0, 1.0]));
         let only_a = [asked(&["a"], &[])];
-        let _ = cache.lookup("m", &only_a);
+        assert!(missing(&cache, &only_a).await.is_empty());
         cache.keep("m", "c", &known(&[1.0, 1.0]));
         let all = [asked(&["a", "b", "c"], &[])];
-        assert_eq!(cache.lookup("m", &all).1, vec!["b"]);
+        assert_eq!(missing(&cache, &all).await, ["b"]);
     }
 
-    #[test]
-    fn keeping_a_text_again_does_not_count_it_twice() {
+    #[tokio::test]
+    async fn keeping_a_text_again_does_not_count_it_twice() {
         let cache = VectorCache::bounded(2);
         (0..9).for_each(|_| cache.keep("m", "a", &known(&[1.0, 0.0])));
         let questions = [asked(&["a"], &[])];
-        assert!(cache.lookup("m", &questions).1.is_empty());
+        assert!(missing(&cache, &questions).await.is_empty());
     }
 
     #[test]
