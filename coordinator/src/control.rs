@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use regatta_catalog::Sweep;
-use regatta_proto::{Control, EndpointName, EndpointRoute, EndpointSpec, Limits, ModelLimits, SweepId};
+use regatta_proto::{Control, EndpointName, EndpointRoute, EndpointSpec, Limits, ModelLimits, SweepId, SweepLock};
 
 /// The routes of every endpoint that `sweeps` use: for models under test, for judges, and, although no jobs come on their queues, for
 /// the models of other roles; and of those of `void`, whose jobs are to be dropped. `addresses` are those of simulated endpoints, which
 /// have none in the lock because they get a new port at every start.
 pub(crate) fn routes<'a>(
-    sweeps: impl IntoIterator<Item = &'a Sweep>,
-    void: impl IntoIterator<Item = &'a Sweep>,
+    sweeps: impl IntoIterator<Item = (&'a SweepId, &'a SweepLock)>,
+    void: impl IntoIterator<Item = (&'a SweepId, &'a SweepLock)>,
     addresses: &BTreeMap<EndpointName, String>,
     cancelled: impl IntoIterator<Item = &'a SweepId>,
 ) -> Control {
@@ -24,25 +23,25 @@ pub(crate) fn routes<'a>(
 }
 
 fn routes_of<'a>(
-    sweeps: impl IntoIterator<Item = &'a Sweep>,
+    sweeps: impl IntoIterator<Item = (&'a SweepId, &'a SweepLock)>,
     addresses: &BTreeMap<EndpointName, String>,
 ) -> Vec<EndpointRoute> {
     let mut routes = BTreeMap::new();
-    for sweep in sweeps {
-        for name in sweep.lock.used_endpoints() {
-            let Some(spec) = sweep.lock.endpoints.get(name) else { continue };
+    for (sweep, lock) in sweeps {
+        for name in lock.used_endpoints() {
+            let Some(spec) = lock.endpoints.get(name) else { continue };
             let mut endpoint: EndpointSpec = spec.clone();
             if let Some(address) = addresses.get(name) {
                 endpoint.base_url = Some(address.clone());
             }
-            let queue = spec.queue(name, &sweep.id);
+            let queue = spec.queue(name, sweep);
             routes.entry(queue.clone()).or_insert(EndpointRoute {
                 name: name.clone(),
-                sweep: sweep.id.clone(),
+                sweep: sweep.clone(),
                 queue,
-                needs: sweep.lock.needed_beside(name),
+                needs: lock.needed_beside(name),
                 pool: spec.pool(),
-                share: sweep.lock.share,
+                share: lock.share,
                 endpoint,
             });
         }
@@ -92,6 +91,7 @@ fn smaller<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
 
 #[cfg(test)]
 mod tests {
+    use regatta_catalog::Sweep;
     use regatta_proto::{EndpointKind, Share};
 
     use super::*;
@@ -129,7 +129,8 @@ mod tests {
         });
         let talk: std::sync::Arc<dyn regatta_benchmarks::Suite> = std::sync::Arc::new(crate::talk::Talk);
         let sweep = Sweep::new(serde_json::from_value(lock).unwrap(), BTreeMap::from([("b".parse().unwrap(), talk)]));
-        let control = routes([&sweep.unwrap()], [], &BTreeMap::new(), []);
+        let sweep = sweep.unwrap();
+        let control = routes([(&sweep.id, &sweep.lock)], [], &BTreeMap::new(), []);
         let told: Vec<(&str, Vec<&str>)> = control
             .routes
             .iter()

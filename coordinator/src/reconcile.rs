@@ -102,7 +102,7 @@ impl Coordinator {
                 quiet_s = quiet.as_secs(),
                 "sessions are outstanding, but no job waits and no worker tells of one; they are dispatched again after {} s of quiet, \
                  unless reports of them wait for a scorer",
-                self.config.lost_after.as_secs()
+                self.config.lost_after.max(self.config.doubtful_after).as_secs()
             );
             self.metrics.missing.inc();
         }

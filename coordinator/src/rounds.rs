@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use regatta_backends::{AccountState, CellProgress, Outage, ShardState, SweepRow, Term};
 use regatta_catalog::Sweep;
-use regatta_proto::{BroadcastNumber, Control, Digest, EndpointName, Money, Report, SweepId, SweepState};
+use regatta_proto::{BroadcastNumber, Control, Digest, EndpointName, Money, Report, SweepId, SweepLock, SweepState};
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
@@ -305,7 +305,7 @@ impl Coordinator {
             return Ok(());
         }
         let sweep = self.catalog.sweep(&row.lock).await?;
-        self.declare(&sweep).await?;
+        self.declare(&sweep.id, &sweep.lock).await?;
         self.open_accounts(&sweep, row).await?;
         if !self.config.queue_survives && running && !self.adopt(&row.id) {
             self.forget_dispatch(&sweep, term).await?;
@@ -352,17 +352,17 @@ impl Coordinator {
         Ok(self.ledger.shards(&sweep.id).await?.iter().any(|shard| shard.state != ShardState::Planned))
     }
 
-    pub(crate) async fn declare(&self, sweep: &Sweep) -> Result<(), CoordinatorError> {
-        for (name, endpoint) in &sweep.lock.endpoints {
-            self.queue.declare_jobs(&endpoint.queue(name, &sweep.id)).await?;
+    pub(crate) async fn declare(&self, sweep: &SweepId, lock: &SweepLock) -> Result<(), CoordinatorError> {
+        for (name, endpoint) in &lock.endpoints {
+            self.queue.declare_jobs(&endpoint.queue(name, sweep)).await?;
         }
         Ok(())
     }
 
-    /// True if a queue that `sweep` uses, for models or judges, holds messages.
-    pub(crate) async fn has_waiting_jobs(&self, sweep: &Sweep) -> Result<bool, CoordinatorError> {
-        for (name, endpoint) in &sweep.lock.endpoints {
-            if self.queue.depth(&endpoint.queue(name, &sweep.id)).await? > 0 {
+    /// True if a queue that the sweep of `lock` uses, for models or judges, holds messages.
+    pub(crate) async fn has_waiting_jobs(&self, sweep: &SweepId, lock: &SweepLock) -> Result<bool, CoordinatorError> {
+        for (name, endpoint) in &lock.endpoints {
+            if self.queue.depth(&endpoint.queue(name, sweep)).await? > 0 {
                 return Ok(true);
             }
         }
@@ -423,8 +423,8 @@ impl Coordinator {
     /// Broadcasts the control message when it has changed, and again every few seconds. `term` is that under which its contents were read:
     /// another leader may have said something newer since it ended.
     async fn tell(&self, rounds: &mut Rounds, term: Term) -> Result<(), CoordinatorError> {
-        let watched = rounds.watched.values().map(|one| &*one.sweep);
-        let void = rounds.void.values().filter_map(Voided::routed);
+        let watched = rounds.watched.iter().map(|(id, one)| (id, &one.sweep.lock));
+        let void = rounds.void.iter().filter_map(|(id, one)| Some((id, one.routed()?)));
         let dropped = rounds.void.iter().filter(|(_, one)| one.is_told()).map(|(id, _)| id);
         let mut control = routes(watched, void, &rounds.addresses, dropped);
         control.generations.clone_from(&rounds.generations);

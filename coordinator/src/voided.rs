@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use regatta_backends::SweepRow;
-use regatta_catalog::{Sweep, read_lock};
+use regatta_catalog::read_lock;
 use regatta_proto::{Lane, SweepId, SweepLock, SweepState};
 use tokio::time::Instant;
 
@@ -22,8 +22,13 @@ const COPIES_LIVE: SignedDuration = SignedDuration::from_hours(1);
 
 /// Pause between two looks at the queues of a sweep that is over.
 const LOOKED_AT_EVERY: Duration = Duration::from_secs(5);
-/// Most sweeps that are looked at in one round: whoever begins to lead finds all of a week, and has others to look after.
+/// The same after a look that failed.
+const LOOKED_AT_AGAIN_AFTER: Duration = Duration::from_secs(30);
+/// Most sweeps that are looked at in one round, and the time that all of that may take, and one: whoever begins to lead finds all of a week, and
+/// has others to look after.
 const LOOKED_AT_ONCE: usize = 4;
+const LOOKS_TAKE: Duration = Duration::from_secs(1);
+const LOOK_TAKES: Duration = Duration::from_secs(2);
 
 /// A sweep that is over.
 pub(crate) struct Voided {
@@ -32,6 +37,8 @@ pub(crate) struct Voided {
     /// Until when a job that a worker held may come back, if none is seen before: the broker notices by then that the worker is cut off.
     back_by: Instant,
     next_look: Instant,
+    /// A look has failed, and the log says so.
+    has_failed: bool,
     left: Left,
 }
 
@@ -40,7 +47,7 @@ enum Left {
     /// It is not known yet.
     Unread,
     /// Some wait in its queues, which workers are to consume, or may come back to them.
-    Some { sweep: Arc<Sweep>, jobs_wait: bool },
+    Some { lock: Arc<SweepLock>, jobs_wait: bool },
     /// None.
     None,
 }
@@ -53,14 +60,15 @@ impl Voided {
             is_cancelled: row.state == SweepState::Cancelled,
             back_by: Instant::now() + running_within.saturating_sub(since),
             next_look: Instant::now(),
+            has_failed: false,
             left: Left::Unread,
         }
     }
 
-    /// The sweep, if workers are to consume its queues.
-    pub(crate) fn routed(&self) -> Option<&Sweep> {
+    /// The lock of the sweep, if workers are to consume its queues.
+    pub(crate) fn routed(&self) -> Option<&SweepLock> {
         match &self.left {
-            Left::Some { sweep, jobs_wait: true } => Some(sweep),
+            Left::Some { lock, jobs_wait: true } => Some(lock),
             Left::Some { .. } | Left::Unread | Left::None => None,
         }
     }
@@ -99,38 +107,52 @@ pub(crate) fn take_note(
 impl Coordinator {
     /// Looks for jobs that sweeps which are over have left in their queues. What fails is tried again later.
     pub(crate) async fn look_for_void(&self, void: &mut BTreeMap<SweepId, Voided>, rows: &[SweepRow]) {
-        let due = |row: &&SweepRow| void.get(&row.id).is_some_and(|one| one.next_look <= Instant::now());
-        let due: Vec<&SweepRow> = rows.iter().filter(due).collect();
-        for row in due.into_iter().take(LOOKED_AT_ONCE) {
-            let Some(one) = void.get_mut(&row.id) else { continue };
-            one.next_look = Instant::now() + LOOKED_AT_EVERY;
-            if let Err(error) = self.look_at_void(one, row).await {
-                let error = regatta_proto::causes(&error);
-                tracing::debug!(sweep = %row.id, error, "failed to look for jobs that a sweep has left, trying again");
+        let (since, now) = (Instant::now(), Instant::now());
+        let next_look = |row: &SweepRow| {
+            let one = void.get(&row.id).filter(|one| !matches!(one.left, Left::None))?;
+            (one.next_look <= now).then_some(one.next_look)
+        };
+        let mut due: Vec<(Instant, &SweepRow)> =
+            rows.iter().filter_map(|row| next_look(row).map(|at| (at, row))).collect();
+        // Whoever has waited longest, so that each has its turn however many there are.
+        due.sort_by_key(|(at, _)| *at);
+        for (_, row) in due.into_iter().take(LOOKED_AT_ONCE) {
+            let Some(one) = void.get_mut(&row.id).filter(|_| since.elapsed() < LOOKS_TAKE) else { return };
+            let error = match tokio::time::timeout(LOOK_TAKES, self.look_at_void(one, row)).await {
+                Ok(Ok(())) => {
+                    one.next_look = Instant::now() + LOOKED_AT_EVERY;
+                    continue;
+                }
+                Ok(Err(error)) => regatta_proto::causes(&error),
+                Err(_) => format!("no answer within {} s", LOOK_TAKES.as_secs()),
+            };
+            one.next_look = Instant::now() + LOOKED_AT_AGAIN_AFTER;
+            if !std::mem::replace(&mut one.has_failed, true) && one.is_cancelled {
+                tracing::warn!(sweep = %row.id, error, "failed to look for jobs that a cancelled sweep has left, trying again");
             }
         }
     }
 
     async fn look_at_void(&self, one: &mut Voided, row: &SweepRow) -> Result<(), CoordinatorError> {
-        let sweep = match &one.left {
+        let lock = match &one.left {
             Left::None => return Ok(()),
-            Left::Some { sweep, .. } => sweep.clone(),
+            Left::Some { lock, .. } => lock.clone(),
             Left::Unread => {
-                if !one.is_cancelled && !answers_by_batches(&read_lock(self.catalog.blobs(), &row.lock).await?) {
+                let lock = read_lock(self.catalog.blobs(), &row.lock).await?;
+                if !one.is_cancelled && !answers_by_batches(&lock) {
                     one.left = Left::None;
                     return Ok(());
                 }
-                let sweep = self.catalog.sweep(&row.lock).await?;
-                self.declare(&sweep).await?;
-                sweep
+                self.declare(&row.id, &lock).await?;
+                Arc::new(lock)
             }
         };
-        let jobs_wait = self.has_waiting_jobs(&sweep).await?;
+        let jobs_wait = self.has_waiting_jobs(&row.id, &lock).await?;
         if jobs_wait {
             one.back_by = Instant::now() + self.config.running_within;
         }
         let may_come_back = jobs_wait || Instant::now() < one.back_by;
-        one.left = if may_come_back { Left::Some { sweep, jobs_wait } } else { Left::None };
+        one.left = if may_come_back { Left::Some { lock, jobs_wait } } else { Left::None };
         Ok(())
     }
 }

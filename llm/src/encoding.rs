@@ -63,8 +63,12 @@ impl Encoding {
         let mut vectors = Vectors::new();
         let interrupted = || Interrupted { usage: Usage::default(), cost: CostSum::default() };
         loop {
-            let next = interrupt.run_until_cancelled(self.cache.next("", questions, &mut vectors)).await;
-            let Some(asking) = next.ok_or_else(interrupted)? else { break };
+            let asking = tokio::select! {
+                biased;
+                asking = self.cache.next(("", ""), questions, &mut vectors) => asking,
+                () = interrupt.cancelled() => return Err(interrupted()),
+            };
+            let Some(asking) = asking else { break };
             let mut batches: FuturesUnordered<_> = asking
                 .texts
                 .chunks(TEXTS_AT_ONCE)

@@ -34,14 +34,18 @@ impl Caller {
         interrupt: &CancellationToken,
     ) -> Result<Answers, Interrupted> {
         let (mut vectors, mut spent, mut interrupted) = (Vectors::new(), Spent::default(), false);
-        while let Some(asking) = interrupt
-            .run_until_cancelled(self.vectors.next(model, questions, &mut vectors))
-            .await
-            .unwrap_or_else(|| {
-                interrupted = true;
-                None
-            })
-        {
+        loop {
+            let names = (model, payer.sweep.as_str());
+            let asking = tokio::select! {
+                biased;
+                // What has come is used also if nothing more may be asked for.
+                asking = self.vectors.next(names, questions, &mut vectors) => asking,
+                () = interrupt.cancelled() => {
+                    interrupted = true;
+                    None
+                }
+            };
+            let Some(asking) = asking else { break };
             // Collected first, because a stream that still held the closure could not move between threads.
             let batches: Vec<_> =
                 batches(&asking.texts).into_iter().map(|texts| self.embed(model, texts, payer, interrupt)).collect();

@@ -13,6 +13,9 @@ use crate::embedding::{Embedding, ONE};
 /// Numbers in the cache, over all vectors: 128 MB, or 87,000 texts of the usual small encoder.
 const CACHED_NUMBERS: usize = 32 << 20;
 
+/// Texts without an answer that are remembered.
+const UNANSWERED_MAX: usize = 10_000;
+
 /// The vector of a text, with its source.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Known {
@@ -37,26 +40,35 @@ struct Cached {
     vectors: LruCache<Digest, Arc<Known>>,
     numbers: usize,
     numbers_max: usize,
-    /// Texts that calls ask for now.
+    /// Texts that calls ask for now, by sweep and text: sweeps wait for permits by their own shares.
     asked: HashSet<Digest>,
+    /// Texts of which calls got no vector. Whoever waited for such a call asks for itself, beside others.
+    unanswered: HashSet<Digest>,
 }
 
-/// Texts that a call is to ask for, and for as long as it does nobody else asks for.
+/// Texts that a call is to ask for. As long as it does no other call of its sweep asks for them, unless one got no answer before.
 pub(crate) struct Asking<'c, 'q> {
     cache: &'c VectorCache,
-    keys: Vec<Digest>,
+    /// Names in `asked`, each with the key of its vector.
+    asked: Vec<(Digest, Digest)>,
     pub(crate) texts: Vec<&'q str>,
 }
 
 impl Drop for Asking<'_, '_> {
     fn drop(&mut self) {
         // Otherwise two that wait would wake each other for ever.
-        if self.keys.is_empty() {
+        if self.asked.is_empty() {
             return;
         }
         let mut cached = self.cache.locked();
-        for key in &self.keys {
-            cached.asked.remove(key);
+        for (asked, vector) in &self.asked {
+            cached.asked.remove(asked);
+            if !cached.vectors.contains(vector) {
+                if cached.unanswered.len() >= UNANSWERED_MAX {
+                    cached.unanswered.clear();
+                }
+                cached.unanswered.insert(*asked);
+            }
         }
         drop(cached);
         self.cache.answered.notify_waiters();
@@ -69,7 +81,13 @@ impl VectorCache {
     }
 
     fn bounded(numbers_max: usize) -> Self {
-        let cached = Cached { vectors: LruCache::unbounded(), numbers: 0, numbers_max, asked: HashSet::new() };
+        let cached = Cached {
+            vectors: LruCache::unbounded(),
+            numbers: 0,
+            numbers_max,
+            asked: HashSet::new(),
+            unanswered: HashSet::new(),
+        };
         Self { cached: Mutex::new(cached), answered: Notify::new() }
     }
 
@@ -82,32 +100,36 @@ impl VectorCache {
     /// paid for again.
     pub(crate) async fn next<'c, 'q>(
         &'c self,
-        model: &str,
+        (model, sweep): (&str, &str),
         questions: &'q [AskedQuestion],
         known: &mut Vectors<'q>,
     ) -> Option<Asking<'c, 'q>> {
         loop {
             // Before the look, so that no answer in between is missed.
             let answered = self.answered.notified();
-            let mut asking = Asking { cache: self, keys: Vec::new(), texts: Vec::new() };
-            let mut is_asked = false;
+            let mut asking = Asking { cache: self, asked: Vec::new(), texts: Vec::new() };
+            let (mut is_asked, mut seen) = (false, HashSet::new());
+            let mut found_now = Vec::new();
             {
                 let mut cached = self.locked();
-                for text in texts(questions) {
-                    if known.contains_key(text) {
+                for text in texts(questions).filter(|text| seen.insert(*text) && !known.contains_key(text)) {
+                    let vector = key(model, text);
+                    if let Some(found) = cached.vectors.get(&vector) {
+                        found_now.push((text, Arc::clone(found)));
                         continue;
                     }
-                    let key = key(model, text);
-                    if let Some(found) = cached.vectors.get(&key) {
-                        known.insert(text, Ok(Arc::clone(found)));
-                    } else if cached.asked.insert(key) {
-                        asking.keys.push(key);
+                    let asked = Digest::of_parts([sweep.as_bytes(), vector.bytes()]);
+                    if cached.asked.insert(asked) {
+                        asking.asked.push((asked, vector));
                         asking.texts.push(text);
-                    } else if !asking.keys.contains(&key) {
+                    } else if cached.unanswered.contains(&asked) {
+                        asking.texts.push(text);
+                    } else {
                         is_asked = true;
                     }
                 }
             }
+            known.extend(found_now.into_iter().map(|(text, found)| (text, Ok(found))));
             if !asking.texts.is_empty() {
                 return Some(asking);
             }
@@ -212,7 +234,7 @@ mod tests {
 
     /// Texts of `questions` that are not cached.
     async fn missing<'q>(cache: &VectorCache, questions: &'q [AskedQuestion]) -> Vec<&'q str> {
-        let asking = cache.next("m", questions, &mut Vectors::new()).await;
+        let asking = cache.next(("m", "s"), questions, &mut Vectors::new()).await;
         asking.map(|asking| asking.texts.clone()).unwrap_or_default()
     }
 

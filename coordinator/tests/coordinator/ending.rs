@@ -100,6 +100,24 @@ async fn copies_of_jobs_that_a_sweep_with_batches_may_leave_are_dropped_after_it
     assert!(!drops_a_copy_after_its_end(&spec("s", 6, "")).await, "others leave none");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_sweep_that_is_over_is_looked_at_however_many_newer_ones_are_over_too() {
+    let mut stage = deployed().await;
+    stage.config.tick = Duration::from_secs(1);
+    let process = stage.start();
+    let oldest = stage.submit(&process, &spec("oldest", 2, "")).await;
+    let jobs = stage.take(&oldest, 1).await;
+    for number in 0..30 {
+        let newer = stage.submit(&process, &spec(&format!("s{number}"), 1, "")).await;
+        assert!(stage.end(&newer.id, SweepState::Complete, Timestamp::UNIX_EPOCH).await);
+    }
+    process.coordinator.cancel(&oldest.id).await.unwrap();
+    let waiting = stage.waiting(&oldest).await as usize;
+    stage.take(&oldest, waiting).await;
+    assert!(is_dropped(&stage, &oldest, &jobs[0]).await);
+    process.end().await;
+}
+
 #[tokio::test]
 async fn a_cancelled_sweep_dispatches_nothing_more() {
     let mut stage = Stage::set().await;

@@ -106,6 +106,27 @@ async fn a_text_that_another_call_got_no_vector_of_is_asked_for_again() {
 }
 
 #[tokio::test]
+async fn what_is_answered_after_an_interrupt_is_used_and_nothing_more_is_asked_for() {
+    let interrupt = CancellationToken::new();
+    let fires = interrupt.clone();
+    let server = Server::with(move |_, seen| {
+        fires.cancel();
+        let row = |index| json!({"object": "embedding", "index": index, "embedding": [1, index]});
+        let data: Vec<Value> = (0..input(&seen.body).len()).map(row).collect();
+        Step::ok(json!({"data": data, "model": "embedder-1"}).to_string())
+    })
+    .await;
+    let bench = open(&spec(&server));
+    let ask = async |questions: &[AskedQuestion]| {
+        bench.endpoint.answer(&judge("embedder"), questions, payer(&bench.sweep, None), &interrupt).await
+    };
+    assert_eq!(micro(&ask(&[asked(&["a"], &["b"])]).await.unwrap()), [[[707_107]]]);
+    assert!(ask(&[asked(&["b"], &["c"])]).await.is_err());
+    assert_eq!(micro(&ask(&[asked(&["b"], &["a"])]).await.unwrap()), [[[707_107]]], "these are known");
+    assert_eq!(server.seen().len(), 1);
+}
+
+#[tokio::test]
 async fn many_texts_go_out_in_bounded_requests() {
     let server = counting_server().await;
     let texts: Vec<String> = (1..=250).map(|count| "a".repeat(count)).collect();
