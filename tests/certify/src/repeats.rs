@@ -292,13 +292,13 @@ mod tests {
         let undisturbed = [line("x", 0, 0), line("y", 0, 0)];
         let twice = |first_ms| {
             let of_batch = |batch, at_ms| ["x", "y"].map(|session| line(session, batch, at_ms));
-            of_batch(1, first_ms).into_iter().chain(of_batch(2, 60_000)).collect::<Vec<_>>()
+            of_batch(1, first_ms).into_iter().chain(of_batch(2, 120_000)).collect::<Vec<_>>()
         };
         let at_most = || vec![lost(10_000, 1)];
-        assert_eq!(again(&undisturbed, twice(9_600), at_most()), [(60_000, Some(10_000)), (60_000, Some(10_000))]);
-        assert_eq!(again(&undisturbed, twice(12_000), at_most()), [(60_000, Some(10_000)), (60_000, Some(10_000))]);
-        assert_eq!(again(&undisturbed, twice(9_400), at_most()), [(60_000, None), (60_000, None)], "long acknowledged");
-        assert_eq!(again(&undisturbed, twice(41_000), at_most()), [(60_000, None), (60_000, None)], "long after");
+        assert_eq!(again(&undisturbed, twice(9_600), at_most()), [(120_000, Some(10_000)), (120_000, Some(10_000))]);
+        assert_eq!(again(&undisturbed, twice(12_000), at_most()), [(120_000, Some(10_000)), (120_000, Some(10_000))]);
+        assert_eq!(again(&undisturbed, twice(9_400), at_most()), [(120_000, None), (120_000, None)], "long acknowledged");
+        assert_eq!(again(&undisturbed, twice(71_000), at_most()), [(120_000, None), (120_000, None)], "long after");
     }
 
     #[test]
