@@ -54,6 +54,7 @@ enum Left {
 
 impl Voided {
     fn of(row: &SweepRow, now: Timestamp, running_within: Duration) -> Self {
+        // An end that is not known, or ahead of this process's clock, counts as now.
         let since =
             row.ended_at.and_then(|ended| Duration::try_from(now.duration_since(ended)).ok()).unwrap_or_default();
         Self {

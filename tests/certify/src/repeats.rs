@@ -297,7 +297,11 @@ mod tests {
         let at_most = || vec![lost(10_000, 1)];
         assert_eq!(again(&undisturbed, twice(9_600), at_most()), [(120_000, Some(10_000)), (120_000, Some(10_000))]);
         assert_eq!(again(&undisturbed, twice(12_000), at_most()), [(120_000, Some(10_000)), (120_000, Some(10_000))]);
-        assert_eq!(again(&undisturbed, twice(9_400), at_most()), [(120_000, None), (120_000, None)], "long acknowledged");
+        assert_eq!(
+            again(&undisturbed, twice(9_400), at_most()),
+            [(120_000, None), (120_000, None)],
+            "long acknowledged"
+        );
         assert_eq!(again(&undisturbed, twice(71_000), at_most()), [(120_000, None), (120_000, None)], "long after");
     }
 

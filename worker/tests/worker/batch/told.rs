@@ -110,7 +110,7 @@ async fn whoever_a_batch_is_handed_to_tells_of_it() {
     assert!(reports.rest(&stage.queue).await.is_empty());
 }
 
-/// What was told of them before may be lost: a replica that takes over from the ledger may lack its last seconds.
+/// Reports of before may be lost: a replica that takes over from the ledger may lack its last seconds.
 #[tokio::test(start_paused = true)]
 async fn attempts_of_a_batch_at_its_provider_are_told_of_when_it_is_taken_up_after_a_minute_and_every_twenty_minutes() {
     let (mut stage, _server) = lane(1).await;
