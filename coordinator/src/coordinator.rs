@@ -166,8 +166,6 @@ pub struct Coordinator {
     pub(crate) leading: Leading,
     /// Questions to scorers that this process has asked.
     pub(crate) questions: AtomicU64,
-    /// Time before which the broker is not asked whether jobs wait, because it did not answer.
-    pub(crate) broker_silent_until: Mutex<Option<tokio::time::Instant>>,
     pub(crate) health: StoreHealth,
     /// Gate and messenger of schedules; none in an embedded run.
     pub(crate) scheduling: Option<Scheduling>,
@@ -206,7 +204,6 @@ impl Coordinator {
             forecasts: Forecasts::default(),
             leading: Leading::default(),
             questions: AtomicU64::new(0),
-            broker_silent_until: Mutex::new(None),
             health: StoreHealth::default(),
             scheduling: None,
             held_up: HeldUp::default(),

@@ -1,11 +1,9 @@
 //! For how long a sweep has not moved.
 
 use std::fmt;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use regatta_backends::CellProgress;
-use regatta_catalog::Sweep;
 use tokio::time::Instant;
 
 use crate::rounds::Watched;
@@ -19,8 +17,6 @@ const QUEUES_ASKED_EVERY: Duration = Duration::from_secs(1);
 
 /// Time that the broker has to say how many jobs wait.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(2);
-/// Time after which it is asked again when it has not: what each sweep waits for adds up to more than a leader's lease.
-const ASKED_AGAIN_AFTER: Duration = Duration::from_secs(30);
 
 /// Counters of a sweep that change while it is alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,7 +147,11 @@ impl Coordinator {
         let every = QUEUES_ASKED_EVERY.min(self.config.doubtful_after / 64);
         let asks = !has_moved && watched.quiet.queues_asked_at.is_none_or(|at| at.elapsed() >= every);
         if asks || before.is_none() {
-            life.jobs_wait = self.may_have_waiting_jobs(&watched.sweep).await?;
+            // A queue that does not answer may hold some, and is not waited for by all other sweeps. Each such sweep is asked again: a leader that
+            // is cut off from the broker must not get through its rounds in time to lead on.
+            let sweep = &watched.sweep;
+            let waiting = tokio::time::timeout(ANSWERED_WITHIN, self.has_waiting_jobs(&sweep.id, &sweep.lock)).await;
+            life.jobs_wait = waiting.unwrap_or(Ok(true))?;
             watched.quiet.queues_asked_at = Some(Instant::now());
         } else {
             life.jobs_wait = before.is_some_and(|seen| seen.jobs_wait);
@@ -166,24 +166,6 @@ impl Coordinator {
             watched.quiet.noted(by_ledger);
         }
         Ok(())
-    }
-
-    /// True if jobs of `sweep` wait, and also if the broker does not say: a queue that does not answer may hold some. The other sweeps of the
-    /// round do not wait for answers then.
-    async fn may_have_waiting_jobs(&self, sweep: &Sweep) -> Result<bool, CoordinatorError> {
-        let silent_until = *self.broker_silent_until.lock().unwrap_or_else(PoisonError::into_inner);
-        if silent_until.is_some_and(|until| Instant::now() < until) {
-            return Ok(true);
-        }
-        match tokio::time::timeout(ANSWERED_WITHIN, self.has_waiting_jobs(&sweep.id, &sweep.lock)).await {
-            Ok(waiting) => waiting,
-            Err(_) => {
-                let until = Instant::now() + ASKED_AGAIN_AFTER;
-                *self.broker_silent_until.lock().unwrap_or_else(PoisonError::into_inner) = Some(until);
-                tracing::warn!(sweep = %sweep.id, "the broker does not say whether jobs wait");
-                Ok(true)
-            }
-        }
     }
 
     /// The sweep is about to be moved by this process: the quiet time begins anew, here and in the ledger.
