@@ -15,9 +15,6 @@ const NOTED_AFTER: Duration = Duration::from_secs(1);
 /// Pause between two looks at the queues of a sweep that does not move, at the longest.
 const QUEUES_ASKED_EVERY: Duration = Duration::from_secs(1);
 
-/// Time that the broker has to say how many jobs wait.
-const ANSWERED_WITHIN: Duration = Duration::from_secs(2);
-
 /// Counters of a sweep that change while it is alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Life {
@@ -147,11 +144,8 @@ impl Coordinator {
         let every = QUEUES_ASKED_EVERY.min(self.config.doubtful_after / 64);
         let asks = !has_moved && watched.quiet.queues_asked_at.is_none_or(|at| at.elapsed() >= every);
         if asks || before.is_none() {
-            // A queue that does not answer may hold some, and is not waited for by all other sweeps. Each such sweep is asked again: a leader that
-            // is cut off from the broker must not get through its rounds in time to lead on.
-            let sweep = &watched.sweep;
-            let waiting = tokio::time::timeout(ANSWERED_WITHIN, self.has_waiting_jobs(&sweep.id, &sweep.lock)).await;
-            life.jobs_wait = waiting.unwrap_or(Ok(true))?;
+            // Without a time of its own: a leader that is cut off from the broker must not get through its rounds, and so lead on.
+            life.jobs_wait = self.has_waiting_jobs(&watched.sweep.id, &watched.sweep.lock).await?;
             watched.quiet.queues_asked_at = Some(Instant::now());
         } else {
             life.jobs_wait = before.is_some_and(|seen| seen.jobs_wait);
