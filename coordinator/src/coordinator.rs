@@ -12,8 +12,7 @@ use regatta_backends::{
 };
 use regatta_catalog::{Catalog, CatalogError, DecideError, SegmentError, Sweep};
 use regatta_proto::{
-    Cell, Clock, Digest, EndpointKind, EndpointSpec, Lane, Money, OwnerName, Report, ScheduleName, SweepId, SweepState,
-    WorkerId,
+    Cell, Clock, Digest, EndpointKind, Money, OwnerName, Report, ScheduleName, SweepId, SweepState, WorkerId,
 };
 
 use crate::admission::{check_data, check_recorded};
@@ -25,7 +24,7 @@ use crate::schedules::keeping::Outages;
 use crate::schedules::starting::HeldUp;
 use crate::{
     CoordinatorMetrics, PlanError, PriceBook, Pricing, Quotas, Resumption, Submission, Submitted, SweepStatus,
-    adaptive, plan, shards,
+    adaptive, plan, refusals, shards,
 };
 
 /// Settings of a coordinator.
@@ -280,8 +279,8 @@ impl Coordinator {
     ) -> BoxFuture<'a, Result<Arc<Sweep>, CoordinatorError>> {
         Box::pin(async move {
             if self.config.queue_survives {
-                refuse_commands(&submission)?;
-                refuse_paths(&submission)?;
+                refusals::refuse_commands(&submission)?;
+                refusals::refuse_paths(&submission)?;
                 check_data(&submission.data, self.recorded_bytes(&submission).await?)?;
                 self.check_sizes(&submission).await?;
                 check_recorded(self.catalog.blobs(), &submission.recorded).await?;
@@ -291,9 +290,9 @@ impl Coordinator {
                 datasets.insert(benchmark.clone(), self.store_manifest(snapshot).await?);
             }
             if self.config.queue_survives {
-                refuse_simulated(&submission)?;
+                refusals::refuse_simulated(&submission)?;
             } else {
-                refuse_batches(&submission)?;
+                refusals::refuse_batches(&submission)?;
             }
             let pricing = match self.is_limited_in_money(owner).await? {
                 true => Pricing::of_operator(&*self.prices),
@@ -515,75 +514,4 @@ impl Coordinator {
     pub fn sweeps<'a>(&'a self) -> BoxFuture<'a, Result<Vec<regatta_backends::SweepRow>, CoordinatorError>> {
         Box::pin(async move { Ok(self.ledger.sweeps().await?) })
     }
-}
-
-/// A run in one process forgets its open batches when it is stopped, and would pay for them a second time.
-fn refuse_batches(submission: &Submission) -> Result<(), PlanError> {
-    let real = |endpoint: &EndpointSpec| endpoint.lane == Lane::Batch && endpoint.kind != EndpointKind::Simulated;
-    match submission.spec.endpoints.iter().find(|(_, endpoint)| real(endpoint)) {
-        Some((name, _)) => Err(PlanError::Field {
-            field: format!("endpoints.{name}.lane"),
-            problem: "batches take hours and must outlive this process: hand the sweep to a coordinator with `regatta submit`, or leave \
-                      out lane: batch"
-                .to_owned(),
-        }),
-        None => Ok(()),
-    }
-}
-
-/// Refuses agents with commands: any client of the API could otherwise run any program on the workers.
-fn refuse_commands(submission: &Submission) -> Result<(), PlanError> {
-    match submission.spec.agents.iter().find(|(_, agent)| !agent.command.is_empty()) {
-        Some((name, _)) => Err(PlanError::Field {
-            field: format!("agents.{name}.command"),
-            problem: format!(
-                "workers of a deployment run no commands that specs bring: have their operator name it in their policy file (agents), \
-                 and choose it here with registered: {name}"
-            ),
-        }),
-        None => Ok(()),
-    }
-}
-
-/// Refuses endpoints that name a file or a directory of a machine: the workers would read their own.
-fn refuse_paths(submission: &Submission) -> Result<(), PlanError> {
-    for (name, endpoint) in &submission.spec.endpoints {
-        let problem = match endpoint.kind {
-            EndpointKind::Recorded if !submission.recorded.contains_key(name) => {
-                "workers of a deployment read no files that specs name: hand the sweep in with `regatta submit`, which stores the file and \
-                 names its digest under `recorded`"
-                    .to_owned()
-            }
-            EndpointKind::Encoder if endpoint.registered.is_none() => format!(
-                "workers of a deployment read no directories that specs name: have their operator name it in their policy file (encoders), \
-                 and write registered: {name} in place of path"
-            ),
-            EndpointKind::Recorded
-            | EndpointKind::Encoder
-            | EndpointKind::Openai
-            | EndpointKind::OpenaiResponses
-            | EndpointKind::Azure
-            | EndpointKind::Anthropic
-            | EndpointKind::Gemini
-            | EndpointKind::Bedrock
-            | EndpointKind::Simulated => continue,
-        };
-        return Err(PlanError::Field { field: format!("endpoints.{name}.path"), problem });
-    }
-    Ok(())
-}
-
-/// Only `regatta run` starts simulated endpoints; a deployment's workers need an address they can all reach.
-fn refuse_simulated(submission: &Submission) -> Result<(), PlanError> {
-    for (name, endpoint) in &submission.spec.endpoints {
-        if endpoint.kind == EndpointKind::Simulated {
-            return Err(PlanError::Field {
-                field: format!("endpoints.{name}.kind"),
-                problem: "simulated endpoints are started by `regatta run` only; start `regatta simulate llm` where the workers can \
-                          reach it, and write kind: openai with its base_url and identify_sessions: true"
-                    .to_owned(),
-            });
-        }
-    }
-    Ok(())
 }

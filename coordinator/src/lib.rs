@@ -21,6 +21,7 @@ mod plan;
 mod pricing;
 mod quiet;
 mod reconcile;
+mod refusals;
 mod retention;
 mod rounds;
 mod schedules;

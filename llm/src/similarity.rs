@@ -63,7 +63,9 @@ impl Drop for Asking<'_, '_> {
         let mut cached = self.cache.locked();
         for (asked, vector) in &self.asked {
             cached.asked.remove(asked);
-            if !cached.vectors.contains(vector) {
+            if cached.vectors.contains(vector) {
+                cached.unanswered.remove(asked);
+            } else {
                 if cached.unanswered.len() >= UNANSWERED_MAX {
                     cached.unanswered.clear();
                 }

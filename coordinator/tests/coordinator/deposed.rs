@@ -1,21 +1,148 @@
-//! A leader sends nothing once its lease is over, and what it says late undoes nothing newer.
+//! A leader sends nothing that another has claimed, and nothing once its lease is over; what it says late undoes nothing newer.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use regatta_backends::faults::{Fate, Trouble, Troubles};
-use regatta_backends::{Ledger, Queue, ShardState};
+use regatta_backends::{Blobs, Ledger, Queue, ShardState};
 use regatta_catalog::Sweep;
 use regatta_coordinator::Resumption;
-use regatta_proto::{Job, ShardIndex};
+use regatta_proto::{Job, ShardIndex, SweepId, WorkerId};
 
 use crate::recovering::{LEASE, all_jobs};
 use crate::stage::{Stage, queue_of, spec};
 use crate::told::deployed;
+
+/// Somebody else claims the first shard, under the same term, before one call of a coordinator to its ledger.
+struct ClaimsBefore {
+    ledger: Ledger,
+    sweep: SweepId,
+    leader: WorkerId,
+    /// Calls before that one.
+    calls_left: AtomicU32,
+    has_claimed: AtomicBool,
+}
+
+impl Fate for ClaimsBefore {
+    fn before(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+        async {
+            // From zero on it wraps around: a test ends long before it is zero again.
+            if self.calls_left.fetch_sub(1, Ordering::Relaxed) == 0 {
+                let term = self.ledger.lead(&self.leader, LEASE).await.unwrap().unwrap();
+                let claimed = self.ledger.claim_shard(&self.sweep, ShardIndex(0), 0, term).await.unwrap();
+                self.has_claimed.store(claimed, Ordering::Relaxed);
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+}
+
+/// Says whether somebody else could claim the shard before `call`.
+async fn claimed_before(call: u32) -> bool {
+    let mut stage = Stage::set().await;
+    let ledger = Ledger::in_memory().unwrap();
+    (stage.ledger, stage.in_memory) = (ledger.clone(), Some(Blobs::memory()));
+    let sweep = stage.submit(&stage.process(), &spec("s", 6, "")).await;
+    let fate = Arc::new(ClaimsBefore {
+        ledger: ledger.clone(),
+        sweep: sweep.id.clone(),
+        leader: stage.config.id.clone(),
+        calls_left: AtomicU32::new(call),
+        has_claimed: AtomicBool::new(false),
+    });
+    stage.ledger = ledger.troubled(Troubles::new(fate.clone()));
+    let process = stage.start();
+    stage.ledger = ledger;
+    stage.round().await;
+    stage.round().await;
+    let has_claimed = fate.has_claimed.load(Ordering::Relaxed);
+    if has_claimed {
+        assert_eq!(stage.waiting(&sweep).await, 0, "claimed by somebody else before call {call}");
+        assert_eq!(process.metrics.dispatched.get(), 0, "call {call}");
+        assert_eq!(stage.ledger.shards(&sweep.id).await.unwrap()[0].state, ShardState::Dispatching, "call {call}");
+    } else {
+        assert_eq!(stage.waiting(&sweep).await, all_jobs(&sweep).len() as u64);
+    }
+    process.end().await;
+    has_claimed
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shard_that_somebody_else_has_claimed_is_not_published() {
+    let mut calls = 0;
+    // The last of them is the coordinator's own claim.
+    while claimed_before(calls).await {
+        calls += 1;
+    }
+    assert!(calls > 8, "{calls}");
+}
+
+/// A coordinator stands still after one call to its ledger, until another leads.
+struct StandsStillAfter {
+    ledger: Ledger,
+    queue: Queue,
+    jobs: String,
+    /// Calls before that one.
+    calls_left: AtomicU32,
+    /// Jobs that had been published by then.
+    published: OnceLock<u64>,
+}
+
+impl Fate for StandsStillAfter {
+    fn after(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+        async {
+            if self.calls_left.fetch_sub(1, Ordering::Relaxed) == 0 {
+                self.published.set(self.queue.depth(&self.jobs).await.unwrap_or(0)).unwrap();
+                tokio::time::advance(Duration::from_secs(11)).await;
+                let other = "other".parse().unwrap();
+                assert!(self.ledger.lead(&other, LEASE).await.unwrap().is_some(), "the lease is over");
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+}
+
+/// The state in which a leader that stands still after `call` has left its only shard; `None` if it had published that before.
+async fn left_after(call: u32) -> Option<ShardState> {
+    let mut stage = Stage::set().await;
+    let ledger = Ledger::in_memory().unwrap();
+    (stage.ledger, stage.in_memory) = (ledger.clone(), Some(Blobs::memory()));
+    stage.config.tick = Duration::from_secs(1);
+    let sweep = stage.submit(&stage.process(), &spec("s", 6, "")).await;
+    let fate = Arc::new(StandsStillAfter {
+        ledger: ledger.clone(),
+        queue: stage.queue.clone(),
+        jobs: queue_of(&sweep),
+        calls_left: AtomicU32::new(call),
+        published: OnceLock::new(),
+    });
+    stage.ledger = ledger.troubled(Troubles::new(fate.clone()));
+    let process = stage.start();
+    stage.ledger = ledger;
+    // It looks at the ledger often enough, and finds that it does not lead any more.
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    let published = *fate.published.get().expect("it makes so many calls");
+    assert_eq!(stage.waiting(&sweep).await, published, "published after another led since call {call}");
+    let state = stage.ledger.shards(&sweep.id).await.unwrap()[0].state;
+    process.end().await;
+    if published == 0 { Some(state) } else { None }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_stood_still_publishes_nothing_of_what_it_has_claimed() {
+    let mut left = Vec::new();
+    while let Some(state) = left_after(left.len() as u32).await {
+        left.push(state);
+    }
+    assert_eq!(left.last(), Some(&ShardState::Dispatching), "it stood still right after its claim");
+    assert!(left.len() > 8, "{left:?}");
+}
 
 /// One call of a coordinator to its queue waits for longer than its lease lasts.
 struct WaitsBefore {

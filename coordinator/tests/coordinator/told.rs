@@ -134,6 +134,24 @@ async fn a_sweep_with_batches_is_warned_of_sessions_that_nobody_has_like_any_oth
 /// Time in which the broker notices that a worker is cut off, and gives what it held to another, which tells of it.
 const GIVEN_TO_ANOTHER_WITHIN: Duration = Duration::from_secs(62);
 
+/// Lets rounds pass for `time`, in none of which a job is dispatched.
+async fn nothing_is_dispatched_for(stage: &Stage, sweep: &Sweep, time: Duration) {
+    let since = tokio::time::Instant::now();
+    while since.elapsed() < time {
+        stage.round().await;
+        assert_eq!(stage.waiting(sweep).await, 0, "after {:?}", since.elapsed());
+    }
+}
+
+/// The next worker tells of the jobs that it was given, and all others are dispatched again.
+async fn all_but_what_is_told_of_comes_again(stage: &Stage, sweep: &Sweep, told: &[SessionJob]) {
+    stage.begin_batch("0a", told).await;
+    let tell = async || stage.tell_of_batch(&sweep.id, "0a").await;
+    assert!(rounds_until_jobs_wait(stage, sweep, Duration::from_secs(120), tell).await);
+    let again = stage.take(sweep, all_jobs(sweep).len() - told.len()).await;
+    assert!(keys(&again).is_disjoint(&keys(told)));
+}
+
 #[tokio::test(start_paused = true)]
 async fn jobs_that_a_worker_took_before_it_was_cut_off_are_not_dispatched_beside_those_that_the_broker_gives_to_the_next()
  {
@@ -150,16 +168,8 @@ async fn jobs_that_a_worker_took_before_it_was_cut_off_are_not_dispatched_beside
             stage.round().await;
         }
         let taken = stage.take(&sweep, 5).await;
-        let since = tokio::time::Instant::now();
-        while since.elapsed() < GIVEN_TO_ANOTHER_WITHIN {
-            stage.round().await;
-            assert_eq!(stage.waiting(&sweep).await, 0, "after {:?}", since.elapsed());
-        }
-        stage.begin_batch("0a", &taken).await;
-        let tell = async || stage.tell_of_batch(&sweep.id, "0a").await;
-        assert!(rounds_until_jobs_wait(&stage, &sweep, Duration::from_secs(120), tell).await);
-        let again = stage.take(&sweep, jobs.len() - taken.len()).await;
-        assert!(keys(&again).is_disjoint(&keys(&taken)));
+        nothing_is_dispatched_for(&stage, &sweep, GIVEN_TO_ANOTHER_WITHIN).await;
+        all_but_what_is_told_of_comes_again(&stage, &sweep, &taken).await;
         process.end().await;
     }
 }
@@ -173,15 +183,8 @@ async fn jobs_of_a_worker_that_was_cut_off_at_once_are_told_of_before_they_are_i
     // They were hardly there when they were taken: no look at the queue has found them.
     let taken = stage.take(&sweep, 5).await;
     let process = stage.start();
-    let since = tokio::time::Instant::now();
-    while since.elapsed() < GIVEN_TO_ANOTHER_WITHIN {
-        stage.round().await;
-        assert_eq!(stage.waiting(&sweep).await, 0, "after {:?}", since.elapsed());
-    }
-    stage.begin_batch("0a", &taken).await;
-    let tell = async || stage.tell_of_batch(&sweep.id, "0a").await;
-    assert!(rounds_until_jobs_wait(&stage, &sweep, Duration::from_secs(120), tell).await);
-    assert!(keys(&stage.take(&sweep, jobs.len() - taken.len()).await).is_disjoint(&keys(&taken)));
+    nothing_is_dispatched_for(&stage, &sweep, GIVEN_TO_ANOTHER_WITHIN).await;
+    all_but_what_is_told_of_comes_again(&stage, &sweep, &taken).await;
     process.end().await;
 }
 
@@ -191,7 +194,6 @@ async fn a_session_that_is_handed_over_is_not_lost_before_whoever_takes_it_can_t
     let process = stage.start();
     let sweep = stage.submit(&process, &spec("s", 6, "")).await;
     let jobs = stage.take(&sweep, all_jobs(&sweep).len()).await;
-    let since = tokio::time::Instant::now();
     let tell = async || {
         for job in &jobs {
             stage.begin(job).await;
@@ -202,11 +204,7 @@ async fn a_session_that_is_handed_over_is_not_lost_before_whoever_takes_it_can_t
     for job in &jobs {
         stage.hand_over(job).await;
     }
-    let handed_over = tokio::time::Instant::now();
-    while handed_over.elapsed() < GIVEN_TO_ANOTHER_WITHIN {
-        stage.round().await;
-        assert_eq!(stage.waiting(&sweep).await, 0, "after {:?}", since.elapsed());
-    }
+    nothing_is_dispatched_for(&stage, &sweep, GIVEN_TO_ANOTHER_WITHIN).await;
     // Nobody has taken them: they are lost.
     assert!(rounds_until_jobs_wait(&stage, &sweep, stage.config.lost_after, async || {}).await);
     process.end().await;
@@ -224,16 +222,14 @@ async fn a_job_that_waited_for_a_moment_begins_the_quiet_time_anew_for_later_lea
     stage.queue.publish_jobs(&queue_of(&sweep), vec![job]).await.unwrap();
     tokio::time::sleep(Duration::from_millis(1_100)).await;
     stage.take(&sweep, 1).await;
-    let since = tokio::time::Instant::now();
-    for _ in 0..2 {
-        tokio::time::sleep(Duration::from_secs(4)).await;
+    let lives = [Duration::from_secs(4); 2];
+    for life in lives {
+        tokio::time::sleep(life).await;
         process.end().await;
         process = stage.start();
     }
-    while since.elapsed() < GIVEN_TO_ANOTHER_WITHIN {
-        stage.round().await;
-        assert_eq!(stage.waiting(&sweep).await, 0, "after {:?}", since.elapsed());
-    }
+    let rest = GIVEN_TO_ANOTHER_WITHIN.saturating_sub(lives.iter().sum());
+    nothing_is_dispatched_for(&stage, &sweep, rest).await;
     process.end().await;
 }
 
@@ -247,11 +243,7 @@ async fn while_nothing_could_be_said_nothing_is_lost_that_is_told_of_a_moment_la
     stage.has_scorer = false;
     tokio::time::sleep(stage.config.lost_after * 2).await;
     stage.has_scorer = true;
-    let since = tokio::time::Instant::now();
-    while since.elapsed() < Duration::from_secs(10) {
-        stage.round().await;
-        assert_eq!(stage.waiting(&sweep).await, 0, "after {:?}", since.elapsed());
-    }
+    nothing_is_dispatched_for(&stage, &sweep, Duration::from_secs(10)).await;
     stage.begin_batch("0a", &jobs).await;
     let tell = async || stage.tell_of_batch(&sweep.id, "0a").await;
     assert!(!rounds_until_jobs_wait(&stage, &sweep, stage.config.lost_after, tell).await);
