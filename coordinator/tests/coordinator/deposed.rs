@@ -207,6 +207,41 @@ async fn a_leader_that_nobody_has_followed_publishes_at_once_and_once_what_had_w
     }
 }
 
+/// Once cut off from the broker, a coordinator waits for it until its lease is over, and then goes on.
+struct IsCutOff(AtomicBool);
+
+impl Fate for IsCutOff {
+    fn before(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+        async {
+            if !self.0.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            tokio::time::sleep(Duration::from_secs(10)).await;
+            Err(Trouble)
+        }
+        .boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_is_cut_off_from_the_broker_leaves_the_lead_to_another() {
+    let mut stage = deployed().await;
+    stage.config.tick = Duration::from_secs(1);
+    let (queue, fate) = (stage.queue.clone(), Arc::new(IsCutOff(AtomicBool::new(false))));
+    stage.queue = queue.troubled(Troubles::new(fate.clone()));
+    let first = stage.start();
+    stage.queue = queue;
+    stage.until(async || first.metrics.leads.get() == 1).await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    stage.config.id = "successor".parse().unwrap();
+    let second = stage.start();
+    fate.0.store(true, Ordering::Relaxed);
+    tokio::time::sleep(Duration::from_secs(15)).await;
+    assert_eq!((first.metrics.leads.get(), second.metrics.leads.get()), (0, 1));
+    first.end().await;
+    second.end().await;
+}
+
 /// A leader stands still after one call to its ledger. Another leads meanwhile, dispatches again what seemed lost, and is gone.
 struct IsFollowedAfter {
     ledger: Ledger,

@@ -6,12 +6,28 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::checks::Finding;
+use crate::checks::{Finding, went_on_after};
 use crate::endpoint::CallKind;
 use crate::evidence::{Evidence, Reference, Struck};
 use crate::history::Options;
 use crate::waste::{Waste, by_cause};
 use crate::workload::Workload;
+
+/// A fault, and when somebody went on after it.
+#[derive(Debug, Clone, Serialize)]
+pub struct Survived {
+    /// The fault.
+    #[serde(flatten)]
+    pub struck: Struck,
+    /// Milliseconds from its end until a session was recorded or a call began, whosever it was; `None` if nothing was left to do.
+    pub went_on_after_ms: Option<u64>,
+}
+
+impl Survived {
+    fn of(evidence: &Evidence, struck: &Struck) -> Self {
+        Self { struck: struck.clone(), went_on_after_ms: went_on_after(evidence, struck) }
+    }
+}
 
 /// Result of one seed.
 #[derive(Debug, Clone, Serialize)]
@@ -21,7 +37,7 @@ pub struct SeedReport {
     /// From submission to end, in seconds.
     pub took_s: f64,
     /// Faults that struck, in order.
-    pub faults: Vec<Struck>,
+    pub faults: Vec<Survived>,
     /// Sessions, and calls that were answered for them; those of judges are not among them.
     pub sessions: usize,
     /// See `sessions`.
@@ -46,7 +62,7 @@ impl SeedReport {
         Self {
             seed,
             took_s: (took.as_secs_f64() * 10.0).round() / 10.0,
-            faults: evidence.struck.clone(),
+            faults: evidence.struck.iter().map(|struck| Survived::of(evidence, struck)).collect(),
             sessions: evidence.results.lines().count(),
             calls: answered.count() as u64,
             waste: by_cause(reference, evidence),
@@ -69,7 +85,7 @@ impl SeedReport {
     /// One line.
     #[must_use]
     pub fn line(&self) -> String {
-        let faults: Vec<&str> = self.faults.iter().map(|struck| struck.fault.name()).collect();
+        let faults: Vec<&str> = self.faults.iter().map(|one| one.struck.fault.name()).collect();
         let verdict = if self.has_passed() { "passed" } else { "FAILED" };
         format!(
             "seed {} {verdict}: {} sessions, {} calls, {} of them waste, {:.0} s; {}",
@@ -157,8 +173,10 @@ impl Certificate {
 
     fn by_fault(&self) -> String {
         let mut faults: BTreeMap<&str, OfFault> = BTreeMap::new();
-        for struck in self.seeds.iter().flat_map(|seed| &seed.faults) {
+        for one in self.seeds.iter().flat_map(|seed| &seed.faults) {
+            let struck = &one.struck;
             let of_fault = faults.entry(struck.fault.name()).or_default();
+            of_fault.went_on.push(one.went_on_after_ms);
             of_fault.recoveries.push(struck.recovered_after_ms);
             of_fault.in_flight += struck.in_flight.calls.values().map(Vec::len).sum::<usize>();
         }
@@ -168,23 +186,18 @@ impl Certificate {
             of_fault.nanodollars += waste.nanodollars;
         }
         let mut text = String::from(
-            "| fault | times | recovered after, median | worst | calls in flight that were cut off | made again | dollars |\n\
-             |---|--:|--:|--:|--:|--:|--:|\n",
+            "| fault | times | went on after, median | worst | recovered after, median | worst | calls in flight that were cut off | \
+             made again | dollars |\n\
+             |---|--:|--:|--:|--:|--:|--:|--:|--:|\n",
         );
-        for (fault, OfFault { mut recoveries, in_flight, wasted, nanodollars }) in faults {
-            // Never is last.
-            recoveries.sort_by_key(|time| time.unwrap_or(u64::MAX));
-            let told = |time: Option<&Option<u64>>| match time {
-                Some(Some(ms)) => format!("{:.1} s", *ms as f64 / 1000.0),
-                Some(None) => "never".to_owned(),
-                None => "-".to_owned(),
-            };
-            let (median, worst) =
-                (told(recoveries.get(recoveries.len().saturating_sub(1) / 2)), told(recoveries.last()));
+        for (fault, OfFault { went_on, recoveries, in_flight, wasted, nanodollars }) in faults {
+            let times = recoveries.len();
+            // Where nothing was left to do, nobody had to go on.
+            let went_on = median_and_worst(went_on.into_iter().flatten().map(Some).collect());
+            let recovered = median_and_worst(recoveries);
             let _ = writeln!(
                 text,
-                "| {fault} | {} | {median} | {worst} | {in_flight} | {wasted} | {:.6} |",
-                recoveries.len(),
+                "| {fault} | {times} | {went_on} | {recovered} | {in_flight} | {wasted} | {:.6} |",
                 dollars(nanodollars)
             );
         }
@@ -197,7 +210,7 @@ impl Certificate {
              |--:|---|--:|---|---|--:|--:|\n",
         );
         for seed in &self.seeds {
-            let faults: Vec<&str> = seed.faults.iter().map(|struck| struck.fault.name()).collect();
+            let faults: Vec<&str> = seed.faults.iter().map(|one| one.struck.fault.name()).collect();
             let _ = writeln!(
                 text,
                 "| {} | {} | {:.0} s | {} | {} | {} | {:.6} |",
@@ -217,12 +230,24 @@ impl Certificate {
 /// All that one kind of fault did.
 #[derive(Default)]
 struct OfFault {
+    went_on: Vec<Option<u64>>,
     recoveries: Vec<Option<u64>>,
     /// Calls that were cut off.
     in_flight: usize,
     /// Calls that were made again.
     wasted: u64,
     nanodollars: u64,
+}
+
+/// Two cells: the median of `times` and the worst of them, which is never where one is `None`.
+fn median_and_worst(mut times: Vec<Option<u64>>) -> String {
+    times.sort_by_key(|time| time.unwrap_or(u64::MAX));
+    let told = |time: Option<&Option<u64>>| match time {
+        Some(Some(ms)) => format!("{:.1} s", *ms as f64 / 1000.0),
+        Some(None) => "never".to_owned(),
+        None => "-".to_owned(),
+    };
+    format!("{} | {}", told(times.get(times.len().saturating_sub(1) / 2)), told(times.last()))
 }
 
 fn dollars(nanodollars: u64) -> f64 {
@@ -244,7 +269,9 @@ mod tests {
     }
 
     fn seed(seed: u64, faults: Vec<Struck>, waste: Vec<Waste>, findings: Vec<Finding>) -> SeedReport {
-        let had_two_leaders = faults.iter().any(|struck| struck.had_two_leaders);
+        let faults = faults.into_iter().map(|struck| Survived { struck, went_on_after_ms: Some(100) });
+        let faults: Vec<Survived> = faults.collect();
+        let had_two_leaders = faults.iter().any(|one| one.struck.had_two_leaders);
         SeedReport { seed, took_s: 40.0, faults, sessions: 3, calls: 7, waste, had_two_leaders, findings }
     }
 
@@ -263,9 +290,9 @@ mod tests {
     fn a_certificate_has_a_row_a_fault_with_its_waste_and_one_a_seed() {
         let text = certificate(None).markdown();
         let rows = [
-            "| kill-worker | 2 | 0.2 s | never | 5 | 2 | 0.001500 |",
-            "| no fault | 0 | - | - | 0 | 1 | 0.000001 |",
-            "| pause-leader | 1 | 3.0 s | 3.0 s | 0 | 0 | 0.000000 |",
+            "| kill-worker | 2 | 0.1 s | 0.1 s | 0.2 s | never | 5 | 2 | 0.001500 |",
+            "| no fault | 0 | - | - | - | - | 0 | 1 | 0.000001 |",
+            "| pause-leader | 1 | 0.1 s | 0.1 s | 3.0 s | 3.0 s | 0 | 0 | 0.000000 |",
             "| 1 | passed | 40 s | kill-worker, pause-leader | yes | 2 | 0.001500 |",
             "| 2 | **failed** | 40 s | kill-worker |  | 1 | 0.000001 |",
             "- seed 2, calls: b/s/0/y: 1 calls, and 2 undisturbed",

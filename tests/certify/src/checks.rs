@@ -2,6 +2,8 @@
 
 mod silence;
 
+pub(crate) use silence::went_on_after;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -36,7 +36,7 @@ mod storm;
 mod waste;
 mod workload;
 
-pub use certificate::{Certificate, SeedReport};
+pub use certificate::{Certificate, SeedReport, Survived};
 pub use checks::Finding;
 pub use error::CertifyError;
 pub use evidence::{InFlight, Struck};

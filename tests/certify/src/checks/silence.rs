@@ -3,7 +3,7 @@
 use super::{Finding, finding};
 use crate::endpoint::CallKind;
 use crate::evidence::{Evidence, Reference, Struck};
-use crate::plan::Standstill;
+use crate::plan::{Fault, Standstill};
 use crate::workload::CONCURRENCY;
 
 /// Longest time without progress, in milliseconds, while somebody could make some: slots of what is gone are free after ten seconds, and
@@ -19,6 +19,9 @@ const LOST_MAX_PERCENT: u64 = 10;
 /// A time from one millisecond to another.
 type Span = (u64, u64);
 
+/// Longest time from the end of a fault until anybody goes on.
+const STANDSTILL_MAX_MS: u64 = 15_000;
+
 /// Every fault recovers in its time, and nothing else keeps the deployment silent for long.
 pub(super) fn recovered(_: &Reference, evidence: &Evidence) -> Vec<Finding> {
     let waiting = merged(used_up(evidence).into_iter());
@@ -30,6 +33,13 @@ pub(super) fn recovered(_: &Reference, evidence: &Evidence) -> Vec<Finding> {
         if recovery.is_none_or(|took| took > most) {
             let took = recovery.map_or("never".to_owned(), |took| format!("after {took} ms"));
             let message = format!("recovered {took}, and {most} ms are allowed");
+            findings.push(finding("recovery", struck.fault.name(), message));
+        }
+        // What was thrown away is missed later than that, and may be all that there is to do.
+        let went_on = went_on_after(evidence, struck).filter(|_| struck.fault != Fault::PurgeJobs);
+        let stood_still = went_on.map_or(0, |after| beyond((struck.ended_ms, struck.ended_ms + after), &waiting));
+        if stood_still > STANDSTILL_MAX_MS {
+            let message = format!("nobody went on for {stood_still} ms, and {STANDSTILL_MAX_MS} ms are allowed");
             findings.push(finding("recovery", struck.fault.name(), message));
         }
     }
@@ -45,6 +55,13 @@ pub(super) fn recovered(_: &Reference, evidence: &Evidence) -> Vec<Finding> {
         findings.push(finding("recovery", "longest silence", message));
     }
     findings
+}
+
+/// Milliseconds from the end of a fault to the next progress, whoever makes it; `None` if there was nothing left to do.
+pub(crate) fn went_on_after(evidence: &Evidence, struck: &Struck) -> Option<u64> {
+    let progress = progress(evidence);
+    let next = progress.get(progress.partition_point(|at_ms| *at_ms < struck.ended_ms))?;
+    Some(next - struck.ended_ms)
 }
 
 /// Times at which something was recorded, or a call begun: at the end of a sweep a few conversations are left, which call for long before one of them
