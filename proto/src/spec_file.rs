@@ -1,6 +1,7 @@
 //! Reading a spec: `${VAR}` substitution, YAML, and the checks that need no data.
 
 mod agents;
+mod bounds;
 mod cast;
 mod decide;
 
@@ -190,6 +191,7 @@ impl SweepSpec {
 /// The field that is invalid.
 pub fn check_spec(spec: &SweepSpec) -> Result<(), SpecError> {
     let field = |field: String, problem: String| Err(SpecError::Field { field, problem });
+    bounds::check_bounds(spec)?;
     if spec.trials == 0 || spec.trials > TRIALS_MAX {
         return field("trials".into(), format!("must be 1 to {TRIALS_MAX}, is {}", spec.trials));
     }
