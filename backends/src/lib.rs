@@ -19,10 +19,10 @@ pub use ledger::{
     AwaitingSession, CallSums, CellMean, CellProgress, CostMoments, Created, DaySpending, EndingCount, FlagCount, Held,
     ITEMS_FOUND_MAX, ItemOrder, ItemPage, ItemQuery, JudgeCosts, Judged, Ledger, LedgerError, ListedSession, MetricRow,
     MissedTicks, NewAuditEntry, NewCell, NewNotice, NewShard, NewSweep, NewToken, NoticeRow, OtherCalls, OwnerRow,
-    PutBack, PutSchedule, Quota, RecordState, Recorded, Reopened, ReportedCost, Salvaged, ScheduleRow, ScoreValue,
-    SessionRecord, SessionRow, SessionState, SessionView, Settlement, SettlementResult, ShardRow, ShardState, Sketch,
-    SqliteLedger, Standing, SweepCost, SweepRow, Term, TickEnd, TickRow, TickState, TokenRow, ToldBy, TranscriptRef,
-    UnderWay,
+    PageMark, PageMarkError, PutBack, PutSchedule, Quota, RecordState, Recorded, Reopened, ReportedCost, Salvaged,
+    ScheduleRow, ScoreValue, SessionRecord, SessionRow, SessionState, SessionView, Settlement, SettlementResult,
+    ShardRow, ShardState, Sketch, SqliteLedger, Standing, SweepCost, SweepRow, Term, TickEnd, TickRow, TickState,
+    TokenRow, ToldBy, TranscriptRef, UnderWay,
 };
 pub use outage::{FailedTry, Outage};
 pub use permits::{AccountState, Permits, PermitsError, PoolChange, PoolHolder};

@@ -3,14 +3,14 @@
 use anyhow::{Context, bail};
 use bytes::Bytes;
 use jiff::Timestamp;
-use regatta_backends::{AuditRow, SweepRow, TokenRow};
+use regatta_backends::{AuditRow, OwnerRow, SweepRow, TokenRow};
 use regatta_catalog::Input;
 use regatta_coordinator::{
     Diagnosis, GcRequest, GcResult, QuotaRequest, Resumption, SchedulePut, ScheduleRequest, ScheduleStatus, Submission,
     Submitted, SweepStatus, TickStatus, TokenList, TokenRequest, VerdictsPage, VerdictsRequest,
 };
 use regatta_proto::{Digest, ModelRef, ScheduleName, SweepId, TlsOptions, TokenId, causes, handshake_advice};
-use reqwest::header::LOCATION;
+use reqwest::header::{HeaderMap, LINK, LOCATION};
 use reqwest::redirect::Policy;
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
 use serde::Deserialize;
@@ -23,6 +23,11 @@ use crate::tls::{self, Identity};
 
 const TLS_OPTIONS: TlsOptions =
     TlsOptions { authorities: "--ca or REGATTA_CA", identity: Some("--client-cert and --client-key") };
+
+/// Query of the first page of a list.
+const FIRST_PAGE: &str = "?limit=1000";
+/// Most entries of a list that are read. No deployment has so many; and whoever answers with more does not stop.
+const LISTED_MAX: usize = 1_000_000;
 
 /// A coordinator somewhere.
 pub(crate) struct Client {
@@ -120,9 +125,38 @@ impl Client {
     }
 
     async fn json<T: DeserializeOwned>(&self, request: RequestBuilder) -> anyhow::Result<T> {
-        let text = self.send(request).await?.bytes().await.context("failed to read the coordinator's answer")?;
-        serde_json::from_slice(&text)
-            .context("failed to read the coordinator's answer; do both sides run the same version?")
+        read(self.send(request).await?).await
+    }
+
+    /// At most `limit` entries of the list at `path`, whose first page has the query `first`, page by page: `entries` takes a page apart.
+    /// Coordinators of before there were pages answer with everything, and no link to more.
+    async fn pages<P: DeserializeOwned, T>(
+        &self,
+        path: &str,
+        first: &str,
+        limit: usize,
+        mut entries: impl FnMut(P) -> Vec<T>,
+    ) -> anyhow::Result<Vec<T>> {
+        let (mut all, mut query) = (Vec::new(), first.to_owned());
+        loop {
+            let response = self.send(self.request(Method::GET, &format!("{path}{query}"))).await?;
+            let next = next_page(response.headers());
+            let page = entries(read(response).await?);
+            // Whoever answers decides where the next page is, but not for how long this goes on.
+            let is_empty = page.is_empty();
+            all.extend(page);
+            match next {
+                Some(next) if all.len() < limit && !is_empty => query = next,
+                Some(_) | None => break,
+            }
+        }
+        all.truncate(limit);
+        Ok(all)
+    }
+
+    /// The whole list at `path`.
+    async fn whole<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<Vec<T>> {
+        self.pages(path, FIRST_PAGE, LISTED_MAX, |page: Vec<T>| page).await
     }
 
     pub(crate) async fn upload(&self, digest: &Digest, content: Bytes) -> anyhow::Result<()> {
@@ -139,7 +173,7 @@ impl Client {
     }
 
     pub(crate) async fn sweeps(&self) -> anyhow::Result<Vec<SweepRow>> {
-        self.json(self.request(Method::GET, "sweeps")).await
+        self.whole("sweeps").await
     }
 
     pub(crate) async fn status(&self, sweep: &SweepId) -> anyhow::Result<SweepStatus> {
@@ -163,7 +197,7 @@ impl Client {
     }
 
     pub(crate) async fn schedules(&self) -> anyhow::Result<Vec<ScheduleStatus>> {
-        self.json(self.request(Method::GET, "schedules")).await
+        self.whole("schedules").await
     }
 
     pub(crate) async fn schedule(&self, name: &ScheduleName) -> anyhow::Result<ScheduleStatus> {
@@ -194,8 +228,29 @@ impl Client {
         self.json(self.request(Method::POST, "tokens").json(request)).await
     }
 
+    /// All tokens and owners.
     pub(crate) async fn tokens(&self) -> anyhow::Result<TokenList> {
-        self.json(self.request(Method::GET, "tokens")).await
+        // Coordinators of before there were pages name all owners beside their tokens.
+        let mut owners = Vec::new();
+        let of_page = |page: TokenList| {
+            owners.extend(page.owners);
+            page.tokens
+        };
+        let tokens = self.pages("tokens", FIRST_PAGE, LISTED_MAX, of_page).await?;
+        if owners.is_empty() {
+            owners = self.owners().await?;
+        }
+        Ok(TokenList { tokens, owners })
+    }
+
+    /// All owners with a quota or with sweeps; none of a coordinator that has no such list.
+    async fn owners(&self) -> anyhow::Result<Vec<OwnerRow>> {
+        let first = self.answered(self.request(Method::GET, "owners?limit=1")).await?;
+        if first.status() == StatusCode::NOT_FOUND {
+            return Ok(Vec::new());
+        }
+        self.accepted(first).await?;
+        self.whole("owners").await
     }
 
     pub(crate) async fn revoke_token(&self, id: &TokenId) -> anyhow::Result<()> {
@@ -209,7 +264,7 @@ impl Client {
     /// At most `limit` entries of the audit log with numbers below `before`, newest first.
     pub(crate) async fn audit(&self, before: Option<u64>, limit: u32) -> anyhow::Result<Vec<AuditRow>> {
         let before = before.map_or_else(String::new, |number| format!("&before={number}"));
-        self.json(self.request(Method::GET, &format!("audit?limit={limit}{before}"))).await
+        self.pages("audit", &format!("?limit={limit}{before}"), limit as usize, |page: Vec<AuditRow>| page).await
     }
 
     pub(crate) async fn delete_schedule(&self, name: &ScheduleName) -> anyhow::Result<()> {
@@ -259,13 +314,29 @@ impl Client {
     }
 }
 
+async fn read<T: DeserializeOwned>(response: Response) -> anyhow::Result<T> {
+    let text = response.bytes().await.context("failed to read the coordinator's answer")?;
+    serde_json::from_slice(&text)
+        .context("failed to read the coordinator's answer; do both sides run the same version?")
+}
+
+/// Query of the next page, if the answer links to one. Another address, which would get the token, is never followed.
+fn next_page(headers: &HeaderMap) -> Option<String> {
+    let (target, relation) = headers.get(LINK)?.to_str().ok()?.strip_prefix('<')?.split_once('>')?;
+    (target.starts_with('?') && relation == "; rel=\"next\"").then(|| target.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    use axum::response::Redirect;
+    use axum::Json;
+    use axum::extract::Query;
+    use axum::response::{AppendHeaders, Redirect};
     use axum::routing::get;
+    use reqwest::header::HeaderValue;
     use tokio_util::sync::CancellationToken;
 
     use super::*;
@@ -293,6 +364,70 @@ mod tests {
         let address = format!("http://{}", listener.local_addr().unwrap());
         crate::listener::serve(listener, routes, CancellationToken::new());
         address
+    }
+
+    /// A coordinator that lists the numbers 1 to `most`, two a page, and a client that asks it.
+    fn listing(most: u64) -> Client {
+        let page = move |Query(asked): Query<HashMap<String, String>>| async move {
+            let after: u64 = asked.get("after").map_or(0, |after| after.parse().unwrap());
+            let page: Vec<u64> = (after + 1..=most).take(2).collect();
+            let last = page.last().filter(|last| **last < most);
+            let link = last.map(|last| (LINK, format!("<?after={last}&limit=2>; rel=\"next\"")));
+            (AppendHeaders(link), Json(page))
+        };
+        Client::new(&with_token(&serving(axum::Router::new().route("/v1/numbers", get(page))))).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_list_is_read_page_by_page() {
+        let client = listing(5);
+        assert_eq!(client.whole::<u64>("numbers").await.unwrap(), [1, 2, 3, 4, 5]);
+        let some = client.pages("numbers", "?limit=3", 3, |page: Vec<u64>| page).await.unwrap();
+        assert_eq!(some, [1, 2, 3]);
+    }
+
+    #[tokio::test]
+    async fn a_list_without_an_end_is_read_as_far_as_it_was_wanted() {
+        let some = listing(u64::MAX).pages("numbers", "?limit=9", 9, |page: Vec<u64>| page).await.unwrap();
+        assert_eq!(some, (1..10).collect::<Vec<_>>());
+        // Pages without entries lead nowhere.
+        let nothing = async || ([(LINK, "<?after=1&limit=2>; rel=\"next\"")], "[]");
+        let client = Client::new(&with_token(&serving(axum::Router::new().route("/v1/numbers", get(nothing)))));
+        assert_eq!(client.unwrap().whole::<u64>("numbers").await.unwrap(), [0; 0]);
+    }
+
+    #[tokio::test]
+    async fn coordinators_of_before_there_were_pages_are_understood() {
+        let owner = serde_json::json!({
+            "owner": "alice", "quota": { "budget": null, "sessions": 5 }, "granted": 0, "granted_sessions": 3,
+        });
+        let tokens = serde_json::json!({ "tokens": [], "owners": [owner] });
+        let routes = axum::Router::new()
+            .route("/v1/sweeps", get(async || "[]"))
+            .route("/v1/tokens", get(async move || Json(tokens)));
+        let client = Client::new(&with_token(&serving(routes))).unwrap();
+        assert!(client.sweeps().await.unwrap().is_empty());
+        assert_eq!(client.tokens().await.unwrap().owners[0].quota.sessions, Some(5));
+        let nobody = serde_json::json!({ "tokens": [], "owners": [] });
+        let routes = axum::Router::new().route("/v1/tokens", get(async move || Json(nobody)));
+        let client = Client::new(&with_token(&serving(routes))).unwrap();
+        assert!(client.tokens().await.unwrap().owners.is_empty());
+    }
+
+    #[test]
+    fn a_link_leads_to_the_same_list_alone() {
+        let next = |link: &'static str| next_page(&HeaderMap::from_iter([(LINK, HeaderValue::from_static(link))]));
+        assert_eq!(next("<?after=a%2Bb&limit=2>; rel=\"next\"").as_deref(), Some("?after=a%2Bb&limit=2"));
+        for other in [
+            "<https://evil.example/v1/sweeps?after=a>; rel=\"next\"",
+            "<//evil.example/?after=a>; rel=\"next\"",
+            "<../tokens?after=a>; rel=\"next\"",
+            "<?after=a>; rel=\"prev\"",
+            "?after=a",
+            "",
+        ] {
+            assert_eq!(next(other), None, "{other}");
+        }
     }
 
     #[tokio::test]

@@ -4,6 +4,7 @@ mod auditing;
 mod content;
 mod guard;
 mod holding;
+mod pages;
 mod rates;
 mod schedules;
 mod sources;
@@ -14,12 +15,13 @@ use std::sync::Arc;
 use axum::Extension;
 use axum::Json;
 use axum::body::{Body, Bytes};
-use axum::extract::{DefaultBodyLimit, FromRef, Path, State};
+use axum::extract::{DefaultBodyLimit, FromRef, Path, Query, State};
 use axum::http::{Method, StatusCode};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, delete, get, head, post, put};
-use regatta_backends::{BlobError, LedgerError};
+use futures::FutureExt as _;
+use regatta_backends::{BlobError, LedgerError, PageMark, SweepRow};
 use regatta_memory::ByteBudget;
 use regatta_proto::{Digest, OwnerName, Scope, SweepId};
 use serde::Serialize;
@@ -35,6 +37,7 @@ use self::auditing::{Gate, Subject, UPLOAD};
 use self::content::Turns;
 use self::guard::Guard;
 pub use self::guard::Readers;
+use self::pages::Wanted;
 pub use self::sources::{VerdictsPage, VerdictsRequest};
 pub use self::tokens::{QuotaRequest, TokenList, TokenRequest};
 
@@ -104,6 +107,7 @@ fn routes() -> Vec<Route> {
         Route(Method::GET, "/v1/tokens", Admin, None, get(tokens::list)),
         Route(Method::POST, "/v1/tokens", Admin, Some("token create"), post(tokens::create)),
         Route(Method::POST, "/v1/tokens/{id}/revoke", Admin, Some("token revoke"), post(tokens::revoke)),
+        Route(Method::GET, "/v1/owners", Admin, None, get(tokens::owners)),
         Route(Method::POST, "/v1/quotas", Admin, Some("quota"), post(tokens::set_quota)),
         Route(Method::GET, "/v1/audit", Admin, None, get(tokens::audit)),
     ]
@@ -245,10 +249,18 @@ async fn collect(State(coordinator): Api, Json(request): Json<GcRequest>) -> Res
     coordinator.collect(request).await.map(Json)
 }
 
-async fn list(State(coordinator): Api, State(turns): State<Turns>) -> Result<Response, Response> {
+async fn list(
+    State(coordinator): Api,
+    State(turns): State<Turns>,
+    Query(wanted): Query<Wanted<PageMark>>,
+) -> Result<Response, Response> {
     let turn = turns.download().await?;
-    let sweeps = coordinator.sweeps().await.map_err(IntoResponse::into_response)?;
-    Ok(content::send_list(&sweeps, turn))
+    let read = |after: Option<PageMark>, limit| {
+        let coordinator = &coordinator;
+        async move { Ok(coordinator.ledger.sweeps_after(after.as_ref(), limit).await?) }.boxed()
+    };
+    let page = pages::collect(wanted, |row: &SweepRow| PageMark::from(row), read).await;
+    Ok(page.map_err(IntoResponse::into_response)?.send(turn))
 }
 
 async fn status(State(coordinator): Api, Path(id): Path<SweepId>) -> Result<Json<SweepStatus>, CoordinatorError> {

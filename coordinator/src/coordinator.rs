@@ -230,7 +230,7 @@ impl Coordinator {
     /// When one of them does not.
     pub fn survey(&self) -> BoxFuture<'_, Result<(), CoordinatorError>> {
         Box::pin(async move {
-            self.ledger.sweeps().await?;
+            self.ledger.sweeps_after(None, 1).await?;
             let (reports, dead) = (self.queue.waiting_reports().await?, self.queue.dead_letters().await?);
             self.metrics.reports_set_aside.set(self.queue.reports_set_aside().await?.cast_signed());
             self.metrics.reports_waiting.set(reports.cast_signed());
@@ -505,13 +505,5 @@ impl Coordinator {
             let cost = self.cost(&row, &progress).await?;
             Ok(SweepStatus::new(row, sweep.cells(), progress, account.map(Into::into), cost, foretold))
         })
-    }
-
-    /// All sweeps, newest first, without their cells.
-    ///
-    /// # Errors
-    /// When the ledger fails.
-    pub fn sweeps<'a>(&'a self) -> BoxFuture<'a, Result<Vec<regatta_backends::SweepRow>, CoordinatorError>> {
-        Box::pin(async move { Ok(self.ledger.sweeps().await?) })
     }
 }

@@ -61,7 +61,7 @@ impl Follower {
             }
             None => {
                 let mut all = String::new();
-                for run in self.viewer.source.runs().await?.0 {
+                for run in self.viewer.source.newest().await?.runs {
                     let cells = run.store.ledger.cell_progress(&run.row.id).await?;
                     let totals = progress::Totals::of(&cells);
                     all += &format!("{}/{}/{}/{};", run.name, run.row.state, totals.recorded, totals.cost.known.0);

@@ -4,16 +4,19 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use regatta_backends::{Blobs, Ledger, LedgerError, Permits, SweepRow};
+use regatta_backends::{Blobs, Ledger, LedgerError, PageMark, PageMarkError, Permits, SweepRow};
 use regatta_benchmarks::Registry;
 use regatta_catalog::{Catalog, Sweep};
 use regatta_proto::{Cell, Digest};
+use serde::Deserialize;
 use tokio::sync::Mutex;
 
 use crate::problem::Problem;
 
 /// Most directories that are opened; each has a thread for its ledger.
 const DIRECTORIES_MAX: usize = 200;
+/// Runs of a page, and those of which lists and streams of events tell: a deployment keeps its sweeps for a long time.
+pub(crate) const RUNS_MAX: u32 = 200;
 
 /// Stores that hold sweeps.
 #[derive(Clone)]
@@ -46,16 +49,54 @@ pub struct Run {
     pub store: Store,
 }
 
+/// A page of runs.
+pub(crate) struct Runs {
+    /// Runs, the newest first.
+    pub(crate) runs: Vec<Run>,
+    /// Messages about those that cannot be opened.
+    pub(crate) problems: Vec<String>,
+    /// End of this page, if older runs follow.
+    pub(crate) next: Option<PageMark>,
+}
+
+/// The query of an address of a page of runs.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct WantedRuns {
+    after: String,
+}
+
+impl WantedRuns {
+    /// End of the page before; `None` for the first page.
+    pub(crate) fn after(&self) -> Result<Option<PageMark>, Problem> {
+        match self.after.as_str() {
+            "" => Ok(None),
+            after => after.parse().map(Some).map_err(|error: PageMarkError| Problem::wrong(error.to_string())),
+        }
+    }
+}
+
 impl Source {
-    /// All runs, the newest first, and messages about those that cannot be opened.
-    pub(crate) async fn runs(&self) -> Result<(Vec<Run>, Vec<String>), Problem> {
+    /// The newest runs.
+    pub(crate) async fn newest(&self) -> Result<Runs, Problem> {
+        self.runs(None).await
+    }
+
+    /// The page of runs that come after `after`; `None` is the first page. Directories are few enough for one page.
+    pub(crate) async fn runs(&self, after: Option<&PageMark>) -> Result<Runs, Problem> {
         match self {
             Self::Deployment(store) => {
-                let rows = store.ledger.sweeps().await?;
+                let mut rows = store.ledger.sweeps_after(after, RUNS_MAX + 1).await?;
+                let is_more = rows.len() > RUNS_MAX as usize;
+                rows.truncate(RUNS_MAX as usize);
+                let next = rows.last().map(PageMark::from).filter(|_| is_more);
                 let run = |row: SweepRow| Run { name: row.id.to_string(), row, store: store.clone() };
-                Ok((rows.into_iter().map(run).collect(), Vec::new()))
+                Ok(Runs { runs: rows.into_iter().map(run).collect(), problems: Vec::new(), next })
             }
-            Self::Directories(directories) => Ok(directories.runs().await),
+            Self::Directories(directories) => {
+                let (runs, problems) = directories.runs().await;
+                Ok(Runs { runs, problems, next: None })
+            }
         }
     }
 
@@ -196,4 +237,57 @@ impl Directories {
 
 fn holds_run(path: &Path) -> bool {
     path.join("store/ledger.sqlite").is_file()
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::{SignedDuration, Timestamp};
+    use regatta_backends::{NewSweep, Quota};
+
+    use super::*;
+
+    /// A deployment with so many sweeps, a second apart.
+    async fn deployment(sweeps: u32) -> Source {
+        let ledger = Ledger::in_memory().unwrap();
+        for number in 0..sweeps {
+            let name = format!("s{number}");
+            let sweep = NewSweep {
+                id: name.parse().unwrap(),
+                lock: Digest::of(name.as_bytes()),
+                name,
+                budget: None,
+                created_at: Timestamp::UNIX_EPOCH + SignedDuration::from_secs(i64::from(number)),
+                cells: Vec::new(),
+                shards: Vec::new(),
+                owner: None,
+                quota: Quota::default(),
+            };
+            ledger.create_sweep(sweep).await.unwrap();
+        }
+        let catalog = Catalog::new(Blobs::memory(), Registry::new(&[]));
+        Source::Deployment(Store { ledger, catalog, permits: None })
+    }
+
+    #[tokio::test]
+    async fn however_many_sweeps_a_deployment_has_a_page_has_so_many_and_leads_to_older_ones() {
+        let source = deployment(RUNS_MAX * 2 + 1).await;
+        let mut names = Vec::new();
+        let mut sizes = Vec::new();
+        let mut wanted = WantedRuns::default();
+        loop {
+            let page = source.runs(wanted.after().unwrap().as_ref()).await.unwrap();
+            sizes.push(page.runs.len());
+            names.extend(page.runs.into_iter().map(|run| run.name));
+            let Some(next) = page.next else { break };
+            wanted = WantedRuns { after: next.to_string() };
+        }
+        assert_eq!(sizes, [200, 200, 1]);
+        assert_eq!((names[0].as_str(), names[400].as_str()), ("s400", "s0"));
+        assert!(deployment(RUNS_MAX).await.newest().await.unwrap().next.is_none());
+    }
+
+    #[test]
+    fn an_address_of_no_page_is_refused() {
+        assert!(WantedRuns { after: "x".to_owned() }.after().unwrap_err().sentence().contains("no end of a page"));
+    }
 }

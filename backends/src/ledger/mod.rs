@@ -11,6 +11,7 @@ mod cost;
 mod counters;
 mod error;
 mod identity;
+mod pages;
 #[cfg(feature = "cluster")]
 pub(crate) mod postgres;
 mod rows;
@@ -37,6 +38,7 @@ pub use self::calls::{CallSums, OtherCalls, ReportedCost};
 pub use self::cost::SweepCost;
 pub use self::error::{LedgerError, StoreError};
 pub use self::identity::{NewToken, OwnerRow, Quota, TokenRow};
+pub use self::pages::{PageMark, PageMarkError};
 #[cfg(feature = "cluster")]
 use self::postgres::Schema;
 #[cfg(feature = "cluster")]

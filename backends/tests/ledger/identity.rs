@@ -3,7 +3,8 @@
 use futures::future::join_all;
 use regatta_backends::ledger::Created;
 use regatta_backends::{
-    AuditOutcome, AuditResult, LedgerError, NewAuditEntry, NewSweep, NewToken, PutSchedule, Quota, TokenRow,
+    AuditOutcome, AuditResult, LedgerError, NewAuditEntry, NewSweep, NewToken, OwnerRow, PageMark, PutSchedule, Quota,
+    TokenRow,
 };
 use regatta_proto::{Digest, Money, OwnerName, SweepId, SweepState};
 
@@ -82,6 +83,35 @@ pub(crate) async fn a_revoked_token_stays_revoked_from_the_first_time_on(world: 
     assert!(ledger.revoke_token(&id, at(3)).await.unwrap());
     assert_eq!(ledger.token(&Digest::of(b"t1")).await.unwrap().unwrap().revoked_at, Some(at(2)));
     assert!(!ledger.revoke_token(&"nobody".parse().unwrap(), at(2)).await.unwrap());
+}
+
+pub(crate) async fn tokens_and_owners_come_in_pages_that_miss_nothing(world: World) {
+    let ledger = &world.ledger;
+    // Two of the same moment, and one that is written later although it is older.
+    for (id, second) in [("b", 1), ("a", 1), ("c", 5), ("old", 0)] {
+        assert!(ledger.create_token(NewToken { created_at: at(second), ..token(id) }).await.unwrap());
+    }
+    let mut ids = Vec::new();
+    let mut after = None;
+    loop {
+        let page = ledger.tokens_after(after.as_ref(), 2).await.unwrap();
+        assert!(page.len() <= 2);
+        let Some(last) = page.last() else { break };
+        after = Some(PageMark::from(last));
+        ids.extend(page.iter().map(|row| row.id.to_string()));
+    }
+    assert_eq!(ids, ["old", "a", "b", "c"]);
+    let all = ledger.tokens().await.unwrap();
+    assert_eq!(all.iter().map(|row| row.id.as_str()).collect::<Vec<_>>(), ids);
+
+    for name in ["carol", "Bob", "alice", "alice@example.com"] {
+        ledger.set_quota(&owner(name), Quota::default()).await.unwrap();
+    }
+    let names = |rows: Vec<OwnerRow>| rows.into_iter().map(|row| row.owner.to_string()).collect::<Vec<_>>();
+    assert_eq!(names(ledger.owners_after(None, 3).await.unwrap()), ["Bob", "alice", "alice@example.com"]);
+    assert_eq!(names(ledger.owners_after(Some(&owner("alice")), 3).await.unwrap()), ["alice@example.com", "carol"]);
+    assert_eq!(names(ledger.owners_after(Some(&owner("alicia")), 3).await.unwrap()), ["carol"]);
+    assert_eq!(names(ledger.owners().await.unwrap()).len(), 4);
 }
 
 pub(crate) async fn a_sweep_has_its_owner_and_is_charged_once(world: World) {

@@ -1,8 +1,8 @@
 //! Sweeps, shards and metrics.
 
 use futures::future::join_all;
-use regatta_backends::LedgerError;
 use regatta_backends::ledger::{Created, MetricRow, NewSweep, ShardState, SweepRow};
+use regatta_backends::{LedgerError, PageMark};
 use regatta_proto::{CellIndex, CostSum, Digest, Evaluator, Money, ShardIndex, SweepId, SweepState, Usage};
 
 use crate::world::{HERE, World, answerer, at, judge, judged, key, new_sweep, questions, record, waiting};
@@ -61,6 +61,34 @@ pub(crate) async fn sweeps_are_listed_newest_first(world: World) {
     }
     let names: Vec<_> = world.ledger.sweeps().await.unwrap().into_iter().map(|sweep| sweep.name).collect();
     assert_eq!(names, ["d", "a", "b", "c"]);
+}
+
+pub(crate) async fn sweeps_come_in_pages_whatever_is_added_and_removed_meanwhile(world: World) {
+    let ledger = &world.ledger;
+    let submit = async |name: &str, second: i64| {
+        let sweep = NewSweep { created_at: at(second), ..new_sweep(name, 1, 1) };
+        ledger.create_sweep(sweep).await.unwrap();
+    };
+    for (name, second) in [("b", 5), ("a", 9), ("c", 1), ("d", 9), ("e", 3)] {
+        submit(name, second).await;
+    }
+    let page = async |after: Option<&PageMark>| {
+        let rows = ledger.sweeps_after(after, 2).await.unwrap();
+        let names: Vec<_> = rows.iter().map(|row| row.name.clone()).collect();
+        (names, rows.last().map(PageMark::from))
+    };
+    let (names, first) = page(None).await;
+    assert_eq!(names, ["d", "a"]);
+    // A newer one belongs before the first page, and the one that ended it may go.
+    submit("f", 20).await;
+    let gone: SweepId = "a".parse().unwrap();
+    assert!(ledger.transition(&gone, &[SweepState::Running], SweepState::Cancelled, at(30)).await.unwrap());
+    assert!(ledger.drop_sweep(&gone).await.unwrap());
+    let (names, second) = page(first.as_ref()).await;
+    assert_eq!(names, ["b", "e"]);
+    let (names, last) = page(second.as_ref()).await;
+    assert_eq!(names, ["c"]);
+    assert_eq!(page(last.as_ref()).await, (vec![], None));
 }
 
 pub(crate) async fn a_state_changes_only_from_the_states_named(world: World) {

@@ -51,6 +51,15 @@ pub(crate) async fn a_schedule_is_written_once_and_replaced_only_on_demand(world
     ledger.put_schedule(&"a".parse().unwrap(), "{}", None, at(5), None).await.unwrap();
     let names: Vec<_> = ledger.schedules().await.unwrap().into_iter().map(|row| row.name.to_string()).collect();
     assert_eq!(names, ["a", "nightly"]);
+    let after = async |name: Option<&str>, limit| {
+        let name = name.map(|name| name.parse().unwrap());
+        let rows = ledger.schedules_after(name.as_ref(), limit).await.unwrap();
+        rows.into_iter().map(|row| row.name.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(after(None, 1).await, ["a"]);
+    assert_eq!(after(Some("a"), 9).await, ["nightly"]);
+    assert_eq!(after(Some("gone-meanwhile"), 9).await, ["nightly"]);
+    assert_eq!(after(Some("nightly"), 9).await, [""; 0]);
 }
 
 pub(crate) async fn a_schedule_is_replaced_only_as_it_was_seen(world: World) {

@@ -88,7 +88,7 @@ pub(crate) struct QuotaArgs {
 #[derive(Debug, Args)]
 pub(crate) struct AuditArgs {
     /// Most entries to show, from the newest
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) limit: u32,
     /// Only entries before this number
     #[arg(long, value_name = "NUMBER")]

@@ -4,12 +4,14 @@ use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
+use futures::FutureExt as _;
 use jiff::Timestamp;
 use regatta_proto::ScheduleName;
 use serde::{Deserialize, Serialize};
 
 use super::auditing::Subject;
 use super::content::Turns;
+use super::pages::{self, Wanted};
 use super::{Api, check_owner};
 use crate::{Coordinator, CoordinatorError, Principal, SchedulePut, ScheduleRequest, ScheduleStatus, TickStatus};
 
@@ -55,8 +57,18 @@ async fn check(coordinator: &Coordinator, principal: &Principal, name: &Schedule
     check_owner(principal, &format!("schedule {name}"), row.owner.as_ref())
 }
 
-pub(super) async fn list(State(coordinator): Api) -> Result<Json<Vec<ScheduleStatus>>, CoordinatorError> {
-    coordinator.schedules().await.map(Json)
+pub(super) async fn list(
+    State(coordinator): Api,
+    State(turns): State<Turns>,
+    Query(wanted): Query<Wanted<ScheduleName>>,
+) -> Result<Response, Response> {
+    let turn = turns.download().await?;
+    let read = |after: Option<ScheduleName>, limit| {
+        let coordinator = &coordinator;
+        async move { coordinator.schedules(after.as_ref(), limit).await }.boxed()
+    };
+    let page = pages::collect(wanted, |status: &ScheduleStatus| status.schedule.name.clone(), read).await;
+    Ok(page.map_err(IntoResponse::into_response)?.send(turn))
 }
 
 pub(super) async fn show(

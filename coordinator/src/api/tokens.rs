@@ -4,14 +4,17 @@ use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
+use futures::FutureExt as _;
 use jiff::Timestamp;
-use regatta_backends::{AuditRow, NewToken, OwnerRow, Quota, TokenRow};
+use regatta_backends::{AuditRow, NewToken, OwnerRow, PageMark, Quota, TokenRow};
 use regatta_proto::{Digest, OwnerName, Scopes, TokenId};
 use serde::{Deserialize, Serialize};
 
 use super::auditing::Subject;
+use super::content::Turns;
+use super::pages::{self, PAGE_MAX, Page, Wanted};
 use super::{Api, Problem};
-use crate::{CoordinatorError, Principal};
+use crate::{Coordinator, CoordinatorError, Principal};
 
 /// Entries of the audit log that are shown unless more are asked for.
 const SHOWN: u32 = 100;
@@ -46,19 +49,21 @@ pub struct QuotaRequest {
     pub quota: Quota,
 }
 
-/// All tokens, and the owners of sweeps.
+/// Tokens, and the owners of sweeps.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TokenList {
     /// Tokens, oldest first, revoked and expired ones included.
     pub tokens: Vec<TokenRow>,
-    /// Owners with a quota or sweeps, by name.
+    /// Owners with a quota or sweeps, by name. A page of tokens has none: owners have pages of their own.
     pub owners: Vec<OwnerRow>,
 }
 
+/// A page of the audit log. It was asked for before other lists had pages, by the number that comes after it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Shown {
     limit: Option<u32>,
+    #[serde(alias = "after")]
     before: Option<u64>,
 }
 
@@ -66,9 +71,55 @@ fn refuse(status: StatusCode, error: impl Into<String>) -> Response {
     (status, Json(Problem { error: error.into() })).into_response()
 }
 
-pub(super) async fn list(State(coordinator): Api) -> Result<Json<TokenList>, CoordinatorError> {
-    let (tokens, owners) = (coordinator.ledger.tokens().await?, coordinator.ledger.owners().await?);
-    Ok(Json(TokenList { tokens, owners }))
+/// Tokens. Whoever asks for no page, as clients did before there were any, gets all of them and all owners, or a refusal: such clients
+/// change quotas by what is here, and an owner that is left out would seem to have none.
+pub(super) async fn list(
+    State(coordinator): Api,
+    State(turns): State<Turns>,
+    Query(wanted): Query<Wanted<PageMark>>,
+) -> Result<Response, Response> {
+    let turn = turns.download().await?;
+    let all = wanted.limit.is_none() && wanted.after.is_none();
+    let read = |after: Option<PageMark>, limit| {
+        let coordinator = &coordinator;
+        async move { Ok(coordinator.ledger.tokens_after(after.as_ref(), limit).await?) }.boxed()
+    };
+    let wanted = if all { Wanted { limit: Some(PAGE_MAX), ..wanted } } else { wanted };
+    let tokens = pages::collect(wanted, |row: &TokenRow| PageMark::from(row), read).await;
+    let mut tokens = tokens.map_err(IntoResponse::into_response)?;
+    let owners = if all {
+        let owners = owners_of(&coordinator, Wanted { limit: Some(PAGE_MAX), after: None }).await;
+        let owners = owners.map_err(IntoResponse::into_response)?;
+        if !tokens.is_last() || !owners.is_last() {
+            return Err(refuse(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "there are more tokens or owners than one answer holds; ask for pages (GET /v1/tokens?limit=1000, GET /v1/owners), as \
+                 `regatta token list` does from the version of this coordinator on",
+            ));
+        }
+        owners.text
+    } else {
+        b"[]".to_vec()
+    };
+    tokens.text = [b"{\"tokens\":", &tokens.text[..], b",\"owners\":", &owners, b"}"].concat();
+    Ok(tokens.send(turn))
+}
+
+pub(super) async fn owners(
+    State(coordinator): Api,
+    State(turns): State<Turns>,
+    Query(wanted): Query<Wanted<OwnerName>>,
+) -> Result<Response, Response> {
+    let turn = turns.download().await?;
+    let page = owners_of(&coordinator, wanted).await;
+    Ok(page.map_err(IntoResponse::into_response)?.send(turn))
+}
+
+async fn owners_of(coordinator: &Coordinator, wanted: Wanted<OwnerName>) -> Result<Page, CoordinatorError> {
+    let read = |after: Option<OwnerName>, limit| {
+        async move { Ok(coordinator.ledger.owners_after(after.as_ref(), limit).await?) }.boxed()
+    };
+    pages::collect(wanted, |row: &OwnerRow| row.owner.clone(), read).await
 }
 
 pub(super) async fn create(
@@ -130,7 +181,15 @@ fn told(quota: Quota) -> String {
 
 pub(super) async fn audit(
     State(coordinator): Api,
+    State(turns): State<Turns>,
     Query(shown): Query<Shown>,
-) -> Result<Json<Vec<AuditRow>>, CoordinatorError> {
-    Ok(Json(coordinator.ledger.audit(shown.before, shown.limit.unwrap_or(SHOWN)).await?))
+) -> Result<Response, Response> {
+    let turn = turns.download().await?;
+    let read = |after: Option<u64>, limit| {
+        let coordinator = &coordinator;
+        async move { Ok(coordinator.ledger.audit(after, limit).await?) }.boxed()
+    };
+    let wanted = Wanted { limit: Some(shown.limit.unwrap_or(SHOWN)), after: shown.before };
+    let page = pages::collect(wanted, |row: &AuditRow| row.number, read).await;
+    Ok(page.map_err(IntoResponse::into_response)?.send(turn))
 }

@@ -94,14 +94,18 @@ impl Coordinator {
         })
     }
 
-    /// All schedules, by name.
+    /// At most `limit` schedules whose names come after `after`, by name.
     ///
     /// # Errors
     /// When the ledger fails.
-    pub fn schedules<'a>(&'a self) -> BoxFuture<'a, Result<Vec<ScheduleStatus>, CoordinatorError>> {
+    pub fn schedules<'a>(
+        &'a self,
+        after: Option<&'a ScheduleName>,
+        limit: u32,
+    ) -> BoxFuture<'a, Result<Vec<ScheduleStatus>, CoordinatorError>> {
         Box::pin(async move {
             let mut all = Vec::new();
-            for row in self.ledger.schedules().await? {
+            for row in self.ledger.schedules_after(after, limit).await? {
                 all.push(self.standing(&row).await?);
             }
             Ok(all)

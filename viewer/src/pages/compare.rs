@@ -102,12 +102,11 @@ pub(crate) async fn show(
     runs.extend(
         viewer
             .source
-            .runs()
+            .newest()
             .await?
-            .0
+            .runs
             .iter()
             .filter(|other| other.name != run.name)
-            .take(200)
             .map(|other| option(&other.name)),
     );
     let body = html! {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use axum::extract::{Path, State};
+use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use jiff::civil::Date;
 use jiff::{Span, Timestamp};
@@ -12,21 +12,25 @@ use regatta_proto::{CostSum, Money};
 use regatta_scorer::Standing;
 
 use super::leaderboard;
+use super::runs::pager;
 use crate::page::{self, Page, Tab, scrolled};
 use crate::problem::Problem;
 use crate::progress::{self, Totals};
+use crate::source::{Runs, WantedRuns};
 use crate::{Viewer, address, numbers};
 
-/// Most runs shown.
-const RUNS_MAX: usize = 200;
 /// Most days shown, the latest ones.
 const DAYS_MAX: usize = 60;
 
-pub(crate) async fn of_all(State(viewer): State<Viewer>) -> Result<Response, Problem> {
-    let (runs, problems) = viewer.source.runs().await?;
+pub(crate) async fn of_all(
+    State(viewer): State<Viewer>,
+    Query(wanted): Query<WantedRuns>,
+) -> Result<Response, Problem> {
+    let after = wanted.after()?;
+    let Runs { runs, problems, next } = viewer.source.runs(after.as_ref()).await?;
     let mut rows = Vec::new();
     let mut sum = CostSum::default();
-    for run in runs.iter().take(RUNS_MAX) {
+    for run in &runs {
         let progress = progress::of(run).await?;
         sum += progress.cost();
         rows.push((run, progress));
@@ -57,12 +61,12 @@ pub(crate) async fn of_all(State(viewer): State<Viewer>) -> Result<Response, Pro
                     }
                 }
             }))
-            @if runs.len() > RUNS_MAX { p.hint { "The newest " (RUNS_MAX) " of " (runs.len()) " runs." } }
+            (pager("/ui/money", after.as_ref(), next.as_ref()))
         }
     };
     let page = Page {
         title: "Money",
-        events: Some("/ui/events".to_owned()),
+        events: Some("/ui/events".to_owned()).filter(|_| after.is_none()),
         has_token: viewer.is_asked_for_token,
         ..Page::bare(body)
     };

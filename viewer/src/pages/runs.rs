@@ -1,26 +1,20 @@
 //! All runs with progress, speed, cost and estimated end.
 
-use axum::extract::State;
+use axum::extract::{Query, State};
 use axum::response::Response;
 use maud::{Markup, html};
+use regatta_backends::PageMark;
 use regatta_proto::SweepState;
 
 use crate::page::{self, Page, scrolled};
 use crate::problem::Problem;
 use crate::progress::{self, Progress};
-use crate::source::Run;
+use crate::source::{Run, Runs, WantedRuns};
 use crate::{Viewer, address, numbers};
 
-/// Most runs shown; a deployment keeps its sweeps for a long time.
-const RUNS_MAX: usize = 200;
-
-pub(crate) async fn show(State(viewer): State<Viewer>) -> Result<Response, Problem> {
-    let (mut runs, mut problems) = viewer.source.runs().await?;
-    if runs.len() > RUNS_MAX {
-        problems
-            .push(format!("the newest {RUNS_MAX} of {} runs are shown; the others have their addresses", runs.len()));
-        runs.truncate(RUNS_MAX);
-    }
+pub(crate) async fn show(State(viewer): State<Viewer>, Query(wanted): Query<WantedRuns>) -> Result<Response, Problem> {
+    let after = wanted.after()?;
+    let Runs { runs, problems, next } = viewer.source.runs(after.as_ref()).await?;
     let mut rows = Vec::with_capacity(runs.len());
     for run in &runs {
         rows.push(row(&viewer, run, &progress::of(run).await?));
@@ -48,15 +42,30 @@ pub(crate) async fn show(State(viewer): State<Viewer>) -> Result<Response, Probl
                     }
                 }))
             }
+            (pager("/ui/", after.as_ref(), next.as_ref()))
         }
     };
     let page = Page {
         title: "Runs",
-        events: Some("/ui/events".to_owned()),
+        // Events tell of the newest runs.
+        events: Some("/ui/events".to_owned()).filter(|_| after.is_none()),
         has_token: viewer.is_asked_for_token,
         ..Page::bare(body)
     };
     Ok(page::respond(page))
+}
+
+/// Links to the newest and to older runs at `address`, on the page that comes after `after` and ends with `next`.
+pub(crate) fn pager(address: &str, after: Option<&PageMark>, next: Option<&PageMark>) -> Markup {
+    let older = next.map(|next| format!("{address}{}", address::query(&[("after", &next.to_string())])));
+    html! {
+        @if after.is_some() || older.is_some() {
+            nav.pager aria-label="Pages of runs" {
+                @if after.is_some() { a href=(address) { "← newest" } }
+                @if let Some(older) = older { a rel="next" href=(older) { "older →" } }
+            }
+        }
+    }
 }
 
 fn row(viewer: &Viewer, run: &Run, progress: &Progress) -> Markup {

@@ -12,7 +12,7 @@ use crate::{Viewer, address, numbers};
 /// Most ticks shown for each schedule.
 const TICKS: u32 = 30;
 /// Most schedules shown.
-const SCHEDULES_MAX: usize = 50;
+const SCHEDULES_MAX: u32 = 50;
 
 pub(crate) async fn show(State(viewer): State<Viewer>) -> Result<Response, Problem> {
     let body = match viewer.source.deployment() {
@@ -21,16 +21,16 @@ pub(crate) async fn show(State(viewer): State<Viewer>) -> Result<Response, Probl
             section { p { "Schedules are a deployment's: a coordinator keeps them, and shows them here. " code { "regatta schedule" } " makes one." } }
         },
         Some(store) => {
-            let schedules = store.ledger.schedules().await?;
+            let schedules = store.ledger.schedules_after(None, SCHEDULES_MAX + 1).await?;
             let mut parts = Vec::new();
-            for schedule in schedules.iter().take(SCHEDULES_MAX) {
+            for schedule in schedules.iter().take(SCHEDULES_MAX as usize) {
                 parts.push(of_schedule(schedule, &store.ledger.ticks(&schedule.name, TICKS).await?));
             }
             html! {
                 h1 { "Schedules" }
                 @if parts.is_empty() { section { p { "There is none. " code { "regatta schedule create" } " makes one." } } }
                 @for part in parts { (part) }
-                @if schedules.len() > SCHEDULES_MAX { p.hint { (schedules.len() - SCHEDULES_MAX) " more" } }
+                @if schedules.len() > SCHEDULES_MAX as usize { p.hint { "There are more: " code { "regatta schedule list" } " has them all." } }
             }
         }
     };

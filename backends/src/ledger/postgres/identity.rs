@@ -9,7 +9,7 @@ use super::PostgresLedger;
 use super::pool::{Fault, read, write};
 use crate::ledger::columns::{large, money, parsed, stored, stored_money, stored_time, time, unreadable};
 use crate::ledger::identity::TOKENS_MAX;
-use crate::ledger::{LedgerError, NewToken, OwnerRow, Quota, TokenRow};
+use crate::ledger::{LedgerError, NewToken, OwnerRow, PageMark, Quota, TokenRow};
 
 impl PostgresLedger {
     pub(in crate::ledger) async fn create_token(&self, token: NewToken) -> Result<bool, LedgerError> {
@@ -18,6 +18,14 @@ impl PostgresLedger {
 
     pub(in crate::ledger) async fn tokens(&self, digest: Option<&Digest>) -> Result<Vec<TokenRow>, LedgerError> {
         read!(self.0, "read the tokens", client => tokens(client, digest))
+    }
+
+    pub(in crate::ledger) async fn tokens_after(
+        &self,
+        after: Option<&PageMark>,
+        limit: u32,
+    ) -> Result<Vec<TokenRow>, LedgerError> {
+        read!(self.0, "read the tokens", client => tokens_after(client, after, limit))
     }
 
     pub(in crate::ledger) async fn revoke_token(&self, id: &TokenId, at: Timestamp) -> Result<bool, LedgerError> {
@@ -29,7 +37,15 @@ impl PostgresLedger {
     }
 
     pub(in crate::ledger) async fn owners(&self) -> Result<Vec<OwnerRow>, LedgerError> {
-        read!(self.0, "read the owners", client => owners(client))
+        self.owners_after(None, u32::MAX).await
+    }
+
+    pub(in crate::ledger) async fn owners_after(
+        &self,
+        after: Option<&OwnerName>,
+        limit: u32,
+    ) -> Result<Vec<OwnerRow>, LedgerError> {
+        read!(self.0, "read the owners", client => owners(client, after, limit))
     }
 
     pub(in crate::ledger) async fn grant(
@@ -68,15 +84,30 @@ async fn create(tx: &Transaction<'_>, token: &NewToken) -> Result<bool, Fault> {
     Ok(created == 1)
 }
 
+/// Selects the columns that [`token`] reads.
+const SELECT_TOKENS: &str =
+    "SELECT id, owner, scopes, created_at_ns, created_by, expires_at_ns, revoked_at_ns FROM tokens";
+
 async fn tokens(client: &Object, digest: Option<&Digest>) -> Result<Vec<TokenRow>, Fault> {
     let select = client
-        .prepare_cached(
-            "SELECT id, owner, scopes, created_at_ns, created_by, expires_at_ns, revoked_at_ns FROM tokens
-             WHERE $1::bytea IS NULL OR digest = $1 ORDER BY created_at_ns, id",
-        )
+        .prepare_cached(&format!(
+            "{SELECT_TOKENS} WHERE $1::bytea IS NULL OR digest = $1 ORDER BY created_at_ns, id COLLATE \"C\""
+        ))
         .await?;
     let digest = digest.map(|digest| digest.bytes().as_slice());
     client.query(&select, &[&digest]).await?.iter().map(token).collect()
+}
+
+async fn tokens_after(client: &Object, after: Option<&PageMark>, limit: u32) -> Result<Vec<TokenRow>, Fault> {
+    let select = client
+        .prepare_cached(&format!(
+            "{SELECT_TOKENS} WHERE $1::bigint IS NULL OR (created_at_ns, id COLLATE \"C\") > ($1, $2::text)
+             ORDER BY created_at_ns, id COLLATE \"C\" LIMIT $3"
+        ))
+        .await?;
+    let created_at = after.map(|mark| stored_time(mark.created_at, "created_at")).transpose()?;
+    let id = after.map(|mark| mark.id.as_str());
+    client.query(&select, &[&created_at, &id, &i64::from(limit)]).await?.iter().map(token).collect()
 }
 
 fn token(row: &Row) -> Result<TokenRow, Fault> {
@@ -114,9 +145,14 @@ async fn set_quota(tx: &Transaction<'_>, owner: &OwnerName, quota: Quota) -> Res
     Ok(())
 }
 
-async fn owners(client: &Object) -> Result<Vec<OwnerRow>, Fault> {
-    let select = "SELECT owner, budget, sessions, granted, granted_sessions FROM owners ORDER BY owner COLLATE \"C\"";
-    let rows = client.query(select, &[]).await?;
+async fn owners(client: &Object, after: Option<&OwnerName>, limit: u32) -> Result<Vec<OwnerRow>, Fault> {
+    let select = client
+        .prepare_cached(
+            "SELECT owner, budget, sessions, granted, granted_sessions FROM owners
+             WHERE $1::text IS NULL OR owner COLLATE \"C\" > $1 ORDER BY owner COLLATE \"C\" LIMIT $2",
+        )
+        .await?;
+    let rows = client.query(&select, &[&after.map(OwnerName::as_str), &i64::from(limit)]).await?;
     rows.iter()
         .map(|row| {
             Ok(OwnerRow {

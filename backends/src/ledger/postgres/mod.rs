@@ -32,9 +32,9 @@ pub use self::pool::PostgresConfig;
 use self::pool::{Connections, Fault, read, write};
 use super::{
     AttemptRow, AwaitingSession, CallSums, CellMean, CellProgress, CostMoments, Created, DaySpending, EndingCount,
-    FlagCount, Held, ItemPage, ItemQuery, JudgeCosts, Judged, LedgerError, ListedSession, MetricRow, NewSweep, Quota,
-    Recorded, Reopened, ScoreValue, SessionRecord, SessionRow, SessionView, Settlement, ShardRow, SweepRow, Term,
-    ToldBy, TranscriptRef, UnderWay,
+    FlagCount, Held, ItemPage, ItemQuery, JudgeCosts, Judged, LedgerError, ListedSession, MetricRow, NewSweep,
+    PageMark, Quota, Recorded, Reopened, ScoreValue, SessionRecord, SessionRow, SessionView, Settlement, ShardRow,
+    SweepRow, Term, ToldBy, TranscriptRef, UnderWay,
 };
 
 /// The ledger in a PostgreSQL database: a pool of connections, and a few statements for each call, independent of its number of rows.
@@ -73,6 +73,14 @@ impl PostgresLedger {
 
     pub(super) async fn sweeps(&self) -> Result<Vec<SweepRow>, LedgerError> {
         read!(self.0, "read the sweeps", client => planning::sweeps(client, None))
+    }
+
+    pub(super) async fn sweeps_after(
+        &self,
+        after: Option<&PageMark>,
+        limit: u32,
+    ) -> Result<Vec<SweepRow>, LedgerError> {
+        read!(self.0, "read the sweeps", client => planning::sweeps_after(client, after, limit))
     }
 
     pub(super) async fn transition(

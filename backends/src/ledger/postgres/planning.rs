@@ -15,7 +15,7 @@ use super::pool::Fault;
 use crate::ledger::columns::{
     TABLES_OF_SWEEPS, cost, digest, large, money, parsed, small, stored, stored_money, stored_time, time, unreadable,
 };
-use crate::ledger::{CellProgress, Created, LedgerError, NewSweep, ShardRow, ShardState, SweepRow, Term};
+use crate::ledger::{CellProgress, Created, LedgerError, NewSweep, PageMark, ShardRow, ShardState, SweepRow, Term};
 
 pub(super) async fn number(client: &impl GenericClient, sweep: &SweepId) -> Result<i64, Fault> {
     let select = client.prepare_cached("SELECT number FROM sweeps WHERE id = $1").await?;
@@ -123,14 +123,33 @@ pub(super) async fn drop_sweep(tx: &Transaction<'_>, sweep: &SweepId) -> Result<
     Ok(true)
 }
 
+/// Selects the columns that [`sweep`] reads.
+const SELECT_SWEEPS: &str =
+    "SELECT id, name, lock, state, budget, created_at_ns, ended_at_ns, generation, echo, owner, granted FROM sweeps";
+
 pub(super) async fn sweeps(client: &Object, only: Option<&SweepId>) -> Result<Vec<SweepRow>, Fault> {
     let select = client
-        .prepare_cached(
-            "SELECT id, name, lock, state, budget, created_at_ns, ended_at_ns, generation, echo, owner, granted FROM sweeps
-             WHERE $1::text IS NULL OR id = $1 ORDER BY created_at_ns DESC, number DESC",
-        )
+        .prepare_cached(&format!(
+            "{SELECT_SWEEPS} WHERE $1::text IS NULL OR id = $1 ORDER BY created_at_ns DESC, number DESC"
+        ))
         .await?;
     client.query(&select, &[&only.map(SweepId::as_str)]).await?.iter().map(sweep).collect()
+}
+
+pub(super) async fn sweeps_after(
+    client: &Object,
+    after: Option<&PageMark>,
+    limit: u32,
+) -> Result<Vec<SweepRow>, Fault> {
+    let select = client
+        .prepare_cached(&format!(
+            "{SELECT_SWEEPS} WHERE $1::bigint IS NULL OR (created_at_ns, id COLLATE \"C\") < ($1, $2::text)
+             ORDER BY created_at_ns DESC, id COLLATE \"C\" DESC LIMIT $3"
+        ))
+        .await?;
+    let created_at = after.map(|mark| stored_time(mark.created_at, "created_at")).transpose()?;
+    let id = after.map(|mark| mark.id.as_str());
+    client.query(&select, &[&created_at, &id, &i64::from(limit)]).await?.iter().map(sweep).collect()
 }
 
 fn sweep(row: &Row) -> Result<SweepRow, Fault> {

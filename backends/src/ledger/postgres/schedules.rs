@@ -33,6 +33,14 @@ impl PostgresLedger {
         read!(self.0, "read the schedules", client => all(client, only))
     }
 
+    pub(in crate::ledger) async fn schedules_after(
+        &self,
+        after: Option<&ScheduleName>,
+        limit: u32,
+    ) -> Result<Vec<ScheduleRow>, LedgerError> {
+        read!(self.0, "read the schedules", client => all_after(client, after, limit))
+    }
+
     pub(in crate::ledger) async fn pause_schedule(
         &self,
         name: &ScheduleName,
@@ -164,27 +172,37 @@ async fn put(
     Ok(if replaced == 1 { PutSchedule::Replaced } else { PutSchedule::Overtaken })
 }
 
+/// Selects the columns that [`schedule`] reads.
+const SELECT_SCHEDULES: &str =
+    "SELECT name, document, is_paused, created_at_ns, decided_until_ns, judged, owner FROM schedules";
+
 async fn all(client: &impl GenericClient, only: Option<&ScheduleName>) -> Result<Vec<ScheduleRow>, Fault> {
     let select = client
-        .prepare_cached(
-            "SELECT name, document, is_paused, created_at_ns, decided_until_ns, judged, owner FROM schedules
-             WHERE $1::text IS NULL OR name = $1 ORDER BY name COLLATE \"C\"",
-        )
+        .prepare_cached(&format!("{SELECT_SCHEDULES} WHERE $1::text IS NULL OR name = $1 ORDER BY name COLLATE \"C\""))
         .await?;
-    let rows = client.query(&select, &[&only.map(ScheduleName::as_str)]).await?;
-    rows.iter()
-        .map(|row| {
-            Ok(ScheduleRow {
-                name: parsed(row.try_get(0)?, "schedules.name")?,
-                document: row.try_get(1)?,
-                is_paused: row.try_get(2)?,
-                created_at: time(row.try_get(3)?, "created_at")?,
-                decided_until: time(row.try_get(4)?, "decided_until")?,
-                judged: small(row.try_get(5)?, "judged")?,
-                owner: row.try_get::<_, Option<&str>>(6)?.map(|owner| parsed(owner, "schedules.owner")).transpose()?,
-            })
-        })
-        .collect()
+    client.query(&select, &[&only.map(ScheduleName::as_str)]).await?.iter().map(schedule).collect()
+}
+
+async fn all_after(client: &Object, after: Option<&ScheduleName>, limit: u32) -> Result<Vec<ScheduleRow>, Fault> {
+    let select = client
+        .prepare_cached(&format!(
+            "{SELECT_SCHEDULES} WHERE $1::text IS NULL OR name COLLATE \"C\" > $1 ORDER BY name COLLATE \"C\" LIMIT $2"
+        ))
+        .await?;
+    let after = after.map(ScheduleName::as_str);
+    client.query(&select, &[&after, &i64::from(limit)]).await?.iter().map(schedule).collect()
+}
+
+fn schedule(row: &Row) -> Result<ScheduleRow, Fault> {
+    Ok(ScheduleRow {
+        name: parsed(row.try_get(0)?, "schedules.name")?,
+        document: row.try_get(1)?,
+        is_paused: row.try_get(2)?,
+        created_at: time(row.try_get(3)?, "created_at")?,
+        decided_until: time(row.try_get(4)?, "decided_until")?,
+        judged: small(row.try_get(5)?, "judged")?,
+        owner: row.try_get::<_, Option<&str>>(6)?.map(|owner| parsed(owner, "schedules.owner")).transpose()?,
+    })
 }
 
 async fn pause(tx: &Transaction<'_>, name: &ScheduleName, paused: bool, at: Timestamp) -> Result<bool, Fault> {

@@ -2,13 +2,13 @@
 
 use jiff::Timestamp;
 use regatta_proto::{Digest, Money, OwnerName, SweepId, TokenId};
-use rusqlite::{OptionalExtension, Row, Transaction, params};
+use rusqlite::{OptionalExtension, Row, Rows, Transaction, params};
 
 use super::SqliteLedger;
 use super::thread::Fault;
 use crate::ledger::columns::{large, money, parsed, stored, stored_money, stored_time, time, unreadable};
 use crate::ledger::identity::TOKENS_MAX;
-use crate::ledger::{LedgerError, NewToken, OwnerRow, Quota, TokenRow};
+use crate::ledger::{LedgerError, NewToken, OwnerRow, PageMark, Quota, TokenRow};
 
 impl SqliteLedger {
     pub(in crate::ledger) async fn create_token(&self, token: NewToken) -> Result<bool, LedgerError> {
@@ -18,6 +18,15 @@ impl SqliteLedger {
     pub(in crate::ledger) async fn tokens(&self, digest: Option<&Digest>) -> Result<Vec<TokenRow>, LedgerError> {
         let digest = digest.copied();
         self.0.read("read the tokens", move |tx| tokens(tx, digest)).await
+    }
+
+    pub(in crate::ledger) async fn tokens_after(
+        &self,
+        after: Option<&PageMark>,
+        limit: u32,
+    ) -> Result<Vec<TokenRow>, LedgerError> {
+        let after = after.cloned();
+        self.0.read("read the tokens", move |tx| tokens_after(tx, after.as_ref(), limit)).await
     }
 
     pub(in crate::ledger) async fn revoke_token(&self, id: &TokenId, at: Timestamp) -> Result<bool, LedgerError> {
@@ -39,7 +48,16 @@ impl SqliteLedger {
     }
 
     pub(in crate::ledger) async fn owners(&self) -> Result<Vec<OwnerRow>, LedgerError> {
-        self.0.read("read the owners", owners).await
+        self.owners_after(None, u32::MAX).await
+    }
+
+    pub(in crate::ledger) async fn owners_after(
+        &self,
+        after: Option<&OwnerName>,
+        limit: u32,
+    ) -> Result<Vec<OwnerRow>, LedgerError> {
+        let after = after.cloned();
+        self.0.read("read the owners", move |tx| owners(tx, after.as_ref(), limit)).await
     }
 
     pub(in crate::ledger) async fn grant(
@@ -90,12 +108,25 @@ fn set_quota(tx: &Transaction<'_>, owner: &OwnerName, quota: Quota) -> Result<()
     Ok(())
 }
 
+/// Selects the columns that [`token`] reads.
+const SELECT_TOKENS: &str =
+    "SELECT id, owner, scopes, created_at_ns, created_by, expires_at_ns, revoked_at_ns FROM tokens";
+
 fn tokens(tx: &Transaction<'_>, digest: Option<Digest>) -> Result<Vec<TokenRow>, Fault> {
-    let mut select = tx.prepare_cached(
-        "SELECT id, owner, scopes, created_at_ns, created_by, expires_at_ns, revoked_at_ns FROM tokens
-         WHERE ?1 IS NULL OR digest = ?1 ORDER BY created_at_ns, id",
-    )?;
-    let mut rows = select.query([digest.map(|digest| *digest.bytes())])?;
+    let mut select =
+        tx.prepare_cached(&format!("{SELECT_TOKENS} WHERE ?1 IS NULL OR digest = ?1 ORDER BY created_at_ns, id"))?;
+    read(select.query([digest.map(|digest| *digest.bytes())])?)
+}
+
+fn tokens_after(tx: &Transaction<'_>, after: Option<&PageMark>, limit: u32) -> Result<Vec<TokenRow>, Fault> {
+    let mut select = tx.prepare_cached(&format!(
+        "{SELECT_TOKENS} WHERE ?1 IS NULL OR (created_at_ns, id) > (?1, ?2) ORDER BY created_at_ns, id LIMIT ?3"
+    ))?;
+    let created_at = after.map(|mark| stored_time(mark.created_at, "created_at")).transpose()?;
+    read(select.query(params![created_at, after.map(|mark| &mark.id), limit])?)
+}
+
+fn read(mut rows: Rows<'_>) -> Result<Vec<TokenRow>, Fault> {
     let mut tokens = Vec::new();
     while let Some(row) = rows.next()? {
         tokens.push(token(row)?);
@@ -119,10 +150,12 @@ fn token(row: &Row<'_>) -> Result<TokenRow, Fault> {
     })
 }
 
-fn owners(tx: &Transaction<'_>) -> Result<Vec<OwnerRow>, Fault> {
-    let mut select =
-        tx.prepare_cached("SELECT owner, budget, sessions, granted, granted_sessions FROM owners ORDER BY owner")?;
-    let mut rows = select.query([])?;
+fn owners(tx: &Transaction<'_>, after: Option<&OwnerName>, limit: u32) -> Result<Vec<OwnerRow>, Fault> {
+    let mut select = tx.prepare_cached(
+        "SELECT owner, budget, sessions, granted, granted_sessions FROM owners WHERE ?1 IS NULL OR owner > ?1
+         ORDER BY owner LIMIT ?2",
+    )?;
+    let mut rows = select.query(params![after.map(OwnerName::as_str), limit])?;
     let mut owners = Vec::new();
     while let Some(row) = rows.next()? {
         owners.push(OwnerRow {

@@ -32,9 +32,9 @@ pub use self::repair::{PutBack, Salvaged};
 use self::thread::Thread;
 use super::{
     AttemptRow, AwaitingSession, CallSums, CellMean, CellProgress, CostMoments, Created, DaySpending, EndingCount,
-    FlagCount, Held, ItemPage, ItemQuery, JudgeCosts, Judged, LedgerError, ListedSession, MetricRow, NewSweep, Quota,
-    Recorded, Reopened, ScoreValue, SessionRecord, SessionRow, SessionView, Settlement, ShardRow, SweepRow, Term,
-    ToldBy, TranscriptRef, UnderWay,
+    FlagCount, Held, ItemPage, ItemQuery, JudgeCosts, Judged, LedgerError, ListedSession, MetricRow, NewSweep,
+    PageMark, Quota, Recorded, Reopened, ScoreValue, SessionRecord, SessionRow, SessionView, Settlement, ShardRow,
+    SweepRow, Term, ToldBy, TranscriptRef, UnderWay,
 };
 
 /// The ledger in an SQLite file: one thread owns it, and every call is a transaction there. [`Ledger`](super::Ledger) describes the calls.
@@ -119,6 +119,15 @@ impl SqliteLedger {
 
     pub(super) async fn sweeps(&self) -> Result<Vec<SweepRow>, LedgerError> {
         self.0.read("read the sweeps", |tx| planning::sweeps(tx, None)).await
+    }
+
+    pub(super) async fn sweeps_after(
+        &self,
+        after: Option<&PageMark>,
+        limit: u32,
+    ) -> Result<Vec<SweepRow>, LedgerError> {
+        let after = after.cloned();
+        self.0.read("read the sweeps", move |tx| planning::sweeps_after(tx, after.as_ref(), limit)).await
     }
 
     pub(super) async fn transition(

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use regatta_proto::{CellIndex, Money, OwnerName, ShardIndex, SweepId, SweepState};
-use rusqlite::{OptionalExtension, Row, Transaction, params};
+use rusqlite::{OptionalExtension, Row, Rows, Transaction, params};
 
 use super::attempts::spent;
 use super::identity::charge;
@@ -10,7 +10,7 @@ use super::thread::Fault;
 use crate::ledger::columns::{
     TABLES_OF_SWEEPS, cost, digest, large, money, parsed, small, stored, stored_money, stored_time, time, unreadable,
 };
-use crate::ledger::{CellProgress, Created, LedgerError, NewSweep, ShardRow, ShardState, SweepRow};
+use crate::ledger::{CellProgress, Created, LedgerError, NewSweep, PageMark, ShardRow, ShardState, SweepRow};
 
 pub(super) fn number(tx: &Transaction<'_>, sweep: &SweepId) -> Result<i64, Fault> {
     let mut find = tx.prepare_cached("SELECT number FROM sweeps WHERE id = ?1")?;
@@ -80,12 +80,26 @@ pub(super) fn create(tx: &Transaction<'_>, sweep: &NewSweep) -> Result<Created, 
     Ok(Created::New)
 }
 
+/// Selects the columns that [`sweep`] reads.
+const SELECT_SWEEPS: &str =
+    "SELECT id, name, lock, state, budget, created_at_ns, ended_at_ns, generation, echo, owner, granted FROM sweeps";
+
 pub(super) fn sweeps(tx: &Transaction<'_>, only: Option<&SweepId>) -> Result<Vec<SweepRow>, Fault> {
-    let mut select = tx.prepare_cached(
-        "SELECT id, name, lock, state, budget, created_at_ns, ended_at_ns, generation, echo, owner, granted FROM sweeps
-         WHERE ?1 IS NULL OR id = ?1 ORDER BY created_at_ns DESC, number DESC",
-    )?;
-    let mut rows = select.query([only.map(SweepId::as_str)])?;
+    let mut select = tx.prepare_cached(&format!(
+        "{SELECT_SWEEPS} WHERE ?1 IS NULL OR id = ?1 ORDER BY created_at_ns DESC, number DESC"
+    ))?;
+    read(select.query([only.map(SweepId::as_str)])?)
+}
+
+pub(super) fn sweeps_after(tx: &Transaction<'_>, after: Option<&PageMark>, limit: u32) -> Result<Vec<SweepRow>, Fault> {
+    let mut select = tx.prepare_cached(&format!(
+        "{SELECT_SWEEPS} WHERE ?1 IS NULL OR (created_at_ns, id) < (?1, ?2) ORDER BY created_at_ns DESC, id DESC LIMIT ?3"
+    ))?;
+    let created_at = after.map(|mark| stored_time(mark.created_at, "created_at")).transpose()?;
+    read(select.query(params![created_at, after.map(|mark| &mark.id), limit])?)
+}
+
+fn read(mut rows: Rows<'_>) -> Result<Vec<SweepRow>, Fault> {
     let mut sweeps = Vec::new();
     while let Some(row) = rows.next()? {
         sweeps.push(sweep(row)?);

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use regatta_proto::{Digest, Money, OwnerName, ScheduleName, SweepId};
-use rusqlite::{Row, Transaction, params};
+use rusqlite::{Row, Rows, Transaction, params};
 
 use super::SqliteLedger;
 use super::thread::Fault;
@@ -34,6 +34,15 @@ impl SqliteLedger {
     ) -> Result<Vec<ScheduleRow>, LedgerError> {
         let only = only.cloned();
         self.0.read("read the schedules", move |tx| all(tx, only.as_ref())).await
+    }
+
+    pub(in crate::ledger) async fn schedules_after(
+        &self,
+        after: Option<&ScheduleName>,
+        limit: u32,
+    ) -> Result<Vec<ScheduleRow>, LedgerError> {
+        let after = after.cloned();
+        self.0.read("read the schedules", move |tx| all_after(tx, after.as_ref(), limit)).await
     }
 
     pub(in crate::ledger) async fn pause_schedule(
@@ -255,12 +264,22 @@ fn put(
     }
 }
 
+/// Selects the columns that [`read`] reads.
+const SELECT_SCHEDULES: &str =
+    "SELECT name, document, is_paused, created_at_ns, decided_until_ns, judged, owner FROM schedules";
+
 fn all(tx: &Transaction<'_>, only: Option<&ScheduleName>) -> Result<Vec<ScheduleRow>, Fault> {
-    let mut select = tx.prepare_cached(
-        "SELECT name, document, is_paused, created_at_ns, decided_until_ns, judged, owner FROM schedules
-         WHERE ?1 IS NULL OR name = ?1 ORDER BY name",
-    )?;
-    let mut rows = select.query([only.map(ScheduleName::as_str)])?;
+    let mut select = tx.prepare_cached(&format!("{SELECT_SCHEDULES} WHERE ?1 IS NULL OR name = ?1 ORDER BY name"))?;
+    read(select.query([only.map(ScheduleName::as_str)])?)
+}
+
+fn all_after(tx: &Transaction<'_>, after: Option<&ScheduleName>, limit: u32) -> Result<Vec<ScheduleRow>, Fault> {
+    let mut select =
+        tx.prepare_cached(&format!("{SELECT_SCHEDULES} WHERE ?1 IS NULL OR name > ?1 ORDER BY name LIMIT ?2"))?;
+    read(select.query(params![after.map(ScheduleName::as_str), limit])?)
+}
+
+fn read(mut rows: Rows<'_>) -> Result<Vec<ScheduleRow>, Fault> {
     let mut schedules = Vec::new();
     while let Some(row) = rows.next()? {
         schedules.push(ScheduleRow {

@@ -1,0 +1,124 @@
+//! Pages of lists that grow. The place where a page ends is a value of the last row itself, so that the next page begins there whatever was
+//! added or deleted meanwhile.
+
+use std::fmt;
+use std::str::FromStr;
+
+use futures::future::BoxFuture;
+use jiff::Timestamp;
+use regatta_proto::{OwnerName, ScheduleName};
+
+#[cfg(feature = "faults")]
+use super::away;
+use super::{Ledger, LedgerError, OwnerRow, ScheduleRow, SweepRow, TokenRow, each};
+
+/// Last row of a page of a list in the order of creation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageMark {
+    /// Time at which the row was created.
+    pub created_at: Timestamp,
+    /// Id of the row, which orders rows of the same time.
+    pub id: String,
+}
+
+/// A text that is no [`PageMark`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no end of a page; follow the link of the page before")]
+pub struct PageMarkError(String);
+
+impl fmt::Display for PageMark {
+    /// `NANOSECONDS.ID`, in characters that mean nothing in an address.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.created_at.as_nanosecond(), self.id)
+    }
+}
+
+impl FromStr for PageMark {
+    type Err = PageMarkError;
+    fn from_str(text: &str) -> Result<Self, PageMarkError> {
+        let mark = || {
+            let (nanoseconds, id) = text.split_once('.')?;
+            let created_at = Timestamp::from_nanosecond(nanoseconds.parse().ok()?).ok()?;
+            Some(Self { created_at, id: id.to_owned() })
+        };
+        mark().ok_or_else(|| PageMarkError(text.to_owned()))
+    }
+}
+
+impl From<&SweepRow> for PageMark {
+    fn from(row: &SweepRow) -> Self {
+        Self { created_at: row.created_at, id: row.id.to_string() }
+    }
+}
+
+impl From<&TokenRow> for PageMark {
+    fn from(row: &TokenRow) -> Self {
+        Self { created_at: row.created_at, id: row.id.to_string() }
+    }
+}
+
+/// Pages of lists.
+impl Ledger {
+    /// At most `limit` sweeps that come after `after` (`None`: from the newest on), newest first.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn sweeps_after<'a>(
+        &'a self,
+        after: Option<&'a PageMark>,
+        limit: u32,
+    ) -> BoxFuture<'a, Result<Vec<SweepRow>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.sweeps_after(after, limit)) })
+    }
+
+    /// At most `limit` tokens that come after `after` (`None`: from the oldest on), oldest first.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn tokens_after<'a>(
+        &'a self,
+        after: Option<&'a PageMark>,
+        limit: u32,
+    ) -> BoxFuture<'a, Result<Vec<TokenRow>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.tokens_after(after, limit)) })
+    }
+
+    /// At most `limit` owners with a quota or with sweeps, whose names come after `after`, by name.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn owners_after<'a>(
+        &'a self,
+        after: Option<&'a OwnerName>,
+        limit: u32,
+    ) -> BoxFuture<'a, Result<Vec<OwnerRow>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.owners_after(after, limit)) })
+    }
+
+    /// At most `limit` schedules whose names come after `after`, by name.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn schedules_after<'a>(
+        &'a self,
+        after: Option<&'a ScheduleName>,
+        limit: u32,
+    ) -> BoxFuture<'a, Result<Vec<ScheduleRow>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.schedules_after(after, limit)) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_page_is_read_as_it_is_written() {
+        let mark = PageMark { created_at: "2026-01-02T03:04:05.000000006Z".parse().unwrap(), id: "a.b-c_1".to_owned() };
+        assert_eq!(mark.to_string(), "1767323045000000006.a.b-c_1");
+        assert_eq!(mark.to_string().parse(), Ok(mark));
+        for bad in ["", "x", "1", ".a", "1e3.a", "99999999999999999999999999.a"] {
+            assert!(bad.parse::<PageMark>().unwrap_err().to_string().contains("follow the link"), "{bad}");
+        }
+    }
+}
