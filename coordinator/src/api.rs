@@ -178,7 +178,8 @@ impl IntoResponse for CoordinatorError {
             | Self::Ledger(
                 LedgerError::BudgetNotRaised { .. }
                 | LedgerError::QuotaExceeded { .. }
-                | LedgerError::TooManyTokens { .. },
+                | LedgerError::TooManyTokens { .. }
+                | LedgerError::TooManyTokensOf { .. },
             ) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::NotYours { .. } => StatusCode::FORBIDDEN,
             Self::UnknownSweep(_) | Self::UnknownSchedule(_) => StatusCode::NOT_FOUND,

@@ -94,6 +94,17 @@ pub enum LedgerError {
         /// Most tokens of a ledger.
         limit: i64,
     },
+    /// The owner has the largest allowed number of tokens that are neither revoked nor expired.
+    #[error(
+        "failed to keep a token: {owner} has {limit} that are neither revoked nor expired; revoke those that nobody uses (`regatta token \
+         list`, `regatta token revoke ID`)"
+    )]
+    TooManyTokensOf {
+        /// The owner.
+        owner: OwnerName,
+        /// Most such tokens of an owner.
+        limit: i64,
+    },
     /// A number does not fit into a signed 64-bit column, or a counter would become negative.
     #[error("failed to store {field}: {value} is out of range")]
     OutOfRange {
@@ -144,6 +155,7 @@ impl LedgerError {
             | Self::BudgetNotRaised { .. }
             | Self::QuotaExceeded { .. }
             | Self::TooManyTokens { .. }
+            | Self::TooManyTokensOf { .. }
             | Self::OutOfRange { .. }
             | Self::Unreadable { .. }
             | Self::RowsAffected { .. }

@@ -14,6 +14,9 @@ use super::{Ledger, LedgerError, each};
 
 /// Most tokens of a ledger, revoked ones included.
 pub(super) const TOKENS_MAX: i64 = 10_000;
+/// Most tokens of an owner that are neither revoked nor expired. Whoever has so many leaves some lying about; and one owner's must leave room
+/// for others'.
+pub(super) const OWNER_TOKENS_MAX: i64 = 100;
 
 /// Most that may be granted to an owner's sweeps in total; `None` is without limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -132,7 +135,7 @@ impl Ledger {
     /// Stores a token and its owner's quota. Returns `false`, and stores nothing, if there is a token with its id or digest.
     ///
     /// # Errors
-    /// [`LedgerError::TooManyTokens`], or when the store fails.
+    /// [`LedgerError::TooManyTokens`], [`LedgerError::TooManyTokensOf`], or when the store fails.
     pub fn create_token(&self, token: NewToken) -> BoxFuture<'_, Result<bool, LedgerError>> {
         Box::pin(async move { each!(self, ledger => ledger.create_token(token)) })
     }

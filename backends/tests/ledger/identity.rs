@@ -85,6 +85,26 @@ pub(crate) async fn a_revoked_token_stays_revoked_from_the_first_time_on(world: 
     assert!(!ledger.revoke_token(&"nobody".parse().unwrap(), at(2)).await.unwrap());
 }
 
+pub(crate) async fn an_owner_has_so_many_tokens_that_can_be_used(world: World) {
+    let ledger = &world.ledger;
+    for number in 0..100 {
+        assert!(ledger.create_token(token(&format!("t{number}"))).await.unwrap());
+    }
+    let refused = ledger.create_token(token("one-more")).await.unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "failed to keep a token: alice has 100 that are neither revoked nor expired; revoke those that nobody uses (`regatta token list`, \
+         `regatta token revoke ID`)"
+    );
+    assert!(!refused.is_refusal());
+    assert!(ledger.create_token(NewToken { owner: owner("bob"), ..token("bobs") }).await.unwrap());
+    assert!(ledger.revoke_token(&"t7".parse().unwrap(), at(2)).await.unwrap());
+    assert!(ledger.create_token(token("in-place-of-t7")).await.unwrap());
+    // All of them have expired by then.
+    let later = NewToken { created_at: at(9), expires_at: None, ..token("later") };
+    assert!(ledger.create_token(later).await.unwrap());
+}
+
 pub(crate) async fn tokens_and_owners_come_in_pages_that_miss_nothing(world: World) {
     let ledger = &world.ledger;
     // Two of the same moment, and one that is written later although it is older.

@@ -153,6 +153,7 @@ conformance![
     identity::a_token_is_found_by_its_digest_alone,
     identity::a_token_of_a_known_id_or_digest_is_not_kept_again,
     identity::a_revoked_token_stays_revoked_from_the_first_time_on,
+    identity::an_owner_has_so_many_tokens_that_can_be_used,
     identity::tokens_and_owners_come_in_pages_that_miss_nothing,
     identity::a_sweep_has_its_owner_and_is_charged_once,
     identity::what_leads_beyond_a_quota_is_refused_as_a_whole,

@@ -35,6 +35,9 @@ use crate::{Coordinator, CoordinatorError, PlanError, Submission};
 /// Most schedules of a deployment: the leader looks at each of them every second.
 const SCHEDULES_MAX: usize = 500;
 
+/// Most schedules of an owner. The operator, whose they are where nobody has a token, may have all of the deployment's.
+const OWNER_SCHEDULES_MAX: usize = 100;
+
 /// Most ticks that a history shows.
 pub(crate) const HISTORY_MAX: u32 = 10_000;
 
@@ -72,9 +75,8 @@ impl Coordinator {
                 scheduling.messenger.knows(&channel).map_err(refused("notify"))?;
             }
             let there = self.ledger.schedules().await?;
-            if there.len() >= SCHEDULES_MAX && !there.iter().any(|row| row.name == schedule.name) {
-                let problem = format!("there are {SCHEDULES_MAX} schedules already; delete one");
-                return Err(refused("name")(problem).into());
+            if !there.iter().any(|row| row.name == schedule.name) {
+                check_number(&there, owner).map_err(refused("name"))?;
             }
             let now = self.clock.now();
             // Planned as a night would be; nothing but its lock is written.
@@ -200,6 +202,19 @@ impl Coordinator {
     }
 }
 
+/// Fails unless `owner` may have another schedule beside those that are `there`.
+fn check_number(there: &[ScheduleRow], owner: Option<&OwnerName>) -> Result<(), String> {
+    if there.len() >= SCHEDULES_MAX {
+        return Err(format!("there are {SCHEDULES_MAX} schedules already; delete one (`regatta schedule delete`)"));
+    }
+    let Some(owner) = owner.filter(|owner| **owner != OwnerName::operator()) else { return Ok(()) };
+    let own = there.iter().filter(|row| row.owner.as_ref() == Some(owner)).count();
+    if own < OWNER_SCHEDULES_MAX {
+        return Ok(());
+    }
+    Err(format!("{owner} has {OWNER_SCHEDULES_MAX} schedules already; delete one (`regatta schedule delete`)"))
+}
+
 fn unknown(name: &ScheduleName) -> CoordinatorError {
     CoordinatorError::UnknownSchedule(name.clone())
 }
@@ -248,6 +263,35 @@ mod tests {
         let month = |at: &str| month_of(&ticks, at.parse().unwrap()).to_string();
         assert_eq!(month("2026-10-31T23:30:00Z"), "2026-10-31T23:00:00Z");
         assert_eq!(month("2026-10-31T22:30:00Z"), "2026-09-30T22:00:00Z");
+    }
+
+    #[test]
+    fn a_deployment_and_each_owner_have_so_many_schedules() {
+        let (alice, bob) = ("alice".parse().unwrap(), "bob".parse().unwrap());
+        let rows = |count: usize, owner: &OwnerName| -> Vec<ScheduleRow> {
+            let row = |number: usize| ScheduleRow {
+                name: format!("{owner}-{number}").parse().unwrap(),
+                document: String::new(),
+                is_paused: false,
+                created_at: Timestamp::UNIX_EPOCH,
+                decided_until: Timestamp::UNIX_EPOCH,
+                judged: 0,
+                owner: Some(owner.clone()),
+            };
+            (0..count).map(row).collect()
+        };
+        assert_eq!(check_number(&rows(99, &alice), Some(&alice)), Ok(()));
+        assert_eq!(
+            check_number(&rows(100, &alice), Some(&alice)).unwrap_err(),
+            "alice has 100 schedules already; delete one (`regatta schedule delete`)"
+        );
+        assert_eq!(check_number(&rows(100, &alice), Some(&bob)), Ok(()));
+        let operator = OwnerName::operator();
+        assert_eq!(check_number(&rows(499, &operator), Some(&operator)), Ok(()));
+        for owner in [None, Some(&operator), Some(&bob)] {
+            let refused = check_number(&rows(500, &operator), owner).unwrap_err();
+            assert_eq!(refused, "there are 500 schedules already; delete one (`regatta schedule delete`)");
+        }
     }
 
     #[test]

@@ -274,6 +274,29 @@ async fn schedules_belong_to_who_wrote_them_and_so_do_their_sweeps() {
 }
 
 #[tokio::test]
+async fn an_owner_has_so_many_schedules_and_leaves_room_for_others() {
+    let shift = NightShift::at("2026-11-23T00:00:00Z").await;
+    let process = shift.stage.process();
+    let desk = Desk::open(&shift.stage, &process);
+    let alice = desk.token(1, "alice", &["read", "submit"], json!({})).await;
+    let bob = desk.token(2, "bob", &["read", "submit"], json!({})).await;
+    let owner = "alice".parse().unwrap();
+    for number in 0..100 {
+        let name = format!("n{number}").parse().unwrap();
+        shift.stage.ledger.put_schedule(&name, "{}", Some(&owner), shift.stage.clock_now(), None).await.unwrap();
+    }
+    let request = serde_json::to_value(shift.request(json!({ "cron": "0 2 * * *" })).await).unwrap();
+    let (status, body) = desk.ask(&alice, "POST", "/v1/schedules", request.clone()).await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(body["error"], "name: alice has 100 schedules already; delete one (`regatta schedule delete`)");
+    assert_eq!(desk.ask(&bob, "POST", "/v1/schedules", request.clone()).await.0, StatusCode::OK);
+    assert_eq!(desk.status(&alice, "DELETE", "/v1/schedules/n7").await, 204);
+    let mut other = request;
+    other["schedule"]["name"] = json!("in-place-of-n7");
+    assert_eq!(desk.ask(&alice, "POST", "/v1/schedules", other).await.0, StatusCode::OK);
+}
+
+#[tokio::test]
 async fn a_night_beyond_its_owners_quota_is_refused_and_the_next_one_comes() {
     let shift = NightShift::at("2026-11-23T00:00:00Z").await;
     let process = shift.stage.process();

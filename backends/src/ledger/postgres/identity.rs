@@ -8,7 +8,7 @@ use tokio_postgres::Row;
 use super::PostgresLedger;
 use super::pool::{Fault, read, write};
 use crate::ledger::columns::{large, money, parsed, stored, stored_money, stored_time, time, unreadable};
-use crate::ledger::identity::TOKENS_MAX;
+use crate::ledger::identity::{OWNER_TOKENS_MAX, TOKENS_MAX};
 use crate::ledger::{LedgerError, NewToken, OwnerRow, PageMark, Quota, TokenRow};
 
 impl PostgresLedger {
@@ -63,6 +63,13 @@ async fn create(tx: &Transaction<'_>, token: &NewToken) -> Result<bool, Fault> {
     if count >= TOKENS_MAX {
         return Err(LedgerError::TooManyTokens { limit: TOKENS_MAX }.into());
     }
+    let of_owner = "SELECT count(*) FROM tokens
+        WHERE owner = $1 AND revoked_at_ns IS NULL AND (expires_at_ns IS NULL OR expires_at_ns > $2)";
+    let now = stored_time(token.created_at, "created_at")?;
+    let count: i64 = tx.query_one(of_owner, &[&token.owner.as_str(), &now]).await?.try_get(0)?;
+    if count >= OWNER_TOKENS_MAX {
+        return Err(LedgerError::TooManyTokensOf { owner: token.owner.clone(), limit: OWNER_TOKENS_MAX }.into());
+    }
     let created = tx
         .execute(
             "INSERT INTO tokens (id, digest, owner, scopes, created_at_ns, created_by, expires_at_ns)
@@ -72,7 +79,7 @@ async fn create(tx: &Transaction<'_>, token: &NewToken) -> Result<bool, Fault> {
                 &token.digest.bytes().as_slice(),
                 &token.owner.as_str(),
                 &token.scopes.to_string(),
-                &stored_time(token.created_at, "created_at")?,
+                &now,
                 &token.created_by.as_str(),
                 &token.expires_at.map(|at| stored_time(at, "expires_at")).transpose()?,
             ],

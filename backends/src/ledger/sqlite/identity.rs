@@ -7,7 +7,7 @@ use rusqlite::{OptionalExtension, Row, Rows, Transaction, params};
 use super::SqliteLedger;
 use super::thread::Fault;
 use crate::ledger::columns::{large, money, parsed, stored, stored_money, stored_time, time, unreadable};
-use crate::ledger::identity::TOKENS_MAX;
+use crate::ledger::identity::{OWNER_TOKENS_MAX, TOKENS_MAX};
 use crate::ledger::{LedgerError, NewToken, OwnerRow, PageMark, Quota, TokenRow};
 
 impl SqliteLedger {
@@ -76,6 +76,13 @@ fn create(tx: &Transaction<'_>, token: &NewToken) -> Result<bool, Fault> {
     if count >= TOKENS_MAX {
         return Err(LedgerError::TooManyTokens { limit: TOKENS_MAX }.into());
     }
+    let of_owner = "SELECT count(*) FROM tokens
+        WHERE owner = ?1 AND revoked_at_ns IS NULL AND (expires_at_ns IS NULL OR expires_at_ns > ?2)";
+    let now = stored_time(token.created_at, "created_at")?;
+    let count: i64 = tx.query_row(of_owner, params![token.owner.as_str(), now], |row| row.get(0))?;
+    if count >= OWNER_TOKENS_MAX {
+        return Err(LedgerError::TooManyTokensOf { owner: token.owner.clone(), limit: OWNER_TOKENS_MAX }.into());
+    }
     let created = tx.execute(
         "INSERT INTO tokens (id, digest, owner, scopes, created_at_ns, created_by, expires_at_ns)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO NOTHING",
@@ -84,7 +91,7 @@ fn create(tx: &Transaction<'_>, token: &NewToken) -> Result<bool, Fault> {
             token.digest.bytes(),
             token.owner.as_str(),
             token.scopes.to_string(),
-            stored_time(token.created_at, "created_at")?,
+            now,
             token.created_by.as_str(),
             token.expires_at.map(|at| stored_time(at, "expires_at")).transpose()?,
         ],
