@@ -40,11 +40,11 @@ async fn answer(mut connection: TcpStream, stumbling_block: &str, is_repaired: A
     let body = read_body(&mut connection).await;
     let fails = body.contains(stumbling_block) && !is_repaired.load(Ordering::SeqCst);
     let (status, json) = if fails {
-        ("500 Internal Server Error", r#"{"error":{"message":"stumbled","type":"server_error"}}"#)
+        ("500 Internal Server Error", r#"{"error":{"message":"stumbled\u001b]0;owned\u0007","type":"server_error"}}"#)
     } else {
         (
             "200 OK",
-            r#"{"id":"1","model":"m","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"I am back"}}],"usage":{"prompt_tokens":9,"completion_tokens":3}}"#,
+            r#"{"id":"1","model":"m","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"I am back\u001b[2J\u009b1A\u202e"}}],"usage":{"prompt_tokens":9,"completion_tokens":3}}"#,
         )
     };
     let head = format!(
@@ -78,10 +78,15 @@ async fn run(arguments: &[&str]) -> (i32, String) {
     let mut command = regatta().unwrap();
     command.args(arguments);
     let output = finish(command).await.unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    let [written, errors] = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     let code = output.status.code().unwrap();
     assert!(code < 64, "{errors}");
-    (code, String::from_utf8_lossy(&output.stdout).into_owned())
+    // What the endpoint says commands no terminal, in whatever is printed of it.
+    for printed in [&written, &errors] {
+        let commands = |c: char| (c.is_control() && !matches!(c, '\n' | '\t')) || c == '\u{202e}';
+        assert!(!printed.contains(commands), "{arguments:?}: {printed:?}");
+    }
+    (code, written)
 }
 
 fn spec(address: &str) -> String {
@@ -135,4 +140,10 @@ async fn a_request_that_was_put_aside_is_listed_and_sent_again_by_one_line() {
     endpoint.repaired.store(true, Ordering::SeqCst);
     let (code, said) = run(&pasted).await;
     assert!(code == 0 && said.contains("I am back"), "{code} {said}");
+
+    let (code, found) = run(&["show", directory, "--grep", "I am back"]).await;
+    let fields: Vec<&str> = found.lines().find(|line| line.contains("shaky/m")).unwrap().split_whitespace().collect();
+    assert_eq!(code, 0, "{found}");
+    let (_, told) = run(&["show", directory, fields[0], fields[1]]).await;
+    assert!(told.contains("I am back\\u001b[2J"), "{told}");
 }

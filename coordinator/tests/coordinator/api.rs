@@ -77,6 +77,33 @@ async fn who_does_not_have_the_token_is_refused() {
 }
 
 #[tokio::test]
+async fn without_a_token_neither_another_name_of_this_machine_nor_a_page_of_another_site_is_answered() {
+    let stage = Stage::set().await;
+    let process = stage.process();
+    let sweep = stage.submit(&process, &spec("s", 1, "")).await;
+    let router = router(process.coordinator.clone(), ApiConfig::default());
+    let cancel = format!("/v1/sweeps/{}/cancel", sweep.id);
+    let ask = async |method: Method, path: &str, name: &str, value: &str| {
+        let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
+        let request = request.header("host", "127.0.0.1:8080").header(name, value).body(Body::empty()).unwrap();
+        router.clone().oneshot(request).await.unwrap().status().as_u16()
+    };
+    for (name, value) in [("origin", "https://evil.example"), ("origin", "null")] {
+        assert_eq!(ask(Method::GET, "/v1/sweeps", name, value).await, 403, "{name}: {value}");
+        assert_eq!(ask(Method::POST, &cancel, name, value).await, 403, "{name}: {value}");
+    }
+    for host in ["evil.example", "evil.example:8080", "10.0.0.5:8080"] {
+        for (method, path) in [(Method::GET, "/v1/sweeps"), (Method::POST, &cancel)] {
+            let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
+            let request = request.header("host", host).body(Body::empty()).unwrap();
+            assert_eq!(router.clone().oneshot(request).await.unwrap().status().as_u16(), 403, "{host} {path}");
+        }
+    }
+    assert_eq!(stage.state(&sweep.id).await, SweepState::Running);
+    assert_eq!(ask(Method::POST, &cancel, "origin", "http://127.0.0.1:8080").await, 204);
+}
+
+#[tokio::test]
 async fn a_spec_that_does_not_fit_is_refused_with_the_field() {
     let stage = Stage::set().await;
     let process = stage.process();

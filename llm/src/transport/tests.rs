@@ -77,6 +77,28 @@ async fn a_redirect_is_an_answer_and_not_followed() {
 }
 
 #[tokio::test]
+async fn a_name_that_leads_to_an_address_which_is_not_allowed_is_not_connected_to() {
+    let server = Server::scripted(vec![Step::ok("")]).await;
+    let port = Url::parse(&server.base_url).unwrap().port().unwrap();
+    // What is asked is known by its name alone when it is opened; where that leads may change from one moment to the next.
+    let named = Url::parse("http://endpoint.example/v1").unwrap();
+    let asked = Url::parse(&format!("http://localhost:{port}/v1/chat/completions")).unwrap();
+    let rules = |rules: EgressRules| {
+        let opened =
+            Transport::new(&named, Secret::default(), BEARER, TIMEOUTS, Arc::new(rules), None, Standstill::watch());
+        opened.unwrap()
+    };
+    let failure = sent(&rules(EgressRules::default()), &asked).await.unwrap_err();
+    assert_eq!((failure.class, server.connections()), (ErrorClass::Connection, 0));
+    assert!(
+        failure.detail.contains("localhost resolves to ") && failure.detail.contains("private"),
+        "{}",
+        failure.detail
+    );
+    assert_eq!(sent(&rules(EgressRules::open()), &asked).await.unwrap().status, 200);
+}
+
+#[tokio::test]
 async fn a_refused_connection_is_a_connection_failure_that_reached_nobody() {
     let server = Server::scripted(vec![Step::ok("")]).await;
     let (transport, _) = transport(&server, TIMEOUTS);

@@ -54,6 +54,15 @@ fn wrong_values_are_errors_that_name_the_field() {
 }
 
 #[test]
+fn a_sweep_is_named_after_nothing_that_hides_a_file_or_leads_out_of_a_folder() {
+    for name in ["..", ".x", "-rf", "../run", "a/../b"] {
+        let said = error(&MINIMAL.replace("name: demo", &format!("name: '{name}'")));
+        assert!(said.contains("sweep id ") && said.contains(name), "{name}: {said}");
+    }
+    assert!(parse(&MINIMAL.replace("name: demo", "name: a..b")).is_ok());
+}
+
+#[test]
 fn variables_are_substituted_outside_comments() {
     let text = "a: ${PORT} # ${NOT_LOOKED_AT}\n# ${NOR_THIS}\nb: ${HOST:-local}$$\n";
     assert_eq!(
