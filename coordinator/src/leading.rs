@@ -16,6 +16,9 @@ use crate::{Coordinator, CoordinatorError};
 const LEASE: Duration = Duration::from_secs(10);
 /// Age at which a lead is renewed.
 const RENEWED_AFTER: Duration = Duration::from_secs(2);
+/// Time for which a process whose lead has run out does not ask for it again. It could not do its work, perhaps since it alone is cut off from
+/// the broker, and wakes up just when its lease ends; those that stand by ask several times within this.
+const GIVES_WAY: Duration = Duration::from_secs(2);
 
 /// This process's view of its lead.
 #[derive(Debug, Default)]
@@ -24,6 +27,8 @@ pub(crate) struct Leading(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     lead: Option<(Term, Instant)>,
+    /// Until when another may take the lead that this process has let run out.
+    gives_way_until: Option<Instant>,
     /// The rounds of dispatching of this process take the lead and renew it.
     dispatches: bool,
     /// True once the log says that another process leads.
@@ -39,6 +44,9 @@ impl Coordinator {
         if let Some((term, asked)) = self.leading.get().filter(|(_, asked)| asked.elapsed() < RENEWED_AFTER) {
             debug_assert!(asked.elapsed() < LEASE, "a lead is renewed before it ends");
             return Ok(term);
+        }
+        if self.leading.gives_way() {
+            return Err(CoordinatorError::NotLeading);
         }
         let asked = Instant::now();
         let term = self.ledger.lead(&self.config.id, LEASE).await?;
@@ -111,6 +119,16 @@ impl Leading {
 
     fn dispatches(&self) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).dispatches
+    }
+
+    /// `true` while a lead that this process has let run out in its rounds of dispatching is left to others.
+    fn gives_way(&self) -> bool {
+        let (now, mut state) = (Instant::now(), self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        if state.dispatches && state.lead.take_if(|(_, asked)| now >= *asked + LEASE).is_some() {
+            tracing::warn!("the lead has run out; leaving it to another coordinator, if there is one");
+            state.gives_way_until = Some(now + GIVES_WAY);
+        }
+        state.gives_way_until.is_some_and(|until| now < until)
     }
 
     fn get(&self) -> Option<(Term, Instant)> {

@@ -143,7 +143,7 @@ async fn a_session_of_which_nobody_tells_any_more_is_dispatched_once_all_that_wa
     let running =
         SessionJob { key: regatta_proto::SessionKey { item: last, ..taken[0].key.clone() }, ..taken[0].clone() };
     stage.begin(&running).await;
-    tokio::time::advance(stage.config.running_within * 2).await;
+    tokio::time::sleep(stage.config.running_within + Duration::from_secs(1)).await;
     stage.has_scorer = false;
     let mut items: Vec<ItemIndex> = Vec::new();
     while !taken.is_empty() {
