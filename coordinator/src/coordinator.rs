@@ -480,9 +480,14 @@ impl Coordinator {
         })
     }
 
-    /// Nothing of `id` that an earlier process dispatched is counted on any more. Says whether that was so already.
-    pub(crate) fn adopt(&self, id: &SweepId) -> bool {
-        !self.ours.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone())
+    /// Nothing of `id` that an earlier process dispatched is counted on any more.
+    pub(crate) fn adopt(&self, id: &SweepId) {
+        self.ours.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone());
+    }
+
+    /// `true` if nothing of `id` that an earlier process dispatched is counted on.
+    pub(crate) fn is_ours(&self, id: &SweepId) -> bool {
+        self.ours.lock().unwrap_or_else(PoisonError::into_inner).contains(id)
     }
 
     /// State, progress, cost and budget of a sweep.

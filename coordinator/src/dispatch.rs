@@ -149,9 +149,11 @@ impl Coordinator {
         }
         watched.held.hold(shard.cell, held);
         if !jobs.is_empty() {
-            let until = self.leads_until(term)?;
-            let sent = self.queue.publish_jobs_once(queue, jobs, until).await;
-            if matches!(sent, Err(QueueError::TooLate { .. })) {
+            let sent = match self.leads_until(term) {
+                Ok(until) => self.queue.publish_jobs_once(queue, jobs, until).await.map_err(CoordinatorError::from),
+                Err(error) => Err(error),
+            };
+            if matches!(sent, Err(CoordinatorError::NotLeading | CoordinatorError::Queue(QueueError::TooLate { .. }))) {
                 self.unclaim(watched, shard, term).await?;
             }
             sent?;

@@ -7,6 +7,7 @@ mod dispatching;
 mod doctoring;
 mod ending;
 mod identity;
+mod lasting;
 mod planning;
 mod recovering;
 mod resuming;
