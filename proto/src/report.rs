@@ -176,3 +176,11 @@ pub enum Report {
         lock: Digest,
     },
 }
+
+impl Report {
+    /// `true` if this is a question whether everything is recorded that was reported before.
+    #[must_use]
+    pub const fn is_question(&self) -> bool {
+        matches!(self, Self::Echo { .. })
+    }
+}

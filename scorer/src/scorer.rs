@@ -209,7 +209,7 @@ impl Scorer {
             let mut kept_back = None;
             while let Some(batch) = self.gather(&mut consumer, &mut kept_back, &stop).await {
                 self.metrics.batch_reports.observe(batch.len() as f64);
-                let Sorted { reports, receipts, unreadable } = self.sort_out(batch).await;
+                let Sorted { reports, receipts, unreadable } = self.sort_out(batch, &stop).await;
                 let is_set_aside = self.set_aside(unreadable, &stop).await;
                 if self.handle_until_done(&Batch::sort(reports), &stop).await {
                     Receipt::ack_all(receipts).await;

@@ -107,8 +107,15 @@ impl Stage {
     pub(crate) async fn twin(&self) -> Arc<Sweep> {
         let mut lock = self.sweep.lock.clone();
         lock.seed += 1;
-        let twin = Catalog::new(self.blobs(), BENCHMARKS).store(&lock).await.unwrap();
+        self.enter_twin(&lock).await
+    }
+
+    async fn enter_twin(&self, lock: &SweepLock) -> Arc<Sweep> {
+        let twin = Catalog::new(self.blobs(), BENCHMARKS).store(lock).await.unwrap();
         self.enter(&twin).await;
+        for (name, endpoint) in &twin.lock.endpoints {
+            self.queue.declare_jobs(&endpoint.queue(name, &twin.id)).await.unwrap();
+        }
         twin
     }
 
@@ -117,12 +124,7 @@ impl Stage {
         let mut lock = SweepLock { seed, ..self.sweep.lock.clone() };
         let judge = lock.endpoints.get_mut(&judge().endpoint).unwrap();
         *judge = EndpointSpec { base_url: Some(address.to_owned()), ..EndpointSpec::of_kind(EndpointKind::Openai) };
-        let twin = Catalog::new(self.blobs(), BENCHMARKS).store(&lock).await.unwrap();
-        self.enter(&twin).await;
-        for (name, endpoint) in &twin.lock.endpoints {
-            self.queue.declare_jobs(&endpoint.queue(name, &twin.id)).await.unwrap();
-        }
-        twin
+        self.enter_twin(&lock).await
     }
 
     /// The ledger refuses the sessions of this item from now on.
