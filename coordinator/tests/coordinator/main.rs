@@ -9,6 +9,7 @@ mod ending;
 mod identity;
 mod planning;
 mod recovering;
+mod removing;
 mod resuming;
 mod schedules;
 mod showing;
