@@ -12,7 +12,7 @@ use regatta_backends::{
 };
 use regatta_catalog::{Catalog, CatalogError, DecideError, SegmentError, Sweep};
 use regatta_proto::{
-    Cell, Clock, Digest, EndpointKind, Money, OwnerName, Report, ScheduleName, SweepId, SweepState, WorkerId,
+    Cell, Clock, Digest, EndpointKind, Money, OwnerName, Report, ScheduleName, SweepId, SweepLock, SweepState, WorkerId,
 };
 
 use crate::admission::{check_data, check_recorded};
@@ -298,9 +298,18 @@ impl Coordinator {
                 true => Pricing::of_operator(&*self.prices),
                 false => Pricing::of_specs(&*self.prices),
             };
-            let lock = plan(submission.spec, &datasets, &submission.recorded, &self.catalog, pricing).await?;
+            let mut lock = plan(submission.spec, &datasets, &submission.recorded, &self.catalog, pricing).await?;
+            while self.is_removed(&lock).await? {
+                lock.removed_before += 1;
+            }
             Ok(self.catalog.store(&lock).await?)
         })
+    }
+
+    /// `true` if the sweep of `lock` was removed, or is being removed.
+    async fn is_removed(&self, lock: &SweepLock) -> Result<bool, CoordinatorError> {
+        let id = lock.sweep_id(&Digest::of(&lock.to_bytes()?)).map_err(CatalogError::from)?;
+        Ok(!self.ledger.removed(&BTreeSet::from([id])).await?.is_empty())
     }
 
     /// `true` if `owner` has a quota of money, in the policy or in the ledger.

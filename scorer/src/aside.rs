@@ -1,6 +1,6 @@
 //! Reports of sweeps that cannot be read: they are set aside, so that those of all others are recorded meanwhile.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::Scorer;
+use crate::gone::sweep_of;
 
 /// Pause between two warnings about one sweep; every report of it is set aside once within that time.
 const WARNED_EVERY: Duration = Duration::from_secs(60);
@@ -78,17 +79,24 @@ impl Unreadable {
 /// A batch by what can be done with it now.
 pub(crate) struct Sorted {
     pub(crate) reports: Vec<Report>,
+    /// Receipts of `reports`, and of those that were dropped.
     pub(crate) receipts: Vec<Receipt>,
     /// Reports that are to be set aside.
     pub(crate) unreadable: Vec<(Report, Receipt)>,
 }
 
 impl Scorer {
-    /// Sorts out the reports of sweeps that cannot be read. A sweep whose store is away is not among them: it is waited for.
+    /// Sorts out the reports of sweeps that cannot be read, and drops those of sweeps that were removed. A sweep whose store is away is not among
+    /// them: it is waited for.
     pub(crate) async fn sort_out(&self, batch: Vec<Delivery<Report>>, stop: &CancellationToken) -> Sorted {
         let (mut sorted, mut known) =
             (Sorted { reports: Vec::new(), receipts: Vec::new(), unreadable: Vec::new() }, BTreeMap::new());
+        let removed = if self.config.shares_queue { self.removed(&batch).await } else { BTreeSet::new() };
         for Delivery { message: mut report, receipt, .. } in batch {
+            if sweep_of(&report).is_some_and(|sweep| removed.contains(sweep)) {
+                sorted.receipts.push(receipt);
+                continue;
+            }
             let may_be_recorded = match &mut report {
                 _ if !self.config.shares_queue => true,
                 Report::Echo { sweep, waited, .. } => self.may_be_answered(sweep, waited, stop).await,
@@ -114,6 +122,7 @@ impl Scorer {
                 sorted.unreadable.push((report, receipt));
             }
         }
+        self.gone.warn(removed);
         sorted
     }
 

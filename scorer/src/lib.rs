@@ -13,6 +13,7 @@ mod durations;
 mod failures;
 mod finish;
 mod flags;
+mod gone;
 mod judging;
 mod leaderboard;
 mod metrics;

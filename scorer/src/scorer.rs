@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::ScorerMetrics;
 use crate::aside::{Sorted, Unreadable};
 use crate::finish::{FinishError, finish};
+use crate::gone::Gone;
 
 /// Bytes of transcripts that a batch gathers: the one that exceeds them is its last. No more than what the smallest budget of bytes decodes
 /// at once, so that nobody lingers for what cannot come.
@@ -157,6 +158,7 @@ pub struct Scorer {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) metrics: ScorerMetrics,
     pub(crate) unreadable: Unreadable,
+    pub(crate) gone: Gone,
     health: StoreHealth,
 }
 
@@ -179,6 +181,7 @@ impl Scorer {
             clock,
             metrics,
             unreadable: Unreadable::default(),
+            gone: Gone::default(),
             health: StoreHealth::default(),
         }
     }
@@ -315,7 +318,7 @@ impl Scorer {
             self.ledger.record_held(batch.held.clone()).await?;
         }
         if !batch.open.is_empty() {
-            self.ledger.record_progress(batch.open.clone()).await?;
+            self.gone.warn(self.ledger.record_progress(batch.open.clone()).await?);
         }
         for (lock, outcomes) in &batch.sessions {
             let sweep = self.catalog.sweep(lock).await?;
@@ -325,7 +328,10 @@ impl Scorer {
             match report {
                 Report::HandedOver { key, attempt, totals, taken_over } => {
                     let told_by = if *taken_over { ToldBy::Successor } else { ToldBy::Itself };
-                    self.ledger.record_handover(key, attempt.clone(), *totals, told_by).await?;
+                    if !self.ledger.record_handover(key, attempt.clone(), *totals, told_by).await? {
+                        self.gone.warn([key.sweep.clone()]);
+                        continue;
+                    }
                     // A process that was cut off tells of its attempts itself, sooner or later, and then their tokens are counted.
                     if *taken_over {
                         self.metrics.surplus.with_label_values(&["taken_over"]).inc();

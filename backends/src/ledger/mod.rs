@@ -188,7 +188,7 @@ impl Ledger {
     /// Writes a sweep with its cells and shards. An existing sweep with the same id is left unchanged.
     ///
     /// # Errors
-    /// [`LedgerError::QuotaExceeded`], when a shard names a cell that is not among the sweep's, or when the store fails.
+    /// [`LedgerError::QuotaExceeded`], [`LedgerError::Removed`] for an id that [`Ledger::removed`] names, when a shard names a cell that is not among the sweep's, or when the store fails.
     pub fn create_sweep<'a>(&'a self, sweep: NewSweep) -> BoxFuture<'a, Result<Created, LedgerError>> {
         Box::pin(async move { each!(self, ledger => ledger.create_sweep(sweep)) })
     }
@@ -213,7 +213,7 @@ impl Ledger {
     /// succeeds. If `to` is an end, `at` is stored as its time.
     ///
     /// # Errors
-    /// When the store fails.
+    /// [`LedgerError::Removed`] for a sweep that is to run while it is being removed, or when the store fails.
     pub fn transition<'a>(
         &'a self,
         sweep: &'a SweepId,
@@ -224,8 +224,37 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.transition(sweep, from, to, at)) })
     }
 
-    /// Deletes an ended sweep with its rows; verdicts stay, because other sweeps share them. Returns `false` if there is no such sweep, or
-    /// it is running.
+    /// Begins the removal of an ended sweep: from now on it cannot be resumed, so that its files may go before its rows. Returns `false`, and
+    /// changes nothing, if there is no such sweep, or it is running. Idempotent.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn begin_removal<'a>(&'a self, sweep: &'a SweepId) -> BoxFuture<'a, Result<bool, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.begin_removal(sweep)) })
+    }
+
+    /// Those of `sweeps` that were removed, or whose removal has begun.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn removed<'a>(
+        &'a self,
+        sweeps: &'a BTreeSet<SweepId>,
+    ) -> BoxFuture<'a, Result<BTreeSet<SweepId>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.removed(sweeps)) })
+    }
+
+    /// `true` if workers have told within the last `within` of sessions of `sweep` without a result, of batches or of questions. What runs
+    /// goes on when its sweep ends.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn is_alive<'a>(&'a self, sweep: &'a SweepId, within: Duration) -> BoxFuture<'a, Result<bool, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.is_alive(sweep, within)) })
+    }
+
+    /// Deletes an ended sweep with its rows; verdicts stay, because other sweeps share them. Its id is not used again. Returns `false` if
+    /// there is no such sweep, or it is running.
     ///
     /// # Errors
     /// When the store fails.
@@ -481,13 +510,15 @@ impl Ledger {
     }
 
     /// Stores the spending of running attempts so far. Attempts that have ended are not changed, nor are those with larger totals in store.
+    /// Attempts of sweeps and cells that do not exist are left out, because one report tells of many sweeps, and one of them may have been
+    /// removed; returns these sweeps.
     ///
     /// # Errors
     /// When the store fails.
     pub fn record_progress<'a>(
         &'a self,
         reports: Vec<(OpenAttempt, WorkerId)>,
-    ) -> BoxFuture<'a, Result<(), LedgerError>> {
+    ) -> BoxFuture<'a, Result<BTreeSet<SweepId>, LedgerError>> {
         Box::pin(async move { each!(self, ledger => ledger.record_progress(reports)) })
     }
 
@@ -507,6 +538,8 @@ impl Ledger {
     /// The attempt knows best what it has spent: its own report replaces that of its successor, whichever comes first. A successor knows of
     /// the calls up to a checkpoint; where the attempt's progress is ahead of that, it stays, and its calls in flight may be spent.
     ///
+    /// Returns `false`, and changes nothing, if there is no such sweep or cell.
+    ///
     /// # Errors
     /// When the store fails.
     pub fn record_handover<'a>(
@@ -515,7 +548,7 @@ impl Ledger {
         attempt: Attempt,
         totals: AttemptTotals,
         told_by: ToldBy,
-    ) -> BoxFuture<'a, Result<(), LedgerError>> {
+    ) -> BoxFuture<'a, Result<bool, LedgerError>> {
         Box::pin(async move { each!(self, ledger => ledger.record_handover(key, attempt, totals, told_by)) })
     }
 
@@ -710,7 +743,7 @@ impl Ledger {
     /// never ran, which were granted with the sweep, nor those that the budget ended, which go on. A sweep without an owner is granted all.
     ///
     /// # Errors
-    /// [`LedgerError::QuotaExceeded`], which changes nothing, or when the store fails.
+    /// [`LedgerError::QuotaExceeded`] or [`LedgerError::Removed`], which change nothing, or when the store fails.
     pub fn reopen_unmeasured<'a>(
         &'a self,
         sweep: &'a SweepId,
@@ -719,10 +752,10 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.reopen_unmeasured(sweep, quota)) })
     }
 
-    /// Fails if [`Ledger::reopen_unmeasured`] would exceed the quota at this moment; changes nothing.
+    /// Fails if [`Ledger::reopen_unmeasured`] would exceed the quota at this moment, or the sweep is being removed; changes nothing.
     ///
     /// # Errors
-    /// [`LedgerError::QuotaExceeded`], or when the store fails.
+    /// [`LedgerError::QuotaExceeded`], [`LedgerError::Removed`], or when the store fails.
     pub fn check_reopening<'a>(&'a self, sweep: &'a SweepId, quota: Quota) -> BoxFuture<'a, Result<(), LedgerError>> {
         Box::pin(async move { each!(self, ledger => ledger.check_reopening(sweep, quota)) })
     }

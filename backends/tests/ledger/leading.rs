@@ -202,6 +202,36 @@ pub(crate) async fn a_batch_that_a_worker_tells_of_tells_of_all_its_sessions(wor
     assert!(ledger.drop_sweep(&sweep).await.unwrap(), "what is held goes with its sweep");
 }
 
+pub(crate) async fn a_sweep_that_has_ended_is_alive_while_workers_tell_of_something_of_it(world: World) {
+    let (sweep, other) = (world.sweep("s", 1, 4).await, world.sweep("t", 1, 4).await);
+    let ledger = &world.ledger;
+    let is_alive = async |sweep: &SweepId| ledger.is_alive(sweep, LONG).await.unwrap();
+    assert!(!is_alive(&sweep).await);
+    ledger.record_progress(vec![open(key(&sweep, 0, 0), "w-1", 3)]).await.unwrap();
+    ledger.transition(&sweep, &[SweepState::Running], SweepState::Cancelled, at(9)).await.unwrap();
+    ledger.close_open_attempts(&sweep, at(9)).await.unwrap();
+    assert!(is_alive(&sweep).await);
+    // Its worker goes on to tell of the session, whose attempt stays lost.
+    let mut silence = Duration::ZERO;
+    while silence < Duration::from_millis(50) {
+        silence = ledger.quiet(&sweep, "silent", false).await.unwrap();
+    }
+    let within = Duration::from_millis(50);
+    assert!(!ledger.is_alive(&sweep, within).await.unwrap());
+    let mut is_alive_again = false;
+    while !is_alive_again {
+        ledger.record_progress(vec![open(key(&sweep, 0, 0), "w-1", 3)]).await.unwrap();
+        is_alive_again = ledger.is_alive(&sweep, within).await.unwrap();
+    }
+    assert!(!ledger.is_alive(&sweep, Duration::ZERO).await.unwrap());
+    ledger.record(vec![record(key(&sweep, 0, 0), "w-1")]).await.unwrap();
+    assert!(!is_alive(&sweep).await, "it has a result");
+
+    let batch = HeldBatch { sweep: sweep.clone(), id: "0a".to_owned(), generation: 0 };
+    ledger.record_held(BTreeSet::from([Held::Batch(batch)])).await.unwrap();
+    assert!(is_alive(&sweep).await && !is_alive(&other).await);
+}
+
 pub(crate) async fn questions_that_a_worker_tells_of_are_those_of_their_sweep(world: World) {
     let (sweep, other) = (world.sweep("s", 1, 1).await, world.sweep("t", 1, 1).await);
     let ledger = &world.ledger;

@@ -1,8 +1,8 @@
 //! Sweeps, shards and metrics.
 
 use futures::future::join_all;
-use regatta_backends::LedgerError;
 use regatta_backends::ledger::{Created, MetricRow, NewSweep, ShardState, SweepRow};
+use regatta_backends::{LedgerError, Quota};
 use regatta_proto::{CellIndex, CostSum, Digest, Evaluator, Money, ShardIndex, SweepId, SweepState, Usage};
 
 use crate::world::{HERE, World, answerer, at, judge, judged, key, new_sweep, questions, record, waiting};
@@ -204,11 +204,61 @@ pub(crate) async fn an_ended_sweep_is_removed_with_all_that_is_its_own(world: Wo
     assert_eq!(ledger.sweep(&gone).await.unwrap(), None);
     assert_eq!(ledger.sessions(&kept, CellIndex(0)).await.unwrap().len(), 1);
     assert_eq!(ledger.verdicts(answerer(HERE), &questions(&["a"])).await.unwrap().len(), 1, "others share it");
-    // Nothing of it appears in a sweep that gets its name, or its number.
-    let again = world.sweep("gone", 2, 2).await;
+    // Nothing of it appears in a sweep that gets its number.
+    let again = world.sweep("another", 2, 2).await;
     assert!(ledger.attempts(&again).await.unwrap().is_empty());
     assert!(ledger.awaiting_all(&again).await.unwrap().is_empty());
     assert_eq!(ledger.claim_questions(&again, &judge(), &questions(&["b"])).await.unwrap(), questions(&["b"]));
+}
+
+pub(crate) async fn a_sweep_whose_removal_has_begun_is_not_resumed_and_its_id_is_not_used_again(world: World) {
+    let (sweep, kept) = (world.sweep("s", 1, 2).await, world.sweep("kept", 1, 1).await);
+    let ledger = &world.ledger;
+    let removed = async || ledger.removed(&[sweep.clone(), kept.clone()].into()).await.unwrap();
+    assert!(!ledger.begin_removal(&sweep).await.unwrap(), "it runs");
+    assert!(!ledger.begin_removal(&"nobody".parse().unwrap()).await.unwrap());
+    assert_eq!(removed().await, [].into());
+    ledger.transition(&sweep, &[SweepState::Running], SweepState::Cancelled, at(1)).await.unwrap();
+    for _ in 0..2 {
+        assert!(ledger.begin_removal(&sweep).await.unwrap());
+    }
+    assert_eq!(removed().await, [sweep.clone()].into());
+    let before = ledger.sweep(&sweep).await.unwrap().unwrap();
+    let refused = async || {
+        let errors = [
+            ledger.check_reopening(&sweep, Quota::default()).await.err(),
+            ledger.reopen_unmeasured(&sweep, Quota::default()).await.err(),
+            ledger.transition(&sweep, &[SweepState::Cancelled], SweepState::Running, at(2)).await.err(),
+            ledger.create_sweep(new_sweep("s", 1, 2)).await.err(),
+        ];
+        errors.map(|error| matches!(error, Some(LedgerError::Removed { sweep: named }) if named == sweep))
+    };
+    assert_eq!(refused().await, [true; 4]);
+    assert_eq!(ledger.sweep(&sweep).await.unwrap(), Some(before));
+    assert!(ledger.drop_sweep(&sweep).await.unwrap());
+    assert_eq!(removed().await, [sweep.clone()].into(), "for ever");
+    let error = ledger.create_sweep(new_sweep("s", 1, 2)).await.unwrap_err();
+    assert!(matches!(error, LedgerError::Removed { .. }), "{error}");
+    assert_eq!(ledger.sweep(&sweep).await.unwrap(), None, "nothing of it is kept");
+}
+
+pub(crate) async fn of_who_removes_a_sweep_and_who_resumes_it_at_once_one_succeeds(world: World) {
+    for round in 0..20 {
+        let sweep = world.sweep(&format!("s-{round}"), 1, 2).await;
+        let (ledger, other) = (&world.ledger, world.open().await);
+        ledger.transition(&sweep, &[SweepState::Running], SweepState::Cancelled, at(1)).await.unwrap();
+        let resume = async {
+            other.reopen_unmeasured(&sweep, Quota::default()).await?;
+            other.transition(&sweep, &[SweepState::Cancelled], SweepState::Running, at(2)).await
+        };
+        let (begun, resumed) = tokio::join!(ledger.begin_removal(&sweep), resume);
+        let state = ledger.sweep(&sweep).await.unwrap().unwrap().state;
+        match (begun.unwrap(), resumed) {
+            (true, Err(LedgerError::Removed { .. })) => assert_eq!(state, SweepState::Cancelled),
+            (false, Ok(true)) => assert_eq!(state, SweepState::Running),
+            other => panic!("{other:?}"),
+        }
+    }
 }
 
 pub(crate) async fn metrics_of_a_cell_are_replaced_as_a_whole(world: World) {

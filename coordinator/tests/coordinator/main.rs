@@ -10,6 +10,7 @@ mod identity;
 mod lasting;
 mod planning;
 mod recovering;
+mod removing;
 mod resuming;
 mod schedules;
 mod showing;

@@ -19,7 +19,7 @@ const REPORTS: usize = 1000;
 const LOCKLESS: usize = 2 * ITEMS;
 
 /// More attempts at the sessions of the stage's sweep than it has sessions.
-fn reports_of(stage: &Stage) -> Vec<SessionOutcome> {
+pub(crate) fn reports_of(stage: &Stage) -> Vec<SessionOutcome> {
     let sessions: Vec<_> = (0..2).flat_map(|cell| (0..ITEMS).map(move |item| (cell, item))).collect();
     let turns = sessions.iter().cycle().zip(0..REPORTS);
     turns
@@ -31,7 +31,7 @@ fn reports_of(stage: &Stage) -> Vec<SessionOutcome> {
         .collect()
 }
 
-async fn recorded(stage: &Stage, sweep: &SweepId) -> u64 {
+pub(crate) async fn recorded(stage: &Stage, sweep: &SweepId) -> u64 {
     stage.ledger.cell_progress(sweep).await.unwrap().iter().map(|cell| cell.recorded).sum()
 }
 

@@ -12,6 +12,7 @@ mod metrics;
 mod migrate;
 mod planning;
 pub(crate) mod pool;
+mod removing;
 mod resume;
 mod schedules;
 mod sessions;
@@ -85,8 +86,20 @@ impl PostgresLedger {
         write!(self.0, "change a sweep's state", tx => planning::transition(tx, sweep, from, to, at))
     }
 
+    pub(super) async fn begin_removal(&self, sweep: &SweepId) -> Result<bool, LedgerError> {
+        write!(self.0, "begin to remove a sweep", tx => removing::begin(tx, sweep))
+    }
+
+    pub(super) async fn removed(&self, sweeps: &BTreeSet<SweepId>) -> Result<BTreeSet<SweepId>, LedgerError> {
+        read!(self.0, "read removed sweeps", client => removing::removed(client, sweeps))
+    }
+
+    pub(super) async fn is_alive(&self, sweep: &SweepId, within: Duration) -> Result<bool, LedgerError> {
+        read!(self.0, "read what runs of a sweep", client => removing::is_alive(client, sweep, within))
+    }
+
     pub(super) async fn drop_sweep(&self, sweep: &SweepId) -> Result<bool, LedgerError> {
-        write!(self.0, "remove a sweep", tx => planning::drop_sweep(tx, sweep))
+        write!(self.0, "remove a sweep", tx => removing::drop_sweep(tx, sweep))
     }
 
     pub(super) async fn set_budget(&self, sweep: &SweepId, budget: Money) -> Result<(), LedgerError> {
@@ -220,7 +233,10 @@ impl PostgresLedger {
         write!(self.0, "record sessions", tx => sessions::record(tx, &records))
     }
 
-    pub(super) async fn record_progress(&self, reports: Vec<(OpenAttempt, WorkerId)>) -> Result<(), LedgerError> {
+    pub(super) async fn record_progress(
+        &self,
+        reports: Vec<(OpenAttempt, WorkerId)>,
+    ) -> Result<BTreeSet<SweepId>, LedgerError> {
         write!(self.0, "record running attempts", tx => attempts::record_progress(tx, &reports))
     }
 
@@ -230,7 +246,7 @@ impl PostgresLedger {
         attempt: Attempt,
         totals: AttemptTotals,
         told_by: ToldBy,
-    ) -> Result<(), LedgerError> {
+    ) -> Result<bool, LedgerError> {
         write!(self.0, "record a hand-over", tx => {
             attempts::record_handover(tx, key, &attempt, totals, told_by)
         })

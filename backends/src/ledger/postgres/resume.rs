@@ -8,12 +8,14 @@ use super::identity::{charge, check_charge};
 use super::leading::is_leading;
 use super::planning::number;
 use super::pool::Fault;
+use super::removing::{refuse_removed, refuse_removed_id};
 use crate::ledger::columns::{large, parsed};
 use crate::ledger::{LedgerError, Quota, Reopened, Term};
 
 pub(super) async fn reopen(tx: &Transaction<'_>, sweep: &SweepId, quota: Quota) -> Result<Reopened, Fault> {
     let number = number(tx, sweep).await?;
     cells::lock_sweep(tx, number).await?;
+    refuse_removed(tx, number, sweep).await?;
     if let Some((owner, sessions)) = owed(tx, sweep).await? {
         charge(tx, &owner, (Some(Money::ZERO), sessions), quota).await?;
     }
@@ -37,6 +39,7 @@ pub(super) async fn reopen(tx: &Transaction<'_>, sweep: &SweepId, quota: Quota) 
 }
 
 pub(super) async fn check(client: &impl GenericClient, sweep: &SweepId, quota: Quota) -> Result<(), Fault> {
+    refuse_removed_id(client, sweep).await?;
     match owed(client, sweep).await? {
         Some((owner, sessions)) => check_charge(client, &owner, (Some(Money::ZERO), sessions), quota).await,
         None => Ok(()),

@@ -9,6 +9,7 @@ mod metrics;
 mod migrate;
 mod planning;
 mod presence;
+mod removing;
 mod repair;
 mod resume;
 mod schedules;
@@ -132,9 +133,31 @@ impl SqliteLedger {
         self.0.write("change a sweep's state", move |tx| planning::transition(tx, &sweep, &from, to, at)).await
     }
 
+    pub(super) async fn begin_removal(&self, sweep: &SweepId) -> Result<bool, LedgerError> {
+        let sweep = sweep.clone();
+        self.0.write("begin to remove a sweep", move |tx| removing::begin(tx, &sweep)).await
+    }
+
+    pub(super) async fn removed(&self, sweeps: &BTreeSet<SweepId>) -> Result<BTreeSet<SweepId>, LedgerError> {
+        let sweeps = sweeps.clone();
+        self.0.read("read removed sweeps", move |tx| removing::removed(tx, &sweeps)).await
+    }
+
+    pub(super) async fn is_alive(&self, sweep: &SweepId, within: Duration) -> Result<bool, LedgerError> {
+        if self.1.is_held(sweep, within) {
+            return Ok(true);
+        }
+        let (sweep, presence) = (sweep.clone(), self.1.clone());
+        self.0
+            .read("read what runs of a sweep", move |tx| {
+                Ok(presence.is_any_seen(&removing::unended(tx, &sweep)?, within))
+            })
+            .await
+    }
+
     pub(super) async fn drop_sweep(&self, sweep: &SweepId) -> Result<bool, LedgerError> {
         let sweep = sweep.clone();
-        self.0.write("remove a sweep", move |tx| planning::drop_sweep(tx, &sweep)).await
+        self.0.write("remove a sweep", move |tx| removing::drop_sweep(tx, &sweep)).await
     }
 
     pub(super) async fn set_budget(&self, sweep: &SweepId, budget: Money) -> Result<(), LedgerError> {
@@ -310,7 +333,10 @@ impl SqliteLedger {
         self.0.write("record sessions", move |tx| sessions::record(tx, &records)).await
     }
 
-    pub(super) async fn record_progress(&self, reports: Vec<(OpenAttempt, WorkerId)>) -> Result<(), LedgerError> {
+    pub(super) async fn record_progress(
+        &self,
+        reports: Vec<(OpenAttempt, WorkerId)>,
+    ) -> Result<BTreeSet<SweepId>, LedgerError> {
         self.1.see(reports.iter().map(|(open, _)| open.id.clone()));
         self.0.write("record running attempts", move |tx| attempts::record_progress(tx, &reports)).await
     }
@@ -321,7 +347,7 @@ impl SqliteLedger {
         attempt: Attempt,
         totals: AttemptTotals,
         told_by: ToldBy,
-    ) -> Result<(), LedgerError> {
+    ) -> Result<bool, LedgerError> {
         let key = key.clone();
         self.1.see([attempt.id.clone()]);
         self.0

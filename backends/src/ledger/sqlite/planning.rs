@@ -6,9 +6,10 @@ use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use super::attempts::spent;
 use super::identity::charge;
+use super::removing::refuse_removed;
 use super::thread::Fault;
 use crate::ledger::columns::{
-    TABLES_OF_SWEEPS, cost, digest, large, money, parsed, small, stored, stored_money, stored_time, time, unreadable,
+    cost, digest, large, money, parsed, small, stored, stored_money, stored_time, time, unreadable,
 };
 use crate::ledger::{CellProgress, Created, LedgerError, NewSweep, ShardRow, ShardState, SweepRow};
 
@@ -27,6 +28,7 @@ pub(super) fn generation(tx: &Transaction<'_>, sweep: &SweepId) -> Result<u32, F
 }
 
 pub(super) fn create(tx: &Transaction<'_>, sweep: &NewSweep) -> Result<Created, Fault> {
+    refuse_removed(tx, &sweep.id)?;
     let created = tx.execute(
         "INSERT INTO sweeps (id, name, lock, state, budget, created_at_ns, owner, charged)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (id) DO NOTHING",
@@ -110,17 +112,6 @@ fn sweep(row: &Row<'_>) -> Result<SweepRow, Fault> {
     })
 }
 
-pub(super) fn drop_sweep(tx: &Transaction<'_>, sweep: &SweepId) -> Result<bool, Fault> {
-    let select = "SELECT number FROM sweeps WHERE id = ?1 AND ended_at_ns IS NOT NULL";
-    let found: Option<i64> = tx.query_row(select, [sweep.as_str()], |row| row.get(0)).optional()?;
-    let Some(number) = found else { return Ok(false) };
-    for table in TABLES_OF_SWEEPS {
-        tx.execute(&format!("DELETE FROM {table} WHERE sweep = ?1"), [number])?;
-    }
-    tx.execute("DELETE FROM sweeps WHERE number = ?1", [number])?;
-    Ok(true)
-}
-
 pub(super) fn transition(
     tx: &Transaction<'_>,
     sweep: &SweepId,
@@ -130,6 +121,9 @@ pub(super) fn transition(
 ) -> Result<bool, Fault> {
     let number = number(tx, sweep)?;
     let state: String = tx.query_row("SELECT state FROM sweeps WHERE number = ?1", [number], |row| row.get(0))?;
+    if to == SweepState::Running {
+        refuse_removed(tx, sweep)?;
+    }
     if !from.iter().any(|from| from.as_str() == state) {
         return Ok(false);
     }

@@ -110,6 +110,21 @@ impl Presence {
         state.judging.iter().any(|((judged, _), told)| judged == sweep && told.elapsed() <= within)
     }
 
+    /// True if a worker has told of one of these attempts.
+    pub(super) fn is_any_seen(&self, attempts: &[AttemptId], within: Duration) -> bool {
+        let state = self.locked();
+        attempts.iter().filter_map(|attempt| state.seen.get(attempt)).any(|seen| seen.elapsed() <= within)
+    }
+
+    /// True if a worker has told of a batch or of questions of the sweep.
+    pub(super) fn is_held(&self, sweep: &SweepId, within: Duration) -> bool {
+        let batches = {
+            let state = self.locked();
+            state.batches.iter().any(|((of, _), (_, told))| of == sweep && told.elapsed() <= within)
+        };
+        batches || self.is_judging(sweep, within)
+    }
+
     fn locked(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

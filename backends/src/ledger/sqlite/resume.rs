@@ -6,12 +6,14 @@ use rusqlite::{OptionalExtension, Transaction, params};
 use super::attempts::Deltas;
 use super::identity::{charge, check_charge};
 use super::planning::number;
+use super::removing::refuse_removed;
 use super::thread::Fault;
 use crate::ledger::columns::{large, parsed};
 use crate::ledger::{LedgerError, Quota, Reopened};
 
 pub(super) fn reopen(tx: &Transaction<'_>, sweep: &SweepId, quota: Quota) -> Result<Reopened, Fault> {
     let number = number(tx, sweep)?;
+    refuse_removed(tx, sweep)?;
     if let Some((owner, sessions)) = owed(tx, sweep)? {
         charge(tx, &owner, (Some(Money::ZERO), sessions), quota)?;
     }
@@ -33,6 +35,7 @@ pub(super) fn reopen(tx: &Transaction<'_>, sweep: &SweepId, quota: Quota) -> Res
 }
 
 pub(super) fn check(tx: &Transaction<'_>, sweep: &SweepId, quota: Quota) -> Result<(), Fault> {
+    refuse_removed(tx, sweep)?;
     match owed(tx, sweep)? {
         Some((owner, sessions)) => check_charge(tx, &owner, (Some(Money::ZERO), sessions), quota),
         None => Ok(()),

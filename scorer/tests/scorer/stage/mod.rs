@@ -414,6 +414,7 @@ async fn lock(blobs: &Blobs) -> SweepLock {
         v: SweepLock::VERSION,
         regatta: "test".to_owned(),
         name: "s".parse().unwrap(),
+        removed_before: 0,
         seed: 1,
         trials: 2,
         coverage_min: regatta_proto::COVERAGE_MIN,

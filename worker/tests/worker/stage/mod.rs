@@ -529,6 +529,7 @@ async fn lock(blobs: &Blobs, endpoint: &EndpointSpec) -> SweepLock {
         v: SweepLock::VERSION,
         regatta: "test".to_owned(),
         name: "s".parse().unwrap(),
+        removed_before: 0,
         seed: 1,
         trials: 1,
         coverage_min: regatta_proto::COVERAGE_MIN,
