@@ -16,6 +16,7 @@ mod flags;
 mod judging;
 mod leaderboard;
 mod metrics;
+mod pace;
 mod pairs;
 mod planning;
 mod recording;
