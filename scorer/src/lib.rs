@@ -17,6 +17,7 @@ mod gone;
 mod judging;
 mod leaderboard;
 mod metrics;
+mod pace;
 mod pairs;
 mod planning;
 mod recording;

@@ -19,10 +19,11 @@ use crate::ScorerMetrics;
 use crate::aside::{Sorted, Unreadable};
 use crate::finish::{FinishError, finish};
 use crate::gone::Gone;
+use crate::pace::{BatchSize, Stopwatch};
 
 /// Bytes of transcripts that a batch gathers: the one that exceeds them is its last. No more than what the smallest budget of bytes decodes
 /// at once, so that nobody lingers for what cannot come.
-const BATCH_BYTES: u64 = 4 << 20;
+pub(crate) const BATCH_BYTES: u64 = 4 << 20;
 /// Shortest and longest pause before a failed batch is tried again.
 const RETRY_FIRST: Duration = Duration::from_millis(100);
 const RETRY_MAX: Duration = Duration::from_secs(10);
@@ -37,7 +38,7 @@ const TRIES_IN_OUTAGE: u32 = 120;
 /// Settings of a scorer's batches.
 #[derive(Debug, Clone, Copy)]
 pub struct ScorerConfig {
-    /// Most reports in a batch.
+    /// Most reports in a batch; it has fewer where scoring is slow.
     pub batch: usize,
     /// Longest wait for further reports after the first of a batch.
     pub linger: Duration,
@@ -159,6 +160,7 @@ pub struct Scorer {
     pub(crate) metrics: ScorerMetrics,
     pub(crate) unreadable: Unreadable,
     pub(crate) gone: Gone,
+    pub(crate) stopwatch: Stopwatch,
     health: StoreHealth,
 }
 
@@ -182,6 +184,7 @@ impl Scorer {
             metrics,
             unreadable: Unreadable::default(),
             gone: Gone::default(),
+            stopwatch: Stopwatch::default(),
             health: StoreHealth::default(),
         }
     }
@@ -209,12 +212,15 @@ impl Scorer {
             // Two batches: one in hand, one on its way.
             let prefetch = u32::try_from(self.config.batch * 2).unwrap_or(u32::MAX);
             let mut consumer = self.queue.consume_reports(prefetch).await?;
-            let mut kept_back = None;
-            while let Some(batch) = self.gather(&mut consumer, &mut kept_back, &stop).await {
+            let (mut kept_back, mut size) = (None, BatchSize::up_to(self.config.batch));
+            while let Some(batch) = self.gather(&mut consumer, &mut kept_back, size.now(), &stop).await {
+                let reports_in_hand = batch.len();
                 self.metrics.batch_reports.observe(batch.len() as f64);
                 let Sorted { reports, receipts, unreadable } = self.sort_out(batch, &stop).await;
                 let is_set_aside = self.set_aside(unreadable, &stop).await;
-                if self.handle_until_done(&Batch::sort(reports), &stop).await {
+                let is_done = self.handle_until_done(&Batch::sort(reports), &stop).await;
+                size.adapt(reports_in_hand, self.stopwatch.take());
+                if is_done {
                     Receipt::ack_all(receipts).await;
                 } else {
                     // What is handed back goes to the front, so the last one goes first.
@@ -234,12 +240,13 @@ impl Scorer {
         })
     }
 
-    /// The next batch: complete, or as large as it got within the linger time. `None` at the end. A report that was delivered before
+    /// The next batch: of `most` reports, or as large as it got within the linger time. `None` at the end. A report that was delivered before
     /// comes alone: it may be the one for which its batch failed, and must not take the others with it to the dead letters.
     async fn gather(
         &self,
         consumer: &mut Consumer<Report>,
         kept_back: &mut Option<Delivery<Report>>,
+        most: usize,
         stop: &CancellationToken,
     ) -> Option<Vec<Delivery<Report>>> {
         let first = match kept_back.take() {
@@ -251,7 +258,7 @@ impl Scorer {
                 () = stop.cancelled() => return None,
             },
         };
-        let most = if first.redeliveries > 0 { 1 } else { self.config.batch };
+        let most = if first.redeliveries > 0 { 1 } else { most };
         let mut bytes = transcript_bytes(&first.message);
         let mut batch = vec![first];
         let deadline = Instant::now() + self.config.linger;

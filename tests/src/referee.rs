@@ -153,13 +153,9 @@ impl Referee {
         let data = folder.join(format!("{name}-data"));
         let questions = (0..sessions).map(|at| format!("{{\"question\": \"question {at}?\", \"answer\": \"yes\"}}\n"));
         let text = format!(
-            "{more}name: {name}\nbenchmarks: {{ questions: {{ data: {} }} }}\nendpoints:\n  main: {{ kind: openai, base_url: \
-             'http://{}/v1', api_key_env: none, stream: false, limits: {{ concurrency: {CONCURRENCY} }} }}\nmodels:\n  - {{ id: main/m, \
-             price: {{ input_per_mtok: {}, output_per_mtok: {} }} }}\n",
+            "{more}name: {name}\nbenchmarks: {{ questions: {{ data: {} }} }}\n{}",
             data.display(),
-            self.address,
-            PRICE.0,
-            PRICE.1
+            self.endpoint()
         );
         let path = folder.join(format!("{name}.yaml"));
         let files = [
@@ -172,6 +168,16 @@ impl Referee {
             std::fs::write(path, content).map_err(HarnessError::io("write a spec"))?;
         }
         Ok(path)
+    }
+
+    /// The lines of a spec that name this endpoint, and the model there.
+    #[must_use]
+    pub fn endpoint(&self) -> String {
+        format!(
+            "endpoints:\n  main: {{ kind: openai, base_url: 'http://{}/v1', api_key_env: none, stream: false, limits: {{ concurrency: \
+             {CONCURRENCY} }} }}\nmodels:\n  - {{ id: main/m, price: {{ input_per_mtok: {}, output_per_mtok: {} }} }}\n",
+            self.address, PRICE.0, PRICE.1
+        )
     }
 
     /// Calls billed so far.
