@@ -1,11 +1,12 @@
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use regatta_catalog::Sweep;
 use regatta_coordinator::{BudgetChange, CoordinatorError, Resumption};
-use regatta_proto::{AccountId, AccountRequest, Job, Money, SessionJob, SweepState};
+use regatta_proto::{AccountId, AccountRequest, Job, Money, SessionJob, SweepState, Transcript};
 
 use crate::stage::{Process, Stage, queue_of, spec, tabulate};
 use crate::told::{batched, deployed};
@@ -261,24 +262,75 @@ async fn a_sweep_without_a_budget_has_none_to_raise() {
     process.end().await;
 }
 
+/// A sweep that a budget stopped, with the job of the session that it ended and the transcript of that session.
+async fn stopped_by_budget(stage: &Stage, process: &Process) -> (Arc<Sweep>, SessionJob, Transcript) {
+    let sweep = stage.submit(process, &spec("s", 2, "budget_usd: 9")).await;
+    stage.until_waiting(&sweep, 4).await;
+    let mut jobs = stage.take(&sweep, 4).await;
+    let ended = jobs.remove(0);
+    stage.finish(&sweep, &jobs, DOLLAR).await;
+    let transcript = stage.finish_out_of_budget(&sweep, &ended).await;
+    assert_eq!(stage.report().await, tabulate(&sweep));
+    let (from, now) = ([SweepState::Tabulating], Timestamp::UNIX_EPOCH);
+    assert!(stage.ledger.transition(&sweep.id, &from, SweepState::StoppedByBudget, now).await.unwrap());
+    (sweep, ended, transcript)
+}
+
+/// Path of the only segment of `sweep`.
+fn segment(stage: &Stage, sweep: &Sweep) -> PathBuf {
+    let folder = stage.blob_folder().join("sweeps").join(sweep.id.as_str()).join("transcripts");
+    let mut files = std::fs::read_dir(folder).unwrap();
+    files.next().unwrap().unwrap().path()
+}
+
 #[tokio::test]
 async fn a_session_that_a_budget_ended_goes_on_from_its_transcript() {
     let stage = Stage::set().await;
     let process = stage.start();
-    let sweep = stage.submit(&process, &spec("s", 2, "budget_usd: 9")).await;
-    stage.until_waiting(&sweep, 4).await;
-    let jobs = stage.take(&sweep, 4).await;
-    let (ended, rest) = jobs.split_first().unwrap();
-    stage.finish(&sweep, rest, DOLLAR).await;
-    let transcript = stage.finish_out_of_budget(&sweep, ended).await;
-    assert_eq!(stage.report().await, tabulate(&sweep));
-    let (from, now) = ([SweepState::Tabulating], Timestamp::UNIX_EPOCH);
-    assert!(stage.ledger.transition(&sweep.id, &from, SweepState::StoppedByBudget, now).await.unwrap());
+    let (sweep, ended, transcript) = stopped_by_budget(&stage, &process).await;
     process.coordinator.resume(&sweep.id, Resumption::default()).await.unwrap();
     stage.until_waiting(&sweep, 1).await;
     let again = stage.take(&sweep, 1).await;
     assert_eq!((&again[0].key, again[0].attempt), (&ended.key, ended.attempt + 1));
     assert_eq!(again[0].transcript, transcript);
+    process.end().await;
+}
+
+/// As when retention has removed it, or a disk has damaged it: the sweep would never end.
+#[tokio::test]
+async fn a_session_that_a_budget_ended_begins_anew_when_its_transcript_is_gone_or_damaged() {
+    let damages: [fn(&Path); 2] =
+        [|path| std::fs::remove_file(path).unwrap(), |path| std::fs::write(path, b"not what was written").unwrap()];
+    for damage in damages {
+        let stage = Stage::set().await;
+        let process = stage.start();
+        let (sweep, ended, _) = stopped_by_budget(&stage, &process).await;
+        damage(&segment(&stage, &sweep));
+        process.coordinator.resume(&sweep.id, Resumption::default()).await.unwrap();
+        stage.until_waiting(&sweep, 1).await;
+        let again = stage.take(&sweep, 1).await;
+        assert_eq!((&again[0].key, again[0].attempt), (&ended.key, ended.attempt + 1));
+        assert_eq!(again[0].transcript, Transcript::default());
+        process.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_a_budget_ended_waits_for_its_transcript_while_the_store_is_away() {
+    let stage = Stage::set().await;
+    let process = stage.start();
+    let (sweep, _, transcript) = stopped_by_budget(&stage, &process).await;
+    let (path, kept) = (segment(&stage, &sweep), stage.blob_folder().join("kept"));
+    std::fs::rename(&path, &kept).unwrap();
+    // Following a link to itself fails, and says nothing of what the store holds.
+    std::os::unix::fs::symlink(&path, &path).unwrap();
+    process.coordinator.resume(&sweep.id, Resumption::default()).await.unwrap();
+    stage.until(async || process.metrics.failed_ticks.get() > 0).await;
+    assert_eq!(stage.waiting(&sweep).await, 0);
+    std::fs::remove_file(&path).unwrap();
+    std::fs::rename(&kept, &path).unwrap();
+    stage.until_waiting(&sweep, 1).await;
+    assert_eq!(stage.take(&sweep, 1).await[0].transcript, transcript);
     process.end().await;
 }
 
