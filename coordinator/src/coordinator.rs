@@ -468,10 +468,6 @@ impl Coordinator {
             }
             let reopened = self.ledger.reopen_unmeasured(id, quota).await?;
             tracing::info!(sweep = %id, to_run = reopened.to_run, to_judge = reopened.to_judge, "resumed");
-            // Before the sweep runs again: should this fail, it can be resumed once more.
-            if reopened.to_judge > 0 {
-                self.queue.publish_reports(vec![Report::Rejudge { sweep: id.clone(), lock: row.lock }]).await?;
-            }
             self.adopt(id);
             // A night that goes on counts as running again, with what it costs.
             self.ledger.reopen_tick(id).await?;

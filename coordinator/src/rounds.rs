@@ -18,6 +18,7 @@ use crate::echo::Echo;
 use crate::forecast::Foretold;
 use crate::held::HeldBack;
 use crate::quiet::Quiet;
+use crate::rejudging::Rejudging;
 use crate::voided::{self, Voided};
 use crate::window::outstanding;
 use crate::{Coordinator, CoordinatorError, Forecast};
@@ -50,6 +51,7 @@ pub(crate) struct Watched {
     /// Jobs of its planned shards may have been published before: by an earlier leader, before a resume, or before they were planned again.
     pub(crate) may_have_run: bool,
     pub(crate) held: HeldBack,
+    pub(crate) rejudging: Rejudging,
     pub(crate) echo: Echo,
     /// Time since which nothing is left to run; `None` while something is.
     over_since: Option<Instant>,
@@ -297,6 +299,7 @@ impl Coordinator {
                 one.settles_at = Instant::now() + self.settling(row.generation);
                 one.is_settled = false;
                 (one.heard_at, one.may_have_run, one.held) = (None, true, HeldBack::default());
+                one.rejudging = Rejudging::of(row.generation);
                 // An answer to an earlier question says nothing of what workers report now.
                 one.echo.forget();
                 one.over_since = None;
@@ -330,6 +333,7 @@ impl Coordinator {
             heard_at: None,
             may_have_run,
             held: HeldBack::default(),
+            rejudging: Rejudging::of(generation),
             echo,
             over_since: None,
         };
@@ -391,7 +395,8 @@ impl Coordinator {
             return Ok(());
         }
         let dispatched = if complete { Dispatched::default() } else { self.dispatch(one, progress).await? };
-        let must_hear = dispatched.must_hear() || !self.dispatch_held_back(one).await?;
+        let must_hear =
+            dispatched.must_hear() || !self.dispatch_held_back(one).await? || !self.rejudge(one, progress).await?;
         if must_hear {
             one.is_settled = false;
             one.echo.forget();

@@ -421,6 +421,15 @@ pub struct MetricRow {
     pub n: u32,
 }
 
+/// Questions that the caller has claimed, and has to ask.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claimed {
+    /// Number of the sweep's resumes when they were claimed.
+    pub generation: u32,
+    /// The questions.
+    pub questions: Vec<Digest>,
+}
+
 /// Counts of a resume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reopened {

@@ -128,6 +128,7 @@ conformance![
     resume::a_session_that_the_budget_ended_before_any_answer_begins_anew,
     resume::a_continued_session_that_fails_otherwise_begins_anew,
     resume::a_session_whose_judge_the_budget_ended_keeps_its_answers,
+    resume::questions_stay_claimed_until_nobody_waits_for_their_answers,
     resume::other_sweeps_are_not_touched,
     resume::sessions_that_begin_anew_are_charged_to_their_owner,
     schedules::a_schedule_is_written_once_and_replaced_only_on_demand,

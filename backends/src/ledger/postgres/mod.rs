@@ -31,10 +31,10 @@ pub(crate) use self::migrate::{Migrations, Schema};
 pub use self::pool::PostgresConfig;
 use self::pool::{Connections, Fault, read, write};
 use super::{
-    AttemptRow, AwaitingSession, CallSums, CellMean, CellProgress, CostMoments, Created, DaySpending, EndingCount,
-    FlagCount, Held, ItemPage, ItemQuery, JudgeCosts, Judged, LedgerError, ListedSession, MetricRow, NewSweep, Quota,
-    Recorded, Reopened, ScoreValue, SessionRecord, SessionRow, SessionView, Settlement, ShardRow, SweepRow, Term,
-    ToldBy, TranscriptRef, UnderWay,
+    AttemptRow, AwaitingSession, CallSums, CellMean, CellProgress, Claimed, CostMoments, Created, DaySpending,
+    EndingCount, FlagCount, Held, ItemPage, ItemQuery, JudgeCosts, Judged, LedgerError, ListedSession, MetricRow,
+    NewSweep, Quota, Recorded, Reopened, ScoreValue, SessionRecord, SessionRow, SessionView, Settlement, ShardRow,
+    StaleQuestions, SweepRow, Term, ToldBy, TranscriptRef, UnderWay,
 };
 
 /// The ledger in a PostgreSQL database: a pool of connections, and a few statements for each call, independent of its number of rows.
@@ -253,7 +253,7 @@ impl PostgresLedger {
         sweep: &SweepId,
         judge: &ModelRef,
         questions: &[Digest],
-    ) -> Result<Vec<Digest>, LedgerError> {
+    ) -> Result<Claimed, LedgerError> {
         write!(self.0, "claim questions", tx => judging::claim(tx, sweep, judge, questions))
     }
 
@@ -261,9 +261,21 @@ impl PostgresLedger {
         &self,
         sweep: &SweepId,
         judge: &ModelRef,
-        questions: &[Digest],
+        claimed: &Claimed,
     ) -> Result<(), LedgerError> {
-        write!(self.0, "release questions", tx => judging::release(tx, sweep, judge, questions))
+        write!(self.0, "release questions", tx => judging::release(tx, sweep, judge, claimed))
+    }
+
+    pub(super) async fn stale_questions(
+        &self,
+        sweep: &SweepId,
+        within: Duration,
+    ) -> Result<StaleQuestions, LedgerError> {
+        read!(self.0, "look for questions of before a resume", client => judging::stale(client, sweep, within))
+    }
+
+    pub(super) async fn release_stale_questions(&self, sweep: &SweepId, term: Term) -> Result<bool, LedgerError> {
+        write!(self.0, "release questions of before a resume", tx => judging::release_stale(tx, sweep, term))
     }
 
     pub(super) async fn awaiting(

@@ -23,8 +23,6 @@ pub(super) async fn reopen(tx: &Transaction<'_>, sweep: &SweepId, quota: Quota) 
     remove_unmeasured(tx, number, &mut deltas).await?;
     cells::add(tx, &deltas).await?;
     tx.execute("UPDATE sweeps SET generation = generation + 1 WHERE number = $1", &[&number]).await?;
-    // Jobs of the previous generation are void, so no question is in progress.
-    tx.execute("DELETE FROM asked WHERE sweep = $1", &[&number]).await?;
     let to_judge = tx
         .query_one(
             "SELECT count(*) FROM awaiting w

@@ -31,10 +31,10 @@ use self::presence::Presence;
 pub use self::repair::{PutBack, Salvaged};
 use self::thread::Thread;
 use super::{
-    AttemptRow, AwaitingSession, CallSums, CellMean, CellProgress, CostMoments, Created, DaySpending, EndingCount,
-    FlagCount, Held, ItemPage, ItemQuery, JudgeCosts, Judged, LedgerError, ListedSession, MetricRow, NewSweep, Quota,
-    Recorded, Reopened, ScoreValue, SessionRecord, SessionRow, SessionView, Settlement, ShardRow, SweepRow, Term,
-    ToldBy, TranscriptRef, UnderWay,
+    AttemptRow, AwaitingSession, CallSums, CellMean, CellProgress, Claimed, CostMoments, Created, DaySpending,
+    EndingCount, FlagCount, Held, ItemPage, ItemQuery, JudgeCosts, Judged, LedgerError, ListedSession, MetricRow,
+    NewSweep, Quota, Recorded, Reopened, ScoreValue, SessionRecord, SessionRow, SessionView, Settlement, ShardRow,
+    StaleQuestions, SweepRow, Term, ToldBy, TranscriptRef, UnderWay,
 };
 
 /// The ledger in an SQLite file: one thread owns it, and every call is a transaction there. [`Ledger`](super::Ledger) describes the calls.
@@ -347,7 +347,7 @@ impl SqliteLedger {
         sweep: &SweepId,
         judge: &ModelRef,
         questions: &[Digest],
-    ) -> Result<Vec<Digest>, LedgerError> {
+    ) -> Result<Claimed, LedgerError> {
         let (sweep, judge, questions) = (sweep.clone(), judge.clone(), questions.to_vec());
         self.0.write("claim questions", move |tx| judging::claim(tx, &sweep, &judge, &questions)).await
     }
@@ -356,10 +356,41 @@ impl SqliteLedger {
         &self,
         sweep: &SweepId,
         judge: &ModelRef,
-        questions: &[Digest],
+        claimed: &Claimed,
     ) -> Result<(), LedgerError> {
-        let (sweep, judge, questions) = (sweep.clone(), judge.clone(), questions.to_vec());
-        self.0.write("release questions", move |tx| judging::release(tx, &sweep, &judge, &questions)).await
+        let (sweep, judge, claimed) = (sweep.clone(), judge.clone(), claimed.clone());
+        self.0.write("release questions", move |tx| judging::release(tx, &sweep, &judge, &claimed)).await
+    }
+
+    pub(super) async fn stale_questions(
+        &self,
+        sweep: &SweepId,
+        within: Duration,
+    ) -> Result<StaleQuestions, LedgerError> {
+        let (sweep, presence) = (sweep.clone(), self.1.clone());
+        self.0
+            .read("look for questions of before a resume", move |tx| {
+                if !judging::has_stale(tx, &sweep)? {
+                    return Ok(StaleQuestions::None);
+                }
+                let generation = planning::generation(tx, &sweep)?;
+                let is_judging = presence.is_judging_before(&sweep, generation, within);
+                Ok(if is_judging { StaleQuestions::UnderWay } else { StaleQuestions::Lost })
+            })
+            .await
+    }
+
+    pub(super) async fn release_stale_questions(&self, sweep: &SweepId, term: Term) -> Result<bool, LedgerError> {
+        let (sweep, presence) = (sweep.clone(), self.1.clone());
+        self.0
+            .write("release questions of before a resume", move |tx| {
+                if !presence.is_leading(term) {
+                    return Ok(false);
+                }
+                judging::release_stale(tx, &sweep)?;
+                Ok(true)
+            })
+            .await
     }
 
     pub(super) async fn awaiting(

@@ -21,8 +21,6 @@ pub(super) fn reopen(tx: &Transaction<'_>, sweep: &SweepId, quota: Quota) -> Res
     remove_unmeasured(tx, number, &mut deltas)?;
     deltas.write(tx)?;
     tx.execute("UPDATE sweeps SET generation = generation + 1 WHERE number = ?1", [number])?;
-    // Jobs of the previous generation are void, so no question is in progress.
-    tx.execute("DELETE FROM asked WHERE sweep = ?1", [number])?;
     let to_judge: i64 = tx.query_row(
         "SELECT count(*) FROM awaiting a JOIN sessions s ON s.sweep = a.sweep AND s.cell = a.cell AND s.item = a.item
          WHERE a.sweep = ?1 AND s.state = 'awaiting'",
