@@ -233,14 +233,6 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.drop_sweep(sweep)) })
     }
 
-    /// Raises a sweep's budget; the present budget is accepted as no change.
-    ///
-    /// # Errors
-    /// [`LedgerError::BudgetNotRaised`] if the present budget is higher or without limit, or when the store fails.
-    pub fn set_budget<'a>(&'a self, sweep: &'a SweepId, budget: Money) -> BoxFuture<'a, Result<(), LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.set_budget(sweep, budget)) })
-    }
-
     /// At most `limit` shards of cells with this queue that are released and not dispatched, in order. In the state `dispatching`, a shard
     /// was interrupted, and some of its jobs may be in the queue.
     ///
@@ -743,6 +735,23 @@ impl Ledger {
         quota: Quota,
     ) -> BoxFuture<'a, Result<Reopened, LedgerError>> {
         Box::pin(async move { each!(self, ledger => ledger.reopen_unmeasured(sweep, quota)) })
+    }
+
+    /// Has a sweep run again that is in the end `from`, in one transaction: prepares it as [`Ledger::reopen_unmeasured`] does, raises its
+    /// budget to `budget` if one is given (the present one is accepted as no change), and has the ended tick of a schedule run again that it
+    /// is of. `None` if it is not in `from`, which changes nothing: so whoever repeats what has failed resumes once.
+    ///
+    /// # Errors
+    /// [`LedgerError::BudgetNotRaised`] if the present budget is higher or without limit, and [`LedgerError::QuotaExceeded`], which change
+    /// nothing, or when the store fails.
+    pub fn resume<'a>(
+        &'a self,
+        sweep: &'a SweepId,
+        from: SweepState,
+        budget: Option<Money>,
+        quota: Quota,
+    ) -> BoxFuture<'a, Result<Option<Reopened>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.resume(sweep, from, budget, quota)) })
     }
 
     /// Fails if [`Ledger::reopen_unmeasured`] would exceed the quota at this moment; changes nothing.

@@ -128,6 +128,7 @@ conformance![
     resume::a_session_that_the_budget_ended_before_any_answer_begins_anew,
     resume::a_continued_session_that_fails_otherwise_begins_anew,
     resume::a_session_whose_judge_the_budget_ended_keeps_its_answers,
+    resume::a_sweep_runs_again_with_its_new_budget_or_nothing_of_it_is_changed,
     resume::questions_stay_claimed_until_nobody_waits_for_their_answers,
     resume::other_sweeps_are_not_touched,
     resume::sessions_that_begin_anew_are_charged_to_their_owner,
@@ -186,7 +187,7 @@ fn calls_may_be_spawned() {
         sendable(ledger.endings(sweep));
         sendable(ledger.cost_moments(sweep));
         sendable(ledger.continuations(sweep, cell, &[]));
-        sendable(ledger.set_budget(sweep, regatta_proto::Money(1)));
+        sendable(ledger.resume(sweep, regatta_proto::SweepState::Cancelled, None, regatta_backends::Quota::default()));
     }
     let _ = all;
 }

@@ -153,7 +153,7 @@ pub(crate) async fn an_unknown_sweep_is_an_error_and_not_an_empty_answer(world: 
         ledger.call_sums(&sweep).await.err(),
         ledger.cost_moments(&sweep).await.err(),
         ledger.continuations(&sweep, CellIndex(0), &[ItemIndex(0)]).await.err(),
-        ledger.set_budget(&sweep, Money(1)).await.err(),
+        ledger.resume(&sweep, SweepState::Cancelled, None, Quota::default()).await.err(),
         ledger.release_questions(&sweep, &judge(), &claimed).await.err(),
         ledger.stale_questions(&sweep, std::time::Duration::ZERO).await.err(),
         ledger.transition(&sweep, &SweepState::ALL, SweepState::Running, at(1)).await.err(),

@@ -1,8 +1,8 @@
 //! Sweeps, shards and metrics.
 
 use futures::future::join_all;
-use regatta_backends::LedgerError;
 use regatta_backends::ledger::{Created, MetricRow, NewSweep, ShardState, SweepRow};
+use regatta_backends::{LedgerError, Quota};
 use regatta_proto::{CellIndex, CostSum, Digest, Evaluator, Money, ShardIndex, SweepId, SweepState, Usage};
 
 use crate::world::{HERE, World, answerer, at, judge, judged, key, new_sweep, questions, record, waiting};
@@ -106,10 +106,14 @@ pub(crate) async fn a_budget_is_only_ever_raised(world: World) {
     let sweep = world.sweep("s", 1, 1).await;
     let ledger = &world.ledger;
     let budget = async || ledger.sweep(&sweep).await.unwrap().unwrap().budget;
-    ledger.set_budget(&sweep, Money(7_000_000_000)).await.unwrap();
+    let resume = async |sweep: &SweepId, budget| {
+        ledger.transition(sweep, &[SweepState::Running], SweepState::Cancelled, at(1)).await.unwrap();
+        ledger.resume(sweep, SweepState::Cancelled, Some(budget), Quota::default()).await
+    };
+    resume(&sweep, Money(7_000_000_000)).await.unwrap();
     assert_eq!(budget().await, Some(Money(7_000_000_000)));
-    ledger.set_budget(&sweep, Money(7_000_000_000)).await.unwrap();
-    let error = ledger.set_budget(&sweep, Money(6_999_999_999)).await.unwrap_err();
+    resume(&sweep, Money(7_000_000_000)).await.unwrap();
+    let error = resume(&sweep, Money(6_999_999_999)).await.unwrap_err();
     assert_eq!(
         error.to_string(),
         "failed to set the budget of the sweep s to $7.00: it is $7.00, and can only be raised"
@@ -122,10 +126,10 @@ pub(crate) async fn a_budget_is_only_ever_raised(world: World) {
         "{error}"
     );
     assert_eq!(budget().await, Some(Money(7_000_000_000)));
-    assert!(matches!(ledger.set_budget(&sweep, Money(u64::MAX)).await, Err(LedgerError::OutOfRange { .. })));
+    assert!(matches!(resume(&sweep, Money(u64::MAX)).await, Err(LedgerError::OutOfRange { .. })));
     let free = NewSweep { budget: None, ..new_sweep("free", 1, 1) };
     ledger.create_sweep(free.clone()).await.unwrap();
-    let error = ledger.set_budget(&free.id, Money(1)).await.unwrap_err();
+    let error = resume(&free.id, Money(1)).await.unwrap_err();
     assert!(matches!(error, LedgerError::BudgetNotRaised { present: None, .. }), "{error}");
     assert_eq!(ledger.sweep(&free.id).await.unwrap().unwrap().budget, None);
 }

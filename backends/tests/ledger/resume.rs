@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use regatta_backends::ledger::{AttemptState, Held, Recorded, Reopened, SessionRecord, ShardState, TranscriptRef};
-use regatta_backends::{Claimed, LedgerError, NewSweep, Quota, StaleQuestions};
-use regatta_proto::{Cause, CellIndex, CostSum, ItemIndex, Money, Outcome, SessionKey, ShardIndex, SweepId};
+use regatta_backends::{Claimed, LedgerError, NewSweep, Quota, StaleQuestions, SweepRow};
+use regatta_proto::{
+    Cause, CellIndex, CostSum, ItemIndex, Money, Outcome, SessionKey, ShardIndex, SweepId, SweepState,
+};
 
 use crate::world::{
     World, at, attempt, calls, cost, judge, key, new_sweep, not_measured, open, questions, record, scored, unmeasured,
@@ -221,6 +223,29 @@ pub(crate) async fn a_session_whose_judge_the_budget_ended_keeps_its_answers(wor
     ledger.record(vec![done]).await.unwrap();
     assert_eq!(world.calls(&sweep, 0).await.calls, 2);
     assert_eq!(world.cell(&sweep, 0).await.wasted, CostSum::default());
+}
+
+pub(crate) async fn a_sweep_runs_again_with_its_new_budget_or_nothing_of_it_is_changed(world: World) {
+    let (ledger, owner) = (&world.ledger, "alice".parse().unwrap());
+    ledger.create_sweep(NewSweep { owner: Some(owner), ..new_sweep("s", 1, 1) }).await.unwrap();
+    let sweep: SweepId = "s".parse().unwrap();
+    ledger.record(vec![not_measured(key(&sweep, 0, 0), "w-1", Cause::Timeout)]).await.unwrap();
+    let row = async || ledger.sweep(&sweep).await.unwrap().unwrap();
+    let (raised, from) = (Money(6_000_000_000), SweepState::Cancelled);
+    let resume = async |quota| ledger.resume(&sweep, from, Some(raised), quota).await;
+    let before = row().await;
+    assert_eq!(resume(Quota::default()).await.unwrap(), None, "it runs");
+    assert_eq!(row().await, before);
+    ledger.transition(&sweep, &[SweepState::Running], from, at(9)).await.unwrap();
+    let ended = row().await;
+    let quota = Quota { sessions: Some(1), ..Quota::default() };
+    assert!(matches!(resume(quota).await, Err(LedgerError::QuotaExceeded { .. })));
+    assert_eq!(row().await, ended);
+    assert_eq!(resume(Quota::default()).await.unwrap(), Some(Reopened { to_run: 1, to_judge: 0 }));
+    let running = SweepRow { generation: 1, budget: Some(raised), ..before };
+    assert_eq!(row().await, running);
+    assert_eq!(resume(Quota::default()).await.unwrap(), None, "once");
+    assert_eq!(row().await, running);
 }
 
 /// A worker tells of questions of `sweep`, of which the first is of this generation.

@@ -89,10 +89,6 @@ impl PostgresLedger {
         write!(self.0, "remove a sweep", tx => planning::drop_sweep(tx, sweep))
     }
 
-    pub(super) async fn set_budget(&self, sweep: &SweepId, budget: Money) -> Result<(), LedgerError> {
-        write!(self.0, "set a sweep's budget", tx => planning::set_budget(tx, sweep, budget))
-    }
-
     pub(super) async fn next_shards(
         &self,
         sweep: &SweepId,
@@ -337,6 +333,16 @@ impl PostgresLedger {
 
     pub(super) async fn reopen_unmeasured(&self, sweep: &SweepId, quota: Quota) -> Result<Reopened, LedgerError> {
         write!(self.0, "reopen a sweep", tx => resume::reopen(tx, sweep, quota))
+    }
+
+    pub(super) async fn resume(
+        &self,
+        sweep: &SweepId,
+        from: SweepState,
+        budget: Option<Money>,
+        quota: Quota,
+    ) -> Result<Option<Reopened>, LedgerError> {
+        write!(self.0, "resume a sweep", tx => resume::resume(tx, sweep, from, budget, quota))
     }
 
     pub(super) async fn check_reopening(&self, sweep: &SweepId, quota: Quota) -> Result<(), LedgerError> {

@@ -137,11 +137,6 @@ impl SqliteLedger {
         self.0.write("remove a sweep", move |tx| planning::drop_sweep(tx, &sweep)).await
     }
 
-    pub(super) async fn set_budget(&self, sweep: &SweepId, budget: Money) -> Result<(), LedgerError> {
-        let sweep = sweep.clone();
-        self.0.write("set a sweep's budget", move |tx| planning::set_budget(tx, &sweep, budget)).await
-    }
-
     pub(super) async fn next_shards(
         &self,
         sweep: &SweepId,
@@ -465,6 +460,17 @@ impl SqliteLedger {
     pub(super) async fn reopen_unmeasured(&self, sweep: &SweepId, quota: Quota) -> Result<Reopened, LedgerError> {
         let sweep = sweep.clone();
         self.0.write("reopen a sweep", move |tx| resume::reopen(tx, &sweep, quota)).await
+    }
+
+    pub(super) async fn resume(
+        &self,
+        sweep: &SweepId,
+        from: SweepState,
+        budget: Option<Money>,
+        quota: Quota,
+    ) -> Result<Option<Reopened>, LedgerError> {
+        let sweep = sweep.clone();
+        self.0.write("resume a sweep", move |tx| resume::resume(tx, &sweep, from, budget, quota)).await
     }
 
     pub(super) async fn check_reopening(&self, sweep: &SweepId, quota: Quota) -> Result<(), LedgerError> {

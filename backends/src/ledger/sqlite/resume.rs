@@ -1,14 +1,34 @@
 //! Changes by a resume.
 
-use regatta_proto::{Cause, Money, OwnerName, SweepId};
+use regatta_proto::{Cause, Money, OwnerName, SweepId, SweepState};
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::attempts::Deltas;
 use super::identity::{charge, check_charge};
-use super::planning::number;
+use super::planning::{number, set_budget};
+use super::schedules::reopen_tick;
 use super::thread::Fault;
 use crate::ledger::columns::{large, parsed};
 use crate::ledger::{LedgerError, Quota, Reopened};
+
+pub(super) fn resume(
+    tx: &Transaction<'_>,
+    sweep: &SweepId,
+    from: SweepState,
+    budget: Option<Money>,
+    quota: Quota,
+) -> Result<Option<Reopened>, Fault> {
+    let number = number(tx, sweep)?;
+    let update = "UPDATE sweeps SET state = ?3, ended_at_ns = NULL WHERE number = ?1 AND state = ?2";
+    if tx.execute(update, params![number, from.as_str(), SweepState::Running.as_str()])? == 0 {
+        return Ok(None);
+    }
+    if let Some(budget) = budget {
+        set_budget(tx, sweep, budget)?;
+    }
+    reopen_tick(tx, sweep)?;
+    reopen(tx, sweep, quota).map(Some)
+}
 
 pub(super) fn reopen(tx: &Transaction<'_>, sweep: &SweepId, quota: Quota) -> Result<Reopened, Fault> {
     let number = number(tx, sweep)?;
