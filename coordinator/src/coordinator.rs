@@ -430,7 +430,11 @@ impl Coordinator {
             if let Err(error) = self.ledger.set_granted(id, granted).await {
                 tracing::warn!(sweep = %id, %error, "failed to note what a cancelled sweep was granted; its reports know recorded costs alone");
             }
-            self.queue.publish_reports(vec![Report::Tabulate { sweep: id.clone(), lock: row.lock }]).await?;
+            // It is cancelled, and the leader says so again until its reports are written.
+            let tabulate = Report::Tabulate { sweep: id.clone(), lock: row.lock };
+            if let Err(error) = self.queue.publish_reports(vec![tabulate]).await {
+                tracing::warn!(sweep = %id, %error, "scorers could not be told of a cancelled sweep; they are told again");
+            }
             Ok(())
         })
     }

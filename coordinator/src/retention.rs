@@ -233,6 +233,7 @@ mod tests {
             echo: 0,
             owner: None,
             granted: None,
+            tabulated: None,
         }
     }
 

@@ -239,6 +239,7 @@ impl Coordinator {
             }
         }
         self.look_for_void(&mut rounds.void, &rows).await;
+        self.tabulate_cancelled(&mut rounds.void, &rows).await;
         self.show_money(&rounds.watched, &progress).await;
         Ok(())
     }
@@ -420,7 +421,7 @@ impl Coordinator {
         self.reconcile(one, progress).await
     }
 
-    async fn tabulate(&self, sweep: &SweepId, lock: Digest) -> Result<(), CoordinatorError> {
+    pub(crate) async fn tabulate(&self, sweep: &SweepId, lock: Digest) -> Result<(), CoordinatorError> {
         tracing::info!(%sweep, "nothing is left to run");
         Ok(self.queue.publish_reports(vec![Report::Tabulate { sweep: sweep.clone(), lock }]).await?)
     }

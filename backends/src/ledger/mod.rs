@@ -388,6 +388,14 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.set_granted(sweep, granted)) })
     }
 
+    /// Notes that everything is written that `sweep` leaves behind after so many resumes. An older note changes nothing.
+    ///
+    /// # Errors
+    /// When there is no such sweep, or the store fails.
+    pub fn note_tabulated<'a>(&'a self, sweep: &'a SweepId, generation: u32) -> BoxFuture<'a, Result<(), LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.note_tabulated(sweep, generation)) })
+    }
+
     /// Raises the number of sessions that cells may have to the given ones, never lowering it. Returns `false`, and changes nothing, if the
     /// sweep does not run, was resumed since `generation`, or `term` is over. Shards that begin after a cell's sessions are not dispatched.
     ///

@@ -117,6 +117,9 @@ pub struct SweepRow {
     /// Total that its account had granted when the sweep last ended; see [`SweepCost`](super::SweepCost).
     #[serde(default)]
     pub granted: Option<Money>,
+    /// Generation of which a scorer has written what the sweep leaves behind; the leader's affair alone.
+    #[serde(skip)]
+    pub tabulated: Option<u32>,
 }
 
 /// A shard.

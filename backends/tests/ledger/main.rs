@@ -58,6 +58,7 @@ conformance![
     planning::of_several_who_change_a_state_at_once_one_does,
     planning::an_end_is_kept_and_forgotten_by_a_resume,
     planning::a_budget_is_only_ever_raised,
+    planning::documents_that_are_written_are_those_of_a_generation,
     planning::shards_come_in_order_by_queue_until_they_are_dispatched,
     planning::shards_beyond_what_is_released_are_not_dispatched_until_it_is,
     planning::confirming_a_shard_counts_what_was_dispatched,

@@ -21,6 +21,7 @@ pub(crate) async fn a_sweep_is_created_once_and_left_alone_afterwards(world: Wor
         echo: 0,
         owner: None,
         granted: None,
+        tabulated: None,
     };
     assert_eq!(world.ledger.sweep(&sweep).await.unwrap(), Some(expected.clone()));
     let again = NewSweep { name: "other".to_owned(), budget: None, created_at: at(9), ..new_sweep("s", 5, 5) };
@@ -100,6 +101,16 @@ pub(crate) async fn an_end_is_kept_and_forgotten_by_a_resume(world: World) {
     }
     enter(SweepState::Cancelled).await;
     enter(SweepState::Running).await;
+}
+
+pub(crate) async fn documents_that_are_written_are_those_of_a_generation(world: World) {
+    let sweep = world.sweep("s", 1, 1).await;
+    let tabulated = async || world.ledger.sweep(&sweep).await.unwrap().unwrap().tabulated;
+    assert_eq!(tabulated().await, None);
+    for (written, noted) in [(0, 0), (2, 2), (1, 2)] {
+        world.ledger.note_tabulated(&sweep, written).await.unwrap();
+        assert_eq!(tabulated().await, Some(noted));
+    }
 }
 
 pub(crate) async fn a_budget_is_only_ever_raised(world: World) {

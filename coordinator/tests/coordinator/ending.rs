@@ -73,6 +73,28 @@ impl Fate for FailsAt {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_sweep_that_is_cancelled_while_the_broker_is_away_is_tabulated_once_it_is_back() {
+    let mut stage = deployed().await;
+    let sweep = stage.submit(&stage.process(), &spec("s", 2, "")).await;
+    let queue = stage.queue.clone();
+    stage.queue = queue.troubled(FailsAt::troubles(0, false));
+    let cut_off = stage.process();
+    stage.queue = queue;
+    cut_off.coordinator.cancel(&sweep.id).await.unwrap();
+    assert_eq!(stage.state(&sweep.id).await, SweepState::Cancelled);
+    let process = stage.start();
+    for _ in 0..2 {
+        stage.until(async || stage.reported().await > 0).await;
+        assert_eq!(stage.report().await, tabulate(&sweep), "again and again until it is done");
+    }
+    // A scorer notes that it has written the reports.
+    stage.ledger.note_tabulated(&sweep.id, 0).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert_eq!(stage.reported().await, 0);
+    process.end().await;
+}
+
 /// The broker gives `job` back, which a worker held that was cut off. Says whether workers are told to drop it, which one does.
 async fn is_dropped(stage: &Stage, sweep: &Sweep, job: &SessionJob) -> bool {
     let job = Job::Session(Box::new(job.clone()));

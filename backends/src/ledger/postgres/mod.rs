@@ -166,6 +166,10 @@ impl PostgresLedger {
         write!(self.0, "note what was granted", tx => planning::set_granted(tx, sweep, granted))
     }
 
+    pub(super) async fn note_tabulated(&self, sweep: &SweepId, generation: u32) -> Result<(), LedgerError> {
+        write!(self.0, "note that a sweep's documents are written", tx => planning::note_tabulated(tx, sweep, generation))
+    }
+
     pub(super) async fn release(
         &self,
         sweep: &SweepId,

@@ -245,6 +245,15 @@ impl SqliteLedger {
         self.0.write("note what was granted", move |tx| planning::set_granted(tx, &sweep, granted)).await
     }
 
+    pub(super) async fn note_tabulated(&self, sweep: &SweepId, generation: u32) -> Result<(), LedgerError> {
+        let sweep = sweep.clone();
+        self.0
+            .write("note that a sweep's documents are written", move |tx| {
+                planning::note_tabulated(tx, &sweep, generation)
+            })
+            .await
+    }
+
     pub(super) async fn release(
         &self,
         sweep: &SweepId,
