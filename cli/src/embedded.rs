@@ -182,6 +182,11 @@ impl Embedded {
         }
         if state.is_end() {
             self.coordinator.resume(&sweep.id, resumption).await.map_err(bad_configuration)?;
+        } else if resumption.budget.is_some() {
+            // Not raised: whoever repeats what was killed after a raise means the same one.
+            output::note(
+                "the run had not ended, so it goes on with the budget that it has; give --budget once it has ended",
+            );
         }
         let suites: Vec<_> = sweep
             .cells()

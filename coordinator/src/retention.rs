@@ -280,6 +280,7 @@ mod tests {
             echo: 0,
             owner: None,
             granted: None,
+            tabulated: None,
         }
     }
 

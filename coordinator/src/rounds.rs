@@ -18,6 +18,7 @@ use crate::echo::Echo;
 use crate::forecast::Foretold;
 use crate::held::HeldBack;
 use crate::quiet::Quiet;
+use crate::rejudging::Rejudging;
 use crate::voided::{self, Voided};
 use crate::window::outstanding;
 use crate::{Coordinator, CoordinatorError, Forecast};
@@ -50,6 +51,7 @@ pub(crate) struct Watched {
     /// Jobs of its planned shards may have been published before: by an earlier leader, before a resume, or before they were planned again.
     pub(crate) may_have_run: bool,
     pub(crate) held: HeldBack,
+    pub(crate) rejudging: Rejudging,
     pub(crate) echo: Echo,
     /// Time since which nothing is left to run; `None` while something is.
     over_since: Option<Instant>,
@@ -246,6 +248,7 @@ impl Coordinator {
             }
         }
         self.look_for_void(&mut rounds.void, &rows).await;
+        self.tabulate_cancelled(&mut rounds.void, &rows).await;
         self.show_money(&rounds.watched, &progress).await;
         Ok(())
     }
@@ -301,6 +304,7 @@ impl Coordinator {
                 one.settles_at = Instant::now() + self.settling(row.generation);
                 one.is_settled = false;
                 (one.heard_at, one.may_have_run, one.held) = (None, true, HeldBack::default());
+                one.rejudging = Rejudging::of(row.generation);
                 // An answer to an earlier question says nothing of what workers report now.
                 one.echo.forget();
                 one.over_since = None;
@@ -338,6 +342,7 @@ impl Coordinator {
             heard_at: None,
             may_have_run,
             held: HeldBack::default(),
+            rejudging: Rejudging::of(generation),
             echo,
             over_since: None,
         };
@@ -399,7 +404,8 @@ impl Coordinator {
             return Ok(());
         }
         let dispatched = if complete { Dispatched::default() } else { self.dispatch(one, progress).await? };
-        let must_hear = dispatched.must_hear() || !self.dispatch_held_back(one).await?;
+        let must_hear =
+            dispatched.must_hear() || !self.dispatch_held_back(one).await? || !self.rejudge(one, progress).await?;
         if must_hear {
             one.is_settled = false;
             one.echo.forget();
@@ -423,7 +429,7 @@ impl Coordinator {
         self.reconcile(one, progress).await
     }
 
-    async fn tabulate(&self, sweep: &SweepId, lock: Digest) -> Result<(), CoordinatorError> {
+    pub(crate) async fn tabulate(&self, sweep: &SweepId, lock: Digest) -> Result<(), CoordinatorError> {
         tracing::info!(%sweep, "nothing is left to run");
         Ok(self.queue.publish_reports(vec![Report::Tabulate { sweep: sweep.clone(), lock }]).await?)
     }

@@ -414,9 +414,12 @@ impl Batch {
             match report {
                 Report::Session(outcome) => batch.sessions.entry(outcome.lock).or_default().push(*outcome),
                 Report::Progress(progress) => {
-                    let Progress { worker, open, batches, judging } = progress;
+                    let Progress { worker, open, batches, judging, judging_since } = progress;
                     batch.held.extend(batches.into_iter().map(Held::Batch));
-                    let of_worker = |sweep| Held::Questions { sweep, worker: worker.clone() };
+                    let of_worker = |sweep: SweepId| {
+                        let generation = judging_since.get(&sweep).copied().unwrap_or(0);
+                        Held::Questions { sweep, worker: worker.clone(), generation }
+                    };
                     batch.held.extend(judging.into_iter().map(of_worker));
                     batch.open.extend(open.into_iter().map(|open| (open, worker.clone())));
                 }

@@ -38,8 +38,8 @@ struct Batch {
 
 #[derive(Debug, Default)]
 struct Judging {
-    /// Jobs of judges that are under way.
-    jobs: usize,
+    /// Jobs of judges that are under way, by generation.
+    jobs: BTreeMap<u32, usize>,
     told: Option<Instant>,
 }
 
@@ -79,10 +79,10 @@ impl Holdings {
         }
     }
 
-    /// A judge of `sweep` is asked here until the result is dropped.
-    pub(crate) fn judge(&self, sweep: &SweepId) -> JudgedHere {
-        self.locked().judging.entry(sweep.clone()).or_default().jobs += 1;
-        JudgedHere { holdings: self.clone(), sweep: sweep.clone() }
+    /// A judge of `sweep` is asked here, in a job of this generation, until the result is dropped.
+    pub(crate) fn judge(&self, sweep: &SweepId, generation: u32) -> JudgedHere {
+        *self.locked().judging.entry(sweep.clone()).or_default().jobs.entry(generation).or_default() += 1;
+        JudgedHere { holdings: self.clone(), sweep: sweep.clone(), generation }
     }
 
     /// Reports of what was not told of for [`TOLD_EVERY`], and of attempts that have begun since the last ones.
@@ -96,13 +96,19 @@ impl Holdings {
             batch.is_begun_told |= !batch.begun.is_empty();
             begun.append(&mut batch.begun);
         }
-        let name_due =
-            |(sweep, judging): (&SweepId, &mut Judging)| is_due(&mut judging.told, now).then(|| sweep.clone());
-        let judging: Vec<SweepId> = state.judging.iter_mut().filter_map(name_due).collect();
+        let (mut judging, mut judging_since) = (Vec::new(), BTreeMap::new());
+        for (sweep, of_sweep) in &mut state.judging {
+            if is_due(&mut of_sweep.told, now) {
+                judging.push(sweep.clone());
+                let first = of_sweep.jobs.keys().next().filter(|first| **first > 0);
+                judging_since.extend(first.map(|first| (sweep.clone(), *first)));
+            }
+        }
         let mut reports: Vec<Progress> =
             begun.chunks(OPEN_A_REPORT).map(|open| Progress::of_attempts(worker.clone(), open.to_vec())).collect();
         if !batches.is_empty() || !judging.is_empty() {
-            let named = Progress { batches, judging, ..Progress::of_attempts(worker.clone(), Vec::new()) };
+            let named =
+                Progress { batches, judging, judging_since, ..Progress::of_attempts(worker.clone(), Vec::new()) };
             reports.push(named);
         }
         reports
@@ -177,14 +183,18 @@ impl Drop for Turn {
 pub(crate) struct JudgedHere {
     holdings: Holdings,
     sweep: SweepId,
+    generation: u32,
 }
 
 impl Drop for JudgedHere {
     fn drop(&mut self) {
         let mut state = self.holdings.locked();
         if let Some(judging) = state.judging.get_mut(&self.sweep) {
-            judging.jobs -= 1;
-            if judging.jobs == 0 {
+            if let Some(jobs) = judging.jobs.get_mut(&self.generation) {
+                *jobs -= 1;
+            }
+            judging.jobs.retain(|_, jobs| *jobs > 0);
+            if judging.jobs.is_empty() {
                 state.judging.remove(&self.sweep);
             }
         }
@@ -275,7 +285,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_sweep_whose_judges_are_asked_is_told_of_until_the_last_of_them_has_answered() {
         let holdings = Holdings::default();
-        let (one, other) = (holdings.judge(&sweep()), holdings.judge(&sweep()));
+        let (one, other) = (holdings.judge(&sweep(), 0), holdings.judge(&sweep(), 0));
         assert_eq!(told(&holdings), [(0, 1, 0)]);
         drop(one);
         assert_eq!(told(&holdings), []);
@@ -284,5 +294,23 @@ mod tests {
         drop(other);
         tokio::time::advance(Duration::from_secs(10)).await;
         assert_eq!(told(&holdings), []);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn questions_of_a_sweep_are_told_of_with_the_first_generation_that_is_under_way() {
+        let holdings = Holdings::default();
+        let told = async || {
+            tokio::time::advance(Duration::from_secs(10)).await;
+            let report = holdings.progress(&"w".parse().unwrap()).remove(0);
+            assert_eq!(report.judging, [sweep()]);
+            report.judging_since.into_values().collect::<Vec<_>>()
+        };
+        let _last = holdings.judge(&sweep(), 2);
+        let of_before = holdings.judge(&sweep(), 1);
+        assert_eq!(told().await, [1]);
+        let first = holdings.judge(&sweep(), 0);
+        assert_eq!(told().await, [0; 0], "it is before every resume");
+        drop((first, of_before));
+        assert_eq!(told().await, [2]);
     }
 }

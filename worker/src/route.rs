@@ -373,7 +373,8 @@ impl Line {
     }
 
     async fn judge(&self, job: JudgeJob, receipt: Held) {
-        let _judged_here = self.shared.holdings.judge(&job.sweep);
+        // One of a version that names none may be of before any resume.
+        let _judged_here = self.shared.holdings.judge(&job.sweep, job.generation.unwrap_or(0));
         let Ok(id) = self.shared.attempts.next_id() else {
             receipt.hand_back().await;
             return;

@@ -235,8 +235,11 @@ pub(crate) async fn a_sweep_that_has_ended_is_alive_while_workers_tell_of_someth
 pub(crate) async fn questions_that_a_worker_tells_of_are_those_of_their_sweep(world: World) {
     let (sweep, other) = (world.sweep("s", 1, 1).await, world.sweep("t", 1, 1).await);
     let ledger = &world.ledger;
-    let questions =
-        |sweep: &SweepId, worker: &str| Held::Questions { sweep: sweep.clone(), worker: worker.parse().unwrap() };
+    let questions = |sweep: &SweepId, worker: &str| Held::Questions {
+        sweep: sweep.clone(),
+        worker: worker.parse().unwrap(),
+        generation: 0,
+    };
     assert!(!ledger.is_judging(&sweep, LONG).await.unwrap());
     let batch = Held::Batch(HeldBatch { sweep: sweep.clone(), id: "w1".to_owned(), generation: 0 });
     ledger.record_held(BTreeSet::from([questions(&other, "w1"), batch])).await.unwrap();

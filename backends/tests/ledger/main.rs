@@ -58,6 +58,7 @@ conformance![
     planning::of_several_who_change_a_state_at_once_one_does,
     planning::an_end_is_kept_and_forgotten_by_a_resume,
     planning::a_budget_is_only_ever_raised,
+    planning::documents_that_are_written_are_those_of_a_generation,
     planning::shards_come_in_order_by_queue_until_they_are_dispatched,
     planning::shards_beyond_what_is_released_are_not_dispatched_until_it_is,
     planning::confirming_a_shard_counts_what_was_dispatched,
@@ -132,6 +133,8 @@ conformance![
     resume::a_session_that_the_budget_ended_before_any_answer_begins_anew,
     resume::a_continued_session_that_fails_otherwise_begins_anew,
     resume::a_session_whose_judge_the_budget_ended_keeps_its_answers,
+    resume::a_sweep_runs_again_with_its_new_budget_or_nothing_of_it_is_changed,
+    resume::questions_stay_claimed_until_nobody_waits_for_their_answers,
     resume::other_sweeps_are_not_touched,
     resume::sessions_that_begin_anew_are_charged_to_their_owner,
     schedules::a_schedule_is_written_once_and_replaced_only_on_demand,
@@ -189,7 +192,7 @@ fn calls_may_be_spawned() {
         sendable(ledger.endings(sweep));
         sendable(ledger.cost_moments(sweep));
         sendable(ledger.continuations(sweep, cell, &[]));
-        sendable(ledger.set_budget(sweep, regatta_proto::Money(1)));
+        sendable(ledger.resume(sweep, regatta_proto::SweepState::Cancelled, None, regatta_backends::Quota::default()));
     }
     let _ = all;
 }

@@ -1,9 +1,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use jiff::Timestamp;
+use regatta_backends::faults::{Fate, Trouble, Troubles};
 use regatta_catalog::Sweep;
 use regatta_coordinator::{BudgetChange, CoordinatorError, Resumption};
 use regatta_proto::{AccountId, AccountRequest, Job, Money, SessionJob, SweepState, Transcript};
@@ -39,6 +43,56 @@ async fn a_cancelled_sweep_keeps_its_queues_open_until_its_jobs_are_out_of_them(
     stage.take(&sweep, waiting).await;
     stage.until(async || stage.told().await.routes.is_empty()).await;
     assert_eq!(stage.told().await.cancelled, std::slice::from_ref(&sweep.id));
+    process.end().await;
+}
+
+/// One call to a store fails.
+struct FailsAt {
+    /// Calls before that one.
+    calls_left: AtomicU32,
+    /// It takes effect all the same.
+    takes_effect: bool,
+}
+
+impl FailsAt {
+    fn troubles(call: u32, takes_effect: bool) -> Troubles {
+        Troubles::new(Arc::new(Self { calls_left: AtomicU32::new(call), takes_effect }))
+    }
+
+    fn is_reached(&self) -> Result<(), Trouble> {
+        if self.calls_left.fetch_sub(1, Ordering::Relaxed) == 0 { Err(Trouble) } else { Ok(()) }
+    }
+}
+
+impl Fate for FailsAt {
+    fn before(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+        async { if self.takes_effect { Ok(()) } else { self.is_reached() } }.boxed()
+    }
+
+    fn after(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+        async { if self.takes_effect { self.is_reached() } else { Ok(()) } }.boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sweep_that_is_cancelled_while_the_broker_is_away_is_tabulated_once_it_is_back() {
+    let mut stage = deployed().await;
+    let sweep = stage.submit(&stage.process(), &spec("s", 2, "")).await;
+    let queue = stage.queue.clone();
+    stage.queue = queue.troubled(FailsAt::troubles(0, false));
+    let cut_off = stage.process();
+    stage.queue = queue;
+    cut_off.coordinator.cancel(&sweep.id).await.unwrap();
+    assert_eq!(stage.state(&sweep.id).await, SweepState::Cancelled);
+    let process = stage.start();
+    for _ in 0..2 {
+        stage.until(async || stage.reported().await > 0).await;
+        assert_eq!(stage.report().await, tabulate(&sweep), "again and again until it is done");
+    }
+    // A scorer notes that it has written the reports.
+    stage.ledger.note_tabulated(&sweep.id, 0).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert_eq!(stage.reported().await, 0);
     process.end().await;
 }
 
@@ -249,6 +303,42 @@ async fn a_budget_is_not_raised_by_a_resume_that_fails() {
     process.coordinator.resume(&sweep.id, raised).await.unwrap_err();
     let budget = stage.ledger.sweep(&sweep.id).await.unwrap().unwrap().budget;
     assert_eq!(budget, Some(Money(9 * DOLLAR.0 / 2)));
+}
+
+/// Resumes a sweep with a dollar more while the ledger fails one call, then repeats that; gives the dollars by which its budget is raised, and
+/// says if the first try went through.
+async fn raised_by(call: u32, takes_effect: bool) -> (u64, bool) {
+    let mut stage = Stage::set().await;
+    let process = stage.process();
+    let sweep = stage.submit(&process, &spec("s", 6, "trials: 2\nbudget_usd: 4")).await;
+    assert!(stage.end(&sweep.id, SweepState::StoppedByBudget, Timestamp::UNIX_EPOCH).await);
+    let ledger = stage.ledger.clone();
+    stage.ledger = ledger.troubled(FailsAt::troubles(call, takes_effect));
+    let troubled = stage.process();
+    stage.ledger = ledger;
+    let raised = || Resumption { budget: Some(BudgetChange::By(DOLLAR)) };
+    let first = troubled.coordinator.resume(&sweep.id, raised()).await;
+    if first.is_err() {
+        let again = process.coordinator.resume(&sweep.id, raised()).await;
+        assert!(again.is_ok() || takes_effect, "{again:?}");
+    }
+    assert_eq!(stage.state(&sweep.id).await, SweepState::Running);
+    let budget = stage.ledger.sweep(&sweep.id).await.unwrap().unwrap().budget.unwrap();
+    (budget.0 / DOLLAR.0 - 4, first.is_ok())
+}
+
+#[tokio::test]
+async fn a_resume_that_fails_anywhere_and_is_repeated_raises_the_budget_once() {
+    for takes_effect in [false, true] {
+        for call in 0.. {
+            let (dollars, is_done) = raised_by(call, takes_effect).await;
+            assert_eq!(dollars, 1, "call {call} failed, takes effect: {takes_effect}");
+            if is_done {
+                assert!(call > 2, "some calls have failed");
+                break;
+            }
+        }
+    }
 }
 
 #[tokio::test]

@@ -45,6 +45,41 @@ async fn a_job_of_before_a_resume_is_dropped_unrun() {
 }
 
 #[tokio::test]
+async fn questions_of_before_a_resume_are_dropped_unasked() {
+    let (stage, server) = Stage::with(Simulation::default()).await;
+    let of = |generation, question| Job::Judge(JudgeJob { generation, ..stage.judge_job(&[question]) });
+    let jobs = vec![of(Some(0), ("a", "b")), of(Some(1), ("c", "d")), of(Some(2), ("e", "f")), of(None, ("g", "h"))];
+    stage.publish_any(jobs).await;
+    let mut reports = stage.reports().await;
+    stage.tell_of_generations(BTreeMap::from([(stage.sweep.id.clone(), 2)])).await;
+    let worker = stage.start_untold("w", |_| {});
+    reports.verdicts().await;
+    // The version before does not say when it asked: nobody else may know of that question.
+    reports.verdicts().await;
+    assert_eq!(worker.ended("stale"), 2);
+    worker.leave().await;
+    assert_eq!((stage.waiting().await, server.counters().total_requests()), (0, 2));
+    assert!(reports.rest(&stage.queue).await.is_empty());
+}
+
+#[tokio::test]
+async fn questions_of_a_resumed_sweep_are_asked_by_a_worker_that_has_heard_of_the_cancel_alone() {
+    let (stage, server) = Stage::with(Simulation::default()).await;
+    let resumed = JudgeJob { generation: Some(1), ..stage.judge_job(&[("a", "b")]) };
+    stage.publish_any(vec![Job::Judge(stage.judge_job(&[("c", "d")])), Job::Judge(resumed)]).await;
+    let mut reports = stage.reports().await;
+    let number = Some(BroadcastNumber { term: 3, sequence: 1 });
+    let routes = vec![stage.route.clone()];
+    let cancelled = Control { routes, cancelled: vec![stage.sweep.id.clone()], number, ..Control::default() };
+    stage.queue.broadcast(cancelled).await.unwrap();
+    let worker = stage.start_untold("w", |_| {});
+    reports.verdicts().await;
+    assert_eq!(worker.ended("dropped"), 1);
+    worker.leave().await;
+    assert_eq!((stage.waiting().await, server.counters().total_requests()), (0, 1));
+}
+
+#[tokio::test]
 async fn a_cancel_that_comes_late_drops_no_job_of_the_resumed_sweep_and_changes_no_route() {
     let (stage, server) = Stage::with(Simulation::default()).await;
     let broadcast = |sequence, cancelled: bool| Control {

@@ -118,7 +118,8 @@ async fn add_shards(tx: &Transaction<'_>, number: i64, sweep: &NewSweep) -> Resu
 pub(super) async fn sweeps(client: &Object, only: Option<&SweepId>) -> Result<Vec<SweepRow>, Fault> {
     let select = client
         .prepare_cached(
-            "SELECT id, name, lock, state, budget, created_at_ns, ended_at_ns, generation, echo, owner, granted FROM sweeps
+            "SELECT id, name, lock, state, budget, created_at_ns, ended_at_ns, generation, echo, owner, granted, tabulated
+             FROM sweeps
              WHERE $1::text IS NULL OR id = $1 ORDER BY created_at_ns DESC, number DESC",
         )
         .await?;
@@ -139,6 +140,7 @@ fn sweep(row: &Row) -> Result<SweepRow, Fault> {
         echo: large(row.try_get(8)?, "echo")?,
         owner: row.try_get::<_, Option<&str>>(9)?.map(|owner| parsed(owner, "sweeps.owner")).transpose()?,
         granted: money(row.try_get(10)?, "granted")?,
+        tabulated: row.try_get::<_, Option<i64>>(11)?.map(|of| small(of, "tabulated")).transpose()?,
     })
 }
 
@@ -359,6 +361,13 @@ pub(super) async fn set_granted(tx: &Transaction<'_>, sweep: &SweepId, granted: 
     let number = number(tx, sweep).await?;
     let granted = stored_money(granted, "granted")?;
     tx.execute("UPDATE sweeps SET granted = $2 WHERE number = $1", &[&number, &granted]).await?;
+    Ok(())
+}
+
+pub(super) async fn note_tabulated(tx: &Transaction<'_>, sweep: &SweepId, generation: u32) -> Result<(), Fault> {
+    let number = number(tx, sweep).await?;
+    let update = "UPDATE sweeps SET tabulated = greatest(tabulated, $2) WHERE number = $1";
+    tx.execute(update, &[&number, &i64::from(generation)]).await?;
     Ok(())
 }
 

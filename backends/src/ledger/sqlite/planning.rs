@@ -84,7 +84,8 @@ pub(super) fn create(tx: &Transaction<'_>, sweep: &NewSweep) -> Result<Created, 
 
 pub(super) fn sweeps(tx: &Transaction<'_>, only: Option<&SweepId>) -> Result<Vec<SweepRow>, Fault> {
     let mut select = tx.prepare_cached(
-        "SELECT id, name, lock, state, budget, created_at_ns, ended_at_ns, generation, echo, owner, granted FROM sweeps
+        "SELECT id, name, lock, state, budget, created_at_ns, ended_at_ns, generation, echo, owner, granted, tabulated
+         FROM sweeps
          WHERE ?1 IS NULL OR id = ?1 ORDER BY created_at_ns DESC, number DESC",
     )?;
     let mut rows = select.query([only.map(SweepId::as_str)])?;
@@ -109,6 +110,7 @@ fn sweep(row: &Row<'_>) -> Result<SweepRow, Fault> {
         echo: large(row.get(8)?, "echo")?,
         owner: row.get::<_, Option<String>>(9)?.map(|owner| parsed(&owner, "sweeps.owner")).transpose()?,
         granted: money(row.get(10)?, "granted")?,
+        tabulated: row.get::<_, Option<i64>>(11)?.map(|of| small(of, "tabulated")).transpose()?,
     })
 }
 
@@ -279,6 +281,13 @@ pub(super) fn set_granted(tx: &Transaction<'_>, sweep: &SweepId, granted: Option
     let number = number(tx, sweep)?;
     let granted = stored_money(granted, "granted")?;
     tx.execute("UPDATE sweeps SET granted = ?2 WHERE number = ?1", params![number, granted])?;
+    Ok(())
+}
+
+pub(super) fn note_tabulated(tx: &Transaction<'_>, sweep: &SweepId, generation: u32) -> Result<(), Fault> {
+    let number = number(tx, sweep)?;
+    let update = "UPDATE sweeps SET tabulated = max(ifnull(tabulated, ?2), ?2) WHERE number = ?1";
+    tx.execute(update, params![number, generation])?;
     Ok(())
 }
 

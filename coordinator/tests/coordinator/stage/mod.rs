@@ -315,7 +315,7 @@ impl Stage {
 
     /// A worker says that it waits for answers of the sweep's judges.
     pub(crate) async fn tell_of_questions(&self, sweep: &SweepId) {
-        let questions = Held::Questions { sweep: sweep.clone(), worker: "w".parse().unwrap() };
+        let questions = Held::Questions { sweep: sweep.clone(), worker: "w".parse().unwrap(), generation: 0 };
         self.ledger.record_held(BTreeSet::from([questions])).await.unwrap();
     }
 
@@ -345,6 +345,12 @@ impl Stage {
             }
         })
         .await
+    }
+
+    /// Number of reports to the scorers that no test has looked at, but for the questions that they answer at once.
+    pub(crate) async fn reported(&self) -> usize {
+        self.answer_echoes().await;
+        self.unread.lock().await.len()
     }
 
     /// Takes all reports that are there and answers the coordinator's questions: what the tests finish is recorded at once.

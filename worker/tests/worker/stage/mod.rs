@@ -305,6 +305,7 @@ impl Stage {
             lock: self.sweep.digest,
             judge: "sim/lexical".parse().unwrap(),
             questions: questions.collect(),
+            generation: Some(0),
         }
     }
 
