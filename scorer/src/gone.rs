@@ -1,6 +1,7 @@
 //! Reports of sweeps that are gone: `gc` removes what has ended, and workers may still tell of sessions that outlived a cancel. Nothing of them
 //! can ever be recorded, so they are dropped, and those of all other sweeps are recorded as ever.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -24,14 +25,13 @@ impl Gone {
         let mut warned = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         warned.retain(|_, at| at.elapsed() < WARNED_EVERY);
         for sweep in sweeps {
-            if !warned.contains_key(&sweep) {
-                tracing::warn!(
-                    %sweep,
-                    "dropped what a worker has told of a sweep that the ledger does not have; it was removed while sessions of it ran, or its \
-                     worker uses another ledger's queue"
-                );
-                warned.insert(sweep, Instant::now());
-            }
+            let Entry::Vacant(unwarned) = warned.entry(sweep) else { continue };
+            tracing::warn!(
+                sweep = %unwarned.key(),
+                "dropped what a worker has told of a sweep that the ledger does not have; it was removed while sessions of it ran, or its worker uses \
+                 another ledger's queue"
+            );
+            unwarned.insert(Instant::now());
         }
     }
 }
