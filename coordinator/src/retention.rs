@@ -11,7 +11,7 @@ use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use regatta_backends::{SweepRow, TickState};
 use regatta_catalog::{read_lock, remove_checkpoints};
-use regatta_proto::{ScheduleName, SweepId};
+use regatta_proto::{ScheduleName, SweepId, SweepState};
 use serde::{Deserialize, Serialize};
 
 use crate::schedules::ending::chosen;
@@ -155,7 +155,9 @@ impl Coordinator {
 
     /// `true` if workers tell of something of the sweep of `row`, which has ended, or if jobs of it wait, which are dropped by workers alone.
     async fn is_alive(&self, row: &SweepRow) -> Result<bool, CoordinatorError> {
-        if self.ledger.is_alive(&row.id, self.config.running_within).await? {
+        // Of one that is complete each session has its result, and nothing that a worker held a moment ago is worth waiting for.
+        let is_complete = row.state == SweepState::Complete;
+        if !is_complete && self.ledger.is_alive(&row.id, self.config.running_within).await? {
             return Ok(true);
         }
         if !may_leave_jobs(row, self.clock.now()) {
@@ -258,7 +260,7 @@ fn decide(
 
 #[cfg(test)]
 mod tests {
-    use regatta_proto::{Digest, SweepState};
+    use regatta_proto::Digest;
     use serde_json::json;
 
     use super::*;

@@ -9,9 +9,8 @@ use futures::future::BoxFuture;
 use regatta_backends::faults::{Fate, Trouble, Troubles};
 use regatta_proto::{AttemptId, Report, SessionOutcome, SweepId};
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
-use crate::stage::{ITEMS, Stage, report, until};
+use crate::stage::{ITEMS, Running, Stage, report, until};
 
 /// Reports of the healthy sweep.
 const REPORTS: usize = 1000;
@@ -58,11 +57,7 @@ async fn a_sweep_without_its_lock_holds_up_no_other_and_is_recorded_when_the_loc
     let begun = Instant::now();
     stage.queue.publish_reports(mixed).await.unwrap();
     let (scorer, metrics) = stage.scorer(100);
-    let stop = CancellationToken::new();
-    let running = tokio::spawn({
-        let stop = stop.clone();
-        async move { scorer.run(stop).await }
-    });
+    let running = Running::of(scorer);
     until(async || stage.ledger.attempts(&stage.sweep.id).await.unwrap().len() == REPORTS).await;
     // Without a pause: whoever tried the other sweep again would need minutes.
     assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
@@ -75,8 +70,7 @@ async fn a_sweep_without_its_lock_holds_up_no_other_and_is_recorded_when_the_loc
     std::fs::rename(&away, &lock).unwrap();
     until(async || recorded(&stage, &twin.id).await == LOCKLESS as u64).await;
     assert_eq!(stage.queue.reports_set_aside().await.unwrap(), 0);
-    stop.cancel();
-    running.await.unwrap().unwrap();
+    running.end().await;
     assert_eq!(stage.queue.dead_letters().await.unwrap(), 0);
 }
 
@@ -88,11 +82,7 @@ async fn a_question_is_answered_only_when_what_was_set_aside_before_it_is_record
     let away = stage.blob_folder().join("away");
     std::fs::rename(&lock, &away).unwrap();
     let (scorer, metrics) = stage.scorer(100);
-    let stop = CancellationToken::new();
-    let running = tokio::spawn({
-        let stop = stop.clone();
-        async move { scorer.run(stop).await }
-    });
+    let running = Running::of(scorer);
     stage.queue.publish_reports(vec![report(&stage.session_of(&twin, 0, 0))]).await.unwrap();
     until(async || stage.queue.reports_set_aside().await.unwrap() == 1).await;
     // The lock comes back after the report has returned in vain, and before the question returns.
@@ -111,8 +101,7 @@ async fn a_question_is_answered_only_when_what_was_set_aside_before_it_is_record
     .await;
     // The other sweep's question has waited for a minute: what was set aside might have been of its sweep.
     until(async || heard(&stage.sweep.id).await == 7).await;
-    stop.cancel();
-    running.await.unwrap().unwrap();
+    running.end().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -123,11 +112,7 @@ async fn a_question_that_waits_has_no_other_wait_for_it() {
     let away = stage.blob_folder().join("away");
     std::fs::rename(&lock, &away).unwrap();
     let (scorer, metrics) = stage.scorer(100);
-    let stop = CancellationToken::new();
-    let running = tokio::spawn({
-        let stop = stop.clone();
-        async move { scorer.run(stop).await }
-    });
+    let running = Running::of(scorer);
     let ask = |number| Report::Echo { sweep: stage.sweep.id.clone(), number, waited: false };
     // Its data are read once.
     stage.queue.publish_reports(vec![report(&stage.session(0, 0))]).await.unwrap();
@@ -143,8 +128,7 @@ async fn a_question_that_waits_has_no_other_wait_for_it() {
     stage.queue.publish_reports(vec![ask(2)]).await.unwrap();
     until(async || stage.ledger.sweep(&stage.sweep.id).await.unwrap().unwrap().echo == 2).await;
     assert!(asked_at.elapsed() < Duration::from_secs(1), "{:?}", asked_at.elapsed());
-    stop.cancel();
-    running.await.unwrap().unwrap();
+    running.end().await;
 }
 
 /// A broker that answers nothing for a while.
@@ -163,11 +147,7 @@ async fn a_question_is_answered_as_soon_as_the_broker_is_back_that_knows_of_noth
     stage.queue = queue.troubled(Troubles::new(fate.clone()));
     let (scorer, metrics) = stage.scorer(100);
     stage.queue = queue;
-    let stop = CancellationToken::new();
-    let running = tokio::spawn({
-        let stop = stop.clone();
-        async move { scorer.run(stop).await }
-    });
+    let running = Running::of(scorer);
     tokio::time::sleep(Duration::from_secs(1)).await;
     fate.0.store(true, Ordering::Relaxed);
     stage
@@ -180,6 +160,5 @@ async fn a_question_is_answered_as_soon_as_the_broker_is_back_that_knows_of_noth
     tokio::time::sleep(Duration::from_secs(10)).await;
     assert_eq!(stage.ledger.sweep(&stage.sweep.id).await.unwrap().unwrap().echo, 1);
     assert_eq!(metrics.set_aside.get(), 0);
-    stop.cancel();
-    running.await.unwrap().unwrap();
+    running.end().await;
 }

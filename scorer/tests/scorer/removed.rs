@@ -7,10 +7,9 @@ use jiff::Timestamp;
 use regatta_catalog::{Catalog, Sweep};
 use regatta_proto::{AttemptTotals, Money, OpenAttempt, Progress, Report, SessionKey, SweepState};
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 use crate::aside::{recorded, reports_of};
-use crate::stage::{BENCHMARKS, Stage, report, until};
+use crate::stage::{BENCHMARKS, Running, Stage, report, until};
 
 /// A report that an attempt at the session of `key` runs.
 fn running(key: SessionKey, id: &str) -> OpenAttempt {
@@ -43,15 +42,10 @@ async fn what_workers_tell_of_a_sweep_that_is_gone_holds_up_nothing_of_others() 
     let begun = Instant::now();
     stage.queue.publish_reports(reports).await.unwrap();
     let (scorer, metrics) = stage.scorer(100);
-    let stop = CancellationToken::new();
-    let running = tokio::spawn({
-        let stop = stop.clone();
-        async move { scorer.run(stop).await }
-    });
+    let running = Running::of(scorer);
     until(async || stage.ledger.attempts(&stage.sweep.id).await.unwrap().len() == 101).await;
     assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
-    stop.cancel();
-    running.await.unwrap().unwrap();
+    running.end().await;
     assert_eq!((metrics.failed_batches.get(), stage.queue.dead_letters().await.unwrap()), (0, 0));
 }
 
@@ -64,16 +58,11 @@ async fn a_session_of_a_sweep_that_the_ledger_does_not_have_is_refused_within_se
     let begun = Instant::now();
     stage.queue.publish_reports(reports).await.unwrap();
     let (scorer, _) = stage.scorer(100);
-    let stop = CancellationToken::new();
-    let running = tokio::spawn({
-        let stop = stop.clone();
-        async move { scorer.run(stop).await }
-    });
+    let running = Running::of(scorer);
     until(async || stage.ledger.attempts(&stage.sweep.id).await.unwrap().len() == 100).await;
     until(async || stage.queue.dead_letters().await.unwrap() == 1).await;
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
-    stop.cancel();
-    running.await.unwrap().unwrap();
+    running.end().await;
 }
 
 #[tokio::test(start_paused = true)]

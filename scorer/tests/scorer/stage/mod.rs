@@ -16,7 +16,8 @@ use regatta_proto::{
     Outcome, PriceSource, Question, Reply, Report, Role, Served, SessionKey, SessionOutcome, SessionSeed, Setting,
     SweepLock, SweepState, Transcript, Usage, Verdict,
 };
-use regatta_scorer::{Scorer, ScorerConfig, ScorerMetrics};
+use regatta_scorer::{Scorer, ScorerConfig, ScorerError, ScorerMetrics};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 /// The only benchmark of these tests.
@@ -340,6 +341,28 @@ impl Books {
 }
 
 /// Waits until `holds`, whatever the (paused) clock says.
+/// A scorer at work.
+pub(crate) struct Running {
+    stop: CancellationToken,
+    task: JoinHandle<Result<(), ScorerError>>,
+}
+
+impl Running {
+    pub(crate) fn of(scorer: Scorer) -> Self {
+        let stop = CancellationToken::new();
+        let task = tokio::spawn({
+            let stop = stop.clone();
+            async move { scorer.run(stop).await }
+        });
+        Self { stop, task }
+    }
+
+    pub(crate) async fn end(self) {
+        self.stop.cancel();
+        self.task.await.unwrap().unwrap();
+    }
+}
+
 pub(crate) async fn until(holds: impl AsyncFn() -> bool) {
     let begun = Instant::now();
     while !holds().await {
