@@ -195,6 +195,7 @@ impl LedgerError {
             | Self::BudgetNotRaised { .. }
             | Self::QuotaExceeded { .. }
             | Self::TooManyTokens { .. }
+            | Self::TooManyTokensOf { .. }
             | Self::OutOfRange { .. }
             | Self::Unreadable { .. }
             | Self::RowsAffected { .. }
