@@ -104,7 +104,7 @@ ROWS = [
     ("files of verdicts that a worker reads at once; time for one", "{size worker/src/verdicts.rs LOADING_MAX}; {time worker/src/verdicts.rs READ_MAX}", "others wait; tried again"),
     ("what a judge's answer must match: expressions, a length, compiled", "{count llm/src/acceptance.rs EXPRESSIONS_MAX}, {size llm/src/acceptance.rs LENGTH_MAX}, {size llm/src/acceptance.rs COMPILED_MAX}", "refused with the field"),
     ("questions to judges that a session may have", "{count scorer/src/judging.rs QUESTIONS_MAX}", "not measured"),
-    ("submissions planned; files, and lists of sweeps, files and inputs, fetched", "{word coordinator/src/api/content.rs PLANS_MAX}; {word coordinator/src/api/content.rs DOWNLOADS_MAX} at once; others wait {time coordinator/src/api/content.rs TURN_MAX}", "429"),
+    ("submissions planned; files and lists fetched", "{word coordinator/src/api/content.rs PLANS_MAX}; {word coordinator/src/api/content.rs DOWNLOADS_MAX} at once; others wait {time coordinator/src/api/content.rs TURN_MAX}", "429"),
     ("pages made and sent", "{word viewer/src/turns.rs PAGES_MAX} at once; others wait {time viewer/src/turns.rs TURN_MAX}", "503"),
     ("cells, sessions of a sweep", "{count coordinator/src/admission.rs CELLS_MAX}, {count coordinator/src/admission.rs SESSIONS_MAX}", "422"),
     ("ids, model names; an object's key, a part of it", "{size proto/src/ids.rs MAX_ID_LENGTH}; {size backends/src/blobs/key.rs KEY_BYTES_MAX}, {size backends/src/blobs/key.rs PART_BYTES_MAX}", "refused"),

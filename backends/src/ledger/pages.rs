@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use futures::future::BoxFuture;
 use jiff::Timestamp;
-use regatta_proto::{OwnerName, ScheduleName};
+use regatta_proto::{OwnerName, ScheduleName, SweepId};
 
 #[cfg(feature = "faults")]
 use super::away;
@@ -38,8 +38,12 @@ impl FromStr for PageMark {
     fn from_str(text: &str) -> Result<Self, PageMarkError> {
         let mark = || {
             let (nanoseconds, id) = text.split_once('.')?;
-            let created_at = Timestamp::from_nanosecond(nanoseconds.parse().ok()?).ok()?;
-            Some(Self { created_at, id: id.to_owned() })
+            // Only what a row can hold: what databases refuse would look like their failure.
+            let nanoseconds: i64 = nanoseconds.parse().ok()?;
+            let created_at = Timestamp::from_nanosecond(nanoseconds.into()).ok()?;
+            // Ids of tokens have the characters of those of sweeps.
+            let id: SweepId = id.parse().ok()?;
+            Some(Self { created_at, id: id.to_string() })
         };
         mark().ok_or_else(|| PageMarkError(text.to_owned()))
     }
@@ -117,7 +121,9 @@ mod tests {
         let mark = PageMark { created_at: "2026-01-02T03:04:05.000000006Z".parse().unwrap(), id: "a.b-c_1".to_owned() };
         assert_eq!(mark.to_string(), "1767323045000000006.a.b-c_1");
         assert_eq!(mark.to_string().parse(), Ok(mark));
-        for bad in ["", "x", "1", ".a", "1e3.a", "99999999999999999999999999.a"] {
+        let long = format!("1.{}", "x".repeat(201));
+        let beyond_a_column = "99999999999999999999.a";
+        for bad in ["", "x", "1", ".a", "1.", "1e3.a", beyond_a_column, "1.a/b", "1.a\0", "1..", long.as_str()] {
             assert!(bad.parse::<PageMark>().unwrap_err().to_string().contains("follow the link"), "{bad}");
         }
     }

@@ -8,7 +8,6 @@ use regatta_coordinator::{ApiConfig, ScheduleStatus, TokenList, router};
 use regatta_proto::{Digest, OwnerName};
 use serde::de::DeserializeOwned;
 use serde_json::json;
-
 use tower::ServiceExt;
 
 use crate::schedules::night_shift::NightShift;
@@ -167,6 +166,8 @@ async fn what_is_no_end_of_a_page_is_refused() {
     for (path, said) in [
         ("/v1/sweeps?after=x", "follow the link of the page before"),
         ("/v1/tokens?after=1", "follow the link of the page before"),
+        ("/v1/sweeps?after=99999999999999999999.a", "follow the link of the page before"),
+        ("/v1/tokens?after=1.a%00", "follow the link of the page before"),
         ("/v1/schedules?after=..", "schedule name"),
         ("/v1/owners?after=%0A", "owner"),
         ("/v1/audit?after=-1", "invalid digit"),

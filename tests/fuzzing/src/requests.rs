@@ -70,7 +70,7 @@ const SENDERS: [Sender; 6] = [
 /// Method and path of a route of the API, and a body that it accepts.
 type Route = (&'static str, &'static str, fn() -> Value);
 
-const ROUTES: [Route; 16] = [
+const ROUTES: [Route; 19] = [
     ("POST", "/v1/sweeps", || serde_json::to_value(&*SUBMISSION).unwrap()),
     ("POST", "/v1/schedules", || {
         json!({ "schedule": {
@@ -97,6 +97,9 @@ const ROUTES: [Route; 16] = [
     ("GET", "/v1/doctor", || Value::Null),
     ("GET", "/v1/audit?limit=5&before=9", || Value::Null),
     ("PUT", "/v1/content/0000000000000000000000000000000000000000000000000000000000000000", || Value::Null),
+    ("GET", "/v1/sweeps?limit=2&after=1767225600000000000.s-0a1b2c3d", || Value::Null),
+    ("GET", "/v1/tokens?limit=2&after=1767225600000000000.0101", || Value::Null),
+    ("GET", "/v1/owners?limit=2&after=alice", || Value::Null),
 ];
 
 static DATA: LazyLock<FileSet> = LazyLock::new(|| miniature(&WorfBench));

@@ -1,9 +1,9 @@
 use serde_json::{Map, Value, json};
 
-use crate::check_spec;
+use crate::{SweepSpec, check_spec, json_bytes};
 
-/// Checks a spec with `value` at `pointer`.
-fn check(pointer: &str, value: Value) -> Result<(), String> {
+/// A spec with `value` at `pointer`.
+fn spec(pointer: &str, value: Value) -> SweepSpec {
     let mut document = json!({
         "name": "demo",
         "benchmarks": { "worfbench": { "data": "data" } },
@@ -12,7 +12,11 @@ fn check(pointer: &str, value: Value) -> Result<(), String> {
     });
     let (parent, field) = pointer.rsplit_once('/').unwrap();
     document.pointer_mut(parent).unwrap()[field] = value;
-    check_spec(&serde_json::from_value(document).unwrap()).map_err(|error| error.to_string())
+    serde_json::from_value(document).unwrap()
+}
+
+fn check(pointer: &str, value: Value) -> Result<(), String> {
+    check_spec(&spec(pointer, value)).map_err(|error| error.to_string())
 }
 
 /// So many entries with the value of `value`, by name.
@@ -84,6 +88,32 @@ fn whatever_a_spec_lists_and_says_has_a_most_and_one_more_is_refused_with_what_t
         refused.push(check(pointer, filled(most + 1)).expect_err(pointer));
     }
     insta::assert_snapshot!(refused.join("\n"));
+}
+
+#[test]
+fn what_is_measured_as_json_may_be_as_long_as_its_most_to_the_byte() {
+    let agent = |length: usize| json!({ "command": [text(length)] });
+    let one = |length: usize| json!({ "a": agent(length) });
+    let many = |length: usize| {
+        let mut agents = map(69, &agent(60_000));
+        agents["last"] = agent(length);
+        agents
+    };
+    let endpoint =
+        |length: usize| json!({ "kind": "openai", "model_limits": { "x".repeat(length): { "concurrency": 1 } } });
+    let of_agent = json_bytes(spec("/agents", one(0)).agents.values().next().unwrap()).len();
+    let of_endpoint = json_bytes(spec("/endpoints/main", endpoint(0)).endpoints.values().next_back().unwrap()).len();
+    let of_spec = json_bytes(&spec("/agents", many(0))).len();
+    let parts: [(&str, usize, usize, &dyn Fn(usize) -> Value); 3] = [
+        ("/agents", 64 << 10, of_agent, &one),
+        ("/endpoints/main", 256 << 10, of_endpoint, &endpoint),
+        ("/agents", 4 << 20, of_spec, &many),
+    ];
+    for (pointer, most, empty, filled) in parts {
+        assert_eq!(check(pointer, filled(most - empty)), Ok(()), "{pointer}: {most}");
+        let refused = check(pointer, filled(most - empty + 1)).unwrap_err();
+        assert!(refused.contains(&format!("has {} bytes, at most {most} are allowed", most + 1)), "{refused}");
+    }
 }
 
 #[test]
