@@ -132,10 +132,11 @@ async fn without_an_account_a_batch_that_came_to_be_while_its_lines_were_uploade
     worker.leave().await;
 }
 
-/// A store that grants the first claim and never says so.
-struct Mute {
-    store: SharedPermits,
-    was_asked: Arc<AtomicBool>,
+/// A store that does what the first request asks of which `of` holds, and never says so.
+pub(super) struct Mute {
+    pub(super) store: SharedPermits,
+    pub(super) of: fn(&AccountRequest) -> bool,
+    pub(super) was_asked: Arc<AtomicBool>,
 }
 
 impl PermitStore for Mute {
@@ -146,7 +147,7 @@ impl PermitStore for Mute {
     fn settle<'a>(&'a self, request: &'a AccountRequest) -> BoxFuture<'a, Result<AccountReply, StoreError>> {
         async move {
             let reply = self.store.settle(request).await;
-            if request.claim.is_some() && !self.was_asked.swap(true, Ordering::SeqCst) {
+            if (self.of)(request) && !self.was_asked.swap(true, Ordering::SeqCst) {
                 return std::future::pending().await;
             }
             reply
@@ -167,7 +168,11 @@ impl PermitStore for Mute {
 async fn a_worker_that_leaves_before_it_hears_that_its_claim_was_granted_gives_it_up() {
     let (mut stage, server, account) = intended().await;
     let was_asked = Arc::new(AtomicBool::new(false));
-    stage.store = Some(Arc::new(Mute { store: SharedPermits(stage.permits.clone()), was_asked: was_asked.clone() }));
+    stage.store = Some(Arc::new(Mute {
+        store: SharedPermits(stage.permits.clone()),
+        of: |request| request.claim.is_some(),
+        was_asked: was_asked.clone(),
+    }));
     let worker = stage.start("w", |_| {}).await;
     until(async || was_asked.load(Ordering::SeqCst)).await;
     assert!(claimed_by(&stage, &account).await.is_some());

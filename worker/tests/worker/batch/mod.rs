@@ -1,6 +1,7 @@
 //! The batch lane, between queues in memory and a provider's batch API.
 
 mod claimed;
+mod continued;
 mod copied;
 mod failing;
 mod killed;
