@@ -1,5 +1,7 @@
 //! Searches for a batch whose submission is in doubt.
 
+use std::ops::RangeInclusive;
+
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use regatta_proto::Try;
@@ -26,14 +28,19 @@ pub enum Found {
 }
 
 impl BatchClient {
-    /// Searches for the batch `id` of `lines` lines, whose submission after `intended_at` is in doubt.
+    /// Searches for the batch `id` of `lines` lines, which may have been submitted by an intent of one of the times `intended`.
     ///
     /// # Errors
     /// When the list of batches cannot be fetched.
-    pub fn find<'a>(&'a self, id: &'a str, intended_at: Timestamp, lines: usize) -> BoxFuture<'a, Result<Found, Try>> {
+    pub fn find<'a>(
+        &'a self,
+        id: &'a str,
+        intended: RangeInclusive<Timestamp>,
+        lines: usize,
+    ) -> BoxFuture<'a, Result<Found, Try>> {
         Box::pin(async move {
-            let from = intended_at - CLOCKS_APART;
-            let to = intended_at + CLOCKS_APART + self.sending.longest_post();
+            let from = *intended.start() - CLOCKS_APART;
+            let to = *intended.end() + CLOCKS_APART + self.sending.longest_post();
             let (mut after, mut perhaps) = (None, Vec::new());
             for _ in 0..PAGES_MAX {
                 let page = self.page(after.as_deref()).await.map_err(tried)?;

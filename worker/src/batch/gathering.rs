@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use regatta_backends::{Queue, QueueError};
-use regatta_proto::{AttemptId, BatchJob, Digest, HeldBatch, IdError, Job, ModelRef, Money, SessionJob, SweepId};
+use regatta_proto::{BatchJob, Digest, HeldBatch, IdError, Job, ModelRef, Money, SessionJob, SweepId};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::collecting::{begun, parted};
+use super::deriving::id_of;
 use super::named;
 use crate::cast::accounts;
 use crate::holdings::HeldHere;
@@ -20,7 +20,7 @@ use crate::publisher::{ConfirmingPublisher, Held, Origin, Publication};
 use crate::worker::Shared;
 
 /// Bytes that the prompts of a batch may have: with what JSON adds, within what both providers take, and in a worker's memory.
-const PROMPT_BYTES_MAX: u64 = 64 << 20;
+pub(super) const PROMPT_BYTES_MAX: u64 = 64 << 20;
 /// Pause before an intent that the broker may have is published again, after the minute for which its confirmation was waited for.
 const DOUBT_PAUSE: Duration = Duration::from_secs(1);
 
@@ -220,6 +220,7 @@ impl Gatherer {
             id: batch.id.clone(),
             provider_id: None,
             intended_at: self.shared.clock.now(),
+            since: None,
             sessions: batch.jobs.clone(),
         };
         loop {
@@ -248,17 +249,6 @@ fn new_id(shared: &Shared) -> Result<String, IdError> {
     Ok(id_of(shared.attempts.next_id()?.as_str()))
 }
 
-/// The id of the batch that these sessions of the batch of id `whole` are.
-pub(super) fn id_of_part(whole: &str, part: &Range<usize>) -> String {
-    id_of(&format!("{whole}/{}/{}", part.start, part.end))
-}
-
-/// Lower-case hexadecimal digits, whatever workers are called.
-fn id_of(unique: &str) -> String {
-    let digest = Digest::of_parts([b"batch/1".as_slice(), unique.as_bytes()]).to_string();
-    digest.chars().take(AttemptId::BATCH_DIGITS).collect()
-}
-
 /// The size of a full batch of this id: at most `requests_max`, and less by up to a sixteenth, or by 63.
 fn size_of(id: &str, requests_max: usize) -> usize {
     let sizes = (requests_max / 16).clamp(1, 64);
@@ -271,15 +261,6 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-
-    #[test]
-    fn parts_of_a_batch_have_the_same_ids_whoever_cuts_it_there() {
-        let ids = [0..2, 2..5, 0..3, 3..5].map(|part| id_of_part("0a1b", &part));
-        assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), 4);
-        assert_eq!(ids[0], id_of_part("0a1b", &(0..2)));
-        assert_ne!(ids[0], id_of_part("0a1c", &(0..2)));
-        assert_eq!(ids[0].len(), AttemptId::BATCH_DIGITS);
-    }
 
     #[test]
     fn batches_of_different_ids_are_mostly_of_different_sizes_and_never_too_large() {

@@ -9,6 +9,7 @@ use regatta_proto::{AttemptId, Call, ErrorClass, FailedCall, Money, Try};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::asking::Asked;
+use super::collecting::attempt_id;
 use super::following::{Followed, Step};
 use super::{named, trouble};
 
@@ -52,7 +53,12 @@ impl Followed<'_> {
                     return Err(self.wait_behind(claimed, lines).await);
                 }
                 Some(Ok(Funding::Short { account, left, may_come })) => match share(&worst, left, may_come) {
-                    Share::First(lines) => return Err(self.split(lines)),
+                    Share::First(first) => {
+                        drop(prepared.take());
+                        if let Some(instead) = self.cut_before(first, lines).await {
+                            return Err(instead);
+                        }
+                    }
                     Share::Later => {
                         self.lane.store_away.ends();
                         tracing::debug!(batch = named(self.job), %left, "a batch waits for money");
@@ -77,6 +83,31 @@ impl Followed<'_> {
                 return Err(self.left_without_money().await);
             }
         }
+    }
+
+    /// Cuts the batch before its line `first`. The account notes where, because whoever has a copy of the job, or gets it again after the two
+    /// parts were published, finds money for more lines or for fewer. A copy that was cut elsewhere, or that somebody may be handing in, is
+    /// followed instead. `None` if the store does not answer.
+    async fn cut_before(&self, first: usize, lines: usize) -> Option<Step> {
+        let Some(cut) = attempt_id(self.job, first) else { return Some(Step::HandBack) };
+        let claiming = self.client.claim_for_good(&self.job.id, self.accounts, &cut);
+        match self.leave.run_until_cancelled(claiming).await {
+            None => Some(self.unchanged()),
+            Some(Ok(None)) => Some(self.split(first)),
+            Some(Ok(Some(claimed))) => Some(self.wait_behind(claimed, lines).await),
+            Some(Err(error)) => {
+                if self.lane.store_away.fails() {
+                    tracing::warn!(batch = named(self.job), %error, "failed to claim the batch for its two parts");
+                }
+                None
+            }
+        }
+    }
+
+    /// Line before which a copy of the batch was cut, if `claim` is the name of that.
+    pub(super) fn cut_by(&self, claim: &AttemptId) -> Option<usize> {
+        let line = claim.as_str().strip_prefix(&self.job.id)?.strip_prefix('-')?.parse().ok()?;
+        (1..self.job.sessions.len()).contains(&line).then_some(line)
     }
 
     /// For another worker, as it is. The claim may have been granted without an answer, and whoever goes on would wait for its end.

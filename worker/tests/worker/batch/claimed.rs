@@ -46,6 +46,7 @@ async fn ask(stage: &Stage, account: &AccountId, claim: &AttemptId, money: Money
         wanted: money,
         least: Money::ZERO,
         claim: Some(claim.clone()),
+        claims_for_good: false,
     };
     stage.permits.settle(&request).await.unwrap()
 }
