@@ -30,6 +30,8 @@ const KEPT_WITHIN: Duration = Duration::from_millis(2_100);
 const SILENT_MS: u64 = 40_000;
 /// Time that the endpoint takes for a batch.
 const BATCH_MS: u64 = 20_000;
+/// Share of the lines of a batch that fail, and are asked again in another. Each time is drawn anew, and alike in all histories.
+const LINES_FAILED: f64 = 0.2;
 /// Pause between two looks at the sweep's state.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -146,6 +148,7 @@ impl World {
         operator.enter(&sweep).await?;
         let mut config = Config { clock: calm, ..Config::on_loopback(suites(&sweep)) };
         config.simulation.batch.delay_ms = BATCH_MS;
+        config.simulation.batch.failed = LINES_FAILED;
         let endpoint = InProcess::new(config)?;
         let sessions = sessions(&sweep);
         Ok(Self {

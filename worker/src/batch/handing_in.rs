@@ -1,10 +1,11 @@
 //! From an intent to a batch at its provider, at most once: also when the broker has the intent twice, because its connection was lost before
-//! it had confirmed it, or because two workers had the batch that it comes of (`deriving`). In one process the copies take turns (`holdings`), and the later one is in doubt. Of several processes the one hands
-//! the batch in that has claimed its reservation at the accounts; the others look for the batch until it is there, or until nobody has heard
-//! of the claim any more. The claim is made again right before the request that makes the batch, so that a worker which is cut off from the
-//! accounts does not send it on the strength of a claim of long ago; and nobody hears of the end of a claim sooner than that of such a request.
-//! Without a price there is no account, and whoever is about to hand it in looks for it, before the upload of its lines and after it; copies
-//! that are handed in within the same moment are not noticed then, nor those at a provider that lists no names, and no account counts them.
+//! it had confirmed it, or because two workers had the batch that it comes of (`deriving`). In one process the copies take turns (`holdings`),
+//! and the later one is in doubt. Of several processes the one hands the batch in that has claimed its reservation at the accounts; the others
+//! look for the batch until it is there, or until nobody has heard of the claim any more. The claim is made again right before the request that
+//! makes the batch, so that a worker which is cut off from the accounts does not send it on the strength of a claim of long ago; and nobody hears
+//! of the end of a claim sooner than that of such a request. Without a price there is no account, and whoever is about to hand it in looks for
+//! it, before the upload of its lines and after it; copies that are handed in within the same moment are not noticed then, nor those at a
+//! provider that lists no names, and no account counts them.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
