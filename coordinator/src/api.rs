@@ -178,7 +178,10 @@ impl IntoResponse for CoordinatorError {
             ) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::NotYours { .. } => StatusCode::FORBIDDEN,
             Self::UnknownSweep(_) | Self::UnknownSchedule(_) => StatusCode::NOT_FOUND,
-            Self::WrongState { .. } | Self::ScheduleDiffers(_) | Self::ScheduleOvertaken(_) => StatusCode::CONFLICT,
+            Self::WrongState { .. }
+            | Self::Ledger(LedgerError::Removed { .. })
+            | Self::ScheduleDiffers(_)
+            | Self::ScheduleOvertaken(_) => StatusCode::CONFLICT,
             Self::NoScheduling => StatusCode::NOT_IMPLEMENTED,
             Self::NotLeading
             | Self::Ledger(_)

@@ -181,9 +181,11 @@ impl Coordinator {
                 Ok(sweep) => {
                     self.still_lead(term)?;
                     match self.enter_for(&sweep, owner).await {
-                        Err(error @ CoordinatorError::Ledger(LedgerError::QuotaExceeded { .. })) => {
-                            self.refuse_night(&stored.spec, tick, regatta_proto::causes(&error), term).await
-                        }
+                        Err(
+                            error @ CoordinatorError::Ledger(
+                                LedgerError::QuotaExceeded { .. } | LedgerError::Removed { .. },
+                            ),
+                        ) => self.refuse_night(&stored.spec, tick, regatta_proto::causes(&error), term).await,
                         entered => entered.map(drop),
                     }
                 }

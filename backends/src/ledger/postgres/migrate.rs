@@ -47,6 +47,8 @@ pub(super) const LEDGER: Migrations = Migrations {
         // No program has ever written what it refuses.
         step(17, Both, include_str!("../../../migrations/postgres/0017_beginnings.sql")),
         step(18, Previous, include_str!("../../../migrations/postgres/0018_held.sql")),
+        step(19, Previous, include_str!("../../../migrations/postgres/0019_removals.sql")),
+        step(20, Previous, include_str!("../../../migrations/postgres/0020_generations.sql")),
     ],
     lock: 0x7265_6761_7474_6101,
 };
