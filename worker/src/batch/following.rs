@@ -238,6 +238,12 @@ impl BatchLane {
                 let ends = parted(&self.shared, (&job.id, job.intended_at), &job.sessions);
                 (ends, halves.into_iter().map(batch).collect())
             }
+            // What goes on is of the same generation, and void as well.
+            Step::Over(reports, next, _) if is_void => {
+                let sessions: usize = next.iter().map(|next| next.sessions.len()).sum();
+                self.shared.metrics.sessions.with_label_values(&["dropped"]).inc_by(sessions as u64);
+                (reports, Vec::new())
+            }
             Step::Over(reports, next, _) => (reports, next.into_iter().map(batch).collect()),
             Step::HandBack => return receipt.hand_back().await,
             Step::Void => return self.void(job, redeliveries, receipt).await,
