@@ -281,7 +281,7 @@ async fn no_answer_leads_a_request_elsewhere() {
 }
 
 #[tokio::test]
-async fn our_batch_is_found_by_its_name_on_whatever_page_and_a_refused_one_does_not_count() {
+async fn our_batch_is_found_by_its_name_on_whatever_page_before_one_that_was_refused() {
     let server = server(|line, _| match line {
         "get /v1/batches?limit=100" => Step::ok(
             r#"{"data":[{"id":"b1","status":"failed","created_at":1767225660,"metadata":{"regatta_batch":"0a1b"}},
@@ -295,6 +295,17 @@ async fn our_batch_is_found_by_its_name_on_whatever_page_and_a_refused_one_does_
     .await;
     let client = open(&server);
     assert_eq!(client.find("0a1b", new_year()..=new_year(), 1).await.unwrap(), Found::Exactly("b3".to_owned()));
+}
+
+#[tokio::test]
+async fn a_refused_batch_is_found_where_there_is_no_other_of_its_name() {
+    let page = r#"{"data":[
+        {"id":"b1","status":"failed","created_at":1767225660,"metadata":{"regatta_batch":"0a1b"}},
+        {"id":"b2","status":"failed","created_at":1767225650,"metadata":{"regatta_batch":"0a1b"}},
+        {"id":"b3","status":"in_progress","created_at":1767225640,"metadata":{"regatta_batch":"2c3d"}}],"has_more":false}"#;
+    let server = server(move |_, _| Step::ok(page)).await;
+    let found = open(&server).find("0a1b", new_year()..=new_year(), 1).await.unwrap();
+    assert_eq!(found, Found::Exactly("b1".to_owned()), "the newest");
 }
 
 #[tokio::test]

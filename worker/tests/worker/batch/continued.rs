@@ -259,6 +259,25 @@ async fn a_line_that_failed_is_asked_again_once_however_often_its_batch_is_colle
     }
 }
 
+/// Whoever had the first copy has gone on from the refusal.
+#[tokio::test]
+async fn a_copy_of_an_intent_whose_batch_was_refused_as_a_whole_is_not_handed_in_besides_what_goes_on() {
+    let (stage, server, account) = with_budget(1, Money(8 * AT_MOST.0)).await;
+    let copy = answered(&stage, &server);
+    server.refuse_all_so_far("token_limit_exceeded");
+    stage.publish_any(vec![copy]).await;
+    let mut reports = stage.reports().await;
+    let worker = stage.start("w", |_| {}).await;
+    let attempts = ends(&mut reports, 1, 1).await;
+    // So old that it is looked for before anything is handed in.
+    let Job::Batch(intent) = waiting_batch(&stage, ID, None, SignedDuration::from_hours(5)) else { unreachable!() };
+    stage.publish_any(vec![Job::Batch(intent)]).await;
+    assert_eq!(ends(&mut reports, 1, 1).await, attempts);
+    worker.leave().await;
+    assert_eq!(sizes(&server), [1, 1], "the refused one, and one more");
+    assert_eq!(state(&stage, &account).await, (COST, Money::ZERO));
+}
+
 /// The worker that finds the intent again has money for all of it, which the first had not.
 #[tokio::test]
 async fn an_intent_that_was_cut_for_want_of_money_is_cut_at_the_same_line_by_whoever_has_it_again() {
