@@ -524,11 +524,11 @@ impl Ledger {
 
     /// Records that workers hold this work now; work of sweeps that do not exist is left out. A batch tells of all attempts that have its id
     /// ([`AttemptId::batch`](regatta_proto::AttemptId::batch)), as if each had been reported; a batch of before a resume
-    /// says that none of them runs. Of the same work the last word counts.
+    /// says that none of them runs.
     ///
     /// # Errors
     /// When the store fails.
-    pub fn record_held<'a>(&'a self, held: Vec<Held>) -> BoxFuture<'a, Result<(), LedgerError>> {
+    pub fn record_held<'a>(&'a self, held: BTreeSet<Held>) -> BoxFuture<'a, Result<(), LedgerError>> {
         Box::pin(async move { each!(self, ledger => ledger.record_held(held)) })
     }
 

@@ -149,7 +149,7 @@ impl PostgresLedger {
         read!(self.0, "read running attempts", client => attempts::under_way(client, sweep, cell, items, within))
     }
 
-    pub(super) async fn record_held(&self, held: Vec<Held>) -> Result<(), LedgerError> {
+    pub(super) async fn record_held(&self, held: BTreeSet<Held>) -> Result<(), LedgerError> {
         write!(self.0, "record what workers hold", tx => held::record(tx, &held))
     }
 

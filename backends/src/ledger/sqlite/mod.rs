@@ -230,7 +230,7 @@ impl SqliteLedger {
             .await
     }
 
-    pub(super) async fn record_held(&self, held: Vec<Held>) -> Result<(), LedgerError> {
+    pub(super) async fn record_held(&self, held: BTreeSet<Held>) -> Result<(), LedgerError> {
         self.1.hold(held);
         Ok(())
     }
