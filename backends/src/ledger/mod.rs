@@ -225,12 +225,16 @@ impl Ledger {
     }
 
     /// Begins the removal of an ended sweep: from now on it cannot be resumed, so that its files may go before its rows. Returns `false`, and
-    /// changes nothing, if there is no such sweep, or it is running. Idempotent.
+    /// changes nothing, if there is no such sweep, it is running, or it was resumed since it had this `generation`. Idempotent.
     ///
     /// # Errors
     /// When the store fails.
-    pub fn begin_removal<'a>(&'a self, sweep: &'a SweepId) -> BoxFuture<'a, Result<bool, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.begin_removal(sweep)) })
+    pub fn begin_removal<'a>(
+        &'a self,
+        sweep: &'a SweepId,
+        generation: u32,
+    ) -> BoxFuture<'a, Result<bool, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.begin_removal(sweep, generation)) })
     }
 
     /// Those of `sweeps` that were removed, or whose removal has begun.

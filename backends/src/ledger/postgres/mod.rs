@@ -86,8 +86,8 @@ impl PostgresLedger {
         write!(self.0, "change a sweep's state", tx => planning::transition(tx, sweep, from, to, at))
     }
 
-    pub(super) async fn begin_removal(&self, sweep: &SweepId) -> Result<bool, LedgerError> {
-        write!(self.0, "begin to remove a sweep", tx => removing::begin(tx, sweep))
+    pub(super) async fn begin_removal(&self, sweep: &SweepId, generation: u32) -> Result<bool, LedgerError> {
+        write!(self.0, "begin to remove a sweep", tx => removing::begin(tx, sweep, Some(generation)))
     }
 
     pub(super) async fn removed(&self, sweeps: &BTreeSet<SweepId>) -> Result<BTreeSet<SweepId>, LedgerError> {
