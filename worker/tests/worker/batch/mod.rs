@@ -7,6 +7,7 @@ mod failing;
 mod killed;
 mod life;
 mod paid;
+mod redelivered;
 mod server;
 mod simulated;
 mod told;
