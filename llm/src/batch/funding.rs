@@ -30,6 +30,8 @@ pub enum Funding {
     },
     /// Another has claimed the reservation, and may have submitted the batch. Nothing is changed.
     Claimed(Claimed),
+    /// There is money, but an account was told before what the batch has cost, or may have: it is over. Nothing is reserved.
+    Settled,
 }
 
 /// Costs of a batch, as reported to the accounts that pay for it.
@@ -66,6 +68,10 @@ impl BatchClient {
                 }
                 if reserved < at_most {
                     self.give_up(id, accounts, Money::ZERO, claim).await?;
+                    // What was told later is told before what is told now, and so changes nothing.
+                    if left + reserved >= at_most {
+                        return Ok(Funding::Settled);
+                    }
                     return Ok(Funding::Short { account: account.clone(), left: left + reserved, may_come });
                 }
             }

@@ -52,6 +52,10 @@ impl Followed<'_> {
                     drop(prepared);
                     return Err(self.wait_behind(claimed, lines).await);
                 }
+                Some(Ok(Funding::Settled)) => {
+                    drop(prepared);
+                    return Err(self.over_before());
+                }
                 Some(Ok(Funding::Short { account, left, may_come })) => match share(&worst, left, may_come) {
                     Share::First(first) => {
                         drop(prepared.take());
@@ -83,6 +87,14 @@ impl Followed<'_> {
                 return Err(self.left_without_money().await);
             }
         }
+    }
+
+    /// A worker told the accounts that nobody knows whether the batch was taken, and died before it published what goes on.
+    fn over_before(&self) -> Step {
+        self.count("refused");
+        tracing::warn!(batch = named(self.job), "a worker died when it knew that a batch may have been billed, its sessions go on");
+        let reason = "nobody knows whether the batch was taken".to_owned();
+        self.all_failed(&self.perhaps_billed(trouble(ErrorClass::Timeout, reason)))
     }
 
     /// Cuts the batch before its line `first`. The account notes where, because whoever has a copy of the job, or gets it again after the two
@@ -123,7 +135,7 @@ impl Followed<'_> {
         let asked_at = Instant::now();
         match self.client.reserve(&self.job.id, self.accounts, total, &self.claim).await {
             Ok(Funding::Reserved) => (asked_at.elapsed() < HEARD_EVERY).then_some(true),
-            Ok(Funding::Claimed(_) | Funding::Short { .. }) => Some(false),
+            Ok(Funding::Claimed(_) | Funding::Short { .. } | Funding::Settled) => Some(false),
             Err(error) => {
                 if self.lane.store_away.fails() {
                     tracing::warn!(batch = named(self.job), %error, "failed to claim the money of a batch again before it is made");
