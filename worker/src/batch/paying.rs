@@ -92,7 +92,10 @@ impl Followed<'_> {
     /// A worker told the accounts that nobody knows whether the batch was taken, and died before it published what goes on.
     fn over_before(&self) -> Step {
         self.count("refused");
-        tracing::warn!(batch = named(self.job), "a worker died when it knew that a batch may have been billed, its sessions go on");
+        tracing::warn!(
+            batch = named(self.job),
+            "a worker died when it knew that a batch may have been billed, its sessions go on"
+        );
         let reason = "nobody knows whether the batch was taken".to_owned();
         self.all_failed(&self.perhaps_billed(trouble(ErrorClass::Timeout, reason)))
     }
