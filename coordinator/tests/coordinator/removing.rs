@@ -106,6 +106,8 @@ async fn a_cancelled_sweep_stays_while_jobs_of_it_wait() {
 
 /// Somebody resumes `second` as soon as the lock of another sweep is gone.
 struct ResumesAfter {
+    /// And cancels it again.
+    ends_again: bool,
     lock: PathBuf,
     process: Process,
     second: Arc<Sweep>,
@@ -117,6 +119,9 @@ impl Fate for ResumesAfter {
         async {
             if !self.lock.exists() && !self.is_done.swap(true, Ordering::SeqCst) {
                 self.process.coordinator.resume(&self.second.id, Resumption::default()).await.unwrap();
+                if self.ends_again {
+                    self.process.coordinator.cancel(&self.second.id).await.unwrap();
+                }
             }
             Ok(())
         }
@@ -124,8 +129,8 @@ impl Fate for ResumesAfter {
     }
 }
 
-#[tokio::test]
-async fn a_sweep_that_is_resumed_while_others_are_removed_stays_whole() {
+/// Removes two sweeps, of which the second is resumed, and perhaps cancelled again, when the first is gone; returns the second's state.
+async fn resumed_meanwhile(ends_again: bool) -> SweepState {
     let mut stage = Stage::set().await;
     let process = stage.process();
     let (first, second) = (
@@ -137,11 +142,21 @@ async fn a_sweep_that_is_resumed_while_others_are_removed_stays_whole() {
     let lock_of = |sweep: &Sweep| stage.blob_folder().join(format!("locks/{}.json", sweep.digest));
     let (first_lock, second_lock) = (lock_of(&first), lock_of(&second));
     let is_done = AtomicBool::new(false);
-    let fate = Arc::new(ResumesAfter { lock: first_lock, process, second: second.clone(), is_done });
+    let fate = Arc::new(ResumesAfter { ends_again, lock: first_lock, process, second: second.clone(), is_done });
     stage.ledger = stage.ledger.troubled(Troubles::new(fate.clone()));
     let result = gc(&stage.process()).await;
     assert!(fate.is_done.load(Ordering::SeqCst));
     assert_eq!(gone(&result), [first.id.as_str()]);
     assert!(second_lock.exists(), "its lock stays");
-    assert_eq!(stage.state(&second.id).await, SweepState::Running);
+    stage.state(&second.id).await
+}
+
+#[tokio::test]
+async fn a_sweep_that_is_resumed_while_others_are_removed_stays_whole() {
+    assert_eq!(resumed_meanwhile(false).await, SweepState::Running);
+}
+
+#[tokio::test]
+async fn a_sweep_that_is_resumed_and_ends_again_while_others_are_removed_stays_whole() {
+    assert_eq!(resumed_meanwhile(true).await, SweepState::Cancelled);
 }
