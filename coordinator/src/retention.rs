@@ -1,26 +1,27 @@
 //! Retention: which ended sweeps go, and what of them, decided by a pure function; then they are removed, files first.
 //!
 //! A sweep that runs, and one that a night may be held against, never goes. What goes is found again by its row in the ledger, which is
-//! removed last, so that a removal that was interrupted goes on with the next one. Data sets, verdicts and cached responses are shared by sweeps
-//! and stay.
+//! removed last, so that a removal that was interrupted goes on with the next one. Locks and data sets are shared by sweeps, and go afterwards,
+//! as objects that nothing refers to (`unused`). Verdicts and cached responses stay.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
-use regatta_backends::{SweepRow, TickState};
+use regatta_backends::{BlobError, Blobs, SweepRow, TickState};
 use regatta_catalog::remove_checkpoints;
 use regatta_proto::{ScheduleName, SweepId};
 use serde::{Deserialize, Serialize};
 
 use crate::schedules::ending::chosen;
 use crate::schedules::{Stored, stored};
+use crate::unused::UnusedObjects;
 use crate::{Baseline, Coordinator, CoordinatorError, PlanError, Retention, ScheduleSpec, TickStatus};
 
 /// Most sweeps that one request removes: it must end before clients and proxies lose patience.
 const REMOVED_AT_ONCE: usize = 50;
 /// Ticks of a schedule among which nights and baselines are looked for.
-const TICKS_MAX: u32 = 10_000;
+pub(crate) const TICKS_MAX: u32 = 10_000;
 /// Most objects that are removed at the same time.
 const AT_ONCE: usize = 16;
 
@@ -73,6 +74,9 @@ pub struct GcResult {
     pub applied: bool,
     /// Sweeps that are left for the next request.
     pub left: u64,
+    /// Objects that nothing refers to; they are looked for once no sweep is left.
+    #[serde(default)]
+    pub unused: UnusedObjects,
 }
 
 /// The nights of a schedule, newest first.
@@ -113,7 +117,8 @@ impl Coordinator {
                 schedules.push(Nights { spec, ticks });
             }
             let decided = decide(&sweeps, &schedules, request.keep, self.clock.now());
-            let mut result = GcResult { going: Vec::new(), kept: 0, applied: request.apply, left: 0 };
+            let (going, unused) = (Vec::new(), UnusedObjects::default());
+            let mut result = GcResult { going, kept: 0, applied: request.apply, left: 0, unused };
             for Decided { sweep, schedule, ended_at, goes } in decided {
                 let prefix = match goes {
                     Goes::Everything => format!("sweeps/{sweep}/"),
@@ -128,42 +133,41 @@ impl Coordinator {
                     continue;
                 }
                 if request.apply {
-                    let lock = sweeps.iter().find(|row| row.id == sweep).map(|row| row.lock);
-                    self.remove(&sweep, goes, &keys, lock).await?;
+                    self.remove(&sweep, goes, &keys).await?;
                 }
                 result.going.push(Going { sweep, schedule, ended_at, goes, objects: keys.len() as u64 });
             }
             result.kept = sweeps.len() as u64 - result.going.len() as u64 - result.left;
+            if result.left == 0 {
+                result.unused = self.remove_unused(request.apply).await?;
+            }
             Ok(result)
         })
     }
 
-    async fn remove(
-        &self,
-        sweep: &SweepId,
-        goes: Goes,
-        keys: &[String],
-        lock: Option<regatta_proto::Digest>,
-    ) -> Result<(), CoordinatorError> {
+    async fn remove(&self, sweep: &SweepId, goes: Goes, keys: &[String]) -> Result<(), CoordinatorError> {
         let blobs = self.catalog.blobs();
-        for some in keys.chunks(AT_ONCE) {
-            for deleted in futures::future::join_all(some.iter().map(|key| blobs.delete(key))).await {
-                deleted?;
-            }
-        }
+        delete_all(blobs, keys).await?;
         if goes == Goes::Transcripts {
             tracing::info!(%sweep, objects = keys.len(), "transcripts removed");
             return Ok(());
         }
         remove_checkpoints(blobs, sweep).await?;
-        if let Some(lock) = lock {
-            blobs.delete(&format!("locks/{lock}.json")).await?;
-        }
         self.permits.close_accounts(sweep).await?;
         self.ledger.drop_sweep(sweep).await?;
         tracing::info!(%sweep, objects = keys.len(), "sweep removed");
         Ok(())
     }
+}
+
+/// Deletes objects, several at the same time.
+pub(crate) async fn delete_all(blobs: &Blobs, keys: &[String]) -> Result<(), BlobError> {
+    for some in keys.chunks(AT_ONCE) {
+        for deleted in futures::future::join_all(some.iter().map(|key| blobs.delete(key))).await {
+            deleted?;
+        }
+    }
+    Ok(())
 }
 
 /// Removals, the oldest sweep first.

@@ -181,9 +181,13 @@ impl Coordinator {
                 Ok(sweep) => {
                     self.still_lead(term)?;
                     match self.enter_for(&sweep, owner).await {
-                        Err(error @ CoordinatorError::Ledger(LedgerError::QuotaExceeded { .. })) => {
-                            self.refuse_night(&stored.spec, tick, regatta_proto::causes(&error), term).await
-                        }
+                        Err(
+                            error @ CoordinatorError::Ledger(
+                                LedgerError::QuotaExceeded { .. }
+                                | LedgerError::StorageExceeded { .. }
+                                | LedgerError::ObjectRemoved { .. },
+                            ),
+                        ) => self.refuse_night(&stored.spec, tick, regatta_proto::causes(&error), term).await,
                         entered => entered.map(drop),
                     }
                 }
@@ -211,7 +215,8 @@ fn reason(error: &CoordinatorError) -> Option<String> {
             None
         }
         CoordinatorError::Blobs(error) if !is_missing(error) => None,
-        CoordinatorError::Plan(_)
+        CoordinatorError::Ledger(LedgerError::StorageExceeded { .. })
+        | CoordinatorError::Plan(_)
         | CoordinatorError::Blobs(_)
         | CoordinatorError::Decide(_)
         | CoordinatorError::Json(_) => Some(regatta_proto::causes(error)),
@@ -225,6 +230,7 @@ fn reason(error: &CoordinatorError) -> Option<String> {
         | CoordinatorError::NoBudget(_)
         | CoordinatorError::NotYours { .. }
         | CoordinatorError::NotLeading
+        | CoordinatorError::SlowRemoval
         | CoordinatorError::Ledger(_)
         | CoordinatorError::Permits(_)
         | CoordinatorError::Segment(_)

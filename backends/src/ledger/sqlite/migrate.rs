@@ -29,6 +29,7 @@ const MIGRATIONS: &[Step] = &[
     step(15, Previous, include_str!("../../../migrations/sqlite/0015_cached.sql")),
     // No program has ever written what it refuses.
     step(16, Both, include_str!("../../../migrations/sqlite/0016_beginnings.sql")),
+    step(17, Previous, include_str!("../../../migrations/sqlite/0017_storage.sql")),
 ];
 
 /// Longest wait for another process that writes to the same file.

@@ -14,6 +14,7 @@ mod resume;
 mod schedules;
 mod sessions;
 mod settling;
+mod storage;
 mod thread;
 mod views;
 

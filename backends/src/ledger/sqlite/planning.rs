@@ -6,6 +6,7 @@ use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use super::attempts::spent;
 use super::identity::charge;
+use super::storage::refer;
 use super::thread::Fault;
 use crate::ledger::columns::{
     TABLES_OF_SWEEPS, cost, digest, large, money, parsed, small, stored, stored_money, stored_time, time, unreadable,
@@ -45,6 +46,7 @@ pub(super) fn create(tx: &Transaction<'_>, sweep: &NewSweep) -> Result<Created, 
         return Ok(Created::AlreadyThere);
     }
     let number = tx.last_insert_rowid();
+    refer(tx, &sweep.inputs, sweep.created_at)?;
     if let Some(owner) = &sweep.owner {
         charge(tx, owner, (sweep.budget, sweep.sessions()), sweep.quota)?;
     }
