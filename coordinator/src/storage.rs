@@ -8,7 +8,7 @@ use std::path::Path;
 
 use regatta_backends::blobs::content_key;
 use regatta_backends::{LedgerError, ObjectState, ObjectUses};
-use regatta_catalog::{Input, InputKind, Sweep, store_manifest, sweep_inputs};
+use regatta_catalog::{CatalogError, Input, InputKind, Sweep, store_manifest, sweep_inputs};
 use regatta_proto::{Digest, OwnerName, Snapshot, SweepLock};
 
 use crate::{Coordinator, CoordinatorError, PlanError, Submission};
@@ -105,7 +105,12 @@ impl Coordinator {
             return Ok(BTreeSet::new());
         }
         let blobs = self.catalog.blobs();
-        let keys: BTreeSet<String> = sweep_inputs(blobs, &sweep.digest).await?.iter().map(Input::key).collect();
+        let inputs = sweep_inputs(blobs, &sweep.digest).await.map_err(|error| match error {
+            // Planned, and removed before it was entered.
+            CatalogError::Missing { key } => LedgerError::ObjectRemoved { key }.into(),
+            error => CoordinatorError::from(error),
+        })?;
+        let keys: BTreeSet<String> = inputs.iter().map(Input::key).collect();
         let unknown = self.begin_references(owner, &keys).await?;
         let adopted = async {
             let mut sizes = BTreeMap::new();
