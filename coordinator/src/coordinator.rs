@@ -12,9 +12,7 @@ use regatta_backends::{
     SweepRow,
 };
 use regatta_catalog::{Catalog, CatalogError, DecideError, SegmentError, Sweep};
-use regatta_proto::{
-    Cell, Clock, Digest, EndpointKind, Money, OwnerName, Report, ScheduleName, SweepId, SweepState, WorkerId,
-};
+use regatta_proto::{Cell, Clock, EndpointKind, Money, OwnerName, Report, ScheduleName, SweepId, SweepState, WorkerId};
 
 use crate::admission::{check_data, check_recorded};
 use crate::budget::of_sweep;

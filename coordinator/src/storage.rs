@@ -89,7 +89,7 @@ impl Coordinator {
         let checked = async {
             let mut sizes = self.check_sizes(submission).await?;
             sizes.retain(|key, _| unknown.contains(key));
-            self.adopt(owner, sizes).await
+            self.record_objects(owner, sizes).await
         };
         let checked = checked.await;
         self.end_uses(owner, &Vec::from_iter(keys), checked).await
@@ -112,16 +112,16 @@ impl Coordinator {
         })?;
         let keys: BTreeSet<String> = inputs.iter().map(Input::key).collect();
         let unknown = self.begin_references(owner, &keys).await?;
-        let adopted = async {
+        let recorded = async {
             let mut sizes = BTreeMap::new();
             for key in unknown {
                 let size = blobs.size(&key).await?.ok_or_else(|| LedgerError::ObjectRemoved { key: key.clone() })?;
                 sizes.insert(key, size);
             }
-            self.adopt(owner, sizes).await
+            self.record_objects(owner, sizes).await
         };
-        let adopted = adopted.await;
-        self.end_uses(owner, &Vec::from_iter(keys.iter().cloned()), adopted).await?;
+        let recorded = recorded.await;
+        self.end_uses(owner, &Vec::from_iter(keys.iter().cloned()), recorded).await?;
         Ok(keys)
     }
 
@@ -136,7 +136,7 @@ impl Coordinator {
     }
 
     /// Adds objects that are stored to the ledger, which does not know them: an earlier version has stored them, or a person.
-    pub(crate) async fn adopt(
+    pub(crate) async fn record_objects(
         &self,
         owner: Option<&OwnerName>,
         sizes: BTreeMap<String, u64>,

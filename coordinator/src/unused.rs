@@ -133,7 +133,7 @@ impl Coordinator {
     /// When a reference cannot be read or a store fails; what is gone by then stays gone.
     pub(crate) async fn remove_unused(&self, apply: bool) -> Result<UnusedObjects, CoordinatorError> {
         if apply {
-            self.adopt_unknown().await?;
+            self.record_unknown().await?;
         }
         let mut result = UnusedObjects::default();
         // Nothing is older where the clock cannot show it.
@@ -248,7 +248,7 @@ impl Coordinator {
 
     /// Adds objects to the ledger that it does not know, as nobody's: those that versions without a record of objects have stored. They count as
     /// used now, so that they are kept for a while even if nothing refers to them.
-    async fn adopt_unknown(&self) -> Result<(), CoordinatorError> {
+    async fn record_unknown(&self) -> Result<(), CoordinatorError> {
         let blobs = self.catalog.blobs();
         // By their first digit, because a listing is in memory.
         for prefix in FOLDERS.iter().flat_map(|folder| (0..16).map(move |digit| format!("{folder}/{digit:x}"))) {
@@ -261,7 +261,7 @@ impl Coordinator {
                         sizes.insert(key.clone(), bytes);
                     }
                 }
-                self.adopt(None, sizes).await?;
+                self.record_objects(None, sizes).await?;
             }
         }
         Ok(())

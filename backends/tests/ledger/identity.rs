@@ -9,11 +9,11 @@ use regatta_proto::{Digest, Money, OwnerName, SweepId, SweepState};
 
 use crate::world::{World, at, new_sweep, run};
 
-fn owner(name: &str) -> OwnerName {
+pub(crate) fn owner(name: &str) -> OwnerName {
     name.parse().unwrap()
 }
 
-fn token(id: &str) -> NewToken {
+pub(crate) fn token(id: &str) -> NewToken {
     NewToken {
         id: id.parse().unwrap(),
         digest: Digest::of(id.as_bytes()),
