@@ -139,6 +139,9 @@ impl Coordinator {
             }
             result.kept = sweeps.len() as u64 - result.going.len() as u64 - result.left;
             if result.left == 0 {
+                if request.apply {
+                    self.record_unknown().await?;
+                }
                 result.unused = self.remove_unused(request.apply).await?;
             }
             Ok(result)

@@ -132,9 +132,6 @@ impl Coordinator {
     /// # Errors
     /// When a reference cannot be read or a store fails; what is gone by then stays gone.
     pub(crate) async fn remove_unused(&self, apply: bool) -> Result<UnusedObjects, CoordinatorError> {
-        if apply {
-            self.record_unknown().await?;
-        }
         let mut result = UnusedObjects::default();
         // Nothing is older where the clock cannot show it.
         let before = self.clock.now().checked_sub(self.config.keep_unused).unwrap_or(Timestamp::MIN);
@@ -247,8 +244,9 @@ impl Coordinator {
     }
 
     /// Adds objects to the ledger that it does not know, as nobody's: those that versions without a record of objects have stored. They count as
-    /// used now, so that they are kept for a while even if nothing refers to them.
-    async fn record_unknown(&self) -> Result<(), CoordinatorError> {
+    /// used now, so that they are kept for a while even if nothing refers to them. Only where a person asks for it: in a bucket that is shared by
+    /// mistake, as with the copy of a deployment, they may be another's.
+    pub(crate) async fn record_unknown(&self) -> Result<(), CoordinatorError> {
         let blobs = self.catalog.blobs();
         // By their first digit, because a listing is in memory.
         for prefix in FOLDERS.iter().flat_map(|folder| (0..16).map(move |digit| format!("{folder}/{digit:x}"))) {

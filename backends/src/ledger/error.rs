@@ -91,8 +91,8 @@ pub enum LedgerError {
     /// An owner would have more stored than its quota.
     #[error(
         "the storage quota of {owner} does not allow this: of {limit}, {stored} are used, and this needs {more} more; leave out files that the \
-         benchmark does not need, remove old sweeps and schedules whose data nobody needs (`regatta gc`, `regatta schedule delete`), or have an \
-         admin raise it (`regatta token quota {owner} --stored-gib N`, or `owners` of the coordinator's policy)"
+         benchmark does not need, delete schedules that are not needed (what nothing refers to goes by itself after a while), or have an admin \
+         remove old sweeps (`regatta gc`) or raise it (`regatta token quota {owner} --stored-gib N`, or `owners` of the coordinator's policy)"
     )]
     StorageExceeded {
         /// The owner.

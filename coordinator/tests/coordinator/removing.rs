@@ -124,16 +124,25 @@ async fn the_leader_removes_what_nothing_refers_to_by_itself() {
     // No thread beside the test's: time passes when nothing is left to do.
     (stage.ledger, stage.in_memory) = (Ledger::in_memory().unwrap(), Some(Blobs::memory()));
     let process = stage.process();
-    let unused = stage.blobs().put_content(Bytes::from_static(b"unused")).await.unwrap();
+    let desk = Desk::open(&stage, &process);
+    let alice = desk.token(1, "alice", &["submit"], json!({})).await;
+    let content = json!("unused");
+    let unused = Digest::of(content.to_string().as_bytes());
+    assert_eq!(desk.ask(&alice, "PUT", &format!("/v1/content/{unused}"), content).await.0, 204);
+    // This deployment has never heard of it: it may be another's.
+    let unknown = stage.blobs().put_content(Bytes::from_static(b"unknown")).await.unwrap();
     let stop = tokio_util::sync::CancellationToken::new();
     let (coordinator, stopped) = (process.coordinator.clone(), stop.clone());
     let removing = tokio::spawn(async move { coordinator.keep_removing_unused(stopped).await });
-    // The first time finds it, and one after a day removes it.
-    tokio::time::sleep(std::time::Duration::from_secs(3600)).await;
-    stage.clock.advance(SignedDuration::from_hours(25));
-    while stage.blobs().content_size(&unused).await.unwrap().is_some() {
-        tokio::time::sleep(std::time::Duration::from_secs(3600)).await;
-    }
+    let pass = async |hours: u64| {
+        stage.clock.advance(SignedDuration::from_hours(hours as i64));
+        tokio::time::sleep(std::time::Duration::from_secs(hours * 3600)).await;
+    };
+    pass(7).await;
+    assert!(stage.blobs().content_size(&unused).await.unwrap().is_some(), "it is used for a day after its upload");
+    pass(24).await;
+    assert_eq!(stage.blobs().content_size(&unused).await.unwrap(), None);
+    assert!(stage.blobs().content_size(&unknown).await.unwrap().is_some());
     stop.cancel();
     removing.await.unwrap();
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use futures::stream;
 use jiff::SignedDuration;
