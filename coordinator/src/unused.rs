@@ -136,7 +136,7 @@ impl Coordinator {
         // Nothing is older where the clock cannot show it.
         let before = self.clock.now().checked_sub(self.config.keep_unused).unwrap_or(Timestamp::MIN);
         let mut after: Option<String> = None;
-        loop {
+        'pages: loop {
             // Before the references: what comes to be referred to from here on is not as it was read.
             let rows = self.ledger.idle_objects(before, after.as_deref(), PAGE).await?;
             let Some(last) = rows.last() else { break };
@@ -154,7 +154,7 @@ impl Coordinator {
             for chunk in decided.going.chunks(CHUNK) {
                 if result.objects >= REMOVED_AT_ONCE {
                     result.left = true;
-                    return Ok(result);
+                    break 'pages;
                 }
                 if apply {
                     self.remove_objects(chunk, &mut result).await?;
