@@ -91,7 +91,8 @@ struct Decided<'r> {
 }
 
 impl Coordinator {
-    /// Removes objects that nothing refers to, while this process leads, until `stop` fires. Runs beside [`Coordinator::run`], in a task of its own.
+    /// Removes objects that nothing refers to, while this process leads, until `stop` fires. Runs beside [`Coordinator::run`], in a task of
+    /// its own.
     pub fn keep_removing_unused<'a>(&'a self, stop: CancellationToken) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             let mut looks = interval_at(Instant::now() + FIRST_AFTER, EVERY);

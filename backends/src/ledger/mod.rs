@@ -192,7 +192,8 @@ impl Ledger {
     /// Writes a sweep with its cells and shards. An existing sweep with the same id is left unchanged.
     ///
     /// # Errors
-    /// [`LedgerError::QuotaExceeded`], [`LedgerError::ObjectRemoved`] if one of its inputs is not there any more, when a shard names a cell that is not among the sweep's, or when the store fails.
+    /// [`LedgerError::QuotaExceeded`], [`LedgerError::ObjectRemoved`] if one of its inputs is not there any more, when a shard names a cell
+    /// that is not among the sweep's, or when the store fails.
     pub fn create_sweep<'a>(&'a self, sweep: NewSweep) -> BoxFuture<'a, Result<Created, LedgerError>> {
         Box::pin(async move { each!(self, ledger => ledger.create_sweep(sweep)) })
     }

@@ -5,8 +5,9 @@
 //! under a lock of the owner's row, and taken back if they are not; so nothing that runs concurrently exceeds the quota.
 //!
 //! Blob store and ledger share no transaction. So an object is removed in steps: it is marked, and nobody may refer to it any more; it is
-//! deleted; its row goes, and its owners are credited. Every use changes the object's row, and only a row that is as it was read is marked: whoever reads
-//! the rows before the references marks nothing that came to be referred to in between. All calls lock objects by key before owners by name.
+//! deleted; its row goes, and its owners are credited. Every use changes the object's row, and only a row that is as it was read is marked:
+//! whoever reads the rows before the references marks nothing that came to be referred to in between. All calls lock objects by key before
+//! owners by name.
 
 use std::collections::BTreeMap;
 
