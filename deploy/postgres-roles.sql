@@ -26,6 +26,8 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON
     TO regatta_coordinator;
 -- Work that workers hold, as scorers have heard. It goes with its sweep, for which no right to it is needed.
 GRANT SELECT ON held TO regatta_coordinator;
+-- Ids of removed sweeps, which are never used again.
+GRANT SELECT, INSERT ON removals TO regatta_coordinator;
 -- Knows people by their tokens, and counts what they were granted; what it has written down of them it cannot change. Rights to whole
 -- tables, which earlier versions of this file gave, would outlive those to columns.
 GRANT SELECT, INSERT, UPDATE ON owners TO regatta_coordinator;
@@ -38,12 +40,13 @@ GRANT USAGE, SELECT ON SEQUENCE permit_failure_numbers TO regatta_coordinator;
 
 -- Records what was reported. It never leads, has nothing to do with permits, and leaves owners and budgets as they are.
 REVOKE UPDATE ON sweeps FROM regatta_scorer;
-GRANT SELECT, UPDATE (state, ended_at_ns, echo) ON sweeps TO regatta_scorer;
+GRANT SELECT, UPDATE (state, ended_at_ns, echo, tabulated) ON sweeps TO regatta_scorer;
 GRANT SELECT, UPDATE ON cells, shards TO regatta_scorer;
 GRANT SELECT, INSERT, UPDATE, DELETE ON
     attempts, sessions, awaiting, awaiting_questions, asked, verdicts, judge_attempts, metrics, cell_calls, counted_calls
     TO regatta_scorer;
 GRANT SELECT, INSERT, UPDATE ON held TO regatta_scorer;
+GRANT SELECT ON removals TO regatta_scorer;
 
 -- Asks for permits and pays. It sees no sweep and no result, opens no account and raises none by adding one.
 GRANT SELECT, INSERT, UPDATE, DELETE ON permit_pools, permit_pool_states, permit_failures TO regatta_worker;
@@ -53,6 +56,6 @@ GRANT USAGE, SELECT ON SEQUENCE permit_failure_numbers TO regatta_worker;
 -- Looks, but neither at tokens nor at the audit log.
 GRANT SELECT ON
     sweeps, cells, shards, attempts, sessions, awaiting, awaiting_questions, asked, verdicts, judge_attempts, metrics, cell_calls,
-    counted_calls, held, leadership, schedules, schedule_ticks, owners, stored_objects, stored_uses, permit_pools, permit_pool_states,
-    permit_accounts, permit_failures
+    counted_calls, held, removals, leadership, schedules, schedule_ticks, owners, stored_objects, stored_uses, permit_pools,
+    permit_pool_states, permit_accounts, permit_failures
     TO regatta_reader;

@@ -47,6 +47,18 @@ pub enum SegmentError {
     },
 }
 
+impl SegmentError {
+    /// `true` if the transcript is gone, damaged, or nothing that can be read, so that reading it again gives the same. `false` if the store
+    /// did not say what it has.
+    #[must_use]
+    pub fn is_loss(&self) -> bool {
+        match self {
+            Self::Json(_) | Self::Compression(_) | Self::Damaged { .. } | Self::Missing { .. } => true,
+            Self::Blobs(error) => error.is_refusal(),
+        }
+    }
+}
+
 #[derive(Serialize)]
 struct Writing<'a> {
     cell: u32,

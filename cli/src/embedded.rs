@@ -28,6 +28,7 @@ use regatta_proto::{Clock, Digest, Report, SessionOutcome, SweepId, SweepState, 
 use regatta_scorer::{Past, Scorer, ScorerConfig, ScorerMetrics};
 use regatta_simulator::SimulatedSuite;
 use regatta_worker::{CachedResponses, Environment, Lifecycle, SharedPermits, Worker, WorkerConfig, WorkerMetrics};
+use tokio::task::{JoinError, JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use crate::bars::Bars;
@@ -53,6 +54,10 @@ const TICK: Duration = Duration::from_millis(50);
 const REDRAW: Duration = Duration::from_millis(200);
 /// Time the scorer gets to record what the workers reported last.
 const RECORD_GRACE: Duration = Duration::from_secs(30);
+/// The same after a second signal.
+const STOP_GRACE: Duration = Duration::from_secs(1);
+/// Time in which what was not recorded by then is to be stored.
+const STORE_WITHIN: Duration = Duration::from_secs(10);
 /// Time that a run waits for stores that cannot be written before it ends, unless told otherwise.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(60);
 
@@ -177,6 +182,11 @@ impl Embedded {
         }
         if state.is_end() {
             self.coordinator.resume(&sweep.id, resumption).await.map_err(bad_configuration)?;
+        } else if resumption.budget.is_some() {
+            // Not raised: whoever repeats what was killed after a raise means the same one.
+            output::note(
+                "the run had not ended, so it goes on with the budget that it has; give --budget once it has ended",
+            );
         }
         let suites: Vec<_> = sweep
             .cells()
@@ -193,8 +203,8 @@ impl Embedded {
         let simulated = SimulatedEndpoints::start(&sweep.lock.endpoints, &suites).await?;
         let state = self.work(sweep, simulated.addresses(), leaving).await;
         simulated.shutdown().await;
-        self.keep_unrecorded(&mut reserve).await?;
-        if matches!(state, Ok(state) if state.is_end()) {
+        let is_all_recorded = self.keep_unrecorded(sweep, &mut reserve).await?;
+        if is_all_recorded && matches!(state, Ok(state) if state.is_end()) {
             reserve.remove().context("failed to give the reserve's space back")?;
         }
         let checkpointed = self.ledger.checkpoint().await.context("failed to bring the ledger's log into its file");
@@ -247,25 +257,38 @@ impl Embedded {
         Ok(reserve)
     }
 
-    /// Keeps what workers have reported and no scorer could record, which would be gone with this process.
-    async fn keep_unrecorded(&self, reserve: &mut Reserve) -> anyhow::Result<()> {
+    /// Keeps what workers have reported and no scorer could record, which would be gone with this process. `false` if there was any.
+    ///
+    /// Sessions go to the blobs, as those of a process that is killed between a segment and its record: there is room for all of them. What
+    /// cannot be written there, and what is no session, goes to the reserve.
+    async fn keep_unrecorded(&self, sweep: &Sweep, reserve: &mut Reserve) -> anyhow::Result<bool> {
         let mut consumer = self.queue.consume_reports(u32::MAX).await?;
-        let (mut reports, mut receipts) = (Vec::new(), Vec::new());
+        let (mut sessions, mut reports, mut receipts) = (Vec::new(), Vec::new(), Vec::new());
         while let Some(Some(delivery)) = consumer.next().now_or_never() {
             receipts.push(delivery.receipt);
             match delivery.message {
-                report @ (Report::Session(_) | Report::HandedOver { .. } | Report::Judge(_)) => reports.push(report),
+                Report::Session(outcome) => sessions.push(*outcome),
+                report @ (Report::HandedOver { .. } | Report::Judge(_)) => reports.push(report),
                 Report::Progress(_) | Report::Rejudge { .. } | Report::Echo { .. } | Report::Tabulate { .. } => {}
             }
         }
-        if reports.is_empty() {
-            return Ok(());
+        if sessions.is_empty() && reports.is_empty() {
+            return Ok(true);
         }
-        let kept = reserve.keep(&reports).context("failed to keep what could not be recorded")?;
+        let scorer = self.scorer_apart(sweep).await?;
+        // Those of a store that hangs are in the reserve then, and perhaps there too: they are recorded once.
+        let storing = tokio::time::timeout(STORE_WITHIN, scorer.store_unscored(sweep, &sessions));
+        let stored = storing.await.unwrap_or(0);
+        reports.extend(sessions.drain(stored..).map(|outcome| Report::Session(Box::new(outcome))));
+        let kept = if reports.is_empty() {
+            Kept::default()
+        } else {
+            reserve.keep(&reports).context("failed to keep what could not be recorded")?
+        };
         let Kept { whole, reduced, lost } = kept;
         output::note(&format!(
-            "kept {} reports that could not be recorded; the next run records them",
-            whole + reduced
+            "kept {} reports that were not recorded; the next run records them",
+            stored + whole + reduced
         ));
         if reduced > 0 {
             output::note(&format!(
@@ -275,7 +298,7 @@ impl Embedded {
         if lost > 0 {
             output::note(&format!("{lost} could not be kept: what they cost is in no book but the provider's"));
         }
-        Ok(())
+        Ok(false)
     }
 
     async fn work(
@@ -304,13 +327,18 @@ impl Embedded {
             // No session could go on.
             lifecycle.stop.cancel();
         }
-        working.await.context("the worker ended unexpectedly")??;
+        let worked = working.await;
         scoring.cancel();
-        match tokio::time::timeout(RECORD_GRACE, recording).await {
-            Ok(ended) => ended.context("the scorer ended unexpectedly")??,
-            Err(_) => tracing::warn!("left before every result was recorded; run it again to continue"),
+        let (recorded, coordinated) = tokio::join!(ended(recording, &leaving.stop), ended(coordinating, &leaving.stop));
+        worked.context("the worker ended unexpectedly")??;
+        match recorded {
+            Some(recorded) => recorded.context("the scorer ended unexpectedly")??,
+            None => tracing::warn!("left before every result was recorded; run it again to continue"),
         }
-        coordinating.await.context("the coordinator ended unexpectedly")?;
+        match coordinated {
+            Some(coordinated) => coordinated.context("the coordinator ended unexpectedly")?,
+            None => tracing::warn!("left while the coordinator waited for a store; run it again to continue"),
+        }
         watched?;
         let state = self.state(sweep).await?;
         if state.is_end() {
@@ -465,6 +493,23 @@ fn default_cache(store: &Path) -> anyhow::Result<PathBuf> {
         Err(FolderError::Io { .. }) => Ok(store.join("answers")),
         Ok(()) => Ok(answers),
     }
+}
+
+/// Waits for the end of `task`, which was told to leave. Ends it when that takes too long, a moment after `at_once`: then the result is `None`.
+/// Either way nothing is left of it, and what it had taken from queues is there again.
+async fn ended<T>(mut task: JoinHandle<T>, at_once: &CancellationToken) -> Option<Result<T, JoinError>> {
+    let is_late = async {
+        tokio::select! {
+            () = tokio::time::sleep(RECORD_GRACE) => {}
+            () = async { at_once.cancelled().await; tokio::time::sleep(STOP_GRACE).await } => {}
+        }
+    };
+    tokio::select! {
+        biased;
+        ended = &mut task => return Some(ended),
+        () = is_late => task.abort(),
+    }
+    Some(task.await).filter(|ended| !matches!(ended, Err(error) if error.is_cancelled()))
 }
 
 async fn declare(queue: &Queue, sweep: &Sweep) -> anyhow::Result<()> {

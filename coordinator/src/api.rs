@@ -180,9 +180,9 @@ impl IntoResponse for CoordinatorError {
             Self::NotYours { .. } => StatusCode::FORBIDDEN,
             Self::UnknownSweep(_) | Self::UnknownSchedule(_) => StatusCode::NOT_FOUND,
             Self::WrongState { .. }
+            | Self::Ledger(LedgerError::Removed { .. } | LedgerError::ObjectRemoved { .. })
             | Self::ScheduleDiffers(_)
-            | Self::ScheduleOvertaken(_)
-            | Self::Ledger(LedgerError::ObjectRemoved { .. }) => StatusCode::CONFLICT,
+            | Self::ScheduleOvertaken(_) => StatusCode::CONFLICT,
             Self::NoScheduling => StatusCode::NOT_IMPLEMENTED,
             Self::NotLeading
             | Self::SlowRemoval

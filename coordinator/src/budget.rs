@@ -3,7 +3,7 @@
 //! Workers reserve each call's worst case before they send it, so no account is ever overdrawn, whatever is dispatched. What is said here
 //! only keeps sessions from being dispatched in vain.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use regatta_backends::{AccountState, CellProgress, Ledger, Permits, SweepCost, SweepRow};
 use regatta_benchmarks::Step;
@@ -89,9 +89,13 @@ pub(crate) fn affordable_sessions(
 /// Worst case of the first call of any session of `sweep`, in one try: a token for each byte of the prompt, and an answer of full length.
 /// Calls without a known price count as zero.
 pub(crate) fn worst_session(sweep: &Sweep) -> Money {
-    let mut worst = Money::ZERO;
+    let (mut worst, mut seen) = (Money::ZERO, BTreeSet::new());
     for cell in sweep.cells() {
         let Some(suite) = sweep.suite(cell) else { continue };
+        // Another trial of the same begins with the same calls.
+        if !seen.insert((&cell.benchmark, &cell.setting, &cell.model)) {
+            continue;
+        }
         for item in sweep.selected(cell) {
             if let Step::Ask(role, request) = suite.next(*item, &cell.setting, &Transcript::default())
                 && let Some(model) = sweep.lock.player(cell, role)

@@ -12,7 +12,9 @@ use regatta_backends::{
     SweepRow,
 };
 use regatta_catalog::{Catalog, CatalogError, DecideError, SegmentError, Sweep};
-use regatta_proto::{Cell, Clock, EndpointKind, Money, OwnerName, Report, ScheduleName, SweepId, SweepState, WorkerId};
+use regatta_proto::{
+    Cell, Clock, Digest, EndpointKind, Money, OwnerName, Report, ScheduleName, SweepId, SweepLock, SweepState, WorkerId,
+};
 
 use crate::admission::{check_data, check_recorded};
 use crate::budget::of_sweep;
@@ -308,9 +310,18 @@ impl Coordinator {
                 true => Pricing::of_operator(&*self.prices),
                 false => Pricing::of_specs(&*self.prices),
             };
-            let lock = plan(submission.spec, &datasets, &submission.recorded, &self.catalog, pricing).await?;
+            let mut lock = plan(submission.spec, &datasets, &submission.recorded, &self.catalog, pricing).await?;
+            while self.is_removed(&lock).await? {
+                lock.removed_before += 1;
+            }
             self.store_lock(&lock, owner).await
         })
+    }
+
+    /// `true` if the sweep of `lock` was removed, or is being removed.
+    async fn is_removed(&self, lock: &SweepLock) -> Result<bool, CoordinatorError> {
+        let id = lock.sweep_id(&Digest::of(&lock.to_bytes()?)).map_err(CatalogError::from)?;
+        Ok(!self.ledger.removed(&BTreeSet::from([id])).await?.is_empty())
     }
 
     /// `true` if `owner` has a quota of money, in the policy or in the ledger.
@@ -421,7 +432,11 @@ impl Coordinator {
             if let Err(error) = self.ledger.set_granted(id, granted).await {
                 tracing::warn!(sweep = %id, %error, "failed to note what a cancelled sweep was granted; its reports know recorded costs alone");
             }
-            self.queue.publish_reports(vec![Report::Tabulate { sweep: id.clone(), lock: row.lock }]).await?;
+            // It is cancelled, and the leader says so again until its reports are written.
+            let tabulate = Report::Tabulate { sweep: id.clone(), lock: row.lock };
+            if let Err(error) = self.queue.publish_reports(vec![tabulate]).await {
+                tracing::warn!(sweep = %id, %error, "scorers could not be told of a cancelled sweep; they are told again");
+            }
             Ok(())
         })
     }
@@ -442,38 +457,43 @@ impl Coordinator {
                 return Err(CoordinatorError::WrongState { id: id.clone(), state: row.state, wish: "resumed" });
             }
             let quota = self.quotas.of(row.owner.as_ref()).granted;
-            // Before anything is changed. Others may take the last of the quota until the sessions are charged below; then a raised budget stays.
+            // Before anything is changed. Others may take the last of the quota until the sessions are charged below; then a raised grant stays.
             self.ledger.check_reopening(id, quota).await?;
+            let mut budget = None;
             if let Some(change) = resumption.budget {
-                let budget = row.budget.ok_or_else(|| CoordinatorError::NoBudget(id.clone()))?;
-                let raised = change.apply(budget);
+                let present = row.budget.ok_or_else(|| CoordinatorError::NoBudget(id.clone()))?;
+                let raised = change.apply(present);
                 let sweep = self.catalog.sweep(&row.lock).await?;
                 // First of all: an account that is open may be spent. To repeat it grants nothing twice.
                 self.ledger.grant(id, raised, quota).await?;
                 // The supervising task may not have noticed that the sweep had ended, and would end it again on the old cap. The ledger
-                // comes last: whoever repeats this after a failure must not raise the budget twice. It refuses one that is lower.
-                if raised >= budget {
+                // refuses a budget that is lower.
+                if raised >= present {
                     self.open_accounts(&sweep, &SweepRow { budget: Some(raised), ..row.clone() }).await?;
                 }
-                self.ledger.set_budget(id, raised).await?;
+                budget = Some(raised);
             }
-            let reopened = self.ledger.reopen_unmeasured(id, quota).await?;
-            tracing::info!(sweep = %id, to_run = reopened.to_run, to_judge = reopened.to_judge, "resumed");
-            // Before the sweep runs again: should this fail, it can be resumed once more.
-            if reopened.to_judge > 0 {
-                self.queue.publish_reports(vec![Report::Rejudge { sweep: id.clone(), lock: row.lock }]).await?;
-            }
+            // Jobs of the sweep are of this process from here on, if the queue does not survive one.
             self.adopt(id);
-            // A night that goes on counts as running again, with what it costs.
-            self.ledger.reopen_tick(id).await?;
-            self.ledger.transition(id, &[row.state], SweepState::Running, self.clock.now()).await?;
+            // All of the rest at once: whoever repeats this after a failure must not raise the budget twice, and a night that goes on counts
+            // as running again. The leader has questions asked again once workers have heard of the resume.
+            let Some(reopened) = self.ledger.resume(id, row.state, budget, quota).await? else {
+                let row = self.ledger.sweep(id).await?.ok_or_else(|| CoordinatorError::UnknownSweep(id.clone()))?;
+                return Err(CoordinatorError::WrongState { id: id.clone(), state: row.state, wish: "resumed" });
+            };
+            tracing::info!(sweep = %id, to_run = reopened.to_run, to_judge = reopened.to_judge, "resumed");
             Ok(())
         })
     }
 
-    /// Nothing of `id` that an earlier process dispatched is counted on any more. Says whether that was so already.
-    pub(crate) fn adopt(&self, id: &SweepId) -> bool {
-        !self.ours.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone())
+    /// Nothing of `id` that an earlier process dispatched is counted on any more.
+    pub(crate) fn adopt(&self, id: &SweepId) {
+        self.ours.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone());
+    }
+
+    /// `true` if nothing of `id` that an earlier process dispatched is counted on.
+    pub(crate) fn is_ours(&self, id: &SweepId) -> bool {
+        self.ours.lock().unwrap_or_else(PoisonError::into_inner).contains(id)
     }
 
     /// State, progress, cost and budget of a sweep.

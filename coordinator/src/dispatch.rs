@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use regatta_backends::{CellProgress, QueueError, ShardRow, ShardState, Term, UnderWay};
+use regatta_backends::{CellProgress, QueueError, ShardRow, ShardState, Term, TranscriptRef, UnderWay};
 use regatta_catalog::read_transcript;
 use regatta_proto::{CellIndex, ItemIndex, Job, SessionJob, SessionKey, Transcript};
 
@@ -149,9 +149,11 @@ impl Coordinator {
         }
         watched.held.hold(shard.cell, held);
         if !jobs.is_empty() {
-            let until = self.leads_until(term)?;
-            let sent = self.queue.publish_jobs_once(queue, jobs, until).await;
-            if matches!(sent, Err(QueueError::TooLate { .. })) {
+            let sent = match self.leads_until(term) {
+                Ok(until) => self.queue.publish_jobs_once(queue, jobs, until).await.map_err(CoordinatorError::from),
+                Err(error) => Err(error),
+            };
+            if matches!(sent, Err(CoordinatorError::NotLeading | CoordinatorError::Queue(QueueError::TooLate { .. }))) {
                 self.unclaim(watched, shard, term).await?;
             }
             sent?;
@@ -187,18 +189,37 @@ impl Coordinator {
         let left_off = self.ledger.continuations(&sweep.id, cell, items).await?;
         let mut jobs = Vec::with_capacity(items.len());
         for item in items {
+            let key = SessionKey { sweep: sweep.id.clone(), cell, item: *item };
+            let transcript = match left_off.get(item) {
+                // A budget ended it: what it has paid for is not paid for again.
+                Some(at) => self.transcript_to_go_on_from(&key, at).await?,
+                None => Transcript::default(),
+            };
             jobs.push(Job::Session(Box::new(SessionJob {
-                key: SessionKey { sweep: sweep.id.clone(), cell, item: *item },
+                key,
                 lock: sweep.digest,
                 attempt: attempts.get(item).copied().unwrap_or(0) + 1,
                 generation: watched.generation,
-                transcript: match left_off.get(item) {
-                    // A budget ended it: what it has paid for is not paid for again.
-                    Some(at) => read_transcript(self.catalog.blobs(), &sweep.id, at).await?.transcript,
-                    None => Transcript::default(),
-                },
+                transcript,
             })));
         }
         Ok(jobs)
+    }
+
+    /// The transcript of the session `key` that is stored at `at`. Where it is lost, by retention or a damaged disk, the session begins anew:
+    /// nobody could ever read it, and the sweep would never end.
+    async fn transcript_to_go_on_from(
+        &self,
+        key: &SessionKey,
+        at: &TranscriptRef,
+    ) -> Result<Transcript, CoordinatorError> {
+        match read_transcript(self.catalog.blobs(), &key.sweep, at).await {
+            Ok(stored) => Ok(stored.transcript),
+            Err(error) if error.is_loss() => {
+                tracing::warn!(session = %key, %error, "a session begins anew and is paid for again: what it would go on from is lost");
+                Ok(Transcript::default())
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 }

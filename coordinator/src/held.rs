@@ -53,11 +53,14 @@ impl Coordinator {
             }
             let jobs = self.jobs(watched, index, &to_run).await?;
             let still_held = held.iter().copied().filter(|item| under_way.get(item) == Some(&UnderWay::Unconfirmed));
-            // Before they are published: jobs that may have been are not published twice.
-            watched.held.0.insert(index, still_held.collect());
-            if !jobs.is_empty() {
+            let still_held = still_held.collect();
+            if jobs.is_empty() {
+                watched.held.0.insert(index, still_held);
+            } else {
                 self.lead_on(watched.term).await?;
                 let until = self.leads_until(watched.term)?;
+                // Before they are published: jobs that may have been are not published twice.
+                watched.held.0.insert(index, still_held);
                 self.metrics.dispatched.inc_by(jobs.len() as u64);
                 let endpoint = &cell.model.endpoint;
                 if let Some(queue) = sweep.lock.endpoints.get(endpoint).map(|spec| spec.queue(endpoint, &sweep.id)) {

@@ -16,6 +16,10 @@ use crate::{Coordinator, CoordinatorError};
 const LEASE: Duration = Duration::from_secs(10);
 /// Age at which a lead is renewed.
 const RENEWED_AFTER: Duration = Duration::from_secs(2);
+/// Time for which a process whose lead has run out does not ask for it again. A step of its round took longer than the lease, perhaps since it
+/// alone is cut off from the broker, and it wakes up just when its lease ends; those that stand by ask several times within this, unless the
+/// ledger is away from them.
+const GIVES_WAY: Duration = Duration::from_secs(2);
 
 /// This process's view of its lead.
 #[derive(Debug, Default)]
@@ -24,6 +28,8 @@ pub(crate) struct Leading(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     lead: Option<(Term, Instant)>,
+    /// Until when another may take the lead that this process has let run out.
+    gives_way_until: Option<Instant>,
     /// The rounds of dispatching of this process take the lead and renew it.
     dispatches: bool,
     /// True once the log says that another process leads.
@@ -39,6 +45,16 @@ impl Coordinator {
         if let Some((term, asked)) = self.leading.get().filter(|(_, asked)| asked.elapsed() < RENEWED_AFTER) {
             debug_assert!(asked.elapsed() < LEASE, "a lead is renewed before it ends");
             return Ok(term);
+        }
+        // Where the queue dies with this process, nobody stands by.
+        if self.config.queue_survives {
+            if self.leading.runs_out() {
+                tracing::warn!("the lead has run out; leaving it to another coordinator, if there is one");
+                self.ledger.resign(&self.config.id).await?;
+            }
+            if self.leading.gives_way() {
+                return Err(CoordinatorError::NotLeading);
+            }
         }
         let asked = Instant::now();
         let term = self.ledger.lead(&self.config.id, LEASE).await?;
@@ -61,8 +77,8 @@ impl Coordinator {
     /// # Errors
     /// When the ledger fails; the lease ends by itself then.
     pub async fn resign(&self) -> Result<(), CoordinatorError> {
+        self.ledger.resign(&self.config.id).await?;
         if self.leading.take().is_some() {
-            self.ledger.resign(&self.config.id).await?;
             tracing::info!("gave up the lead");
         }
         Ok(())
@@ -111,6 +127,22 @@ impl Leading {
 
     fn dispatches(&self) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).dispatches
+    }
+
+    /// `true` once for each lead that this process has let run out in its rounds of dispatching. It is left to others for a while then.
+    fn runs_out(&self) -> bool {
+        let (now, mut state) = (Instant::now(), self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let has_run_out = state.dispatches && state.lead.take_if(|(_, asked)| now >= *asked + LEASE).is_some();
+        if has_run_out {
+            state.gives_way_until = Some(now + GIVES_WAY);
+        }
+        has_run_out
+    }
+
+    /// `true` while a lead that has run out is left to others. Then it is not known yet whether another leads.
+    pub(crate) fn gives_way(&self) -> bool {
+        let until = self.0.lock().unwrap_or_else(PoisonError::into_inner).gives_way_until;
+        until.is_some_and(|until| Instant::now() < until)
     }
 
     fn get(&self) -> Option<(Term, Instant)> {

@@ -22,6 +22,7 @@ mod pricing;
 mod quiet;
 mod reconcile;
 mod refusals;
+mod rejudging;
 mod retention;
 mod rounds;
 mod schedules;

@@ -145,6 +145,7 @@ pub fn plan<'a>(
             v: SweepLock::VERSION,
             regatta: env!("CARGO_PKG_VERSION").to_owned(),
             name: spec.name,
+            removed_before: 0,
             seed: spec.seed,
             trials: trials_max,
             coverage_min: spec.coverage_min,

@@ -1,21 +1,23 @@
 //! Retention: which ended sweeps go, and what of them, decided by a pure function; then they are removed, files first.
 //!
-//! A sweep that runs, and one that a night may be held against, never goes. What goes is found again by its row in the ledger, which is
-//! removed last, so that a removal that was interrupted goes on with the next one. Locks and data sets are shared by sweeps, and go afterwards,
-//! as objects that nothing refers to (`unused`). Verdicts and cached responses stay.
+//! A sweep that runs, and one that a night may be held against, never goes; nor does one of whose sessions workers still tell, or of which jobs
+//! wait. The ledger notes first that a sweep goes, so that nobody resumes it any more. What goes is found again by its row in the ledger, which
+//! is removed last, so that a removal that was interrupted is finished by the next request, whatever that one keeps. Locks and data sets are
+//! shared by sweeps, and go afterwards, as objects that nothing refers to (`unused`). Verdicts and cached responses stay.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use regatta_backends::{BlobError, Blobs, SweepRow, TickState};
-use regatta_catalog::remove_checkpoints;
-use regatta_proto::{ScheduleName, SweepId};
+use regatta_catalog::{read_lock, remove_checkpoints};
+use regatta_proto::{ScheduleName, SweepId, SweepState};
 use serde::{Deserialize, Serialize};
 
 use crate::schedules::ending::chosen;
 use crate::schedules::{Stored, stored};
 use crate::unused::UnusedObjects;
+use crate::voided::may_leave_jobs;
 use crate::{Baseline, Coordinator, CoordinatorError, PlanError, Retention, ScheduleSpec, TickStatus};
 
 /// Most sweeps that one request removes: it must end before clients and proxies lose patience.
@@ -116,10 +118,20 @@ impl Coordinator {
                 let ticks = rows.into_iter().map(TickStatus::new).collect::<Result<_, _>>()?;
                 schedules.push(Nights { spec, ticks });
             }
-            let decided = decide(&sweeps, &schedules, request.keep, self.clock.now());
+            let begun = self.ledger.removed(&sweeps.iter().map(|row| row.id.clone()).collect()).await?;
+            let decided = decide(&sweeps, &schedules, &begun, request.keep, self.clock.now());
             let (going, unused) = (Vec::new(), UnusedObjects::default());
             let mut result = GcResult { going, kept: 0, applied: request.apply, left: 0, unused };
             for Decided { sweep, schedule, ended_at, goes } in decided {
+                let row = sweeps.iter().find(|row| row.id == sweep);
+                if let Some(row) = row
+                    && goes == Goes::Everything
+                    && !begun.contains(&sweep)
+                    && self.is_alive(row).await?
+                {
+                    tracing::info!(%sweep, "not removed: workers tell of its sessions, or jobs of it wait");
+                    continue;
+                }
                 let prefix = match goes {
                     Goes::Everything => format!("sweeps/{sweep}/"),
                     Goes::Transcripts => format!("sweeps/{sweep}/transcripts/"),
@@ -133,6 +145,10 @@ impl Coordinator {
                     continue;
                 }
                 if request.apply {
+                    // What was resumed since the sweeps were read stays whole.
+                    if goes == Goes::Everything && !self.ledger.begin_removal(&sweep).await? {
+                        continue;
+                    }
                     self.remove(&sweep, goes, &keys).await?;
                 }
                 result.going.push(Going { sweep, schedule, ended_at, goes, objects: keys.len() as u64 });
@@ -148,6 +164,26 @@ impl Coordinator {
         })
     }
 
+    /// `true` if workers tell of something of the sweep of `row`, which has ended, or if jobs of it wait, which are dropped by workers alone.
+    async fn is_alive(&self, row: &SweepRow) -> Result<bool, CoordinatorError> {
+        // Of one that is complete each session has its result, and nothing that a worker held a moment ago is worth waiting for.
+        let is_complete = row.state == SweepState::Complete;
+        if !is_complete && self.ledger.is_alive(&row.id, self.config.running_within).await? {
+            return Ok(true);
+        }
+        if !may_leave_jobs(row, self.clock.now()) {
+            return Ok(false);
+        }
+        let lock = match read_lock(self.catalog.blobs(), &row.lock).await {
+            Ok(lock) => lock,
+            Err(error) if error.is_outage() => return Err(error.into()),
+            // Nobody can find the queues of a sweep without its lock, and workers cannot run its jobs.
+            Err(_) => return Ok(false),
+        };
+        self.declare(&row.id, &lock).await?;
+        self.has_waiting_jobs(&row.id, &lock).await
+    }
+
     async fn remove(&self, sweep: &SweepId, goes: Goes, keys: &[String]) -> Result<(), CoordinatorError> {
         let blobs = self.catalog.blobs();
         delete_all(blobs, keys).await?;
@@ -157,8 +193,9 @@ impl Coordinator {
         }
         remove_checkpoints(blobs, sweep).await?;
         self.permits.close_accounts(sweep).await?;
-        self.ledger.drop_sweep(sweep).await?;
-        tracing::info!(%sweep, objects = keys.len(), "sweep removed");
+        if self.ledger.drop_sweep(sweep).await? {
+            tracing::info!(%sweep, objects = keys.len(), "sweep removed");
+        }
         Ok(())
     }
 }
@@ -173,8 +210,14 @@ pub(crate) async fn delete_all(blobs: &Blobs, keys: &[String]) -> Result<(), Blo
     Ok(())
 }
 
-/// Removals, the oldest sweep first.
-fn decide(sweeps: &[SweepRow], schedules: &[Nights], keep: Option<Retention>, now: Timestamp) -> Vec<Decided> {
+/// Removals, the oldest sweep first; those that have `begun` in any case.
+fn decide(
+    sweeps: &[SweepRow],
+    schedules: &[Nights],
+    begun: &BTreeSet<SweepId>,
+    keep: Option<Retention>,
+    now: Timestamp,
+) -> Vec<Decided> {
     let mut of_schedule: BTreeMap<&SweepId, (&Nights, usize)> = BTreeMap::new();
     let mut held: BTreeSet<SweepId> = BTreeSet::new();
     for nights in schedules {
@@ -194,9 +237,17 @@ fn decide(sweeps: &[SweepRow], schedules: &[Nights], keep: Option<Retention>, no
         }
     }
     let mut decided: Vec<Decided> = Vec::new();
-    for row in sweeps.iter().filter(|row| row.state.is_end() && !held.contains(&row.id)) {
+    for row in sweeps.iter().filter(|row| row.state.is_end()) {
         let Some(ended_at) = row.ended_at else { continue };
         let found = of_schedule.get(&row.id);
+        let schedule = found.map(|(nights, _)| nights.spec.name.clone());
+        if begun.contains(&row.id) {
+            decided.push(Decided { sweep: row.id.clone(), schedule, ended_at, goes: Goes::Everything });
+            continue;
+        }
+        if held.contains(&row.id) {
+            continue;
+        }
         let Some(policy) = found.and_then(|(nights, _)| nights.spec.retention).or(keep) else { continue };
         if found.is_some_and(|(_, age)| (*age as u64) < u64::from(policy.nights)) {
             continue;
@@ -209,7 +260,6 @@ fn decide(sweeps: &[SweepRow], schedules: &[Nights], keep: Option<Retention>, no
             (false, true) => Goes::Transcripts,
             (false, false) => continue,
         };
-        let schedule = found.map(|(nights, _)| nights.spec.name.clone());
         decided.push(Decided { sweep: row.id.clone(), schedule, ended_at, goes });
     }
     decided.sort_by(|a, b| (a.ended_at, a.sweep.as_str()).cmp(&(b.ended_at, b.sweep.as_str())));
@@ -218,7 +268,7 @@ fn decide(sweeps: &[SweepRow], schedules: &[Nights], keep: Option<Retention>, no
 
 #[cfg(test)]
 mod tests {
-    use regatta_proto::{Digest, SweepState};
+    use regatta_proto::Digest;
     use serde_json::json;
 
     use super::*;
@@ -240,6 +290,7 @@ mod tests {
             echo: 0,
             owner: None,
             granted: None,
+            tabulated: None,
         }
     }
 
@@ -258,7 +309,7 @@ mod tests {
     }
 
     fn going(sweeps: &[SweepRow], schedules: &[Nights], keep: Option<Retention>) -> Vec<String> {
-        let decided = decide(sweeps, schedules, keep, day(100));
+        let decided = decide(sweeps, schedules, &BTreeSet::new(), keep, day(100));
         decided.iter().map(|of| format!("{} {:?}", of.sweep, of.goes)).collect()
     }
 
@@ -271,6 +322,16 @@ mod tests {
         let sweeps = [sweep("new", Some(95)), sweep("old", Some(50)), sweep("ancient", Some(1)), sweep("runs", None)];
         assert_eq!(going(&sweeps, &[], keep(60, 0, Some(10))), ["ancient Everything", "old Transcripts"]);
         assert!(going(&sweeps, &[], None).is_empty(), "everything is kept unless somebody says otherwise");
+    }
+
+    #[test]
+    fn a_removal_that_has_begun_is_finished_whatever_is_kept() {
+        let begun = BTreeSet::from(["n-3".parse().unwrap(), "x".parse().unwrap()]);
+        let mut all: Vec<SweepRow> = (1..=3).map(|night| sweep(&format!("n-{night}"), Some(night))).collect();
+        all.push(sweep("x", Some(99)));
+        let decided = decide(&all, &[nights(3, json!({}))], &begun, None, day(100));
+        assert_eq!(decided.iter().map(|of| of.sweep.as_str()).collect::<Vec<_>>(), ["n-3", "x"]);
+        assert!(decided.iter().all(|of| of.goes == Goes::Everything));
     }
 
     #[test]

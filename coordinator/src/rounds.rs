@@ -18,6 +18,7 @@ use crate::echo::Echo;
 use crate::forecast::Foretold;
 use crate::held::HeldBack;
 use crate::quiet::Quiet;
+use crate::rejudging::Rejudging;
 use crate::voided::{self, Voided};
 use crate::window::outstanding;
 use crate::{Coordinator, CoordinatorError, Forecast};
@@ -50,6 +51,7 @@ pub(crate) struct Watched {
     /// Jobs of its planned shards may have been published before: by an earlier leader, before a resume, or before they were planned again.
     pub(crate) may_have_run: bool,
     pub(crate) held: HeldBack,
+    pub(crate) rejudging: Rejudging,
     pub(crate) echo: Echo,
     /// Time since which nothing is left to run; `None` while something is.
     over_since: Option<Instant>,
@@ -76,9 +78,11 @@ fn is_settled(account: Option<&AccountState>, over_since: &mut Option<Instant>, 
 /// State of `run` between ticks; all of it can be rebuilt.
 struct Rounds {
     addresses: BTreeMap<EndpointName, String>,
-    /// Term of the last round: what is remembered is of it.
+    /// Term of the last round in which this process led: what is remembered is of it.
     term: Option<Term>,
     watched: BTreeMap<SweepId, Watched>,
+    /// The worst case of a session of each sweep with a budget, which may take longer to find out than a lead lasts.
+    worst_sessions: BTreeMap<SweepId, Money>,
     /// Sweeps whose jobs workers are to drop.
     void: BTreeMap<SweepId, Voided>,
     /// Number of resumes of each sweep that was resumed and that has not ended, or whose jobs workers are to drop.
@@ -87,7 +91,7 @@ struct Rounds {
     told: Option<(Control, Instant)>,
     /// Broadcasts of this process.
     broadcasts: u64,
-    /// Sweeps that failed at the last tick.
+    /// Sweeps that failed at their last look; under another term they fail as well.
     setbacks: BTreeMap<SweepId, Setback>,
 }
 
@@ -111,6 +115,7 @@ impl Rounds {
             addresses,
             term: None,
             watched: BTreeMap::new(),
+            worst_sessions: BTreeMap::new(),
             void: BTreeMap::new(),
             generations: BTreeMap::new(),
             told: None,
@@ -119,13 +124,12 @@ impl Rounds {
         }
     }
 
-    /// Forgets what was found out under another term than `now`: the next leader finds everything in the ledger.
-    fn are_of(&mut self, now: Option<Term>) {
-        if self.term != now {
-            self.term = now;
+    /// Forgets what was found out under another term than `now`: meanwhile another led, and everything is in the ledger.
+    fn are_of(&mut self, now: Term) {
+        if self.term != Some(now) {
+            self.term = Some(now);
             self.watched.clear();
             self.void.clear();
-            self.setbacks.clear();
         }
     }
 
@@ -151,6 +155,12 @@ impl Coordinator {
                     _ = ticks.tick() => {}
                 }
                 match self.tick(&mut rounds).await {
+                    // Nothing was looked after, so that it is not known whether it could have been.
+                    Err(CoordinatorError::NotLeading) if self.leading.gives_way() => {}
+                    Err(CoordinatorError::NotLeading) => {
+                        let _ = outage.ends();
+                        self.health.succeeds();
+                    }
                     Ok(()) => {
                         if let Some(lasted) = outage.ends() {
                             tracing::info!(lasted_s = lasted.as_secs(), "the sweeps are looked after again");
@@ -176,21 +186,19 @@ impl Coordinator {
         })
     }
 
+    /// One look at all sweeps. The lead is renewed before each step, since all of them together may take longer than it lasts; who has lost it
+    /// stops there.
     async fn tick(&self, rounds: &mut Rounds) -> Result<(), CoordinatorError> {
         let lead = self.lead().await;
         self.metrics.leads.set(i64::from(lead.is_ok()));
-        let term = match lead {
-            Err(CoordinatorError::NotLeading) => {
-                rounds.are_of(None);
-                // Its last values are not to be added to those of who leads now.
-                self.metrics.sweeps_running.set(0);
-                self.metrics.window.reset();
-                self.forget_money();
-                return Ok(());
-            }
-            led => led?,
-        };
-        rounds.are_of(Some(term));
+        if matches!(lead, Err(CoordinatorError::NotLeading)) {
+            // Its last values are not to be added to those of who leads now.
+            self.metrics.sweeps_running.set(0);
+            self.metrics.window.reset();
+            self.forget_money();
+        }
+        let term = lead?;
+        rounds.are_of(term);
         let rows = self.ledger.sweeps().await?;
         let live: BTreeSet<&SweepId> = rows.iter().filter(|row| !row.state.is_end()).map(|row| &row.id).collect();
         voided::take_note(&mut rounds.void, &rows, self.clock.now(), self.config.running_within);
@@ -199,24 +207,25 @@ impl Coordinator {
             |row: &&SweepRow| row.generation > 0 && (live.contains(&row.id) || rounds.void.contains_key(&row.id));
         rounds.generations = rows.iter().filter(is_told).map(|row| (row.id.clone(), row.generation)).collect();
         rounds.watched.retain(|id, _| live.contains(id));
+        rounds.worst_sessions.retain(|id, _| live.contains(id));
         rounds.setbacks.retain(|id, _| live.contains(id));
         for row in &rows {
-            if rounds.is_set_back(&row.id) {
+            if row.state.is_end() || rounds.is_set_back(&row.id) {
                 continue;
             }
-            let followed = match row.state {
-                SweepState::Running | SweepState::Tabulating => self.follow(&mut rounds.watched, row, term).await,
-                _ => continue,
-            };
+            self.lead_on(term).await?;
+            let begun = Instant::now();
+            let followed = self.follow(rounds, row, term).await;
             if followed.is_ok() && row.state != SweepState::Running {
                 recovered(&mut rounds.setbacks, &row.id);
             }
-            self.note(&mut rounds.setbacks, &row.id, followed);
+            self.note(&mut rounds.setbacks, &row.id, followed, begun);
         }
         self.metrics.sweeps_running.set(rounds.watched.len() as i64);
         self.tell(rounds, term).await?;
         let mut progress = BTreeMap::new();
         for (id, _) in rounds.watched.iter().filter(|(_, one)| one.running) {
+            self.lead_on(term).await?;
             progress.insert(id.clone(), self.ledger.cell_progress(id).await?);
         }
         self.metrics.window.reset();
@@ -228,15 +237,18 @@ impl Coordinator {
                 continue;
             }
             if let Some(one) = rounds.watched.get_mut(id) {
+                self.lead_on(term).await?;
+                let begun = Instant::now();
                 let done = self.look_after(one, progress).await;
                 let has_succeeded = done.is_ok();
-                self.note(&mut rounds.setbacks, id, done);
+                self.note(&mut rounds.setbacks, id, done, begun);
                 if has_succeeded {
                     recovered(&mut rounds.setbacks, id);
                 }
             }
         }
         self.look_for_void(&mut rounds.void, &rows).await;
+        self.tabulate_cancelled(&mut rounds.void, &rows).await;
         self.show_money(&rounds.watched, &progress).await;
         Ok(())
     }
@@ -278,14 +290,9 @@ impl Coordinator {
     }
 
     /// Begins to watch the sweep of `row`, or takes note of its state.
-    async fn follow(
-        &self,
-        watched: &mut BTreeMap<SweepId, Watched>,
-        row: &SweepRow,
-        term: Term,
-    ) -> Result<(), CoordinatorError> {
+    async fn follow(&self, rounds: &mut Rounds, row: &SweepRow, term: Term) -> Result<(), CoordinatorError> {
         let running = row.state == SweepState::Running;
-        if let Some(one) = watched.get_mut(&row.id) {
+        if let Some(one) = rounds.watched.get_mut(&row.id) {
             if one.running && !running {
                 // The end was written, and perhaps not said.
                 self.tabulate(&row.id, row.lock).await?;
@@ -297,6 +304,7 @@ impl Coordinator {
                 one.settles_at = Instant::now() + self.settling(row.generation);
                 one.is_settled = false;
                 (one.heard_at, one.may_have_run, one.held) = (None, true, HeldBack::default());
+                one.rejudging = Rejudging::of(row.generation);
                 // An answer to an earlier question says nothing of what workers report now.
                 one.echo.forget();
                 one.over_since = None;
@@ -307,14 +315,18 @@ impl Coordinator {
         let sweep = self.catalog.sweep(&row.lock).await?;
         self.declare(&sweep.id, &sweep.lock).await?;
         self.open_accounts(&sweep, row).await?;
-        if !self.config.queue_survives && running && !self.adopt(&row.id) {
+        if !self.config.queue_survives && running && !self.is_ours(&row.id) {
             self.forget_dispatch(&sweep, term).await?;
+            self.adopt(&row.id);
         }
         if !running {
             // A coordinator died between noticing the end and saying so; saying it twice is harmless.
             self.tabulate(&row.id, row.lock).await?;
         }
-        let worst_session = worst_session(&sweep);
+        let worst_session = match sweep.lock.budget_usd {
+            Some(_) => *rounds.worst_sessions.entry(row.id.clone()).or_insert_with(|| worst_session(&sweep)),
+            None => Money::ZERO,
+        };
         let (generation, settles_at) = (row.generation, Instant::now() + self.settling(row.generation));
         let (is_settled, echo) = (self.settling(generation).is_zero(), Echo::heard(row.echo));
         let may_have_run = generation > 0 || self.has_begun(&sweep).await?;
@@ -330,10 +342,11 @@ impl Coordinator {
             heard_at: None,
             may_have_run,
             held: HeldBack::default(),
+            rejudging: Rejudging::of(generation),
             echo,
             over_since: None,
         };
-        watched.insert(row.id.clone(), one);
+        rounds.watched.insert(row.id.clone(), one);
         Ok(())
     }
 
@@ -391,7 +404,8 @@ impl Coordinator {
             return Ok(());
         }
         let dispatched = if complete { Dispatched::default() } else { self.dispatch(one, progress).await? };
-        let must_hear = dispatched.must_hear() || !self.dispatch_held_back(one).await?;
+        let must_hear =
+            dispatched.must_hear() || !self.dispatch_held_back(one).await? || !self.rejudge(one, progress).await?;
         if must_hear {
             one.is_settled = false;
             one.echo.forget();
@@ -415,7 +429,7 @@ impl Coordinator {
         self.reconcile(one, progress).await
     }
 
-    async fn tabulate(&self, sweep: &SweepId, lock: Digest) -> Result<(), CoordinatorError> {
+    pub(crate) async fn tabulate(&self, sweep: &SweepId, lock: Digest) -> Result<(), CoordinatorError> {
         tracing::info!(%sweep, "nothing is left to run");
         Ok(self.queue.publish_reports(vec![Report::Tabulate { sweep: sweep.clone(), lock }]).await?)
     }
@@ -448,8 +462,15 @@ impl Coordinator {
         reason
     }
 
-    /// One sweep's trouble is counted and logged; it is tried again with the next tick.
-    fn note(&self, setbacks: &mut BTreeMap<SweepId, Setback>, sweep: &SweepId, result: Result<(), CoordinatorError>) {
+    /// One sweep's trouble is counted and logged; it is tried again later, `begun` being when it was last. What fails slowly is left alone for half as
+    /// long again, so that others have their turn.
+    fn note(
+        &self,
+        setbacks: &mut BTreeMap<SweepId, Setback>,
+        sweep: &SweepId,
+        result: Result<(), CoordinatorError>,
+        begun: Instant,
+    ) {
         // A deposed leader finds out in the middle of something; its successor does that.
         if let Err(error) =
             result.or_else(|error| if matches!(error, CoordinatorError::NotLeading) { Ok(()) } else { Err(error) })
@@ -460,7 +481,7 @@ impl Coordinator {
                 .entry(sweep.clone())
                 .or_insert_with(|| Setback { outage: Outage::new(self.config.tick, SETBACK_MAX), until: now });
             let failed = setback.outage.fails();
-            setback.until = now + failed.pause;
+            setback.until = now + failed.pause.max(begun.elapsed() / 2);
             if failed.is_told {
                 tracing::error!(%sweep, error, tries = failed.tries, "failed to look after a sweep, trying again");
             }

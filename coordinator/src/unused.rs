@@ -184,10 +184,10 @@ impl Coordinator {
     async fn remove_objects(&self, going: &[&ObjectRow], result: &mut UnusedObjects) -> Result<(), CoordinatorError> {
         let at = self.clock.now();
         let seen = going.iter().map(|object| (object.key.clone(), object.used_at)).collect();
-        let marked = self.ledger.begin_removal(&seen, at).await?;
+        let marked = self.ledger.begin_object_removal(&seen, at).await?;
         let deleting = delete_all(self.catalog.blobs(), &marked);
         timeout(DELETED_WITHIN, deleting).await.map_err(|_| CoordinatorError::SlowRemoval)??;
-        result.credit(self.ledger.finish_removal(&marked, at).await?);
+        result.credit(self.ledger.finish_object_removal(&marked, at).await?);
         let marked: BTreeSet<&str> = marked.iter().map(String::as_str).collect();
         for object in going.iter().filter(|object| marked.contains(object.key.as_str())) {
             result.objects += 1;

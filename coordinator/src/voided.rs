@@ -24,6 +24,10 @@ const COPIES_LIVE: SignedDuration = SignedDuration::from_hours(1);
 const LOOKED_AT_EVERY: Duration = Duration::from_secs(5);
 /// The same after a look that failed.
 const LOOKED_AT_AGAIN_AFTER: Duration = Duration::from_secs(30);
+/// Time after which scorers are told again of a cancelled sweep whose reports they have not written, and the longest, to which it doubles:
+/// whoever cancelled it has told them at once, unless the broker was away, or that process died.
+const TABULATED_WITHIN: Duration = Duration::from_secs(10);
+const TABULATED_WITHIN_MAX: Duration = Duration::from_secs(600);
 /// Most sweeps that are looked at in one round, and the time that all of that may take, and one: whoever begins to lead finds all of a week, and
 /// has others to look after.
 const LOOKED_AT_ONCE: usize = 4;
@@ -37,6 +41,8 @@ pub(crate) struct Voided {
     /// Until when a job that a worker held may come back, if none is seen before: the broker notices by then that the worker is cut off.
     back_by: Instant,
     next_look: Instant,
+    /// When scorers are to have written the reports of the generation that was cancelled, and the time that they have had.
+    reports: (u32, Instant, Duration),
     /// A look has failed, and the log says so.
     has_failed: bool,
     left: Left,
@@ -61,6 +67,7 @@ impl Voided {
             is_cancelled: row.state == SweepState::Cancelled,
             back_by: Instant::now() + running_within.saturating_sub(since),
             next_look: Instant::now(),
+            reports: reports_due(row.generation),
             has_failed: false,
             left: Left::Unread,
         }
@@ -78,6 +85,11 @@ impl Voided {
     pub(crate) const fn is_told(&self) -> bool {
         self.is_cancelled || matches!(self.left, Left::Some { .. })
     }
+}
+
+/// Scorers were told now of a sweep that was cancelled in this generation.
+fn reports_due(generation: u32) -> (u32, Instant, Duration) {
+    (generation, Instant::now() + TABULATED_WITHIN, TABULATED_WITHIN)
 }
 
 /// True if jobs of the sweep of `row` may be left at `now` that are to be dropped.
@@ -130,6 +142,28 @@ impl Coordinator {
             one.next_look = Instant::now() + LOOKED_AT_AGAIN_AFTER;
             if !std::mem::replace(&mut one.has_failed, true) && one.is_cancelled {
                 tracing::warn!(sweep = %row.id, error, "failed to look for jobs that a cancelled sweep has left, trying again");
+            }
+        }
+    }
+
+    /// Tells scorers again of cancelled sweeps whose reports no scorer has written. What fails is tried again later.
+    pub(crate) async fn tabulate_cancelled(&self, void: &mut BTreeMap<SweepId, Voided>, rows: &[SweepRow]) {
+        let is_missing = |row: &&SweepRow| row.state == SweepState::Cancelled && row.tabulated != Some(row.generation);
+        for row in rows.iter().filter(is_missing) {
+            let Some(one) = void.get_mut(&row.id) else { continue };
+            let (generation, due, waited) = one.reports;
+            if generation != row.generation {
+                // It was resumed and cancelled since the last round.
+                one.reports = reports_due(row.generation);
+                continue;
+            }
+            if Instant::now() < due {
+                continue;
+            }
+            let next = (waited * 2).min(TABULATED_WITHIN_MAX);
+            one.reports = (generation, Instant::now() + next, next);
+            if let Err(error) = self.tabulate(&row.id, row.lock).await {
+                tracing::warn!(sweep = %row.id, error = regatta_proto::causes(&error), "failed to tell scorers of a cancelled sweep, trying again");
             }
         }
     }

@@ -2,12 +2,12 @@
 
 use regatta_memory::ByteHolder;
 use regatta_proto::{
-    AccountId, BenchmarkName, CacheMode, ChatRequest, CostSum, FailedCall, ItemId, Price, Role, SessionSeed, Setting,
-    Share, SweepId, Trial, Usage,
+    AccountId, BenchmarkName, CacheMode, ChatRequest, FailedCall, ItemId, Price, Role, SessionSeed, Setting, Share,
+    SweepId, Trial,
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::Meter;
+use crate::{Answers, Meter};
 
 /// One chat call.
 #[derive(Debug, Clone, Copy)]
@@ -95,12 +95,15 @@ pub enum CallError {
     Interrupted(FailedCall),
 }
 
-/// An interrupted list of questions, with the tokens and money spent so far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("answering was interrupted")]
-pub struct Interrupted {
-    /// Tokens of finished calls.
-    pub usage: Usage,
-    /// Cost of finished calls.
-    pub cost: CostSum,
+/// An interrupted list of questions. It has the answers that were complete by then, with tokens and money of all calls that were made.
+/// Questions that are not among them are to be asked again, so none counts as unanswered.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("answering was interrupted after {} answers", .0.verdicts.len())]
+pub struct Interrupted(pub Answers);
+
+impl Interrupted {
+    /// Interrupted with `answers`; whoever asks the rest asks those too that got no answer.
+    pub(crate) fn after(answers: Answers) -> Self {
+        Self(Answers { unanswered: Vec::new(), ..answers })
+    }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::stream::{FuturesUnordered, StreamExt};
 use regatta_encoder::SentenceEncoder;
-use regatta_proto::{AskedQuestion, CostSum, EndpointName, ErrorClass, Usage};
+use regatta_proto::{AskedQuestion, EndpointName, ErrorClass};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -61,7 +61,8 @@ impl Encoding {
     ) -> Result<Answers, Interrupted> {
         // The encoder determines the model, whatever its name in the spec.
         let mut vectors = Vectors::new();
-        let interrupted = || Interrupted { usage: Usage::default(), cost: CostSum::default() };
+        // Asked again, its texts are in the cache.
+        let interrupted = || Interrupted::after(Answers::default());
         loop {
             let asking = tokio::select! {
                 biased;

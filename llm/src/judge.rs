@@ -60,10 +60,8 @@ impl Caller {
                 break;
             }
         }
-        if interrupted {
-            return Err(Interrupted { usage: spent.usage, cost: spent.cost });
-        }
-        Ok(Answers { usage: spent.usage, cost: spent.cost, ..answers(questions, &vectors, model) })
+        let answers = Answers { usage: spent.usage, cost: spent.cost, ..answers(questions, &vectors, model) };
+        if interrupted { Err(Interrupted::after(answers)) } else { Ok(answers) }
     }
 
     /// Embeds `texts`. If the endpoint refuses a request as such, its halves are tried, so that one unacceptable text (empty or too long)

@@ -39,19 +39,11 @@ impl Caller {
         }
         let similarities: Vec<AskedQuestion> = similarities.into_iter().cloned().collect();
         let by_vectors = self.answer_or_replay(&judge.id.model, &similarities, payer, interrupt);
+        let merged = |one, other| Answers::merged(questions, [one, other]);
         match futures::join!(in_words, by_vectors) {
-            (Ok(one), Ok(other)) => Ok(Answers::merged(questions, [one, other])),
-            (one, other) => {
-                let spent = [one, other].map(|half| match half {
-                    Ok(answers) => (answers.usage, answers.cost),
-                    Err(interrupted) => (interrupted.usage, interrupted.cost),
-                });
-                let mut all = Interrupted { usage: Usage::default(), cost: CostSum::default() };
-                for (usage, cost) in spent {
-                    all.usage += usage;
-                    all.cost += cost;
-                }
-                Err(all)
+            (Ok(one), Ok(other)) => Ok(merged(one, other)),
+            (Ok(one) | Err(Interrupted(one)), Ok(other) | Err(Interrupted(other))) => {
+                Err(Interrupted::after(merged(one, other)))
             }
         }
     }
@@ -78,14 +70,11 @@ impl Caller {
                 None => interrupted = true,
             }
         }
-        if interrupted {
-            return Err(Interrupted { usage: answers.usage, cost: answers.cost });
-        }
         answers.served = match served.is_empty() {
             true => judge.id.model.clone(),
             false => served.into_iter().collect::<Vec<_>>().join(", "),
         };
-        Ok(answers)
+        if interrupted { Err(Interrupted::after(answers)) } else { Ok(answers) }
     }
 
     async fn judge_one(

@@ -33,9 +33,13 @@ impl Caller {
                 }
             }
         }
-        let fresh = match unknown.is_empty() {
-            true => Answers { served: format!("{model} (cached responses)"), ..Answers::default() },
-            false => self.answer(model, &unknown, payer, interrupt).await?,
+        let (fresh, is_interrupted) = if unknown.is_empty() {
+            (Answers { served: format!("{model} (cached responses)"), ..Answers::default() }, false)
+        } else {
+            match self.answer(model, &unknown, payer, interrupt).await {
+                Ok(fresh) => (fresh, false),
+                Err(Interrupted(fresh)) => (fresh, true),
+            }
         };
         for asked in &unknown {
             if let Some((_, verdict)) = fresh.verdicts.iter().find(|(digest, _)| *digest == asked.digest) {
@@ -57,6 +61,6 @@ impl Caller {
                 answers.enter(asked, answer.clone());
             }
         }
-        Ok(answers)
+        if is_interrupted { Err(Interrupted::after(answers)) } else { Ok(answers) }
     }
 }

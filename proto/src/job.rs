@@ -45,6 +45,10 @@ pub struct JudgeJob {
     pub judge: ModelRef,
     /// The questions.
     pub questions: Vec<AskedQuestion>,
+    /// Number of the sweep's resumes when the questions were claimed; jobs of an earlier generation than the sweep's are void. Versions
+    /// before it leave it out: such a job is void while its sweep is cancelled, and no longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<u32>,
 }
 
 /// A batch of single-call sessions at a provider's batch API, to be submitted or polled. First published as an intent, so that if a worker

@@ -86,6 +86,10 @@ pub struct SweepLock {
     pub regatta: String,
     /// Name of the sweep.
     pub name: SweepId,
+    /// Number of sweeps with the same spec that were removed before this one. It tells their ids apart, because the processes of a deployment
+    /// remember of an id which of its jobs are void and what was spent for it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub removed_before: u32,
     /// Seed that all others derive from.
     pub seed: u64,
     /// Repetitions of every cell.
@@ -139,6 +143,11 @@ pub struct Cell {
     pub model: ModelRef,
     /// Number of the repetition.
     pub trial: Trial,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 impl SweepLock {

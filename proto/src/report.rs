@@ -1,5 +1,7 @@
 //! Reports, which workers publish for scorers.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
@@ -114,16 +116,23 @@ pub struct Progress {
     /// for a day.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub batches: Vec<HeldBatch>,
-    /// Sweeps for which the worker waits for answers of judges, named every ten seconds too.
+    /// Sweeps for which the worker waits for answers of judges, named every ten seconds too, and once after the last answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub judging: Vec<SweepId>,
+    /// Of each sweep in `judging` the number of resumes when the first of these questions were claimed, if there was any;
+    /// [`Progress::NO_QUESTIONS`] when the worker waits for none any more.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub judging_since: BTreeMap<SweepId, u32>,
 }
 
 impl Progress {
+    /// More than all resumes of a sweep.
+    pub const NO_QUESTIONS: u32 = u32::MAX;
+
     /// A report of the attempts `open` alone.
     #[must_use]
     pub const fn of_attempts(worker: WorkerId, open: Vec<OpenAttempt>) -> Self {
-        Self { worker, open, batches: Vec::new(), judging: Vec::new() }
+        Self { worker, open, batches: Vec::new(), judging: Vec::new(), judging_since: BTreeMap::new() }
     }
 }
 
@@ -151,7 +160,7 @@ pub enum Report {
     Judge(JudgeOutcome),
     /// Attempts are running.
     Progress(Progress),
-    /// Sessions whose judge had been unavailable were reopened, and their questions are to be asked again.
+    /// What sessions of a sweep wait for is to be asked again: it was resumed, or the jobs of its judges are lost. Claimed questions are not.
     Rejudge {
         /// The sweep.
         sweep: SweepId,
@@ -175,4 +184,12 @@ pub enum Report {
         /// Digest of the sweep's lock.
         lock: Digest,
     },
+}
+
+impl Report {
+    /// `true` if this is a question whether everything is recorded that was reported before.
+    #[must_use]
+    pub const fn is_question(&self) -> bool {
+        matches!(self, Self::Echo { .. })
+    }
 }

@@ -164,7 +164,9 @@ fn jobs_of_every_build_are_read() {
         lock: Digest::of(b"lock"),
         judge: "minilm/all-MiniLM-L6-v2".parse().unwrap(),
         questions: vec![question()],
+        generation: None,
     };
+    let of_generation = JudgeJob { generation: Some(2), ..judge.clone() };
     let in_words = JudgeJob { judge: "openai/gpt-4o".parse().unwrap(), questions: vec![judgement()], ..judge.clone() };
     samples_are_read(
         "job",
@@ -173,6 +175,7 @@ fn jobs_of_every_build_are_read() {
             ("session_of_a_resumed_sweep", Job::Session(Box::new(resumed))),
             ("judge", Job::Judge(judge)),
             ("judge_in_words", Job::Judge(in_words)),
+            ("judge_of_a_resumed_sweep", Job::Judge(of_generation)),
         ],
     );
 }
@@ -207,7 +210,10 @@ fn reports_of_every_build_are_read() {
             HeldBatch { sweep: key().sweep, id: "123456789abcdef01234".into(), generation: 2 },
         ],
         judging: vec![key().sweep],
+        judging_since: BTreeMap::new(),
     };
+    let judging_since = BTreeMap::from([(key().sweep, 2)]);
+    let held_since_a_resume = Progress { batches: Vec::new(), judging_since, ..held.clone() };
     let judged = JudgeOutcome {
         sweep: key().sweep,
         lock: Digest::of(b"lock"),
@@ -242,6 +248,7 @@ fn reports_of_every_build_are_read() {
             ("judge_in_words", Report::Judge(in_words)),
             ("progress", Report::Progress(Progress::of_attempts("w1".parse().unwrap(), vec![open]))),
             ("progress_of_batches_and_judges", Report::Progress(held)),
+            ("progress_of_judges_since_a_resume", Report::Progress(held_since_a_resume)),
             ("echo", Report::Echo { sweep: key().sweep, number: 3, waited: false }),
             ("tabulate", Report::Tabulate { sweep: key().sweep, lock: Digest::of(b"lock") }),
         ],

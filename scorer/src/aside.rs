@@ -1,6 +1,6 @@
 //! Reports of sweeps that cannot be read: they are set aside, so that those of all others are recorded meanwhile.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::Scorer;
+use crate::gone::sweep_of;
 
 /// Pause between two warnings about one sweep; every report of it is set aside once within that time.
 const WARNED_EVERY: Duration = Duration::from_secs(60);
@@ -78,20 +79,27 @@ impl Unreadable {
 /// A batch by what can be done with it now.
 pub(crate) struct Sorted {
     pub(crate) reports: Vec<Report>,
+    /// Receipts of `reports`, and of those that were dropped.
     pub(crate) receipts: Vec<Receipt>,
     /// Reports that are to be set aside.
     pub(crate) unreadable: Vec<(Report, Receipt)>,
 }
 
 impl Scorer {
-    /// Sorts out the reports of sweeps that cannot be read. A sweep whose store is away is not among them: it is waited for.
-    pub(crate) async fn sort_out(&self, batch: Vec<Delivery<Report>>) -> Sorted {
+    /// Sorts out the reports of sweeps that cannot be read, and drops those of sweeps that were removed. A sweep whose store is away is not among
+    /// them: it is waited for.
+    pub(crate) async fn sort_out(&self, batch: Vec<Delivery<Report>>, stop: &CancellationToken) -> Sorted {
         let (mut sorted, mut known) =
             (Sorted { reports: Vec::new(), receipts: Vec::new(), unreadable: Vec::new() }, BTreeMap::new());
+        let removed = if self.config.shares_queue { self.removed(&batch).await } else { BTreeSet::new() };
         for Delivery { message: mut report, receipt, .. } in batch {
+            if sweep_of(&report).is_some_and(|sweep| removed.contains(sweep)) {
+                sorted.receipts.push(receipt);
+                continue;
+            }
             let may_be_recorded = match &mut report {
                 _ if !self.config.shares_queue => true,
-                Report::Echo { sweep, waited, .. } => self.may_be_answered(sweep, waited).await,
+                Report::Echo { sweep, waited, .. } => self.may_be_answered(sweep, waited, stop).await,
                 Report::Session(_) | Report::Judge(_) | Report::Rejudge { .. } | Report::Tabulate { .. } => {
                     match lock_of(&report) {
                         Some((_, lock)) => match known.get(lock) {
@@ -114,6 +122,7 @@ impl Scorer {
                 sorted.unreadable.push((report, receipt));
             }
         }
+        self.gone.warn(removed);
         sorted
     }
 
@@ -137,16 +146,42 @@ impl Scorer {
 
     /// `true` if all that was reported of `sweep` before its question is recorded, as far as it was set aside. A question that was set
     /// aside after its sweep could be read has `waited` for all that was set aside before.
-    async fn may_be_answered(&self, sweep: &SweepId, waited: &mut bool) -> bool {
+    async fn may_be_answered(&self, sweep: &SweepId, waited: &mut bool, stop: &CancellationToken) -> bool {
         // Without an answer of a store the question is tried as any other report, and waits for that store.
         let Ok(Some(row)) = self.ledger.sweep(sweep).await else { return true };
         if !self.is_readable(&row.lock).await {
             *waited = false;
             return false;
         }
-        let is_free = *waited || matches!(self.queue.reports_set_aside().await, Ok(0));
+        let is_free = *waited || self.is_nothing_set_aside(stop).await;
         *waited = true;
         is_free
+    }
+
+    /// `true` if no report is set aside. Asks until the broker says so or not: a question that is set aside because the broker was away for a
+    /// moment waits for a minute, and so does its whole sweep.
+    async fn is_nothing_set_aside(&self, stop: &CancellationToken) -> bool {
+        let mut outage = Outage::new(RETRY_FIRST, RETRY_MAX);
+        loop {
+            let error = match self.queue.reports_set_aside().await {
+                Ok(count) => return count == 0,
+                Err(error) => error,
+            };
+            let failed = outage.fails();
+            if failed.is_told {
+                let error = regatta_proto::causes(&error);
+                tracing::warn!(
+                    error,
+                    tries = failed.tries,
+                    "failed to count the reports that are set aside, trying again"
+                );
+            }
+            tokio::select! {
+                biased;
+                () = tokio::time::sleep(failed.pause) => {}
+                () = stop.cancelled() => return false,
+            }
+        }
     }
 
     /// Sets `reports` aside, and acknowledges them where they came from; tries until it works. `false` when it was time to stop first.

@@ -60,7 +60,7 @@ async fn publish(
     let known = scorer.ledger.verdicts(answerer(sweep, judge)?, digests).await?;
     let open: Vec<Digest> = digests.iter().filter(|digest| !known.contains_key(*digest)).copied().collect();
     let claimed = scorer.ledger.claim_questions(&sweep.id, judge, &open).await?;
-    let fresh: Vec<AskedQuestion> = claimed.iter().filter_map(|digest| questions.remove(digest)).collect();
+    let fresh: Vec<AskedQuestion> = claimed.questions.iter().filter_map(|digest| questions.remove(digest)).collect();
     let endpoint = sweep
         .lock
         .endpoints
@@ -78,6 +78,7 @@ async fn publish(
                 lock: sweep.digest,
                 judge: judge.clone(),
                 questions: chunk.to_vec(),
+                generation: Some(claimed.generation),
             })
         })
         .collect();
@@ -125,7 +126,7 @@ impl Scorer {
         Ok(())
     }
 
-    /// Asks again what the reopened sessions of `sweep` still wait for.
+    /// Asks what sessions of `sweep` wait for and nobody has claimed.
     pub(crate) async fn rejudge(&self, sweep: &Sweep) -> Result<(), ScorerError> {
         let waiting = self.ledger.awaiting_all(&sweep.id).await?;
         let open = settle(self, sweep, waiting, Known::default(), true).await?;

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use regatta_backends::{CallSums, RecordState, Recorded, SessionRecord, TranscriptRef};
 use regatta_benchmarks::Scoring;
 use regatta_catalog::{Sweep, write_segment};
@@ -15,8 +16,9 @@ use regatta_proto::{
 use crate::agents::agent_end;
 use crate::flags::flags;
 use crate::judging::ask;
+use crate::pace::Turns;
 use crate::repeats::{Repeats, repeats, stored};
-use crate::scorer::{Scorer, ScorerError};
+use crate::scorer::{BATCH_BYTES, Scorer, ScorerError};
 use crate::verdicts::{Known, Open, Subject, enter, score_all};
 
 /// Record of one outcome, ready for the ledger.
@@ -44,12 +46,37 @@ impl Scorer {
             .zip(&scorings)
             .map(|(outcome, scoring)| with_failure(outcome, scoring.as_ref().map(|(scoring, _)| scoring)))
             .collect();
-        let named = |outcome| Ok((item_id(sweep, outcome)?, outcome));
-        let all = outcomes.iter().map(|outcome| named(&**outcome)).collect::<Result<Vec<_>, ScorerError>>()?;
-        let places = write_segment(self.catalog.blobs(), &sweep.id, &all).await?;
+        let places = self.store(sweep, outcomes.iter().map(|outcome| &**outcome)).await?;
         let outcomes = outcomes.iter().map(|outcome| &**outcome);
         let (_, open) = self.record_scored(sweep, outcomes, places, scorings).await?;
         ask(self, sweep, open).await
+    }
+
+    /// Writes the transcripts of `outcomes` as one segment.
+    async fn store<'o>(
+        &self,
+        sweep: &Sweep,
+        outcomes: impl Iterator<Item = &'o SessionOutcome>,
+    ) -> Result<Vec<TranscriptRef>, ScorerError> {
+        let named = |outcome| Ok((item_id(sweep, outcome)?, outcome));
+        let all = outcomes.map(named).collect::<Result<Vec<_>, ScorerError>>()?;
+        Ok(write_segment(self.catalog.blobs(), &sweep.id, &all).await?)
+    }
+
+    /// Stores the reports of `outcomes`, all of `sweep`, for [`Scorer::recover_lost`], which scores and records them: there is no time for that
+    /// now. Returns the number that are stored, the first ones.
+    pub fn store_unscored<'a>(&'a self, sweep: &'a Sweep, outcomes: &'a [SessionOutcome]) -> BoxFuture<'a, usize> {
+        Box::pin(async move {
+            let mut stored = 0;
+            for batch in light(outcomes) {
+                if let Err(error) = self.store(sweep, batch.iter()).await {
+                    tracing::warn!(sweep.id = %sweep.id, %error, "failed to store reports that were not recorded");
+                    break;
+                }
+                stored += batch.len();
+            }
+            stored
+        })
     }
 
     /// Records `outcomes`, whose transcripts are stored at `places`; also returns the questions that are to be asked.
@@ -106,11 +133,17 @@ impl Scorer {
         let measured: Vec<Subject<'_>> = subjects.iter().flatten().copied().collect();
         let mut known = Known::default();
         let mut scorings = score_all(self, sweep, &measured, &mut known).await?.into_iter();
-        let with_repeats = |subject: &Option<Subject<'_>>| {
-            let (subject, scoring) = (subject.as_ref()?, scorings.next().flatten()?);
-            Some((scoring, repeats(subject, sweep, &known)))
-        };
-        Ok(subjects.iter().map(with_repeats).collect())
+        let (mut with_repeats, mut turns) = (Vec::with_capacity(subjects.len()), Turns::begin(&self.stopwatch));
+        for subject in &subjects {
+            let scored = subject.as_ref().and_then(|subject| Some((subject, scorings.next().flatten()?)));
+            let Some((subject, scoring)) = scored else {
+                with_repeats.push(None);
+                continue;
+            };
+            let repeats = turns.score(|| repeats(subject, sweep, &known)).await;
+            with_repeats.push(Some((scoring, repeats)));
+        }
+        Ok(with_repeats)
     }
 
     fn count(&self, told: &Told, recorded: Recorded) {
@@ -128,6 +161,21 @@ impl Scorer {
         }
         self.count_usage(&told.usage, &told.cost);
     }
+}
+
+/// Parts of `outcomes` whose transcripts have no more than [`BATCH_BYTES`], or are one.
+fn light(mut outcomes: &[SessionOutcome]) -> impl Iterator<Item = &[SessionOutcome]> {
+    std::iter::from_fn(move || {
+        let mut bytes = 0;
+        let fits = |outcome: &&SessionOutcome| {
+            bytes += outcome.transcript.bytes();
+            bytes <= BATCH_BYTES
+        };
+        let count = outcomes.iter().take_while(fits).count().max(1);
+        let (part, rest) = outcomes.split_at_checked(count)?;
+        outcomes = rest;
+        Some(part)
+    })
 }
 
 fn item_id<'s>(sweep: &'s Sweep, outcome: &SessionOutcome) -> Result<&'s ItemId, ScorerError> {

@@ -1,7 +1,7 @@
 //! The scorer: takes reports in batches, makes them durable, then acknowledges.
 
 use futures::future::BoxFuture;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,10 +18,12 @@ use tokio_util::sync::CancellationToken;
 use crate::ScorerMetrics;
 use crate::aside::{Sorted, Unreadable};
 use crate::finish::{FinishError, finish};
+use crate::gone::Gone;
+use crate::pace::{BatchSize, Stopwatch};
 
 /// Bytes of transcripts that a batch gathers: the one that exceeds them is its last. No more than what the smallest budget of bytes decodes
 /// at once, so that nobody lingers for what cannot come.
-const BATCH_BYTES: u64 = 4 << 20;
+pub(crate) const BATCH_BYTES: u64 = 4 << 20;
 /// Shortest and longest pause before a failed batch is tried again.
 const RETRY_FIRST: Duration = Duration::from_millis(100);
 const RETRY_MAX: Duration = Duration::from_secs(10);
@@ -36,7 +38,7 @@ const TRIES_IN_OUTAGE: u32 = 120;
 /// Settings of a scorer's batches.
 #[derive(Debug, Clone, Copy)]
 pub struct ScorerConfig {
-    /// Most reports in a batch.
+    /// Most reports in a batch; it has fewer where scoring is slow.
     pub batch: usize,
     /// Longest wait for further reports after the first of a batch.
     pub linger: Duration,
@@ -157,6 +159,8 @@ pub struct Scorer {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) metrics: ScorerMetrics,
     pub(crate) unreadable: Unreadable,
+    pub(crate) gone: Gone,
+    pub(crate) stopwatch: Stopwatch,
     health: StoreHealth,
 }
 
@@ -179,6 +183,8 @@ impl Scorer {
             clock,
             metrics,
             unreadable: Unreadable::default(),
+            gone: Gone::default(),
+            stopwatch: Stopwatch::default(),
             health: StoreHealth::default(),
         }
     }
@@ -206,12 +212,15 @@ impl Scorer {
             // Two batches: one in hand, one on its way.
             let prefetch = u32::try_from(self.config.batch * 2).unwrap_or(u32::MAX);
             let mut consumer = self.queue.consume_reports(prefetch).await?;
-            let mut kept_back = None;
-            while let Some(batch) = self.gather(&mut consumer, &mut kept_back, &stop).await {
+            let (mut kept_back, mut size) = (None, BatchSize::up_to(self.config.batch));
+            while let Some(batch) = self.gather(&mut consumer, &mut kept_back, size.now(), &stop).await {
+                let reports_in_hand = batch.len();
                 self.metrics.batch_reports.observe(batch.len() as f64);
-                let Sorted { reports, receipts, unreadable } = self.sort_out(batch).await;
+                let Sorted { reports, receipts, unreadable } = self.sort_out(batch, &stop).await;
                 let is_set_aside = self.set_aside(unreadable, &stop).await;
-                if self.handle_until_done(&Batch::sort(reports), &stop).await {
+                let is_done = self.handle_until_done(&Batch::sort(reports), &stop).await;
+                size.adapt(reports_in_hand, self.stopwatch.take());
+                if is_done {
                     Receipt::ack_all(receipts).await;
                 } else {
                     // What is handed back goes to the front, so the last one goes first.
@@ -231,12 +240,13 @@ impl Scorer {
         })
     }
 
-    /// The next batch: complete, or as large as it got within the linger time. `None` at the end. A report that was delivered before
+    /// The next batch: of `most` reports, or as large as it got within the linger time. `None` at the end. A report that was delivered before
     /// comes alone: it may be the one for which its batch failed, and must not take the others with it to the dead letters.
     async fn gather(
         &self,
         consumer: &mut Consumer<Report>,
         kept_back: &mut Option<Delivery<Report>>,
+        most: usize,
         stop: &CancellationToken,
     ) -> Option<Vec<Delivery<Report>>> {
         let first = match kept_back.take() {
@@ -248,7 +258,7 @@ impl Scorer {
                 () = stop.cancelled() => return None,
             },
         };
-        let most = if first.redeliveries > 0 { 1 } else { self.config.batch };
+        let most = if first.redeliveries > 0 { 1 } else { most };
         let mut bytes = transcript_bytes(&first.message);
         let mut batch = vec![first];
         let deadline = Instant::now() + self.config.linger;
@@ -315,7 +325,7 @@ impl Scorer {
             self.ledger.record_held(batch.held.clone()).await?;
         }
         if !batch.open.is_empty() {
-            self.ledger.record_progress(batch.open.clone()).await?;
+            self.gone.warn(self.ledger.record_progress(batch.open.clone()).await?);
         }
         for (lock, outcomes) in &batch.sessions {
             let sweep = self.catalog.sweep(lock).await?;
@@ -325,7 +335,10 @@ impl Scorer {
             match report {
                 Report::HandedOver { key, attempt, totals, taken_over } => {
                     let told_by = if *taken_over { ToldBy::Successor } else { ToldBy::Itself };
-                    self.ledger.record_handover(key, attempt.clone(), *totals, told_by).await?;
+                    if !self.ledger.record_handover(key, attempt.clone(), *totals, told_by).await? {
+                        self.gone.warn([key.sweep.clone()]);
+                        continue;
+                    }
                     // A process that was cut off tells of its attempts itself, sooner or later, and then their tokens are counted.
                     if *taken_over {
                         self.metrics.surplus.with_label_values(&["taken_over"]).inc();
@@ -389,7 +402,8 @@ fn transcript_bytes(report: &Report) -> u64 {
 struct Batch {
     sessions: BTreeMap<Digest, Vec<SessionOutcome>>,
     open: Vec<(regatta_proto::OpenAttempt, regatta_proto::WorkerId)>,
-    held: BTreeSet<Held>,
+    /// In the order they came: the last word on a piece of work counts.
+    held: Vec<Held>,
     /// In the order they came; `Tabulate` follows the outcomes it is about.
     others: Vec<Report>,
 }
@@ -401,9 +415,12 @@ impl Batch {
             match report {
                 Report::Session(outcome) => batch.sessions.entry(outcome.lock).or_default().push(*outcome),
                 Report::Progress(progress) => {
-                    let Progress { worker, open, batches, judging } = progress;
+                    let Progress { worker, open, batches, judging, judging_since } = progress;
                     batch.held.extend(batches.into_iter().map(Held::Batch));
-                    let of_worker = |sweep| Held::Questions { sweep, worker: worker.clone() };
+                    let of_worker = |sweep: SweepId| {
+                        let generation = judging_since.get(&sweep).copied().unwrap_or(0);
+                        Held::Questions { sweep, worker: worker.clone(), generation }
+                    };
                     batch.held.extend(judging.into_iter().map(of_worker));
                     batch.open.extend(open.into_iter().map(|open| (open, worker.clone())));
                 }

@@ -14,6 +14,7 @@ use regatta_proto::{
     Question, Transcript, Usage, Verdict, json_bytes,
 };
 
+use crate::pace::Turns;
 use crate::scorer::{Scorer, ScorerError};
 
 /// Looks into the ledger for one batch of sessions; a benchmark asks again only for what it then knows to be needed.
@@ -259,7 +260,10 @@ pub(crate) async fn score_all(
     subjects: &[Subject<'_>],
     known: &mut Known,
 ) -> Result<Vec<Option<Scoring>>, ScorerError> {
-    let mut scorings: Vec<Option<Scoring>> = subjects.iter().map(|subject| subject.score(sweep, known)).collect();
+    let (mut scorings, mut turns) = (Vec::with_capacity(subjects.len()), Turns::begin(&scorer.stopwatch));
+    for subject in subjects {
+        scorings.push(turns.score(|| subject.score(sweep, known)).await);
+    }
     for _ in 0..LOOKS_MAX {
         let mut wanted = Vec::new();
         for (subject, scoring) in subjects.iter().zip(&scorings) {
@@ -273,7 +277,7 @@ pub(crate) async fn score_all(
         }
         for (subject, scoring) in subjects.iter().zip(&mut scorings) {
             if matches!(scoring, Some(Scoring::Needs(_))) {
-                *scoring = subject.score(sweep, known);
+                *scoring = turns.score(|| subject.score(sweep, known)).await;
             }
         }
     }

@@ -15,6 +15,8 @@ use tokio::task::JoinHandle;
 
 use crate::HarnessError;
 
+/// Longest wait for calls.
+const PATIENCE: Duration = Duration::from_secs(300);
 /// Tokens that each call is billed for: of its prompt, and of its answer.
 const TOKENS: (u64, u64) = (100, 50);
 
@@ -153,13 +155,9 @@ impl Referee {
         let data = folder.join(format!("{name}-data"));
         let questions = (0..sessions).map(|at| format!("{{\"question\": \"question {at}?\", \"answer\": \"yes\"}}\n"));
         let text = format!(
-            "{more}name: {name}\nbenchmarks: {{ questions: {{ data: {} }} }}\nendpoints:\n  main: {{ kind: openai, base_url: \
-             'http://{}/v1', api_key_env: none, stream: false, limits: {{ concurrency: {CONCURRENCY} }} }}\nmodels:\n  - {{ id: main/m, \
-             price: {{ input_per_mtok: {}, output_per_mtok: {} }} }}\n",
+            "{more}name: {name}\nbenchmarks: {{ questions: {{ data: {} }} }}\n{}",
             data.display(),
-            self.address,
-            PRICE.0,
-            PRICE.1
+            self.endpoint()
         );
         let path = folder.join(format!("{name}.yaml"));
         let files = [
@@ -172,6 +170,16 @@ impl Referee {
             std::fs::write(path, content).map_err(HarnessError::io("write a spec"))?;
         }
         Ok(path)
+    }
+
+    /// The lines of a spec that name this endpoint, and the model there.
+    #[must_use]
+    pub fn endpoint(&self) -> String {
+        format!(
+            "endpoints:\n  main: {{ kind: openai, base_url: 'http://{}/v1', api_key_env: none, stream: false, limits: {{ concurrency: \
+             {CONCURRENCY} }} }}\nmodels:\n  - {{ id: main/m, price: {{ input_per_mtok: {}, output_per_mtok: {} }} }}\n",
+            self.address, PRICE.0, PRICE.1
+        )
     }
 
     /// Calls billed so far.
@@ -204,7 +212,7 @@ impl Referee {
         self.books.read.send_replace(0);
         self.books.answered.store(0, Ordering::SeqCst);
         *self.books.at_once() = AtOnce::default();
-        self.books.latency_ms.store(latency.as_millis() as u64, Ordering::SeqCst);
+        self.answer_after(latency);
     }
 
     /// Nano-dollars of all calls so far.
@@ -214,10 +222,19 @@ impl Referee {
         self.calls() * (TOKENS.0 * PRICE.0 + TOKENS.1 * PRICE.1) * 1_000
     }
 
+    /// From now on each call is answered after `latency`.
+    pub fn answer_after(&self, latency: Duration) {
+        self.books.latency_ms.store(latency.as_millis() as u64, Ordering::SeqCst);
+    }
+
     /// Waits until so many calls have been billed.
+    ///
+    /// # Panics
+    /// When that takes longer than any test should, because nobody makes that many.
     pub async fn has_read(&self, calls: u64) {
-        // The sender lives as long as this.
-        let _ = self.books.read.subscribe().wait_for(|read| *read >= calls).await;
+        let mut read = self.books.read.subscribe();
+        let billed = tokio::time::timeout(PATIENCE, read.wait_for(|read| *read >= calls)).await;
+        assert!(billed.is_ok(), "waited {} s for call {calls}, and {} were made", PATIENCE.as_secs(), self.calls());
     }
 
     /// Answers all calls that wait or come.

@@ -3,8 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
 
-use regatta_tests::regatta::{finish, regatta, skipped, workspace};
+use regatta_tests::referee::Referee;
+use regatta_tests::regatta::{ended, finish, regatta, skipped, workspace};
 use serde_json::Value;
 
 /// `true` if there is `program`; a test that needs it says so and passes otherwise.
@@ -117,7 +120,7 @@ async fn check_loads_and_shows_the_first_prompt_or_says_what_the_program_said() 
     assert!(said.contains("program: load: the program ended with exit code 1\nno licence"), "{said}");
 }
 
-/// A benchmark in Python of twenty items, with a spec that runs it.
+/// A benchmark in Python, of twenty items unless said otherwise, with a spec that runs it.
 struct Misbehaving {
     place: tempfile::TempDir,
 }
@@ -125,9 +128,14 @@ struct Misbehaving {
 impl Misbehaving {
     /// One whose `load` and `score` begin with these lines.
     fn new(load: &str, score: &str) -> Self {
+        Self::of(20, load, score)
+    }
+
+    /// The same of so many items.
+    fn of(items: u64, load: &str, score: &str) -> Self {
         Self::program(&format!(
             "import os, random, subprocess, sys, time\nfrom regatta_benchmark import *\nclass B(Benchmark):\n    def load(self, data):\n        \
-             {load}\n        return [Item(id=f'item-{{n}}', task=str(n % 2)) for n in range(20)]\n    def next(self, item, setting, \
+             {load}\n        return [Item(id=f'item-{{n}}', task=str(n % 2)) for n in range({items})]\n    def next(self, item, setting, \
              transcript):\n        return done() if transcript else ask(item.id)\n    def score(self, item, setting, transcript, \
              verdicts):\n        {score}\n        return {{'right': 1}}\n    def simulate(self, item, setting, role, noise, seed, \
              messages):\n        return 'yes'\nB().serve()\n"
@@ -284,4 +292,45 @@ async fn one_that_speaks_another_version_is_told() {
         assert_eq!(code, Some(78), "{said}");
         assert!(said.contains("it speaks version 2 of the protocol; this build speaks 1"), "{said}");
     }
+}
+
+/// A run is left while answers that were paid for wait to be scored, more than are scored in the time that it takes itself to leave.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_paid_for_and_waits_for_a_slow_score_when_a_run_is_left_is_scored_by_the_next_one() {
+    const SESSIONS: u64 = 500;
+    if !has("python3") {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let is_slow = place.path().join("slow");
+    std::fs::write(&is_slow, "").unwrap();
+    let score = format!("time.sleep(0.1 * os.path.exists('{}'))", is_slow.display());
+    let slow = Misbehaving::of(SESSIONS, "pass", &score);
+    let referee = Referee::start(u64::MAX, Duration::ZERO).await.unwrap();
+    let spec = slow.place.path().join("paid.yaml");
+    let text = format!("name: paid\nbenchmarks: {{ bad: {{ data: . }} }}\n{}", referee.endpoint());
+    std::fs::write(&spec, text).unwrap();
+    let directory = slow.place.path().join("run");
+    let arguments = ["run", spec.to_str().unwrap(), "--output", directory.to_str().unwrap()];
+
+    let mut command = regatta().unwrap();
+    command.args(arguments).stdout(Stdio::null()).stderr(Stdio::piped());
+    let leaving = command.spawn().unwrap();
+    let process = leaving.id().unwrap().to_string();
+    referee.has_read(SESSIONS).await;
+    // The second signal waits for nothing more.
+    for _ in 0..2 {
+        let told = tokio::process::Command::new("kill").args(["-INT", &process]).status().await.unwrap();
+        assert!(told.success());
+    }
+    let output = ended(leaving).await.unwrap();
+    assert_eq!(output.status.code(), Some(4), "{}", String::from_utf8_lossy(&output.stderr));
+
+    std::fs::remove_file(&is_slow).unwrap();
+    let (code, said) = run(&arguments).await;
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!((referee.calls(), referee.repeated()), (SESSIONS, 0), "each call once: {said}");
+    assert_eq!(results(&directory).len() as u64, SESSIONS);
+    let summary: Value = serde_json::from_str(&read(&directory, "summary.json")).unwrap();
+    assert_eq!(summary["spending"]["cost"]["known"], referee.billed());
 }

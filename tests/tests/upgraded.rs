@@ -13,7 +13,11 @@ use regatta_tests::regatta::{Process, binary, free_address, skipped};
 use regatta_tests::{Deployment, unique_name};
 
 /// Sessions, and calls of each.
-const CONVERSATIONS: (u64, u64) = (90, 8);
+const CONVERSATIONS: (u64, u64) = (60, 8);
+/// Time that a call takes.
+const LATENCY: Duration = Duration::from_millis(50);
+/// The same while processes are replaced: what is left of the sweep lasts for longer than any machine takes to replace them.
+const LATENCY_OF_REPLACEMENTS: Duration = Duration::from_secs(1);
 
 /// The previous version's program; says that `test` is skipped where nobody has built it.
 fn previous(test: &str) -> Option<PathBuf> {
@@ -69,7 +73,7 @@ async fn upgraded(from: &Path, to: &Path, order: [&'static str; 3], migration: M
     let referee = Referee::start(u64::MAX, Duration::ZERO).await.unwrap();
     let spec = referee.conversations(deployment.folder.path(), &unique_name("upgraded"), CONVERSATIONS, "").unwrap();
     let expected = deployment.results_of_one_process(&spec).await.unwrap();
-    referee.begin_new_books(Duration::from_millis(100));
+    referee.begin_new_books(LATENCY);
 
     deployment.use_program(from);
     let mut pairs = Vec::new();
@@ -82,11 +86,13 @@ async fn upgraded(from: &Path, to: &Path, order: [&'static str; 3], migration: M
         assert!(deployment.run(&["migrate"]).await.unwrap().status.success());
     }
     let (sessions, calls) = CONVERSATIONS;
-    let some = sessions * calls / 8;
+    let some = sessions * calls / 12;
     for pair in &mut pairs {
         referee.has_read(referee.calls() + some).await;
-        assert!(referee.calls() < sessions * calls, "the sweep had ended before the {} were replaced", pair.role);
+        referee.answer_after(LATENCY_OF_REPLACEMENTS);
         pair.replace(&deployment).await;
+        assert!(referee.calls() < sessions * calls, "the sweep had ended before each {} was replaced", pair.role);
+        referee.answer_after(LATENCY);
     }
     let (code, directory) = deployment.finish(&id).await.unwrap();
     println!("{order:?}, {migration:?}: {} calls, {} of them again", referee.calls(), referee.repeated());

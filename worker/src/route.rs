@@ -21,7 +21,7 @@ use crate::attempts::OpenGuard;
 use crate::batch::{self, BatchLane};
 use crate::cast::Cast;
 use crate::checkpoints::{Checkpoint, CheckpointWriter};
-use crate::judging::{answer, unanswered};
+use crate::judging::{Judged, answer, unanswered};
 use crate::publisher::{ConfirmingPublisher, Held, Origin, Publication};
 use crate::running::RunningSession;
 use crate::session::{Ended, Session};
@@ -373,15 +373,17 @@ impl Line {
     }
 
     async fn judge(&self, job: JudgeJob, receipt: Held) {
-        let _judged_here = self.shared.holdings.judge(&job.sweep);
+        // One of a version that names none may be of before any resume.
+        let _judged_here = self.shared.holdings.judge(&job.sweep, job.generation.unwrap_or(0));
         let Ok(id) = self.shared.attempts.next_id() else {
             receipt.hand_back().await;
             return;
         };
-        let outcome = match self.shared.sweep(&job.lock).await {
+        let voided = receipt.voided();
+        let judged = match self.shared.sweep(&job.lock).await {
             Ok(sweep) => {
                 // Whoever is given the job when its connection is lost asks all of it.
-                let (interrupt, voided) = (self.shared.interrupt.child_token(), receipt.voided());
+                let interrupt = self.shared.interrupt.child_token();
                 let answering = answer(&self.endpoint, &sweep, job, id, &interrupt);
                 tokio::pin!(answering);
                 tokio::select! {
@@ -390,23 +392,21 @@ impl Line {
                         interrupt.cancel();
                         answering.await
                     }
-                    outcome = &mut answering => outcome,
+                    judged = &mut answering => judged,
                 }
             }
-            Err(Unreadable::Interrupted) => None,
-            Err(Unreadable::Damaged) => Some(unanswered(job, id, "the sweep of the questions cannot be read")),
+            Err(Unreadable::Interrupted) => Judged::Nothing,
+            Err(Unreadable::Damaged) => Judged::Whole(unanswered(job, id, "the sweep of the questions cannot be read")),
         };
-        match outcome {
-            Some(outcome) => {
-                let publication = Publication {
-                    reports: vec![Report::Judge(outcome)],
-                    jobs: Vec::new(),
-                    origin: Origin::Job(receipt),
-                };
-                self.publisher.leave(publication).await;
-            }
-            None => receipt.hand_back().await,
-        }
+        let (outcome, rest) = match judged {
+            Judged::Whole(outcome) => (outcome, None),
+            // Whoever has the job now asks all of it, and the rest must not be asked beside that.
+            Judged::InPart(outcome, _) if voided.is_cancelled() => (outcome, None),
+            Judged::InPart(outcome, rest) => (outcome, Some((self.queue.clone(), Job::Judge(rest)))),
+            Judged::Nothing => return receipt.hand_back().await,
+        };
+        let (reports, jobs) = (vec![Report::Judge(outcome)], rest.into_iter().collect());
+        self.publisher.leave(Publication { reports, jobs, origin: Origin::Job(receipt) }).await;
     }
 }
 

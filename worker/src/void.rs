@@ -68,7 +68,10 @@ impl Void {
         match job {
             Job::Session(session) => self.cancels(&session.key.sweep, session.generation),
             Job::Batch(batch) => self.is_batch_dropped(batch),
-            Job::Judge(judge) => self.is_cancelled(&judge.sweep),
+            Job::Judge(judge) => match judge.generation {
+                Some(generation) => self.cancels(&judge.sweep, generation),
+                None => self.is_cancelled(&judge.sweep),
+            },
         }
     }
 
@@ -77,7 +80,7 @@ impl Void {
         match job {
             Job::Session(session) => self.is_of_before(session),
             Job::Batch(batch) => self.is_void(batch),
-            Job::Judge(_) => false,
+            Job::Judge(judge) => judge.generation.is_some_and(|of| of < self.generation(&judge.sweep)),
         }
     }
 
@@ -109,7 +112,7 @@ impl Void {
 
 #[cfg(test)]
 mod tests {
-    use regatta_proto::{CellIndex, Digest, ItemIndex, SessionKey, Transcript};
+    use regatta_proto::{CellIndex, Digest, ItemIndex, JudgeJob, SessionKey, Transcript};
 
     use super::*;
 
@@ -147,9 +150,27 @@ mod tests {
         })
     }
 
-    /// Generations of jobs that are run, of the first four.
+    fn questions(generation: Option<u32>) -> Job {
+        let judge = "judges/one".parse().unwrap();
+        Job::Judge(JudgeJob { sweep: sweep(), lock: Digest::of(b""), judge, questions: Vec::new(), generation })
+    }
+
+    /// Generations of jobs that are run, of the first four; those of questions are the same as those of sessions.
     fn run(void: &Void) -> Vec<u32> {
-        (0..4).filter(|generation| !void.is_dropped(&job(*generation)) && !void.is_stale(&job(*generation))).collect()
+        let is_run = |job: &Job| !void.is_dropped(job) && !void.is_stale(job);
+        let run = (0..4).filter(|generation| is_run(&job(*generation))).collect();
+        assert_eq!(run, Vec::from_iter((0..4).filter(|generation| is_run(&questions(Some(*generation))))));
+        run
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn questions_of_a_version_that_names_no_generation_are_void_while_their_sweep_is_cancelled() {
+        let is_void = |controls: &[Control]| {
+            let void = after(controls);
+            void.is_dropped(&questions(None)) || void.is_stale(&questions(None))
+        };
+        assert!(is_void(&[cancelled(0, number(3, 1))]));
+        assert!(!is_void(&[cancelled(0, number(3, 1)), running(1, number(3, 2))]));
     }
 
     #[tokio::test(start_paused = true)]

@@ -67,6 +67,15 @@ pub enum LedgerError {
         /// Shard that was asked for.
         shard: ShardIndex,
     },
+    /// The sweep was removed, or is being removed.
+    #[error(
+        "the sweep {sweep} was removed by `regatta gc`, or is being removed: it is not resumed, and its id is not used again; submit its spec \
+         again, which makes a new sweep"
+    )]
+    Removed {
+        /// Sweep that was asked for.
+        sweep: SweepId,
+    },
     /// A budget can only be raised, because sessions may have been run and reserved in reliance on it.
     #[error("failed to set the budget of the sweep {sweep} to {wanted}: {}", present_budget(*present))]
     BudgetNotRaised {
@@ -166,6 +175,7 @@ impl LedgerError {
             | Self::UnknownSweep { .. }
             | Self::UnknownCell { .. }
             | Self::UnknownShard { .. }
+            | Self::Removed { .. }
             | Self::BudgetNotRaised { .. }
             | Self::QuotaExceeded { .. }
             | Self::StorageExceeded { .. }
@@ -178,8 +188,8 @@ impl LedgerError {
         }
     }
 
-    /// `true` if the database refused the data: it violates a constraint, or does not fit its column. Repeating such a call cannot succeed,
-    /// whereas a call that did not reach the database may succeed later.
+    /// `true` if the database refused the data: it violates a constraint, does not fit its column, or is of a sweep, cell or shard that the
+    /// ledger does not have. Repeating such a call cannot succeed, whereas a call that did not reach the database may succeed later.
     #[must_use]
     pub fn is_refusal(&self) -> bool {
         match self {
@@ -190,7 +200,20 @@ impl LedgerError {
             Self::Store { source: StoreError::Postgres { source }, .. } => {
                 source.code().is_some_and(|state| is_of_the_data(state.code()))
             }
-            _ => false,
+            Self::UnknownSweep { .. } | Self::UnknownCell { .. } | Self::UnknownShard { .. } | Self::Removed { .. } => {
+                true
+            }
+            Self::Store { .. }
+            | Self::Open { .. }
+            | Self::NewerSchema { .. }
+            | Self::OlderSchema { .. }
+            | Self::BudgetNotRaised { .. }
+            | Self::QuotaExceeded { .. }
+            | Self::TooManyTokens { .. }
+            | Self::OutOfRange { .. }
+            | Self::Unreadable { .. }
+            | Self::RowsAffected { .. }
+            | Self::Closed { .. } => false,
         }
     }
 }

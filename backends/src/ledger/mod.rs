@@ -43,16 +43,16 @@ use self::postgres::Schema;
 #[cfg(feature = "cluster")]
 pub use self::postgres::{PostgresConfig, PostgresLedger};
 pub use self::rows::{
-    AgentEnd, AttemptRow, AwaitingSession, CellProgress, CostMoments, Created, JudgeCosts, Judged, MetricRow, NewCell,
-    NewShard, NewSweep, RecordState, Recorded, Reopened, SessionRecord, SessionRow, Settlement, SettlementResult,
-    ShardRow, SweepRow, Term, TranscriptRef,
+    AgentEnd, AttemptRow, AwaitingSession, CellProgress, Claimed, CostMoments, Created, JudgeCosts, Judged, MetricRow,
+    NewCell, NewShard, NewSweep, RecordState, Recorded, Reopened, SessionRecord, SessionRow, Settlement,
+    SettlementResult, ShardRow, SweepRow, Term, TranscriptRef,
 };
 pub use self::schedules::{
     Admission, MissedTicks, NewNotice, NoticeRow, PutSchedule, ScheduleRow, TickEnd, TickRow, TickState,
 };
 pub use self::sketch::Sketch;
 pub use self::sqlite::{PutBack, Salvaged, SqliteLedger};
-pub use self::states::{AttemptState, Held, SessionState, ShardState, ToldBy, UnderWay};
+pub use self::states::{AttemptState, Held, SessionState, ShardState, StaleQuestions, ToldBy, UnderWay};
 pub use self::storage::{
     Credits, EndedUse, OBJECT_BYTES_MIN, ObjectRow, ObjectState, ObjectUse, ObjectUses, REMOVAL_MAX, StorageQuota,
 };
@@ -192,8 +192,8 @@ impl Ledger {
     /// Writes a sweep with its cells and shards. An existing sweep with the same id is left unchanged.
     ///
     /// # Errors
-    /// [`LedgerError::QuotaExceeded`], [`LedgerError::ObjectRemoved`] if one of its inputs is not there any more, when a shard names a cell
-    /// that is not among the sweep's, or when the store fails.
+    /// [`LedgerError::QuotaExceeded`], [`LedgerError::Removed`] for an id that [`Ledger::removed`] names, [`LedgerError::ObjectRemoved`] if one of
+    /// its inputs is not there any more, when a shard names a cell that is not among the sweep's, or when the store fails.
     pub fn create_sweep<'a>(&'a self, sweep: NewSweep) -> BoxFuture<'a, Result<Created, LedgerError>> {
         Box::pin(async move { each!(self, ledger => ledger.create_sweep(sweep)) })
     }
@@ -218,7 +218,7 @@ impl Ledger {
     /// succeeds. If `to` is an end, `at` is stored as its time.
     ///
     /// # Errors
-    /// When the store fails.
+    /// [`LedgerError::Removed`] for a sweep that is to run while it is being removed, or when the store fails.
     pub fn transition<'a>(
         &'a self,
         sweep: &'a SweepId,
@@ -229,21 +229,42 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.transition(sweep, from, to, at)) })
     }
 
-    /// Deletes an ended sweep with its rows; verdicts stay, because other sweeps share them. Returns `false` if there is no such sweep, or
-    /// it is running.
+    /// Begins the removal of an ended sweep: from now on it cannot be resumed, so that its files may go before its rows. Returns `false`, and
+    /// changes nothing, if there is no such sweep, or it is running. Idempotent.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn begin_removal<'a>(&'a self, sweep: &'a SweepId) -> BoxFuture<'a, Result<bool, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.begin_removal(sweep)) })
+    }
+
+    /// Those of `sweeps` that were removed, or whose removal has begun.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn removed<'a>(
+        &'a self,
+        sweeps: &'a BTreeSet<SweepId>,
+    ) -> BoxFuture<'a, Result<BTreeSet<SweepId>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.removed(sweeps)) })
+    }
+
+    /// `true` if workers have told within the last `within` of sessions of `sweep` without a result, of batches or of questions. What runs
+    /// goes on when its sweep ends.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn is_alive<'a>(&'a self, sweep: &'a SweepId, within: Duration) -> BoxFuture<'a, Result<bool, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.is_alive(sweep, within)) })
+    }
+
+    /// Deletes an ended sweep with its rows; verdicts stay, because other sweeps share them. Its id is not used again. Returns `false` if
+    /// there is no such sweep, or it is running.
     ///
     /// # Errors
     /// When the store fails.
     pub fn drop_sweep<'a>(&'a self, sweep: &'a SweepId) -> BoxFuture<'a, Result<bool, LedgerError>> {
         Box::pin(async move { each!(self, ledger => ledger.drop_sweep(sweep)) })
-    }
-
-    /// Raises a sweep's budget; the present budget is accepted as no change.
-    ///
-    /// # Errors
-    /// [`LedgerError::BudgetNotRaised`] if the present budget is higher or without limit, or when the store fails.
-    pub fn set_budget<'a>(&'a self, sweep: &'a SweepId, budget: Money) -> BoxFuture<'a, Result<(), LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.set_budget(sweep, budget)) })
     }
 
     /// At most `limit` shards of cells with this queue that are released and not dispatched, in order. In the state `dispatching`, a shard
@@ -401,6 +422,14 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.set_granted(sweep, granted)) })
     }
 
+    /// Notes that everything is written that `sweep` leaves behind after so many resumes. An older note changes nothing.
+    ///
+    /// # Errors
+    /// When there is no such sweep, or the store fails.
+    pub fn note_tabulated<'a>(&'a self, sweep: &'a SweepId, generation: u32) -> BoxFuture<'a, Result<(), LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.note_tabulated(sweep, generation)) })
+    }
+
     /// Raises the number of sessions that cells may have to the given ones, never lowering it. Returns `false`, and changes nothing, if the
     /// sweep does not run, was resumed since `generation`, or `term` is over. Shards that begin after a cell's sessions are not dispatched.
     ///
@@ -486,23 +515,25 @@ impl Ledger {
     }
 
     /// Stores the spending of running attempts so far. Attempts that have ended are not changed, nor are those with larger totals in store.
+    /// Attempts of sweeps and cells that do not exist are left out, because one report tells of many sweeps, and one of them may have been
+    /// removed; returns these sweeps.
     ///
     /// # Errors
     /// When the store fails.
     pub fn record_progress<'a>(
         &'a self,
         reports: Vec<(OpenAttempt, WorkerId)>,
-    ) -> BoxFuture<'a, Result<(), LedgerError>> {
+    ) -> BoxFuture<'a, Result<BTreeSet<SweepId>, LedgerError>> {
         Box::pin(async move { each!(self, ledger => ledger.record_progress(reports)) })
     }
 
     /// Records that workers hold this work now; work of sweeps that do not exist is left out. A batch tells of all attempts that have its id
     /// ([`AttemptId::batch`](regatta_proto::AttemptId::batch)), as if each had been reported; a batch of before a resume
-    /// says that none of them runs.
+    /// says that none of them runs. Of the same work the last word counts.
     ///
     /// # Errors
     /// When the store fails.
-    pub fn record_held<'a>(&'a self, held: BTreeSet<Held>) -> BoxFuture<'a, Result<(), LedgerError>> {
+    pub fn record_held<'a>(&'a self, held: Vec<Held>) -> BoxFuture<'a, Result<(), LedgerError>> {
         Box::pin(async move { each!(self, ledger => ledger.record_held(held)) })
     }
 
@@ -512,6 +543,8 @@ impl Ledger {
     /// The attempt knows best what it has spent: its own report replaces that of its successor, whichever comes first. A successor knows of
     /// the calls up to a checkpoint; where the attempt's progress is ahead of that, it stays, and its calls in flight may be spent.
     ///
+    /// Returns `false`, and changes nothing, if there is no such sweep or cell.
+    ///
     /// # Errors
     /// When the store fails.
     pub fn record_handover<'a>(
@@ -520,7 +553,7 @@ impl Ledger {
         attempt: Attempt,
         totals: AttemptTotals,
         told_by: ToldBy,
-    ) -> BoxFuture<'a, Result<(), LedgerError>> {
+    ) -> BoxFuture<'a, Result<bool, LedgerError>> {
         Box::pin(async move { each!(self, ledger => ledger.record_handover(key, attempt, totals, told_by)) })
     }
 
@@ -546,7 +579,7 @@ impl Ledger {
     }
 
     /// Claims `questions` for this sweep and judge, and returns those that were not claimed yet, in the given order; the caller has to ask
-    /// them. Record the sessions that wait for them first, because an answer may arrive at once.
+    /// them in jobs of the generation that is returned. Record the sessions that wait for them first, because an answer may arrive at once.
     ///
     /// # Errors
     /// When the store fails.
@@ -555,11 +588,11 @@ impl Ledger {
         sweep: &'a SweepId,
         judge: &'a ModelRef,
         questions: &'a [Digest],
-    ) -> BoxFuture<'a, Result<Vec<Digest>, LedgerError>> {
+    ) -> BoxFuture<'a, Result<Claimed, LedgerError>> {
         Box::pin(async move { each!(self, ledger => ledger.claim_questions(sweep, judge, questions)) })
     }
 
-    /// Releases `questions` that their claimer could not ask.
+    /// Releases questions that their claimer could not ask. Those that somebody else has claimed since, after a resume, are left alone.
     ///
     /// # Errors
     /// When the store fails.
@@ -567,9 +600,35 @@ impl Ledger {
         &'a self,
         sweep: &'a SweepId,
         judge: &'a ModelRef,
-        questions: &'a [Digest],
+        claimed: &'a Claimed,
     ) -> BoxFuture<'a, Result<(), LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.release_questions(sweep, judge, questions)) })
+        Box::pin(async move { each!(self, ledger => ledger.release_questions(sweep, judge, claimed)) })
+    }
+
+    /// Looks for questions that were claimed before `sweep` was last resumed; a worker that waits for answers has told so within the last
+    /// `within`.
+    ///
+    /// # Errors
+    /// When there is no such sweep, or the store fails.
+    pub fn stale_questions<'a>(
+        &'a self,
+        sweep: &'a SweepId,
+        within: Duration,
+    ) -> BoxFuture<'a, Result<StaleQuestions, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.stale_questions(sweep, within)) })
+    }
+
+    /// Lets the questions be claimed again that were claimed before `sweep` was last resumed; `false` if `term` is over, which changes
+    /// nothing.
+    ///
+    /// # Errors
+    /// When there is no such sweep, or the store fails.
+    pub fn release_stale_questions<'a>(
+        &'a self,
+        sweep: &'a SweepId,
+        term: Term,
+    ) -> BoxFuture<'a, Result<bool, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.release_stale_questions(sweep, term)) })
     }
 
     /// Sessions that wait for an answer of `judge` to any of `questions`, ordered by cell and item.
@@ -704,8 +763,8 @@ impl Ledger {
     }
 
     /// Prepares a resume of a sweep and raises its generation. The rows of sessions that were not measured are deleted, and their attempts
-    /// become waste. Sessions whose judge was unavailable and whose transcript is stored wait again, and their questions may be claimed
-    /// again. In every cell with missing sessions, all shards become planned again, and the number of dispatched sessions is set to that of
+    /// become waste. Sessions whose judge was unavailable and whose transcript is stored wait again. Questions stay claimed as they are: workers
+    /// may wait for their answers. In every cell with missing sessions, all shards become planned again, and the number of dispatched sessions is set to that of
     /// recorded ones.
     ///
     /// The rows of sessions that the budget ended ([`Cause::Budget`](regatta_proto::Cause::Budget)) are deleted too. If any of their calls
@@ -715,7 +774,7 @@ impl Ledger {
     /// never ran, which were granted with the sweep, nor those that the budget ended, which go on. A sweep without an owner is granted all.
     ///
     /// # Errors
-    /// [`LedgerError::QuotaExceeded`], which changes nothing, or when the store fails.
+    /// [`LedgerError::QuotaExceeded`] or [`LedgerError::Removed`], which change nothing, or when the store fails.
     pub fn reopen_unmeasured<'a>(
         &'a self,
         sweep: &'a SweepId,
@@ -724,10 +783,27 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.reopen_unmeasured(sweep, quota)) })
     }
 
-    /// Fails if [`Ledger::reopen_unmeasured`] would exceed the quota at this moment; changes nothing.
+    /// Has a sweep run again that is in the end `from`, in one transaction: prepares it as [`Ledger::reopen_unmeasured`] does, raises its
+    /// budget to `budget` if one is given (the present one is accepted as no change), and has the ended tick of a schedule run again that it
+    /// is of. `None` if it is not in `from`, which changes nothing: so whoever repeats what has failed resumes once.
     ///
     /// # Errors
-    /// [`LedgerError::QuotaExceeded`], or when the store fails.
+    /// [`LedgerError::BudgetNotRaised`] if the present budget is higher or without limit, and [`LedgerError::QuotaExceeded`], which change
+    /// nothing, or when the store fails.
+    pub fn resume<'a>(
+        &'a self,
+        sweep: &'a SweepId,
+        from: SweepState,
+        budget: Option<Money>,
+        quota: Quota,
+    ) -> BoxFuture<'a, Result<Option<Reopened>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.resume(sweep, from, budget, quota)) })
+    }
+
+    /// Fails if [`Ledger::reopen_unmeasured`] would exceed the quota at this moment, or the sweep is being removed; changes nothing.
+    ///
+    /// # Errors
+    /// [`LedgerError::QuotaExceeded`], [`LedgerError::Removed`], or when the store fails.
     pub fn check_reopening<'a>(&'a self, sweep: &'a SweepId, quota: Quota) -> BoxFuture<'a, Result<(), LedgerError>> {
         Box::pin(async move { each!(self, ledger => ledger.check_reopening(sweep, quota)) })
     }

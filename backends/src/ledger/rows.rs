@@ -119,6 +119,9 @@ pub struct SweepRow {
     /// Total that its account had granted when the sweep last ended; see [`SweepCost`](super::SweepCost).
     #[serde(default)]
     pub granted: Option<Money>,
+    /// Generation of which a scorer has written what the sweep leaves behind; the leader's affair alone.
+    #[serde(skip)]
+    pub tabulated: Option<u32>,
 }
 
 /// A shard.
@@ -421,6 +424,15 @@ pub struct MetricRow {
     pub high: Option<f64>,
     /// Number of sessions that it is computed from.
     pub n: u32,
+}
+
+/// Questions that the caller has claimed, and has to ask.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claimed {
+    /// Number of the sweep's resumes when they were claimed.
+    pub generation: u32,
+    /// The questions.
+    pub questions: Vec<Digest>,
 }
 
 /// Counts of a resume.

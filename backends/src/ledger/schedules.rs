@@ -286,14 +286,6 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.ticks(name, None)) })
     }
 
-    /// Reopens the ended tick of a sweep that is resumed. Does nothing for other sweeps.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn reopen_tick<'a>(&'a self, sweep: &'a SweepId) -> BoxFuture<'a, Result<(), LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.reopen_tick(sweep)) })
-    }
-
     /// Cost of the sweeps of a schedule's ticks since `since`.
     ///
     /// # Errors

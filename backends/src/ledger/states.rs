@@ -112,7 +112,21 @@ pub enum Held {
         sweep: SweepId,
         /// The worker that waits for the answers.
         worker: WorkerId,
+        /// Number of the sweep's resumes when the first of them were claimed; [`Progress::NO_QUESTIONS`](regatta_proto::Progress) when it
+        /// waits for none any more.
+        generation: u32,
     },
+}
+
+/// Questions that were claimed before their sweep was last resumed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StaleQuestions {
+    /// None is left.
+    None,
+    /// Some, and a worker has told lately that it waits for answers to such.
+    UnderWay,
+    /// Some, for whose answers nobody waits: their jobs are void, or lost.
+    Lost,
 }
 
 /// Source of the report that an attempt was handed over.

@@ -199,24 +199,24 @@ impl Ledger {
     ///
     /// # Errors
     /// When the store fails.
-    pub fn begin_removal<'a>(
+    pub fn begin_object_removal<'a>(
         &'a self,
         objects: &'a BTreeMap<String, Timestamp>,
         at: Timestamp,
     ) -> BoxFuture<'a, Result<Vec<String>, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.begin_removal(objects, at)) })
+        Box::pin(async move { each!(self, ledger => ledger.begin_object_removal(objects, at)) })
     }
 
     /// Forgets those of the objects that were marked at `at`, after they were deleted, and credits their owners.
     ///
     /// # Errors
     /// When the store fails.
-    pub fn finish_removal<'a>(
+    pub fn finish_object_removal<'a>(
         &'a self,
         keys: &'a [String],
         at: Timestamp,
     ) -> BoxFuture<'a, Result<Credits, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.finish_removal(keys, at)) })
+        Box::pin(async move { each!(self, ledger => ledger.finish_object_removal(keys, at)) })
     }
 }
 

@@ -218,7 +218,8 @@ impl Permits {
         })
     }
 
-    /// Forgets all accounts of a sweep, which is forgotten too.
+    /// Forgets all accounts of a sweep, which is forgotten too. None of them is opened again: holders tell what they have spent of an account since
+    /// they began, so a second one would begin with what the first has cost.
     ///
     /// # Errors
     /// When the store fails.

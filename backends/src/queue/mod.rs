@@ -168,14 +168,15 @@ impl Queue {
             match self {
                 Self::Memory(memory) => memory.set_aside_reports(reports),
                 #[cfg(feature = "cluster")]
-                Self::RabbitMq(broker) => broker.set_aside_reports(&reports).await,
+                Self::RabbitMq(broker) => broker.set_aside_reports(reports).await,
                 #[cfg(feature = "faults")]
                 Self::Troubled(queues) => queues.set_aside_reports(reports).await,
             }
         })
     }
 
-    /// Number of reports that are set aside and have not returned yet.
+    /// Number of reports that are set aside and have not returned yet. Questions whether everything is recorded are not among them: each would
+    /// have the next one wait for it.
     ///
     /// # Errors
     /// When the broker does not answer.

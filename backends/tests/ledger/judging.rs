@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use futures::future::join_all;
 use regatta_backends::ledger::AwaitingSession;
-use regatta_backends::{Judged, Ledger, LedgerError, Quota, Settlement, SettlementResult};
+use regatta_backends::{Claimed, Judged, Ledger, LedgerError, Quota, Settlement, SettlementResult};
 use regatta_proto::{AskedQuestion, Cause, CellIndex, CostSum, ItemId, Money, Outcome, Question, SweepId};
 use serde_json::{Value, json};
 
@@ -43,14 +43,15 @@ pub(crate) async fn verdicts_of_different_judges_are_apart(world: World) {
         assert_eq!(verdicts, HashMap::from([(question("a"), verdict(micro))]));
     }
     world.ledger.claim_questions(&sweep, &judge(), &questions(&["b"])).await.unwrap();
-    let claimed = world.ledger.claim_questions(&sweep, &other, &questions(&["b"])).await.unwrap();
+    let claimed = world.ledger.claim_questions(&sweep, &other, &questions(&["b"])).await.unwrap().questions;
     assert_eq!(claimed, questions(&["b"]));
 }
 
 pub(crate) async fn a_question_is_claimed_once(world: World) {
     let sweep = world.sweep("s", 1, 1).await;
     let other = world.sweep("other", 1, 1).await;
-    let claim = async |sweep, texts| world.ledger.claim_questions(sweep, &judge(), &questions(texts)).await.unwrap();
+    let claim =
+        async |sweep, texts| world.ledger.claim_questions(sweep, &judge(), &questions(texts)).await.unwrap().questions;
     assert_eq!(claim(&sweep, &["c", "a", "c"]).await, questions(&["c", "a"]));
     assert_eq!(claim(&sweep, &["d", "a", "b", "c"]).await, questions(&["d", "b"]));
     assert_eq!(claim(&other, &["a"]).await, questions(&["a"]));
@@ -70,7 +71,7 @@ pub(crate) async fn of_several_who_claim_a_question_at_once_one_does(world: Worl
         other.claim_questions(&sweep, &judge, &forth),
     ])
     .await;
-    let mut claimed: Vec<_> = claims.into_iter().flat_map(|claimed| claimed.unwrap()).collect();
+    let mut claimed: Vec<_> = claims.into_iter().flat_map(|claimed| claimed.unwrap().questions).collect();
     claimed.sort_unstable();
     let mut expected = forth;
     expected.sort_unstable();
@@ -88,10 +89,10 @@ pub(crate) async fn a_judged_question_may_be_claimed_again(world: World) {
     report.outcome.unanswered = vec![(hard.clone(), "too hard".to_owned())];
     ledger.save_judged(vec![report.clone()]).await.unwrap();
     let free = [question("a"), hard.digest];
-    assert_eq!(ledger.claim_questions(&sweep, &judge(), &all).await.unwrap(), free);
+    assert_eq!(ledger.claim_questions(&sweep, &judge(), &all).await.unwrap().questions, free);
     // A repeated report does not release questions that were claimed since.
     ledger.save_judged(vec![report]).await.unwrap();
-    assert_eq!(ledger.claim_questions(&sweep, &judge(), &all).await.unwrap(), []);
+    assert_eq!(ledger.claim_questions(&sweep, &judge(), &all).await.unwrap().questions, []);
 }
 
 pub(crate) async fn a_released_question_may_be_claimed_again(world: World) {
@@ -101,15 +102,16 @@ pub(crate) async fn a_released_question_may_be_claimed_again(world: World) {
     let ledger = &world.ledger;
     let all = questions(&["a", "b", "c"]);
     for (sweep, judge) in [(&sweep, judge()), (&sweep, other.clone()), (&unrelated, judge())] {
-        assert_eq!(ledger.claim_questions(sweep, &judge, &all).await.unwrap(), all);
+        assert_eq!(ledger.claim_questions(sweep, &judge, &all).await.unwrap().questions, all);
     }
-    ledger.release_questions(&sweep, &judge(), &questions(&["c", "a", "never claimed"])).await.unwrap();
-    ledger.release_questions(&sweep, &judge(), &[]).await.unwrap();
-    assert_eq!(ledger.claim_questions(&sweep, &judge(), &all).await.unwrap(), questions(&["a", "c"]));
-    assert_eq!(ledger.claim_questions(&sweep, &other, &all).await.unwrap(), []);
-    assert_eq!(ledger.claim_questions(&unrelated, &judge(), &all).await.unwrap(), []);
+    let claimed = |texts| Claimed { generation: 0, questions: questions(texts) };
+    ledger.release_questions(&sweep, &judge(), &claimed(&["c", "a", "never claimed"])).await.unwrap();
+    ledger.release_questions(&sweep, &judge(), &claimed(&[])).await.unwrap();
+    assert_eq!(ledger.claim_questions(&sweep, &judge(), &all).await.unwrap().questions, questions(&["a", "c"]));
+    assert_eq!(ledger.claim_questions(&sweep, &other, &all).await.unwrap().questions, []);
+    assert_eq!(ledger.claim_questions(&unrelated, &judge(), &all).await.unwrap().questions, []);
     let nobody = SweepId::new("nobody").unwrap();
-    let error = ledger.release_questions(&nobody, &judge(), &all).await.unwrap_err();
+    let error = ledger.release_questions(&nobody, &judge(), &claimed(&["a"])).await.unwrap_err();
     assert!(matches!(error, LedgerError::UnknownSweep { .. }), "{error}");
 }
 

@@ -176,7 +176,7 @@ async fn take(world: &World, oracle: &mut Oracle, sweep: &SweepId, step: &Step) 
         }
         Step::Claim(texts) => {
             let digests: Vec<_> = texts.iter().map(|text| question(text)).collect();
-            let claimed = ledger.claim_questions(sweep, &judge(), &digests).await.unwrap();
+            let claimed = ledger.claim_questions(sweep, &judge(), &digests).await.unwrap().questions;
             assert_eq!(claimed, oracle.claim(&digests));
         }
         Step::Judged(id, texts) => {

@@ -59,11 +59,14 @@ conformance![
     planning::of_several_who_change_a_state_at_once_one_does,
     planning::an_end_is_kept_and_forgotten_by_a_resume,
     planning::a_budget_is_only_ever_raised,
+    planning::documents_that_are_written_are_those_of_a_generation,
     planning::shards_come_in_order_by_queue_until_they_are_dispatched,
     planning::shards_beyond_what_is_released_are_not_dispatched_until_it_is,
     planning::confirming_a_shard_counts_what_was_dispatched,
     planning::shards_in_doubt_are_planned_again_and_no_others,
     planning::an_ended_sweep_is_removed_with_all_that_is_its_own,
+    planning::a_sweep_whose_removal_has_begun_is_not_resumed_and_its_id_is_not_used_again,
+    planning::of_who_removes_a_sweep_and_who_resumes_it_at_once_one_succeeds,
     planning::metrics_of_a_cell_are_replaced_as_a_whole,
     recording::the_first_attempt_counts_and_later_ones_are_waste,
     recording::a_repeated_report_changes_nothing,
@@ -79,6 +82,7 @@ conformance![
     leading::sessions_that_a_worker_tells_of_are_known_to_run_until_they_end,
     leading::a_session_that_was_handed_over_may_be_under_way_until_who_has_it_can_have_told_of_it,
     leading::a_batch_that_a_worker_tells_of_tells_of_all_its_sessions,
+    leading::a_sweep_that_has_ended_is_alive_while_workers_tell_of_something_of_it,
     leading::questions_that_a_worker_tells_of_are_those_of_their_sweep,
     leading::an_older_echo_changes_nothing,
     leading::a_sweep_is_quiet_since_it_last_moved_whoever_asks,
@@ -86,6 +90,7 @@ conformance![
     recording::an_attempt_is_read_back_as_it_was_recorded,
     recording::what_endpoints_say_is_kept_to_the_letter,
     recording::a_batch_with_an_unknown_cell_is_refused_as_a_whole,
+    recording::what_is_told_of_sweeps_and_cells_that_do_not_exist_is_left_out,
     recording::a_number_no_column_can_hold_is_refused,
     recording::empty_batches_are_nothing,
     recording::a_running_attempt_is_known_until_it_ends,
@@ -129,6 +134,8 @@ conformance![
     resume::a_session_that_the_budget_ended_before_any_answer_begins_anew,
     resume::a_continued_session_that_fails_otherwise_begins_anew,
     resume::a_session_whose_judge_the_budget_ended_keeps_its_answers,
+    resume::a_sweep_runs_again_with_its_new_budget_or_nothing_of_it_is_changed,
+    resume::questions_stay_claimed_until_nobody_waits_for_their_answers,
     resume::other_sweeps_are_not_touched,
     resume::sessions_that_begin_anew_are_charged_to_their_owner,
     schedules::a_schedule_is_written_once_and_replaced_only_on_demand,
@@ -201,7 +208,7 @@ fn calls_may_be_spawned() {
         sendable(ledger.endings(sweep));
         sendable(ledger.cost_moments(sweep));
         sendable(ledger.continuations(sweep, cell, &[]));
-        sendable(ledger.set_budget(sweep, regatta_proto::Money(1)));
+        sendable(ledger.resume(sweep, regatta_proto::SweepState::Cancelled, None, regatta_backends::Quota::default()));
     }
     let _ = all;
 }

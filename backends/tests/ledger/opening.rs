@@ -1,7 +1,7 @@
 //! Opening, restarting, sharing.
 
 use regatta_backends::ledger::Created;
-use regatta_backends::{LedgerError, Quota};
+use regatta_backends::{Claimed, LedgerError, Quota};
 use regatta_proto::{CellIndex, Digest, ItemIndex, Money, SweepId, SweepState};
 
 use crate::world::{
@@ -35,7 +35,7 @@ pub(crate) async fn opening_again_finds_everything_as_it_was(world: World) {
     let before = everything(&world).await;
     let world = world.restart().await;
     assert_eq!(everything(&world).await, before);
-    assert_eq!(world.ledger.claim_questions(&sweep, &judge(), &questions(&["a"])).await.unwrap(), []);
+    assert_eq!(world.ledger.claim_questions(&sweep, &judge(), &questions(&["a"])).await.unwrap().questions, []);
 }
 
 pub(crate) async fn a_ledger_of_the_first_version_is_brought_up_to_date(world: World) {
@@ -72,7 +72,7 @@ pub(crate) async fn verdicts_of_a_ledger_that_knew_judges_by_their_names_are_ask
     let ledger = world.open_first_version(&rows.replace("{judge}", &judge().to_string())).await;
     let (sweep, asked) = (SweepId::new("old").unwrap(), vec!["0".repeat(64).parse::<Digest>().unwrap()]);
     assert!(ledger.verdicts(answerer(HERE), &asked).await.unwrap().is_empty(), "nobody knows which model gave it");
-    assert_eq!(ledger.claim_questions(&sweep, &judge(), &asked).await.unwrap(), asked, "it is asked again");
+    assert_eq!(ledger.claim_questions(&sweep, &judge(), &asked).await.unwrap().questions, asked, "it is asked again");
     let mut answered = judged(&sweep, "w-1", &[]);
     answered.outcome.verdicts = vec![(asked[0], verdict(7))];
     ledger.save_judged(vec![answered]).await.unwrap();
@@ -135,6 +135,7 @@ pub(crate) async fn an_unknown_sweep_is_an_error_and_not_an_empty_answer(world: 
     let sweep = SweepId::new("nobody").unwrap();
     let ledger = &world.ledger;
     assert_eq!(ledger.sweep(&sweep).await.unwrap(), None);
+    let claimed = Claimed { generation: 0, questions: Vec::new() };
     let errors = [
         ledger.cell_progress(&sweep).await.err(),
         ledger.shards(&sweep).await.err(),
@@ -152,8 +153,9 @@ pub(crate) async fn an_unknown_sweep_is_an_error_and_not_an_empty_answer(world: 
         ledger.call_sums(&sweep).await.err(),
         ledger.cost_moments(&sweep).await.err(),
         ledger.continuations(&sweep, CellIndex(0), &[ItemIndex(0)]).await.err(),
-        ledger.set_budget(&sweep, Money(1)).await.err(),
-        ledger.release_questions(&sweep, &judge(), &[]).await.err(),
+        ledger.resume(&sweep, SweepState::Cancelled, None, Quota::default()).await.err(),
+        ledger.release_questions(&sweep, &judge(), &claimed).await.err(),
+        ledger.stale_questions(&sweep, std::time::Duration::ZERO).await.err(),
         ledger.transition(&sweep, &SweepState::ALL, SweepState::Running, at(1)).await.err(),
     ];
     for (call, error) in errors.into_iter().enumerate() {

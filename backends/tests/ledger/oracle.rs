@@ -308,7 +308,6 @@ impl Oracle {
                 }
             }
         }
-        self.asked.clear();
         self.generation += 1;
         self.plan_again();
         let to_judge = self.sessions.values().filter(|session| session.waits).count() as u64;

@@ -1,8 +1,8 @@
 //! Sweeps, shards and metrics.
 
 use futures::future::join_all;
-use regatta_backends::LedgerError;
 use regatta_backends::ledger::{Created, MetricRow, NewSweep, ShardState, SweepRow};
+use regatta_backends::{LedgerError, Quota};
 use regatta_proto::{CellIndex, CostSum, Digest, Evaluator, Money, ShardIndex, SweepId, SweepState, Usage};
 
 use crate::world::{HERE, World, answerer, at, judge, judged, key, new_sweep, questions, record, waiting};
@@ -21,6 +21,7 @@ pub(crate) async fn a_sweep_is_created_once_and_left_alone_afterwards(world: Wor
         echo: 0,
         owner: None,
         granted: None,
+        tabulated: None,
     };
     assert_eq!(world.ledger.sweep(&sweep).await.unwrap(), Some(expected.clone()));
     let again = NewSweep { name: "other".to_owned(), budget: None, created_at: at(9), ..new_sweep("s", 5, 5) };
@@ -102,14 +103,28 @@ pub(crate) async fn an_end_is_kept_and_forgotten_by_a_resume(world: World) {
     enter(SweepState::Running).await;
 }
 
+pub(crate) async fn documents_that_are_written_are_those_of_a_generation(world: World) {
+    let sweep = world.sweep("s", 1, 1).await;
+    let tabulated = async || world.ledger.sweep(&sweep).await.unwrap().unwrap().tabulated;
+    assert_eq!(tabulated().await, None);
+    for (written, noted) in [(0, 0), (2, 2), (1, 2)] {
+        world.ledger.note_tabulated(&sweep, written).await.unwrap();
+        assert_eq!(tabulated().await, Some(noted));
+    }
+}
+
 pub(crate) async fn a_budget_is_only_ever_raised(world: World) {
     let sweep = world.sweep("s", 1, 1).await;
     let ledger = &world.ledger;
     let budget = async || ledger.sweep(&sweep).await.unwrap().unwrap().budget;
-    ledger.set_budget(&sweep, Money(7_000_000_000)).await.unwrap();
+    let resume = async |sweep: &SweepId, budget| {
+        ledger.transition(sweep, &[SweepState::Running], SweepState::Cancelled, at(1)).await.unwrap();
+        ledger.resume(sweep, SweepState::Cancelled, Some(budget), Quota::default()).await
+    };
+    resume(&sweep, Money(7_000_000_000)).await.unwrap();
     assert_eq!(budget().await, Some(Money(7_000_000_000)));
-    ledger.set_budget(&sweep, Money(7_000_000_000)).await.unwrap();
-    let error = ledger.set_budget(&sweep, Money(6_999_999_999)).await.unwrap_err();
+    resume(&sweep, Money(7_000_000_000)).await.unwrap();
+    let error = resume(&sweep, Money(6_999_999_999)).await.unwrap_err();
     assert_eq!(
         error.to_string(),
         "failed to set the budget of the sweep s to $7.00: it is $7.00, and can only be raised"
@@ -122,10 +137,10 @@ pub(crate) async fn a_budget_is_only_ever_raised(world: World) {
         "{error}"
     );
     assert_eq!(budget().await, Some(Money(7_000_000_000)));
-    assert!(matches!(ledger.set_budget(&sweep, Money(u64::MAX)).await, Err(LedgerError::OutOfRange { .. })));
+    assert!(matches!(resume(&sweep, Money(u64::MAX)).await, Err(LedgerError::OutOfRange { .. })));
     let free = NewSweep { budget: None, ..new_sweep("free", 1, 1) };
     ledger.create_sweep(free.clone()).await.unwrap();
-    let error = ledger.set_budget(&free.id, Money(1)).await.unwrap_err();
+    let error = resume(&free.id, Money(1)).await.unwrap_err();
     assert!(matches!(error, LedgerError::BudgetNotRaised { present: None, .. }), "{error}");
     assert_eq!(ledger.sweep(&free.id).await.unwrap().unwrap().budget, None);
 }
@@ -204,11 +219,64 @@ pub(crate) async fn an_ended_sweep_is_removed_with_all_that_is_its_own(world: Wo
     assert_eq!(ledger.sweep(&gone).await.unwrap(), None);
     assert_eq!(ledger.sessions(&kept, CellIndex(0)).await.unwrap().len(), 1);
     assert_eq!(ledger.verdicts(answerer(HERE), &questions(&["a"])).await.unwrap().len(), 1, "others share it");
-    // Nothing of it appears in a sweep that gets its name, or its number.
-    let again = world.sweep("gone", 2, 2).await;
+    // Nothing of it appears in a sweep that gets its number.
+    let again = world.sweep("another", 2, 2).await;
     assert!(ledger.attempts(&again).await.unwrap().is_empty());
     assert!(ledger.awaiting_all(&again).await.unwrap().is_empty());
-    assert_eq!(ledger.claim_questions(&again, &judge(), &questions(&["b"])).await.unwrap(), questions(&["b"]));
+    assert_eq!(
+        ledger.claim_questions(&again, &judge(), &questions(&["b"])).await.unwrap().questions,
+        questions(&["b"])
+    );
+}
+
+pub(crate) async fn a_sweep_whose_removal_has_begun_is_not_resumed_and_its_id_is_not_used_again(world: World) {
+    let (sweep, kept) = (world.sweep("s", 1, 2).await, world.sweep("kept", 1, 1).await);
+    let ledger = &world.ledger;
+    let removed = async || ledger.removed(&[sweep.clone(), kept.clone()].into()).await.unwrap();
+    assert!(!ledger.begin_removal(&sweep).await.unwrap(), "it runs");
+    assert!(!ledger.begin_removal(&"nobody".parse().unwrap()).await.unwrap());
+    assert_eq!(removed().await, [].into());
+    ledger.transition(&sweep, &[SweepState::Running], SweepState::Cancelled, at(1)).await.unwrap();
+    for _ in 0..2 {
+        assert!(ledger.begin_removal(&sweep).await.unwrap());
+    }
+    assert_eq!(removed().await, [sweep.clone()].into());
+    let before = ledger.sweep(&sweep).await.unwrap().unwrap();
+    let refused = async || {
+        let errors = [
+            ledger.check_reopening(&sweep, Quota::default()).await.err(),
+            ledger.reopen_unmeasured(&sweep, Quota::default()).await.err(),
+            ledger.transition(&sweep, &[SweepState::Cancelled], SweepState::Running, at(2)).await.err(),
+            ledger.create_sweep(new_sweep("s", 1, 2)).await.err(),
+        ];
+        errors.map(|error| matches!(error, Some(LedgerError::Removed { sweep: named }) if named == sweep))
+    };
+    assert_eq!(refused().await, [true; 4]);
+    assert_eq!(ledger.sweep(&sweep).await.unwrap(), Some(before));
+    assert!(ledger.drop_sweep(&sweep).await.unwrap());
+    assert_eq!(removed().await, [sweep.clone()].into(), "for ever");
+    let error = ledger.create_sweep(new_sweep("s", 1, 2)).await.unwrap_err();
+    assert!(matches!(error, LedgerError::Removed { .. }), "{error}");
+    assert_eq!(ledger.sweep(&sweep).await.unwrap(), None, "nothing of it is kept");
+}
+
+pub(crate) async fn of_who_removes_a_sweep_and_who_resumes_it_at_once_one_succeeds(world: World) {
+    for round in 0..20 {
+        let sweep = world.sweep(&format!("s-{round}"), 1, 2).await;
+        let (ledger, other) = (&world.ledger, world.open().await);
+        ledger.transition(&sweep, &[SweepState::Running], SweepState::Cancelled, at(1)).await.unwrap();
+        let resume = async {
+            other.reopen_unmeasured(&sweep, Quota::default()).await?;
+            other.transition(&sweep, &[SweepState::Cancelled], SweepState::Running, at(2)).await
+        };
+        let (begun, resumed) = tokio::join!(ledger.begin_removal(&sweep), resume);
+        let state = ledger.sweep(&sweep).await.unwrap().unwrap().state;
+        match (begun.unwrap(), resumed) {
+            (true, Err(LedgerError::Removed { .. })) => assert_eq!(state, SweepState::Cancelled),
+            (false, Ok(true)) => assert_eq!(state, SweepState::Running),
+            other => panic!("{other:?}"),
+        }
+    }
 }
 
 pub(crate) async fn metrics_of_a_cell_are_replaced_as_a_whole(world: World) {

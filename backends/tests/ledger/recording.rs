@@ -197,10 +197,29 @@ pub(crate) async fn a_batch_with_an_unknown_cell_is_refused_as_a_whole(world: Wo
     let batch = vec![record(key(&sweep, 0, 0), "w-1"), record(key(&sweep, 5, 0), "w-2")];
     let error = world.ledger.record(batch).await.unwrap_err();
     assert!(matches!(&error, LedgerError::UnknownCell { cell: CellIndex(5), .. }), "{error}");
-    let error = world.ledger.record_progress(vec![open(key(&sweep, 6, 0), "w-3", 1)]).await.unwrap_err();
-    assert!(matches!(&error, LedgerError::UnknownCell { cell: CellIndex(6), .. }), "{error}");
     assert_eq!(world.ledger.attempts(&sweep).await.unwrap(), []);
     assert_eq!(world.cell(&sweep, 0).await.recorded, 0);
+}
+
+pub(crate) async fn what_is_told_of_sweeps_and_cells_that_do_not_exist_is_left_out(world: World) {
+    let (sweep, gone) = (world.sweep("s", 2, 2).await, "nobody".parse().unwrap());
+    let ledger = &world.ledger;
+    let told = vec![
+        open(key(&gone, 0, 0), "w-1", 1),
+        open(key(&sweep, 1, 1), "w-2", 1),
+        open(key(&sweep, 6, 0), "w-3", 1),
+        open(key(&gone, 0, 1), "w-4", 1),
+    ];
+    let left_out = ledger.record_progress(told).await.unwrap();
+    assert_eq!(left_out, [gone.clone(), sweep.clone()].into());
+    assert_eq!(states(&world, &sweep).await, [("w-2".to_owned(), AttemptState::Open)]);
+    for key in [key(&gone, 0, 0), key(&sweep, 6, 0)] {
+        let totals = AttemptTotals::default();
+        assert!(!ledger.record_handover(&key, attempt("w-5"), totals, ToldBy::Itself).await.unwrap());
+    }
+    let totals = AttemptTotals::default();
+    assert!(ledger.record_handover(&key(&sweep, 1, 1), attempt("w-2"), totals, ToldBy::Itself).await.unwrap());
+    assert_eq!(states(&world, &sweep).await, [("w-2".to_owned(), AttemptState::HandedOver)]);
 }
 
 pub(crate) async fn a_number_no_column_can_hold_is_refused(world: World) {
@@ -221,7 +240,7 @@ pub(crate) async fn empty_batches_are_nothing(world: World) {
     assert_eq!(world.ledger.settle(vec![]).await.unwrap(), 0);
     world.ledger.save_judged(vec![]).await.unwrap();
     world.ledger.save_metrics(&sweep, vec![]).await.unwrap();
-    assert_eq!(world.ledger.claim_questions(&sweep, &judge, &[]).await.unwrap(), []);
+    assert_eq!(world.ledger.claim_questions(&sweep, &judge, &[]).await.unwrap().questions, []);
     assert_eq!(world.ledger.awaiting(&sweep, &judge, &[]).await.unwrap(), []);
     assert!(world.ledger.verdicts(crate::world::answerer(crate::world::HERE), &[]).await.unwrap().is_empty());
     assert!(world.ledger.highest_attempt(&sweep, CellIndex(0), &[]).await.unwrap().is_empty());

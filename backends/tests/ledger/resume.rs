@@ -1,13 +1,20 @@
 //! Resuming a sweep.
 
-use regatta_backends::ledger::{AttemptState, Recorded, Reopened, SessionRecord, ShardState, TranscriptRef};
-use regatta_backends::{LedgerError, NewSweep, Quota};
-use regatta_proto::{Cause, CellIndex, CostSum, ItemIndex, Money, Outcome, SessionKey, ShardIndex, SweepId};
+use std::time::Duration;
+
+use regatta_backends::ledger::{AttemptState, Held, Recorded, Reopened, SessionRecord, ShardState, TranscriptRef};
+use regatta_backends::{Claimed, LedgerError, NewSweep, Quota, StaleQuestions, SweepRow};
+use regatta_proto::{
+    Cause, CellIndex, CostSum, ItemIndex, Money, Outcome, Progress, SessionKey, ShardIndex, SweepId, SweepState,
+};
 
 use crate::world::{
     World, at, attempt, calls, cost, judge, key, new_sweep, not_measured, open, questions, record, scored, unmeasured,
     usage, waiting,
 };
+
+/// Longer than any test.
+const LONG: Duration = Duration::from_secs(3600);
 
 async fn dispatch_all(world: &World, sweep: &SweepId) {
     for shard in world.ledger.shards(sweep).await.unwrap() {
@@ -59,7 +66,6 @@ pub(crate) async fn a_session_without_a_judge_only_asks_again(world: World) {
     failed.outcome = Outcome::ModelFailure { cause: Cause::ContextLength };
     ledger.record(vec![failed, record(key(&sweep, 0, 1), "w-2")]).await.unwrap();
     let waiting = ledger.awaiting_all(&sweep).await.unwrap();
-    ledger.claim_questions(&sweep, &judge(), &questions(&["a", "b"])).await.unwrap();
     ledger.settle(vec![unmeasured(key(&sweep, 0, 0), Cause::JudgeUnavailable)]).await.unwrap();
 
     assert_eq!(ledger.reopen_unmeasured(&sweep, Quota::default()).await.unwrap(), Reopened { to_run: 0, to_judge: 1 });
@@ -68,8 +74,6 @@ pub(crate) async fn a_session_without_a_judge_only_asks_again(world: World) {
     assert_eq!((cell.dispatched, cell.recorded, cell.settled, cell.not_measured), (2, 2, 1, 0));
     assert_eq!(cell.wasted, CostSum::default());
     assert_eq!(planned(&world, &sweep).await, []);
-    let claimed = ledger.claim_questions(&sweep, &judge(), &questions(&["b", "a"])).await.unwrap();
-    assert_eq!(claimed, questions(&["b", "a"]));
     assert_eq!(ledger.settle(vec![scored(key(&sweep, 0, 0), 1)]).await.unwrap(), 1);
     let cell = world.cell(&sweep, 0).await;
     assert_eq!((cell.settled, cell.model_failures, cell.not_measured), (2, 1, 0));
@@ -220,6 +224,73 @@ pub(crate) async fn a_session_whose_judge_the_budget_ended_keeps_its_answers(wor
     assert_eq!(world.cell(&sweep, 0).await.wasted, CostSum::default());
 }
 
+pub(crate) async fn a_sweep_runs_again_with_its_new_budget_or_nothing_of_it_is_changed(world: World) {
+    let (ledger, owner) = (&world.ledger, "alice".parse().unwrap());
+    ledger.create_sweep(NewSweep { owner: Some(owner), ..new_sweep("s", 1, 1) }).await.unwrap();
+    let sweep: SweepId = "s".parse().unwrap();
+    ledger.record(vec![not_measured(key(&sweep, 0, 0), "w-1", Cause::Timeout)]).await.unwrap();
+    let row = async || ledger.sweep(&sweep).await.unwrap().unwrap();
+    let (raised, from) = (Money(6_000_000_000), SweepState::Cancelled);
+    let resume = async |quota| ledger.resume(&sweep, from, Some(raised), quota).await;
+    let before = row().await;
+    assert_eq!(resume(Quota::default()).await.unwrap(), None, "it runs");
+    assert_eq!(row().await, before);
+    ledger.transition(&sweep, &[SweepState::Running], from, at(9)).await.unwrap();
+    let ended = row().await;
+    let quota = Quota { sessions: Some(1), ..Quota::default() };
+    assert!(matches!(resume(quota).await, Err(LedgerError::QuotaExceeded { .. })));
+    assert_eq!(row().await, ended);
+    assert_eq!(resume(Quota::default()).await.unwrap(), Some(Reopened { to_run: 1, to_judge: 0 }));
+    let running = SweepRow { generation: 1, budget: Some(raised), ..before };
+    assert_eq!(row().await, running);
+    assert_eq!(resume(Quota::default()).await.unwrap(), None, "once");
+    assert_eq!(row().await, running);
+}
+
+/// A worker tells of questions of `sweep`, once for each of `generations`, of which it is that of the first question.
+async fn tell_of_questions(world: &World, sweep: &SweepId, generations: &[u32]) {
+    let questions = |generation| Held::Questions { sweep: sweep.clone(), worker: "w".parse().unwrap(), generation };
+    world.ledger.record_held(generations.iter().copied().map(questions).collect()).await.unwrap();
+}
+
+pub(crate) async fn questions_stay_claimed_until_nobody_waits_for_their_answers(world: World) {
+    let (sweep, other) = (world.sweep("s", 1, 1).await, world.sweep("t", 1, 1).await);
+    let ledger = &world.ledger;
+    let claim = async |texts| ledger.claim_questions(&sweep, &judge(), &questions(texts)).await.unwrap();
+    let stale = async |within| ledger.stale_questions(&sweep, within).await.unwrap();
+    assert_eq!(claim(&["a", "b"]).await, Claimed { generation: 0, questions: questions(&["a", "b"]) });
+    tell_of_questions(&world, &sweep, &[0]).await;
+    assert_eq!(stale(LONG).await, StaleQuestions::None, "the sweep was not resumed");
+
+    ledger.reopen_unmeasured(&sweep, Quota::default()).await.unwrap();
+    let fresh = claim(&["a", "c"]).await;
+    assert_eq!(fresh, Claimed { generation: 1, questions: questions(&["c"]) });
+    assert_eq!(stale(LONG).await, StaleQuestions::UnderWay);
+    assert_eq!(stale(Duration::ZERO).await, StaleQuestions::Lost, "a worker that is gone tells nothing");
+    tell_of_questions(&world, &other, &[0]).await;
+    tell_of_questions(&world, &sweep, &[1]).await;
+    assert_eq!(stale(LONG).await, StaleQuestions::Lost, "it waits for later ones alone");
+    tell_of_questions(&world, &sweep, &[Progress::NO_QUESTIONS, 0]).await;
+    assert_eq!(stale(LONG).await, StaleQuestions::UnderWay, "the last word counts");
+    tell_of_questions(&world, &sweep, &[0, Progress::NO_QUESTIONS]).await;
+    assert_eq!(stale(LONG).await, StaleQuestions::Lost, "it waits for none any more");
+
+    let over = ledger.lead(&"before".parse().unwrap(), Duration::ZERO).await.unwrap().unwrap();
+    let term = world.term().await;
+    assert!(!ledger.release_stale_questions(&sweep, over).await.unwrap());
+    assert_eq!(stale(LONG).await, StaleQuestions::Lost);
+    assert!(ledger.release_stale_questions(&sweep, term).await.unwrap());
+    assert_eq!(stale(LONG).await, StaleQuestions::None);
+    assert_eq!(
+        claim(&["a", "b", "c"]).await.questions,
+        questions(&["a", "b"]),
+        "what was claimed since is in progress"
+    );
+    let of_before = Claimed { generation: 0, questions: questions(&["a"]) };
+    ledger.release_questions(&sweep, &judge(), &of_before).await.unwrap();
+    assert_eq!(claim(&["a"]).await.questions, [], "somebody else has claimed it since");
+}
+
 pub(crate) async fn other_sweeps_are_not_touched(world: World) {
     let (sweep, other) = (world.sweep("s", 1, 2).await, world.sweep("other", 1, 2).await);
     let ledger = &world.ledger;
@@ -235,7 +306,7 @@ pub(crate) async fn other_sweeps_are_not_touched(world: World) {
     assert_eq!(ledger.reopen_unmeasured(&sweep, Quota::default()).await.unwrap(), Reopened { to_run: 1, to_judge: 1 });
     assert_eq!((world.cell(&other, 0).await, ledger.attempts(&other).await.unwrap()), before);
     assert_eq!(planned(&world, &other).await, []);
-    assert_eq!(ledger.claim_questions(&other, &judge(), &questions(&["q"])).await.unwrap(), []);
+    assert_eq!(ledger.claim_questions(&other, &judge(), &questions(&["q"])).await.unwrap().questions, []);
     assert_eq!(ledger.awaiting_all(&other).await.unwrap(), []);
 }
 

@@ -1,8 +1,8 @@
 //! Schedules: each tick is decided once, started once and ended once, whoever leads.
 
 use jiff::Timestamp;
-use regatta_backends::{Admission, MissedTicks, NewNotice, PutSchedule, TickEnd, TickRow, TickState};
-use regatta_proto::{Digest, Money, ScheduleName, SweepId};
+use regatta_backends::{Admission, MissedTicks, NewNotice, PutSchedule, Quota, TickEnd, TickRow, TickState};
+use regatta_proto::{Digest, Money, ScheduleName, SweepId, SweepState};
 
 use crate::world::{World, at};
 
@@ -191,9 +191,13 @@ pub(crate) async fn a_sweep_that_is_resumed_has_its_tick_run_again(world: World)
     let (id, lock) = sweep("s");
     ledger.start_tick(&name, at(1), (&id, &lock), at(3), term).await.unwrap();
     ledger.end_tick(&name, at(1), &end(TickState::Running, TickState::Ended), &[], term).await.unwrap();
-    ledger.reopen_tick(&sweep("other").0).await.unwrap();
-    assert_eq!(states(&world).await, [(at(1), TickState::Ended)]);
-    ledger.reopen_tick(&id).await.unwrap();
+    for name in ["other", "s"] {
+        assert_eq!(states(&world).await, [(at(1), TickState::Ended)]);
+        let id = world.sweep(name, 1, 1).await;
+        ledger.transition(&id, &[SweepState::Running], SweepState::Cancelled, at(4)).await.unwrap();
+        let resumed = ledger.resume(&id, SweepState::Cancelled, None, Quota::default()).await.unwrap();
+        assert!(resumed.is_some());
+    }
     assert_eq!(states(&world).await, [(at(1), TickState::Running)]);
 }
 

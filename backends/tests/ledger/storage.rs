@@ -193,14 +193,14 @@ pub(crate) async fn a_removal_credits_all_owners(world: World) {
     store(ledger, "bob", "content/b", MIB, 1).await;
     let mut going = seen(ledger).await;
     going.remove("content/b");
-    assert_eq!(ledger.begin_removal(&going, at(5)).await.unwrap(), ["content/a"]);
+    assert_eq!(ledger.begin_object_removal(&going, at(5)).await.unwrap(), ["content/a"]);
     assert_eq!(stored(ledger, "alice").await, MIB, "it is still there");
     let states = ledger.object_states(&keys(&["content/a", "content/b", "content/c"])).await.unwrap();
     let expected = [("content/a".to_owned(), ObjectState::Removing), ("content/b".to_owned(), ObjectState::Stored)];
     assert_eq!(states, BTreeMap::from(expected));
-    let of_another = ledger.finish_removal(&keys(&["content/a", "content/b"]), at(6)).await.unwrap();
+    let of_another = ledger.finish_object_removal(&keys(&["content/a", "content/b"]), at(6)).await.unwrap();
     assert_eq!(of_another, Credits::new(), "none of them was marked then");
-    let credited = ledger.finish_removal(&keys(&["content/a", "content/b"]), at(5)).await.unwrap();
+    let credited = ledger.finish_object_removal(&keys(&["content/a", "content/b"]), at(5)).await.unwrap();
     assert_eq!(credited, credits(&[("alice", MIB), ("bob", MIB)]));
     assert_eq!((stored(ledger, "alice").await, stored(ledger, "bob").await), (0, MIB));
     assert_eq!(seen(ledger).await.into_keys().collect::<Vec<_>>(), ["content/b"]);
@@ -217,14 +217,14 @@ pub(crate) async fn what_was_used_since_it_was_read_is_not_removed(world: World)
     ledger.begin_uses(reference("bob", &["content/b"], 1)).await.unwrap();
     let inputs = BTreeSet::from(["content/c".to_owned()]);
     ledger.create_sweep(NewSweep { inputs, created_at: at(1), ..new_sweep("s", 1, 1) }).await.unwrap();
-    assert_eq!(ledger.begin_removal(&before, at(5)).await.unwrap(), ["content/d"]);
+    assert_eq!(ledger.begin_object_removal(&before, at(5)).await.unwrap(), ["content/d"]);
 }
 
 pub(crate) async fn an_object_that_is_being_removed_is_not_referred_to_and_stored_again_once_it_is_gone(world: World) {
     let (ledger, alice) = (&world.ledger, owner("alice"));
     store(ledger, "alice", "content/a", MIB, 1).await;
     let going = BTreeMap::from([("content/a".to_owned(), at(1))]);
-    assert_eq!(ledger.begin_removal(&going, at(5)).await.unwrap().len(), 1);
+    assert_eq!(ledger.begin_object_removal(&going, at(5)).await.unwrap().len(), 1);
     let later = 5 + REMOVAL_MAX.as_secs();
     for refused in [
         reference("bob", &["content/a"], 6),
@@ -234,18 +234,18 @@ pub(crate) async fn an_object_that_is_being_removed_is_not_referred_to_and_store
         let error = ledger.begin_uses(refused).await.unwrap_err();
         assert!(matches!(&error, LedgerError::ObjectRemoved { key } if key == "content/a"), "{error}");
     }
-    assert_eq!(ledger.begin_removal(&going, at(later - 1)).await.unwrap(), [""; 0], "somebody else is at it");
-    ledger.finish_removal(&keys(&["content/a"]), at(5)).await.unwrap();
+    assert_eq!(ledger.begin_object_removal(&going, at(later - 1)).await.unwrap(), [""; 0], "somebody else is at it");
+    ledger.finish_object_removal(&keys(&["content/a"]), at(5)).await.unwrap();
     store(ledger, "alice", "content/a", MIB, 7).await;
     assert_eq!(stored(ledger, "alice").await, MIB);
     // A removal that was begun and has died is taken over by whoever stores the object, or removes it.
     let going = seen(ledger).await;
-    ledger.begin_removal(&going, at(10)).await.unwrap();
+    ledger.begin_object_removal(&going, at(10)).await.unwrap();
     let died = 10 + REMOVAL_MAX.as_secs();
-    assert_eq!(ledger.begin_removal(&going, at(died)).await.unwrap().len(), 1);
+    assert_eq!(ledger.begin_object_removal(&going, at(died)).await.unwrap().len(), 1);
     ledger.begin_uses(upload("alice", &[("content/a", MIB)], died + REMOVAL_MAX.as_secs())).await.unwrap();
     ledger.end_uses(&alice, &keys(&["content/a"]), true).await.unwrap();
-    assert_eq!(ledger.finish_removal(&keys(&["content/a"]), at(died)).await.unwrap(), Credits::new());
+    assert_eq!(ledger.finish_object_removal(&keys(&["content/a"]), at(died)).await.unwrap(), Credits::new());
     assert_eq!(stored(ledger, "alice").await, MIB);
 }
 
@@ -274,7 +274,7 @@ pub(crate) async fn a_sweep_is_created_only_with_inputs_that_are_there(world: Wo
         ..new_sweep("s", 1, 1)
     };
     let going = BTreeMap::from([("content/b".to_owned(), at(1))]);
-    ledger.begin_removal(&going, at(5)).await.unwrap();
+    ledger.begin_object_removal(&going, at(5)).await.unwrap();
     for gone in ["content/b", "content/c"] {
         let error = ledger.create_sweep(of(&["content/a", gone])).await.unwrap_err();
         assert!(matches!(&error, LedgerError::ObjectRemoved { key } if key == gone), "{error}");
@@ -293,7 +293,7 @@ pub(crate) async fn of_a_removal_and_a_submission_at_once_one_fails(world: World
         store(ledger, "alice", &key, MIB, 1).await;
         let going = BTreeMap::from([(key.clone(), at(1))]);
         let sweep = NewSweep { inputs: BTreeSet::from([key.clone()]), ..new_sweep(&format!("s{number}"), 1, 1) };
-        let (marked, created) = tokio::join!(ledger.begin_removal(&going, at(5)), ledger.create_sweep(sweep));
+        let (marked, created) = tokio::join!(ledger.begin_object_removal(&going, at(5)), ledger.create_sweep(sweep));
         assert_eq!(marked.unwrap().is_empty(), created.is_ok(), "one of both, and not both");
     }
 }
@@ -336,9 +336,9 @@ pub(crate) async fn owners_are_charged_the_sum_of_their_uses_whatever_happens(wo
             4 => {
                 let before = seen(ledger).await;
                 let going = before.into_iter().filter(|(seen, _)| *seen == key).collect();
-                let marked = ledger.begin_removal(&going, at(second)).await.unwrap();
+                let marked = ledger.begin_object_removal(&going, at(second)).await.unwrap();
                 if draw(2) == 0 {
-                    ledger.finish_removal(&marked, at(second)).await.unwrap();
+                    ledger.finish_object_removal(&marked, at(second)).await.unwrap();
                 }
             }
             _ => {

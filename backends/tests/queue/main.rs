@@ -49,6 +49,7 @@ conformance![
     a_broadcast_reaches_every_listener,
     reports_go_to_whoever_consumes_reports,
     a_report_set_aside_comes_back_by_itself_and_that_is_no_redelivery,
+    a_question_set_aside_comes_back_and_is_not_counted,
     queues_are_separate,
     depth_counts_what_waits,
     consumers_are_counted_until_they_stop,

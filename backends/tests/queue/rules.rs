@@ -263,6 +263,15 @@ pub(crate) async fn a_report_set_aside_comes_back_by_itself_and_that_is_no_redel
     assert_eq!(queue.dead_letters().await.unwrap(), 0);
 }
 
+pub(crate) async fn a_question_set_aside_comes_back_and_is_not_counted(queue: &Queue) {
+    let question = Report::Echo { sweep: "one".parse().unwrap(), number: 1, waited: true };
+    queue.set_aside_reports(vec![question.clone()]).await.unwrap();
+    assert_eq!((queue.reports_set_aside().await.unwrap(), queue.waiting_reports().await.unwrap()), (0, 0));
+    let delivery = queue.consume_reports(10).await.unwrap().next().await.unwrap();
+    assert_eq!((&delivery.message, delivery.redeliveries), (&question, 0));
+    delivery.receipt.ack().await;
+}
+
 pub(crate) async fn queues_are_separate(queue: &Queue) {
     let mut one = queue.consume_jobs("one", 10).await.unwrap();
     let mut two = queue.consume_jobs("two", 10).await.unwrap();

@@ -185,6 +185,7 @@ impl Coordinator {
                             error @ CoordinatorError::Ledger(
                                 LedgerError::QuotaExceeded { .. }
                                 | LedgerError::StorageExceeded { .. }
+                                | LedgerError::Removed { .. }
                                 | LedgerError::ObjectRemoved { .. },
                             ),
                         ) => self.refuse_night(&stored.spec, tick, regatta_proto::causes(&error), term).await,

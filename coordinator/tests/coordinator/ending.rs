@@ -1,11 +1,16 @@
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use jiff::Timestamp;
+use regatta_backends::faults::{Fate, Trouble, Troubles};
 use regatta_catalog::Sweep;
 use regatta_coordinator::{BudgetChange, CoordinatorError, Resumption};
-use regatta_proto::{AccountId, AccountRequest, Job, Money, SessionJob, SweepState};
+use regatta_proto::{AccountId, AccountRequest, Job, Money, SessionJob, SweepState, Transcript};
 
 use crate::stage::{Process, Stage, queue_of, spec, tabulate};
 use crate::told::{batched, deployed};
@@ -38,6 +43,56 @@ async fn a_cancelled_sweep_keeps_its_queues_open_until_its_jobs_are_out_of_them(
     stage.take(&sweep, waiting).await;
     stage.until(async || stage.told().await.routes.is_empty()).await;
     assert_eq!(stage.told().await.cancelled, std::slice::from_ref(&sweep.id));
+    process.end().await;
+}
+
+/// One call to a store fails.
+struct FailsAt {
+    /// Calls before that one.
+    calls_left: AtomicU32,
+    /// It takes effect all the same.
+    takes_effect: bool,
+}
+
+impl FailsAt {
+    fn troubles(call: u32, takes_effect: bool) -> Troubles {
+        Troubles::new(Arc::new(Self { calls_left: AtomicU32::new(call), takes_effect }))
+    }
+
+    fn is_reached(&self) -> Result<(), Trouble> {
+        if self.calls_left.fetch_sub(1, Ordering::Relaxed) == 0 { Err(Trouble) } else { Ok(()) }
+    }
+}
+
+impl Fate for FailsAt {
+    fn before(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+        async { if self.takes_effect { Ok(()) } else { self.is_reached() } }.boxed()
+    }
+
+    fn after(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+        async { if self.takes_effect { self.is_reached() } else { Ok(()) } }.boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sweep_that_is_cancelled_while_the_broker_is_away_is_tabulated_once_it_is_back() {
+    let mut stage = deployed().await;
+    let sweep = stage.submit(&stage.process(), &spec("s", 2, "")).await;
+    let queue = stage.queue.clone();
+    stage.queue = queue.troubled(FailsAt::troubles(0, false));
+    let cut_off = stage.process();
+    stage.queue = queue;
+    cut_off.coordinator.cancel(&sweep.id).await.unwrap();
+    assert_eq!(stage.state(&sweep.id).await, SweepState::Cancelled);
+    let process = stage.start();
+    for _ in 0..2 {
+        stage.until(async || stage.reported().await > 0).await;
+        assert_eq!(stage.report().await, tabulate(&sweep), "again and again until it is done");
+    }
+    // A scorer notes that it has written the reports.
+    stage.ledger.note_tabulated(&sweep.id, 0).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert_eq!(stage.reported().await, 0);
     process.end().await;
 }
 
@@ -250,6 +305,42 @@ async fn a_budget_is_not_raised_by_a_resume_that_fails() {
     assert_eq!(budget, Some(Money(9 * DOLLAR.0 / 2)));
 }
 
+/// Resumes a sweep with a dollar more while the ledger fails one call, then repeats that; gives the dollars by which its budget is raised, and
+/// says if the first try went through.
+async fn raised_by(call: u32, takes_effect: bool) -> (u64, bool) {
+    let mut stage = Stage::set().await;
+    let process = stage.process();
+    let sweep = stage.submit(&process, &spec("s", 6, "trials: 2\nbudget_usd: 4")).await;
+    assert!(stage.end(&sweep.id, SweepState::StoppedByBudget, Timestamp::UNIX_EPOCH).await);
+    let ledger = stage.ledger.clone();
+    stage.ledger = ledger.troubled(FailsAt::troubles(call, takes_effect));
+    let troubled = stage.process();
+    stage.ledger = ledger;
+    let raised = || Resumption { budget: Some(BudgetChange::By(DOLLAR)) };
+    let first = troubled.coordinator.resume(&sweep.id, raised()).await;
+    if first.is_err() {
+        let again = process.coordinator.resume(&sweep.id, raised()).await;
+        assert!(again.is_ok() || takes_effect, "{again:?}");
+    }
+    assert_eq!(stage.state(&sweep.id).await, SweepState::Running);
+    let budget = stage.ledger.sweep(&sweep.id).await.unwrap().unwrap().budget.unwrap();
+    (budget.0 / DOLLAR.0 - 4, first.is_ok())
+}
+
+#[tokio::test]
+async fn a_resume_that_fails_anywhere_and_is_repeated_raises_the_budget_once() {
+    for takes_effect in [false, true] {
+        for call in 0.. {
+            let (dollars, is_done) = raised_by(call, takes_effect).await;
+            assert_eq!(dollars, 1, "call {call} failed, takes effect: {takes_effect}");
+            if is_done {
+                assert!(call > 2, "some calls have failed");
+                break;
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_sweep_without_a_budget_has_none_to_raise() {
     let stage = Stage::set().await;
@@ -261,24 +352,75 @@ async fn a_sweep_without_a_budget_has_none_to_raise() {
     process.end().await;
 }
 
+/// A sweep that a budget stopped, with the job of the session that it ended and the transcript of that session.
+async fn stopped_by_budget(stage: &Stage, process: &Process) -> (Arc<Sweep>, SessionJob, Transcript) {
+    let sweep = stage.submit(process, &spec("s", 2, "budget_usd: 9")).await;
+    stage.until_waiting(&sweep, 4).await;
+    let mut jobs = stage.take(&sweep, 4).await;
+    let ended = jobs.remove(0);
+    stage.finish(&sweep, &jobs, DOLLAR).await;
+    let transcript = stage.finish_out_of_budget(&sweep, &ended).await;
+    assert_eq!(stage.report().await, tabulate(&sweep));
+    let (from, now) = ([SweepState::Tabulating], Timestamp::UNIX_EPOCH);
+    assert!(stage.ledger.transition(&sweep.id, &from, SweepState::StoppedByBudget, now).await.unwrap());
+    (sweep, ended, transcript)
+}
+
+/// Path of the only segment of `sweep`.
+fn segment(stage: &Stage, sweep: &Sweep) -> PathBuf {
+    let folder = stage.blob_folder().join("sweeps").join(sweep.id.as_str()).join("transcripts");
+    let mut files = std::fs::read_dir(folder).unwrap();
+    files.next().unwrap().unwrap().path()
+}
+
 #[tokio::test]
 async fn a_session_that_a_budget_ended_goes_on_from_its_transcript() {
     let stage = Stage::set().await;
     let process = stage.start();
-    let sweep = stage.submit(&process, &spec("s", 2, "budget_usd: 9")).await;
-    stage.until_waiting(&sweep, 4).await;
-    let jobs = stage.take(&sweep, 4).await;
-    let (ended, rest) = jobs.split_first().unwrap();
-    stage.finish(&sweep, rest, DOLLAR).await;
-    let transcript = stage.finish_out_of_budget(&sweep, ended).await;
-    assert_eq!(stage.report().await, tabulate(&sweep));
-    let (from, now) = ([SweepState::Tabulating], Timestamp::UNIX_EPOCH);
-    assert!(stage.ledger.transition(&sweep.id, &from, SweepState::StoppedByBudget, now).await.unwrap());
+    let (sweep, ended, transcript) = stopped_by_budget(&stage, &process).await;
     process.coordinator.resume(&sweep.id, Resumption::default()).await.unwrap();
     stage.until_waiting(&sweep, 1).await;
     let again = stage.take(&sweep, 1).await;
     assert_eq!((&again[0].key, again[0].attempt), (&ended.key, ended.attempt + 1));
     assert_eq!(again[0].transcript, transcript);
+    process.end().await;
+}
+
+/// As when retention has removed it, or a disk has damaged it: the sweep would never end.
+#[tokio::test]
+async fn a_session_that_a_budget_ended_begins_anew_when_its_transcript_is_gone_or_damaged() {
+    let damages: [fn(&Path); 2] =
+        [|path| std::fs::remove_file(path).unwrap(), |path| std::fs::write(path, b"not what was written").unwrap()];
+    for damage in damages {
+        let stage = Stage::set().await;
+        let process = stage.start();
+        let (sweep, ended, _) = stopped_by_budget(&stage, &process).await;
+        damage(&segment(&stage, &sweep));
+        process.coordinator.resume(&sweep.id, Resumption::default()).await.unwrap();
+        stage.until_waiting(&sweep, 1).await;
+        let again = stage.take(&sweep, 1).await;
+        assert_eq!((&again[0].key, again[0].attempt), (&ended.key, ended.attempt + 1));
+        assert_eq!(again[0].transcript, Transcript::default());
+        process.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_a_budget_ended_waits_for_its_transcript_while_the_store_is_away() {
+    let stage = Stage::set().await;
+    let process = stage.start();
+    let (sweep, _, transcript) = stopped_by_budget(&stage, &process).await;
+    let (path, kept) = (segment(&stage, &sweep), stage.blob_folder().join("kept"));
+    std::fs::rename(&path, &kept).unwrap();
+    // Following a link to itself fails, and says nothing of what the store holds.
+    std::os::unix::fs::symlink(&path, &path).unwrap();
+    process.coordinator.resume(&sweep.id, Resumption::default()).await.unwrap();
+    stage.until(async || process.metrics.failed_ticks.get() > 0).await;
+    assert_eq!(stage.waiting(&sweep).await, 0);
+    std::fs::remove_file(&path).unwrap();
+    std::fs::rename(&kept, &path).unwrap();
+    stage.until_waiting(&sweep, 1).await;
+    assert_eq!(stage.take(&sweep, 1).await[0].transcript, transcript);
     process.end().await;
 }
 

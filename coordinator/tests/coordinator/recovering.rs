@@ -443,13 +443,13 @@ pub(crate) async fn wait_for_a_verdict(stage: &Stage, sweep: &Sweep, job: &Sessi
         transcript: bytes::Bytes::from_static(b"kept"),
     };
     stage.ledger.record(vec![record(sweep, job, Money::ZERO, state)]).await.unwrap();
-    assert_eq!(stage.ledger.claim_questions(&sweep.id, &judge, &[question]).await.unwrap(), [question]);
+    assert_eq!(stage.ledger.claim_questions(&sweep.id, &judge, &[question]).await.unwrap().questions, [question]);
 }
 
 pub(crate) async fn can_be_asked_again(stage: &Stage, sweep: &Sweep) -> bool {
     let question = Question::Similarity { left: vec!["a".to_owned()], right: vec!["b".to_owned()] }.digest();
     let judge = sweep.lock.benchmarks.values().next().unwrap().judge.clone().unwrap().name();
-    stage.ledger.claim_questions(&sweep.id, &judge, &[question]).await.unwrap() == [question]
+    stage.ledger.claim_questions(&sweep.id, &judge, &[question]).await.unwrap().questions == [question]
 }
 
 #[tokio::test]

@@ -1,148 +1,147 @@
-//! Removals of what nothing refers to, beside uploads and submissions of the same moment.
+//! Sweeps that `gc` removes while something of them is alive, or comes back.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use jiff::SignedDuration;
-use regatta_backends::blobs::content_key;
-use regatta_backends::{Blobs, Ledger, StorageQuota};
-use regatta_catalog::{Input, sweep_inputs};
-use regatta_coordinator::{GcRequest, OwnerQuotas, Quotas};
-use regatta_proto::{Digest, OwnerName};
-use serde_json::json;
+use regatta_backends::faults::{Fate, Trouble, Troubles};
+use regatta_catalog::Sweep;
+use regatta_coordinator::{GcRequest, GcResult, Resumption, Retention};
+use regatta_proto::SweepState;
 
-use crate::identity::Desk;
-use crate::stage::{Stage, spec};
+use crate::stage::{Process, Stage, spec, tabulate};
 
-const APPLY: GcRequest = GcRequest { keep: None, apply: true };
+/// Longer than any test.
+const LEASE: Duration = Duration::from_secs(3600);
 
-#[tokio::test]
-async fn a_sweep_whose_data_was_removed_since_it_was_planned_is_not_entered() {
-    let stage = Stage::set().await;
-    let process = stage.process();
-    let (coordinator, alice): (_, OwnerName) = (&process.coordinator, "alice".parse().unwrap());
-    let planned = coordinator.plan_for(stage.submission(&spec("s", 2, "")).await, Some(&alice)).await.unwrap();
-    stage.clock.advance(SignedDuration::from_hours(24));
-    assert!(coordinator.collect(APPLY).await.unwrap().unused.objects > 2);
-    let error = coordinator.enter_for(&planned, Some(&alice)).await.unwrap_err().to_string();
-    assert!(error.contains("because nothing referred to it; upload it again"), "{error}");
-    assert!(stage.ledger.sweeps().await.unwrap().is_empty());
-    // Whoever does as it says gets the sweep, with its data.
-    let planned = coordinator.plan_for(stage.submission(&spec("s", 2, "")).await, Some(&alice)).await.unwrap();
-    assert!(coordinator.enter_for(&planned, Some(&alice)).await.unwrap().created);
+/// Removes what ended before now.
+async fn gc(process: &Process) -> GcResult {
+    let keep = Some(Retention { days: Some(0), nights: 0, transcripts_days: None });
+    process.coordinator.collect(GcRequest { keep, apply: true }).await.unwrap()
+}
+
+fn gone(result: &GcResult) -> Vec<&str> {
+    result.going.iter().map(|going| going.sweep.as_str()).collect()
+}
+
+/// Cancels `sweep`; then a second passes.
+async fn cancel(stage: &Stage, process: &Process, sweep: &Sweep) {
+    process.coordinator.cancel(&sweep.id).await.unwrap();
+    assert_eq!(stage.report().await, tabulate(sweep));
+    stage.clock.advance(SignedDuration::from_secs(1));
 }
 
 #[tokio::test]
-async fn a_sweep_that_is_planned_and_entered_in_time_keeps_its_data() {
+async fn a_sweep_that_was_removed_and_is_submitted_again_has_another_id() {
     let stage = Stage::set().await;
     let process = stage.process();
-    let (coordinator, alice): (_, OwnerName) = (&process.coordinator, "alice".parse().unwrap());
-    let planned = coordinator.plan_for(stage.submission(&spec("s", 2, "")).await, Some(&alice)).await.unwrap();
-    stage.clock.advance(SignedDuration::from_hours(23));
-    assert_eq!(coordinator.collect(APPLY).await.unwrap().unused.objects, 0);
-    coordinator.enter_for(&planned, Some(&alice)).await.unwrap();
-    stage.clock.advance(SignedDuration::from_hours(1000));
-    assert_eq!(coordinator.collect(APPLY).await.unwrap().unused.objects, 0);
-    for input in sweep_inputs(&stage.blobs(), &planned.digest).await.unwrap() {
-        assert!(stage.blobs().size(&Input::key(&input)).await.unwrap().is_some(), "{input:?}");
+    let text = spec("s", 2, "budget_usd: 20\n");
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        let sweep = stage.submit(&process, &text).await;
+        let again = process.coordinator.submit(stage.submission(&text).await, None).await.unwrap();
+        assert_eq!((&again.id, again.created), (&sweep.id, false), "to submit again is harmless");
+        // Workers know of its second generation, and of what they have spent for it, for as long as they live.
+        cancel(&stage, &process, &sweep).await;
+        process.coordinator.resume(&sweep.id, Resumption::default()).await.unwrap();
+        cancel(&stage, &process, &sweep).await;
+        assert_eq!(gone(&gc(&process).await), [sweep.id.as_str()]);
+        ids.push(sweep.id.clone());
+    }
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), 3, "{ids:?}");
+    assert!(ids.iter().all(|id| id.as_str().starts_with("s-")), "{ids:?}");
+}
+
+#[tokio::test]
+async fn a_cancelled_sweep_stays_while_workers_tell_of_its_sessions() {
+    let mut stage = Stage::set().await;
+    stage.config.running_within = LEASE;
+    let process = stage.start();
+    let sweep = stage.submit(&process, &spec("s", 2, "")).await;
+    stage.until_waiting(&sweep, 4).await;
+    let jobs = stage.take(&sweep, 4).await;
+    stage.begin(&jobs[0]).await;
+    cancel(&stage, &process, &sweep).await;
+    // As a scorer does with the reports; its worker goes on to tell of the session.
+    stage.ledger.close_open_attempts(&sweep.id, stage.clock_now()).await.unwrap();
+    stage.begin(&jobs[0]).await;
+    let result = gc(&process).await;
+    assert_eq!((gone(&result), result.kept), (vec![], 1));
+    process.end().await;
+    stage.config.running_within = Duration::ZERO;
+    assert_eq!(gone(&gc(&stage.process()).await), [sweep.id.as_str()], "nobody tells of it any more");
+}
+
+#[tokio::test]
+async fn a_complete_sweep_goes_although_workers_told_of_its_questions_a_moment_ago() {
+    let mut stage = Stage::set().await;
+    stage.config.running_within = LEASE;
+    let process = stage.process();
+    let sweep = stage.submit(&process, &spec("s", 2, "")).await;
+    stage.tell_of_questions(&sweep.id).await;
+    assert!(stage.end(&sweep.id, SweepState::Complete, stage.clock_now()).await);
+    stage.clock.advance(SignedDuration::from_secs(1));
+    assert_eq!(gone(&gc(&process).await), [sweep.id.as_str()], "each session has its result");
+}
+
+#[tokio::test]
+async fn a_cancelled_sweep_stays_while_jobs_of_it_wait() {
+    let stage = Stage::set().await;
+    let process = stage.start();
+    let sweep = stage.submit(&process, &spec("s", 2, "")).await;
+    stage.until_waiting(&sweep, 4).await;
+    cancel(&stage, &process, &sweep).await;
+    assert_eq!(gone(&gc(&process).await), [""; 0]);
+    // Workers drop them.
+    stage.take(&sweep, 4).await;
+    assert_eq!(gone(&gc(&process).await), [sweep.id.as_str()]);
+    process.end().await;
+}
+
+/// Somebody resumes `second` as soon as the ledger has forgotten `first`.
+struct ResumesAfter {
+    first: Arc<Sweep>,
+    process: Process,
+    second: Arc<Sweep>,
+    is_done: AtomicBool,
+}
+
+impl Fate for ResumesAfter {
+    fn before(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+        async {
+            let listed = self.process.coordinator.sweeps().await.unwrap();
+            let is_first_gone = listed.iter().all(|row| row.id != self.first.id);
+            if is_first_gone && !self.is_done.swap(true, Ordering::SeqCst) {
+                self.process.coordinator.resume(&self.second.id, Resumption::default()).await.unwrap();
+            }
+            Ok(())
+        }
+        .boxed()
     }
 }
 
 #[tokio::test]
-async fn what_is_being_removed_is_not_there_and_is_not_uploaded_meanwhile() {
-    let stage = Stage::set().await;
-    let process = stage.process();
-    let desk = Desk::open(&stage, &process);
-    let alice = desk.token(1, "alice", &["submit"], json!({})).await;
-    let content = json!("some file");
-    let digest = Digest::of(content.to_string().as_bytes());
-    let path = format!("/v1/content/{digest}");
-    assert_eq!(desk.ask(&alice, "PUT", &path, content.clone()).await.0, 204);
-    let row = stage.ledger.idle_objects(stage.clock_now(), None, 9).await.unwrap().remove(0);
-    let seen = BTreeMap::from([(row.key.clone(), row.used_at)]);
-    assert_eq!(stage.ledger.begin_removal(&seen, stage.clock_now()).await.unwrap(), [content_key(&digest)]);
-    assert_eq!(desk.status(&alice, "HEAD", &path).await, 404, "or nobody would upload it");
-    let (status, body) = desk.ask(&alice, "PUT", &path, content.clone()).await;
-    assert_eq!(status, 409, "its deletion may still be under way: {body}");
-    assert!(body["error"].as_str().unwrap().contains("upload it again"), "{body}");
-    // The coordinator that has begun this has died.
-    stage.clock.advance(SignedDuration::from_mins(15));
-    assert_eq!(desk.ask(&alice, "PUT", &path, content).await.0, 204);
-    assert_eq!(desk.status(&alice, "HEAD", &path).await, 204);
-}
-
-#[tokio::test]
-async fn a_removal_that_broke_off_goes_on_with_the_next_one() {
-    let stage = Stage::set().await;
-    let process = stage.process();
-    stage.blobs().put_content(Bytes::from_static(b"old")).await.unwrap();
-    process.coordinator.collect(APPLY).await.unwrap();
-    stage.clock.advance(SignedDuration::from_hours(24));
-    let now = stage.clock_now();
-    let row = stage.ledger.idle_objects(now, None, 9).await.unwrap().remove(0);
-    stage.ledger.begin_removal(&BTreeMap::from([(row.key, row.used_at)]), now).await.unwrap();
-    assert_eq!(process.coordinator.collect(APPLY).await.unwrap().unused.objects, 0, "another is at it");
-    stage.clock.advance(SignedDuration::from_mins(15));
-    assert_eq!(process.coordinator.collect(APPLY).await.unwrap().unused.objects, 1);
-    assert!(stage.blobs().list("").await.unwrap().is_empty());
-}
-
-#[tokio::test]
-async fn nothing_is_removed_while_a_sweep_cannot_tell_what_it_needs() {
-    let stage = Stage::set().await;
-    let process = stage.process();
-    stage.submit(&process, &spec("s", 2, "")).await;
-    let unused = stage.blobs().put_content(Bytes::from_static(b"unused")).await.unwrap();
-    process.coordinator.collect(APPLY).await.unwrap();
-    stage.clock.advance(SignedDuration::from_hours(24));
-    let (locks, aside) = (stage.blob_folder().join("locks"), stage.blob_folder().join("aside"));
-    std::fs::rename(&locks, &aside).unwrap();
-    let error = process.coordinator.collect(APPLY).await.unwrap_err().to_string();
-    assert!(error.contains("is not in the blob store"), "{error}");
-    assert!(stage.blobs().content_size(&unused).await.unwrap().is_some());
-    std::fs::rename(&aside, &locks).unwrap();
-    assert_eq!(process.coordinator.collect(APPLY).await.unwrap().unused.objects, 1);
-}
-
-#[tokio::test]
-async fn the_policys_storage_quotas_count_beside_those_of_the_ledger() {
-    let stage = Stage::set().await;
-    let others = OwnerQuotas { storage: StorageQuota { bytes: Some(4096) }, ..OwnerQuotas::default() };
-    let process = stage.process_with(Quotas { others, ..Quotas::default() });
-    let desk = Desk::open(&stage, &process);
-    let alice = desk.token(1, "alice", &["submit"], json!({ "storage": { "bytes": 1 << 20 } })).await;
-    let upload = async |content: serde_json::Value| {
-        let path = format!("/v1/content/{}", Digest::of(content.to_string().as_bytes()));
-        desk.ask(&alice, "PUT", &path, content).await.0.as_u16()
-    };
-    assert_eq!((upload(json!(1)).await, upload(json!(2)).await), (204, 422));
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_leader_removes_what_nothing_refers_to_by_itself() {
+async fn a_sweep_that_is_resumed_while_others_are_removed_stays_whole() {
     let mut stage = Stage::set().await;
-    // No thread beside the test's: time passes when nothing is left to do.
-    (stage.ledger, stage.in_memory) = (Ledger::in_memory().unwrap(), Some(Blobs::memory()));
     let process = stage.process();
-    let desk = Desk::open(&stage, &process);
-    let alice = desk.token(1, "alice", &["submit"], json!({})).await;
-    let content = json!("unused");
-    let unused = Digest::of(content.to_string().as_bytes());
-    assert_eq!(desk.ask(&alice, "PUT", &format!("/v1/content/{unused}"), content).await.0, 204);
-    // This deployment has never heard of it: it may be another's.
-    let unknown = stage.blobs().put_content(Bytes::from_static(b"unknown")).await.unwrap();
-    let stop = tokio_util::sync::CancellationToken::new();
-    let (coordinator, stopped) = (process.coordinator.clone(), stop.clone());
-    let removing = tokio::spawn(async move { coordinator.keep_removing_unused(stopped).await });
-    let pass = async |hours: u64| {
-        stage.clock.advance(SignedDuration::from_hours(hours as i64));
-        tokio::time::sleep(std::time::Duration::from_secs(hours * 3600)).await;
-    };
-    pass(7).await;
-    assert!(stage.blobs().content_size(&unused).await.unwrap().is_some(), "it is used for a day after its upload");
-    pass(24).await;
-    assert_eq!(stage.blobs().content_size(&unused).await.unwrap(), None);
-    assert!(stage.blobs().content_size(&unknown).await.unwrap().is_some());
-    stop.cancel();
-    removing.await.unwrap();
+    let (first, second) = (
+        stage.submit(&process, &spec("first", 2, "")).await,
+        stage.submit(&process, &spec("second", 2, "budget_usd: 20\n")).await,
+    );
+    cancel(&stage, &process, &first).await;
+    cancel(&stage, &process, &second).await;
+    let second_lock = stage.blob_folder().join(format!("locks/{}.json", second.digest));
+    let is_done = AtomicBool::new(false);
+    let fate = Arc::new(ResumesAfter { first: first.clone(), process, second: second.clone(), is_done });
+    stage.ledger = stage.ledger.troubled(Troubles::new(fate.clone()));
+    let result = gc(&stage.process()).await;
+    assert!(fate.is_done.load(Ordering::SeqCst));
+    assert_eq!(gone(&result), [first.id.as_str()]);
+    assert!(second_lock.exists(), "its lock stays");
+    assert_eq!(stage.state(&second.id).await, SweepState::Running);
 }

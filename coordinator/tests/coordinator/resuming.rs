@@ -14,6 +14,7 @@ use regatta_coordinator::{CoordinatorConfig, Resumption};
 use regatta_proto::{ItemIndex, Money, Report, SessionJob};
 use tokio::time::Instant;
 
+use crate::recovering::{can_be_asked_again, wait_for_a_verdict};
 use crate::stage::{Process, Stage, record, spec, tabulate};
 
 /// Longer than any test.
@@ -143,7 +144,7 @@ async fn a_session_of_which_nobody_tells_any_more_is_dispatched_once_all_that_wa
     let running =
         SessionJob { key: regatta_proto::SessionKey { item: last, ..taken[0].key.clone() }, ..taken[0].clone() };
     stage.begin(&running).await;
-    tokio::time::advance(stage.config.running_within * 2).await;
+    tokio::time::sleep(stage.config.running_within + Duration::from_secs(1)).await;
     stage.has_scorer = false;
     let mut items: Vec<ItemIndex> = Vec::new();
     while !taken.is_empty() {
@@ -211,5 +212,52 @@ async fn a_session_that_was_held_back_is_dispatched_once_all_that_was_reported_i
         stage.round().await;
         assert_eq!(stage.waiting(&sweep).await, 0, "its worker has it");
     }
+    process.end().await;
+}
+
+/// A sweep of which one session waits for a verdict and all others have ended.
+async fn one_waits(stage: &Stage, process: &Process) -> Arc<Sweep> {
+    let (sweep, jobs) = all_taken(stage, process).await;
+    stage.finish(&sweep, &jobs[1..], Money::ZERO).await;
+    wait_for_a_verdict(stage, &sweep, &jobs[0]).await;
+    sweep
+}
+
+/// Time from now until scorers are told to ask again what sessions of `sweep` wait for.
+async fn asked_again_after(stage: &Stage, sweep: &Sweep) -> Duration {
+    let since = Instant::now();
+    stage.until(async || stage.reported().await > 0).await;
+    assert_eq!(stage.report().await, Report::Rejudge { sweep: sweep.id.clone(), lock: sweep.digest });
+    since.elapsed()
+}
+
+#[tokio::test(start_paused = true)]
+async fn questions_of_before_a_resume_are_asked_again_once_workers_have_heard_of_it() {
+    let stage = slow_stage().await;
+    let process = stage.start();
+    let sweep = one_waits(&stage, &process).await;
+    cancel(&stage, &process, &sweep).await;
+    process.coordinator.resume(&sweep.id, Resumption::default()).await.unwrap();
+    let after = asked_again_after(&stage, &sweep).await;
+    assert!(after >= stage.config.rebroadcast * 3, "workers still believe in the cancel after {after:?}");
+    assert!(after < stage.config.running_within, "nobody tells of a question");
+    assert!(can_be_asked_again(&stage, &sweep).await);
+    process.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn questions_that_a_worker_waits_for_while_their_sweep_is_resumed_are_not_asked_again_until_it_is_gone() {
+    let stage = slow_stage().await;
+    let process = stage.start();
+    let sweep = one_waits(&stage, &process).await;
+    stage.tell_of_questions(&sweep.id).await;
+    cancel(&stage, &process, &sweep).await;
+    process.coordinator.resume(&sweep.id, Resumption::default()).await.unwrap();
+    stage.until(async || stage.told().await.generations.contains_key(&sweep.id)).await;
+    assert!(!can_be_asked_again(&stage, &sweep).await, "a session that ends meanwhile may need the same answer");
+    stage.tell_of_questions(&sweep.id).await;
+    let after = asked_again_after(&stage, &sweep).await;
+    assert!(after >= stage.config.running_within - Duration::from_secs(1), "asked again after {after:?}");
+    assert!(can_be_asked_again(&stage, &sweep).await);
     process.end().await;
 }

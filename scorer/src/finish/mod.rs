@@ -100,6 +100,7 @@ pub(crate) async fn finish(
         // Another scorer ended it, or somebody cancelled it, in the meantime.
         return Ok(ledger.sweep(&sweep.id).await?.ok_or_else(unknown)?.state);
     }
+    ledger.note_tabulated(&sweep.id, row.generation).await?;
     Ok(state)
 }
 

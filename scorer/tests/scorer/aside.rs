@@ -1,12 +1,16 @@
 //! One sweep's trouble is set aside, and the reports of all others are recorded meanwhile.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use regatta_backends::faults::{Fate, Trouble, Troubles};
 use regatta_proto::{AttemptId, Report, SessionOutcome, SweepId};
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
-use crate::stage::{ITEMS, Stage, report, until};
+use crate::stage::{ITEMS, Running, Stage, report, until};
 
 /// Reports of the healthy sweep.
 const REPORTS: usize = 1000;
@@ -14,7 +18,7 @@ const REPORTS: usize = 1000;
 const LOCKLESS: usize = 2 * ITEMS;
 
 /// More attempts at the sessions of the stage's sweep than it has sessions.
-fn reports_of(stage: &Stage) -> Vec<SessionOutcome> {
+pub(crate) fn reports_of(stage: &Stage) -> Vec<SessionOutcome> {
     let sessions: Vec<_> = (0..2).flat_map(|cell| (0..ITEMS).map(move |item| (cell, item))).collect();
     let turns = sessions.iter().cycle().zip(0..REPORTS);
     turns
@@ -26,7 +30,7 @@ fn reports_of(stage: &Stage) -> Vec<SessionOutcome> {
         .collect()
 }
 
-async fn recorded(stage: &Stage, sweep: &SweepId) -> u64 {
+pub(crate) async fn recorded(stage: &Stage, sweep: &SweepId) -> u64 {
     stage.ledger.cell_progress(sweep).await.unwrap().iter().map(|cell| cell.recorded).sum()
 }
 
@@ -53,11 +57,7 @@ async fn a_sweep_without_its_lock_holds_up_no_other_and_is_recorded_when_the_loc
     let begun = Instant::now();
     stage.queue.publish_reports(mixed).await.unwrap();
     let (scorer, metrics) = stage.scorer(100);
-    let stop = CancellationToken::new();
-    let running = tokio::spawn({
-        let stop = stop.clone();
-        async move { scorer.run(stop).await }
-    });
+    let running = Running::of(scorer);
     until(async || stage.ledger.attempts(&stage.sweep.id).await.unwrap().len() == REPORTS).await;
     // Without a pause: whoever tried the other sweep again would need minutes.
     assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
@@ -70,8 +70,7 @@ async fn a_sweep_without_its_lock_holds_up_no_other_and_is_recorded_when_the_loc
     std::fs::rename(&away, &lock).unwrap();
     until(async || recorded(&stage, &twin.id).await == LOCKLESS as u64).await;
     assert_eq!(stage.queue.reports_set_aside().await.unwrap(), 0);
-    stop.cancel();
-    running.await.unwrap().unwrap();
+    running.end().await;
     assert_eq!(stage.queue.dead_letters().await.unwrap(), 0);
 }
 
@@ -82,19 +81,15 @@ async fn a_question_is_answered_only_when_what_was_set_aside_before_it_is_record
     let lock = stage.blob_folder().join(format!("locks/{}.json", twin.digest));
     let away = stage.blob_folder().join("away");
     std::fs::rename(&lock, &away).unwrap();
-    let (scorer, _) = stage.scorer(100);
-    let stop = CancellationToken::new();
-    let running = tokio::spawn({
-        let stop = stop.clone();
-        async move { scorer.run(stop).await }
-    });
+    let (scorer, metrics) = stage.scorer(100);
+    let running = Running::of(scorer);
     stage.queue.publish_reports(vec![report(&stage.session_of(&twin, 0, 0))]).await.unwrap();
     until(async || stage.queue.reports_set_aside().await.unwrap() == 1).await;
     // The lock comes back after the report has returned in vain, and before the question returns.
     tokio::time::sleep(Duration::from_secs(30)).await;
     let ask = |sweep: &SweepId| Report::Echo { sweep: sweep.clone(), number: 7, waited: false };
     stage.queue.publish_reports(vec![ask(&twin.id), ask(&stage.sweep.id)]).await.unwrap();
-    until(async || stage.queue.reports_set_aside().await.unwrap() == 3).await;
+    until(async || metrics.set_aside.get() == 3).await;
     tokio::time::sleep(Duration::from_secs(45)).await;
     std::fs::rename(&away, &lock).unwrap();
     let heard = async |sweep: &SweepId| stage.ledger.sweep(sweep).await.unwrap().unwrap().echo;
@@ -106,6 +101,64 @@ async fn a_question_is_answered_only_when_what_was_set_aside_before_it_is_record
     .await;
     // The other sweep's question has waited for a minute: what was set aside might have been of its sweep.
     until(async || heard(&stage.sweep.id).await == 7).await;
-    stop.cancel();
-    running.await.unwrap().unwrap();
+    running.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_waits_has_no_other_wait_for_it() {
+    let stage = Stage::set().await.in_memory().await;
+    let twin = stage.twin().await;
+    let lock = stage.blob_folder().join(format!("locks/{}.json", twin.digest));
+    let away = stage.blob_folder().join("away");
+    std::fs::rename(&lock, &away).unwrap();
+    let (scorer, metrics) = stage.scorer(100);
+    let running = Running::of(scorer);
+    let ask = |number| Report::Echo { sweep: stage.sweep.id.clone(), number, waited: false };
+    // Its data are read once.
+    stage.queue.publish_reports(vec![report(&stage.session(0, 0))]).await.unwrap();
+    until(async || recorded(&stage, &stage.sweep.id).await == 1).await;
+    stage.queue.publish_reports(vec![report(&stage.session_of(&twin, 0, 0))]).await.unwrap();
+    until(async || metrics.set_aside.get() == 1).await;
+    std::fs::rename(&away, &lock).unwrap();
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    stage.queue.publish_reports(vec![ask(1)]).await.unwrap();
+    until(async || metrics.set_aside.get() == 2).await;
+    until(async || recorded(&stage, &twin.id).await == 1).await;
+    let asked_at = Instant::now();
+    stage.queue.publish_reports(vec![ask(2)]).await.unwrap();
+    until(async || stage.ledger.sweep(&stage.sweep.id).await.unwrap().unwrap().echo == 2).await;
+    assert!(asked_at.elapsed() < Duration::from_secs(1), "{:?}", asked_at.elapsed());
+    running.end().await;
+}
+
+/// A broker that answers nothing for a while.
+struct IsAway(AtomicBool);
+
+impl Fate for IsAway {
+    fn before(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+        async { if self.0.load(Ordering::Relaxed) { Err(Trouble) } else { Ok(()) } }.boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_is_answered_as_soon_as_the_broker_is_back_that_knows_of_nothing_set_aside() {
+    let mut stage = Stage::set().await.in_memory().await;
+    let (queue, fate) = (stage.queue.clone(), Arc::new(IsAway(AtomicBool::new(false))));
+    stage.queue = queue.troubled(Troubles::new(fate.clone()));
+    let (scorer, metrics) = stage.scorer(100);
+    stage.queue = queue;
+    let running = Running::of(scorer);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    fate.0.store(true, Ordering::Relaxed);
+    stage
+        .queue
+        .publish_reports(vec![Report::Echo { sweep: stage.sweep.id.clone(), number: 1, waited: false }])
+        .await
+        .unwrap();
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    fate.0.store(false, Ordering::Relaxed);
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(stage.ledger.sweep(&stage.sweep.id).await.unwrap().unwrap().echo, 1);
+    assert_eq!(metrics.set_aside.get(), 0);
+    running.end().await;
 }

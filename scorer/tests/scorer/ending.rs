@@ -75,6 +75,8 @@ async fn a_cancelled_sweep_gets_its_documents_and_stays_cancelled() {
     stage.transition(SweepState::Running, SweepState::Cancelled).await;
     stage.score(vec![report(&stage.session(0, 0)), stage.tabulate()]).await;
     assert_eq!(stage.state().await, SweepState::Cancelled);
+    let row = stage.ledger.sweep(&stage.sweep.id).await.unwrap().unwrap();
+    assert_eq!(row.tabulated, Some(row.generation), "the leader need not say it again");
     assert!(documents(&stage).await.contains_key("results.jsonl"));
 }
 

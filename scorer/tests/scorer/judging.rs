@@ -101,7 +101,10 @@ async fn an_unanswered_question_leaves_its_sessions_unmeasured_until_they_are_ju
     stage.transition(SweepState::Incomplete, SweepState::Running).await;
     let rejudge = Report::Rejudge { sweep: stage.sweep.id.clone(), lock: stage.sweep.digest };
     stage.score(vec![rejudge.clone()]).await;
-    assert_eq!(digests(&stage.asked().await), digests(&questions));
+    let jobs = stage.judge_jobs(&stage.sweep).await;
+    assert!(jobs.iter().all(|job| job.generation == Some(1)), "workers drop those of before");
+    let asked: Vec<AskedQuestion> = jobs.into_iter().flat_map(|job| job.questions).collect();
+    assert_eq!(digests(&asked), digests(&questions));
     stage.score(vec![rejudge]).await;
     assert!(stage.asked().await.is_empty(), "said twice, asked once");
 

@@ -8,6 +8,7 @@ mod judging;
 mod laws;
 mod recording;
 mod recovery;
+mod removed;
 mod stage;
 #[path = "../../benches/study/mod.rs"]
 mod study;

@@ -114,6 +114,7 @@ fn sweep(judge: &str, seed: u64) -> Sweep {
         v: SweepLock::VERSION,
         regatta: "test".to_owned(),
         name: "s".parse().unwrap(),
+        removed_before: 0,
         seed,
         trials: 1,
         coverage_min: regatta_proto::COVERAGE_MIN,

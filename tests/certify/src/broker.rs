@@ -14,7 +14,9 @@ const PREFIX: &str = "regatta";
 /// Messages in the queues of reports, of dead letters and of `jobs`, those that somebody holds not included.
 pub(crate) async fn depths(url: &str, jobs: &[String]) -> Result<Vec<(String, u64)>, CertifyError> {
     let mut depths = Vec::new();
-    let names = ["reports", "reports.aside", "dead"].map(|name| format!("{PREFIX}.{name}")).into_iter();
+    let names = ["reports", "reports.aside", "reports.aside.questions", "dead"]
+        .map(|name| format!("{PREFIX}.{name}"))
+        .into_iter();
     for name in names.chain(jobs.iter().map(|queue| format!("{PREFIX}.jobs.{queue}"))) {
         // A passive declaration of a queue that is not there closes its channel, and the connection is of no use afterwards.
         let connection = Connection::connect(url, ConnectionProperties::default()).await?;

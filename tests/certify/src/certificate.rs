@@ -173,10 +173,15 @@ impl Certificate {
 
     fn by_fault(&self) -> String {
         let mut faults: BTreeMap<&str, OfFault> = BTreeMap::new();
-        for one in self.seeds.iter().flat_map(|seed| &seed.faults) {
+        let ends = |seed: &SeedReport| !seed.findings.iter().any(|finding| finding.check == "end");
+        let all = self.seeds.iter().flat_map(|seed| seed.faults.iter().map(move |one| (ends(seed), one)));
+        for (has_ended, one) in all {
             let struck = &one.struck;
             let of_fault = faults.entry(struck.fault.name()).or_default();
-            of_fault.went_on.push(one.went_on_after_ms);
+            // Where nothing was left to do, nobody had to go on.
+            if !(has_ended && one.went_on_after_ms.is_none()) {
+                of_fault.went_on.push(one.went_on_after_ms);
+            }
             of_fault.recoveries.push(struck.recovered_after_ms);
             of_fault.in_flight += struck.in_flight.calls.values().map(Vec::len).sum::<usize>();
         }
@@ -192,8 +197,7 @@ impl Certificate {
         );
         for (fault, OfFault { went_on, recoveries, in_flight, wasted, nanodollars }) in faults {
             let times = recoveries.len();
-            // Where nothing was left to do, nobody had to go on.
-            let went_on = median_and_worst(went_on.into_iter().flatten().map(Some).collect());
+            let went_on = median_and_worst(went_on);
             let recovered = median_and_worst(recoveries);
             let _ = writeln!(
                 text,
@@ -302,6 +306,19 @@ mod tests {
         }
         assert!(text.contains("1 of 2 seeds passed; 3 faults struck"), "{text}");
         assert!(text.contains("In 1 seeds two coordinators overlapped."), "{text}");
+    }
+
+    #[test]
+    fn where_a_sweep_does_not_end_nobody_went_on_and_where_it_does_nothing_was_left_to_do() {
+        let row = |findings| {
+            let mut one = seed(1, vec![struck(Fault::KillLeader, Some(100), 0)], Vec::new(), findings);
+            one.faults[0].went_on_after_ms = None;
+            let text = Certificate { seeds: vec![one], ..certificate(None) }.markdown();
+            text.lines().find(|line| line.starts_with("| kill-leader")).unwrap().to_owned()
+        };
+        let unended = Finding { check: "end", item: "sweep".to_owned(), message: "it is running".to_owned() };
+        assert_eq!(row(vec![unended]), "| kill-leader | 1 | never | never | 0.1 s | 0.1 s | 0 | 0 | 0.000000 |");
+        assert_eq!(row(Vec::new()), "| kill-leader | 1 | - | - | 0.1 s | 0.1 s | 0 | 0 | 0.000000 |");
     }
 
     #[test]

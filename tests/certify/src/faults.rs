@@ -126,13 +126,14 @@ pub(crate) async fn strike(
             member.database.set(Traffic::Passes);
             Ok(Done::to(member.name.clone()))
         }
-        Fault::CutLeaderFromDatabase => {
+        Fault::CutLeaderFromDatabase | Fault::CutLeaderFromBroker => {
             let position = leader(fleet).await?;
             let member = &fleet.members[position];
-            member.database.set(Traffic::IsCut);
+            let way = if fault == Fault::CutLeaderFromBroker { &member.broker } else { &member.database };
+            way.set(Traffic::IsCut);
             sleep(LEASES_AWAY).await;
             let had_two_leaders = fleet.leader_but(Some(position)).await.is_some();
-            member.database.set(Traffic::Passes);
+            way.set(Traffic::Passes);
             Ok(Done { had_two_leaders, ..Done::to(member.name.clone()) })
         }
         Fault::CutScorersFromBroker | Fault::CutScorersFromDatabase => {

@@ -50,6 +50,8 @@ faults! {
     CutWorkerFromDatabase = "cut-worker-from-database",
     /// The leader's connection to the ledger is cut for a while.
     CutLeaderFromDatabase = "cut-leader-from-database",
+    /// The leader's connection to the broker is cut for longer than its lease.
+    CutLeaderFromBroker = "cut-leader-from-broker",
     /// The ledger does what scorers ask, but its answers are lost.
     LoseLedgerAnswers = "lose-ledger-answers",
     /// The bucket stores what scorers write, but its answers are lost.
@@ -109,6 +111,7 @@ impl Fault {
             | Self::CutWorkerFromBroker
             | Self::CutWorkerFromDatabase
             | Self::CutLeaderFromDatabase
+            | Self::CutLeaderFromBroker
             | Self::LoseLedgerAnswers
             | Self::LoseBucketAnswers
             | Self::CutBucket
@@ -140,6 +143,7 @@ impl Fault {
             | Self::CutWorkerFromBroker
             | Self::CutWorkerFromDatabase
             | Self::CutLeaderFromDatabase
+            | Self::CutLeaderFromBroker
             | Self::LoseLedgerAnswers
             | Self::LoseBucketAnswers
             | Self::CutBucket

@@ -60,7 +60,7 @@ pub(crate) async fn deployed(
         let (met, at_ms) = (workload.endpoint.waiting(), ms(begun));
         let done = strike(fault, &mut fleet, &workload.endpoint, &sweeps[0], &mut rng).await?;
         last = met.into_iter().chain(done.sessions()).collect();
-        // What is killed again before it has recovered says nothing of recovery; silence is measured throughout.
+        // What is killed again before it has recovered says nothing of recovery; silence, and standing still until the next fault, are measured.
         struck.push(done.struck(fault, (at_ms, ms(begun)), Some(0)));
     }
     if let Some(one) = struck.last_mut() {

@@ -158,6 +158,7 @@ impl Company {
             v: SweepLock::VERSION,
             regatta: "test".to_owned(),
             name: "s".parse().unwrap(),
+            removed_before: 0,
             seed: 1,
             trials: 1,
             coverage_min: regatta_proto::COVERAGE_MIN,

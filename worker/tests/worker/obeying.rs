@@ -2,7 +2,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use regatta_proto::{BroadcastNumber, Control, Job, Latency, Money, Outcome, Report, SessionJob, Simulation};
+use regatta_proto::{
+    AskedQuestion, BroadcastNumber, Control, Job, JudgeJob, Latency, Money, Outcome, Question, Report, SessionJob,
+    Simulation,
+};
+use regatta_simulator::SimulatedEndpoint;
 
 use crate::stage::{Cable, Stage, within};
 
@@ -38,6 +42,41 @@ async fn a_job_of_before_a_resume_is_dropped_unrun() {
     worker.leave().await;
     assert_eq!((stage.waiting().await, server.counters().total_requests()), (0, 1));
     assert!(reports.rest(&stage.queue).await.is_empty());
+}
+
+#[tokio::test]
+async fn questions_of_before_a_resume_are_dropped_unasked() {
+    let (stage, server) = Stage::with(Simulation::default()).await;
+    let of = |generation, question| Job::Judge(JudgeJob { generation, ..stage.judge_job(&[question]) });
+    let jobs = vec![of(Some(0), ("a", "b")), of(Some(1), ("c", "d")), of(Some(2), ("e", "f")), of(None, ("g", "h"))];
+    stage.publish_any(jobs).await;
+    let mut reports = stage.reports().await;
+    stage.tell_of_generations(BTreeMap::from([(stage.sweep.id.clone(), 2)])).await;
+    let worker = stage.start_untold("w", |_| {});
+    reports.verdicts().await;
+    // The version before does not say when it asked: nobody else may know of that question.
+    reports.verdicts().await;
+    assert_eq!(worker.ended("stale"), 2);
+    worker.leave().await;
+    assert_eq!((stage.waiting().await, server.counters().total_requests()), (0, 2));
+    assert!(reports.rest(&stage.queue).await.is_empty());
+}
+
+#[tokio::test]
+async fn questions_of_a_resumed_sweep_are_asked_by_a_worker_that_has_heard_of_the_cancel_alone() {
+    let (stage, server) = Stage::with(Simulation::default()).await;
+    let resumed = JudgeJob { generation: Some(1), ..stage.judge_job(&[("a", "b")]) };
+    stage.publish_any(vec![Job::Judge(stage.judge_job(&[("c", "d")])), Job::Judge(resumed)]).await;
+    let mut reports = stage.reports().await;
+    let number = Some(BroadcastNumber { term: 3, sequence: 1 });
+    let routes = vec![stage.route.clone()];
+    let cancelled = Control { routes, cancelled: vec![stage.sweep.id.clone()], number, ..Control::default() };
+    stage.queue.broadcast(cancelled).await.unwrap();
+    let worker = stage.start_untold("w", |_| {});
+    reports.verdicts().await;
+    assert_eq!(worker.ended("dropped"), 1);
+    worker.leave().await;
+    assert_eq!((stage.waiting().await, server.counters().total_requests()), (0, 1));
 }
 
 #[tokio::test]
@@ -176,6 +215,67 @@ async fn questions_that_wait_for_their_permit_are_dropped_when_their_connection_
     second.leave().await;
     first.leave().await;
     assert_eq!((stage.waiting().await, server.counters().total_requests()), (0, 1));
+}
+
+/// Two questions of which the first is answered by the first request, and the second needs a further one, which waits for its permit
+/// meanwhile. Calls take long enough for a test to do something during the first.
+async fn questions_of_two_requests() -> (Stage, SimulatedEndpoint, JudgeJob) {
+    let latency = Latency { median_ms: 500.0, ..Latency::default() };
+    let (stage, server) = Stage::with(Simulation { latency, ..Simulation::default() }).await;
+    let texts: Vec<String> = (0..150).map(|number| format!("text {number}")).collect();
+    let second = Question::Similarity { left: texts, right: Vec::new() };
+    let mut job = stage.judge_job(&[("open the door", "boil an egg")]);
+    job.questions.push(AskedQuestion { digest: second.digest(), question: second });
+    stage.publish_any(vec![Job::Judge(job.clone())]).await;
+    (stage, server, job)
+}
+
+async fn first_request(server: &SimulatedEndpoint) {
+    within(async {
+        while server.counters().total_requests() == 0 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn answers_that_were_paid_when_a_worker_leaves_are_reported_and_only_the_rest_is_asked_again() {
+    let (stage, server, job) = questions_of_two_requests().await;
+    let mut reports = stage.reports().await;
+    let first = stage.start("first", |_| {}).await;
+    first_request(&server).await;
+    first.lifecycle.stop.cancel();
+    first.leave().await;
+    let told = reports.verdicts().await;
+    assert_eq!(told.verdicts.iter().map(|(digest, _)| *digest).collect::<Vec<_>>(), [job.questions[0].digest]);
+    assert!(told.unanswered.is_empty() && told.usage.input > 0 && told.cost.unknown_calls == 1, "{told:?}");
+    let rest = JudgeJob { questions: vec![job.questions[1].clone()], ..job };
+    let left = stage.take_any().await;
+    assert_eq!(left, [(Job::Judge(rest.clone()), 0)]);
+
+    stage.publish_any(vec![Job::Judge(rest.clone())]).await;
+    let second = stage.start("second", |_| {}).await;
+    let told = reports.verdicts().await;
+    assert_eq!(told.verdicts.iter().map(|(digest, _)| *digest).collect::<Vec<_>>(), [rest.questions[0].digest]);
+    second.leave().await;
+    assert!(reports.rest(&stage.queue).await.is_empty());
+}
+
+#[tokio::test]
+async fn answers_that_were_paid_when_the_connection_is_lost_are_reported() {
+    let (stage, server, job) = questions_of_two_requests().await;
+    let mut reports = stage.reports().await;
+    let cable = Arc::new(Cable::default());
+    stage.tell(vec![stage.route.clone()], Vec::new()).await;
+    let first = stage.start_behind("first", cable.clone());
+    first_request(&server).await;
+    cable.cut_for_good();
+    let told = reports.verdicts().await;
+    assert_eq!(told.verdicts.iter().map(|(digest, _)| *digest).collect::<Vec<_>>(), [job.questions[0].digest]);
+    assert!(told.usage.input > 0 && told.cost.unknown_calls == 1, "{told:?}");
+    first.leave().await;
+    assert_eq!(stage.take_any().await, [(Job::Judge(job), 1)], "whoever gets it knows of no answer");
 }
 
 #[tokio::test]

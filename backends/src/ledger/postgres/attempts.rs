@@ -156,17 +156,30 @@ pub(super) async fn put(tx: &Transaction<'_>, rows: &[AttemptWrite<'_>]) -> Resu
     all_changed("write attempts", rows.len(), found)
 }
 
-pub(super) async fn record_progress(tx: &Transaction<'_>, reports: &[(OpenAttempt, WorkerId)]) -> Result<(), Fault> {
-    let locked = cells::lock(tx, reports.iter().map(|(open, _)| &open.key)).await?;
-    let mut ids = Vec::with_capacity(reports.len());
-    for (open, _) in reports {
-        ids.push((locked.place(&open.key)?, &open.id));
+/// Records the attempts of cells that exist, and returns the sweeps of the others.
+pub(super) async fn record_progress(
+    tx: &Transaction<'_>,
+    reports: &[(OpenAttempt, WorkerId)],
+) -> Result<BTreeSet<SweepId>, Fault> {
+    let locked = cells::lock_known(tx, reports.iter().map(|(open, _)| &open.key)).await?;
+    let mut left_out = BTreeSet::new();
+    let (mut found, mut ids) = (Vec::with_capacity(reports.len()), Vec::with_capacity(reports.len()));
+    for (open, worker) in reports {
+        match locked.find(&open.key) {
+            Some(place) => {
+                found.push((open, worker));
+                ids.push((place, &open.id));
+            }
+            None => {
+                left_out.insert(open.key.sweep.clone());
+            }
+        }
     }
     let mut befores = befores(tx, &ids).await?;
     let running = running_sweeps(tx, &befores).await?;
     let mut deltas = Deltas::new();
     let mut rows = BTreeMap::new();
-    for ((open, worker), attempt) in reports.iter().zip(ids) {
+    for ((open, worker), attempt) in found.into_iter().zip(ids) {
         let (place, _) = attempt;
         let before = befores.get(&attempt).copied();
         if let Some(row) = AttemptWrite::open(place, before, open, worker, running.contains(&place.sweep))? {
@@ -178,7 +191,8 @@ pub(super) async fn record_progress(tx: &Transaction<'_>, reports: &[(OpenAttemp
     let rows: Vec<_> = rows.into_values().collect();
     let (rows, counters) = tokio::join!(put(tx, &rows), cells::add(tx, &deltas));
     both(rows, counters)?;
-    see(tx, reports).await
+    see(tx, reports).await?;
+    Ok(left_out)
 }
 
 /// Running sweeps that have a lost attempt among `befores`.
@@ -193,14 +207,14 @@ async fn running_sweeps(tx: &Transaction<'_>, befores: &Befores<'_>) -> Result<B
     tx.query(&select, &[&sweeps]).await?.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }
 
-/// Records that the attempts are running now.
+/// Records that the attempts are running now, also those that were closed when their sweep ended.
 async fn see(tx: &Transaction<'_>, reports: &[(OpenAttempt, WorkerId)]) -> Result<(), Fault> {
     let update = tx
         .prepare_cached(
             "UPDATE attempts a SET seen_at = clock_timestamp()
              FROM UNNEST($1::text[], $2::bigint[], $3::bigint[], $4::text[]) AS u (sweep, cell, item, id)
              JOIN sweeps s ON s.id = u.sweep
-             WHERE a.sweep = s.number AND a.cell = u.cell AND a.item = u.item AND a.id = u.id AND a.state = 'open'",
+             WHERE a.sweep = s.number AND a.cell = u.cell AND a.item = u.item AND a.id = u.id AND a.state IN ('open', 'lost')",
         )
         .await?;
     let keys = |value: fn(&OpenAttempt) -> i64| column(reports, |(open, _)| value(open));
@@ -252,10 +266,10 @@ pub(super) async fn record_handover(
     attempt: &Attempt,
     totals: AttemptTotals,
     told_by: ToldBy,
-) -> Result<(), Fault> {
-    let place = cells::lock(tx, std::iter::once(key)).await?.place(key)?;
+) -> Result<bool, Fault> {
+    let Some(place) = cells::lock_known(tx, std::iter::once(key)).await?.find(key) else { return Ok(false) };
     let before = befores(tx, &[(place, &attempt.id)]).await?.into_values().next();
-    let Some(row) = AttemptWrite::handed_over(place, before, attempt, totals, told_by)? else { return Ok(()) };
+    let Some(row) = AttemptWrite::handed_over(place, before, attempt, totals, told_by)? else { return Ok(true) };
     let mut deltas = Deltas::new();
     deltas.entry((place.sweep, place.cell)).or_default().attempt(before, row.as_before());
     let rows = [row];
@@ -267,7 +281,7 @@ pub(super) async fn record_handover(
         )
         .await?;
     tx.execute(&see, &[&place.sweep, &place.cell, &place.item, &attempt.id.as_str()]).await?;
-    Ok(())
+    Ok(true)
 }
 
 pub(super) async fn close_open(tx: &Transaction<'_>, sweep: &SweepId, at: Timestamp) -> Result<u64, Fault> {

@@ -3,29 +3,56 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use deadpool_postgres::Transaction;
-use regatta_proto::{SessionKey, SweepId};
+use regatta_proto::{CellIndex, SessionKey, SweepId};
 
 use super::column;
 use super::pool::Fault;
 use crate::ledger::LedgerError;
-use crate::ledger::columns::Place;
+use crate::ledger::columns::{Place, parsed, small};
 use crate::ledger::counters::Delta;
 
-/// Cells that this transaction has locked.
+/// Cells that this transaction has locked, by sweep, with its number.
 #[derive(Debug)]
-pub(super) struct Locked(HashMap<SweepId, i64>);
+pub(super) struct Locked(HashMap<SweepId, (i64, BTreeSet<CellIndex>)>);
 
 impl Locked {
+    /// The place of a session, if it is in one of these cells.
+    pub(super) fn find(&self, key: &SessionKey) -> Option<Place> {
+        let (number, cells) = self.0.get(&key.sweep)?;
+        cells.contains(&key.cell).then(|| Place::of(*number, key))
+    }
+
     /// The place of a session in one of these cells.
     pub(super) fn place(&self, key: &SessionKey) -> Result<Place, LedgerError> {
-        let number = self.0.get(&key.sweep).ok_or_else(|| LedgerError::UnknownSweep { sweep: key.sweep.clone() })?;
-        Ok(Place::of(*number, key))
+        self.find(key).ok_or_else(|| match self.0.contains_key(&key.sweep) {
+            true => LedgerError::UnknownCell { sweep: key.sweep.clone(), cell: key.cell },
+            false => LedgerError::UnknownSweep { sweep: key.sweep.clone() },
+        })
     }
 }
 
 /// Locks the cells of some sessions, in their order. Until the end of the transaction no other transaction changes their sessions and
 /// attempts, so reads of these stay valid.
+///
+/// # Errors
+/// When one of them does not exist.
 pub(super) async fn lock<'k>(
+    tx: &Transaction<'_>,
+    keys: impl Iterator<Item = &'k SessionKey> + Clone,
+) -> Result<Locked, Fault> {
+    let locked = lock_known(tx, keys.clone()).await?;
+    for key in keys {
+        if locked.find(key).is_none() {
+            // Distinguishes an unknown sweep from an unknown cell.
+            super::planning::number(tx, &key.sweep).await?;
+            return Err(LedgerError::UnknownCell { sweep: key.sweep.clone(), cell: key.cell }.into());
+        }
+    }
+    Ok(locked)
+}
+
+/// As [`lock`]; cells that do not exist are left out.
+pub(super) async fn lock_known<'k>(
     tx: &Transaction<'_>,
     keys: impl Iterator<Item = &'k SessionKey>,
 ) -> Result<Locked, Fault> {
@@ -43,25 +70,11 @@ pub(super) async fn lock<'k>(
     let sweeps = column(&wanted, |(sweep, _)| sweep.as_str());
     let cells = column(&wanted, |(_, cell)| i64::from(cell.0));
     let rows = tx.query(&select, &[&sweeps, &cells]).await?;
-    let mut numbers: HashMap<&str, i64> = HashMap::new();
-    let mut found: BTreeSet<(&str, i64)> = BTreeSet::new();
+    let mut locked: HashMap<SweepId, (i64, BTreeSet<CellIndex>)> = HashMap::new();
     for row in &rows {
-        let sweep: &str = row.try_get(0)?;
-        numbers.insert(sweep, row.try_get(1)?);
-        found.insert((sweep, row.try_get(2)?));
-    }
-    let mut locked = HashMap::new();
-    for (sweep, cell) in wanted {
-        match numbers.get(sweep.as_str()) {
-            Some(number) if found.contains(&(sweep.as_str(), i64::from(cell.0))) => {
-                locked.insert(sweep.clone(), *number);
-            }
-            _ => {
-                // Distinguishes an unknown sweep from an unknown cell.
-                super::planning::number(tx, sweep).await?;
-                return Err(LedgerError::UnknownCell { sweep: sweep.clone(), cell }.into());
-            }
-        }
+        let (sweep, number) = (parsed(row.try_get(0)?, "sweeps.id")?, row.try_get(1)?);
+        let (_, cells) = locked.entry(sweep).or_insert_with(|| (number, BTreeSet::new()));
+        cells.insert(CellIndex(small(row.try_get(2)?, "cell")?));
     }
     Ok(Locked(locked))
 }

@@ -1,6 +1,6 @@
 //! Work that workers tell of by name.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use deadpool_postgres::{Object, Transaction};
@@ -18,13 +18,15 @@ type Key<'a> = (&'a str, &'a str, &'a str);
 fn row(held: &Held) -> (Key<'_>, i64) {
     match held {
         Held::Batch(batch) => ((batch.sweep.as_str(), "batch", batch.id.as_str()), i64::from(batch.generation)),
-        Held::Questions { sweep, worker } => ((sweep.as_str(), "questions", worker.as_str()), 0),
+        Held::Questions { sweep, worker, generation } => {
+            ((sweep.as_str(), "questions", worker.as_str()), i64::from(*generation))
+        }
     }
 }
 
 /// Records that the work is held now.
-pub(super) async fn record(tx: &Transaction<'_>, held: &BTreeSet<Held>) -> Result<(), Fault> {
-    // One row each: a statement may not write one twice, should two workers not agree on the generation of a batch.
+pub(super) async fn record(tx: &Transaction<'_>, held: &[Held]) -> Result<(), Fault> {
+    // One row each: a statement may not write one twice, should two workers not agree on the generation of a batch, or one tell of questions twice.
     let rows: BTreeMap<Key<'_>, i64> = held.iter().map(row).collect();
     let rows: Vec<(Key<'_>, i64)> = rows.into_iter().collect();
     // In one order, so that two scorers that write the same rows do not wait for each other.

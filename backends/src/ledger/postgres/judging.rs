@@ -1,6 +1,7 @@
 //! Questions, verdicts, and the sessions that wait for them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Duration;
 
 use bytes::Bytes;
 use deadpool_postgres::{Object, Transaction};
@@ -9,12 +10,13 @@ use tokio_postgres::Row;
 
 use super::attempts::spent;
 use super::column;
+use super::leading::is_leading;
 use super::planning::number;
 use super::pool::Fault;
-use crate::ledger::columns::{digest, digests, json, key, outcome, parsed, stored_json};
+use crate::ledger::columns::{digest, digests, json, key, outcome, parsed, small, stored_json};
 use crate::ledger::counters::Spent;
 use crate::ledger::rows::add_served;
-use crate::ledger::{AwaitingSession, JudgeCosts, Judged};
+use crate::ledger::{AwaitingSession, Claimed, JudgeCosts, Judged, StaleQuestions, Term};
 
 pub(super) async fn verdicts(
     client: &Object,
@@ -158,37 +160,74 @@ pub(super) async fn claim(
     sweep: &SweepId,
     judge: &ModelRef,
     questions: &[Digest],
-) -> Result<Vec<Digest>, Fault> {
+) -> Result<Claimed, Fault> {
     let number = number(tx, sweep).await?;
+    let select = tx.prepare_cached("SELECT generation FROM sweeps WHERE number = $1").await?;
+    // As it is read here, even if the sweep is resumed before the end: then the claim is one of before, and so is its job.
+    let generation: i64 = tx.query_one(&select, &[&number]).await?.try_get(0)?;
     let insert = tx
         .prepare_cached(
-            "INSERT INTO asked (sweep, judge, question)
-             SELECT $1, $2, question FROM UNNEST($3::bytea[]) AS u (question) ORDER BY question
+            "INSERT INTO asked (sweep, judge, question, generation)
+             SELECT $1, $2, question, $4 FROM UNNEST($3::bytea[]) AS u (question) ORDER BY question
              ON CONFLICT DO NOTHING RETURNING question",
         )
         .await?;
     let wanted = column(questions, |question| question.bytes().as_slice());
     let mut claimed = HashSet::new();
-    for row in tx.query(&insert, &[&number, &judge.to_string(), &wanted]).await? {
+    for row in tx.query(&insert, &[&number, &judge.to_string(), &wanted, &generation]).await? {
         claimed.insert(digest(row.try_get(0)?)?);
     }
-    Ok(questions.iter().filter(|question| claimed.remove(*question)).copied().collect())
+    let questions = questions.iter().filter(|question| claimed.remove(*question)).copied().collect();
+    Ok(Claimed { generation: small(generation, "generation")?, questions })
 }
 
 pub(super) async fn release(
     tx: &Transaction<'_>,
     sweep: &SweepId,
     judge: &ModelRef,
-    questions: &[Digest],
+    claimed: &Claimed,
 ) -> Result<(), Fault> {
     let number = number(tx, sweep).await?;
-    let questions = column(questions, |question| question.bytes().as_slice());
+    let questions = column(&claimed.questions, |question| question.bytes().as_slice());
     tx.execute(
-        "DELETE FROM asked WHERE sweep = $1 AND judge = $2 AND question = ANY ($3)",
-        &[&number, &judge.to_string(), &questions],
+        "DELETE FROM asked WHERE sweep = $1 AND judge = $2 AND question = ANY ($3) AND generation = $4",
+        &[&number, &judge.to_string(), &questions, &i64::from(claimed.generation)],
     )
     .await?;
     Ok(())
+}
+
+pub(super) async fn stale(client: &Object, sweep: &SweepId, within: Duration) -> Result<StaleQuestions, Fault> {
+    let number = number(client, sweep).await?;
+    let select = client
+        .prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM asked a WHERE a.sweep = s.number AND a.generation < s.generation),
+                    EXISTS (
+                        SELECT 1 FROM held h WHERE h.sweep = s.number AND h.kind = 'questions' AND h.generation < s.generation
+                          AND h.told_at >= clock_timestamp() - $2 * interval '1 millisecond')
+             FROM sweeps s WHERE s.number = $1",
+        )
+        .await?;
+    let within_ms = within.as_secs_f64() * 1000.0;
+    let row = client.query_one(&select, &[&number, &within_ms]).await?;
+    Ok(match (row.try_get(0)?, row.try_get(1)?) {
+        (false, _) => StaleQuestions::None,
+        (true, true) => StaleQuestions::UnderWay,
+        (true, false) => StaleQuestions::Lost,
+    })
+}
+
+pub(super) async fn release_stale(tx: &Transaction<'_>, sweep: &SweepId, term: Term) -> Result<bool, Fault> {
+    if !is_leading(tx, term).await? {
+        return Ok(false);
+    }
+    let number = number(tx, sweep).await?;
+    tx.execute(
+        "DELETE FROM asked a USING sweeps s WHERE s.number = $1 AND a.sweep = s.number AND a.generation < s.generation",
+        &[&number],
+    )
+    .await?;
+    Ok(true)
 }
 
 pub(super) async fn awaiting(

@@ -12,6 +12,7 @@ mod metrics;
 mod migrate;
 mod planning;
 pub(crate) mod pool;
+mod removing;
 mod resume;
 mod schedules;
 mod sessions;
@@ -32,10 +33,10 @@ pub(crate) use self::migrate::{Migrations, Schema};
 pub use self::pool::PostgresConfig;
 use self::pool::{Connections, Fault, read, write};
 use super::{
-    AttemptRow, AwaitingSession, CallSums, CellMean, CellProgress, CostMoments, Created, DaySpending, EndingCount,
-    FlagCount, Held, ItemPage, ItemQuery, JudgeCosts, Judged, LedgerError, ListedSession, MetricRow, NewSweep, Quota,
-    Recorded, Reopened, ScoreValue, SessionRecord, SessionRow, SessionView, Settlement, ShardRow, SweepRow, Term,
-    ToldBy, TranscriptRef, UnderWay,
+    AttemptRow, AwaitingSession, CallSums, CellMean, CellProgress, Claimed, CostMoments, Created, DaySpending,
+    EndingCount, FlagCount, Held, ItemPage, ItemQuery, JudgeCosts, Judged, LedgerError, ListedSession, MetricRow,
+    NewSweep, Quota, Recorded, Reopened, ScoreValue, SessionRecord, SessionRow, SessionView, Settlement, ShardRow,
+    StaleQuestions, SweepRow, Term, ToldBy, TranscriptRef, UnderWay,
 };
 
 /// The ledger in a PostgreSQL database: a pool of connections, and a few statements for each call, independent of its number of rows.
@@ -86,12 +87,20 @@ impl PostgresLedger {
         write!(self.0, "change a sweep's state", tx => planning::transition(tx, sweep, from, to, at))
     }
 
-    pub(super) async fn drop_sweep(&self, sweep: &SweepId) -> Result<bool, LedgerError> {
-        write!(self.0, "remove a sweep", tx => planning::drop_sweep(tx, sweep))
+    pub(super) async fn begin_removal(&self, sweep: &SweepId) -> Result<bool, LedgerError> {
+        write!(self.0, "begin to remove a sweep", tx => removing::begin(tx, sweep))
     }
 
-    pub(super) async fn set_budget(&self, sweep: &SweepId, budget: Money) -> Result<(), LedgerError> {
-        write!(self.0, "set a sweep's budget", tx => planning::set_budget(tx, sweep, budget))
+    pub(super) async fn removed(&self, sweeps: &BTreeSet<SweepId>) -> Result<BTreeSet<SweepId>, LedgerError> {
+        read!(self.0, "read removed sweeps", client => removing::removed(client, sweeps))
+    }
+
+    pub(super) async fn is_alive(&self, sweep: &SweepId, within: Duration) -> Result<bool, LedgerError> {
+        read!(self.0, "read what runs of a sweep", client => removing::is_alive(client, sweep, within))
+    }
+
+    pub(super) async fn drop_sweep(&self, sweep: &SweepId) -> Result<bool, LedgerError> {
+        write!(self.0, "remove a sweep", tx => removing::drop_sweep(tx, sweep))
     }
 
     pub(super) async fn next_shards(
@@ -141,7 +150,7 @@ impl PostgresLedger {
         read!(self.0, "read running attempts", client => attempts::under_way(client, sweep, cell, items, within))
     }
 
-    pub(super) async fn record_held(&self, held: BTreeSet<Held>) -> Result<(), LedgerError> {
+    pub(super) async fn record_held(&self, held: Vec<Held>) -> Result<(), LedgerError> {
         write!(self.0, "record what workers hold", tx => held::record(tx, &held))
     }
 
@@ -169,6 +178,10 @@ impl PostgresLedger {
 
     pub(super) async fn set_granted(&self, sweep: &SweepId, granted: Option<Money>) -> Result<(), LedgerError> {
         write!(self.0, "note what was granted", tx => planning::set_granted(tx, sweep, granted))
+    }
+
+    pub(super) async fn note_tabulated(&self, sweep: &SweepId, generation: u32) -> Result<(), LedgerError> {
+        write!(self.0, "note that a sweep's documents are written", tx => planning::note_tabulated(tx, sweep, generation))
     }
 
     pub(super) async fn release(
@@ -221,7 +234,10 @@ impl PostgresLedger {
         write!(self.0, "record sessions", tx => sessions::record(tx, &records))
     }
 
-    pub(super) async fn record_progress(&self, reports: Vec<(OpenAttempt, WorkerId)>) -> Result<(), LedgerError> {
+    pub(super) async fn record_progress(
+        &self,
+        reports: Vec<(OpenAttempt, WorkerId)>,
+    ) -> Result<BTreeSet<SweepId>, LedgerError> {
         write!(self.0, "record running attempts", tx => attempts::record_progress(tx, &reports))
     }
 
@@ -231,7 +247,7 @@ impl PostgresLedger {
         attempt: Attempt,
         totals: AttemptTotals,
         told_by: ToldBy,
-    ) -> Result<(), LedgerError> {
+    ) -> Result<bool, LedgerError> {
         write!(self.0, "record a hand-over", tx => {
             attempts::record_handover(tx, key, &attempt, totals, told_by)
         })
@@ -254,7 +270,7 @@ impl PostgresLedger {
         sweep: &SweepId,
         judge: &ModelRef,
         questions: &[Digest],
-    ) -> Result<Vec<Digest>, LedgerError> {
+    ) -> Result<Claimed, LedgerError> {
         write!(self.0, "claim questions", tx => judging::claim(tx, sweep, judge, questions))
     }
 
@@ -262,9 +278,21 @@ impl PostgresLedger {
         &self,
         sweep: &SweepId,
         judge: &ModelRef,
-        questions: &[Digest],
+        claimed: &Claimed,
     ) -> Result<(), LedgerError> {
-        write!(self.0, "release questions", tx => judging::release(tx, sweep, judge, questions))
+        write!(self.0, "release questions", tx => judging::release(tx, sweep, judge, claimed))
+    }
+
+    pub(super) async fn stale_questions(
+        &self,
+        sweep: &SweepId,
+        within: Duration,
+    ) -> Result<StaleQuestions, LedgerError> {
+        read!(self.0, "look for questions of before a resume", client => judging::stale(client, sweep, within))
+    }
+
+    pub(super) async fn release_stale_questions(&self, sweep: &SweepId, term: Term) -> Result<bool, LedgerError> {
+        write!(self.0, "release questions of before a resume", tx => judging::release_stale(tx, sweep, term))
     }
 
     pub(super) async fn awaiting(
@@ -326,6 +354,16 @@ impl PostgresLedger {
 
     pub(super) async fn reopen_unmeasured(&self, sweep: &SweepId, quota: Quota) -> Result<Reopened, LedgerError> {
         write!(self.0, "reopen a sweep", tx => resume::reopen(tx, sweep, quota))
+    }
+
+    pub(super) async fn resume(
+        &self,
+        sweep: &SweepId,
+        from: SweepState,
+        budget: Option<Money>,
+        quota: Quota,
+    ) -> Result<Option<Reopened>, LedgerError> {
+        write!(self.0, "resume a sweep", tx => resume::resume(tx, sweep, from, budget, quota))
     }
 
     pub(super) async fn check_reopening(&self, sweep: &SweepId, quota: Quota) -> Result<(), LedgerError> {

@@ -12,9 +12,10 @@ use super::column;
 use super::identity::charge;
 use super::leading::is_leading;
 use super::pool::Fault;
+use super::removing::{refuse_removed, refuse_removed_id};
 use super::storage::refer;
 use crate::ledger::columns::{
-    TABLES_OF_SWEEPS, cost, digest, large, money, parsed, small, stored, stored_money, stored_time, time, unreadable,
+    cost, digest, large, money, parsed, small, stored, stored_money, stored_time, time, unreadable,
 };
 use crate::ledger::{CellProgress, Created, LedgerError, NewSweep, ShardRow, ShardState, SweepRow, Term};
 
@@ -48,6 +49,8 @@ pub(super) async fn create(tx: &Transaction<'_>, sweep: &NewSweep) -> Result<Cre
             ],
         )
         .await?;
+    // After the insert, which waits for a removal that is under way.
+    refuse_removed_id(tx, &sweep.id).await?;
     let Some(created) = created else { return Ok(Created::AlreadyThere) };
     let number: i64 = created.try_get(0)?;
     // Before the owner, as every call that locks both.
@@ -115,21 +118,11 @@ async fn add_shards(tx: &Transaction<'_>, number: i64, sweep: &NewSweep) -> Resu
     Ok(())
 }
 
-pub(super) async fn drop_sweep(tx: &Transaction<'_>, sweep: &SweepId) -> Result<bool, Fault> {
-    let select = "SELECT number FROM sweeps WHERE id = $1 AND ended_at_ns IS NOT NULL FOR UPDATE";
-    let Some(row) = tx.query_opt(select, &[&sweep.as_str()]).await? else { return Ok(false) };
-    let number: i64 = row.try_get(0)?;
-    for table in TABLES_OF_SWEEPS {
-        tx.execute(&format!("DELETE FROM {table} WHERE sweep = $1"), &[&number]).await?;
-    }
-    tx.execute("DELETE FROM sweeps WHERE number = $1", &[&number]).await?;
-    Ok(true)
-}
-
 pub(super) async fn sweeps(client: &Object, only: Option<&SweepId>) -> Result<Vec<SweepRow>, Fault> {
     let select = client
         .prepare_cached(
-            "SELECT id, name, lock, state, budget, created_at_ns, ended_at_ns, generation, echo, owner, granted FROM sweeps
+            "SELECT id, name, lock, state, budget, created_at_ns, ended_at_ns, generation, echo, owner, granted, tabulated
+             FROM sweeps
              WHERE $1::text IS NULL OR id = $1 ORDER BY created_at_ns DESC, number DESC",
         )
         .await?;
@@ -150,6 +143,7 @@ fn sweep(row: &Row) -> Result<SweepRow, Fault> {
         echo: large(row.try_get(8)?, "echo")?,
         owner: row.try_get::<_, Option<&str>>(9)?.map(|owner| parsed(owner, "sweeps.owner")).transpose()?,
         granted: money(row.try_get(10)?, "granted")?,
+        tabulated: row.try_get::<_, Option<i64>>(11)?.map(|of| small(of, "tabulated")).transpose()?,
     })
 }
 
@@ -161,6 +155,9 @@ pub(super) async fn transition(
     at: Timestamp,
 ) -> Result<bool, Fault> {
     let number = number(tx, sweep).await?;
+    if to == SweepState::Running {
+        refuse_removed(tx, number, sweep).await?;
+    }
     let update = tx
         .prepare_cached("UPDATE sweeps SET state = $3, ended_at_ns = $4 WHERE number = $1 AND state = ANY ($2)")
         .await?;
@@ -367,6 +364,13 @@ pub(super) async fn set_granted(tx: &Transaction<'_>, sweep: &SweepId, granted: 
     let number = number(tx, sweep).await?;
     let granted = stored_money(granted, "granted")?;
     tx.execute("UPDATE sweeps SET granted = $2 WHERE number = $1", &[&number, &granted]).await?;
+    Ok(())
+}
+
+pub(super) async fn note_tabulated(tx: &Transaction<'_>, sweep: &SweepId, generation: u32) -> Result<(), Fault> {
+    let number = number(tx, sweep).await?;
+    let update = "UPDATE sweeps SET tabulated = greatest(tabulated, $2) WHERE number = $1";
+    tx.execute(update, &[&number, &i64::from(generation)]).await?;
     Ok(())
 }
 

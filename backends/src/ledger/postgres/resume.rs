@@ -1,19 +1,41 @@
 //! Changes by a resume.
 
 use deadpool_postgres::{GenericClient, Transaction};
-use regatta_proto::{Cause, Money, OwnerName, SweepId};
+use regatta_proto::{Cause, Money, OwnerName, SweepId, SweepState};
 
 use super::cells::{self, Deltas};
 use super::identity::{charge, check_charge};
 use super::leading::is_leading;
-use super::planning::number;
+use super::planning::{number, set_budget};
 use super::pool::Fault;
+use super::removing::{refuse_removed, refuse_removed_id};
+use super::schedules::reopen_tick;
 use crate::ledger::columns::{large, parsed};
 use crate::ledger::{LedgerError, Quota, Reopened, Term};
+
+pub(super) async fn resume(
+    tx: &Transaction<'_>,
+    sweep: &SweepId,
+    from: SweepState,
+    budget: Option<Money>,
+    quota: Quota,
+) -> Result<Option<Reopened>, Fault> {
+    let number = number(tx, sweep).await?;
+    let update = "UPDATE sweeps SET state = $3, ended_at_ns = NULL WHERE number = $1 AND state = $2";
+    if tx.execute(update, &[&number, &from.as_str(), &SweepState::Running.as_str()]).await? == 0 {
+        return Ok(None);
+    }
+    if let Some(budget) = budget {
+        set_budget(tx, sweep, budget).await?;
+    }
+    reopen_tick(tx, sweep).await?;
+    reopen(tx, sweep, quota).await.map(Some)
+}
 
 pub(super) async fn reopen(tx: &Transaction<'_>, sweep: &SweepId, quota: Quota) -> Result<Reopened, Fault> {
     let number = number(tx, sweep).await?;
     cells::lock_sweep(tx, number).await?;
+    refuse_removed(tx, number, sweep).await?;
     if let Some((owner, sessions)) = owed(tx, sweep).await? {
         charge(tx, &owner, (Some(Money::ZERO), sessions), quota).await?;
     }
@@ -23,8 +45,6 @@ pub(super) async fn reopen(tx: &Transaction<'_>, sweep: &SweepId, quota: Quota) 
     remove_unmeasured(tx, number, &mut deltas).await?;
     cells::add(tx, &deltas).await?;
     tx.execute("UPDATE sweeps SET generation = generation + 1 WHERE number = $1", &[&number]).await?;
-    // Jobs of the previous generation are void, so no question is in progress.
-    tx.execute("DELETE FROM asked WHERE sweep = $1", &[&number]).await?;
     let to_judge = tx
         .query_one(
             "SELECT count(*) FROM awaiting w
@@ -37,6 +57,7 @@ pub(super) async fn reopen(tx: &Transaction<'_>, sweep: &SweepId, quota: Quota) 
 }
 
 pub(super) async fn check(client: &impl GenericClient, sweep: &SweepId, quota: Quota) -> Result<(), Fault> {
+    refuse_removed_id(client, sweep).await?;
     match owed(client, sweep).await? {
         Some((owner, sessions)) => check_charge(client, &owner, (Some(Money::ZERO), sessions), quota).await,
         None => Ok(()),

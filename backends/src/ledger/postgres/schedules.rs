@@ -62,10 +62,6 @@ impl PostgresLedger {
         read!(self.0, "read the ticks of a schedule", client => ticks(client, name, limit))
     }
 
-    pub(in crate::ledger) async fn reopen_tick(&self, sweep: &SweepId) -> Result<(), LedgerError> {
-        write!(self.0, "reopen a tick", tx => reopen(tx, sweep))
-    }
-
     pub(in crate::ledger) async fn spent_since(
         &self,
         name: &ScheduleName,
@@ -265,7 +261,8 @@ fn tick(row: &Row) -> Result<TickRow, Fault> {
     })
 }
 
-async fn reopen(tx: &Transaction<'_>, sweep: &SweepId) -> Result<(), Fault> {
+/// Reopens the ended tick of a sweep that is resumed. Does nothing for other sweeps.
+pub(super) async fn reopen_tick(tx: &Transaction<'_>, sweep: &SweepId) -> Result<(), Fault> {
     let update =
         tx.prepare_cached("UPDATE schedule_ticks SET state = 'running' WHERE sweep = $1 AND state = 'ended'").await?;
     tx.execute(&update, &[&sweep.as_str()]).await?;

@@ -47,20 +47,20 @@ impl PostgresLedger {
         write!(self.0, "credit owners", tx => release(tx, &uses))
     }
 
-    pub(in crate::ledger) async fn begin_removal(
+    pub(in crate::ledger) async fn begin_object_removal(
         &self,
         objects: &BTreeMap<String, Timestamp>,
         at: Timestamp,
     ) -> Result<Vec<String>, LedgerError> {
-        write!(self.0, "begin to remove objects", tx => begin_removal(tx, objects, at))
+        write!(self.0, "begin to remove objects", tx => begin_object_removal(tx, objects, at))
     }
 
-    pub(in crate::ledger) async fn finish_removal(
+    pub(in crate::ledger) async fn finish_object_removal(
         &self,
         keys: &[String],
         at: Timestamp,
     ) -> Result<Credits, LedgerError> {
-        write!(self.0, "forget removed objects", tx => finish_removal(tx, keys, at))
+        write!(self.0, "forget removed objects", tx => finish_object_removal(tx, keys, at))
     }
 }
 
@@ -294,7 +294,7 @@ async fn credited(tx: &Transaction<'_>, removed: &[tokio_postgres::Row]) -> Resu
     Ok(credits)
 }
 
-async fn begin_removal(
+async fn begin_object_removal(
     tx: &Transaction<'_>,
     objects: &BTreeMap<String, Timestamp>,
     at: Timestamp,
@@ -313,7 +313,7 @@ async fn begin_removal(
     Ok(marked)
 }
 
-async fn finish_removal(tx: &Transaction<'_>, keys: &[String], at: Timestamp) -> Result<Credits, Fault> {
+async fn finish_object_removal(tx: &Transaction<'_>, keys: &[String], at: Timestamp) -> Result<Credits, Fault> {
     let at = stored_time(at, "removing_at")?;
     let locked = lock(tx, &column(keys, String::as_str)).await?;
     let marked: Vec<&str> =

@@ -1,6 +1,6 @@
 //! Attempts, and their changes of counters.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use regatta_proto::{
@@ -58,6 +58,15 @@ impl Deltas {
         let number = number(tx, &key.sweep)?;
         self.sweeps.push((key.sweep.clone(), number));
         Ok(Place::of(number, key))
+    }
+
+    /// The same, if its cell exists.
+    fn find(tx: &Transaction<'_>, key: &SessionKey) -> Result<Option<Place>, Fault> {
+        let mut find = tx.prepare_cached(
+            "SELECT c.sweep FROM sweeps s JOIN cells c ON c.sweep = s.number WHERE s.id = ?1 AND c.cell = ?2",
+        )?;
+        let number = find.query_row(params![key.sweep.as_str(), key.cell.0], |row| row.get(0)).optional()?;
+        Ok(number.map(|number| Place::of(number, key)))
     }
 
     /// The counters of a cell.
@@ -213,10 +222,17 @@ fn write_row(mut statement: CachedStatement<'_>, row: &AttemptWrite<'_>) -> Resu
     ])?)
 }
 
-pub(super) fn record_progress(tx: &Transaction<'_>, reports: &[(OpenAttempt, WorkerId)]) -> Result<(), Fault> {
-    let mut deltas = Deltas::default();
+/// Records the attempts of cells that exist, and returns the sweeps of the others.
+pub(super) fn record_progress(
+    tx: &Transaction<'_>,
+    reports: &[(OpenAttempt, WorkerId)],
+) -> Result<BTreeSet<SweepId>, Fault> {
+    let (mut deltas, mut left_out) = (Deltas::default(), BTreeSet::new());
     for (open, worker) in reports {
-        let place = deltas.place(tx, &open.key)?;
+        let Some(place) = Deltas::find(tx, &open.key)? else {
+            left_out.insert(open.key.sweep.clone());
+            continue;
+        };
         let before = before(tx, place, &open.id)?;
         let is_lost = before.is_some_and(|before| before.state == AttemptState::Lost);
         let sweep_runs = is_lost && runs(tx, place.sweep)?;
@@ -225,7 +241,8 @@ pub(super) fn record_progress(tx: &Transaction<'_>, reports: &[(OpenAttempt, Wor
             deltas.of(place.sweep, place.cell).attempt(before, row.as_before());
         }
     }
-    deltas.write(tx)
+    deltas.write(tx)?;
+    Ok(left_out)
 }
 
 fn runs(tx: &Transaction<'_>, sweep: i64) -> Result<bool, Fault> {
@@ -239,15 +256,16 @@ pub(super) fn record_handover(
     attempt: &Attempt,
     totals: AttemptTotals,
     told_by: ToldBy,
-) -> Result<(), Fault> {
+) -> Result<bool, Fault> {
     let mut deltas = Deltas::default();
-    let place = deltas.place(tx, key)?;
+    let Some(place) = Deltas::find(tx, key)? else { return Ok(false) };
     let before = before(tx, place, &attempt.id)?;
     if let Some(row) = AttemptWrite::handed_over(place, before, attempt, totals, told_by)? {
         put(tx, &row)?;
         deltas.of(place.sweep, place.cell).attempt(before, row.as_before());
     }
-    deltas.write(tx)
+    deltas.write(tx)?;
+    Ok(true)
 }
 
 pub(super) fn close_open(tx: &Transaction<'_>, sweep: &SweepId, at: Timestamp) -> Result<u64, Fault> {

@@ -7,12 +7,12 @@ use regatta_proto::{Answerer, CostSum, Digest, ModelRef, SweepId, Usage, Verdict
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use super::attempts::spent;
-use super::planning::number;
+use super::planning::{generation, number};
 use super::thread::Fault;
 use crate::ledger::columns::{digests, json, key, outcome, parsed, stored_json};
 use crate::ledger::counters::Spent;
 use crate::ledger::rows::add_served;
-use crate::ledger::{AwaitingSession, JudgeCosts, Judged};
+use crate::ledger::{AwaitingSession, Claimed, JudgeCosts, Judged};
 
 pub(super) fn verdicts(
     tx: &Transaction<'_>,
@@ -81,32 +81,41 @@ pub(super) fn claim(
     sweep: &SweepId,
     judge: &ModelRef,
     questions: &[Digest],
-) -> Result<Vec<Digest>, Fault> {
+) -> Result<Claimed, Fault> {
     let number = number(tx, sweep)?;
     let judge = judge.to_string();
-    let mut insert =
-        tx.prepare_cached("INSERT INTO asked (sweep, judge, question) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING")?;
-    let mut claimed = Vec::new();
+    let mut claimed = Claimed { generation: generation(tx, sweep)?, questions: Vec::new() };
+    let mut insert = tx.prepare_cached(
+        "INSERT INTO asked (sweep, judge, question, generation) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
+    )?;
     for question in questions {
-        if insert.execute(params![number, judge, question.bytes()])? == 1 {
-            claimed.push(*question);
+        if insert.execute(params![number, judge, question.bytes(), claimed.generation])? == 1 {
+            claimed.questions.push(*question);
         }
     }
     Ok(claimed)
 }
 
-pub(super) fn release(
-    tx: &Transaction<'_>,
-    sweep: &SweepId,
-    judge: &ModelRef,
-    questions: &[Digest],
-) -> Result<(), Fault> {
+pub(super) fn release(tx: &Transaction<'_>, sweep: &SweepId, judge: &ModelRef, claimed: &Claimed) -> Result<(), Fault> {
     let number = number(tx, sweep)?;
     let judge = judge.to_string();
-    let mut forget = tx.prepare_cached("DELETE FROM asked WHERE sweep = ?1 AND judge = ?2 AND question = ?3")?;
-    for question in questions {
-        forget.execute(params![number, judge, question.bytes()])?;
+    let mut forget =
+        tx.prepare_cached("DELETE FROM asked WHERE sweep = ?1 AND judge = ?2 AND question = ?3 AND generation = ?4")?;
+    for question in &claimed.questions {
+        forget.execute(params![number, judge, question.bytes(), claimed.generation])?;
     }
+    Ok(())
+}
+
+pub(super) fn has_stale(tx: &Transaction<'_>, sweep: &SweepId) -> Result<bool, Fault> {
+    let (number, generation) = (number(tx, sweep)?, generation(tx, sweep)?);
+    let mut find = tx.prepare_cached("SELECT 1 FROM asked WHERE sweep = ?1 AND generation < ?2")?;
+    Ok(find.exists(params![number, generation])?)
+}
+
+pub(super) fn release_stale(tx: &Transaction<'_>, sweep: &SweepId) -> Result<(), Fault> {
+    let (number, generation) = (number(tx, sweep)?, generation(tx, sweep)?);
+    tx.execute("DELETE FROM asked WHERE sweep = ?1 AND generation < ?2", params![number, generation])?;
     Ok(())
 }
 

@@ -29,7 +29,9 @@ const MIGRATIONS: &[Step] = &[
     step(15, Previous, include_str!("../../../migrations/sqlite/0015_cached.sql")),
     // No program has ever written what it refuses.
     step(16, Both, include_str!("../../../migrations/sqlite/0016_beginnings.sql")),
-    step(17, Previous, include_str!("../../../migrations/sqlite/0017_storage.sql")),
+    step(17, Previous, include_str!("../../../migrations/sqlite/0017_removals.sql")),
+    step(18, Previous, include_str!("../../../migrations/sqlite/0018_generations.sql")),
+    step(19, Previous, include_str!("../../../migrations/sqlite/0019_storage.sql")),
 ];
 
 /// Longest wait for another process that writes to the same file.

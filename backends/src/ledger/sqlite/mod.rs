@@ -9,6 +9,7 @@ mod metrics;
 mod migrate;
 mod planning;
 mod presence;
+mod removing;
 mod repair;
 mod resume;
 mod schedules;
@@ -32,10 +33,10 @@ use self::presence::Presence;
 pub use self::repair::{PutBack, Salvaged};
 use self::thread::Thread;
 use super::{
-    AttemptRow, AwaitingSession, CallSums, CellMean, CellProgress, CostMoments, Created, DaySpending, EndingCount,
-    FlagCount, Held, ItemPage, ItemQuery, JudgeCosts, Judged, LedgerError, ListedSession, MetricRow, NewSweep, Quota,
-    Recorded, Reopened, ScoreValue, SessionRecord, SessionRow, SessionView, Settlement, ShardRow, SweepRow, Term,
-    ToldBy, TranscriptRef, UnderWay,
+    AttemptRow, AwaitingSession, CallSums, CellMean, CellProgress, Claimed, CostMoments, Created, DaySpending,
+    EndingCount, FlagCount, Held, ItemPage, ItemQuery, JudgeCosts, Judged, LedgerError, ListedSession, MetricRow,
+    NewSweep, Quota, Recorded, Reopened, ScoreValue, SessionRecord, SessionRow, SessionView, Settlement, ShardRow,
+    StaleQuestions, SweepRow, Term, ToldBy, TranscriptRef, UnderWay,
 };
 
 /// The ledger in an SQLite file: one thread owns it, and every call is a transaction there. [`Ledger`](super::Ledger) describes the calls.
@@ -133,14 +134,31 @@ impl SqliteLedger {
         self.0.write("change a sweep's state", move |tx| planning::transition(tx, &sweep, &from, to, at)).await
     }
 
-    pub(super) async fn drop_sweep(&self, sweep: &SweepId) -> Result<bool, LedgerError> {
+    pub(super) async fn begin_removal(&self, sweep: &SweepId) -> Result<bool, LedgerError> {
         let sweep = sweep.clone();
-        self.0.write("remove a sweep", move |tx| planning::drop_sweep(tx, &sweep)).await
+        self.0.write("begin to remove a sweep", move |tx| removing::begin(tx, &sweep)).await
     }
 
-    pub(super) async fn set_budget(&self, sweep: &SweepId, budget: Money) -> Result<(), LedgerError> {
+    pub(super) async fn removed(&self, sweeps: &BTreeSet<SweepId>) -> Result<BTreeSet<SweepId>, LedgerError> {
+        let sweeps = sweeps.clone();
+        self.0.read("read removed sweeps", move |tx| removing::removed(tx, &sweeps)).await
+    }
+
+    pub(super) async fn is_alive(&self, sweep: &SweepId, within: Duration) -> Result<bool, LedgerError> {
+        if self.1.is_held(sweep, within) {
+            return Ok(true);
+        }
+        let (sweep, presence) = (sweep.clone(), self.1.clone());
+        self.0
+            .read("read what runs of a sweep", move |tx| {
+                Ok(presence.is_any_seen(&removing::unended(tx, &sweep)?, within))
+            })
+            .await
+    }
+
+    pub(super) async fn drop_sweep(&self, sweep: &SweepId) -> Result<bool, LedgerError> {
         let sweep = sweep.clone();
-        self.0.write("set a sweep's budget", move |tx| planning::set_budget(tx, &sweep, budget)).await
+        self.0.write("remove a sweep", move |tx| removing::drop_sweep(tx, &sweep)).await
     }
 
     pub(super) async fn next_shards(
@@ -213,7 +231,7 @@ impl SqliteLedger {
             .await
     }
 
-    pub(super) async fn record_held(&self, held: BTreeSet<Held>) -> Result<(), LedgerError> {
+    pub(super) async fn record_held(&self, held: Vec<Held>) -> Result<(), LedgerError> {
         self.1.hold(held);
         Ok(())
     }
@@ -249,6 +267,15 @@ impl SqliteLedger {
     pub(super) async fn set_granted(&self, sweep: &SweepId, granted: Option<Money>) -> Result<(), LedgerError> {
         let sweep = sweep.clone();
         self.0.write("note what was granted", move |tx| planning::set_granted(tx, &sweep, granted)).await
+    }
+
+    pub(super) async fn note_tabulated(&self, sweep: &SweepId, generation: u32) -> Result<(), LedgerError> {
+        let sweep = sweep.clone();
+        self.0
+            .write("note that a sweep's documents are written", move |tx| {
+                planning::note_tabulated(tx, &sweep, generation)
+            })
+            .await
     }
 
     pub(super) async fn release(
@@ -311,7 +338,10 @@ impl SqliteLedger {
         self.0.write("record sessions", move |tx| sessions::record(tx, &records)).await
     }
 
-    pub(super) async fn record_progress(&self, reports: Vec<(OpenAttempt, WorkerId)>) -> Result<(), LedgerError> {
+    pub(super) async fn record_progress(
+        &self,
+        reports: Vec<(OpenAttempt, WorkerId)>,
+    ) -> Result<BTreeSet<SweepId>, LedgerError> {
         self.1.see(reports.iter().map(|(open, _)| open.id.clone()));
         self.0.write("record running attempts", move |tx| attempts::record_progress(tx, &reports)).await
     }
@@ -322,7 +352,7 @@ impl SqliteLedger {
         attempt: Attempt,
         totals: AttemptTotals,
         told_by: ToldBy,
-    ) -> Result<(), LedgerError> {
+    ) -> Result<bool, LedgerError> {
         let key = key.clone();
         self.1.see([attempt.id.clone()]);
         self.0
@@ -348,7 +378,7 @@ impl SqliteLedger {
         sweep: &SweepId,
         judge: &ModelRef,
         questions: &[Digest],
-    ) -> Result<Vec<Digest>, LedgerError> {
+    ) -> Result<Claimed, LedgerError> {
         let (sweep, judge, questions) = (sweep.clone(), judge.clone(), questions.to_vec());
         self.0.write("claim questions", move |tx| judging::claim(tx, &sweep, &judge, &questions)).await
     }
@@ -357,10 +387,41 @@ impl SqliteLedger {
         &self,
         sweep: &SweepId,
         judge: &ModelRef,
-        questions: &[Digest],
+        claimed: &Claimed,
     ) -> Result<(), LedgerError> {
-        let (sweep, judge, questions) = (sweep.clone(), judge.clone(), questions.to_vec());
-        self.0.write("release questions", move |tx| judging::release(tx, &sweep, &judge, &questions)).await
+        let (sweep, judge, claimed) = (sweep.clone(), judge.clone(), claimed.clone());
+        self.0.write("release questions", move |tx| judging::release(tx, &sweep, &judge, &claimed)).await
+    }
+
+    pub(super) async fn stale_questions(
+        &self,
+        sweep: &SweepId,
+        within: Duration,
+    ) -> Result<StaleQuestions, LedgerError> {
+        let (sweep, presence) = (sweep.clone(), self.1.clone());
+        self.0
+            .read("look for questions of before a resume", move |tx| {
+                if !judging::has_stale(tx, &sweep)? {
+                    return Ok(StaleQuestions::None);
+                }
+                let generation = planning::generation(tx, &sweep)?;
+                let is_judging = presence.is_judging_before(&sweep, generation, within);
+                Ok(if is_judging { StaleQuestions::UnderWay } else { StaleQuestions::Lost })
+            })
+            .await
+    }
+
+    pub(super) async fn release_stale_questions(&self, sweep: &SweepId, term: Term) -> Result<bool, LedgerError> {
+        let (sweep, presence) = (sweep.clone(), self.1.clone());
+        self.0
+            .write("release questions of before a resume", move |tx| {
+                if !presence.is_leading(term) {
+                    return Ok(false);
+                }
+                judging::release_stale(tx, &sweep)?;
+                Ok(true)
+            })
+            .await
     }
 
     pub(super) async fn awaiting(
@@ -435,6 +496,17 @@ impl SqliteLedger {
     pub(super) async fn reopen_unmeasured(&self, sweep: &SweepId, quota: Quota) -> Result<Reopened, LedgerError> {
         let sweep = sweep.clone();
         self.0.write("reopen a sweep", move |tx| resume::reopen(tx, &sweep, quota)).await
+    }
+
+    pub(super) async fn resume(
+        &self,
+        sweep: &SweepId,
+        from: SweepState,
+        budget: Option<Money>,
+        quota: Quota,
+    ) -> Result<Option<Reopened>, LedgerError> {
+        let sweep = sweep.clone();
+        self.0.write("resume a sweep", move |tx| resume::resume(tx, &sweep, from, budget, quota)).await
     }
 
     pub(super) async fn check_reopening(&self, sweep: &SweepId, quota: Quota) -> Result<(), LedgerError> {

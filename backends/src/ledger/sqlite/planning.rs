@@ -6,10 +6,11 @@ use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use super::attempts::spent;
 use super::identity::charge;
+use super::removing::refuse_removed;
 use super::storage::refer;
 use super::thread::Fault;
 use crate::ledger::columns::{
-    TABLES_OF_SWEEPS, cost, digest, large, money, parsed, small, stored, stored_money, stored_time, time, unreadable,
+    cost, digest, large, money, parsed, small, stored, stored_money, stored_time, time, unreadable,
 };
 use crate::ledger::{CellProgress, Created, LedgerError, NewSweep, ShardRow, ShardState, SweepRow};
 
@@ -28,6 +29,7 @@ pub(super) fn generation(tx: &Transaction<'_>, sweep: &SweepId) -> Result<u32, F
 }
 
 pub(super) fn create(tx: &Transaction<'_>, sweep: &NewSweep) -> Result<Created, Fault> {
+    refuse_removed(tx, &sweep.id)?;
     let created = tx.execute(
         "INSERT INTO sweeps (id, name, lock, state, budget, created_at_ns, owner, charged)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (id) DO NOTHING",
@@ -84,7 +86,8 @@ pub(super) fn create(tx: &Transaction<'_>, sweep: &NewSweep) -> Result<Created, 
 
 pub(super) fn sweeps(tx: &Transaction<'_>, only: Option<&SweepId>) -> Result<Vec<SweepRow>, Fault> {
     let mut select = tx.prepare_cached(
-        "SELECT id, name, lock, state, budget, created_at_ns, ended_at_ns, generation, echo, owner, granted FROM sweeps
+        "SELECT id, name, lock, state, budget, created_at_ns, ended_at_ns, generation, echo, owner, granted, tabulated
+         FROM sweeps
          WHERE ?1 IS NULL OR id = ?1 ORDER BY created_at_ns DESC, number DESC",
     )?;
     let mut rows = select.query([only.map(SweepId::as_str)])?;
@@ -109,18 +112,8 @@ fn sweep(row: &Row<'_>) -> Result<SweepRow, Fault> {
         echo: large(row.get(8)?, "echo")?,
         owner: row.get::<_, Option<String>>(9)?.map(|owner| parsed(&owner, "sweeps.owner")).transpose()?,
         granted: money(row.get(10)?, "granted")?,
+        tabulated: row.get::<_, Option<i64>>(11)?.map(|of| small(of, "tabulated")).transpose()?,
     })
-}
-
-pub(super) fn drop_sweep(tx: &Transaction<'_>, sweep: &SweepId) -> Result<bool, Fault> {
-    let select = "SELECT number FROM sweeps WHERE id = ?1 AND ended_at_ns IS NOT NULL";
-    let found: Option<i64> = tx.query_row(select, [sweep.as_str()], |row| row.get(0)).optional()?;
-    let Some(number) = found else { return Ok(false) };
-    for table in TABLES_OF_SWEEPS {
-        tx.execute(&format!("DELETE FROM {table} WHERE sweep = ?1"), [number])?;
-    }
-    tx.execute("DELETE FROM sweeps WHERE number = ?1", [number])?;
-    Ok(true)
 }
 
 pub(super) fn transition(
@@ -132,6 +125,9 @@ pub(super) fn transition(
 ) -> Result<bool, Fault> {
     let number = number(tx, sweep)?;
     let state: String = tx.query_row("SELECT state FROM sweeps WHERE number = ?1", [number], |row| row.get(0))?;
+    if to == SweepState::Running {
+        refuse_removed(tx, sweep)?;
+    }
     if !from.iter().any(|from| from.as_str() == state) {
         return Ok(false);
     }
@@ -287,6 +283,13 @@ pub(super) fn set_granted(tx: &Transaction<'_>, sweep: &SweepId, granted: Option
     let number = number(tx, sweep)?;
     let granted = stored_money(granted, "granted")?;
     tx.execute("UPDATE sweeps SET granted = ?2 WHERE number = ?1", params![number, granted])?;
+    Ok(())
+}
+
+pub(super) fn note_tabulated(tx: &Transaction<'_>, sweep: &SweepId, generation: u32) -> Result<(), Fault> {
+    let number = number(tx, sweep)?;
+    let update = "UPDATE sweeps SET tabulated = max(ifnull(tabulated, ?2), ?2) WHERE number = ?1";
+    tx.execute(update, params![number, generation])?;
     Ok(())
 }
 

@@ -24,8 +24,8 @@ struct State {
     kept: usize,
     /// Batches that workers have told of, each with its generation.
     batches: HashMap<(SweepId, String), (u32, Instant)>,
-    /// Workers that have told of questions of a sweep.
-    judging: BTreeMap<(SweepId, WorkerId), Instant>,
+    /// Workers that have told of questions of a sweep, each with the generation of the first of these.
+    judging: BTreeMap<(SweepId, WorkerId), (u32, Instant)>,
     /// State of each sweep when last asked, and the time since when it has been the same.
     quiet: BTreeMap<SweepId, (String, Instant)>,
 }
@@ -91,23 +91,46 @@ impl Presence {
 
     pub(super) fn hold(&self, held: impl IntoIterator<Item = Held>) {
         let (now, mut state) = (Instant::now(), self.locked());
-        state.judging.retain(|_, told| now.duration_since(*told) < FORGOTTEN_AFTER);
+        state.judging.retain(|_, (_, told)| now.duration_since(*told) < FORGOTTEN_AFTER);
         state.batches.retain(|_, (_, told)| now.duration_since(*told) < FORGOTTEN_AFTER);
         for held in held {
             match held {
                 Held::Batch(HeldBatch { sweep, id, generation }) => {
                     state.batches.insert((sweep, id), (generation, now));
                 }
-                Held::Questions { sweep, worker } => {
-                    state.judging.insert((sweep, worker), now);
+                Held::Questions { sweep, worker, generation } => {
+                    state.judging.insert((sweep, worker), (generation, now));
                 }
             }
         }
     }
 
     pub(super) fn is_judging(&self, sweep: &SweepId, within: Duration) -> bool {
+        self.is_judging_before(sweep, u32::MAX, within)
+    }
+
+    /// True if a worker has told of questions that were claimed before the resume of number `generation`.
+    pub(super) fn is_judging_before(&self, sweep: &SweepId, generation: u32, within: Duration) -> bool {
         let state = self.locked();
-        state.judging.iter().any(|((judged, _), told)| judged == sweep && told.elapsed() <= within)
+        let of_before = |((judged, _), (of, told)): (&(SweepId, WorkerId), &(u32, Instant))| {
+            judged == sweep && *of < generation && told.elapsed() <= within
+        };
+        state.judging.iter().any(of_before)
+    }
+
+    /// True if a worker has told of one of these attempts.
+    pub(super) fn is_any_seen(&self, attempts: &[AttemptId], within: Duration) -> bool {
+        let state = self.locked();
+        attempts.iter().filter_map(|attempt| state.seen.get(attempt)).any(|seen| seen.elapsed() <= within)
+    }
+
+    /// True if a worker has told of a batch or of questions of the sweep.
+    pub(super) fn is_held(&self, sweep: &SweepId, within: Duration) -> bool {
+        let batches = {
+            let state = self.locked();
+            state.batches.iter().any(|((of, _), (_, told))| of == sweep && told.elapsed() <= within)
+        };
+        batches || self.is_judging(sweep, within)
     }
 
     fn locked(&self) -> MutexGuard<'_, State> {

@@ -1,17 +1,39 @@
 //! Changes by a resume.
 
-use regatta_proto::{Cause, Money, OwnerName, SweepId};
+use regatta_proto::{Cause, Money, OwnerName, SweepId, SweepState};
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::attempts::Deltas;
 use super::identity::{charge, check_charge};
-use super::planning::number;
+use super::planning::{number, set_budget};
+use super::removing::refuse_removed;
+use super::schedules::reopen_tick;
 use super::thread::Fault;
 use crate::ledger::columns::{large, parsed};
 use crate::ledger::{LedgerError, Quota, Reopened};
 
+pub(super) fn resume(
+    tx: &Transaction<'_>,
+    sweep: &SweepId,
+    from: SweepState,
+    budget: Option<Money>,
+    quota: Quota,
+) -> Result<Option<Reopened>, Fault> {
+    let number = number(tx, sweep)?;
+    let update = "UPDATE sweeps SET state = ?3, ended_at_ns = NULL WHERE number = ?1 AND state = ?2";
+    if tx.execute(update, params![number, from.as_str(), SweepState::Running.as_str()])? == 0 {
+        return Ok(None);
+    }
+    if let Some(budget) = budget {
+        set_budget(tx, sweep, budget)?;
+    }
+    reopen_tick(tx, sweep)?;
+    reopen(tx, sweep, quota).map(Some)
+}
+
 pub(super) fn reopen(tx: &Transaction<'_>, sweep: &SweepId, quota: Quota) -> Result<Reopened, Fault> {
     let number = number(tx, sweep)?;
+    refuse_removed(tx, sweep)?;
     if let Some((owner, sessions)) = owed(tx, sweep)? {
         charge(tx, &owner, (Some(Money::ZERO), sessions), quota)?;
     }
@@ -21,8 +43,6 @@ pub(super) fn reopen(tx: &Transaction<'_>, sweep: &SweepId, quota: Quota) -> Res
     remove_unmeasured(tx, number, &mut deltas)?;
     deltas.write(tx)?;
     tx.execute("UPDATE sweeps SET generation = generation + 1 WHERE number = ?1", [number])?;
-    // Jobs of the previous generation are void, so no question is in progress.
-    tx.execute("DELETE FROM asked WHERE sweep = ?1", [number])?;
     let to_judge: i64 = tx.query_row(
         "SELECT count(*) FROM awaiting a JOIN sessions s ON s.sweep = a.sweep AND s.cell = a.cell AND s.item = a.item
          WHERE a.sweep = ?1 AND s.state = 'awaiting'",
@@ -33,6 +53,7 @@ pub(super) fn reopen(tx: &Transaction<'_>, sweep: &SweepId, quota: Quota) -> Res
 }
 
 pub(super) fn check(tx: &Transaction<'_>, sweep: &SweepId, quota: Quota) -> Result<(), Fault> {
+    refuse_removed(tx, sweep)?;
     match owed(tx, sweep)? {
         Some((owner, sessions)) => check_charge(tx, &owner, (Some(Money::ZERO), sessions), quota),
         None => Ok(()),

@@ -91,19 +91,6 @@ impl SqliteLedger {
         self.0.read("read the ticks of a schedule", move |tx| ticks(tx, &name, limit)).await
     }
 
-    pub(in crate::ledger) async fn reopen_tick(&self, sweep: &SweepId) -> Result<(), LedgerError> {
-        let sweep = sweep.clone();
-        self.0
-            .write("reopen a tick", move |tx| {
-                tx.execute(
-                    "UPDATE schedule_ticks SET state = 'running' WHERE sweep = ?1 AND state = 'ended'",
-                    [sweep.as_str()],
-                )?;
-                Ok(())
-            })
-            .await
-    }
-
     pub(in crate::ledger) async fn spent_since(
         &self,
         name: &ScheduleName,
@@ -219,6 +206,12 @@ impl SqliteLedger {
             })
             .await
     }
+}
+
+/// Reopens the ended tick of a sweep that is resumed. Does nothing for other sweeps.
+pub(super) fn reopen_tick(tx: &Transaction<'_>, sweep: &SweepId) -> Result<(), Fault> {
+    tx.execute("UPDATE schedule_ticks SET state = 'running' WHERE sweep = ?1 AND state = 'ended'", [sweep.as_str()])?;
+    Ok(())
 }
 
 fn put(

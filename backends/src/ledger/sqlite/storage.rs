@@ -51,22 +51,22 @@ impl SqliteLedger {
         self.0.write("credit owners", move |tx| release(tx, &uses)).await
     }
 
-    pub(in crate::ledger) async fn begin_removal(
+    pub(in crate::ledger) async fn begin_object_removal(
         &self,
         objects: &BTreeMap<String, Timestamp>,
         at: Timestamp,
     ) -> Result<Vec<String>, LedgerError> {
         let objects = objects.clone();
-        self.0.write("begin to remove objects", move |tx| begin_removal(tx, &objects, at)).await
+        self.0.write("begin to remove objects", move |tx| begin_object_removal(tx, &objects, at)).await
     }
 
-    pub(in crate::ledger) async fn finish_removal(
+    pub(in crate::ledger) async fn finish_object_removal(
         &self,
         keys: &[String],
         at: Timestamp,
     ) -> Result<Credits, LedgerError> {
         let keys = keys.to_vec();
-        self.0.write("forget removed objects", move |tx| finish_removal(tx, &keys, at)).await
+        self.0.write("forget removed objects", move |tx| finish_object_removal(tx, &keys, at)).await
     }
 }
 
@@ -220,7 +220,7 @@ fn release(tx: &Transaction<'_>, uses: &[EndedUse]) -> Result<Credits, Fault> {
     Ok(credits)
 }
 
-fn begin_removal(
+fn begin_object_removal(
     tx: &Transaction<'_>,
     objects: &BTreeMap<String, Timestamp>,
     at: Timestamp,
@@ -240,7 +240,7 @@ fn begin_removal(
     Ok(marked)
 }
 
-fn finish_removal(tx: &Transaction<'_>, keys: &[String], at: Timestamp) -> Result<Credits, Fault> {
+fn finish_object_removal(tx: &Transaction<'_>, keys: &[String], at: Timestamp) -> Result<Credits, Fault> {
     let at = stored_time(at, "removing_at")?;
     let mut find = tx.prepare_cached("SELECT 1 FROM stored_objects WHERE key = ?1 AND removing_at_ns = ?2")?;
     let mut remove_uses = tx.prepare_cached("DELETE FROM stored_uses WHERE key = ?1 RETURNING owner, bytes")?;

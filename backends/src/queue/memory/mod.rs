@@ -97,7 +97,8 @@ impl MemoryQueue {
 
     pub(super) fn set_aside_reports(&self, reports: Vec<Report>) -> Result<(), QueueError> {
         self.open()?;
-        let (shared, count) = (Arc::clone(&self.shared), reports.len() as u64);
+        let count = reports.iter().filter(|report| !report.is_question()).count() as u64;
+        let shared = Arc::clone(&self.shared);
         shared.set_aside.fetch_add(count, Ordering::SeqCst);
         tokio::spawn(async move {
             let waited = tokio::time::sleep(shared.set_aside_for);

@@ -118,8 +118,15 @@ impl RabbitMqQueue {
         self.publish(ShortString::default(), self.shared.topology.reports()?, reports).await
     }
 
-    pub(super) async fn set_aside_reports(&self, reports: &[Report]) -> Result<(), QueueError> {
-        self.publish(ShortString::default(), self.shared.topology.set_aside()?, reports).await
+    pub(super) async fn set_aside_reports(&self, reports: Vec<Report>) -> Result<(), QueueError> {
+        let topology = &self.shared.topology;
+        let (questions, others): (Vec<Report>, Vec<Report>) = reports.into_iter().partition(Report::is_question);
+        for (queue, reports) in [(topology.set_aside()?, others), (topology.questions_set_aside()?, questions)] {
+            if !reports.is_empty() {
+                self.publish(ShortString::default(), queue, &reports).await?;
+            }
+        }
+        Ok(())
     }
 
     pub(super) async fn broadcast(&self, control: &Control) -> Result<(), QueueError> {

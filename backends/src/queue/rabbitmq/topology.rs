@@ -5,6 +5,7 @@
 //! | `<prefix>.jobs.<queue>` | durable quorum queue, one per sweep and endpoint; it goes when nobody has used it for a week |
 //! | `<prefix>.reports` | durable quorum queue |
 //! | `<prefix>.reports.aside` | durable quorum queue that nobody consumes: after a minute its messages go back to `<prefix>.reports` |
+//! | `<prefix>.reports.aside.questions` | the same for questions whether everything is recorded, which are not counted |
 //! | `<prefix>.dead` | durable quorum queue of what was delivered too often or could not be read |
 //! | `<prefix>.control` | durable fanout exchange; each listener binds an exclusive queue of its own |
 
@@ -61,6 +62,10 @@ impl Topology {
         self.named("reports.aside")
     }
 
+    pub(super) fn questions_set_aside(&self) -> Result<ShortString, QueueError> {
+        self.named("reports.aside.questions")
+    }
+
     pub(super) fn dead(&self) -> Result<ShortString, QueueError> {
         self.named("dead")
     }
@@ -80,7 +85,9 @@ impl Topology {
         declare(channel, self.dead()?, quorum()).await?;
         self.declare_control(channel).await?;
         declare(channel, self.reports()?, self.of_work_queue()?).await?;
-        declare(channel, self.set_aside()?, self.of_set_aside()?).await?;
+        for queue in [self.set_aside()?, self.questions_set_aside()?] {
+            declare(channel, queue, self.of_set_aside()?).await?;
+        }
         let declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for queue in declared {
             declare(channel, self.jobs(&queue)?, self.of_job_queue()?).await?;
@@ -127,7 +134,7 @@ impl Topology {
         Ok(arguments)
     }
 
-    /// Settings of the queue without consumers, whose messages return to the reports after a fixed time.
+    /// Settings of the queues without consumers, whose messages return to the reports after a fixed time.
     fn of_set_aside(&self) -> Result<FieldTable, QueueError> {
         let mut arguments = quorum_before(&self.reports()?);
         let time_ms = i64::try_from(self.set_aside_for.as_millis()).unwrap_or(i64::MAX);

@@ -7,6 +7,7 @@ use regatta_proto::{AccountId, CostSum, Digest, Money, Question, Reasoning, Thin
 use serde_json::{Value, json};
 
 use super::*;
+use crate::Interrupted;
 use crate::scripted::Step;
 
 fn judge() -> ModelSpec {
@@ -257,6 +258,29 @@ async fn an_interrupted_judge_is_not_asked_again() {
     let answers =
         bench.endpoint.answer(&judge(), &[judgement("a?", 10)], payer(&bench.sweep, None), &bench.interrupt).await;
     assert!(answers.is_err());
+}
+
+#[tokio::test]
+async fn an_interrupted_list_has_the_answers_that_were_complete_and_what_all_its_calls_cost() {
+    let interrupt = CancellationToken::new();
+    let fires = interrupt.clone();
+    let server = Server::with(move |_, seen| {
+        fires.cancel();
+        // It takes a further reply, which is asked for no more.
+        says(if seen.body.contains("question 1?") { "Hm." } else { "yes" })
+    })
+    .await;
+    let bench = open(&spec(&server));
+    let questions: Vec<AskedQuestion> = (0..30).map(|number| judgement(&format!("question {number}?"), 10)).collect();
+    let price = price();
+    let answered = bench.endpoint.answer(&judge(), &questions, payer(&bench.sweep, Some(&price)), &interrupt).await;
+    let Err(Interrupted(answers)) = answered else { panic!("{answered:?}") };
+    let asked = |name: &str| server.seen().iter().filter(|seen| seen.body.contains(name)).count();
+    let (calls, vain) = (asked("question"), asked("question 1?"));
+    assert_eq!(answers.verdicts.len(), calls - vain);
+    assert!((1..30).contains(&answers.verdicts.len()) && answers.unanswered.is_empty(), "{answers:?}");
+    assert_eq!(answers.cost.known, Money(12_000 * calls as u64));
+    assert_eq!(answers.served, "judge-1-2026");
 }
 
 #[tokio::test]

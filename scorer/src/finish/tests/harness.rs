@@ -69,6 +69,7 @@ pub(crate) fn lock(models: &[&str]) -> SweepLock {
         v: SweepLock::VERSION,
         regatta: "0.1.0".to_owned(),
         name: "small".parse().unwrap(),
+        removed_before: 0,
         seed: 7,
         trials: 2,
         coverage_min: regatta_proto::COVERAGE_MIN,

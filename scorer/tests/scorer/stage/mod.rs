@@ -16,7 +16,8 @@ use regatta_proto::{
     Outcome, PriceSource, Question, Reply, Report, Role, Served, SessionKey, SessionOutcome, SessionSeed, Setting,
     SweepLock, SweepState, Transcript, Usage, Verdict,
 };
-use regatta_scorer::{Scorer, ScorerConfig, ScorerMetrics};
+use regatta_scorer::{Scorer, ScorerConfig, ScorerError, ScorerMetrics};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 /// The only benchmark of these tests.
@@ -108,8 +109,15 @@ impl Stage {
     pub(crate) async fn twin(&self) -> Arc<Sweep> {
         let mut lock = self.sweep.lock.clone();
         lock.seed += 1;
-        let twin = Catalog::new(self.blobs(), BENCHMARKS).store(&lock).await.unwrap();
+        self.enter_twin(&lock).await
+    }
+
+    async fn enter_twin(&self, lock: &SweepLock) -> Arc<Sweep> {
+        let twin = Catalog::new(self.blobs(), BENCHMARKS).store(lock).await.unwrap();
         self.enter(&twin).await;
+        for (name, endpoint) in &twin.lock.endpoints {
+            self.queue.declare_jobs(&endpoint.queue(name, &twin.id)).await.unwrap();
+        }
         twin
     }
 
@@ -118,12 +126,7 @@ impl Stage {
         let mut lock = SweepLock { seed, ..self.sweep.lock.clone() };
         let judge = lock.endpoints.get_mut(&judge().endpoint).unwrap();
         *judge = EndpointSpec { base_url: Some(address.to_owned()), ..EndpointSpec::of_kind(EndpointKind::Openai) };
-        let twin = Catalog::new(self.blobs(), BENCHMARKS).store(&lock).await.unwrap();
-        self.enter(&twin).await;
-        for (name, endpoint) in &twin.lock.endpoints {
-            self.queue.declare_jobs(&endpoint.queue(name, &twin.id)).await.unwrap();
-        }
-        twin
+        self.enter_twin(&lock).await
     }
 
     /// The ledger refuses the sessions of this item from now on.
@@ -339,6 +342,28 @@ impl Books {
 }
 
 /// Waits until `holds`, whatever the (paused) clock says.
+/// A scorer at work.
+pub(crate) struct Running {
+    stop: CancellationToken,
+    task: JoinHandle<Result<(), ScorerError>>,
+}
+
+impl Running {
+    pub(crate) fn of(scorer: Scorer) -> Self {
+        let stop = CancellationToken::new();
+        let task = tokio::spawn({
+            let stop = stop.clone();
+            async move { scorer.run(stop).await }
+        });
+        Self { stop, task }
+    }
+
+    pub(crate) async fn end(self) {
+        self.stop.cancel();
+        self.task.await.unwrap().unwrap();
+    }
+}
+
 pub(crate) async fn until(holds: impl AsyncFn() -> bool) {
     let begun = Instant::now();
     while !holds().await {
@@ -413,6 +438,7 @@ async fn lock(blobs: &Blobs) -> SweepLock {
         v: SweepLock::VERSION,
         regatta: "test".to_owned(),
         name: "s".parse().unwrap(),
+        removed_before: 0,
         seed: 1,
         trials: 2,
         coverage_min: regatta_proto::COVERAGE_MIN,

@@ -3,7 +3,7 @@
 use super::{Finding, finding};
 use crate::endpoint::CallKind;
 use crate::evidence::{Evidence, Reference, Struck};
-use crate::plan::{Fault, Standstill};
+use crate::plan::Standstill;
 use crate::workload::CONCURRENCY;
 
 /// Longest time without progress, in milliseconds, while somebody could make some: slots of what is gone are free after ten seconds, and
@@ -35,9 +35,7 @@ pub(super) fn recovered(_: &Reference, evidence: &Evidence) -> Vec<Finding> {
             let message = format!("recovered {took}, and {most} ms are allowed");
             findings.push(finding("recovery", struck.fault.name(), message));
         }
-        // What was thrown away is missed later than that, and may be all that there is to do.
-        let went_on = went_on_after(evidence, struck).filter(|_| struck.fault != Fault::PurgeJobs);
-        let stood_still = went_on.map_or(0, |after| beyond((struck.ended_ms, struck.ended_ms + after), &waiting));
+        let stood_still = stood_still(evidence, struck, &waiting);
         if stood_still > STANDSTILL_MAX_MS {
             let message = format!("nobody went on for {stood_still} ms, and {STANDSTILL_MAX_MS} ms are allowed");
             findings.push(finding("recovery", struck.fault.name(), message));
@@ -55,6 +53,18 @@ pub(super) fn recovered(_: &Reference, evidence: &Evidence) -> Vec<Finding> {
         findings.push(finding("recovery", "longest silence", message));
     }
     findings
+}
+
+/// Milliseconds from the end of a fault to the next progress, or to the next fault, which may stop everybody again. Zero after faults that leave
+/// nothing to do for a while, which have limits of their own.
+fn stood_still(evidence: &Evidence, struck: &Struck, waiting: &[Span]) -> u64 {
+    if struck.fault.standstill() == Standstill::UntilRecovered {
+        return 0;
+    }
+    let Some(went_on) = went_on_after(evidence, struck) else { return 0 };
+    let next = evidence.struck.iter().map(|next| next.at_ms).filter(|at_ms| *at_ms > struck.at_ms).min();
+    let until = next.unwrap_or(u64::MAX).min(struck.ended_ms + went_on);
+    beyond((struck.ended_ms, until), waiting)
 }
 
 /// Milliseconds from the end of a fault to the next progress, whoever makes it; `None` if there was nothing left to do.

@@ -344,11 +344,16 @@ fn a_deployment_in_which_nobody_goes_on_for_long_after_a_fault_is_found() {
         }
     };
     fails("recovery", "kill-leader", next(Fault::KillLeader, 16_600));
-    for (fault, next_ms) in [(Fault::KillLeader, 16_400), (Fault::PurgeJobs, 16_600)] {
+    for (fault, next_ms) in [(Fault::KillLeader, 16_400), (Fault::PurgeJobs, 16_600), (Fault::Refusals, 16_600)] {
         let (reference, mut evidence) = sound();
         next(fault, next_ms)(&mut evidence);
         assert_eq!(check(&reference, &evidence), []);
     }
+    // In a storm the next fault strikes before anybody could go on.
+    let (reference, mut evidence) = sound();
+    next(Fault::KillLeader, 18_000)(&mut evidence);
+    evidence.struck.push(Struck { at_ms: 10_000, ended_ms: 12_000, ..struck(Fault::KillWorker, &[]) });
+    assert_eq!(check(&reference, &evidence), []);
 }
 
 #[test]

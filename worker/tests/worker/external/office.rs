@@ -230,6 +230,7 @@ fn lock(items: u32, agent: ExternalAgent, endpoint: EndpointSpec) -> SweepLock {
         v: SweepLock::VERSION,
         regatta: "test".to_owned(),
         name: "s".parse().unwrap(),
+        removed_before: 0,
         seed: 1,
         trials: 1,
         coverage_min: regatta_proto::COVERAGE_MIN,

@@ -305,6 +305,7 @@ impl Stage {
             lock: self.sweep.digest,
             judge: "sim/lexical".parse().unwrap(),
             questions: questions.collect(),
+            generation: Some(0),
         }
     }
 
@@ -529,6 +530,7 @@ async fn lock(blobs: &Blobs, endpoint: &EndpointSpec) -> SweepLock {
         v: SweepLock::VERSION,
         regatta: "test".to_owned(),
         name: "s".parse().unwrap(),
+        removed_before: 0,
         seed: 1,
         trials: 1,
         coverage_min: regatta_proto::COVERAGE_MIN,

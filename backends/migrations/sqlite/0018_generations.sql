@@ -1,0 +1,7 @@
+-- Number of the sweep's resumes when a question was claimed: the jobs of those of before the last one are void, and they may be claimed again
+-- once no worker waits for their answers. 0 where nobody knows: the version before this one writes none.
+ALTER TABLE asked ADD COLUMN generation INTEGER NOT NULL DEFAULT 0;
+
+-- Number of the sweep's resumes when a scorer last wrote what it leaves behind: a leader has it done that finds an older one, or null, at a sweep
+-- which was cancelled.
+ALTER TABLE sweeps ADD COLUMN tabulated INTEGER;
