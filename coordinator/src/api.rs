@@ -186,6 +186,7 @@ impl IntoResponse for CoordinatorError {
             Self::NoScheduling => StatusCode::NOT_IMPLEMENTED,
             Self::NotLeading
             | Self::SlowRemoval
+            | Self::UnknownReferences { .. }
             | Self::Ledger(_)
             | Self::Permits(_)
             | Self::Segment(_)

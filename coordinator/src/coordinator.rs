@@ -135,6 +135,17 @@ pub enum CoordinatorError {
         DELETED_WITHIN.as_secs()
     )]
     SlowRemoval,
+    /// The lock of a sweep cannot be read, so that nobody knows which objects it refers to.
+    #[error(
+        "failed to tell what is unused, and removed none of it: the lock of {referrers} cannot be read; restore it from a backup, or cancel the \
+         sweep if it runs, and remove it with `regatta gc`"
+    )]
+    UnknownReferences {
+        /// The sweeps, for people.
+        referrers: String,
+        /// The problem with the lock.
+        source: CatalogError,
+    },
     /// The ledger failed.
     #[error(transparent)]
     Ledger(#[from] LedgerError),

@@ -91,8 +91,7 @@ impl Coordinator {
             sizes.retain(|key, _| unknown.contains(key));
             self.record_objects(owner, sizes).await
         };
-        let checked = checked.await;
-        self.end_uses(owner, &Vec::from_iter(keys), checked).await
+        self.end_references(owner, keys, &unknown, checked.await).await.map(drop)
     }
 
     /// Refers to the inputs of a sweep of `owner`, and returns their keys.
@@ -114,14 +113,27 @@ impl Coordinator {
         let unknown = self.begin_references(owner, &keys).await?;
         let recorded = async {
             let mut sizes = BTreeMap::new();
-            for key in unknown {
-                let size = blobs.size(&key).await?.ok_or_else(|| LedgerError::ObjectRemoved { key: key.clone() })?;
-                sizes.insert(key, size);
+            for key in &unknown {
+                let size = blobs.size(key).await?.ok_or_else(|| LedgerError::ObjectRemoved { key: key.clone() })?;
+                sizes.insert(key.clone(), size);
             }
             self.record_objects(owner, sizes).await
         };
-        let recorded = recorded.await;
-        self.end_uses(owner, &Vec::from_iter(keys.iter().cloned()), recorded).await?;
+        self.end_references(owner, keys, &unknown, recorded.await).await
+    }
+
+    /// Ends references to objects as `result` says, and returns their keys. Objects that were `unknown` are recorded last and all at once: after a
+    /// failure no use of theirs was begun here, and one that is pending belongs to an upload, whose charge stays.
+    async fn end_references(
+        &self,
+        owner: Option<&OwnerName>,
+        keys: BTreeSet<String>,
+        unknown: &BTreeSet<String>,
+        result: Result<(), CoordinatorError>,
+    ) -> Result<BTreeSet<String>, CoordinatorError> {
+        let is_begun = |key: &&String| result.is_ok() || !unknown.contains(*key);
+        let begun: Vec<String> = keys.iter().filter(is_begun).cloned().collect();
+        self.end_uses(owner, &begun, result).await?;
         Ok(keys)
     }
 

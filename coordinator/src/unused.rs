@@ -10,11 +10,11 @@ use std::time::Duration;
 use futures::future::{BoxFuture, join_all};
 use jiff::Timestamp;
 use regatta_backends::blobs::content_key;
-use regatta_backends::{Credits, EndedUse, ObjectRow, TickState};
+use regatta_backends::{Credits, EndedUse, ObjectRow, SweepRow, TickState};
 use regatta_catalog::{Input, InputKind, read_lock, read_manifest};
 use regatta_proto::{Digest, OwnerName};
 use serde::{Deserialize, Serialize};
-use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::retention::{TICKS_MAX, delete_all};
@@ -182,11 +182,12 @@ impl Coordinator {
 
     /// Marks objects, deletes those that are as they were read, and forgets them.
     async fn remove_objects(&self, going: &[&ObjectRow], result: &mut UnusedObjects) -> Result<(), CoordinatorError> {
-        let at = self.clock.now();
+        // Others count from the mark, which the ledger may take a while to write.
+        let (at, until) = (self.clock.now(), Instant::now() + DELETED_WITHIN);
         let seen = going.iter().map(|object| (object.key.clone(), object.used_at)).collect();
         let marked = self.ledger.begin_object_removal(&seen, at).await?;
         let deleting = delete_all(self.catalog.blobs(), &marked);
-        timeout(DELETED_WITHIN, deleting).await.map_err(|_| CoordinatorError::SlowRemoval)??;
+        timeout_at(until, deleting).await.map_err(|_| CoordinatorError::SlowRemoval)??;
         result.credit(self.ledger.finish_object_removal(&marked, at).await?);
         let marked: BTreeSet<&str> = marked.iter().map(String::as_str).collect();
         for object in going.iter().filter(|object| marked.contains(object.key.as_str())) {
@@ -200,8 +201,12 @@ impl Coordinator {
     async fn references<'r>(&self, rows: &'r [ObjectRow]) -> Result<References<'r>, CoordinatorError> {
         let mut references = References(rows.iter().map(|row| (row.key.as_str(), Referrers::new())).collect());
         let mut locks: BTreeMap<Digest, Referrers> = BTreeMap::new();
-        for row in self.ledger.sweeps().await? {
-            locks.entry(row.lock).or_default().insert(row.owner);
+        let mut sweeps = self.ledger.sweeps().await?;
+        // One whose removal has begun runs no more, and a coordinator of an earlier version may have deleted its lock.
+        let removed = self.ledger.removed(&sweeps.iter().map(|row| row.id.clone()).collect()).await?;
+        sweeps.retain(|row| !removed.contains(&row.id));
+        for row in &sweeps {
+            locks.entry(row.lock).or_default().insert(row.owner.clone());
         }
         for row in self.ledger.schedules().await? {
             let owner = Referrers::from([row.owner.clone()]);
@@ -222,7 +227,11 @@ impl Coordinator {
             let read = join_all(some.iter().map(|(digest, _)| read_lock(blobs, digest))).await;
             for ((digest, referrers), lock) in some.iter().zip(read) {
                 references.note(&Input { kind: InputKind::Lock, digest: *digest }.key(), referrers);
-                for input in Input::of_lock(&lock?) {
+                let lock = lock.map_err(|source| match source.is_outage() {
+                    true => CoordinatorError::from(source),
+                    false => CoordinatorError::UnknownReferences { referrers: named(&sweeps, digest), source },
+                })?;
+                for input in Input::of_lock(&lock) {
                     match input.kind {
                         InputKind::Manifest => {
                             manifests.entry(input.digest).or_default().extend(referrers.iter().cloned());
@@ -265,6 +274,14 @@ impl Coordinator {
         }
         Ok(())
     }
+}
+
+/// The sweeps with this lock, for people.
+fn named(sweeps: &[SweepRow], lock: &Digest) -> String {
+    let of_lock = sweeps.iter().filter(|row| row.lock == *lock).map(|row| row.id.to_string());
+    let ids = Vec::from_iter(of_lock).join(", ");
+    // Planned, and not entered.
+    if ids.is_empty() { "a night that is about to begin".to_owned() } else { ids }
 }
 
 /// Objects and uses that end: nobody, or not their owner, refers to them, and they were last used at `before` or earlier.

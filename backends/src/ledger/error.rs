@@ -209,6 +209,8 @@ impl LedgerError {
             | Self::OlderSchema { .. }
             | Self::BudgetNotRaised { .. }
             | Self::QuotaExceeded { .. }
+            | Self::StorageExceeded { .. }
+            | Self::ObjectRemoved { .. }
             | Self::TooManyTokens { .. }
             | Self::OutOfRange { .. }
             | Self::Unreadable { .. }

@@ -232,6 +232,7 @@ fn reason(error: &CoordinatorError) -> Option<String> {
         | CoordinatorError::NotYours { .. }
         | CoordinatorError::NotLeading
         | CoordinatorError::SlowRemoval
+        | CoordinatorError::UnknownReferences { .. }
         | CoordinatorError::Ledger(_)
         | CoordinatorError::Permits(_)
         | CoordinatorError::Segment(_)

@@ -1,11 +1,16 @@
 //! Removals of what nothing refers to, beside uploads and submissions of the same moment.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use jiff::SignedDuration;
 use regatta_backends::blobs::content_key;
-use regatta_backends::{Blobs, Ledger, StorageQuota};
+use regatta_backends::faults::{Fate, Trouble, Troubles};
+use regatta_backends::{Blobs, Ledger, ObjectUses, StorageQuota};
 use regatta_catalog::{Input, sweep_inputs};
 use regatta_coordinator::{GcRequest, OwnerQuotas, Quotas};
 use regatta_proto::{Digest, OwnerName};
@@ -91,17 +96,76 @@ async fn a_removal_that_broke_off_goes_on_with_the_next_one() {
 async fn nothing_is_removed_while_a_sweep_cannot_tell_what_it_needs() {
     let stage = Stage::set().await;
     let process = stage.process();
-    stage.submit(&process, &spec("s", 2, "")).await;
+    let sweep = stage.submit(&process, &spec("s", 2, "")).await;
     let unused = stage.blobs().put_content(Bytes::from_static(b"unused")).await.unwrap();
     process.coordinator.collect(APPLY).await.unwrap();
     stage.clock.advance(SignedDuration::from_hours(24));
     let (locks, aside) = (stage.blob_folder().join("locks"), stage.blob_folder().join("aside"));
     std::fs::rename(&locks, &aside).unwrap();
-    let error = process.coordinator.collect(APPLY).await.unwrap_err().to_string();
-    assert!(error.contains("is not in the blob store"), "{error}");
+    let error = regatta_proto::causes(&process.coordinator.collect(APPLY).await.unwrap_err());
+    assert!(error.contains(sweep.id.as_str()) && error.contains("is not in the blob store"), "{error}");
     assert!(stage.blobs().content_size(&unused).await.unwrap().is_some());
     std::fs::rename(&aside, &locks).unwrap();
     assert_eq!(process.coordinator.collect(APPLY).await.unwrap().unused.objects, 1);
+}
+
+#[tokio::test]
+async fn a_sweep_whose_removal_has_begun_refers_to_nothing() {
+    let stage = Stage::set().await;
+    let process = stage.process();
+    let sweep = stage.submit(&process, &spec("s", 2, "")).await;
+    process.coordinator.cancel(&sweep.id).await.unwrap();
+    assert!(stage.ledger.begin_removal(&sweep.id).await.unwrap());
+    // As a coordinator of the version before does it.
+    stage.blobs().delete(&format!("locks/{}.json", sweep.digest)).await.unwrap();
+    stage.clock.advance(SignedDuration::from_hours(25));
+    let told = process.coordinator.collect(GcRequest { keep: None, apply: false }).await.unwrap();
+    assert!(told.going.len() == 1 && told.unused.objects > 2, "{told:?}");
+}
+
+/// Somebody uploads an object as soon as the ledger has heard of its owner.
+struct UploadsMeanwhile {
+    ledger: Ledger,
+    upload: ObjectUses,
+    is_begun: AtomicBool,
+}
+
+impl Fate for UploadsMeanwhile {
+    fn before(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+        async {
+            let is_known = !self.ledger.owners().await.unwrap().is_empty();
+            if is_known && !self.is_begun.swap(true, Ordering::SeqCst) {
+                assert_eq!(self.ledger.begin_uses(self.upload.clone()).await.unwrap(), [""; 0]);
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+}
+
+#[tokio::test]
+async fn a_submission_that_is_refused_takes_back_no_charge_of_an_upload_beside_it() {
+    let mut stage = Stage::set().await;
+    let alice: OwnerName = "alice".parse().unwrap();
+    let submission = stage.submission(&spec("s", 2, "")).await;
+    let file = submission.data.values().next().unwrap().files[0].digest;
+    stage.blobs().delete(&content_key(&file)).await.unwrap();
+    let upload = ObjectUses {
+        owner: Some(alice.clone()),
+        objects: BTreeMap::from([(content_key(&file), Some(9000))]),
+        is_upload: true,
+        quota: StorageQuota::default(),
+        at: stage.clock_now(),
+    };
+    let ledger = stage.ledger.clone();
+    let fate = Arc::new(UploadsMeanwhile { ledger: ledger.clone(), upload, is_begun: AtomicBool::new(false) });
+    stage.ledger = stage.ledger.troubled(Troubles::new(fate.clone()));
+    let process = stage.process();
+    let error = process.coordinator.plan_for(submission, Some(&alice)).await.map(drop).unwrap_err();
+    assert!(regatta_proto::causes(&error).contains("is not stored"), "{error}");
+    assert!(fate.is_begun.load(Ordering::SeqCst));
+    ledger.end_uses(&alice, &[content_key(&file)], true).await.unwrap();
+    assert_eq!(ledger.owners().await.unwrap()[0].stored_bytes, 9000);
 }
 
 #[tokio::test]
