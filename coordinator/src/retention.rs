@@ -94,6 +94,8 @@ struct Decided {
     schedule: Option<ScheduleName>,
     ended_at: Timestamp,
     goes: Goes,
+    /// Number of the sweep's resumes when that was decided.
+    generation: u32,
 }
 
 impl Coordinator {
@@ -122,7 +124,7 @@ impl Coordinator {
             let decided = decide(&sweeps, &schedules, &begun, request.keep, self.clock.now());
             let (going, unused) = (Vec::new(), UnusedObjects::default());
             let mut result = GcResult { going, kept: 0, applied: request.apply, left: 0, unused };
-            for Decided { sweep, schedule, ended_at, goes } in decided {
+            for Decided { sweep, schedule, ended_at, goes, generation } in decided {
                 let row = sweeps.iter().find(|row| row.id == sweep);
                 if let Some(row) = row
                     && goes == Goes::Everything
@@ -132,23 +134,32 @@ impl Coordinator {
                     tracing::info!(%sweep, "not removed: workers tell of its sessions, or jobs of it wait");
                     continue;
                 }
+                let (is_applied, is_left) = (request.apply, request.apply && result.going.len() == REMOVED_AT_ONCE);
+                // What was resumed since the sweeps were read stays whole, whether or not it has ended again. Begun before its files are
+                // listed, so that none is written after.
+                if goes == Goes::Everything
+                    && is_applied
+                    && !is_left
+                    && !self.ledger.begin_removal(&sweep, generation).await?
+                {
+                    continue;
+                }
                 let prefix = match goes {
                     Goes::Everything => format!("sweeps/{sweep}/"),
                     Goes::Transcripts => format!("sweeps/{sweep}/transcripts/"),
                 };
                 let keys = self.catalog.blobs().list(&prefix).await?;
-                if goes == Goes::Transcripts && keys.is_empty() {
+                // Looked at after they are listed: whoever resumes it later writes others.
+                if goes == Goes::Transcripts
+                    && (keys.is_empty() || is_applied && !self.has_ended_since(&sweep, generation).await?)
+                {
                     continue;
                 }
-                if request.apply && result.going.len() == REMOVED_AT_ONCE {
+                if is_left {
                     result.left += 1;
                     continue;
                 }
-                if request.apply {
-                    // What was resumed since the sweeps were read stays whole.
-                    if goes == Goes::Everything && !self.ledger.begin_removal(&sweep).await? {
-                        continue;
-                    }
+                if is_applied {
                     self.remove(&sweep, goes, &keys).await?;
                 }
                 result.going.push(Going { sweep, schedule, ended_at, goes, objects: keys.len() as u64 });
@@ -182,6 +193,12 @@ impl Coordinator {
         };
         self.declare(&row.id, &lock).await?;
         self.has_waiting_jobs(&row.id, &lock).await
+    }
+
+    /// `true` if the sweep has ended, and was not resumed since it had this generation.
+    async fn has_ended_since(&self, sweep: &SweepId, generation: u32) -> Result<bool, CoordinatorError> {
+        let row = self.ledger.sweep(sweep).await?;
+        Ok(row.is_some_and(|row| row.state.is_end() && row.generation == generation))
     }
 
     async fn remove(&self, sweep: &SweepId, goes: Goes, keys: &[String]) -> Result<(), CoordinatorError> {
@@ -242,7 +259,13 @@ fn decide(
         let found = of_schedule.get(&row.id);
         let schedule = found.map(|(nights, _)| nights.spec.name.clone());
         if begun.contains(&row.id) {
-            decided.push(Decided { sweep: row.id.clone(), schedule, ended_at, goes: Goes::Everything });
+            decided.push(Decided {
+                sweep: row.id.clone(),
+                schedule,
+                ended_at,
+                goes: Goes::Everything,
+                generation: row.generation,
+            });
             continue;
         }
         if held.contains(&row.id) {
@@ -260,7 +283,7 @@ fn decide(
             (false, true) => Goes::Transcripts,
             (false, false) => continue,
         };
-        decided.push(Decided { sweep: row.id.clone(), schedule, ended_at, goes });
+        decided.push(Decided { sweep: row.id.clone(), schedule, ended_at, goes, generation: row.generation });
     }
     decided.sort_by(|a, b| (a.ended_at, a.sweep.as_str()).cmp(&(b.ended_at, b.sweep.as_str())));
     decided

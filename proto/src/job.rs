@@ -51,8 +51,8 @@ pub struct JudgeJob {
     pub generation: Option<u32>,
 }
 
-/// A batch of single-call sessions at a provider's batch API, to be submitted or polled. First published as an intent, so that if a worker
-/// dies while it submits the batch, the next one finds the batch instead of paying for a second one.
+/// A batch at a provider's batch API, of one call of each of its sessions, to be submitted or polled. First published as an intent, so that if
+/// a worker dies while it submits the batch, the next one finds the batch instead of paying for a second one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub struct BatchJob {
@@ -67,12 +67,24 @@ pub struct BatchJob {
     /// The provider's id, once the batch is submitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_id: Option<String>,
-    /// Time of the first intent to submit it.
+    /// Time of the intent to submit it: whoever takes it from this message submits it at about that time, or not at all.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub intended_at: Timestamp,
+    /// Time before which no copy of the message was there, by which somebody else may have submitted it; `None` for that of the intent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    pub since: Option<Timestamp>,
     /// Its sessions. The custom id of a request, which is also the id of its attempt, is `ID-POSITION`: the batch's id, and the position in
     /// this list.
     pub sessions: Vec<SessionJob>,
+}
+
+impl BatchJob {
+    /// Time before which nobody can have submitted the batch.
+    #[must_use]
+    pub fn since(&self) -> Timestamp {
+        self.since.map_or(self.intended_at, |since| since.min(self.intended_at))
+    }
 }
 
 /// A message for workers.

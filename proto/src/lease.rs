@@ -125,6 +125,9 @@ pub struct AccountRequest {
     /// asks for none. While another name has it, a request under this one changes nothing. `None` changes no claim and heeds none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<AttemptId>,
+    /// The name stands for good, also without money: no other can claim anything for the holder any more.
+    #[serde(default)]
+    pub claims_for_good: bool,
 }
 
 /// A claim of another name that a request has met.

@@ -116,19 +116,15 @@ pub struct Progress {
     /// for a day.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub batches: Vec<HeldBatch>,
-    /// Sweeps for which the worker waits for answers of judges, named every ten seconds too, and once after the last answer.
+    /// Sweeps for which the worker waits for answers of judges, named every ten seconds too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub judging: Vec<SweepId>,
-    /// Of each sweep in `judging` the number of resumes when the first of these questions were claimed, if there was any;
-    /// [`Progress::NO_QUESTIONS`] when the worker waits for none any more.
+    /// Of each sweep in `judging` the number of resumes when the first of these questions were claimed, if there was any.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub judging_since: BTreeMap<SweepId, u32>,
 }
 
 impl Progress {
-    /// More than all resumes of a sweep.
-    pub const NO_QUESTIONS: u32 = u32::MAX;
-
     /// A report of the attempts `open` alone.
     #[must_use]
     pub const fn of_attempts(worker: WorkerId, open: Vec<OpenAttempt>) -> Self {

@@ -168,9 +168,22 @@ fn jobs_of_every_build_are_read() {
     };
     let of_generation = JudgeJob { generation: Some(2), ..judge.clone() };
     let in_words = JudgeJob { judge: "openai/gpt-4o".parse().unwrap(), questions: vec![judgement()], ..judge.clone() };
+    let batch = BatchJob {
+        sweep: key().sweep,
+        lock: Digest::of(b"lock"),
+        model: "openai/gpt-4o-mini".parse().unwrap(),
+        id: "0123456789abcdef0123".into(),
+        provider_id: Some("batch_1".into()),
+        intended_at: at(0),
+        since: None,
+        sessions: vec![session.clone()],
+    };
+    let later = BatchJob { provider_id: None, intended_at: at(9_000), since: Some(at(7_000)), ..batch.clone() };
     samples_are_read(
         "job",
         &[
+            ("batch", Job::Batch(Box::new(batch))),
+            ("batch_after_another", Job::Batch(Box::new(later))),
             ("session", Job::Session(Box::new(session))),
             ("session_of_a_resumed_sweep", Job::Session(Box::new(resumed))),
             ("judge", Job::Judge(judge)),

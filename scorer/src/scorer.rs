@@ -1,7 +1,7 @@
 //! The scorer: takes reports in batches, makes them durable, then acknowledges.
 
 use futures::future::BoxFuture;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -402,8 +402,7 @@ fn transcript_bytes(report: &Report) -> u64 {
 struct Batch {
     sessions: BTreeMap<Digest, Vec<SessionOutcome>>,
     open: Vec<(regatta_proto::OpenAttempt, regatta_proto::WorkerId)>,
-    /// In the order they came: the last word on a piece of work counts.
-    held: Vec<Held>,
+    held: BTreeSet<Held>,
     /// In the order they came; `Tabulate` follows the outcomes it is about.
     others: Vec<Report>,
 }

@@ -16,8 +16,8 @@ use regatta_tests::{Deployment, unique_name};
 const CONVERSATIONS: (u64, u64) = (60, 8);
 /// Time that a call takes.
 const LATENCY: Duration = Duration::from_millis(50);
-/// The same while processes are replaced: what is left of the sweep lasts for longer than any machine takes to replace them.
-const LATENCY_OF_REPLACEMENTS: Duration = Duration::from_secs(1);
+/// The same while processes are replaced: what is left of the sweep lasts for a minute and a half then, eight calls at a time.
+const LATENCY_OF_REPLACEMENTS: Duration = Duration::from_secs(2);
 
 /// The previous version's program; says that `test` is skipped where nobody has built it.
 fn previous(test: &str) -> Option<PathBuf> {

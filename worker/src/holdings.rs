@@ -36,31 +36,11 @@ struct Batch {
     is_begun_told: bool,
 }
 
-/// It stays until a report has said that no question is under way any more.
 #[derive(Debug, Default)]
 struct Judging {
     /// Jobs of judges that are under way, by generation.
     jobs: BTreeMap<u32, usize>,
     told: Option<Instant>,
-    /// First generation in the last report.
-    told_first: Option<u32>,
-}
-
-impl Judging {
-    fn first(&self) -> u32 {
-        self.jobs.keys().next().copied().unwrap_or(Progress::NO_QUESTIONS)
-    }
-
-    /// The first generation, if it is time to tell of it; takes note that it is told now.
-    fn due(&mut self, now: Instant) -> Option<u32> {
-        let first = self.first();
-        if self.told_first.is_some_and(|told| told != first) {
-            // Questions of before a resume may be asked again when nobody waits for them, and their sessions wait for that.
-            self.told = None;
-        }
-        let is_due = is_due(&mut self.told, now);
-        is_due.then(|| *self.told_first.insert(first))
-    }
 }
 
 /// True if it is time to tell of it; takes note that it is told now.
@@ -118,12 +98,12 @@ impl Holdings {
         }
         let (mut judging, mut judging_since) = (Vec::new(), BTreeMap::new());
         for (sweep, of_sweep) in &mut state.judging {
-            if let Some(first) = of_sweep.due(now) {
+            if is_due(&mut of_sweep.told, now) {
                 judging.push(sweep.clone());
-                judging_since.extend((first > 0).then(|| (sweep.clone(), first)));
+                let first = of_sweep.jobs.keys().next().filter(|first| **first > 0);
+                judging_since.extend(first.map(|first| (sweep.clone(), *first)));
             }
         }
-        state.judging.retain(|_, of_sweep| !of_sweep.jobs.is_empty());
         let mut reports: Vec<Progress> =
             begun.chunks(OPEN_A_REPORT).map(|open| Progress::of_attempts(worker.clone(), open.to_vec())).collect();
         if !batches.is_empty() || !judging.is_empty() {
@@ -214,7 +194,7 @@ impl Drop for JudgedHere {
                 *jobs -= 1;
             }
             judging.jobs.retain(|_, jobs| *jobs > 0);
-            if judging.jobs.is_empty() && judging.told_first.is_none() {
+            if judging.jobs.is_empty() {
                 state.judging.remove(&self.sweep);
             }
         }
@@ -312,34 +292,25 @@ mod tests {
         tokio::time::advance(Duration::from_secs(10)).await;
         assert_eq!(told(&holdings), [(0, 1, 0)]);
         drop(other);
-        assert_eq!(told(&holdings), [(0, 1, 0)], "that it waits for none any more");
         tokio::time::advance(Duration::from_secs(10)).await;
         assert_eq!(told(&holdings), []);
-        drop(holdings.judge(&sweep(), 0));
-        assert_eq!(told(&holdings), [], "nobody has heard of it");
     }
 
     #[tokio::test(start_paused = true)]
     async fn questions_of_a_sweep_are_told_of_with_the_first_generation_that_is_under_way() {
         let holdings = Holdings::default();
-        let told = async |after_s| {
-            tokio::time::advance(Duration::from_secs(after_s)).await;
+        let told = async || {
+            tokio::time::advance(Duration::from_secs(10)).await;
             let report = holdings.progress(&"w".parse().unwrap()).remove(0);
             assert_eq!(report.judging, [sweep()]);
             report.judging_since.into_values().collect::<Vec<_>>()
         };
-        let last = holdings.judge(&sweep(), 2);
+        let _last = holdings.judge(&sweep(), 2);
         let of_before = holdings.judge(&sweep(), 1);
-        assert_eq!(told(0).await, [1]);
+        assert_eq!(told().await, [1]);
         let first = holdings.judge(&sweep(), 0);
-        assert_eq!(told(0).await, [0; 0], "it is before every resume");
-        assert_eq!(told(10).await, [0; 0]);
+        assert_eq!(told().await, [0; 0], "it is before every resume");
         drop((first, of_before));
-        assert_eq!(told(0).await, [2], "a resume waits for that");
-        drop(last);
-        let again = holdings.judge(&sweep(), 2);
-        assert_eq!(told(10).await, [2]);
-        drop(again);
-        assert_eq!(told(0).await, [Progress::NO_QUESTIONS]);
+        assert_eq!(told().await, [2]);
     }
 }

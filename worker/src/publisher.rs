@@ -104,6 +104,16 @@ pub(crate) struct Publication {
 }
 
 impl Publication {
+    /// True if nothing that was paid for is in `job` alone. It is sent once then: should it be lost, its session goes on all the same, and a copy
+    /// would be run beside the first.
+    fn is_kept(&self, job: &Job) -> bool {
+        match job {
+            Job::Session(session) => self.origin.is_kept() || session.transcript.events.is_empty(),
+            // Its copies lead to the same calls.
+            Job::Batch(_) | Job::Judge(_) => false,
+        }
+    }
+
     /// Bytes of its transcripts.
     fn bytes(&self) -> u64 {
         let reports = self.reports.iter().map(|report| match report {
@@ -175,8 +185,8 @@ mod tests {
     use regatta_backends::QueueError;
     use regatta_backends::faults::{Fate, Trouble, Troubles};
     use regatta_proto::{
-        Attempt, AttemptTotals, Cause, CellIndex, Digest, Event, ItemIndex, Outcome, Reply, SessionJob, SessionKey,
-        SessionOutcome, Transcript,
+        Attempt, AttemptTotals, BatchJob, Cause, CellIndex, Digest, Event, ItemIndex, Outcome, Reply, SessionJob,
+        SessionKey, SessionOutcome, Transcript,
     };
 
     use super::*;
@@ -253,7 +263,7 @@ mod tests {
         assert_eq!((again.message, again.redeliveries), (job(), 1));
     }
 
-    /// Takes no message of which a transcript says more than 9 bytes.
+    /// Takes no message whose transcripts say more than 9 bytes.
     #[derive(Default)]
     struct Narrow {
         jobs: Mutex<Vec<Job>>,
@@ -272,10 +282,14 @@ mod tests {
         }
     }
 
-    fn fits(transcript: &Transcript) -> Result<(), QueueError> {
-        let said = |event: &Event| matches!(event, Event::Recorded(reply) if reply.text.as_ref().is_some_and(|text| text.len() > 9));
-        if transcript.events.iter().any(said) {
-            return Err(QueueError::TooLarge { queue: "q".into(), bytes: 10, limit: 9 });
+    fn fits(transcripts: &[&Transcript]) -> Result<(), QueueError> {
+        let said = |event: &Event| match event {
+            Event::Recorded(reply) => reply.text.as_ref().map_or(0, |text| text.len()),
+            _ => 0,
+        };
+        let bytes = transcripts.iter().flat_map(|transcript| &transcript.events).map(said).sum();
+        if bytes > 9 {
+            return Err(QueueError::TooLarge { queue: "q".into(), bytes, limit: 9 });
         }
         Ok(())
     }
@@ -283,8 +297,12 @@ mod tests {
     impl Publishing for Narrow {
         async fn jobs(&self, _: &str, jobs: Vec<Job>, _: bool) -> Result<(), QueueError> {
             for job in &jobs {
-                if let Job::Session(job) = job {
-                    fits(&job.transcript)?;
+                match job {
+                    Job::Session(job) => fits(&[&job.transcript])?,
+                    Job::Batch(batch) => {
+                        fits(&batch.sessions.iter().map(|session| &session.transcript).collect::<Vec<_>>())?
+                    }
+                    Job::Judge(_) => {}
                 }
             }
             self.is_away()?;
@@ -295,7 +313,7 @@ mod tests {
         async fn reports(&self, reports: Vec<Report>) -> Result<(), QueueError> {
             for report in &reports {
                 if let Report::Session(ended) = report {
-                    fits(&ended.transcript)?;
+                    fits(&[&ended.transcript])?;
                 }
             }
             self.is_away()?;
@@ -431,15 +449,46 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn sessions_of_a_batch_are_published_until_they_are_confirmed_as_no_checkpoint_has_what_they_have_paid_for() {
+    async fn a_batch_is_published_until_it_is_confirmed_as_no_checkpoint_has_what_its_sessions_have_paid_for() {
+        assert_eq!(copies(batch(&["short", "short"])).await, 2, "the first may not have arrived");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_session_that_has_asked_nothing_and_is_sent_on_is_published_once() {
+        assert_eq!(copies(job()).await, 1);
+    }
+
+    /// Messages that the queue has of `job` when the confirmation of the first is lost.
+    async fn copies(job: Job) -> u64 {
         let queue = Queue::memory();
         queue.declare_jobs("next").await.unwrap();
         let metrics = WorkerMetrics::register(&Registry::new()).unwrap();
-        let (report, next) = handed_over(1, "short");
-        let publication = Publication { reports: vec![report], jobs: vec![next], origin: Origin::Nobody };
+        let jobs = vec![("next".to_owned(), job)];
+        let publication = Publication { reports: Vec::new(), jobs, origin: Origin::Nobody };
         let troubled = queue.troubled(Troubles::new(Arc::new(Unconfirmed(AtomicI32::new(0)))));
         publish(&troubled, &metrics, vec![publication]).await;
-        assert_eq!(queue.depth("next").await.unwrap(), 2, "the first may not have arrived");
+        queue.depth("next").await.unwrap()
+    }
+
+    /// The intent of a batch of sessions that have said these texts.
+    fn batch(texts: &[&str]) -> Job {
+        let session = |(item, text): (u32, &&str)| SessionJob {
+            key: key(item),
+            lock: Digest::of(b""),
+            attempt: 2,
+            generation: 0,
+            transcript: transcript(text),
+        };
+        Job::Batch(Box::new(BatchJob {
+            sweep: "s".parse().unwrap(),
+            lock: Digest::of(b""),
+            model: "a/m".parse().unwrap(),
+            id: "0a1b".to_owned(),
+            provider_id: None,
+            intended_at: jiff::Timestamp::UNIX_EPOCH,
+            since: None,
+            sessions: (1..).zip(texts).map(session).collect(),
+        }))
     }
 
     /// The session of `job` runs here: its job was delivered from a queue of its own.
@@ -468,6 +517,25 @@ mod tests {
         let (taken, again) = squeezed_into(narrow, publications).await;
         assert_eq!(*taken.reports.lock().unwrap(), [not_measured(1), ended(2, "short")]);
         assert_eq!(again, 0);
+    }
+
+    #[tokio::test]
+    async fn a_batch_that_is_too_large_for_a_message_is_cut_in_halves_and_a_session_too_large_for_any_is_not_measured()
+    {
+        let reports = [1, 2, 3].map(|item| handed_over(item, "short").0);
+        let jobs = vec![("next".to_owned(), batch(&["short", "much too long", "short"]))];
+        let publication = Publication { reports: reports.to_vec(), jobs, origin: Origin::Nobody };
+        let narrow = Narrow::default();
+        let metrics = WorkerMetrics::register(&Registry::new()).unwrap();
+        publish(&narrow, &metrics, vec![publication]).await;
+        let [one, _, three] = reports;
+        assert_eq!(*narrow.reports.lock().unwrap(), [one, not_measured(2), three]);
+        let taken = narrow.jobs.lock().unwrap();
+        let items = taken.iter().map(|job| match job {
+            Job::Batch(batch) => batch.sessions.iter().map(|session| session.key.item.0).collect::<Vec<_>>(),
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(items.collect::<Vec<_>>(), [[1], [3]]);
     }
 
     #[tokio::test]

@@ -152,6 +152,28 @@ pub(super) struct AttemptWrite<'a> {
     pub(super) transcript: Option<&'a TranscriptRef>,
 }
 
+/// Part of a sweep's life in which its attempts are told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Its sessions run.
+    Running,
+    /// It was ended, and its open attempts are still to be closed.
+    Ending,
+    /// Its open attempts have been closed.
+    Closed,
+}
+
+impl Phase {
+    /// Of a sweep that runs, or was tabulated since it did.
+    pub(super) const fn of(runs: bool, is_tabulated: bool) -> Self {
+        match (runs, is_tabulated) {
+            (true, _) => Self::Running,
+            (false, false) => Self::Ending,
+            (false, true) => Self::Closed,
+        }
+    }
+}
+
 impl<'a> AttemptWrite<'a> {
     /// The row for a session's report.
     pub(super) fn reported(place: Place, state: AttemptState, record: &'a SessionRecord) -> Result<Self, LedgerError> {
@@ -231,13 +253,14 @@ impl<'a> AttemptWrite<'a> {
     }
 
     /// The row of a running attempt; `None` if a newer one is stored. A lost attempt is reopened if its sweep runs, because a cancel may
-    /// have closed it before the sweep was resumed and before its worker learned of the cancel.
+    /// have closed it before the sweep was resumed and before its worker learned of the cancel. One of a closed sweep, of which nobody had
+    /// heard, is lost: a worker that was cut off tells of it late, and nobody would close it.
     pub(super) fn open(
         place: Place,
         before: Option<Before>,
         open: &'a OpenAttempt,
         worker: &'a WorkerId,
-        sweep_runs: bool,
+        phase: Phase,
     ) -> Result<Option<Self>, LedgerError> {
         let totals = open.totals;
         let spent = Spent::of(totals.usage, totals.cost)?;
@@ -245,20 +268,23 @@ impl<'a> AttemptWrite<'a> {
         let is_old = |before: Before| spent.is_behind(&before.spent) || maybe_spent < before.maybe_spent;
         let may_run = |before: Before| match before.state {
             AttemptState::Open => true,
-            AttemptState::Lost => sweep_runs,
+            AttemptState::Lost => phase == Phase::Running,
             AttemptState::Recorded | AttemptState::Waste | AttemptState::HandedOver => false,
         };
         if before.is_some_and(|before| !may_run(before) || is_old(before)) {
             return Ok(None);
         }
+        let started_at = stored_time(open.started_at, "started_at")?;
+        let is_lost = before.is_none() && phase == Phase::Closed;
         Ok(Some(Self {
             place,
             id: &open.id,
             number: open.number,
             worker,
-            state: AttemptState::Open,
-            started_at: stored_time(open.started_at, "started_at")?,
-            ended_at: None,
+            state: if is_lost { AttemptState::Lost } else { AttemptState::Open },
+            started_at,
+            // Nothing is known of it after that.
+            ended_at: is_lost.then_some(started_at),
             outcome: None,
             spent,
             maybe_spent,

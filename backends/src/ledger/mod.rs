@@ -230,12 +230,16 @@ impl Ledger {
     }
 
     /// Begins the removal of an ended sweep: from now on it cannot be resumed, so that its files may go before its rows. Returns `false`, and
-    /// changes nothing, if there is no such sweep, or it is running. Idempotent.
+    /// changes nothing, if there is no such sweep, it is running, or it was resumed since it had this `generation`. Idempotent.
     ///
     /// # Errors
     /// When the store fails.
-    pub fn begin_removal<'a>(&'a self, sweep: &'a SweepId) -> BoxFuture<'a, Result<bool, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.begin_removal(sweep)) })
+    pub fn begin_removal<'a>(
+        &'a self,
+        sweep: &'a SweepId,
+        generation: u32,
+    ) -> BoxFuture<'a, Result<bool, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.begin_removal(sweep, generation)) })
     }
 
     /// Those of `sweeps` that were removed, or whose removal has begun.
@@ -529,11 +533,11 @@ impl Ledger {
 
     /// Records that workers hold this work now; work of sweeps that do not exist is left out. A batch tells of all attempts that have its id
     /// ([`AttemptId::batch`](regatta_proto::AttemptId::batch)), as if each had been reported; a batch of before a resume
-    /// says that none of them runs. Of the same work the last word counts.
+    /// says that none of them runs.
     ///
     /// # Errors
     /// When the store fails.
-    pub fn record_held<'a>(&'a self, held: Vec<Held>) -> BoxFuture<'a, Result<(), LedgerError>> {
+    pub fn record_held<'a>(&'a self, held: BTreeSet<Held>) -> BoxFuture<'a, Result<(), LedgerError>> {
         Box::pin(async move { each!(self, ledger => ledger.record_held(held)) })
     }
 

@@ -112,8 +112,7 @@ pub enum Held {
         sweep: SweepId,
         /// The worker that waits for the answers.
         worker: WorkerId,
-        /// Number of the sweep's resumes when the first of them were claimed; [`Progress::NO_QUESTIONS`](regatta_proto::Progress) when it
-        /// waits for none any more.
+        /// Number of the sweep's resumes when the first of them were claimed.
         generation: u32,
     },
 }

@@ -7,7 +7,8 @@
 //! - **Sent only what was granted for it.** Of what a worker has reserved, it may have so much under way as it was told. What waits for
 //!   permits or for a further try is reserved, and costs nothing.
 //! - **One name sends at a time.** Several may act for one holder (two copies of a batch's job, say). What may be under way is then claimed
-//!   under a name, and a request under another name changes nothing: it learns whose the claim is, and since when that one is silent.
+//!   under a name, and a request under another name changes nothing: it learns whose the claim is, and since when that one is silent. A name
+//!   may stand for good, for a holder for which nothing is to be sent any more.
 //! - **What died may have been spent.** Of a worker that falls silent, what it may have had under way is lost: nobody knows what its calls
 //!   cost. It stays counted until that worker comes back and tells. The rest of its reservation is free again.
 
@@ -86,7 +87,7 @@ struct Holder {
     /// Part of `reserved` that may be under way; `None` where an older build wrote it, and all of it may be.
     #[serde(default)]
     may_send: Option<Money>,
-    /// Name under which `may_send` was granted last, where it was under one.
+    /// Name under which `may_send` was granted last, where it was under one, or that stands for good.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     claim: Option<Claim>,
 }
@@ -96,6 +97,8 @@ struct Claim {
     by: AttemptId,
     /// Time of the last request under this name.
     heard_ms: u64,
+    #[serde(default)]
+    is_for_good: bool,
 }
 
 impl Holder {
@@ -159,8 +162,10 @@ impl Account {
             holder.may_send = Some(request.to_send.max(sent).min(holder.reserved));
         }
         if let Some(by) = &request.claim {
-            let claim = || Claim { by: by.clone(), heard_ms: now };
-            holder.claim = (holder.may_send() > Money::ZERO).then(claim);
+            let was_for_good = before.claim.as_ref().is_some_and(|claim| claim.is_for_good);
+            let is_for_good = request.claims_for_good || was_for_good;
+            let claim = || Claim { by: by.clone(), heard_ms: now, is_for_good };
+            holder.claim = (is_for_good || holder.may_send() > Money::ZERO).then(claim);
         }
         self.holders.insert(request.holder.clone(), holder.clone());
         self.reply(now, &holder)

@@ -1,5 +1,6 @@
 //! Leadership: one coordinator at a time dispatches, and its term and the sweep's generation are checked in every step.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use regatta_backends::Quota;
@@ -166,9 +167,9 @@ pub(crate) async fn a_batch_that_a_worker_tells_of_tells_of_all_its_sessions(wor
     let silent = [(0, UnderWay::Silent), (1, UnderWay::Silent), (2, UnderWay::Silent)];
     assert_eq!(under_way(within).await, silent, "they were told of once, a while ago");
 
-    ledger.record_held(vec![batch(&other, "0a"), batch(&sweep, "0"), batch(&sweep, "0a-0")]).await.unwrap();
+    ledger.record_held(BTreeSet::from([batch(&other, "0a"), batch(&sweep, "0"), batch(&sweep, "0a-0")])).await.unwrap();
     assert_eq!(under_way(within).await, silent, "none of these is theirs");
-    ledger.record_held(vec![batch(&sweep, "0a"), batch(&"gone".parse().unwrap(), "0b")]).await.unwrap();
+    ledger.record_held(BTreeSet::from([batch(&sweep, "0a"), batch(&"gone".parse().unwrap(), "0b")])).await.unwrap();
     assert_eq!(under_way(LONG).await, [(0, UnderWay::Told), (1, UnderWay::Told), (2, UnderWay::Told)]);
     let of_the_batch = async || {
         let found = under_way(within).await;
@@ -177,20 +178,20 @@ pub(crate) async fn a_batch_that_a_worker_tells_of_tells_of_all_its_sessions(wor
     // Told of again until a look comes in time, however slow the store is.
     let mut found = of_the_batch().await;
     while found.is_empty() {
-        ledger.record_held(vec![batch(&sweep, "0a")]).await.unwrap();
+        ledger.record_held(BTreeSet::from([batch(&sweep, "0a")])).await.unwrap();
         found = of_the_batch().await;
     }
     assert_eq!(found, [0, 1]);
     assert_eq!(under_way(Duration::ZERO).await, silent, "a batch that is not told of any more tells nothing");
 
     ledger.reopen_unmeasured(&sweep, Quota::default()).await.unwrap();
-    ledger.record_held(vec![batch(&sweep, "0a")]).await.unwrap();
+    ledger.record_held(BTreeSet::from([batch(&sweep, "0a")])).await.unwrap();
     let resumed = [(0, UnderWay::Silent), (1, UnderWay::Silent), (2, UnderWay::Told)];
     assert_eq!(under_way(LONG).await, resumed, "its sweep was resumed, which made the batch void");
     let of_this = Held::Batch(HeldBatch { sweep: sweep.clone(), id: "0a".to_owned(), generation: 1 });
     let mut found = Vec::new();
     while found.is_empty() {
-        ledger.record_held(vec![of_this.clone()]).await.unwrap();
+        ledger.record_held(BTreeSet::from([of_this.clone()])).await.unwrap();
         found = of_the_batch().await;
     }
     assert_eq!(found, [0, 1], "one of the resumed sweep");
@@ -227,7 +228,7 @@ pub(crate) async fn a_sweep_that_has_ended_is_alive_while_workers_tell_of_someth
     assert!(!is_alive(&sweep).await, "it has a result");
 
     let batch = HeldBatch { sweep: sweep.clone(), id: "0a".to_owned(), generation: 0 };
-    ledger.record_held(vec![Held::Batch(batch)]).await.unwrap();
+    ledger.record_held(BTreeSet::from([Held::Batch(batch)])).await.unwrap();
     assert!(is_alive(&sweep).await && !is_alive(&other).await);
 }
 
@@ -241,9 +242,9 @@ pub(crate) async fn questions_that_a_worker_tells_of_are_those_of_their_sweep(wo
     };
     assert!(!ledger.is_judging(&sweep, LONG).await.unwrap());
     let batch = Held::Batch(HeldBatch { sweep: sweep.clone(), id: "w1".to_owned(), generation: 0 });
-    ledger.record_held(vec![questions(&other, "w1"), batch]).await.unwrap();
+    ledger.record_held(BTreeSet::from([questions(&other, "w1"), batch])).await.unwrap();
     assert!(!ledger.is_judging(&sweep, LONG).await.unwrap(), "these are of another sweep");
-    ledger.record_held(vec![questions(&sweep, "w1"), questions(&sweep, "w2")]).await.unwrap();
+    ledger.record_held(BTreeSet::from([questions(&sweep, "w1"), questions(&sweep, "w2")])).await.unwrap();
     assert!(ledger.is_judging(&sweep, LONG).await.unwrap());
     assert!(!ledger.is_judging(&sweep, Duration::ZERO).await.unwrap(), "a worker that is gone tells nothing");
 }

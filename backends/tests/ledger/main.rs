@@ -105,6 +105,7 @@ conformance![
     recording::attempts_that_never_ended_are_lost_and_wasted,
     recording::a_call_of_unknown_price_that_was_in_flight_is_an_unknown_call_and_no_free_one,
     recording::a_lost_attempt_that_reports_after_all_counts,
+    recording::an_attempt_of_a_closed_sweep_of_which_nobody_had_heard_is_lost,
     recording::a_lost_attempt_that_is_heard_of_runs_if_its_sweep_does,
     recording::what_may_have_been_spent_is_counted_beside_what_was,
     recording::each_call_is_counted_once,

@@ -233,12 +233,15 @@ pub(crate) async fn a_sweep_whose_removal_has_begun_is_not_resumed_and_its_id_is
     let (sweep, kept) = (world.sweep("s", 1, 2).await, world.sweep("kept", 1, 1).await);
     let ledger = &world.ledger;
     let removed = async || ledger.removed(&[sweep.clone(), kept.clone()].into()).await.unwrap();
-    assert!(!ledger.begin_removal(&sweep).await.unwrap(), "it runs");
-    assert!(!ledger.begin_removal(&"nobody".parse().unwrap()).await.unwrap());
+    assert!(!ledger.begin_removal(&sweep, 0).await.unwrap(), "it runs");
+    assert!(!ledger.begin_removal(&"nobody".parse().unwrap(), 0).await.unwrap());
     assert_eq!(removed().await, [].into());
     ledger.transition(&sweep, &[SweepState::Running], SweepState::Cancelled, at(1)).await.unwrap();
+    assert!(ledger.resume(&sweep, SweepState::Cancelled, None, Quota::default()).await.unwrap().is_some());
+    ledger.transition(&sweep, &[SweepState::Running], SweepState::Cancelled, at(1)).await.unwrap();
+    assert!(!ledger.begin_removal(&sweep, 0).await.unwrap(), "it was resumed, and has ended again");
     for _ in 0..2 {
-        assert!(ledger.begin_removal(&sweep).await.unwrap());
+        assert!(ledger.begin_removal(&sweep, 1).await.unwrap());
     }
     assert_eq!(removed().await, [sweep.clone()].into());
     let before = ledger.sweep(&sweep).await.unwrap().unwrap();
@@ -269,7 +272,7 @@ pub(crate) async fn of_who_removes_a_sweep_and_who_resumes_it_at_once_one_succee
             other.reopen_unmeasured(&sweep, Quota::default()).await?;
             other.transition(&sweep, &[SweepState::Cancelled], SweepState::Running, at(2)).await
         };
-        let (begun, resumed) = tokio::join!(ledger.begin_removal(&sweep), resume);
+        let (begun, resumed) = tokio::join!(ledger.begin_removal(&sweep, 0), resume);
         let state = ledger.sweep(&sweep).await.unwrap().unwrap().state;
         match (begun.unwrap(), resumed) {
             (true, Err(LedgerError::Removed { .. })) => assert_eq!(state, SweepState::Cancelled),

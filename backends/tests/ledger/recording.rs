@@ -459,6 +459,28 @@ pub(crate) async fn a_call_of_unknown_price_that_was_in_flight_is_an_unknown_cal
     assert_eq!(world.cell(&sweep, 0).await.cost, cost(2), "it knows itself");
 }
 
+pub(crate) async fn an_attempt_of_a_closed_sweep_of_which_nobody_had_heard_is_lost(world: World) {
+    let sweep = world.sweep("s", 1, 3).await;
+    let ledger = &world.ledger;
+    let told = async |item, id, known| {
+        ledger.record_progress(vec![open(key(&sweep, 0, item), id, known)]).await.unwrap();
+        let attempts = ledger.attempts(&sweep).await.unwrap();
+        attempts.into_iter().find(|attempt| attempt.id.as_str() == id).unwrap().state
+    };
+    assert!(ledger.transition(&sweep, &[SweepState::Running], SweepState::Cancelled, at(7)).await.unwrap());
+    assert_eq!(told(0, "a-1", 2).await, AttemptState::Open, "whoever writes its documents closes it");
+    ledger.note_tabulated(&sweep, 0).await.unwrap();
+    assert_eq!(ledger.close_open_attempts(&sweep, at(7)).await.unwrap(), 1);
+    assert_eq!(told(1, "b-1", 3).await, AttemptState::Lost, "nobody would");
+    let cell = world.cell(&sweep, 0).await;
+    assert_eq!((cell.wasted, cell.maybe_spent), (cost(5), Money(100 + 100)), "both count as what is lost");
+    assert_eq!(ledger.record(vec![record(key(&sweep, 0, 1), "b-1")]).await.unwrap(), [Recorded::First]);
+
+    assert!(ledger.resume(&sweep, SweepState::Cancelled, None, Quota::default()).await.unwrap().is_some());
+    assert_eq!(told(2, "c-1", 1).await, AttemptState::Open, "the sweep was resumed");
+    assert_eq!(told(0, "a-1", 2).await, AttemptState::Open);
+}
+
 pub(crate) async fn a_lost_attempt_that_reports_after_all_counts(world: World) {
     let sweep = world.sweep("s", 1, 2).await;
     let running = vec![open(key(&sweep, 0, 0), "a-1", 2), open(key(&sweep, 0, 1), "b-2", 3)];

@@ -165,6 +165,30 @@ pub(crate) async fn of_several_that_act_for_a_holder_one_name_may_send(world: Wo
     assert!(world.permits.settle(&named("first")).await.unwrap().claimed.is_some());
 }
 
+pub(crate) async fn a_name_that_stands_for_good_needs_no_money_and_nobody_ends_it(world: World) {
+    open(&world, 1000).await;
+    let named = |name: &str| AccountRequest { claim: Some(name.parse().unwrap()), ..spending("batch", 0, 700) };
+    let without_money = |name: &str| AccountRequest { to_send: Money::ZERO, wanted: Money::ZERO, ..named(name) };
+    let for_good = |name: &str| AccountRequest { claims_for_good: true, ..without_money(name) };
+    world.permits.settle(&named("first")).await.unwrap();
+    let refused = world.permits.settle(&for_good("cut-1")).await.unwrap().claimed.unwrap();
+    assert_eq!(refused.by.as_str(), "first", "who may be sending is not interrupted");
+    world.permits.settle(&without_money("first")).await.unwrap();
+    for _ in 0..2 {
+        let reply = world.permits.settle(&for_good("cut-1")).await.unwrap();
+        assert_eq!((reply.claimed, reply.reserved), (None, Money::ZERO));
+    }
+    world.pass(Duration::from_secs(40)).await;
+    // Told without a name, and given up by somebody who knows the name.
+    world.permits.settle(&spending("batch", 0, 0)).await.unwrap();
+    world.permits.settle(&without_money("cut-1")).await.unwrap();
+    for request in [named("second"), for_good("cut-2")] {
+        let claimed = world.permits.settle(&request).await.unwrap().claimed.unwrap();
+        assert_eq!(claimed.by.as_str(), "cut-1");
+    }
+    assert_eq!(state(&world).await, AccountState { cap: Money(1000), left: Money(1000), ..AccountState::default() });
+}
+
 pub(crate) async fn an_account_without_a_budget_only_counts(world: World) {
     world.permits.open_uncapped_account(&account("s"), Money(50)).await.unwrap();
     assert_eq!(settle(&world, "w-1", 70, 10_000_000).await.reserved, Money(10_000_000));

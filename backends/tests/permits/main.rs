@@ -54,6 +54,7 @@ conformance![
     accounts::what_a_silent_worker_had_reserved_is_lost_until_it_comes_back,
     accounts::what_a_silent_worker_could_not_send_is_free_again,
     accounts::of_several_that_act_for_a_holder_one_name_may_send,
+    accounts::a_name_that_stands_for_good_needs_no_money_and_nobody_ends_it,
     accounts::an_account_without_a_budget_only_counts,
     accounts::of_many_at_once_nobody_gets_money_twice,
     failures::failures_are_counted_by_request_and_class,

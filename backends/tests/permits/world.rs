@@ -143,5 +143,6 @@ pub(crate) fn spending(worker: &str, spent: u64, wanted: u64) -> AccountRequest 
         wanted: Money(wanted),
         least: Money::ZERO,
         claim: None,
+        claims_for_good: false,
     }
 }

@@ -216,6 +216,7 @@ async fn a_budget_that_is_used_up_is_found() {
         wanted: Money::ZERO,
         least: Money::ZERO,
         claim: None,
+        claims_for_good: false,
     };
     stage.permits.settle(&spent).await.unwrap();
     let _worker = take_one(&stage, &sweep).await;

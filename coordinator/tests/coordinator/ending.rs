@@ -453,6 +453,7 @@ async fn tell(stage: &Stage, sweep: &Sweep, spent: u64, under_way: u64) {
         wanted: money(under_way),
         least: Money::ZERO,
         claim: None,
+        claims_for_good: false,
     };
     stage.permits.settle(&request).await.unwrap();
 }

@@ -105,6 +105,8 @@ async fn a_cancelled_sweep_stays_while_jobs_of_it_wait() {
 
 /// Somebody resumes `second` as soon as the ledger has forgotten `first`.
 struct ResumesAfter {
+    /// And cancels it again.
+    ends_again: bool,
     first: Arc<Sweep>,
     process: Process,
     second: Arc<Sweep>,
@@ -118,6 +120,9 @@ impl Fate for ResumesAfter {
             let is_first_gone = listed.iter().all(|row| row.id != self.first.id);
             if is_first_gone && !self.is_done.swap(true, Ordering::SeqCst) {
                 self.process.coordinator.resume(&self.second.id, Resumption::default()).await.unwrap();
+                if self.ends_again {
+                    self.process.coordinator.cancel(&self.second.id).await.unwrap();
+                }
             }
             Ok(())
         }
@@ -125,8 +130,8 @@ impl Fate for ResumesAfter {
     }
 }
 
-#[tokio::test]
-async fn a_sweep_that_is_resumed_while_others_are_removed_stays_whole() {
+/// Removes two sweeps, of which the second is resumed, and perhaps cancelled again, when the first is gone; returns the second's state.
+async fn resumed_meanwhile(ends_again: bool) -> SweepState {
     let mut stage = Stage::set().await;
     let process = stage.process();
     let (first, second) = (
@@ -137,11 +142,21 @@ async fn a_sweep_that_is_resumed_while_others_are_removed_stays_whole() {
     cancel(&stage, &process, &second).await;
     let second_lock = stage.blob_folder().join(format!("locks/{}.json", second.digest));
     let is_done = AtomicBool::new(false);
-    let fate = Arc::new(ResumesAfter { first: first.clone(), process, second: second.clone(), is_done });
+    let fate = Arc::new(ResumesAfter { ends_again, first: first.clone(), process, second: second.clone(), is_done });
     stage.ledger = stage.ledger.troubled(Troubles::new(fate.clone()));
     let result = gc(&stage.process()).await;
     assert!(fate.is_done.load(Ordering::SeqCst));
     assert_eq!(gone(&result), [first.id.as_str()]);
     assert!(second_lock.exists(), "its lock stays");
-    assert_eq!(stage.state(&second.id).await, SweepState::Running);
+    stage.state(&second.id).await
+}
+
+#[tokio::test]
+async fn a_sweep_that_is_resumed_while_others_are_removed_stays_whole() {
+    assert_eq!(resumed_meanwhile(false).await, SweepState::Running);
+}
+
+#[tokio::test]
+async fn a_sweep_that_is_resumed_and_ends_again_while_others_are_removed_stays_whole() {
+    assert_eq!(resumed_meanwhile(true).await, SweepState::Cancelled);
 }

@@ -30,6 +30,8 @@ pub enum Funding {
     },
     /// Another has claimed the reservation, and may have submitted the batch. Nothing is changed.
     Claimed(Claimed),
+    /// There is money, but an account was told before what the batch has cost, or may have: it is over. Nothing is reserved.
+    Settled,
 }
 
 /// Costs of a batch, as reported to the accounts that pay for it.
@@ -57,19 +59,20 @@ impl BatchClient {
         claim: &'a AttemptId,
     ) -> BoxFuture<'a, Result<Funding, StoreError>> {
         Box::pin(async move {
-            // The account of a single model goes first, because it is the one that is more likely to lack the money.
-            for of_one_model in [true, false] {
-                for account in accounts.iter().filter(|account| account.model.is_some() == of_one_model) {
-                    let AccountReply { reserved, left, may_come, claimed, .. } =
-                        self.ask(id, account, &Spending::default(), [at_most; 2], Some(claim)).await?;
-                    if let Some(claimed) = claimed {
-                        self.give_up(id, accounts, Money::ZERO, claim).await?;
-                        return Ok(Funding::Claimed(claimed));
+            for account in in_order(accounts) {
+                let AccountReply { reserved, left, may_come, claimed, .. } =
+                    self.ask(id, account, &Spending::default(), [at_most; 2], Some(claim)).await?;
+                if let Some(claimed) = claimed {
+                    self.give_up(id, accounts, Money::ZERO, claim).await?;
+                    return Ok(Funding::Claimed(claimed));
+                }
+                if reserved < at_most {
+                    self.give_up(id, accounts, Money::ZERO, claim).await?;
+                    // What was told later is told before what is told now, and so changes nothing.
+                    if left + reserved >= at_most {
+                        return Ok(Funding::Settled);
                     }
-                    if reserved < at_most {
-                        self.give_up(id, accounts, Money::ZERO, claim).await?;
-                        return Ok(Funding::Short { account: account.clone(), left: left + reserved, may_come });
-                    }
+                    return Ok(Funding::Short { account: account.clone(), left: left + reserved, may_come });
                 }
             }
             Ok(Funding::Reserved)
@@ -98,6 +101,26 @@ impl BatchClient {
         })
     }
 
+    /// Claims the batch `id`, which is not to be submitted any more, for good under the name `claim`: whoever wants to reserve money for it learns
+    /// that name. Returns the claim of another name that stands, where nothing is changed. Idempotent.
+    ///
+    /// # Errors
+    /// When the store does not answer; the claim may stand all the same.
+    pub fn claim_for_good<'a>(
+        &'a self,
+        id: &'a str,
+        accounts: &'a [AccountId],
+        claim: &'a AttemptId,
+    ) -> BoxFuture<'a, Result<Option<Claimed>, StoreError>> {
+        Box::pin(async move {
+            // The first is asked by everybody before any other.
+            let Some(account) = in_order(accounts).next() else { return Ok(None) };
+            let request = request(id, account, &Spending::default(), [Money::ZERO; 2], Some(claim))?;
+            let reply = self.permits.settle(&AccountRequest { claims_for_good: true, ..request }).await?;
+            Ok(reply.claimed)
+        })
+    }
+
     /// Reports the costs of the batch `id` to each of `accounts`. Idempotent. With nothing spent and nothing in flight, the reservation is
     /// released. With a `claim`, only if no other name has claimed it, and that name is heard of again.
     ///
@@ -123,24 +146,41 @@ impl BatchClient {
         id: &str,
         account: &AccountId,
         spending: &Spending,
-        [to_send, wanted]: [Money; 2],
+        money: [Money; 2],
         claim: Option<&AttemptId>,
     ) -> Result<AccountReply, StoreError> {
-        let Spending { spent, maybe_spent, in_flight } = *spending;
-        let holder = WorkerId::new(format!("batch-{id}")).map_err(|error| StoreError(error.to_string()))?;
-        let request = AccountRequest {
-            account: account.clone(),
-            holder,
-            spent,
-            maybe_spent,
-            in_flight,
-            // The next process may find the batch submitted or not, so all that may be sent counts as sent.
-            sent: in_flight.min(to_send),
-            to_send,
-            wanted,
-            least: Money::ZERO,
-            claim: claim.cloned(),
-        };
-        self.permits.settle(&request).await
+        self.permits.settle(&request(id, account, spending, money, claim)?).await
     }
+}
+
+/// `accounts` in the order in which they are asked: that of a single model goes first, because it is the one that is more likely to lack the
+/// money.
+fn in_order(accounts: &[AccountId]) -> impl Iterator<Item = &AccountId> {
+    let of = |of_one_model: bool| accounts.iter().filter(move |account| account.model.is_some() == of_one_model);
+    of(true).chain(of(false))
+}
+
+fn request(
+    id: &str,
+    account: &AccountId,
+    spending: &Spending,
+    [to_send, wanted]: [Money; 2],
+    claim: Option<&AttemptId>,
+) -> Result<AccountRequest, StoreError> {
+    let Spending { spent, maybe_spent, in_flight } = *spending;
+    let holder = WorkerId::new(format!("batch-{id}")).map_err(|error| StoreError(error.to_string()))?;
+    Ok(AccountRequest {
+        account: account.clone(),
+        holder,
+        spent,
+        maybe_spent,
+        in_flight,
+        // The next process may find the batch submitted or not, so all that may be sent counts as sent.
+        sent: in_flight.min(to_send),
+        to_send,
+        wanted,
+        least: Money::ZERO,
+        claim: claim.cloned(),
+        claims_for_good: false,
+    })
 }

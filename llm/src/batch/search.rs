@@ -1,5 +1,7 @@
 //! Searches for a batch whose submission is in doubt.
 
+use std::ops::RangeInclusive;
+
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use regatta_proto::Try;
@@ -26,15 +28,21 @@ pub enum Found {
 }
 
 impl BatchClient {
-    /// Searches for the batch `id` of `lines` lines, whose submission after `intended_at` is in doubt.
+    /// Searches for the batch `id` of `lines` lines, which may have been submitted by an intent of one of the times `intended`. One that the
+    /// provider has refused is found where there is no other of that name.
     ///
     /// # Errors
     /// When the list of batches cannot be fetched.
-    pub fn find<'a>(&'a self, id: &'a str, intended_at: Timestamp, lines: usize) -> BoxFuture<'a, Result<Found, Try>> {
+    pub fn find<'a>(
+        &'a self,
+        id: &'a str,
+        intended: RangeInclusive<Timestamp>,
+        lines: usize,
+    ) -> BoxFuture<'a, Result<Found, Try>> {
         Box::pin(async move {
-            let from = intended_at - CLOCKS_APART;
-            let to = intended_at + CLOCKS_APART + self.sending.longest_post();
-            let (mut after, mut perhaps) = (None, Vec::new());
+            let from = *intended.start() - CLOCKS_APART;
+            let to = *intended.end() + CLOCKS_APART + self.sending.longest_post();
+            let (mut after, mut perhaps, mut refused) = (None, Vec::new(), None);
             for _ in 0..PAGES_MAX {
                 let page = self.page(after.as_deref()).await.map_err(tried)?;
                 // Pages are ordered by age, newest first, so all pages after one of older batches are older still.
@@ -42,11 +50,13 @@ impl BatchClient {
                 for batch in page.batches {
                     let is_of_that_time = batch.created_at.is_none_or(|created| from <= created && created <= to);
                     match self.api {
-                        // A batch that was refused counts as not submitted.
-                        Api::OpenAi
-                            if batch.name.as_deref() == Some(id) && !matches!(batch.stage, Stage::Failed { .. }) =>
-                        {
-                            return self.checked_id(batch.id).map(Found::Exactly).map_err(tried);
+                        // Whoever submitted one that was refused may have gone on from that, and a second one would be paid for besides.
+                        Api::OpenAi if batch.name.as_deref() == Some(id) => {
+                            let found = self.checked_id(batch.id).map_err(tried)?;
+                            if !matches!(batch.stage, Stage::Failed { .. }) {
+                                return Ok(Found::Exactly(found));
+                            }
+                            refused = refused.or(Some(found));
                         }
                         Api::Anthropic if is_of_that_time && batch.total == lines as u64 => perhaps.push(batch.id),
                         _ => {}
@@ -55,7 +65,11 @@ impl BatchClient {
                 let Some(next) = page.next.filter(|_| !is_last) else { break };
                 after = Some(self.checked_id(next).map_err(tried)?);
             }
-            Ok(if perhaps.is_empty() { Found::Nothing } else { Found::Perhaps(perhaps) })
+            Ok(match refused {
+                Some(refused) => Found::Exactly(refused),
+                None if perhaps.is_empty() => Found::Nothing,
+                None => Found::Perhaps(perhaps),
+            })
         })
     }
 

@@ -4,6 +4,7 @@ use std::future::ready;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::FutureExt;
+use jiff::{SignedDuration, Timestamp};
 use prometheus::Registry;
 use regatta_proto::{
     AccountId, BenchmarkName, CacheMode, ChatMessage, ChatRequest, ChatRole, ItemId, Money, Price, Retries, Role,
@@ -19,6 +20,10 @@ use crate::scripted::{Seen, Server, Step};
 const MADE: &str = r#"{"id":"batch_1","object":"batch","status":"validating"}"#;
 const DONE: &str = r#"{"id":"batch_1","object":"batch","status":"completed","output_file_id":"file-out","created_at":1767225600,"completed_at":1767229200}"#;
 const HELLO: &str = r#"{"id":"chatcmpl-1","model":"served-model","choices":[{"index":0,"message":{"role":"assistant","content":"hello"},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":4}}"#;
+
+fn new_year() -> Timestamp {
+    "2026-01-01T00:00:00Z".parse().unwrap()
+}
 
 /// Names of the session that the calls of a batch belong to.
 struct Session {
@@ -276,7 +281,7 @@ async fn no_answer_leads_a_request_elsewhere() {
 }
 
 #[tokio::test]
-async fn our_batch_is_found_by_its_name_on_whatever_page_and_a_refused_one_does_not_count() {
+async fn our_batch_is_found_by_its_name_on_whatever_page_before_one_that_was_refused() {
     let server = server(|line, _| match line {
         "get /v1/batches?limit=100" => Step::ok(
             r#"{"data":[{"id":"b1","status":"failed","created_at":1767225660,"metadata":{"regatta_batch":"0a1b"}},
@@ -288,9 +293,19 @@ async fn our_batch_is_found_by_its_name_on_whatever_page_and_a_refused_one_does_
         _ => Step::status(404, "{}"),
     })
     .await;
-    let intended_at = "2026-01-01T00:00:00Z".parse().unwrap();
     let client = open(&server);
-    assert_eq!(client.find("0a1b", intended_at, 1).await.unwrap(), Found::Exactly("b3".to_owned()));
+    assert_eq!(client.find("0a1b", new_year()..=new_year(), 1).await.unwrap(), Found::Exactly("b3".to_owned()));
+}
+
+#[tokio::test]
+async fn a_refused_batch_is_found_where_there_is_no_other_of_its_name() {
+    let page = r#"{"data":[
+        {"id":"b1","status":"failed","created_at":1767225660,"metadata":{"regatta_batch":"0a1b"}},
+        {"id":"b2","status":"failed","created_at":1767225650,"metadata":{"regatta_batch":"0a1b"}},
+        {"id":"b3","status":"in_progress","created_at":1767225640,"metadata":{"regatta_batch":"2c3d"}}],"has_more":false}"#;
+    let server = server(move |_, _| Step::ok(page)).await;
+    let found = open(&server).find("0a1b", new_year()..=new_year(), 1).await.unwrap();
+    assert_eq!(found, Found::Exactly("b1".to_owned()), "the newest");
 }
 
 #[tokio::test]
@@ -302,8 +317,7 @@ async fn the_search_ends_where_batches_are_older_than_the_intent() {
         _ => Step::status(404, "{}"),
     })
     .await;
-    let intended_at = "2026-01-01T00:00:00Z".parse().unwrap();
-    assert_eq!(open(&server).find("0a1b", intended_at, 1).await.unwrap(), Found::Nothing);
+    assert_eq!(open(&server).find("0a1b", new_year()..=new_year(), 1).await.unwrap(), Found::Nothing);
     assert_eq!(server.seen().len(), 1);
 }
 
@@ -323,8 +337,11 @@ async fn candidates_are_batches_of_the_same_number_of_requests_made_at_about_tha
     let page = format!(r#"{{"data":[{}],"has_more":false}}"#, data.join(","));
     let server = server(move |_, _| Step::ok(page.clone())).await;
     let client = open_with(&server, EndpointKind::Anthropic, &FakeStore::default());
-    let found = client.find("0a1b", "2026-01-01T00:00:00Z".parse().unwrap(), 2).await.unwrap();
+    let found = client.find("0a1b", new_year()..=new_year(), 2).await.unwrap();
     assert_eq!(found, Found::Perhaps(vec!["ours".to_owned()]));
+    // Of several intents, the last a day later.
+    let found = client.find("0a1b", new_year()..=new_year() + SignedDuration::from_hours(24), 2).await.unwrap();
+    assert_eq!(found, Found::Perhaps(vec!["next_day".to_owned(), "ours".to_owned()]));
     assert!(server.seen()[0].head.contains("anthropic-version: 2023-06-01"));
 }
 

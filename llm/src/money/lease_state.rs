@@ -265,6 +265,7 @@ impl LeaseState {
                 .find(|waiter| !waiter.sender.is_closed())
                 .map_or(Money::ZERO, |waiter| waiter.amount),
             claim: None,
+            claims_for_good: false,
         }
     }
 

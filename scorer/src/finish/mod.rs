@@ -101,6 +101,8 @@ pub(crate) async fn finish(
         return Ok(ledger.sweep(&sweep.id).await?.ok_or_else(unknown)?.state);
     }
     ledger.note_tabulated(&sweep.id, row.generation).await?;
+    // From now on attempts of which nobody had heard are lost when they are told of; close those that were told of since the first time.
+    ledger.close_open_attempts(&sweep.id, ended_at).await?;
     Ok(state)
 }
 

@@ -21,6 +21,8 @@ const BRIEFLY: Duration = Duration::from_secs(5);
 const LEASES_AWAY: Duration = Duration::from_secs(13);
 /// Time that the broker gets to put back what those had not acknowledged that are cut off.
 pub(crate) const PUT_BACK: Duration = Duration::from_secs(1);
+/// Time in which a sweep that was cancelled can be resumed, whatever else is down meanwhile.
+const RESUMED_WITHIN: Duration = Duration::from_mins(10);
 /// Delay of each piece in a slow network.
 const SLOW: Duration = Duration::from_millis(80);
 /// A call that was answered so lately may not be stored yet: outcomes are published within a quarter of a second, and checkpoints written at once.
@@ -206,12 +208,25 @@ pub(crate) async fn strike(
             Ok(Done::to("endpoint"))
         }
         Fault::CancelAndResume => {
+            let begun = Instant::now();
+            let cancelled = fleet.client(&["cancel", sweep]).await?;
+            // It had just ended, and is not resumed.
+            if !cancelled.status.success() {
+                return Ok(Done::to(sweep));
+            }
             // Workers close the endpoints of a sweep that is cancelled, and open them anew.
             let workers = fleet.positions(Role::Worker).len();
-            fleet.endpoints_opened.extend(std::iter::repeat_n(Instant::now(), workers));
-            let cancelled = fleet.client(&["cancel", sweep]).await?;
-            // Refused until a scorer has written the reports of what was cancelled; and a sweep that had just ended is not resumed.
-            while cancelled.status.success() && !fleet.client(&["resume", sweep]).await?.status.success() {
+            fleet.endpoints_opened.extend(std::iter::repeat_n(begun, workers));
+            // Refused until a scorer has written the reports of what was cancelled.
+            loop {
+                let resumed = fleet.client(&["resume", sweep]).await?;
+                if resumed.status.success() {
+                    break;
+                }
+                if begun.elapsed() > RESUMED_WITHIN {
+                    let refusal = String::from_utf8_lossy(&resumed.stderr);
+                    return Err(CertifyError::Broken(format!("{sweep} cannot be resumed: {}", refusal.trim())));
+                }
                 sleep(Duration::from_millis(100)).await;
             }
             Ok(Done::to(sweep))

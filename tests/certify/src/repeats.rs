@@ -1,6 +1,6 @@
 //! Calls that were made again, each with the fault that explains it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::endpoint::{Call, CallKind};
 use crate::evidence::{Evidence, Reference, Struck};
@@ -122,41 +122,63 @@ fn beyond<'e>(expected: u64, calls: Vec<&'e Call>, cuts: Vec<&'e Struck>) -> Vec
     explained.into_iter().rev().chain(others.into_iter().rev()).take(count).collect()
 }
 
+/// A line whose session had been in another batch before.
+#[derive(Clone, Copy)]
+struct Again<'e> {
+    line: &'e Call,
+    before: &'e Call,
+}
+
 /// Lines that were answered more often than undisturbed. A worker publishes one batch at a time and acknowledges its sessions once the broker has
-/// confirmed it; lost in between, it leaves both, so that the sessions come to be in a second batch. Therefore each lost worker explains the lines
-/// of one batch, and only of one that was handed in about the time of the loss: before, its sessions were already acknowledged.
+/// confirmed it; lost in between, it leaves both, so that the sessions come to be in other batches, one or several, before that one is handed in
+/// or after it. Therefore each lost worker explains the lines that have one batch in common, and only if it was handed in about the time of the
+/// loss: before, its sessions were already acknowledged.
 fn of_batches<'e>(reference: &Reference, evidence: &'e Evidence) -> Vec<Repeat<'e>> {
     let mut lines: BTreeMap<&str, Vec<&Call>> = BTreeMap::new();
     for call in evidence.books.iter().filter(|call| call.kind == CallKind::Batched) {
         lines.entry(&call.session).or_default().push(call);
     }
-    // A line with the batch that its session had been in before.
-    let mut again: Vec<(&Call, &Call)> = Vec::new();
+    let mut again = Vec::new();
     for (session, mut lines) in lines {
         lines.sort_by_key(|line| line.begun_ms);
         let expected = reference.sessions.get(session).map_or(0, |booked| booked.calls);
         for position in usize::try_from(expected).unwrap_or(usize::MAX)..lines.len() {
-            again.push((lines[position], lines[position.saturating_sub(1)]));
+            again.push(Again { line: lines[position], before: lines[position.saturating_sub(1)] });
         }
     }
-    let batches: BTreeSet<(u64, u64)> = again.iter().map(|(_, before)| (before.begun_ms, before.request)).collect();
+    again.sort_by_key(|again| again.before.begun_ms);
     let mut losses: Vec<&Struck> = Vec::new();
     for struck in &evidence.struck {
         losses.extend((0..struck.in_flight.workers).map(|_| struck));
     }
     losses.sort_by_key(|struck| struck.ended_ms);
-    let mut causes: BTreeMap<u64, &Struck> = BTreeMap::new();
-    for (begun_ms, batch) in batches {
-        let explains = |struck: &&Struck| {
-            let (from, to) = (struck.at_ms.saturating_sub(UNACKNOWLEDGED_MS), struck.ended_ms + HANDED_IN_WITHIN_MS);
-            (from..=to).contains(&begun_ms)
-        };
+    let mut repeats = Vec::new();
+    while let Some(first) = again.first().copied() {
+        let mut left_by_it = [
+            again.iter().filter(|again| again.before.request == first.before.request).copied().collect::<Vec<_>>(),
+            again.iter().filter(|again| again.line.request == first.line.request).copied().collect(),
+        ];
+        left_by_it.sort_by_key(|again| again.len());
+        let [fewer, more] = left_by_it;
         // The loss that is over first: a later one may explain a later batch.
-        if let Some(position) = losses.iter().position(explains) {
-            causes.insert(batch, losses.remove(position));
-        }
+        let explaining = |group: &[Again<'_>]| losses.iter().position(|struck| explains(struck, group));
+        let (group, position) = match explaining(&more) {
+            Some(position) => (more, Some(position)),
+            None => {
+                let position = explaining(&fewer);
+                (fewer, position)
+            }
+        };
+        let cause = position.map(|position| losses.remove(position));
+        again.retain(|again| group.iter().all(|one| !std::ptr::eq(one.line, again.line)));
+        repeats.extend(group.into_iter().map(|again| Repeat { call: again.line, cause }));
     }
-    again.into_iter().map(|(call, before)| Repeat { call, cause: causes.get(&before.request).copied() }).collect()
+    repeats
+}
+
+fn explains(struck: &Struck, group: &[Again<'_>]) -> bool {
+    let (from, to) = (struck.at_ms.saturating_sub(UNACKNOWLEDGED_MS), struck.ended_ms + HANDED_IN_WITHIN_MS);
+    group.iter().all(|again| (from..=to).contains(&again.before.begun_ms))
 }
 
 #[cfg(test)]
@@ -308,10 +330,20 @@ mod tests {
     #[test]
     fn two_batches_need_two_lost_workers() {
         let undisturbed = [line("x", 0, 0), line("y", 0, 0)];
-        let books = vec![line("x", 1, 10_100), line("y", 2, 10_200), line("x", 3, 20_000), line("y", 3, 20_000)];
+        let books = vec![line("x", 1, 10_100), line("y", 2, 10_200), line("x", 3, 20_000), line("y", 4, 20_000)];
         let told = again(&undisturbed, books.clone(), vec![lost(10_000, 1)]);
         assert_eq!(told, [(20_000, None), (20_000, Some(10_000))]);
         let told = again(&undisturbed, books, vec![lost(10_000, 2)]);
         assert_eq!(told, [(20_000, Some(10_000)), (20_000, Some(10_000))]);
+    }
+
+    #[test]
+    fn sessions_of_the_batch_of_a_lost_worker_may_be_in_several_of_others() {
+        let undisturbed = [line("x", 0, 0), line("y", 0, 0)];
+        let explained = [(20_000, Some(10_000)), (20_000, Some(10_000))];
+        let after_others = [line("x", 1, 10_100), line("y", 2, 10_200), line("x", 3, 20_000), line("y", 3, 20_000)];
+        assert_eq!(again(&undisturbed, after_others.to_vec(), vec![lost(10_000, 1)]), explained);
+        let before_others = [line("x", 1, 10_100), line("y", 1, 10_100), line("x", 2, 20_000), line("y", 3, 20_000)];
+        assert_eq!(again(&undisturbed, before_others.to_vec(), vec![lost(10_000, 1)]), explained);
     }
 }

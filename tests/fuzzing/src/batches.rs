@@ -33,7 +33,10 @@ pub(crate) fn run(mut input: Input<'_>) {
             with_context(answers, |context| BatchClient::open(&"main".parse().unwrap(), &spec(kind), context).unwrap());
         match step % 5 {
             0 => failed(client.poll("batch_1").await.err()),
-            1 => failed(client.find(ID, "2026-01-01T00:00:00Z".parse().unwrap(), CALLS).await.err()),
+            1 => {
+                let intended_at = "2026-01-01T00:00:00Z".parse().unwrap();
+                failed(client.find(ID, intended_at..=intended_at, CALLS).await.err());
+            }
             2 => failed(client.holds("batch_1", ID).await.err()),
             3 => {
                 with_calls(async |calls| {

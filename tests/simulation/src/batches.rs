@@ -38,16 +38,25 @@ impl Part {
     }
 }
 
+/// A line of a batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BatchLine {
+    /// The endpoint's id of the batch.
+    pub(crate) batch: String,
+    /// Name of the line in it.
+    pub(crate) custom_id: String,
+}
+
 /// Batches that were made, and the files of their lines.
 #[derive(Debug, Default)]
 pub(crate) struct BatchBooks {
-    files: BTreeMap<String, Vec<Identity>>,
+    files: BTreeMap<String, Vec<(String, Identity)>>,
     made: Vec<String>,
 }
 
 impl BatchBooks {
     /// Notes what the endpoint has answered to `request` of that part; returns the calls of a batch that was made.
-    pub(crate) fn note(&mut self, part: Part, request: &[u8], answer: &[u8]) -> Vec<Identity> {
+    pub(crate) fn note(&mut self, part: Part, request: &[u8], answer: &[u8]) -> Vec<(BatchLine, Identity)> {
         let document = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).expect("the API of batches speaks JSON");
         let id = || document(answer)["id"].as_str().expect("what was made has an id").to_owned();
         match part {
@@ -56,9 +65,14 @@ impl BatchBooks {
                 Vec::new()
             }
             Part::Creation => {
-                self.made.push(id());
+                let batch = id();
+                self.made.push(batch.clone());
                 let file = document(request)["input_file_id"].as_str().expect("a batch has a file").to_owned();
-                self.files.get(&file).expect("it was uploaded").clone()
+                let lines = self.files.get(&file).expect("it was uploaded").iter();
+                let call = |(custom_id, identity): &(String, Identity)| {
+                    (BatchLine { batch: batch.clone(), custom_id: custom_id.clone() }, identity.clone())
+                };
+                lines.map(call).collect()
             }
             Part::Look => Vec::new(),
         }
@@ -70,30 +84,34 @@ impl BatchBooks {
     }
 }
 
-/// Calls of the lines of an upload.
-fn lines(upload: &[u8]) -> Vec<Identity> {
-    let lines = upload.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+/// Names and calls of the lines of an upload.
+fn lines(upload: &[u8]) -> Vec<(String, Identity)> {
     let call = |line: Value| {
         let body = line.get("body")?;
         let named = |name: &str| body["metadata"][format!("regatta_{name}")].as_str().map(str::to_owned);
         let session = [named("benchmark")?, named("setting")?, named("item")?, named("trial")?];
-        Some(Identity { session, model: body["model"].as_str()?.to_owned(), body: body.to_string() })
+        let identity = Identity { session, model: body["model"].as_str()?.to_owned(), body: body.to_string() };
+        Some((line["custom_id"].as_str()?.to_owned(), identity))
     };
-    lines.filter_map(call).collect()
+    documents(upload).into_iter().filter_map(call).collect()
 }
 
-/// Sum that the endpoint bills for the batch `id`, once it is over.
-pub(crate) async fn bill(endpoint: &InProcess, id: &str) -> Money {
+fn documents(lines: &[u8]) -> Vec<Value> {
+    lines.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
+}
+
+/// Names of the lines of the batch `id` that were answered, with what each costs, once it is over.
+pub(crate) async fn answered(endpoint: &InProcess, id: &str) -> BTreeMap<String, Money> {
     let batch: Value = serde_json::from_slice(&read(endpoint, &format!("/v1/batches/{id}")).await).expect("a batch");
-    let Some(output) = batch["output_file_id"].as_str() else { return Money::ZERO };
+    let Some(output) = batch["output_file_id"].as_str() else { return BTreeMap::new() };
     let output = read(endpoint, &format!("/v1/files/{output}/content")).await;
-    let answers = output.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Value>(line).ok());
     let cost = |answer: Value| {
         let usage = &answer["response"]["body"]["usage"];
         let tokens = |name: &str| usage[name].as_u64().expect("every answer says what it is billed for");
-        Money(tokens("prompt_tokens") * PRICE.0 + tokens("completion_tokens") * PRICE.1)
+        let cost = Money(tokens("prompt_tokens") * PRICE.0 + tokens("completion_tokens") * PRICE.1);
+        (answer["custom_id"].as_str().expect("every answer says to which line it is").to_owned(), cost)
     };
-    answers.map(cost).sum()
+    documents(&output).into_iter().map(cost).collect()
 }
 
 async fn read(endpoint: &InProcess, path: &str) -> Bytes {

@@ -89,6 +89,7 @@ pub(crate) async fn check(
         Some(SweepState::Complete) => findings.extend(other_results(world).await),
         Some(state) => findings.push(Finding::Ended(state)),
     }
+    world.referee.settle_batches().await;
     let expected = &undisturbed(world.plan.workload).paid;
     let paid = if world.plan.workload == Workload::Batches { paid_in_batches(world) } else { world.referee.paid() };
     for (identity, times) in paid {
@@ -157,7 +158,7 @@ async fn other_results(world: &World) -> Option<Finding> {
 pub(crate) fn digest(calls: &[Call], lasted: Duration) -> u64 {
     let mut hasher = DefaultHasher::new();
     lasted.hash(&mut hasher);
-    for Call { identity, process, at_ms, answered_ms, is_paid } in calls {
+    for Call { identity, process, at_ms, answered_ms, is_paid, line: _ } in calls {
         (&identity.session, &identity.model, process, at_ms, answered_ms, is_paid).hash(&mut hasher);
     }
     hasher.finish()

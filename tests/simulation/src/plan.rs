@@ -26,7 +26,7 @@ pub enum Workload {
     Rounds,
     /// Conversations of many calls between three models, whose scores wait for judgements in words.
     Talks,
-    /// Sessions of one call by the batch lane, in batches that the endpoint takes twenty seconds for.
+    /// Sessions of one call by the batch lane, in batches that the endpoint takes twenty seconds for, and of which a fifth of the lines fail.
     Batches,
 }
 

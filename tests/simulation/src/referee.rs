@@ -18,7 +18,7 @@ use regatta_simulator::InProcess;
 use reqwest::{Request, Response};
 use tokio::time::Instant;
 
-use crate::batches::{self, BatchBooks, Part};
+use crate::batches::{self, BatchBooks, BatchLine, Part};
 use crate::life::Life;
 use crate::plan::Plan;
 
@@ -56,6 +56,8 @@ pub(crate) struct Call {
     pub(crate) answered_ms: Option<u128>,
     /// True if it was answered with a success, which costs.
     pub(crate) is_paid: bool,
+    /// The line of a batch that it is, if it is one. It counts as paid until the batch is over.
+    pub(crate) line: Option<BatchLine>,
 }
 
 /// A process in one of its lives.
@@ -177,9 +179,22 @@ impl Referee {
         let made = self.locked().batches.made();
         let mut billed = self.locked().billed;
         for id in made {
-            billed += batches::bill(&self.endpoint, &id).await;
+            billed += batches::answered(&self.endpoint, &id).await.into_values().sum::<Money>();
         }
         billed
+    }
+
+    /// Lines that failed are not paid. All batches must be over.
+    pub(crate) async fn settle_batches(&self) {
+        let made = self.locked().batches.made();
+        for batch in made {
+            let answered = batches::answered(&self.endpoint, &batch).await;
+            for call in &mut self.locked().calls {
+                if let Some(line) = call.line.as_ref().filter(|line| line.batch == batch) {
+                    call.is_paid = answered.contains_key(&line.custom_id);
+                }
+            }
+        }
     }
 
     /// All calls so far, in the order in which they came.
@@ -253,7 +268,14 @@ impl Network for Line {
             let call = identity(&request, model.as_deref()).map(|identity| {
                 let mut books = self.referee.locked();
                 let at_ms = self.referee.begun.elapsed().as_millis();
-                books.calls.push(Call { identity, process: self.process.0, at_ms, answered_ms: None, is_paid: false });
+                books.calls.push(Call {
+                    identity,
+                    process: self.process.0,
+                    at_ms,
+                    answered_ms: None,
+                    is_paid: false,
+                    line: None,
+                });
                 books.calls.len() - 1
             });
             let (latency, fate) = self.referee.draw(&request);
@@ -300,9 +322,9 @@ impl Line {
         let answer = self.referee.endpoint.answer(request).await.map_err(|_| NoAnswer::Lost)?;
         if answer.status().is_success() {
             let (mut books, at_ms) = (self.referee.locked(), self.referee.begun.elapsed().as_millis());
-            for identity in books.batches.note(part, &asked, answer.body()) {
-                let (process, answered_ms) = (self.process.0, Some(at_ms));
-                books.calls.push(Call { identity, process, at_ms, answered_ms, is_paid: true });
+            for (line, identity) in books.batches.note(part, &asked, answer.body()) {
+                let (process, answered_ms, line) = (self.process.0, Some(at_ms), Some(line));
+                books.calls.push(Call { identity, process, at_ms, answered_ms, is_paid: true, line });
             }
         }
         tokio::time::sleep(latency / 2).await;

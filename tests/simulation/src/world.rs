@@ -30,6 +30,8 @@ const KEPT_WITHIN: Duration = Duration::from_millis(2_100);
 const SILENT_MS: u64 = 40_000;
 /// Time that the endpoint takes for a batch.
 const BATCH_MS: u64 = 20_000;
+/// Share of the lines of a batch that fail, and are asked again in another.
+const LINES_FAILED: f64 = 0.2;
 /// Pause between two looks at the sweep's state.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -84,6 +86,7 @@ pub(crate) fn undisturbed(workload: Workload) -> &'static Undisturbed {
                 let mut processes = world.start_all();
                 world.until_end(&mut processes).await;
                 let results = world.results().await.expect("a sweep that nobody disturbs ends");
+                world.referee.settle_batches().await;
                 Undisturbed { results, paid: world.referee.paid() }
             })
         })
@@ -146,6 +149,7 @@ impl World {
         operator.enter(&sweep).await?;
         let mut config = Config { clock: calm, ..Config::on_loopback(suites(&sweep)) };
         config.simulation.batch.delay_ms = BATCH_MS;
+        config.simulation.batch.failed = LINES_FAILED;
         let endpoint = InProcess::new(config)?;
         let sessions = sessions(&sweep);
         Ok(Self {

@@ -75,10 +75,11 @@ fn an_undisturbed_conversation_calls_three_models_and_is_judged() {
 }
 
 #[test]
-fn an_undisturbed_sweep_in_batches_hands_each_session_in_once() {
+fn an_undisturbed_sweep_in_batches_hands_each_session_in_once_and_those_whose_lines_failed_again() {
     let history = simulate(&Plan::calm(1, Workload::Batches));
     assert_eq!(history.findings, []);
-    assert_eq!(history.calls, 5 * 2 * 2 * 2);
+    let sessions = 5 * 2 * 2 * 2;
+    assert!((sessions + 1..2 * sessions).contains(&history.calls), "{} calls", history.calls);
 }
 
 #[test]

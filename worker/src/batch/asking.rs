@@ -1,6 +1,6 @@
 //! The next call of each session of a batch. It is a pure function of the job, so it is computed anew at each step and not stored.
 
-use regatta_benchmarks::{Item, Step, Suite};
+use regatta_benchmarks::{DelegatedTask, Item, Step, Suite};
 use regatta_catalog::Sweep;
 use regatta_llm::{BatchCall, SessionTag};
 use regatta_proto::{
@@ -69,7 +69,7 @@ pub(super) fn next<'a>(sweep: &'a Sweep, job: &SessionJob) -> Next<'a> {
     let (role, mut request) = match suite.next(key.item, &cell.setting, &job.transcript) {
         Step::Ask(role, request) => (role, request),
         Step::Done => return Next::Done,
-        Step::Delegate(task) => return Next::Unfit(format!("{} cannot be run in batches", task.agent)),
+        Step::Delegate(task) => return Next::Unfit(undelegated(&task)),
         Step::Unfit(reason) => return Next::Unfit(reason),
         Step::Failed(failed) => return Next::Failed(failed),
     };
@@ -80,6 +80,11 @@ pub(super) fn next<'a>(sweep: &'a Sweep, job: &SessionJob) -> Next<'a> {
     let seed = sweep.seed(cell, item);
     let (suite, attempt, cache, filtered) = (suite.as_ref(), job.attempt, sweep.lock.cache, sweep.lock.filtered);
     Next::Ask(Box::new(Asked { cell, suite, request, item, seed, role, model, attempt, cache, filtered }))
+}
+
+/// Reason why a session that comes to delegate `task` does not fit.
+pub(super) fn undelegated(task: &DelegatedTask) -> String {
+    format!("{} cannot be run in batches", task.agent)
 }
 
 /// The next call of every session of a batch, in the order of the sessions. `None` when any of them makes no call: such a batch was not

@@ -4,12 +4,13 @@ use jiff::Timestamp;
 use regatta_benchmarks::{Step as Asking, Suite};
 use regatta_llm::{Collected, Spending, rule};
 use regatta_proto::{
-    Attempt, AttemptId, AttemptTotals, BatchJob, Call, Cause, Event, FailedCall, Filtered, Money, OpenAttempt, Outcome,
-    Progress, Report, SessionJob, SessionOutcome, Setting, Transcript, Try,
+    Attempt, AttemptId, AttemptTotals, BatchJob, Call, Cause, ChatRequest, Event, FailedCall, Filtered, Money,
+    OpenAttempt, Outcome, Progress, Report, SessionJob, SessionOutcome, Setting, Transcript, Try,
 };
 
 use super::BatchLane;
-use super::asking::Asked;
+use super::asking::{self, Asked};
+use super::deriving::{self, GoesOn};
 use super::following::Step;
 use super::paying::spending;
 use crate::attempts::OPEN_A_REPORT;
@@ -28,8 +29,10 @@ impl<'a> Results<'a> {
 
     /// Each session goes on with what came of its line.
     pub(super) fn collected(&self, collected: Collected, asked: &[Asked<'_>], tries_max: u32) -> Step {
+        // Nothing can have gone on before, by the clock of the provider, who says when what goes on was handed in.
+        let since = collected.ended_at.or(collected.began_at);
         let ended_at = collected.ended_at.unwrap_or_else(|| self.lane.shared.clock.now());
-        self.each(ended_at, collected.calls, asked, tries_max)
+        self.each((since, ended_at), collected.calls, asked, tries_max)
     }
 
     /// Each session goes on with its line having failed.
@@ -46,7 +49,7 @@ impl<'a> Results<'a> {
                 asked: None,
             })
         });
-        self.each(self.lane.shared.clock.now(), failed.collect(), asked, tries_max)
+        self.each((None, self.lane.shared.clock.now()), failed.collect(), asked, tries_max)
     }
 
     /// Each session is over.
@@ -56,12 +59,12 @@ impl<'a> Results<'a> {
             let ended = SessionEnd { outcome: outcome(position), transcript: session.transcript.clone() };
             (position, session, Ok(ended))
         });
-        self.reported(now, ends.collect(), None)
+        self.reported((None, now), ends.collect(), None)
     }
 
     fn each(
         &self,
-        ended_at: Timestamp,
+        (since, ended_at): (Option<Timestamp>, Timestamp),
         calls: Vec<Result<Call, FailedCall>>,
         asked: &[Asked<'_>],
         tries_max: u32,
@@ -69,20 +72,19 @@ impl<'a> Results<'a> {
         let spending = spending(&calls, asked);
         let ends =
             self.job.sessions.iter().zip(calls).zip(asked).enumerate().map(|(position, ((session, call), asked))| {
-                let end = go_on((asked.suite, &asked.cell.setting), session, call, tries_max, asked.filtered);
-                (position, session, end)
+                (position, session, go_on(asked, session, call, tries_max))
             });
-        self.reported(ended_at, ends.collect(), Some(spending))
+        self.reported((since, ended_at), ends.collect(), Some(spending))
     }
 
     fn reported(
         &self,
-        ended_at: Timestamp,
-        ends: Vec<(usize, &SessionJob, Result<SessionEnd, Transcript>)>,
+        (since, ended_at): (Option<Timestamp>, Timestamp),
+        ends: Vec<(usize, &SessionJob, Result<SessionEnd, Onward>)>,
         spending: Option<Spending>,
     ) -> Step {
         let sessions = &self.lane.shared.metrics.sessions;
-        let (mut reports, mut jobs) = (Vec::with_capacity(ends.len()), Vec::new());
+        let (mut reports, mut going_on) = (Vec::with_capacity(ends.len()), Vec::new());
         for (position, session, end) in ends {
             let Some(id) = attempt_id(self.job, position) else { continue };
             let attempt = Attempt {
@@ -98,21 +100,23 @@ impl<'a> Results<'a> {
                     sessions.with_label_values(&[outcome.as_str()]).inc();
                     reports.push(Report::Session(Box::new(SessionOutcome { key, lock, attempt, outcome, transcript })));
                 }
-                Err(transcript) => {
+                Err(Onward { transcript, bytes, has_failed }) => {
                     sessions.with_label_values(&["handed_over"]).inc();
                     let totals = transcript.totals_of(session.attempt);
                     reports.push(Report::HandedOver { key: key.clone(), attempt, totals, taken_over: false });
-                    jobs.push(SessionJob {
+                    let session = SessionJob {
                         key,
                         lock,
                         attempt: session.attempt.saturating_add(1),
                         generation: session.generation,
                         transcript,
-                    });
+                    };
+                    going_on.push(GoesOn { position, has_failed, bytes, session });
                 }
             }
         }
-        Step::Over(reports, jobs, spending)
+        let since = since.unwrap_or_else(|| self.job.since());
+        Step::Over(reports, deriving::after(self.job, going_on, since, self.lane.shared.clock.now()), spending)
     }
 }
 
@@ -123,40 +127,61 @@ pub(super) struct SessionEnd {
     transcript: Transcript,
 }
 
-/// Adds the result of one line to its session's transcript: `Ok` when the session is over with it, `Err` with the transcript to go on from
-/// otherwise. Tries at a call are counted over all batches that it was part of; after `tries_max` of them the session ends.
+/// A session that is not over with its line.
+#[derive(Debug, PartialEq)]
+pub(super) struct Onward {
+    transcript: Transcript,
+    /// Bytes of the prompt that comes next.
+    bytes: u64,
+    /// The line failed, and is asked again.
+    has_failed: bool,
+}
+
+/// Adds the result of the line that `asked` to its session's transcript: `Ok` when the session is over with it. Tries at a call are counted
+/// over all batches that it was part of; after `tries_max` of them the session ends.
 fn go_on(
-    (suite, setting): (&dyn Suite, &Setting),
+    asked: &Asked<'_>,
     session: &SessionJob,
     call: Result<Call, FailedCall>,
     tries_max: u32,
-    filtered: Filtered,
-) -> Result<SessionEnd, Transcript> {
+) -> Result<SessionEnd, Onward> {
+    match call {
+        Ok(call) => answered((asked.suite, &asked.cell.setting), session, call),
+        Err(failed) => not_answered(&asked.request, session, failed, tries_max, asked.filtered),
+    }
+}
+
+fn answered((suite, setting): (&dyn Suite, &Setting), session: &SessionJob, call: Call) -> Result<SessionEnd, Onward> {
     let mut transcript = session.transcript.clone();
-    let failed = match call {
-        Ok(call) => {
-            transcript.events.push(Event::Call(Box::new(call)));
-            return match suite.next(session.key.item, setting, &transcript) {
-                Asking::Done => Ok(SessionEnd { outcome: Outcome::Measured, transcript }),
-                Asking::Unfit(reason) => {
-                    tracing::error!(session = %session.key, reason, "the transcript is of no such session");
-                    Ok(SessionEnd { outcome: Outcome::NotMeasured { cause: Cause::TranscriptUnfit }, transcript })
-                }
-                Asking::Failed(failed) => {
-                    tracing::error!(session = %session.key, reason = failed.why, errors = failed.errors, "the benchmark's program failed");
-                    transcript.events.push(Event::BenchmarkFailed(failed));
-                    Ok(SessionEnd { outcome: Outcome::NotMeasured { cause: Cause::BenchmarkFailed }, transcript })
-                }
-                Asking::Ask(..) | Asking::Delegate(_) => Err(transcript),
-            };
+    transcript.events.push(Event::Call(Box::new(call)));
+    let reason = match suite.next(session.key.item, setting, &transcript) {
+        Asking::Done => return Ok(SessionEnd { outcome: Outcome::Measured, transcript }),
+        Asking::Ask(_, request) => return Err(Onward { transcript, bytes: request.prompt_bytes(), has_failed: false }),
+        Asking::Failed(failed) => {
+            tracing::error!(session = %session.key, reason = failed.why, errors = failed.errors, "the benchmark's program failed");
+            transcript.events.push(Event::BenchmarkFailed(failed));
+            return Ok(SessionEnd { outcome: Outcome::NotMeasured { cause: Cause::BenchmarkFailed }, transcript });
         }
-        Err(failed) => failed,
+        Asking::Delegate(task) => asking::undelegated(&task),
+        Asking::Unfit(reason) => reason,
     };
+    tracing::error!(session = %session.key, reason, "the transcript is of no such session");
+    Ok(SessionEnd { outcome: Outcome::NotMeasured { cause: Cause::TranscriptUnfit }, transcript })
+}
+
+fn not_answered(
+    request: &ChatRequest,
+    session: &SessionJob,
+    failed: FailedCall,
+    tries_max: u32,
+    filtered: Filtered,
+) -> Result<SessionEnd, Onward> {
+    let mut transcript = session.transcript.clone();
     let class = failed.tries.last().map(|last| last.class);
     transcript.events.push(Event::Failed(failed));
     let may_try_again = failed_before(&transcript) < tries_max;
     if may_try_again && class.is_some_and(|class| rule(class).retried) {
-        return Err(transcript);
+        return Err(Onward { transcript, bytes: request.prompt_bytes(), has_failed: true });
     }
     let internal = Outcome::NotMeasured { cause: Cause::Internal };
     Ok(SessionEnd { outcome: class.map_or(internal, |class| Outcome::of_failure(class, filtered)), transcript })

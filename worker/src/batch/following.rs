@@ -9,9 +9,7 @@ use jiff::SignedDuration;
 use prometheus::IntGauge;
 use regatta_catalog::Sweep;
 use regatta_llm::{BatchClient, BatchState, Collected, Found, Spending, rule};
-use regatta_proto::{
-    AccountId, AttemptId, BatchJob, Cause, ErrorClass, HeldBatch, Job, Outcome, Report, SessionJob, Try,
-};
+use regatta_proto::{AccountId, AttemptId, BatchJob, Cause, ErrorClass, HeldBatch, Job, Outcome, Report, Try};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
@@ -35,8 +33,8 @@ pub(super) enum Step {
     Next(Box<BatchJob>, Vec<Report>),
     /// These two take its place.
     Split(Vec<BatchJob>),
-    /// It is over: reports, sessions that go on, and what it cost; `None` leaves what was reserved for it counted.
-    Over(Vec<Report>, Vec<SessionJob>, Option<Spending>),
+    /// It is over: reports, the intents of sessions that go on, and what it cost; `None` leaves what was reserved for it counted.
+    Over(Vec<Report>, Vec<BatchJob>, Option<Spending>),
     /// It is delivered again, and thereby in doubt.
     HandBack,
     /// The sweep was cancelled, or resumed since.
@@ -112,10 +110,13 @@ impl BatchLane {
             let provider_id = match job.provider_id.clone() {
                 Some(id) => id,
                 // Only what is known for certain to be ours is cancelled.
-                None if redeliveries > 0 => match client.find(&job.id, job.intended_at, job.sessions.len()).await {
-                    Ok(Found::Exactly(id)) => id,
-                    _ => return None,
-                },
+                None if redeliveries > 0 => {
+                    let intended = job.since()..=self.shared.clock.now();
+                    match client.find(&job.id, intended, job.sessions.len()).await {
+                        Ok(Found::Exactly(id)) => id,
+                        Ok(Found::Nothing | Found::Perhaps(_)) | Err(_) => return None,
+                    }
+                }
                 None => return None,
             };
             Some(client.cancel(&provider_id).await)
@@ -225,9 +226,7 @@ impl BatchLane {
     async fn settle(&self, job: BatchJob, step: Step, redeliveries: u32, receipt: Held) {
         // The queue of a cancelled sweep may have no consumer any more: nothing is left in it.
         let is_void = self.shared.is_void(&job);
-        let to_queue = |job: Job| (self.queue.clone(), job);
-        let batch = |job: BatchJob| to_queue(Job::Batch(Box::new(job)));
-        let session = |job: SessionJob| to_queue(Job::Session(Box::new(job)));
+        let batch = |job: BatchJob| (self.queue.clone(), Job::Batch(Box::new(job)));
         let (reports, jobs) = match step {
             Step::Next(next, reports) if is_void => {
                 self.publisher.leave(Publication { reports, jobs: Vec::new(), origin: Origin::Nobody }).await;
@@ -239,7 +238,13 @@ impl BatchLane {
                 let ends = parted(&self.shared, (&job.id, job.intended_at), &job.sessions);
                 (ends, halves.into_iter().map(batch).collect())
             }
-            Step::Over(reports, sessions, _) => (reports, sessions.into_iter().map(session).collect()),
+            // What goes on is of the same generation, and void as well.
+            Step::Over(reports, next, _) if is_void => {
+                let sessions: usize = next.iter().map(|next| next.sessions.len()).sum();
+                self.shared.metrics.sessions.with_label_values(&["dropped"]).inc_by(sessions as u64);
+                (reports, Vec::new())
+            }
+            Step::Over(reports, next, _) => (reports, next.into_iter().map(batch).collect()),
             Step::HandBack => return receipt.hand_back().await,
             Step::Void => return self.void(job, redeliveries, receipt).await,
         };

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use regatta_backends::{Queue, QueueError};
-use regatta_proto::{AttemptId, BatchJob, Digest, HeldBatch, IdError, Job, ModelRef, Money, SessionJob, SweepId};
+use regatta_proto::{BatchJob, Digest, HeldBatch, IdError, Job, ModelRef, Money, SessionJob, SweepId};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::collecting::{begun, parted};
+use super::deriving::id_of;
 use super::named;
 use crate::cast::accounts;
 use crate::holdings::HeldHere;
@@ -20,8 +20,10 @@ use crate::publisher::{ConfirmingPublisher, Held, Origin, Publication};
 use crate::worker::Shared;
 
 /// Bytes that the prompts of a batch may have: with what JSON adds, within what both providers take, and in a worker's memory.
-const PROMPT_BYTES_MAX: u64 = 64 << 20;
-/// Pause before an intent that the broker may have is published again, after the minute for which its confirmation was waited for.
+pub(super) const PROMPT_BYTES_MAX: u64 = 64 << 20;
+/// Longest that an intent waits for a channel to the broker: with the broker the sessions are gone, too.
+const SENT_WITHIN: Duration = Duration::from_secs(10);
+/// Pause before an intent that the broker may have is published again. By then this process has noticed which of its connections are lost.
 const DOUBT_PAUSE: Duration = Duration::from_secs(1);
 
 /// A session that waits for its batch.
@@ -74,6 +76,13 @@ struct Gathering {
     held_here: HeldHere,
     jobs: Vec<SessionJob>,
     receipts: Vec<Held>,
+}
+
+impl Gathering {
+    /// True if sessions of it are delivered to others, who would pay for them as well.
+    fn is_void_in_part(&self) -> bool {
+        self.receipts.iter().any(|receipt| receipt.voided().is_cancelled())
+    }
 }
 
 impl Gatherer {
@@ -164,6 +173,13 @@ impl Gatherer {
             return Held::ack_all(batch.receipts).await;
         }
         let tried_until = first + self.shared.hand_over_after;
+        let batch = match self.without_void(batch).await {
+            Ok(Some(batch)) => batch,
+            Ok(None) => return,
+            Err(error) => {
+                return tracing::error!(%error, "failed to name a batch; the sessions of one will be delivered again");
+            }
+        };
         let mut waiting = vec![batch];
         while let Some(batch) = waiting.pop() {
             match self.publish(&batch, key, tried_until).await {
@@ -189,24 +205,50 @@ impl Gatherer {
         }
     }
 
+    /// `batch` without the sessions whose deliveries are void, as those are after a worker stood still or was cut off; `None` if none is left.
+    /// After an error all are delivered again, because their receipts are dropped.
+    async fn without_void(&self, batch: Gathering) -> Result<Option<Gathering>, IdError> {
+        if !batch.is_void_in_part() {
+            return Ok(Some(batch));
+        }
+        let mut rest = self.begin(&batch.sweep, batch.generation)?;
+        let gathered = batch.jobs.len();
+        for (job, receipt) in self.dissolve(batch).await {
+            if !receipt.voided().is_cancelled() {
+                self.place(&mut rest, job, receipt);
+            }
+        }
+        tracing::info!(
+            sessions = gathered - rest.jobs.len(),
+            "sessions that waited for their batch are delivered again"
+        );
+        Ok((!rest.jobs.is_empty()).then_some(rest))
+    }
+
     /// The sessions of `batch` as two, the second half first. After an error all are delivered again, because their receipts are dropped.
     async fn halve(&self, batch: Gathering) -> Result<[Gathering; 2], IdError> {
         let begin = || self.begin(&batch.sweep, batch.generation);
         let (mut first, mut second) = (begin()?, begin()?);
-        let Gathering { id, held_here, jobs, receipts, .. } = batch;
-        if held_here.end() {
-            let reports = parted(&self.shared, (&id, self.shared.clock.now()), &jobs);
-            self.publisher.leave(Publication { reports, jobs: Vec::new(), origin: Origin::Nobody }).await;
-        }
-        let half = jobs.len() / 2;
-        for (position, (job, receipt)) in jobs.into_iter().zip(receipts).enumerate() {
+        let half = batch.jobs.len() / 2;
+        for (position, (job, receipt)) in self.dissolve(batch).await.enumerate() {
             self.place(if position < half { &mut first } else { &mut second }, job, receipt);
         }
         Ok([second, first])
     }
 
+    /// The sessions of `batch`, which nobody publishes. Attempts of it that were told of end.
+    async fn dissolve(&self, batch: Gathering) -> impl Iterator<Item = (SessionJob, Held)> {
+        let Gathering { id, held_here, jobs, receipts, .. } = batch;
+        if held_here.end() {
+            let reports = parted(&self.shared, (&id, self.shared.clock.now()), &jobs);
+            self.publisher.leave(Publication { reports, jobs: Vec::new(), origin: Origin::Nobody }).await;
+        }
+        jobs.into_iter().zip(receipts)
+    }
+
     /// Publishes `batch` as an intent. One that the broker may have is published again as it is, until `tried_until`, since copies are handed
     /// in once where an account counts their money; sessions that were handed back instead would be paid for in a batch of their own as well.
+    /// Not so once its sessions are void: others have them by then.
     async fn publish(
         &self,
         batch: &Gathering,
@@ -220,16 +262,18 @@ impl Gatherer {
             id: batch.id.clone(),
             provider_id: None,
             intended_at: self.shared.clock.now(),
+            since: None,
             sessions: batch.jobs.clone(),
         };
         loop {
-            let published = self.queue.publish_jobs(&self.name, vec![Job::Batch(Box::new(job.clone()))]).await;
+            let intent = vec![Job::Batch(Box::new(job.clone()))];
+            let published = self.queue.publish_jobs_once(&self.name, intent, Instant::now() + SENT_WITHIN).await;
             let Err(error) = published else { return Ok(()) };
             if !error.is_in_doubt() || Instant::now() >= tried_until || !self.has_account(lock, model).await {
                 return Err(error);
             }
             tracing::warn!(%error, batch = named(&job), "the broker may have the job of a batch, publishing it again");
-            if self.stop.run_until_cancelled(sleep(DOUBT_PAUSE)).await.is_none() {
+            if self.stop.run_until_cancelled(sleep(DOUBT_PAUSE)).await.is_none() || batch.is_void_in_part() {
                 return Err(error);
             }
         }
@@ -248,17 +292,6 @@ fn new_id(shared: &Shared) -> Result<String, IdError> {
     Ok(id_of(shared.attempts.next_id()?.as_str()))
 }
 
-/// The id of the batch that these sessions of the batch of id `whole` are.
-pub(super) fn id_of_part(whole: &str, part: &Range<usize>) -> String {
-    id_of(&format!("{whole}/{}/{}", part.start, part.end))
-}
-
-/// Lower-case hexadecimal digits, whatever workers are called.
-fn id_of(unique: &str) -> String {
-    let digest = Digest::of_parts([b"batch/1".as_slice(), unique.as_bytes()]).to_string();
-    digest.chars().take(AttemptId::BATCH_DIGITS).collect()
-}
-
 /// The size of a full batch of this id: at most `requests_max`, and less by up to a sixteenth, or by 63.
 fn size_of(id: &str, requests_max: usize) -> usize {
     let sizes = (requests_max / 16).clamp(1, 64);
@@ -271,15 +304,6 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-
-    #[test]
-    fn parts_of_a_batch_have_the_same_ids_whoever_cuts_it_there() {
-        let ids = [0..2, 2..5, 0..3, 3..5].map(|part| id_of_part("0a1b", &part));
-        assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), 4);
-        assert_eq!(ids[0], id_of_part("0a1b", &(0..2)));
-        assert_ne!(ids[0], id_of_part("0a1c", &(0..2)));
-        assert_eq!(ids[0].len(), AttemptId::BATCH_DIGITS);
-    }
 
     #[test]
     fn batches_of_different_ids_are_mostly_of_different_sizes_and_never_too_large() {

@@ -1,15 +1,17 @@
 //! From an intent to a batch at its provider, at most once: also when the broker has the intent twice, because its connection was lost before
-//! it had confirmed it. In one process the copies take turns (`holdings`), and the later one is in doubt. Of several processes the one hands
-//! the batch in that has claimed its reservation at the accounts; the others look for the batch until it is there, or until nobody has heard
-//! of the claim any more. The claim is made again right before the request that makes the batch, so that a worker which is cut off from the
-//! accounts does not send it on the strength of a claim of long ago; and nobody hears of the end of a claim sooner than that of such a request.
-//! Without a price there is no account, and whoever is about to hand it in looks for it, before the upload of its lines and after it; copies
-//! that are handed in within the same moment are not noticed then, nor those at a provider that lists no names, and no account counts them.
+//! it had confirmed it, or because two workers had the batch that it comes of (`deriving`). In one process the copies take turns (`holdings`),
+//! and the later one is in doubt. Of several processes the one hands the batch in that has claimed its reservation at the accounts; the others
+//! look for the batch until it is there, or until nobody has heard of the claim any more. The claim is made again right before the request that
+//! makes the batch, so that a worker which is cut off from the accounts does not send it on the strength of a claim of long ago; and nobody hears
+//! of the end of a claim sooner than that of such a request. Without a price there is no account, and whoever is about to hand it in looks for
+//! it, before the upload of its lines and after it; copies that are handed in within the same moment are not noticed then, nor those at a
+//! provider that lists no names, and no account counts them.
 
-use std::ops::Range;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use futures::FutureExt;
+use jiff::Timestamp;
 use regatta_llm::{Found, Prepared, SubmitError};
 use regatta_proto::{BatchJob, Claimed, ErrorClass, Money, Try};
 use tokio::time::sleep;
@@ -18,7 +20,7 @@ use super::asking::Asked;
 use super::following::{Followed, Step};
 use super::searching::Searched;
 use super::standing::Standing;
-use super::{gathering, named, trouble};
+use super::{deriving, named, trouble};
 
 /// Looks for a batch that may have been handed in a moment ago: a list of batches may lag behind.
 const LOOKS: u32 = 3;
@@ -46,7 +48,7 @@ impl Followed<'_> {
             // It may take a day.
             drop(prepared);
             let looks = if self.is_past_doubt() { 1 } else { LOOKS };
-            return self.look_for(lines, looks).await.unwrap_or_else(|| self.renewed());
+            return self.look_for(lines, self.of_this_intent(), looks).await.unwrap_or_else(|| self.renewed());
         }
         if self.accounts.is_empty()
             && let Some(id) = self.listed(lines).await
@@ -88,7 +90,7 @@ impl Followed<'_> {
         if self.pause(self.poll_pause()).await.is_none() {
             return self.left_in_doubt();
         }
-        match self.look_for(lines, LOOKS).await {
+        match self.look_for(lines, self.of_this_intent(), LOOKS).await {
             Some(step) => step,
             None => {
                 self.count("refused");
@@ -121,13 +123,17 @@ impl Followed<'_> {
     }
 
     /// Another has claimed the reservation: it hands in a copy of this intent, or has done so, or died over it. Looks for the batch until it is
-    /// there, or until the claim was silent for longer than a request that makes it may take, and for so many looks after that.
+    /// there, or until the claim was silent for longer than a request that makes it may take, and for so many looks after that. A copy that was
+    /// cut in two is cut at the same line.
     pub(super) async fn wait_behind(&self, mut claimed: Claimed, lines: usize) -> Step {
+        if let Some(first) = self.cut_by(&claimed.by) {
+            return self.split(first);
+        }
         tracing::info!(batch = named(self.job), by = %claimed.by, "somebody else may be handing in a batch, looking for it");
         self.tell_of_intent(Standing::InDoubt).await;
         let mut looks = 0;
         loop {
-            if let Some(step) = self.look_for(lines, 1).await {
+            if let Some(step) = self.look_for(lines, self.of_all_copies(), 1).await {
                 return step;
             }
             let is_silent = Duration::from_millis(claimed.silent_ms) > self.claim_stands();
@@ -139,7 +145,10 @@ impl Followed<'_> {
                 return self.left_in_doubt();
             }
             match self.client.give_up(&self.job.id, self.accounts, Money::ZERO, &self.claim).await {
-                Ok(Some(standing)) => claimed = standing,
+                Ok(Some(standing)) => match self.cut_by(&standing.by) {
+                    Some(first) => return self.split(first),
+                    None => claimed = standing,
+                },
                 // It was given up by whoever had it.
                 Ok(None) => return self.renewed(),
                 Err(error) => {
@@ -158,7 +167,7 @@ impl Followed<'_> {
 
     /// The provider's id of the batch, where its list names it.
     async fn listed(&self, lines: usize) -> Option<String> {
-        let finding = self.client.find(&self.job.id, self.job.intended_at, lines);
+        let finding = self.client.find(&self.job.id, self.of_all_copies(), lines);
         match self.leave.run_until_cancelled(finding).await? {
             Ok(Found::Exactly(id)) => Some(id),
             Ok(Found::Nothing | Found::Perhaps(_)) | Err(_) => None,
@@ -166,9 +175,9 @@ impl Followed<'_> {
     }
 
     /// Looks so often for a batch that may have been handed in; `None` when it is nowhere.
-    async fn look_for(&self, lines: usize, looks: u32) -> Option<Step> {
+    async fn look_for(&self, lines: usize, intended: RangeInclusive<Timestamp>, looks: u32) -> Option<Step> {
         for look in 1..=looks {
-            match self.search(lines).await {
+            match self.search(lines, intended.clone()).await {
                 Searched::Is(id) => return Some(self.found(id)),
                 Searched::Nowhere => {}
                 Searched::Failed(trouble) => return Some(self.all_failed(&self.perhaps_billed(trouble))),
@@ -202,20 +211,13 @@ impl Followed<'_> {
         if let Some(turn) = &self.turn {
             turn.leave_free();
         }
-        let job = BatchJob { intended_at: self.lane.shared.clock.now(), ..self.job.clone() };
-        Step::Next(Box::new(job), Vec::new())
+        let (since, intended_at) = (Some(self.job.since()), self.lane.shared.clock.now());
+        Step::Next(Box::new(BatchJob { intended_at, since, ..self.job.clone() }), Vec::new())
     }
 
-    /// Two intents, one of the first `lines` sessions and one of the rest, where there is no room or no money for all at once. A copy that is
-    /// split at the same line leaves copies of the same two.
+    /// Two intents, one of the first `lines` sessions and one of the rest, where there is no room or no money for all at once.
     pub(super) fn split(&self, lines: usize) -> Step {
-        let (job, intended_at) = (self.job, self.lane.shared.clock.now());
-        let lines = lines.min(job.sessions.len());
-        let half = |part: Range<usize>| {
-            let id = gathering::id_of_part(&job.id, &part);
-            BatchJob { id, intended_at, sessions: job.sessions[part].to_vec(), ..job.clone() }
-        };
-        Step::Split(vec![half(0..lines), half(lines..job.sessions.len())])
+        Step::Split(deriving::cut(self.job, lines, self.lane.shared.clock.now()).into())
     }
 
     fn unsendable(&self, refusal: impl Fn(usize) -> Option<Try>) -> Step {

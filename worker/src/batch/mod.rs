@@ -8,7 +8,7 @@
 //! | gather | session jobs, up to a batch of them, or until none has come for a while | an intent: the sessions, and no provider's id |
 //! | hand in | an intent | the same with the provider's id |
 //! | follow | a batch with an id | the same, to another worker, when this one leaves or has held it for long |
-//! | collect | a batch that is over | reports, and session jobs for what has to be asked again or goes on |
+//! | collect | a batch that is over | reports, and an intent for what has to be asked again or goes on |
 //!
 //! So a worker may be killed at any moment, and all workers for days. What that can cost is bounded at each place:
 //! - *Between an intent and the acknowledgement of its sessions*, these come again and are paid twice. That is the time of one frame.
@@ -16,19 +16,22 @@
 //!   the batch at the provider first. An intent that is too old to be handed in (all workers were away, say) is looked for too, and
 //!   replaced by a new one if it is not there, so that the time to look at stays bounded.
 //! - *Between an intent's publication and its confirmation*, the broker may come to have it twice, or more often where it confirms nothing for
-//!   minutes. It is handed in once, by whoever claims its reservation (`handing_in`), and all copies lead to the same attempts. What has to be
-//!   asked again or goes on then comes as often, into batches of their own: paid again, and known. Without an account an intent that is not
-//!   confirmed is not published again: its sessions are handed back, and may be paid twice.
+//!   minutes. It is handed in once, by whoever claims its reservation (`handing_in`), and all copies lead to the same attempts. Without an
+//!   account an intent that is not confirmed is not published again: its sessions are handed back, and may be paid twice.
 //! - *While it is followed or collected*, nothing is lost. The ids of attempts derive from the batch, so that what is reported twice is
 //!   recognised, and recorded once.
+//! - *Between what a batch leaves and its acknowledgement*, it is collected, or cut, again. What it leaves are batches whose ids derive from its
+//!   id (`deriving`), so these are copies like those of an intent, as they are where two workers collect two copies of the batch. All later calls
+//!   are made once, whoever comes first, and however late another.
 //!
 //! From the first session that is gathered until its answers are reported, whoever holds a batch names it in its reports (`holdings`), so that no
 //! coordinator takes its sessions for lost. Its lines are told of when a step begins, and again while it is followed (`telling`).
 //!
-//! A session that asks again after a reply becomes a session job with its transcript, and part of a further batch.
+//! A session that asks again after a reply is part of a further batch, with those that were in one with it before.
 
 mod asking;
 mod collecting;
+mod deriving;
 mod following;
 mod gathering;
 mod handing_in;
@@ -56,6 +59,7 @@ use crate::publisher::{ConfirmingPublisher, Held, Origin, Publication};
 use crate::route::{REDELIVERIES_MAX, is_hopeless};
 use crate::worker::{Shared, Unreadable};
 use asking::Next;
+pub(crate) use deriving::halves;
 use gathering::{Gathered, Gatherer};
 use outages::MetOutage;
 

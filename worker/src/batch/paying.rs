@@ -9,6 +9,7 @@ use regatta_proto::{AttemptId, Call, ErrorClass, FailedCall, Money, Try};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::asking::Asked;
+use super::collecting::attempt_id;
 use super::following::{Followed, Step};
 use super::{named, trouble};
 
@@ -51,8 +52,17 @@ impl Followed<'_> {
                     drop(prepared);
                     return Err(self.wait_behind(claimed, lines).await);
                 }
+                Some(Ok(Funding::Settled)) => {
+                    drop(prepared);
+                    return Err(self.over_before());
+                }
                 Some(Ok(Funding::Short { account, left, may_come })) => match share(&worst, left, may_come) {
-                    Share::First(lines) => return Err(self.split(lines)),
+                    Share::First(first) => {
+                        drop(prepared.take());
+                        if let Some(instead) = self.cut_before(first, lines).await {
+                            return Err(instead);
+                        }
+                    }
                     Share::Later => {
                         self.lane.store_away.ends();
                         tracing::debug!(batch = named(self.job), %left, "a batch waits for money");
@@ -79,6 +89,42 @@ impl Followed<'_> {
         }
     }
 
+    /// A worker told the accounts that nobody knows whether the batch was taken, and died before it published what goes on.
+    fn over_before(&self) -> Step {
+        self.count("refused");
+        tracing::warn!(
+            batch = named(self.job),
+            "a worker died when it knew that a batch may have been billed, its sessions go on"
+        );
+        let reason = "nobody knows whether the batch was taken".to_owned();
+        self.all_failed(&self.perhaps_billed(trouble(ErrorClass::Timeout, reason)))
+    }
+
+    /// Cuts the batch before its line `first`. The account notes where, because whoever has a copy of the job, or gets it again after the two
+    /// parts were published, finds money for more lines or for fewer. A copy that was cut elsewhere, or that somebody may be handing in, is
+    /// followed instead. `None` if the store does not answer.
+    async fn cut_before(&self, first: usize, lines: usize) -> Option<Step> {
+        let Some(cut) = attempt_id(self.job, first) else { return Some(Step::HandBack) };
+        let claiming = self.client.claim_for_good(&self.job.id, self.accounts, &cut);
+        match self.leave.run_until_cancelled(claiming).await {
+            None => Some(self.unchanged()),
+            Some(Ok(None)) => Some(self.split(first)),
+            Some(Ok(Some(claimed))) => Some(self.wait_behind(claimed, lines).await),
+            Some(Err(error)) => {
+                if self.lane.store_away.fails() {
+                    tracing::warn!(batch = named(self.job), %error, "failed to claim the batch for its two parts");
+                }
+                None
+            }
+        }
+    }
+
+    /// Line before which a copy of the batch was cut, if `claim` is the name of that.
+    pub(super) fn cut_by(&self, claim: &AttemptId) -> Option<usize> {
+        let line = claim.as_str().strip_prefix(&self.job.id)?.strip_prefix('-')?.parse().ok()?;
+        (1..self.job.sessions.len()).contains(&line).then_some(line)
+    }
+
     /// For another worker, as it is. The claim may have been granted without an answer, and whoever goes on would wait for its end.
     async fn left_without_money(&self) -> Step {
         self.give_up(Money::ZERO).await;
@@ -92,7 +138,7 @@ impl Followed<'_> {
         let asked_at = Instant::now();
         match self.client.reserve(&self.job.id, self.accounts, total, &self.claim).await {
             Ok(Funding::Reserved) => (asked_at.elapsed() < HEARD_EVERY).then_some(true),
-            Ok(Funding::Claimed(_) | Funding::Short { .. }) => Some(false),
+            Ok(Funding::Claimed(_) | Funding::Short { .. } | Funding::Settled) => Some(false),
             Err(error) => {
                 if self.lane.store_away.fails() {
                     tracing::warn!(batch = named(self.job), %error, "failed to claim the money of a batch again before it is made");

@@ -1,9 +1,10 @@
 //! The search for a batch that may have been handed in by a worker that is gone, or whose provider did not say.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use regatta_llm::{BatchState, Found, SUBMIT_WITHIN, rule};
 use regatta_proto::{ErrorClass, Try};
 
@@ -26,10 +27,10 @@ pub(super) enum Searched {
 }
 
 impl Followed<'_> {
-    /// Looks for the batch at the provider until it is clear whether it is there.
-    pub(super) async fn search(&self, lines: usize) -> Searched {
+    /// Looks for the batch, of an intent of one of the times `intended`, at the provider until it is clear whether it is there.
+    pub(super) async fn search(&self, lines: usize, intended: RangeInclusive<Timestamp>) -> Searched {
         let candidates = loop {
-            match self.leave.run_until_cancelled(self.client.find(&self.job.id, self.job.intended_at, lines)).await {
+            match self.leave.run_until_cancelled(self.client.find(&self.job.id, intended.clone(), lines)).await {
                 None => return Searched::Left,
                 Some(Ok(Found::Exactly(id))) => return Searched::Is(id),
                 Some(Ok(Found::Nothing)) => return Searched::Nowhere,
@@ -80,6 +81,16 @@ impl Followed<'_> {
                 return Searched::Left;
             }
         }
+    }
+
+    /// The time of the intent that is here.
+    pub(super) const fn of_this_intent(&self) -> RangeInclusive<Timestamp> {
+        self.job.intended_at..=self.job.intended_at
+    }
+
+    /// Times of all intents of the batch: copies of its job, which come of copies of another batch or were renewed, have times of their own.
+    pub(super) fn of_all_copies(&self) -> RangeInclusive<Timestamp> {
+        self.job.since()..=self.lane.shared.clock.now()
     }
 
     /// True if the provider's batch is this one; `None` while it still runs, because only results name the job.

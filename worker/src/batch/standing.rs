@@ -87,6 +87,7 @@ mod tests {
             id: "0a".to_owned(),
             provider_id: provider_id.map(str::to_owned),
             intended_at: Timestamp::UNIX_EPOCH,
+            since: None,
             sessions: Vec::new(),
         }
     }

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use regatta_backends::{Outage, Queue, QueueError};
-use regatta_proto::{Cause, Job, Outcome, Report, SessionOutcome, Transcript};
+use regatta_proto::{Cause, Job, Outcome, Report, SessionJob, SessionOutcome, Transcript};
 use tokio::time::Instant;
 
 use super::{Held, Publication};
 use crate::WorkerMetrics;
+use crate::batch::halves;
 
 /// Pauses between tries while the queue cannot be reached. They stay short: once the queue is back, a session whose report is not there counts
 /// as one that nobody has, and is dispatched again.
@@ -112,9 +113,8 @@ async fn together(
 ) -> Result<(), QueueError> {
     let mut jobs: BTreeMap<(String, bool), Vec<Job>> = BTreeMap::new();
     for publication in publications {
-        let are_kept = publication.origin.is_kept();
         for (queue, job) in &publication.jobs {
-            jobs.entry((queue.clone(), are_kept)).or_default().push(job.clone());
+            jobs.entry((queue.clone(), publication.is_kept(job))).or_default().push(job.clone());
         }
     }
     for ((name, are_kept), jobs) in jobs {
@@ -139,10 +139,10 @@ async fn one_by_one(
 ) {
     let (queue, mut publications) = (&Insisting(queue), publications.into_iter());
     while let Some(mut publication) = publications.next() {
-        let are_kept = publication.origin.is_kept();
-        publication.jobs.retain(|(queue, _)| !published.contains(&(queue.clone(), are_kept)));
         let (reports, jobs) = (std::mem::take(&mut publication.reports), std::mem::take(&mut publication.jobs));
-        match alone(queue, reports, jobs, are_kept).await {
+        let steps = jobs.into_iter().map(|(queue, job)| ((queue, publication.is_kept(&job)), job));
+        let left = steps.filter(|(step, _)| !published.contains(step)).collect();
+        match alone(queue, reports, left).await {
             Ok(()) => {
                 Held::ack_all(publication.origin.confirmed()).await;
             }
@@ -152,26 +152,31 @@ async fn one_by_one(
     }
 }
 
-/// Publishes what one publication holds. A session of which too much would have to be told is not measured: to run it again would cost the same
-/// and end the same.
+/// Publishes what one publication holds: its reports, and each job in its step. A batch of which too much would have to be told is cut in
+/// halves. A session of which that is so is not measured: to run it again would cost the same and end the same.
 async fn alone(
     queue: &impl Publishing,
     mut reports: Vec<Report>,
-    jobs: Vec<(String, Job)>,
-    are_kept: bool,
+    jobs: Vec<((String, bool), Job)>,
 ) -> Result<(), QueueError> {
-    for (name, job) in jobs {
-        match queue.jobs(&name, vec![job.clone()], are_kept).await {
-            Err(error) if error.is_of_a_message() => {
-                let told = match &job {
-                    Job::Session(_) => reports.iter_mut().find_map(|report| Some((given_up(report, &job)?, report))),
-                    Job::Judge(_) | Job::Batch(_) => None,
-                };
-                let Some((given_up, report)) = told else { return Err(error) };
-                tell(&error, &given_up);
-                *report = given_up;
+    for ((name, are_kept), job) in jobs {
+        let mut waiting = vec![job];
+        while let Some(job) = waiting.pop() {
+            match queue.jobs(&name, vec![job.clone()], are_kept).await {
+                Err(error) if error.is_of_a_message() => {
+                    if let Some([first, second]) = halved(&job) {
+                        waiting.extend([second, first]);
+                        continue;
+                    }
+                    let told = only_session(&job).and_then(|session| {
+                        reports.iter_mut().find_map(|report| Some((given_up(report, session)?, report)))
+                    });
+                    let Some((given_up, report)) = told else { return Err(error) };
+                    tell(&error, &given_up);
+                    *report = given_up;
+                }
+                other => other?,
             }
-            other => other?,
         }
     }
     for report in reports {
@@ -191,20 +196,43 @@ async fn alone(
     Ok(())
 }
 
-/// The report in place of `report` when the continuation `job` that it announces cannot be published: the session is not measured. `None`
-/// if `report` is not about `job`.
-fn given_up(report: &Report, job: &Job) -> Option<Report> {
-    match (report, job) {
-        (Report::HandedOver { key, attempt, .. }, Job::Session(job)) if *key == job.key => {
-            Some(Report::Session(Box::new(SessionOutcome {
-                key: key.clone(),
-                lock: job.lock,
-                attempt: attempt.clone(),
-                outcome: Outcome::NotMeasured { cause: Cause::Internal },
-                transcript: job.transcript.costs(),
-            })))
-        }
-        _ => None,
+fn halved(job: &Job) -> Option<[Job; 2]> {
+    match job {
+        Job::Batch(batch) => Some(halves(batch)?.map(|half| Job::Batch(Box::new(half)))),
+        Job::Session(_) | Job::Judge(_) => None,
+    }
+}
+
+/// The session that `job` has go on, if it is of one alone.
+fn only_session(job: &Job) -> Option<&SessionJob> {
+    match job {
+        Job::Session(session) => Some(session),
+        Job::Batch(batch) => match &batch.sessions[..] {
+            [session] if batch.provider_id.is_none() => Some(session),
+            _ => None,
+        },
+        Job::Judge(_) => None,
+    }
+}
+
+/// The report in place of `report` when the session of `job` cannot be published, which it announces to go on: it is not measured. `None` if
+/// `report` is not about that session.
+fn given_up(report: &Report, job: &SessionJob) -> Option<Report> {
+    match report {
+        Report::HandedOver { key, attempt, .. } if *key == job.key => Some(Report::Session(Box::new(SessionOutcome {
+            key: key.clone(),
+            lock: job.lock,
+            attempt: attempt.clone(),
+            outcome: Outcome::NotMeasured { cause: Cause::Internal },
+            transcript: job.transcript.costs(),
+        }))),
+        Report::HandedOver { .. }
+        | Report::Session(_)
+        | Report::Judge(_)
+        | Report::Progress(_)
+        | Report::Rejudge { .. }
+        | Report::Echo { .. }
+        | Report::Tabulate { .. } => None,
     }
 }
 

@@ -16,7 +16,7 @@ use super::planning::number;
 use super::pool::{Fault, both};
 use super::{all_changed, column};
 use crate::ledger::columns::{Place, key, large, money, outcome, parsed, small, stored_time, time, unreadable};
-use crate::ledger::counters::{AttemptWrite, Before, Spent};
+use crate::ledger::counters::{AttemptWrite, Before, Phase, Spent};
 use crate::ledger::{AttemptRow, AttemptState, ToldBy, TranscriptRef, UnderWay};
 
 /// Stored state of attempts, by session and id.
@@ -176,13 +176,13 @@ pub(super) async fn record_progress(
         }
     }
     let mut befores = befores(tx, &ids).await?;
-    let running = running_sweeps(tx, &befores).await?;
+    let phases = phases(tx, &ids).await?;
     let mut deltas = Deltas::new();
     let mut rows = BTreeMap::new();
     for ((open, worker), attempt) in found.into_iter().zip(ids) {
         let (place, _) = attempt;
         let before = befores.get(&attempt).copied();
-        if let Some(row) = AttemptWrite::open(place, before, open, worker, running.contains(&place.sweep))? {
+        if let Some(row) = AttemptWrite::open(place, before, open, worker, phases[&place.sweep])? {
             deltas.entry((place.sweep, place.cell)).or_default().attempt(before, row.as_before());
             befores.insert(attempt, row.as_before());
             rows.insert(attempt, row);
@@ -195,16 +195,17 @@ pub(super) async fn record_progress(
     Ok(left_out)
 }
 
-/// Running sweeps that have a lost attempt among `befores`.
-async fn running_sweeps(tx: &Transaction<'_>, befores: &Befores<'_>) -> Result<BTreeSet<i64>, Fault> {
-    let lost = befores.iter().filter(|(_, before)| before.state == AttemptState::Lost);
-    let sweeps: BTreeSet<i64> = lost.map(|((place, _), _)| place.sweep).collect();
-    if sweeps.is_empty() {
-        return Ok(sweeps);
-    }
+/// Phases of the sweeps of attempts, whose cells are locked: a sweep that closes them meanwhile comes after these attempts, and finds them.
+async fn phases(tx: &Transaction<'_>, attempts: &[(Place, &AttemptId)]) -> Result<BTreeMap<i64, Phase>, Fault> {
+    let sweeps: BTreeSet<i64> = attempts.iter().map(|(place, _)| place.sweep).collect();
     let sweeps: Vec<i64> = sweeps.into_iter().collect();
-    let select = tx.prepare_cached("SELECT number FROM sweeps WHERE number = ANY ($1) AND state = 'running'").await?;
-    tx.query(&select, &[&sweeps]).await?.iter().map(|row| Ok(row.try_get(0)?)).collect()
+    let select = tx
+        .prepare_cached(
+            "SELECT number, state = 'running', coalesce(tabulated = generation, false) FROM sweeps WHERE number = ANY ($1)",
+        )
+        .await?;
+    let phase = |row: &Row| Ok((row.try_get(0)?, Phase::of(row.try_get(1)?, row.try_get(2)?)));
+    tx.query(&select, &[&sweeps]).await?.iter().map(phase).collect()
 }
 
 /// Records that the attempts are running now, also those that were closed when their sweep ended.

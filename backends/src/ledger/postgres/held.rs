@@ -1,6 +1,6 @@
 //! Work that workers tell of by name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use deadpool_postgres::{Object, Transaction};
@@ -25,7 +25,7 @@ fn row(held: &Held) -> (Key<'_>, i64) {
 }
 
 /// Records that the work is held now.
-pub(super) async fn record(tx: &Transaction<'_>, held: &[Held]) -> Result<(), Fault> {
+pub(super) async fn record(tx: &Transaction<'_>, held: &BTreeSet<Held>) -> Result<(), Fault> {
     // One row each: a statement may not write one twice, should two workers not agree on the generation of a batch, or one tell of questions twice.
     let rows: BTreeMap<Key<'_>, i64> = held.iter().map(row).collect();
     let rows: Vec<(Key<'_>, i64)> = rows.into_iter().collect();

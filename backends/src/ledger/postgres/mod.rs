@@ -87,8 +87,8 @@ impl PostgresLedger {
         write!(self.0, "change a sweep's state", tx => planning::transition(tx, sweep, from, to, at))
     }
 
-    pub(super) async fn begin_removal(&self, sweep: &SweepId) -> Result<bool, LedgerError> {
-        write!(self.0, "begin to remove a sweep", tx => removing::begin(tx, sweep))
+    pub(super) async fn begin_removal(&self, sweep: &SweepId, generation: u32) -> Result<bool, LedgerError> {
+        write!(self.0, "begin to remove a sweep", tx => removing::begin(tx, sweep, Some(generation)))
     }
 
     pub(super) async fn removed(&self, sweeps: &BTreeSet<SweepId>) -> Result<BTreeSet<SweepId>, LedgerError> {
@@ -150,7 +150,7 @@ impl PostgresLedger {
         read!(self.0, "read running attempts", client => attempts::under_way(client, sweep, cell, items, within))
     }
 
-    pub(super) async fn record_held(&self, held: Vec<Held>) -> Result<(), LedgerError> {
+    pub(super) async fn record_held(&self, held: BTreeSet<Held>) -> Result<(), LedgerError> {
         write!(self.0, "record what workers hold", tx => held::record(tx, &held))
     }
 

@@ -11,10 +11,13 @@ use super::pool::Fault;
 use crate::ledger::LedgerError;
 use crate::ledger::columns::{TABLES_OF_SWEEPS, parsed};
 
-pub(super) async fn begin(tx: &Transaction<'_>, sweep: &SweepId) -> Result<bool, Fault> {
+/// `generation`: the sweep is left alone unless it is of this one.
+pub(super) async fn begin(tx: &Transaction<'_>, sweep: &SweepId, generation: Option<u32>) -> Result<bool, Fault> {
     // Locked, so that a concurrent resume either is over or finds the removal.
-    let select = "SELECT 1 FROM sweeps WHERE id = $1 AND ended_at_ns IS NOT NULL FOR UPDATE";
-    if tx.query_opt(select, &[&sweep.as_str()]).await?.is_none() {
+    let select = "SELECT generation FROM sweeps WHERE id = $1 AND ended_at_ns IS NOT NULL FOR UPDATE";
+    let Some(row) = tx.query_opt(select, &[&sweep.as_str()]).await? else { return Ok(false) };
+    let found: i64 = row.try_get(0)?;
+    if generation.is_some_and(|generation| i64::from(generation) != found) {
         return Ok(false);
     }
     tx.execute("INSERT INTO removals (id) VALUES ($1) ON CONFLICT DO NOTHING", &[&sweep.as_str()]).await?;
@@ -22,7 +25,7 @@ pub(super) async fn begin(tx: &Transaction<'_>, sweep: &SweepId) -> Result<bool,
 }
 
 pub(super) async fn drop_sweep(tx: &Transaction<'_>, sweep: &SweepId) -> Result<bool, Fault> {
-    if !begin(tx, sweep).await? {
+    if !begin(tx, sweep, None).await? {
         return Ok(false);
     }
     let number = number(tx, sweep).await?;

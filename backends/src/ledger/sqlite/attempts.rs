@@ -12,7 +12,7 @@ use rusqlite::{CachedStatement, OptionalExtension, Row, Transaction, params};
 use super::planning::number;
 use super::thread::Fault;
 use crate::ledger::columns::{Place, key, large, money, outcome, parsed, small, stored_time, time, unreadable};
-use crate::ledger::counters::{AttemptWrite, Before, Delta, Spent};
+use crate::ledger::counters::{AttemptWrite, Before, Delta, Phase, Spent};
 use crate::ledger::{AttemptRow, AttemptState, LedgerError, ToldBy, TranscriptRef};
 
 /// The rest of an `INSERT`, with columns in the order in which [`write_row`] binds them.
@@ -234,9 +234,7 @@ pub(super) fn record_progress(
             continue;
         };
         let before = before(tx, place, &open.id)?;
-        let is_lost = before.is_some_and(|before| before.state == AttemptState::Lost);
-        let sweep_runs = is_lost && runs(tx, place.sweep)?;
-        if let Some(row) = AttemptWrite::open(place, before, open, worker, sweep_runs)? {
+        if let Some(row) = AttemptWrite::open(place, before, open, worker, phase(tx, place.sweep)?)? {
             put(tx, &row)?;
             deltas.of(place.sweep, place.cell).attempt(before, row.as_before());
         }
@@ -245,9 +243,11 @@ pub(super) fn record_progress(
     Ok(left_out)
 }
 
-fn runs(tx: &Transaction<'_>, sweep: i64) -> Result<bool, Fault> {
-    let mut select = tx.prepare_cached("SELECT state = 'running' FROM sweeps WHERE number = ?1")?;
-    Ok(select.query_row([sweep], |row| row.get(0))?)
+fn phase(tx: &Transaction<'_>, sweep: i64) -> Result<Phase, Fault> {
+    let mut select = tx.prepare_cached(
+        "SELECT state = 'running', ifnull(tabulated = generation, false) FROM sweeps WHERE number = ?1",
+    )?;
+    Ok(select.query_row([sweep], |row| Ok(Phase::of(row.get(0)?, row.get(1)?)))?)
 }
 
 pub(super) fn record_handover(

@@ -134,9 +134,9 @@ impl SqliteLedger {
         self.0.write("change a sweep's state", move |tx| planning::transition(tx, &sweep, &from, to, at)).await
     }
 
-    pub(super) async fn begin_removal(&self, sweep: &SweepId) -> Result<bool, LedgerError> {
+    pub(super) async fn begin_removal(&self, sweep: &SweepId, generation: u32) -> Result<bool, LedgerError> {
         let sweep = sweep.clone();
-        self.0.write("begin to remove a sweep", move |tx| removing::begin(tx, &sweep)).await
+        self.0.write("begin to remove a sweep", move |tx| removing::begin(tx, &sweep, Some(generation))).await
     }
 
     pub(super) async fn removed(&self, sweeps: &BTreeSet<SweepId>) -> Result<BTreeSet<SweepId>, LedgerError> {
@@ -231,7 +231,7 @@ impl SqliteLedger {
             .await
     }
 
-    pub(super) async fn record_held(&self, held: Vec<Held>) -> Result<(), LedgerError> {
+    pub(super) async fn record_held(&self, held: BTreeSet<Held>) -> Result<(), LedgerError> {
         self.1.hold(held);
         Ok(())
     }

@@ -3,24 +3,26 @@
 use std::collections::BTreeSet;
 
 use regatta_proto::{AttemptId, SweepId};
-use rusqlite::{OptionalExtension, Transaction};
+use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::planning::number;
 use super::thread::Fault;
 use crate::ledger::LedgerError;
 use crate::ledger::columns::{TABLES_OF_SWEEPS, parsed};
 
-pub(super) fn begin(tx: &Transaction<'_>, sweep: &SweepId) -> Result<bool, Fault> {
+/// `generation`: the sweep is left alone unless it is of this one.
+pub(super) fn begin(tx: &Transaction<'_>, sweep: &SweepId, generation: Option<u32>) -> Result<bool, Fault> {
     let marked = tx.execute(
-        "INSERT INTO removals (id) SELECT id FROM sweeps WHERE id = ?1 AND ended_at_ns IS NOT NULL
+        "INSERT INTO removals (id)
+         SELECT id FROM sweeps WHERE id = ?1 AND ended_at_ns IS NOT NULL AND generation = ifnull(?2, generation)
          ON CONFLICT (id) DO UPDATE SET id = excluded.id",
-        [sweep.as_str()],
+        params![sweep.as_str(), generation],
     )?;
     Ok(marked == 1)
 }
 
 pub(super) fn drop_sweep(tx: &Transaction<'_>, sweep: &SweepId) -> Result<bool, Fault> {
-    if !begin(tx, sweep)? {
+    if !begin(tx, sweep, None)? {
         return Ok(false);
     }
     let number = number(tx, sweep)?;

@@ -18,6 +18,7 @@ fn telling(holder: usize, [spent, maybe_spent, in_flight, wanted]: [u64; 4]) -> 
         wanted: Money(wanted),
         least: Money::ZERO,
         claim: None,
+        claims_for_good: false,
     }
 }
 

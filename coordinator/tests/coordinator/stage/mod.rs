@@ -1,6 +1,6 @@
 //! A coordinator over a ledger in a file, queues in memory and blobs in a folder. The tests play its workers and its scorers.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
@@ -310,13 +310,13 @@ impl Stage {
     /// A worker says that it holds the batch `id`.
     pub(crate) async fn tell_of_batch(&self, sweep: &SweepId, id: &str) {
         let batch = HeldBatch { sweep: sweep.clone(), id: id.to_owned(), generation: 0 };
-        self.ledger.record_held(vec![Held::Batch(batch)]).await.unwrap();
+        self.ledger.record_held(BTreeSet::from([Held::Batch(batch)])).await.unwrap();
     }
 
     /// A worker says that it waits for answers of the sweep's judges.
     pub(crate) async fn tell_of_questions(&self, sweep: &SweepId) {
         let questions = Held::Questions { sweep: sweep.clone(), worker: "w".parse().unwrap(), generation: 0 };
-        self.ledger.record_held(vec![questions]).await.unwrap();
+        self.ledger.record_held(BTreeSet::from([questions])).await.unwrap();
     }
 
     pub(crate) async fn state(&self, sweep: &SweepId) -> SweepState {

@@ -89,12 +89,19 @@ fn after(lines: Vec<Result<Call, FailedCall>>) -> Option<Outcome> {
     let setting = "any".parse().unwrap();
     let count = lines.len();
     for (batch, line) in lines.into_iter().enumerate() {
-        match go_on((&Turns(2), &setting), &session, line, 3, Filtered::Missing) {
+        let end = match line {
+            Ok(call) => super::answered((&Turns(2), &setting), &session, call),
+            Err(failed) => super::not_answered(&request(), &session, failed, 3, Filtered::Missing),
+        };
+        match end {
             Ok(end) => {
                 assert_eq!(batch + 1, count, "it went on after its end");
                 return Some(end.outcome);
             }
-            Err(transcript) => session.transcript = transcript,
+            Err(Onward { transcript, has_failed, .. }) => {
+                assert_eq!(has_failed, matches!(transcript.events.last(), Some(Event::Failed(_))));
+                session.transcript = transcript;
+            }
         }
     }
     None

@@ -10,15 +10,15 @@ use jiff::SignedDuration;
 use regatta_llm::{PermitStore, StoreError};
 use regatta_proto::{
     AccountId, AccountReply, AccountRequest, AttemptId, BatchSettings, Digest, Failing, Job, ManualClock, Money,
-    PoolReply, PoolRequest,
+    PoolReply, PoolRequest, Report,
 };
 use regatta_worker::SharedPermits;
 use tokio::time::Instant;
 
 use super::killed::waiting_batch;
-use super::paid::with_budget;
+use super::paid::{state, with_budget};
 use super::server::{BatchServer, Place};
-use super::{AT_MOST, MEASURED, lane, until};
+use super::{AT_MOST, COST, MEASURED, lane, until};
 use crate::stage::Stage;
 
 const ID: &str = "0a1b";
@@ -35,7 +35,13 @@ async fn intended() -> (Stage, BatchServer, AccountId) {
 
 /// Asks under the name `claim` for `money` to hand the batch in with; with none it gives the claim up.
 async fn ask(stage: &Stage, account: &AccountId, claim: &AttemptId, money: Money) -> AccountReply {
-    let request = AccountRequest {
+    let request = AccountRequest { claim: Some(claim.clone()), ..request(account, money) };
+    stage.permits.settle(&request).await.unwrap()
+}
+
+/// A request for `money` to hand the batch in with, under no name.
+fn request(account: &AccountId, money: Money) -> AccountRequest {
+    AccountRequest {
         account: account.clone(),
         holder: format!("batch-{ID}").parse().unwrap(),
         spent: Money::ZERO,
@@ -45,9 +51,9 @@ async fn ask(stage: &Stage, account: &AccountId, claim: &AttemptId, money: Money
         to_send: money,
         wanted: money,
         least: Money::ZERO,
-        claim: Some(claim.clone()),
-    };
-    stage.permits.settle(&request).await.unwrap()
+        claim: None,
+        claims_for_good: false,
+    }
 }
 
 /// Name under which the batch is claimed.
@@ -132,10 +138,27 @@ async fn without_an_account_a_batch_that_came_to_be_while_its_lines_were_uploade
     worker.leave().await;
 }
 
-/// A store that grants the first claim and never says so.
-struct Mute {
-    store: SharedPermits,
-    was_asked: Arc<AtomicBool>,
+/// Its worker knew not whether the batch was taken, told the account so, and died before it published what goes on.
+#[tokio::test(start_paused = true)]
+async fn a_batch_whose_account_knows_already_what_it_may_have_cost_goes_on_after_that() {
+    let (stage, server, account) = intended().await;
+    let told = AccountRequest { maybe_spent: AT_MOST, claim: None, ..request(&account, Money::ZERO) };
+    stage.permits.settle(&told).await.unwrap();
+    let mut reports = stage.reports().await;
+    let worker = stage.start("w", |_| {}).await;
+    let Report::HandedOver { totals, .. } = reports.result().await else { panic!("the session goes on") };
+    assert_eq!(totals.maybe_spent, AT_MOST);
+    assert_eq!(reports.outcome().await.outcome, MEASURED);
+    assert_eq!(server.batches().len(), 1);
+    worker.leave().await;
+    assert_eq!(state(&stage, &account).await, (COST, AT_MOST));
+}
+
+/// A store that does what the first request asks of which `of` holds, and never says so.
+pub(super) struct Mute {
+    pub(super) store: SharedPermits,
+    pub(super) of: fn(&AccountRequest) -> bool,
+    pub(super) was_asked: Arc<AtomicBool>,
 }
 
 impl PermitStore for Mute {
@@ -146,7 +169,7 @@ impl PermitStore for Mute {
     fn settle<'a>(&'a self, request: &'a AccountRequest) -> BoxFuture<'a, Result<AccountReply, StoreError>> {
         async move {
             let reply = self.store.settle(request).await;
-            if request.claim.is_some() && !self.was_asked.swap(true, Ordering::SeqCst) {
+            if (self.of)(request) && !self.was_asked.swap(true, Ordering::SeqCst) {
                 return std::future::pending().await;
             }
             reply
@@ -167,7 +190,11 @@ impl PermitStore for Mute {
 async fn a_worker_that_leaves_before_it_hears_that_its_claim_was_granted_gives_it_up() {
     let (mut stage, server, account) = intended().await;
     let was_asked = Arc::new(AtomicBool::new(false));
-    stage.store = Some(Arc::new(Mute { store: SharedPermits(stage.permits.clone()), was_asked: was_asked.clone() }));
+    stage.store = Some(Arc::new(Mute {
+        store: SharedPermits(stage.permits.clone()),
+        of: |request| request.claim.is_some(),
+        was_asked: was_asked.clone(),
+    }));
     let worker = stage.start("w", |_| {}).await;
     until(async || was_asked.load(Ordering::SeqCst)).await;
     assert!(claimed_by(&stage, &account).await.is_some());

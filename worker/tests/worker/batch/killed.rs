@@ -233,6 +233,7 @@ pub(super) fn waiting_batch(stage: &Stage, id: &str, provider_id: Option<String>
         id: id.to_owned(),
         provider_id,
         intended_at: Timestamp::now() - age,
+        since: None,
         sessions: vec![session],
     }))
 }

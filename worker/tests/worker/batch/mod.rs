@@ -1,11 +1,13 @@
 //! The batch lane, between queues in memory and a provider's batch API.
 
 mod claimed;
+mod continued;
 mod copied;
 mod failing;
 mod killed;
 mod life;
 mod paid;
+mod redelivered;
 mod server;
 mod simulated;
 mod told;

@@ -61,6 +61,8 @@ pub(crate) struct Handed {
     /// Custom ids and bodies.
     pub(crate) lines: Vec<(String, Value)>,
     pub(crate) cancelled: bool,
+    /// Refused as a whole, whatever comes of others.
+    refused: Option<&'static str>,
     created_at: jiff::Timestamp,
 }
 
@@ -175,6 +177,11 @@ impl BatchServer {
         self.shared.inner.lock().unwrap().take(Some(name.to_owned()), lines);
     }
 
+    /// Refuses the batches that it has by now with this code, and none that comes later.
+    pub(crate) fn refuse_all_so_far(&self, code: &'static str) {
+        self.shared.inner.lock().unwrap().batches.iter_mut().for_each(|batch| batch.refused = Some(code));
+    }
+
     /// So many lists to come lag behind, and are empty.
     pub(crate) fn hide_from_lists(&self, lists: u32) {
         self.shared.inner.lock().unwrap().hidden_from = lists;
@@ -211,7 +218,7 @@ impl Inner {
     #[expect(clippy::disallowed_methods, reason = "a provider has a clock of its own")]
     fn take(&mut self, name: Option<String>, lines: Vec<(String, Value)>) -> Handed {
         let id = format!("batch_{}", self.batches.len());
-        let handed = Handed { id, name, lines, cancelled: false, created_at: jiff::Timestamp::now() };
+        let handed = Handed { id, name, lines, cancelled: false, refused: None, created_at: jiff::Timestamp::now() };
         self.batches.push(handed.clone());
         handed
     }
@@ -228,6 +235,9 @@ impl Inner {
     }
 
     fn ending_of(&self, handed: &Handed) -> Ending {
+        if let Some(code) = handed.refused {
+            return Ending::Refused(code);
+        }
         // Strangers' batches are done at once.
         if handed.lines.iter().any(|(id, _)| id.starts_with("stranger")) { Ending::Completed } else { self.ending }
     }
