@@ -22,7 +22,7 @@ END $$;
 -- Plans, dispatches, resumes, keeps schedules, opens accounts.
 GRANT SELECT, INSERT, UPDATE, DELETE ON
     sweeps, cells, shards, attempts, sessions, awaiting, awaiting_questions, asked, verdicts, judge_attempts, metrics, cell_calls,
-    counted_calls, leadership, schedules, schedule_ticks, schedule_notices
+    counted_calls, leadership, schedules, schedule_ticks, schedule_notices, stored_objects, stored_uses
     TO regatta_coordinator;
 -- Work that workers hold, as scorers have heard. It goes with its sweep, for which no right to it is needed.
 GRANT SELECT ON held TO regatta_coordinator;
@@ -56,6 +56,6 @@ GRANT USAGE, SELECT ON SEQUENCE permit_failure_numbers TO regatta_worker;
 -- Looks, but neither at tokens nor at the audit log.
 GRANT SELECT ON
     sweeps, cells, shards, attempts, sessions, awaiting, awaiting_questions, asked, verdicts, judge_attempts, metrics, cell_calls,
-    counted_calls, held, removals, leadership, schedules, schedule_ticks, owners, permit_pools, permit_pool_states, permit_accounts,
-    permit_failures
+    counted_calls, held, removals, leadership, schedules, schedule_ticks, owners, stored_objects, stored_uses, permit_pools,
+    permit_pool_states, permit_accounts, permit_failures
     TO regatta_reader;

@@ -85,6 +85,7 @@ fn new_sweep(id: &SweepId) -> NewSweep {
     NewSweep {
         owner: None,
         quota: regatta_backends::Quota::default(),
+        inputs: std::collections::BTreeSet::new(),
         id: id.clone(),
         name: "bench".to_owned(),
         lock: Digest::of(b"bench"),

@@ -69,14 +69,19 @@ async fn read_file(blobs: &Blobs, digest: &Digest) -> Result<Bytes, BlobError> {
 }
 
 /// The manifest that has `digest`.
-pub(crate) async fn read_manifest(blobs: &Blobs, digest: &Digest) -> Result<Snapshot, CatalogError> {
-    let key = manifest_key(digest);
-    let manifest = blobs.get(&key).await?.ok_or(CatalogError::Missing { key: key.clone() })?;
-    let snapshot: Snapshot = serde_json::from_slice(&manifest)?;
-    if snapshot.digest() != *digest {
-        return Err(CatalogError::Damaged { key });
-    }
-    Ok(snapshot)
+///
+/// # Errors
+/// When it is missing or damaged.
+pub fn read_manifest<'a>(blobs: &'a Blobs, digest: &'a Digest) -> BoxFuture<'a, Result<Snapshot, CatalogError>> {
+    Box::pin(async move {
+        let key = manifest_key(digest);
+        let manifest = blobs.get(&key).await?.ok_or(CatalogError::Missing { key: key.clone() })?;
+        let snapshot: Snapshot = serde_json::from_slice(&manifest)?;
+        if snapshot.digest() != *digest {
+            return Err(CatalogError::Damaged { key });
+        }
+        Ok(snapshot)
+    })
 }
 
 pub(crate) fn manifest_key(digest: &Digest) -> String {

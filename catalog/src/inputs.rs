@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use regatta_backends::Blobs;
-use regatta_proto::{Digest, Snapshot};
+use regatta_backends::blobs::content_key;
+use regatta_proto::{Digest, Snapshot, SweepLock};
 use serde::{Deserialize, Serialize};
 
 use crate::CatalogError;
@@ -35,6 +36,31 @@ pub struct Input {
     pub digest: Digest,
 }
 
+impl Input {
+    /// Key of the input in the blob store.
+    #[must_use]
+    pub fn key(&self) -> String {
+        match self.kind {
+            InputKind::Lock => lock_key(&self.digest),
+            InputKind::Manifest => manifest_key(&self.digest),
+            InputKind::Content => content_key(&self.digest),
+        }
+    }
+
+    /// Inputs that `lock` names: manifests, which name files in turn, and recorded verdicts. One that is named twice comes twice.
+    pub fn of_lock(lock: &SweepLock) -> impl Iterator<Item = Self> {
+        let manifests = lock.benchmarks.values().map(|benchmark| (InputKind::Manifest, benchmark.dataset));
+        let recorded = lock.endpoints.values().filter_map(|endpoint| endpoint.content);
+        let recorded = recorded.map(|digest| (InputKind::Content, digest));
+        manifests.chain(recorded).map(|(kind, digest)| Self { kind, digest })
+    }
+
+    /// Inputs that `manifest` names.
+    pub fn of_manifest(manifest: &Snapshot) -> impl Iterator<Item = Self> {
+        manifest.files.iter().map(|file| Self { kind: InputKind::Content, digest: file.digest })
+    }
+}
+
 /// The inputs of the sweep whose lock has the digest `lock`, once each, the lock first.
 ///
 /// # Errors
@@ -42,14 +68,13 @@ pub struct Input {
 pub fn sweep_inputs<'a>(blobs: &'a Blobs, lock: &'a Digest) -> BoxFuture<'a, Result<Vec<Input>, CatalogError>> {
     Box::pin(async move {
         let mut inputs = BTreeSet::from([Input { kind: InputKind::Lock, digest: *lock }]);
-        let lock = read_lock(blobs, lock).await?;
-        for benchmark in lock.benchmarks.values() {
-            inputs.insert(Input { kind: InputKind::Manifest, digest: benchmark.dataset });
-            let manifest = read_manifest(blobs, &benchmark.dataset).await?;
-            inputs.extend(manifest.files.iter().map(|file| Input { kind: InputKind::Content, digest: file.digest }));
+        let named: Vec<Input> = Input::of_lock(&read_lock(blobs, lock).await?).collect();
+        for input in named {
+            // Benchmarks may share a data set.
+            if inputs.insert(input) && input.kind == InputKind::Manifest {
+                inputs.extend(Input::of_manifest(&read_manifest(blobs, &input.digest).await?));
+            }
         }
-        let recorded = lock.endpoints.values().filter_map(|endpoint| endpoint.content);
-        inputs.extend(recorded.map(|digest| Input { kind: InputKind::Content, digest }));
         Ok(inputs.into_iter().collect())
     })
 }
@@ -62,8 +87,7 @@ pub fn read_input<'a>(blobs: &'a Blobs, input: &'a Input) -> BoxFuture<'a, Resul
     Box::pin(async move {
         let key = match input.kind {
             InputKind::Content => return Ok(blobs.get_content(&input.digest).await?),
-            InputKind::Lock => lock_key(&input.digest),
-            InputKind::Manifest => manifest_key(&input.digest),
+            InputKind::Lock | InputKind::Manifest => input.key(),
         };
         let bytes = blobs.get(&key).await?.ok_or_else(|| CatalogError::Missing { key: key.clone() })?;
         check(input, &key, &bytes)?;
@@ -77,11 +101,7 @@ pub fn read_input<'a>(blobs: &'a Blobs, input: &'a Input) -> BoxFuture<'a, Resul
 /// When `bytes` do not have its digest, or Blobs cannot be written.
 pub fn store_input<'a>(blobs: &'a Blobs, input: &'a Input, bytes: Bytes) -> BoxFuture<'a, Result<(), CatalogError>> {
     Box::pin(async move {
-        let key = match input.kind {
-            InputKind::Content => format!("content/{}", input.digest),
-            InputKind::Lock => lock_key(&input.digest),
-            InputKind::Manifest => manifest_key(&input.digest),
-        };
+        let key = input.key();
         check(input, &key, &bytes)?;
         match input.kind {
             InputKind::Content => blobs.put_content(bytes).await.map(drop)?,

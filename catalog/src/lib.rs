@@ -13,7 +13,7 @@ mod sweep;
 pub use catalog::{Catalog, CatalogError, read_lock};
 pub use checkpoints::{checkpoint_key, remove_checkpoints};
 pub use contests::{DecideError, SweepContest, contests, decidable};
-pub use dataset::{load_dataset, store_dataset, store_manifest};
+pub use dataset::{load_dataset, read_manifest, store_dataset, store_manifest};
 pub use inputs::{Input, InputKind, read_input, store_input, sweep_inputs};
 pub use release::Release;
 pub use segment::{

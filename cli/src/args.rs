@@ -125,7 +125,7 @@ pub(crate) enum Command {
     Schedule(ScheduleArgs),
     /// Tell apart what changed over the nights of a schedule: model, judge, provider, data, or the harness
     Drift(DriftArgs),
-    /// Remove old sweeps, or their transcripts, from a deployment; without --apply, only say what would go
+    /// Remove old sweeps, or their transcripts, and files that nothing refers to from a deployment; without --apply, only say what would go
     Gc(GcArgs),
     /// Make, list or revoke tokens of a coordinator, and set what their owners may be granted
     Token(TokenArgs),

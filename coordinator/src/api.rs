@@ -178,17 +178,20 @@ impl IntoResponse for CoordinatorError {
             | Self::Ledger(
                 LedgerError::BudgetNotRaised { .. }
                 | LedgerError::QuotaExceeded { .. }
+                | LedgerError::StorageExceeded { .. }
                 | LedgerError::TooManyTokens { .. }
                 | LedgerError::TooManyTokensOf { .. },
             ) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::NotYours { .. } => StatusCode::FORBIDDEN,
             Self::UnknownSweep(_) | Self::UnknownSchedule(_) => StatusCode::NOT_FOUND,
             Self::WrongState { .. }
-            | Self::Ledger(LedgerError::Removed { .. })
+            | Self::Ledger(LedgerError::Removed { .. } | LedgerError::ObjectRemoved { .. })
             | Self::ScheduleDiffers(_)
             | Self::ScheduleOvertaken(_) => StatusCode::CONFLICT,
             Self::NoScheduling => StatusCode::NOT_IMPLEMENTED,
             Self::NotLeading
+            | Self::SlowRemoval
+            | Self::UnknownReferences { .. }
             | Self::Ledger(_)
             | Self::Permits(_)
             | Self::Segment(_)
@@ -210,17 +213,27 @@ type Api = State<Arc<Coordinator>>;
 async fn upload(
     State(coordinator): Api,
     State(turns): State<Turns>,
+    Extension(principal): Extension<Principal>,
     Path(digest): Path<Digest>,
     body: Body,
 ) -> Result<StatusCode, Response> {
-    content::receive(coordinator.catalog().blobs(), &turns, digest, body).await?;
-    Ok(StatusCode::NO_CONTENT)
+    let file = content::receive(&turns, digest, body).await?;
+    // A task of its own: a client that goes away leaves no charge for what is not stored.
+    let storing =
+        tokio::spawn(async move { coordinator.store_upload(&principal.owner, &digest, file.path(), file.bytes).await });
+    match storing.await {
+        Ok(stored) => stored.map(|()| StatusCode::NO_CONTENT).map_err(IntoResponse::into_response),
+        Err(error) => {
+            tracing::error!(%digest, %error, "an upload broke off");
+            Err(StatusCode::INTERNAL_SERVER_ERROR.into_response())
+        }
+    }
 }
 
 async fn is_stored(State(coordinator): Api, Path(digest): Path<Digest>) -> StatusCode {
-    match coordinator.catalog().blobs().content_size(&digest).await {
-        Ok(Some(_)) => StatusCode::NO_CONTENT,
-        Ok(None) => StatusCode::NOT_FOUND,
+    match coordinator.has_content(&digest).await {
+        Ok(true) => StatusCode::NO_CONTENT,
+        Ok(false) => StatusCode::NOT_FOUND,
         Err(error) => {
             tracing::error!(%error, "failed to look for a file");
             StatusCode::SERVICE_UNAVAILABLE

@@ -1,6 +1,7 @@
 //! The coordinator: takes sweeps in, keeps their queues filled, notices their end.
 
 use futures::future::BoxFuture;
+use jiff::SignedDuration;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,6 +23,7 @@ use crate::leading::Leading;
 use crate::schedules::Scheduling;
 use crate::schedules::keeping::Outages;
 use crate::schedules::starting::HeldUp;
+use crate::unused::DELETED_WITHIN;
 use crate::{
     CoordinatorMetrics, PlanError, PriceBook, Pricing, Quotas, Resumption, Submission, Submitted, SweepStatus,
     adaptive, plan, refusals, shards,
@@ -52,6 +54,9 @@ pub struct CoordinatorConfig {
     /// Time that workers have to give back what they may still spend when nothing is left to run. One that does not is dead, and what it may
     /// have had under way counts as possibly spent.
     pub leases_return_within: Duration,
+    /// Time for which stored objects that nothing refers to are kept after their last use. Longer than an upload takes with the submission that
+    /// it is for.
+    pub keep_unused: SignedDuration,
     /// True if jobs survive this process (RabbitMQ), false if not (memory).
     pub queue_survives: bool,
 }
@@ -69,6 +74,7 @@ impl Default for CoordinatorConfig {
             lost_after: Duration::from_secs(75),
             running_within: Duration::from_secs(100),
             leases_return_within: Duration::from_secs(5),
+            keep_unused: SignedDuration::from_hours(24),
             queue_survives: true,
         }
     }
@@ -123,6 +129,23 @@ pub enum CoordinatorError {
     /// Another coordinator dispatches.
     #[error("another coordinator leads")]
     NotLeading,
+    /// The blob store deletes slowly.
+    #[error(
+        "failed to delete objects that nothing refers to within {} s; the next removal goes on with them",
+        DELETED_WITHIN.as_secs()
+    )]
+    SlowRemoval,
+    /// The lock of a sweep cannot be read, so that nobody knows which objects it refers to.
+    #[error(
+        "failed to tell what is unused, and removed none of it: the lock of {referrers} cannot be read; restore it from a backup, or cancel the \
+         sweep if it runs, and remove it with `regatta gc`"
+    )]
+    UnknownReferences {
+        /// The sweeps, for people.
+        referrers: String,
+        /// The problem with the lock.
+        source: CatalogError,
+    },
     /// The ledger failed.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -170,7 +193,7 @@ pub struct Coordinator {
     pub(crate) scheduling: Option<Scheduling>,
     pub(crate) held_up: HeldUp,
     pub(crate) schedule_outages: Outages,
-    quotas: Quotas,
+    pub(crate) quotas: Quotas,
 }
 
 impl Coordinator {
@@ -248,7 +271,7 @@ impl Coordinator {
     /// Plans a sweep of `owner` and writes it to the ledger; it is dispatched from the next tick on.
     ///
     /// # Errors
-    /// When the spec does not fit its data, the owner's quota is used up, or a store fails.
+    /// When the spec does not fit its data, a quota of the owner is used up, data was removed meanwhile, or a store fails.
     pub fn submit<'a>(
         &'a self,
         submission: Submission,
@@ -271,7 +294,7 @@ impl Coordinator {
     /// Resolves a submission of `owner` into a sweep and stores its lock, without running anything.
     ///
     /// # Errors
-    /// When the spec does not fit its data, or a store fails.
+    /// When the spec does not fit its data, the owner's storage quota is used up, or a store fails.
     pub fn plan_for<'a>(
         &'a self,
         submission: Submission,
@@ -282,12 +305,12 @@ impl Coordinator {
                 refusals::refuse_commands(&submission)?;
                 refusals::refuse_paths(&submission)?;
                 check_data(&submission.data, self.recorded_bytes(&submission).await?)?;
-                self.check_sizes(&submission).await?;
+                self.refer_to_files(&submission, owner).await?;
                 check_recorded(self.catalog.blobs(), &submission.recorded).await?;
             }
             let mut datasets = BTreeMap::new();
             for (benchmark, snapshot) in &submission.data {
-                datasets.insert(benchmark.clone(), self.store_manifest(snapshot).await?);
+                datasets.insert(benchmark.clone(), self.store_manifest(snapshot, owner).await?);
             }
             if self.config.queue_survives {
                 refusals::refuse_simulated(&submission)?;
@@ -302,7 +325,7 @@ impl Coordinator {
             while self.is_removed(&lock).await? {
                 lock.removed_before += 1;
             }
-            Ok(self.catalog.store(&lock).await?)
+            self.store_lock(&lock, owner).await
         })
     }
 
@@ -315,7 +338,7 @@ impl Coordinator {
     /// `true` if `owner` has a quota of money, in the policy or in the ledger.
     async fn is_limited_in_money(&self, owner: Option<&OwnerName>) -> Result<bool, CoordinatorError> {
         let Some(owner) = owner else { return Ok(false) };
-        if self.quotas.of(Some(owner)).budget.is_some() {
+        if self.quotas.of(Some(owner)).granted.budget.is_some() {
             return Ok(true);
         }
         let rows = self.ledger.owners().await?;
@@ -333,7 +356,7 @@ impl Coordinator {
     /// Writes a planned sweep of `owner` to the ledger; it is dispatched from the next tick on.
     ///
     /// # Errors
-    /// When the owner's quota is used up, or the ledger fails.
+    /// When a quota of the owner is used up, an input was removed since it was planned, or a store fails.
     pub fn enter_for<'a>(
         &'a self,
         sweep: &'a Sweep,
@@ -358,6 +381,7 @@ impl Coordinator {
                         .map_or_else(String::new, |endpoint| endpoint.queue(&cell.model.endpoint, &sweep.id)),
                 })
                 .collect();
+            let inputs = self.refer_to_inputs(sweep, owner).await?;
             let created = self
                 .ledger
                 .create_sweep(NewSweep {
@@ -369,7 +393,8 @@ impl Coordinator {
                     cells,
                     shards: shards::cut(sweep, self.config.window)?,
                     owner: owner.cloned(),
-                    quota: self.quotas.of(owner),
+                    quota: self.quotas.of(owner).granted,
+                    inputs,
                 })
                 .await?;
             if created == Created::New {
@@ -399,27 +424,6 @@ impl Coordinator {
             bytes = bytes.saturating_add(size);
         }
         Ok(bytes)
-    }
-
-    /// The files have the sizes that their manifests say: what is loaded is what was allowed.
-    async fn check_sizes(&self, submission: &Submission) -> Result<(), CoordinatorError> {
-        for (name, snapshot) in &submission.data {
-            for file in &snapshot.files {
-                let found = self.catalog.blobs().content_size(&file.digest).await?;
-                if found.is_some_and(|found| found != file.size) {
-                    let (field, problem) = (
-                        format!("data.{name}"),
-                        format!("{:?} is said to have {} bytes, and has others; submit it again", file.path, file.size),
-                    );
-                    return Err(PlanError::Field { field, problem }.into());
-                }
-            }
-        }
-        Ok(())
-    }
-
-    async fn store_manifest(&self, snapshot: &regatta_proto::Snapshot) -> Result<Digest, CoordinatorError> {
-        Ok(regatta_catalog::store_manifest(self.catalog.blobs(), snapshot).await?)
     }
 
     /// Stops a sweep: nothing more is dispatched, jobs in queues become void, sessions that run are finished and recorded.
@@ -463,7 +467,7 @@ impl Coordinator {
             if !row.state.is_end() || row.state == SweepState::Complete {
                 return Err(CoordinatorError::WrongState { id: id.clone(), state: row.state, wish: "resumed" });
             }
-            let quota = self.quotas.of(row.owner.as_ref());
+            let quota = self.quotas.of(row.owner.as_ref()).granted;
             // Before anything is changed. Others may take the last of the quota until the sessions are charged below; then a raised grant stays.
             self.ledger.check_reopening(id, quota).await?;
             let mut budget = None;

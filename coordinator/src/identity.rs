@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use futures::future::BoxFuture;
-use regatta_backends::Quota;
+use regatta_backends::{Quota, StorageQuota};
 use regatta_proto::{Digest, OwnerName, Scope, Scopes, TokenId};
 
 /// Credential by which somebody is known.
@@ -133,21 +133,30 @@ pub trait BearerVerifier: Send + Sync {
     fn verify<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Result<Principal, Unverified>>;
 }
 
+/// Quotas of an owner.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OwnerQuotas {
+    /// Most that may be granted to the owner's sweeps, in all.
+    pub granted: Quota,
+    /// Most that the owner may have stored at a time.
+    pub storage: StorageQuota,
+}
+
 /// Quotas of the coordinator's policy file. The ledger has its own; the lower limit counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Quotas {
     /// Quotas of owners by name.
-    pub named: BTreeMap<OwnerName, Quota>,
-    /// Quota of each owner that is not named.
-    pub others: Quota,
+    pub named: BTreeMap<OwnerName, OwnerQuotas>,
+    /// Quotas of each owner that is not named.
+    pub others: OwnerQuotas,
 }
 
 impl Quotas {
-    /// The quota of `owner`; none for nobody, nor for the operator unless it is named.
+    /// The quotas of `owner`; none for nobody, nor for the operator unless it is named.
     #[must_use]
-    pub fn of(&self, owner: Option<&OwnerName>) -> Quota {
-        let Some(owner) = owner else { return Quota::default() };
-        let others = if *owner == OwnerName::operator() { Quota::default() } else { self.others };
+    pub fn of(&self, owner: Option<&OwnerName>) -> OwnerQuotas {
+        let Some(owner) = owner else { return OwnerQuotas::default() };
+        let others = if *owner == OwnerName::operator() { OwnerQuotas::default() } else { self.others };
         self.named.get(owner).copied().unwrap_or(others)
     }
 }
@@ -220,11 +229,14 @@ mod tests {
 
     #[test]
     fn owners_without_a_quota_of_their_own_have_that_of_the_others() {
-        let quota = |sessions| Quota { budget: None, sessions: Some(sessions) };
+        let quota = |sessions| OwnerQuotas {
+            granted: Quota { budget: None, sessions: Some(sessions) },
+            storage: StorageQuota { bytes: Some(1 << sessions) },
+        };
         let quotas = Quotas { named: BTreeMap::from([("alice".parse().unwrap(), quota(5))]), others: quota(1) };
         assert_eq!(quotas.of(Some(&"alice".parse().unwrap())), quota(5));
         assert_eq!(quotas.of(Some(&"bob".parse().unwrap())), quota(1));
-        assert_eq!(quotas.of(None), Quota::default());
-        assert_eq!(quotas.of(Some(&OwnerName::operator())), Quota::default());
+        assert_eq!(quotas.of(None), OwnerQuotas::default());
+        assert_eq!(quotas.of(Some(&OwnerName::operator())), OwnerQuotas::default());
     }
 }

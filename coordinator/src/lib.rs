@@ -28,9 +28,11 @@ mod rounds;
 mod schedules;
 mod shards;
 mod status;
+mod storage;
 mod submission;
 #[cfg(test)]
 mod talk;
+mod unused;
 mod voided;
 mod window;
 
@@ -45,7 +47,8 @@ pub use doctor::{
 pub use estimate::{CellEstimate, JudgeCalls, estimate};
 pub use forecast::Forecast;
 pub use identity::{
-    BearerVerifier, CertificateGrant, CertificateRules, Credential, PeerCertificate, Principal, Quotas, Unverified,
+    BearerVerifier, CertificateGrant, CertificateRules, Credential, OwnerQuotas, PeerCertificate, Principal, Quotas,
+    Unverified,
 };
 pub use metrics::CoordinatorMetrics;
 pub use plan::{PlanError, plan};
@@ -58,3 +61,4 @@ pub use schedules::{
 };
 pub use status::{BudgetStatus, CellStatus, SweepStatus};
 pub use submission::{BudgetChange, Resumption, Submission, Submitted};
+pub use unused::UnusedObjects;

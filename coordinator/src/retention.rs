@@ -2,27 +2,28 @@
 //!
 //! A sweep that runs, and one that a night may be held against, never goes; nor does one of whose sessions workers still tell, or of which jobs
 //! wait. The ledger notes first that a sweep goes, so that nobody resumes it any more. What goes is found again by its row in the ledger, which
-//! is removed last, so that a removal that was interrupted is finished by the next request, whatever that one keeps. Data sets, verdicts and cached responses are shared by sweeps
-//! and stay.
+//! is removed last, so that a removal that was interrupted is finished by the next request, whatever that one keeps. Locks and data sets are
+//! shared by sweeps, and go afterwards, as objects that nothing refers to (`unused`). Verdicts and cached responses stay.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
-use regatta_backends::{SweepRow, TickState};
+use regatta_backends::{BlobError, Blobs, SweepRow, TickState};
 use regatta_catalog::{read_lock, remove_checkpoints};
 use regatta_proto::{ScheduleName, SweepId, SweepState};
 use serde::{Deserialize, Serialize};
 
 use crate::schedules::ending::chosen;
 use crate::schedules::{Stored, stored};
+use crate::unused::UnusedObjects;
 use crate::voided::may_leave_jobs;
 use crate::{Baseline, Coordinator, CoordinatorError, PlanError, Retention, ScheduleSpec, TickStatus};
 
 /// Most sweeps that one request removes: it must end before clients and proxies lose patience.
 const REMOVED_AT_ONCE: usize = 50;
 /// Ticks of a schedule among which nights and baselines are looked for.
-const TICKS_MAX: u32 = 10_000;
+pub(crate) const TICKS_MAX: u32 = 10_000;
 /// Most objects that are removed at the same time.
 const AT_ONCE: usize = 16;
 
@@ -75,6 +76,9 @@ pub struct GcResult {
     pub applied: bool,
     /// Sweeps that are left for the next request.
     pub left: u64,
+    /// Objects that nothing refers to; they are looked for once no sweep is left.
+    #[serde(default)]
+    pub unused: UnusedObjects,
 }
 
 /// The nights of a schedule, newest first.
@@ -118,7 +122,8 @@ impl Coordinator {
             }
             let begun = self.ledger.removed(&sweeps.iter().map(|row| row.id.clone()).collect()).await?;
             let decided = decide(&sweeps, &schedules, &begun, request.keep, self.clock.now());
-            let mut result = GcResult { going: Vec::new(), kept: 0, applied: request.apply, left: 0 };
+            let (going, unused) = (Vec::new(), UnusedObjects::default());
+            let mut result = GcResult { going, kept: 0, applied: request.apply, left: 0, unused };
             for Decided { sweep, schedule, ended_at, goes, generation } in decided {
                 let row = sweeps.iter().find(|row| row.id == sweep);
                 if let Some(row) = row
@@ -155,11 +160,17 @@ impl Coordinator {
                     continue;
                 }
                 if is_applied {
-                    self.remove(&sweep, goes, &keys, row.map(|row| row.lock)).await?;
+                    self.remove(&sweep, goes, &keys).await?;
                 }
                 result.going.push(Going { sweep, schedule, ended_at, goes, objects: keys.len() as u64 });
             }
             result.kept = sweeps.len() as u64 - result.going.len() as u64 - result.left;
+            if result.left == 0 {
+                if request.apply {
+                    self.record_unknown().await?;
+                }
+                result.unused = self.remove_unused(request.apply).await?;
+            }
             Ok(result)
         })
     }
@@ -190,33 +201,30 @@ impl Coordinator {
         Ok(row.is_some_and(|row| row.state.is_end() && row.generation == generation))
     }
 
-    async fn remove(
-        &self,
-        sweep: &SweepId,
-        goes: Goes,
-        keys: &[String],
-        lock: Option<regatta_proto::Digest>,
-    ) -> Result<(), CoordinatorError> {
+    async fn remove(&self, sweep: &SweepId, goes: Goes, keys: &[String]) -> Result<(), CoordinatorError> {
         let blobs = self.catalog.blobs();
-        for some in keys.chunks(AT_ONCE) {
-            for deleted in futures::future::join_all(some.iter().map(|key| blobs.delete(key))).await {
-                deleted?;
-            }
-        }
+        delete_all(blobs, keys).await?;
         if goes == Goes::Transcripts {
             tracing::info!(%sweep, objects = keys.len(), "transcripts removed");
             return Ok(());
         }
         remove_checkpoints(blobs, sweep).await?;
-        if let Some(lock) = lock {
-            blobs.delete(&format!("locks/{lock}.json")).await?;
-        }
         self.permits.close_accounts(sweep).await?;
         if self.ledger.drop_sweep(sweep).await? {
             tracing::info!(%sweep, objects = keys.len(), "sweep removed");
         }
         Ok(())
     }
+}
+
+/// Deletes objects, several at the same time.
+pub(crate) async fn delete_all(blobs: &Blobs, keys: &[String]) -> Result<(), BlobError> {
+    for some in keys.chunks(AT_ONCE) {
+        for deleted in futures::future::join_all(some.iter().map(|key| blobs.delete(key))).await {
+            deleted?;
+        }
+    }
+    Ok(())
 }
 
 /// Removals, the oldest sweep first; those that have `begun` in any case.

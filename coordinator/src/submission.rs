@@ -19,6 +19,14 @@ pub struct Submission {
     pub recorded: BTreeMap<EndpointName, Digest>,
 }
 
+impl Submission {
+    /// Digests of its files, one that is listed several times as often.
+    pub(crate) fn contents(&self) -> impl Iterator<Item = &Digest> {
+        let files = self.data.values().flat_map(|snapshot| &snapshot.files).map(|file| &file.digest);
+        files.chain(self.recorded.values())
+    }
+}
+
 /// The sweep that a submission became. Submitting the same spec over the same data again gives the same sweep.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Submitted {

@@ -54,7 +54,7 @@ pub use chat::{
     ToolCall, ToolChoice,
 };
 pub use clock::{Clock, ManualClock, SystemClock};
-pub use counted::counted;
+pub use counted::{binary_size, counted};
 pub use dataset::{FileEntry, FileSet, Snapshot};
 pub use decide::{Decide, DecideLimits, DecideOver, DecideQuestion, Margin};
 pub use did_you_mean::{did_you_mean, nearest};

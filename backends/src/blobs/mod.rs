@@ -279,6 +279,8 @@ impl Blobs {
     }
 }
 
-fn content_key(digest: &Digest) -> String {
+/// Key of the content with this digest.
+#[must_use]
+pub fn content_key(digest: &Digest) -> String {
     format!("content/{digest}")
 }

@@ -97,6 +97,31 @@ pub enum LedgerError {
         /// The quota, the amount granted so far, and the amount asked for.
         problem: String,
     },
+    /// An owner would have more stored than its quota.
+    #[error(
+        "the storage quota of {owner} does not allow this: of {limit}, {stored} are used, and this needs {more} more; leave out files that the \
+         benchmark does not need, delete schedules that are not needed (what nothing refers to goes by itself after a while), or have an admin \
+         remove old sweeps (`regatta gc`) or raise it (`regatta token quota {owner} --stored-gib N`, or `owners` of the coordinator's policy)"
+    )]
+    StorageExceeded {
+        /// The owner.
+        owner: OwnerName,
+        /// The quota, for people.
+        limit: String,
+        /// Bytes stored before, for people.
+        stored: String,
+        /// Bytes that this would add, for people.
+        more: String,
+    },
+    /// An object is not there any more, or about to go.
+    #[error(
+        "{key} was removed, or is being removed at this moment, because nothing referred to it; upload it again, as `regatta submit` does, and \
+         once more in a few minutes if that is refused too"
+    )]
+    ObjectRemoved {
+        /// Key of the object.
+        key: String,
+    },
     /// The ledger has the largest allowed number of tokens.
     #[error("failed to keep a token: there are {limit} already; use one of them")]
     TooManyTokens {
@@ -164,6 +189,8 @@ impl LedgerError {
             | Self::Removed { .. }
             | Self::BudgetNotRaised { .. }
             | Self::QuotaExceeded { .. }
+            | Self::StorageExceeded { .. }
+            | Self::ObjectRemoved { .. }
             | Self::TooManyTokens { .. }
             | Self::TooManyTokensOf { .. }
             | Self::OutOfRange { .. }
@@ -194,6 +221,8 @@ impl LedgerError {
             | Self::OlderSchema { .. }
             | Self::BudgetNotRaised { .. }
             | Self::QuotaExceeded { .. }
+            | Self::StorageExceeded { .. }
+            | Self::ObjectRemoved { .. }
             | Self::TooManyTokens { .. }
             | Self::TooManyTokensOf { .. }
             | Self::OutOfRange { .. }

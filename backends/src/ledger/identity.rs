@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "faults")]
 use super::away;
-use super::{Ledger, LedgerError, each};
+use super::{Ledger, LedgerError, StorageQuota, each};
 
 /// Most tokens of a ledger, revoked ones included.
 pub(super) const TOKENS_MAX: i64 = 10_000;
@@ -96,6 +96,8 @@ pub struct NewToken {
     pub expires_at: Option<Timestamp>,
     /// The owner's quota from now on; `None` leaves it unchanged.
     pub quota: Option<Quota>,
+    /// The owner's quota of stored bytes from now on; `None` leaves it unchanged.
+    pub storage: Option<StorageQuota>,
 }
 
 /// A token, without the secret part.
@@ -117,7 +119,7 @@ pub struct TokenRow {
     pub revoked_at: Option<Timestamp>,
 }
 
-/// An owner with a quota, or with sweeps.
+/// An owner with a quota, with sweeps, or with stored objects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnerRow {
     /// Name.
@@ -128,6 +130,12 @@ pub struct OwnerRow {
     pub granted: Money,
     /// Sessions granted to the owner's sweeps so far.
     pub granted_sessions: u64,
+    /// Bytes of the objects that the owner has stored or refers to at present, each at least [`OBJECT_BYTES_MIN`](super::OBJECT_BYTES_MIN).
+    #[serde(default)]
+    pub stored_bytes: u64,
+    /// Quota of stored bytes in the ledger; the coordinator's policy file may have a lower one.
+    #[serde(default)]
+    pub storage: StorageQuota,
 }
 
 /// Identity: calls of the API.
@@ -164,15 +172,20 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.revoke_token(id, at)) })
     }
 
-    /// Sets the quota of an owner; earlier grants stay.
+    /// Sets the quotas of an owner, or those of them that are given; earlier grants and stored objects stay.
     ///
     /// # Errors
     /// When the store fails.
-    pub fn set_quota<'a>(&'a self, owner: &'a OwnerName, quota: Quota) -> BoxFuture<'a, Result<(), LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.set_quota(owner, quota)) })
+    pub fn set_quota<'a>(
+        &'a self,
+        owner: &'a OwnerName,
+        quota: Option<Quota>,
+        storage: Option<StorageQuota>,
+    ) -> BoxFuture<'a, Result<(), LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.set_quota(owner, quota, storage)) })
     }
 
-    /// All owners with a quota or with sweeps, by name.
+    /// All owners with a quota, with sweeps, or with stored objects, by name.
     ///
     /// # Errors
     /// When the store fails.

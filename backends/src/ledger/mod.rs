@@ -20,6 +20,7 @@ pub(crate) mod schema;
 mod sketch;
 mod sqlite;
 mod states;
+mod storage;
 mod views;
 
 use futures::future::BoxFuture;
@@ -54,6 +55,9 @@ pub use self::schedules::{
 pub use self::sketch::Sketch;
 pub use self::sqlite::{PutBack, Salvaged, SqliteLedger};
 pub use self::states::{AttemptState, Held, SessionState, ShardState, StaleQuestions, ToldBy, UnderWay};
+pub use self::storage::{
+    Credits, EndedUse, OBJECT_BYTES_MIN, ObjectRow, ObjectState, ObjectUse, ObjectUses, REMOVAL_MAX, StorageQuota,
+};
 pub use self::views::{
     CellMean, DaySpending, EndingCount, FlagCount, ITEMS_FOUND_MAX, ItemOrder, ItemPage, ItemQuery, ListedSession,
     ScoreValue, SessionView, Standing,
@@ -190,7 +194,8 @@ impl Ledger {
     /// Writes a sweep with its cells and shards. An existing sweep with the same id is left unchanged.
     ///
     /// # Errors
-    /// [`LedgerError::QuotaExceeded`], [`LedgerError::Removed`] for an id that [`Ledger::removed`] names, when a shard names a cell that is not among the sweep's, or when the store fails.
+    /// [`LedgerError::QuotaExceeded`], [`LedgerError::Removed`] for an id that [`Ledger::removed`] names, [`LedgerError::ObjectRemoved`] if one of
+    /// its inputs is not there any more, when a shard names a cell that is not among the sweep's, or when the store fails.
     pub fn create_sweep<'a>(&'a self, sweep: NewSweep) -> BoxFuture<'a, Result<Created, LedgerError>> {
         Box::pin(async move { each!(self, ledger => ledger.create_sweep(sweep)) })
     }

@@ -1,6 +1,6 @@
 //! Types that are written to a ledger and read from it; none depends on a database.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -37,6 +37,8 @@ pub struct NewSweep {
     pub owner: Option<OwnerName>,
     /// Largest grant to its owner; the ledger may have a lower quota.
     pub quota: Quota,
+    /// Keys of its inputs in the blob store, all of which the ledger must know; empty in an embedded run, which keeps no record of objects.
+    pub inputs: BTreeSet<String>,
 }
 
 impl NewSweep {

@@ -10,11 +10,11 @@ use regatta_proto::{Digest, Money, OwnerName, SweepId, SweepState};
 
 use crate::world::{World, at, new_sweep, run};
 
-fn owner(name: &str) -> OwnerName {
+pub(crate) fn owner(name: &str) -> OwnerName {
     name.parse().unwrap()
 }
 
-fn token(id: &str) -> NewToken {
+pub(crate) fn token(id: &str) -> NewToken {
     NewToken {
         id: id.parse().unwrap(),
         digest: Digest::of(id.as_bytes()),
@@ -24,6 +24,7 @@ fn token(id: &str) -> NewToken {
         created_by: OwnerName::operator(),
         expires_at: Some(at(9)),
         quota: None,
+        storage: None,
     }
 }
 
@@ -149,7 +150,7 @@ pub(crate) async fn a_sweep_has_its_owner_and_is_charged_once(world: World) {
 
 pub(crate) async fn what_leads_beyond_a_quota_is_refused_as_a_whole(world: World) {
     let ledger = &world.ledger;
-    ledger.set_quota(&owner("alice"), quota(12.0, 9)).await.unwrap();
+    ledger.set_quota(&owner("alice"), Some(quota(12.0, 9)), None).await.unwrap();
     ledger.create_sweep(of("alice", "a", 4, Quota::default())).await.unwrap();
     let error = ledger.create_sweep(of("alice", "b", 6, Quota::default())).await.unwrap_err();
     assert_eq!(
@@ -193,11 +194,11 @@ pub(crate) async fn a_quota_of_money_admits_no_sweep_without_a_budget(world: Wor
 
 pub(crate) async fn the_lower_of_two_quotas_counts(world: World) {
     let ledger = &world.ledger;
-    ledger.set_quota(&owner("alice"), quota(100.0, 3)).await.unwrap();
+    ledger.set_quota(&owner("alice"), Some(quota(100.0, 3)), None).await.unwrap();
     assert!(ledger.create_sweep(of("alice", "a", 1, quota(4.0, 100))).await.is_err());
     assert!(ledger.create_sweep(of("alice", "a", 4, quota(50.0, 100))).await.is_err());
     assert!(ledger.create_sweep(of("alice", "a", 3, quota(50.0, 100))).await.is_ok());
-    ledger.set_quota(&owner("alice"), Quota::default()).await.unwrap();
+    ledger.set_quota(&owner("alice"), Some(Quota::default()), None).await.unwrap();
     assert_eq!(granted(&world, "alice").await, (money(5.0), 3));
 }
 

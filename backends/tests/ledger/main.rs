@@ -18,6 +18,7 @@ mod recording;
 mod resume;
 mod schedules;
 mod server;
+mod storage;
 mod transitions;
 mod views;
 mod world;
@@ -175,6 +176,21 @@ conformance![
     identity::what_was_granted_stays_granted_when_a_sweep_is_removed,
     identity::the_audit_log_is_read_newest_first_with_its_results,
     identity::a_schedule_keeps_its_owner,
+    storage::an_object_is_charged_once_to_each_owner_who_uses_it,
+    storage::a_small_object_is_charged_as_a_block,
+    storage::what_leads_beyond_a_storage_quota_is_refused_as_a_whole,
+    storage::quotas_of_an_owner_are_set_apart,
+    storage::of_uploads_at_once_none_slips_beyond_a_storage_quota,
+    storage::of_several_who_store_the_same_at_once_each_is_charged_once,
+    storage::an_upload_that_fails_gives_its_charge_back_unless_another_of_the_same_succeeds,
+    storage::a_removal_credits_all_owners,
+    storage::what_was_used_since_it_was_read_is_not_removed,
+    storage::an_object_that_is_being_removed_is_not_referred_to_and_stored_again_once_it_is_gone,
+    storage::an_owner_who_refers_to_an_object_no_more_is_credited_and_it_stays,
+    storage::a_sweep_is_created_only_with_inputs_that_are_there,
+    storage::of_a_removal_and_a_submission_at_once_one_fails,
+    storage::idle_objects_are_read_by_key_page_by_page,
+    storage::owners_are_charged_the_sum_of_their_uses_whatever_happens,
     laws::counters_equal_a_recount_whatever_happens,
 ];
 

@@ -226,6 +226,7 @@ pub(crate) fn new_sweep(name: &str, cells: u32, items: u32) -> NewSweep {
     NewSweep {
         owner: None,
         quota: regatta_backends::Quota::default(),
+        inputs: std::collections::BTreeSet::new(),
         id: SweepId::new(name).unwrap(),
         name: name.to_owned(),
         lock: Digest::of(name.as_bytes()),

@@ -15,15 +15,15 @@ pub(crate) struct TokenArgs {
 pub(crate) enum TokenCommand {
     /// Make a token for a person or a program, and print it: it is shown this once
     Create(CreateTokenArgs),
-    /// List tokens, and what owners were granted of their quotas
+    /// List tokens, and what owners were granted and have stored of their quotas
     List(ListTokensArgs),
     /// Refuse a token from now on, for ever
     Revoke(RevokeTokenArgs),
-    /// Set what an owner may be granted in all
+    /// Set what an owner may be granted in all, and have stored at a time
     Quota(QuotaArgs),
 }
 
-/// Limits of an owner. What was granted counts, whether it was used or not.
+/// Limits of an owner. What was granted counts, whether it was used or not; what is stored counts until it is removed.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct QuotaLimits {
     /// Most dollars that the owner's sweeps may have as budgets, in all
@@ -32,6 +32,9 @@ pub(crate) struct QuotaLimits {
     /// Most sessions that the owner's sweeps may have, in all
     #[arg(long, value_name = "N")]
     pub(crate) sessions: Option<u64>,
+    /// Most GiB that the owner may have stored at a time: files of data sets, recorded verdicts, lists of them, locks of sweeps
+    #[arg(long, value_name = "GIB")]
+    pub(crate) stored_gib: Option<f64>,
 }
 
 #[derive(Debug, Args)]
@@ -79,7 +82,7 @@ pub(crate) struct QuotaArgs {
     #[command(flatten)]
     pub(crate) limits: QuotaLimits,
     /// Take all limits away
-    #[arg(long, conflicts_with_all = ["budget_usd", "sessions"], required_unless_present_any = ["budget_usd", "sessions"])]
+    #[arg(long, conflicts_with_all = ["budget_usd", "sessions", "stored_gib"], required_unless_present_any = ["budget_usd", "sessions", "stored_gib"])]
     pub(crate) none: bool,
     #[command(flatten)]
     pub(crate) client: ClientArgs,

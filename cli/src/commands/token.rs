@@ -7,9 +7,9 @@ use comfy_table::{Table, presets};
 use jiff::{SignedDuration, Timestamp};
 use rand::TryRngCore;
 use rand::rngs::OsRng;
-use regatta_backends::{Quota, TokenRow};
+use regatta_backends::{Quota, StorageQuota, TokenRow};
 use regatta_coordinator::{QuotaRequest, TokenList, TokenRequest};
-use regatta_proto::{ApiToken, Clock as _, Money, OwnerName, SystemClock};
+use regatta_proto::{ApiToken, Clock as _, Money, OwnerName, SystemClock, binary_size};
 
 use crate::args::{CreateTokenArgs, QuotaLimits, TokenArgs, TokenCommand};
 use crate::client::Client;
@@ -33,15 +33,15 @@ pub(crate) async fn run(args: TokenArgs) -> anyhow::Result<ExitCode> {
         }
         TokenCommand::Quota(args) => {
             let client = Client::new(&args.client)?;
-            let quota = match args.none {
-                true => Quota::default(),
-                // Nothing given must never read as no limit.
-                false => changed(&client, &args.owner, args.limits)
-                    .await?
-                    .context("no limit is given; name --budget-usd, --sessions or --none")?,
+            // Nothing given must never read as no limit.
+            let (quota, storage) = match args.none {
+                true => (Some(Quota::default()), Some(StorageQuota::default())),
+                false => (changed(&client, &args.owner, args.limits).await?, storage(args.limits)?),
             };
-            client.set_quota(&QuotaRequest { owner: args.owner.clone(), quota }).await?;
-            output::note(&format!("{} may be granted {} in all", args.owner, told(quota)));
+            client.set_quota(&QuotaRequest { owner: args.owner.clone(), quota, storage }).await?;
+            for told in quota.map(told).into_iter().chain(storage.map(told_of_storage)) {
+                output::note(&format!("{} may {told}", args.owner));
+            }
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -60,6 +60,7 @@ async fn create(args: CreateTokenArgs) -> anyhow::Result<()> {
             scopes: args.scopes,
             expires_at,
             quota: changed(&client, &args.owner, args.quota).await?,
+            storage: storage(args.quota)?,
         })
         .await?;
     if args.json {
@@ -88,7 +89,14 @@ fn draw() -> anyhow::Result<ApiToken> {
     ApiToken::of(id, secret).context("failed to write a token")
 }
 
-/// The quota of `owner` with `limits` in place of its own; `None` if none is given.
+/// The quota of stored bytes that `limits` give.
+fn storage(limits: QuotaLimits) -> anyhow::Result<Option<StorageQuota>> {
+    let Some(gib) = limits.stored_gib else { return Ok(None) };
+    let quota = StorageQuota::from_gib(gib);
+    Ok(Some(quota.ok_or_else(|| BadConfiguration(format!("--stored-gib: {gib} is no amount of GiB")))?))
+}
+
+/// The quota of `owner` with `limits` in place of its own; `None` if none is given of what is granted.
 async fn changed(client: &Client, owner: &OwnerName, limits: QuotaLimits) -> anyhow::Result<Option<Quota>> {
     if limits.budget_usd.is_none() && limits.sessions.is_none() {
         return Ok(None);
@@ -105,7 +113,11 @@ async fn changed(client: &Client, owner: &OwnerName, limits: QuotaLimits) -> any
 fn told(quota: Quota) -> String {
     let budget = quota.budget.map_or_else(|| "any money".to_owned(), |budget| budget.to_string());
     let sessions = quota.sessions.map_or_else(|| "any number of".to_owned(), |count| count.to_string());
-    format!("{budget} and {sessions} sessions")
+    format!("be granted {budget} and {sessions} sessions in all")
+}
+
+fn told_of_storage(quota: StorageQuota) -> String {
+    format!("have {} stored at a time", quota.bytes.map_or_else(|| "any number of bytes".to_owned(), binary_size))
 }
 
 fn tables(list: &TokenList, now: Timestamp) -> String {
@@ -126,12 +138,14 @@ fn tables(list: &TokenList, now: Timestamp) -> String {
             state,
         ]);
     }
-    let mut owners = table(&["owner", "granted", "of", "sessions granted", "of"]);
+    let mut owners = table(&["owner", "granted", "of", "sessions granted", "of", "stored", "of"]);
     for row in &list.owners {
         let budget = row.quota.budget.map_or_else(|| "any".to_owned(), |budget| budget.to_string());
         let sessions = row.quota.sessions.map_or_else(|| "any".to_owned(), |count| count.to_string());
-        let granted = (row.granted.to_string(), row.granted_sessions.to_string());
-        owners.add_row([row.owner.to_string(), granted.0, budget, granted.1, sessions]);
+        let storage = row.storage.bytes.map_or_else(|| "any".to_owned(), binary_size);
+        let (granted, stored) = (row.granted.to_string(), binary_size(row.stored_bytes));
+        let granted_sessions = row.granted_sessions.to_string();
+        owners.add_row([row.owner.to_string(), granted, budget, granted_sessions, sessions, stored, storage]);
     }
     format!("{tokens}\n\n{owners}")
 }
@@ -159,7 +173,9 @@ mod tests {
             ],
             "owners": [
                 { "owner": "alice", "quota": { "budget": 100_000_000_000_u64, "sessions": null }, "granted": 12_500_000_000_u64,
-                  "granted_sessions": 400 },
+                  "granted_sessions": 400, "stored_bytes": 1_610_612_736_u64, "storage": { "bytes": 10_737_418_240_u64 } },
+                // As a coordinator of the version before tells it.
+                { "owner": "bob", "quota": { "budget": null, "sessions": 7 }, "granted": 0, "granted_sessions": 0 },
             ],
         }))
         .unwrap();

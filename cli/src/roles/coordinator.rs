@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use axum::middleware;
 use futures::future::BoxFuture;
+use jiff::SignedDuration;
 use prometheus::Registry;
 use regatta_catalog::Catalog;
 use regatta_coordinator::{
@@ -56,6 +57,7 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
         id: crate::process::worker_id(seed)?,
         window: args.window,
         doubtful_after: Duration::from_secs(args.doubtful_after_s),
+        keep_unused: SignedDuration::from_hours(i64::from(args.keep_unused_h)),
         ..CoordinatorConfig::default()
     };
     let (stop, readiness) = (CancellationToken::new(), Readiness::default());
@@ -115,8 +117,11 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     let (keeper, drain) = (coordinator.clone(), leaving.drain.clone());
     // A task of its own: planning and judging a night take a processor, and dispatching must not wait for it.
     let schedules = tokio::spawn(async move { keeper.keep_schedules(drain).await });
+    let (remover, drain) = (coordinator.clone(), leaving.drain.clone());
+    let removing = tokio::spawn(async move { remover.keep_removing_unused(drain).await });
     coordinator.run(BTreeMap::new(), leaving.drain).await;
     schedules.await?;
+    removing.await?;
     if let Err(error) = coordinator.resign().await {
         tracing::warn!(
             error = &error as &dyn std::error::Error,

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, ensure};
-use regatta_backends::Quota;
-use regatta_coordinator::{BearerVerifier, CertificateRules, Quotas};
+use regatta_backends::{Quota, StorageQuota};
+use regatta_coordinator::{BearerVerifier, CertificateRules, OwnerQuotas, Quotas};
 use regatta_declared::CodedRules;
 use regatta_proto::{Clock, Money, OwnerName, read_yaml};
 use serde::Deserialize;
@@ -40,6 +40,7 @@ struct PolicyFile {
 struct DeclaredQuota {
     budget_usd: Option<f64>,
     sessions: Option<u64>,
+    stored_gib: Option<f64>,
 }
 
 /// Permissions and limits of a coordinator.
@@ -87,15 +88,23 @@ impl CoordinatorPolicy {
 
 fn quotas(declared: BTreeMap<String, DeclaredQuota>) -> anyhow::Result<Quotas> {
     let mut quotas = Quotas::default();
-    for (name, DeclaredQuota { budget_usd, sessions }) in declared {
+    for (name, DeclaredQuota { budget_usd, sessions, stored_gib }) in declared {
         let place = format!("owners.{name}");
         let budget = budget_usd
             .map(|dollars| Money::from_dollars(dollars).with_context(|| format!("{dollars} is no amount of dollars")));
-        let quota = Quota { budget: budget.transpose().with_context(|| format!("{place}.budget_usd"))?, sessions };
+        let granted = Quota { budget: budget.transpose().with_context(|| format!("{place}.budget_usd"))?, sessions };
+        let storage = stored_gib
+            .map(|gib| {
+                StorageQuota::from_gib(gib).with_context(|| format!("{place}.stored_gib: {gib} is no amount of GiB"))
+            })
+            .transpose()?
+            // Without limit.
+            .unwrap_or_default();
+        let owner = OwnerQuotas { granted, storage };
         if name == OTHERS {
-            quotas.others = quota;
+            quotas.others = owner;
         } else {
-            quotas.named.insert(OwnerName::new(&name).with_context(|| place)?, quota);
+            quotas.named.insert(OwnerName::new(&name).with_context(|| place)?, owner);
         }
     }
     Ok(quotas)
@@ -123,13 +132,15 @@ oidc:
   - { issuer: 'https://login.example', audience: regatta, everybody: [read] }
 owners:
   alice@example.com: { budget_usd: 100, sessions: 5000 }
-  others: { budget_usd: 0 }",
+  others: { budget_usd: 0, stored_gib: 0.5 }",
         )
         .unwrap();
         assert!(policy.verifier.is_some() && policy.channels.knows("command/page").is_ok());
         let quota = |name: &str| policy.quotas.of(Some(&name.parse().unwrap()));
-        assert_eq!(quota("alice@example.com"), Quota { budget: Money::from_dollars(100.0), sessions: Some(5000) });
-        assert_eq!(quota("bob"), Quota { budget: Some(Money::ZERO), sessions: None });
+        let granted = Quota { budget: Money::from_dollars(100.0), sessions: Some(5000) };
+        assert_eq!(quota("alice@example.com"), OwnerQuotas { granted, storage: StorageQuota::default() });
+        let granted = Quota { budget: Some(Money::ZERO), sessions: None };
+        assert_eq!(quota("bob"), OwnerQuotas { granted, storage: StorageQuota { bytes: Some(1 << 29) } });
     }
 
     const EVERYTHING: &str = "webhooks: { ci: { url: 'https://ci.example/hook', secret_env: HOOK } }
@@ -141,7 +152,7 @@ oidc:
     grants: { admins: [admin], people: [read, submit] }
     clock_skew_s: 60
 certificates: { names: { ci.example.com: { scopes: [submit], owner: ci } }, everybody: [read] }
-owners: { alice: { budget_usd: 100, sessions: 5000 }, others: { budget_usd: 0 } }
+owners: { alice: { budget_usd: 100, sessions: 5000 }, others: { budget_usd: 0, stored_gib: 20 } }
 ";
 
     fn with_hook(text: &str) -> anyhow::Result<CoordinatorPolicy> {
@@ -171,6 +182,7 @@ owners: { alice: { budget_usd: 100, sessions: 5000 }, others: { budget_usd: 0 } 
         let errors = [
             refused("owners: { 'a b': { sessions: 1 } }"),
             refused("owners: { alice: { budget_usd: -1 } }"),
+            refused("owners: { alice: { stored_gib: -1 } }"),
             refused("owners: { alice: { session: 1 } }"),
             refused("owners: { alice: { sessions: 1 }, alice: { sessions: 2 } }"),
             refused("oidc: [{ issuer: 'http://login.example', audience: regatta, everybody: [read] }]"),

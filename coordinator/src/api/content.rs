@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::error::Error;
 use std::io::{self, Write as _};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,10 +12,10 @@ use axum::body::{Body, Bytes};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures::{Stream, StreamExt as _, stream};
-use regatta_backends::Blobs;
 use regatta_proto::Digest;
 use regatta_serving::hold_until_sent;
 use serde::Serialize;
+use tempfile::NamedTempFile;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::Problem;
@@ -70,17 +71,31 @@ async fn turn(turns: &Arc<Semaphore>, what: &str) -> Result<OwnedSemaphorePermit
     }
 }
 
-/// Receives the content of `digest` and stores it.
-pub(super) async fn receive(blobs: &Blobs, turns: &Turns, digest: Digest, body: Body) -> Result<(), Response> {
-    let _turn = turn(&turns.uploads, "uploads").await?;
+/// A file that was received, on its way to the blob store. It has a turn, and is gone when this is dropped.
+pub(super) struct Received {
+    file: NamedTempFile,
+    /// Size.
+    pub(super) bytes: u64,
+    _turn: OwnedSemaphorePermit,
+}
+
+impl Received {
+    /// Place on the disk.
+    pub(super) fn path(&self) -> &Path {
+        self.file.path()
+    }
+}
+
+/// Receives the content of `digest`.
+pub(super) async fn receive(turns: &Turns, digest: Digest, body: Body) -> Result<Received, Response> {
+    let turn = turn(&turns.uploads, "uploads").await?;
     let refused = |status, error: String| (status, Json(Problem { error })).into_response();
     let broken = |error: io::Error| {
         tracing::error!(%error, "failed to write an upload");
         refused(StatusCode::SERVICE_UNAVAILABLE, format!("failed to write the upload on its way: {error}"))
     };
-    // Deleted already: whatever ends this, nothing of it stays.
-    let mut file = tempfile::NamedTempFile::new().map_err(broken)?;
-    let (mut pieces, mut hasher, mut size) = (body.into_data_stream(), Digest::hasher(), 0_u64);
+    let mut file = NamedTempFile::new().map_err(broken)?;
+    let (mut pieces, mut hasher, mut bytes) = (body.into_data_stream(), Digest::hasher(), 0_u64);
     loop {
         let piece = match tokio::time::timeout(TURN_MAX, pieces.next()).await {
             Ok(Some(Ok(piece))) => piece,
@@ -93,8 +108,8 @@ pub(super) async fn receive(blobs: &Blobs, turns: &Turns, digest: Digest, body: 
                 return Err(refused(StatusCode::REQUEST_TIMEOUT, problem));
             }
         };
-        size += piece.len() as u64;
-        if size > FILE_BYTES_MAX {
+        bytes += piece.len() as u64;
+        if bytes > FILE_BYTES_MAX {
             let problem = format!(
                 "a file has at most {FILE_BYTES_MAX} bytes; split it, or leave out what the benchmark does not need"
             );
@@ -107,8 +122,7 @@ pub(super) async fn receive(blobs: &Blobs, turns: &Turns, digest: Digest, body: 
         let problem = format!("the content does not have the digest {digest}");
         return Err(refused(StatusCode::UNPROCESSABLE_ENTITY, problem));
     }
-    let stored = blobs.put_content_file(&digest, file.path(), size).await;
-    stored.map_err(|error| CoordinatorError::from(error).into_response())
+    Ok(Received { file, bytes, _turn: turn })
 }
 
 /// A file of `length` bytes as an answer that keeps `turn` until it is sent, or breaks off.
@@ -150,6 +164,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use axum::body::to_bytes;
+    use regatta_backends::Blobs;
     use tokio::sync::Barrier;
     use tokio::time::Instant;
 
@@ -211,7 +226,8 @@ mod tests {
                         Ok::<_, Infallible>(Piece::bytes(of, &memory))
                     }
                 });
-                receive(&blobs, &turns, digest, Body::from_stream(pieces)).await.unwrap();
+                let received = receive(&turns, digest, Body::from_stream(pieces)).await.unwrap();
+                blobs.put_content_file(&digest, received.path(), received.bytes).await.unwrap();
                 let stored = blobs.content_size(&digest).await.unwrap();
                 assert_eq!(stored, Some((PIECES * PIECE_BYTES) as u64));
             })

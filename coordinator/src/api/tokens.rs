@@ -6,8 +6,8 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use futures::FutureExt as _;
 use jiff::Timestamp;
-use regatta_backends::{AuditRow, NewToken, OwnerRow, PageMark, Quota, TokenRow};
-use regatta_proto::{Digest, OwnerName, Scopes, TokenId};
+use regatta_backends::{AuditRow, NewToken, OwnerRow, PageMark, Quota, StorageQuota, TokenRow};
+use regatta_proto::{Digest, OwnerName, Scopes, TokenId, binary_size};
 use serde::{Deserialize, Serialize};
 
 use super::auditing::Subject;
@@ -37,16 +37,24 @@ pub struct TokenRequest {
     /// New quota of the owner; as it is, if left out.
     #[serde(default)]
     pub quota: Option<Quota>,
+    /// New quota of what the owner may have stored; as it is, if left out. A field of its own, so that a program that does not know it, at either
+    /// end, neither takes the limit away nor leaves it out in silence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage: Option<StorageQuota>,
 }
 
-/// A quota to be set.
+/// Quotas to be set.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QuotaRequest {
     /// The owner.
     pub owner: OwnerName,
-    /// Quota from now on; what was granted stays granted.
-    pub quota: Quota,
+    /// Quota from now on, as it is if left out; what was granted stays granted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota: Option<Quota>,
+    /// Quota of what the owner may have stored from now on, as it is if left out; what is stored stays stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage: Option<StorageQuota>,
 }
 
 /// Tokens, and the owners of sweeps.
@@ -54,7 +62,7 @@ pub struct QuotaRequest {
 pub struct TokenList {
     /// Tokens, oldest first, revoked and expired ones included.
     pub tokens: Vec<TokenRow>,
-    /// Owners with a quota or sweeps, by name. A page of tokens has none: owners have pages of their own.
+    /// Owners with a quota, with sweeps or with stored objects, by name. A page of tokens has none: owners have pages of their own.
     pub owners: Vec<OwnerRow>,
 }
 
@@ -127,7 +135,7 @@ pub(super) async fn create(
     Extension(principal): Extension<Principal>,
     Json(request): Json<TokenRequest>,
 ) -> Result<(Extension<Subject>, Json<TokenRow>), Response> {
-    let TokenRequest { id, digest, owner, scopes, expires_at, quota } = request;
+    let TokenRequest { id, digest, owner, scopes, expires_at, quota, storage } = request;
     let now = coordinator.clock.now();
     if owner.is_reserved() {
         let problem = format!("owner: {owner} stands for nobody's name here; choose another");
@@ -140,7 +148,7 @@ pub(super) async fn create(
         return Err(refuse(StatusCode::UNPROCESSABLE_ENTITY, format!("expires_at: {at} is over; it is {now}")));
     }
     let (created_at, created_by) = (now, principal.owner);
-    let token = NewToken { id, digest, owner, scopes, created_at, created_by, expires_at, quota };
+    let token = NewToken { id, digest, owner, scopes, created_at, created_by, expires_at, quota, storage };
     let row = TokenRow {
         id: token.id.clone(),
         owner: token.owner.clone(),
@@ -167,16 +175,25 @@ pub(super) async fn revoke(State(coordinator): Api, Path(id): Path<TokenId>) -> 
 
 pub(super) async fn set_quota(
     State(coordinator): Api,
-    Json(QuotaRequest { owner, quota }): Json<QuotaRequest>,
-) -> Result<(Extension<Subject>, StatusCode), CoordinatorError> {
-    coordinator.ledger.set_quota(&owner, quota).await?;
-    Ok((Extension(Subject(format!("{owner}: {}", told(quota)))), StatusCode::NO_CONTENT))
+    Json(QuotaRequest { owner, quota, storage }): Json<QuotaRequest>,
+) -> Result<(Extension<Subject>, StatusCode), Response> {
+    if quota.is_none() && storage.is_none() {
+        return Err(refuse(StatusCode::UNPROCESSABLE_ENTITY, "names no quota: give quota, storage or both"));
+    }
+    let set = coordinator.ledger.set_quota(&owner, quota, storage).await;
+    set.map_err(|error| CoordinatorError::from(error).into_response())?;
+    Ok((Extension(Subject(format!("{owner}: {}", told(quota, storage)))), StatusCode::NO_CONTENT))
 }
 
-fn told(quota: Quota) -> String {
-    let budget = quota.budget.map_or_else(|| "any money".to_owned(), |budget| budget.to_string());
-    let sessions = quota.sessions.map_or_else(|| "any".to_owned(), |count| count.to_string());
-    format!("{budget}, {sessions} sessions")
+fn told(quota: Option<Quota>, storage: Option<StorageQuota>) -> String {
+    let granted = quota.map(|Quota { budget, sessions }| {
+        let budget = budget.map_or_else(|| "any money".to_owned(), |budget| budget.to_string());
+        let sessions = sessions.map_or_else(|| "any".to_owned(), |count| count.to_string());
+        format!("{budget}, {sessions} sessions")
+    });
+    let stored = storage
+        .map(|StorageQuota { bytes }| format!("{} stored", bytes.map_or_else(|| "anything".to_owned(), binary_size)));
+    Vec::from_iter(granted.into_iter().chain(stored)).join(", ")
 }
 
 pub(super) async fn audit(

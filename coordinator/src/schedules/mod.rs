@@ -79,9 +79,9 @@ impl Coordinator {
                 check_number(&there, owner).map_err(refused("name"))?;
             }
             let now = self.clock.now();
-            // Planned as a night would be; nothing but its lock is written.
+            // Planned as a night would be; nothing but its manifests and its lock is written.
             self.plan_night(&schedule, &submission, owner, now, None).await?;
-            let submission = self.catalog.blobs().put_content(json_bytes(&submission).into()).await?;
+            let submission = self.store_document(json_bytes(&submission), owner).await?;
             let name = schedule.name.clone();
             let document = serde_json::to_string(&Stored { spec: schedule, submission })?;
             let replaced = if replace { seen } else { None };
@@ -196,7 +196,7 @@ impl Coordinator {
     }
 
     /// The submission that the nights of a schedule are planned from.
-    async fn submission(&self, digest: &Digest) -> Result<Submission, CoordinatorError> {
+    pub(crate) async fn submission(&self, digest: &Digest) -> Result<Submission, CoordinatorError> {
         let bytes = self.catalog.blobs().get_content(digest).await?;
         Ok(serde_json::from_slice(&bytes)?)
     }

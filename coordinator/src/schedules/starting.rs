@@ -183,7 +183,10 @@ impl Coordinator {
                     match self.enter_for(&sweep, owner).await {
                         Err(
                             error @ CoordinatorError::Ledger(
-                                LedgerError::QuotaExceeded { .. } | LedgerError::Removed { .. },
+                                LedgerError::QuotaExceeded { .. }
+                                | LedgerError::StorageExceeded { .. }
+                                | LedgerError::Removed { .. }
+                                | LedgerError::ObjectRemoved { .. },
                             ),
                         ) => self.refuse_night(&stored.spec, tick, regatta_proto::causes(&error), term).await,
                         entered => entered.map(drop),
@@ -213,7 +216,8 @@ fn reason(error: &CoordinatorError) -> Option<String> {
             None
         }
         CoordinatorError::Blobs(error) if !is_missing(error) => None,
-        CoordinatorError::Plan(_)
+        CoordinatorError::Ledger(LedgerError::StorageExceeded { .. })
+        | CoordinatorError::Plan(_)
         | CoordinatorError::Blobs(_)
         | CoordinatorError::Decide(_)
         | CoordinatorError::Json(_) => Some(regatta_proto::causes(error)),
@@ -227,6 +231,8 @@ fn reason(error: &CoordinatorError) -> Option<String> {
         | CoordinatorError::NoBudget(_)
         | CoordinatorError::NotYours { .. }
         | CoordinatorError::NotLeading
+        | CoordinatorError::SlowRemoval
+        | CoordinatorError::UnknownReferences { .. }
         | CoordinatorError::Ledger(_)
         | CoordinatorError::Permits(_)
         | CoordinatorError::Segment(_)

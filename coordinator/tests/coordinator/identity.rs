@@ -4,7 +4,9 @@ use axum::body::{Body, to_bytes};
 use axum::http::{Method, Request, StatusCode};
 use jiff::SignedDuration;
 use regatta_backends::{AuditOutcome, AuditRow};
-use regatta_coordinator::{Access, ApiConfig, Quotas, Readers, Submitted, SweepStatus, rights, router_and_readers};
+use regatta_coordinator::{
+    Access, ApiConfig, OwnerQuotas, Quotas, Readers, Submitted, SweepStatus, rights, router_and_readers,
+};
 use regatta_proto::{ApiToken, Digest, Money, OwnerName, SweepState};
 use serde_json::{Value, json};
 use tower::ServiceExt;
@@ -12,12 +14,12 @@ use tower::ServiceExt;
 use crate::schedules::night_shift::NightShift;
 use crate::stage::{Process, Stage, spec, tabulate};
 
-const OPERATOR: &str = "the operator's own token";
+pub(crate) const OPERATOR: &str = "the operator's own token";
 
 /// An API that asks for tokens, and tokens of several people.
-struct Desk<'a> {
+pub(crate) struct Desk<'a> {
     stage: &'a Stage,
-    router: axum::Router,
+    pub(crate) router: axum::Router,
     /// People who may look at the pages beside it.
     readers: Readers,
 }
@@ -28,14 +30,14 @@ fn token(number: u8) -> ApiToken {
 }
 
 impl<'a> Desk<'a> {
-    fn open(stage: &'a Stage, process: &Process) -> Self {
+    pub(crate) fn open(stage: &'a Stage, process: &Process) -> Self {
         let access = Access::Tokens { operator: Some(Digest::of(OPERATOR.as_bytes())) };
         let config = ApiConfig { access, ..ApiConfig::default() };
         let (router, readers) = router_and_readers(process.coordinator.clone(), config);
         Self { stage, router, readers }
     }
 
-    async fn ask(&self, token: &str, method: &str, path: &str, body: Value) -> (StatusCode, Value) {
+    pub(crate) async fn ask(&self, token: &str, method: &str, path: &str, body: Value) -> (StatusCode, Value) {
         let request = Request::builder()
             .method(Method::from_bytes(method.as_bytes()).unwrap())
             .uri(path)
@@ -48,12 +50,12 @@ impl<'a> Desk<'a> {
         (status, serde_json::from_slice(&bytes).unwrap_or(Value::Null))
     }
 
-    async fn status(&self, token: &str, method: &str, path: &str) -> u16 {
+    pub(crate) async fn status(&self, token: &str, method: &str, path: &str) -> u16 {
         self.ask(token, method, path, Value::Null).await.0.as_u16()
     }
 
     /// Makes the token `number` for `owner`, and returns it.
-    async fn token(&self, number: u8, owner: &str, scopes: &[&str], more: Value) -> String {
+    pub(crate) async fn token(&self, number: u8, owner: &str, scopes: &[&str], more: Value) -> String {
         let (status, body) = self.make(number, owner, scopes, more).await;
         assert_eq!(status, StatusCode::OK, "{body}");
         token(number).text().to_owned()
@@ -66,7 +68,13 @@ impl<'a> Desk<'a> {
         self.ask(OPERATOR, "POST", "/v1/tokens", request).await
     }
 
-    async fn submit(&self, token: &str, name: &str, sessions: u32, budget: &str) -> Result<Submitted, String> {
+    pub(crate) async fn submit(
+        &self,
+        token: &str,
+        name: &str,
+        sessions: u32,
+        budget: &str,
+    ) -> Result<Submitted, String> {
         let submission = self.stage.submission(&spec(name, sessions, budget)).await;
         let (status, body) = self.ask(token, "POST", "/v1/sweeps", serde_json::to_value(submission).unwrap()).await;
         match status.is_success() {
@@ -388,7 +396,8 @@ async fn the_name_of_a_night_is_its_schedules_owners() {
 #[tokio::test]
 async fn the_policys_quotas_count_beside_those_of_the_ledger() {
     let stage = Stage::set().await;
-    let others = regatta_backends::Quota { budget: None, sessions: Some(4) };
+    let granted = regatta_backends::Quota { budget: None, sessions: Some(4) };
+    let others = OwnerQuotas { granted, ..OwnerQuotas::default() };
     let process = stage.process_with(Quotas { others, ..Quotas::default() });
     let desk = Desk::open(&stage, &process);
     let alice = desk.token(1, "alice", &["read", "submit"], json!({})).await;

@@ -17,4 +17,6 @@ mod schedules;
 mod showing;
 mod sources;
 mod stage;
+mod storing;
 mod told;
+mod unused;

@@ -1,6 +1,5 @@
 //! Sweeps that `gc` removes while something of them is alive, or comes back.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -104,11 +103,11 @@ async fn a_cancelled_sweep_stays_while_jobs_of_it_wait() {
     process.end().await;
 }
 
-/// Somebody resumes `second` as soon as the lock of another sweep is gone.
+/// Somebody resumes `second` as soon as the ledger has forgotten `first`.
 struct ResumesAfter {
     /// And cancels it again.
     ends_again: bool,
-    lock: PathBuf,
+    first: Arc<Sweep>,
     process: Process,
     second: Arc<Sweep>,
     is_done: AtomicBool,
@@ -117,7 +116,9 @@ struct ResumesAfter {
 impl Fate for ResumesAfter {
     fn before(&self) -> BoxFuture<'_, Result<(), Trouble>> {
         async {
-            if !self.lock.exists() && !self.is_done.swap(true, Ordering::SeqCst) {
+            let listed = self.process.coordinator.sweeps().await.unwrap();
+            let is_first_gone = listed.iter().all(|row| row.id != self.first.id);
+            if is_first_gone && !self.is_done.swap(true, Ordering::SeqCst) {
                 self.process.coordinator.resume(&self.second.id, Resumption::default()).await.unwrap();
                 if self.ends_again {
                     self.process.coordinator.cancel(&self.second.id).await.unwrap();
@@ -139,10 +140,9 @@ async fn resumed_meanwhile(ends_again: bool) -> SweepState {
     );
     cancel(&stage, &process, &first).await;
     cancel(&stage, &process, &second).await;
-    let lock_of = |sweep: &Sweep| stage.blob_folder().join(format!("locks/{}.json", sweep.digest));
-    let (first_lock, second_lock) = (lock_of(&first), lock_of(&second));
+    let second_lock = stage.blob_folder().join(format!("locks/{}.json", second.digest));
     let is_done = AtomicBool::new(false);
-    let fate = Arc::new(ResumesAfter { ends_again, lock: first_lock, process, second: second.clone(), is_done });
+    let fate = Arc::new(ResumesAfter { ends_again, first: first.clone(), process, second: second.clone(), is_done });
     stage.ledger = stage.ledger.troubled(Troubles::new(fate.clone()));
     let result = gc(&stage.process()).await;
     assert!(fate.is_done.load(Ordering::SeqCst));

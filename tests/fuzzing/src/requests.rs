@@ -84,7 +84,11 @@ const ROUTES: [Route; 19] = [
         json!({ "id": token.id(), "digest": token.digest(), "owner": "bob", "scopes": ["read", "submit"],
             "expires_at": "2027-01-01T00:00:00Z", "quota": { "budget": 5_000_000_000_u64, "sessions": 10 } })
     }),
-    ("POST", "/v1/quotas", || json!({ "owner": "bob", "quota": { "budget": 5_000_000_000_u64, "sessions": 10 } })),
+    (
+        "POST",
+        "/v1/quotas",
+        || json!({ "owner": "bob", "quota": { "budget": 5_000_000_000_u64, "sessions": 10 }, "storage": { "bytes": 1 << 30 } }),
+    ),
     ("POST", "/v1/gc", || json!({ "keep": { "days": 3, "nights": 1, "transcripts_days": 1 }, "apply": true })),
     ("POST", "/v1/sweeps/\u{1d}/resume", || json!({ "budget": { "by": 1_000_000_000 } })),
     ("POST", "/v1/sweeps/\u{1d}/verdicts", || json!({ "judge": "sim/lexical", "questions": [Digest::of(b"q")] })),
@@ -203,6 +207,7 @@ async fn coordinator_api(folder: &Path) -> axum::Router {
             created_by: "operator".parse().unwrap(),
             expires_at: None,
             quota: None,
+            storage: None,
         });
         assert!(kept.await.unwrap());
     }

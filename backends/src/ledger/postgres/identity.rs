@@ -9,7 +9,7 @@ use super::PostgresLedger;
 use super::pool::{Fault, read, write};
 use crate::ledger::columns::{large, money, parsed, stored, stored_money, stored_time, time, unreadable};
 use crate::ledger::identity::{OWNER_TOKENS_MAX, TOKENS_MAX};
-use crate::ledger::{LedgerError, NewToken, OwnerRow, PageMark, Quota, TokenRow};
+use crate::ledger::{LedgerError, NewToken, OwnerRow, PageMark, Quota, StorageQuota, TokenRow};
 
 impl PostgresLedger {
     pub(in crate::ledger) async fn create_token(&self, token: NewToken) -> Result<bool, LedgerError> {
@@ -32,8 +32,13 @@ impl PostgresLedger {
         write!(self.0, "revoke a token", tx => revoke(tx, id, at))
     }
 
-    pub(in crate::ledger) async fn set_quota(&self, owner: &OwnerName, quota: Quota) -> Result<(), LedgerError> {
-        write!(self.0, "set a quota", tx => set_quota(tx, owner, quota))
+    pub(in crate::ledger) async fn set_quota(
+        &self,
+        owner: &OwnerName,
+        quota: Option<Quota>,
+        storage: Option<StorageQuota>,
+    ) -> Result<(), LedgerError> {
+        write!(self.0, "set a quota", tx => set_quota(tx, owner, quota, storage))
     }
 
     pub(in crate::ledger) async fn owners(&self) -> Result<Vec<OwnerRow>, LedgerError> {
@@ -85,8 +90,8 @@ async fn create(tx: &Transaction<'_>, token: &NewToken) -> Result<bool, Fault> {
             ],
         )
         .await?;
-    if let Some(quota) = token.quota.filter(|_| created == 1) {
-        set_quota(tx, &token.owner, quota).await?;
+    if created == 1 {
+        set_quota(tx, &token.owner, token.quota, token.storage).await?;
     }
     Ok(created == 1)
 }
@@ -138,24 +143,32 @@ async fn revoke(tx: &Transaction<'_>, id: &TokenId, at: Timestamp) -> Result<boo
     Ok(tx.execute(update, &[&id.as_str(), &stored_time(at, "revoked_at")?]).await? == 1)
 }
 
-async fn set_quota(tx: &Transaction<'_>, owner: &OwnerName, quota: Quota) -> Result<(), Fault> {
-    tx.execute(
-        "INSERT INTO owners (owner, budget, sessions) VALUES ($1, $2, $3)
-         ON CONFLICT (owner) DO UPDATE SET budget = excluded.budget, sessions = excluded.sessions",
-        &[
-            &owner.as_str(),
-            &stored_money(quota.budget, "budget")?,
-            &quota.sessions.map(|count| stored(count, "sessions")).transpose()?,
-        ],
-    )
-    .await?;
+async fn set_quota(
+    tx: &Transaction<'_>,
+    owner: &OwnerName,
+    quota: Option<Quota>,
+    storage: Option<StorageQuota>,
+) -> Result<(), Fault> {
+    if let Some(quota) = quota {
+        let insert = "INSERT INTO owners (owner, budget, sessions) VALUES ($1, $2, $3)
+             ON CONFLICT (owner) DO UPDATE SET budget = excluded.budget, sessions = excluded.sessions";
+        let budget = stored_money(quota.budget, "budget")?;
+        let sessions = quota.sessions.map(|count| stored(count, "sessions")).transpose()?;
+        tx.execute(insert, &[&owner.as_str(), &budget, &sessions]).await?;
+    }
+    if let Some(StorageQuota { bytes }) = storage {
+        let insert = "INSERT INTO owners (owner, stored_bytes_max) VALUES ($1, $2)
+             ON CONFLICT (owner) DO UPDATE SET stored_bytes_max = excluded.stored_bytes_max";
+        let bytes = bytes.map(|bytes| stored(bytes, "stored_bytes_max")).transpose()?;
+        tx.execute(insert, &[&owner.as_str(), &bytes]).await?;
+    }
     Ok(())
 }
 
 async fn owners(client: &Object, after: Option<&OwnerName>, limit: u32) -> Result<Vec<OwnerRow>, Fault> {
     let select = client
         .prepare_cached(
-            "SELECT owner, budget, sessions, granted, granted_sessions FROM owners
+            "SELECT owner, budget, sessions, granted, granted_sessions, stored_bytes, stored_bytes_max FROM owners
              WHERE $1::text IS NULL OR owner COLLATE \"C\" > $1 ORDER BY owner COLLATE \"C\" LIMIT $2",
         )
         .await?;
@@ -167,6 +180,8 @@ async fn owners(client: &Object, after: Option<&OwnerName>, limit: u32) -> Resul
                 quota: quota(row, 1)?,
                 granted: Money(large(row.try_get(3)?, "granted")?),
                 granted_sessions: large(row.try_get(4)?, "granted_sessions")?,
+                stored_bytes: large(row.try_get(5)?, "stored_bytes")?,
+                storage: storage_quota(row.try_get(6)?)?,
             })
         })
         .collect()
@@ -179,6 +194,11 @@ fn quota(row: &Row, first: usize) -> Result<Quota, Fault> {
         budget: money(row.try_get(first)?, "budget")?,
         sessions: sessions.map(|count| large(count, "sessions")).transpose()?,
     })
+}
+
+/// Reads a quota of stored bytes from its column.
+pub(super) fn storage_quota(bytes: Option<i64>) -> Result<StorageQuota, LedgerError> {
+    Ok(StorageQuota { bytes: bytes.map(|bytes| large(bytes, "stored_bytes_max")).transpose()? })
 }
 
 /// Charges a sweep's grant to its owner's quota, or fails. The owner's row stays locked until the end of the transaction.

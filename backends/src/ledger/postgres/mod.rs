@@ -17,6 +17,7 @@ mod resume;
 mod schedules;
 mod sessions;
 mod settling;
+mod storage;
 mod views;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};

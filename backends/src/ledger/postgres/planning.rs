@@ -13,6 +13,7 @@ use super::identity::charge;
 use super::leading::is_leading;
 use super::pool::Fault;
 use super::removing::{refuse_removed, refuse_removed_id};
+use super::storage::refer;
 use crate::ledger::columns::{
     cost, digest, large, money, parsed, small, stored, stored_money, stored_time, time, unreadable,
 };
@@ -52,6 +53,8 @@ pub(super) async fn create(tx: &Transaction<'_>, sweep: &NewSweep) -> Result<Cre
     refuse_removed_id(tx, &sweep.id).await?;
     let Some(created) = created else { return Ok(Created::AlreadyThere) };
     let number: i64 = created.try_get(0)?;
+    // Before the owner, as every call that locks both.
+    refer(tx, &sweep.inputs, sweep.created_at).await?;
     if let Some(owner) = &sweep.owner {
         charge(tx, owner, (sweep.budget, sweep.sessions()), sweep.quota).await?;
     }

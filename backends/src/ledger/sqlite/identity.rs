@@ -8,7 +8,7 @@ use super::SqliteLedger;
 use super::thread::Fault;
 use crate::ledger::columns::{large, money, parsed, stored, stored_money, stored_time, time, unreadable};
 use crate::ledger::identity::{OWNER_TOKENS_MAX, TOKENS_MAX};
-use crate::ledger::{LedgerError, NewToken, OwnerRow, PageMark, Quota, TokenRow};
+use crate::ledger::{LedgerError, NewToken, OwnerRow, PageMark, Quota, StorageQuota, TokenRow};
 
 impl SqliteLedger {
     pub(in crate::ledger) async fn create_token(&self, token: NewToken) -> Result<bool, LedgerError> {
@@ -42,9 +42,14 @@ impl SqliteLedger {
             .await
     }
 
-    pub(in crate::ledger) async fn set_quota(&self, owner: &OwnerName, quota: Quota) -> Result<(), LedgerError> {
+    pub(in crate::ledger) async fn set_quota(
+        &self,
+        owner: &OwnerName,
+        quota: Option<Quota>,
+        storage: Option<StorageQuota>,
+    ) -> Result<(), LedgerError> {
         let owner = owner.clone();
-        self.0.write("set a quota", move |tx| set_quota(tx, &owner, quota)).await
+        self.0.write("set a quota", move |tx| set_quota(tx, &owner, quota, storage)).await
     }
 
     pub(in crate::ledger) async fn owners(&self) -> Result<Vec<OwnerRow>, LedgerError> {
@@ -96,22 +101,36 @@ fn create(tx: &Transaction<'_>, token: &NewToken) -> Result<bool, Fault> {
             token.expires_at.map(|at| stored_time(at, "expires_at")).transpose()?,
         ],
     )?;
-    if let Some(quota) = token.quota.filter(|_| created == 1) {
-        set_quota(tx, &token.owner, quota)?;
+    if created == 1 {
+        set_quota(tx, &token.owner, token.quota, token.storage)?;
     }
     Ok(created == 1)
 }
 
-fn set_quota(tx: &Transaction<'_>, owner: &OwnerName, quota: Quota) -> Result<(), Fault> {
-    tx.execute(
-        "INSERT INTO owners (owner, budget, sessions) VALUES (?1, ?2, ?3)
-         ON CONFLICT (owner) DO UPDATE SET budget = excluded.budget, sessions = excluded.sessions",
-        params![
-            owner.as_str(),
-            stored_money(quota.budget, "budget")?,
-            quota.sessions.map(|count| stored(count, "sessions")).transpose()?
-        ],
-    )?;
+fn set_quota(
+    tx: &Transaction<'_>,
+    owner: &OwnerName,
+    quota: Option<Quota>,
+    storage: Option<StorageQuota>,
+) -> Result<(), Fault> {
+    if let Some(quota) = quota {
+        tx.execute(
+            "INSERT INTO owners (owner, budget, sessions) VALUES (?1, ?2, ?3)
+             ON CONFLICT (owner) DO UPDATE SET budget = excluded.budget, sessions = excluded.sessions",
+            params![
+                owner.as_str(),
+                stored_money(quota.budget, "budget")?,
+                quota.sessions.map(|count| stored(count, "sessions")).transpose()?
+            ],
+        )?;
+    }
+    if let Some(StorageQuota { bytes }) = storage {
+        tx.execute(
+            "INSERT INTO owners (owner, stored_bytes_max) VALUES (?1, ?2)
+             ON CONFLICT (owner) DO UPDATE SET stored_bytes_max = excluded.stored_bytes_max",
+            params![owner.as_str(), bytes.map(|bytes| stored(bytes, "stored_bytes_max")).transpose()?],
+        )?;
+    }
     Ok(())
 }
 
@@ -159,8 +178,8 @@ fn token(row: &Row<'_>) -> Result<TokenRow, Fault> {
 
 fn owners(tx: &Transaction<'_>, after: Option<&OwnerName>, limit: u32) -> Result<Vec<OwnerRow>, Fault> {
     let mut select = tx.prepare_cached(
-        "SELECT owner, budget, sessions, granted, granted_sessions FROM owners WHERE ?1 IS NULL OR owner > ?1
-         ORDER BY owner LIMIT ?2",
+        "SELECT owner, budget, sessions, granted, granted_sessions, stored_bytes, stored_bytes_max FROM owners
+         WHERE ?1 IS NULL OR owner > ?1 ORDER BY owner LIMIT ?2",
     )?;
     let mut rows = select.query(params![after.map(OwnerName::as_str), limit])?;
     let mut owners = Vec::new();
@@ -170,6 +189,8 @@ fn owners(tx: &Transaction<'_>, after: Option<&OwnerName>, limit: u32) -> Result
             quota: quota(row, 1)?,
             granted: Money(large(row.get(3)?, "granted")?),
             granted_sessions: large(row.get(4)?, "granted_sessions")?,
+            stored_bytes: large(row.get(5)?, "stored_bytes")?,
+            storage: storage_quota(row.get(6)?)?,
         });
     }
     Ok(owners)
@@ -182,6 +203,11 @@ fn quota(row: &Row<'_>, first: usize) -> Result<Quota, Fault> {
         budget: money(row.get(first)?, "budget")?,
         sessions: sessions.map(|count| large(count, "sessions")).transpose()?,
     })
+}
+
+/// Reads a quota of stored bytes from its column.
+pub(super) fn storage_quota(bytes: Option<i64>) -> Result<StorageQuota, LedgerError> {
+    Ok(StorageQuota { bytes: bytes.map(|bytes| large(bytes, "stored_bytes_max")).transpose()? })
 }
 
 /// Charges a sweep's grant to its owner's quota, or fails.

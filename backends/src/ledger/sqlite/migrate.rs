@@ -31,6 +31,7 @@ const MIGRATIONS: &[Step] = &[
     step(16, Both, include_str!("../../../migrations/sqlite/0016_beginnings.sql")),
     step(17, Previous, include_str!("../../../migrations/sqlite/0017_removals.sql")),
     step(18, Previous, include_str!("../../../migrations/sqlite/0018_generations.sql")),
+    step(19, Previous, include_str!("../../../migrations/sqlite/0019_storage.sql")),
 ];
 
 /// Longest wait for another process that writes to the same file.

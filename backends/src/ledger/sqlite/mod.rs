@@ -15,6 +15,7 @@ mod resume;
 mod schedules;
 mod sessions;
 mod settling;
+mod storage;
 mod thread;
 mod views;
 

@@ -7,6 +7,7 @@ use rusqlite::{OptionalExtension, Row, Rows, Transaction, params};
 use super::attempts::spent;
 use super::identity::charge;
 use super::removing::refuse_removed;
+use super::storage::refer;
 use super::thread::Fault;
 use crate::ledger::columns::{
     cost, digest, large, money, parsed, small, stored, stored_money, stored_time, time, unreadable,
@@ -47,6 +48,7 @@ pub(super) fn create(tx: &Transaction<'_>, sweep: &NewSweep) -> Result<Created, 
         return Ok(Created::AlreadyThere);
     }
     let number = tx.last_insert_rowid();
+    refer(tx, &sweep.inputs, sweep.created_at)?;
     if let Some(owner) = &sweep.owner {
         charge(tx, owner, (sweep.budget, sweep.sessions()), sweep.quota)?;
     }

@@ -33,6 +33,7 @@ impl Settled {
         let new = NewSweep {
             owner: None,
             quota: regatta_backends::Quota::default(),
+            inputs: std::collections::BTreeSet::new(),
             id: sweep.id.clone(),
             name: lock.name.to_string(),
             lock: sweep.digest,

@@ -93,6 +93,7 @@ impl Stage {
         let new = NewSweep {
             owner: None,
             quota: regatta_backends::Quota::default(),
+            inputs: std::collections::BTreeSet::new(),
             id: sweep.id.clone(),
             name: "s".to_owned(),
             lock: sweep.digest,

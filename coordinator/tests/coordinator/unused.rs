@@ -1,0 +1,212 @@
+//! Removals of what nothing refers to, beside uploads and submissions of the same moment.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use jiff::SignedDuration;
+use regatta_backends::blobs::content_key;
+use regatta_backends::faults::{Fate, Trouble, Troubles};
+use regatta_backends::{Blobs, Ledger, ObjectUses, StorageQuota};
+use regatta_catalog::{Input, sweep_inputs};
+use regatta_coordinator::{GcRequest, OwnerQuotas, Quotas};
+use regatta_proto::{Digest, OwnerName};
+use serde_json::json;
+
+use crate::identity::Desk;
+use crate::stage::{Stage, spec};
+
+const APPLY: GcRequest = GcRequest { keep: None, apply: true };
+
+#[tokio::test]
+async fn a_sweep_whose_data_was_removed_since_it_was_planned_is_not_entered() {
+    let stage = Stage::set().await;
+    let process = stage.process();
+    let (coordinator, alice): (_, OwnerName) = (&process.coordinator, "alice".parse().unwrap());
+    let planned = coordinator.plan_for(stage.submission(&spec("s", 2, "")).await, Some(&alice)).await.unwrap();
+    stage.clock.advance(SignedDuration::from_hours(24));
+    assert!(coordinator.collect(APPLY).await.unwrap().unused.objects > 2);
+    let error = coordinator.enter_for(&planned, Some(&alice)).await.unwrap_err().to_string();
+    assert!(error.contains("because nothing referred to it; upload it again"), "{error}");
+    assert!(stage.ledger.sweeps().await.unwrap().is_empty());
+    // Whoever does as it says gets the sweep, with its data.
+    let planned = coordinator.plan_for(stage.submission(&spec("s", 2, "")).await, Some(&alice)).await.unwrap();
+    assert!(coordinator.enter_for(&planned, Some(&alice)).await.unwrap().created);
+}
+
+#[tokio::test]
+async fn a_sweep_that_is_planned_and_entered_in_time_keeps_its_data() {
+    let stage = Stage::set().await;
+    let process = stage.process();
+    let (coordinator, alice): (_, OwnerName) = (&process.coordinator, "alice".parse().unwrap());
+    let planned = coordinator.plan_for(stage.submission(&spec("s", 2, "")).await, Some(&alice)).await.unwrap();
+    stage.clock.advance(SignedDuration::from_hours(23));
+    assert_eq!(coordinator.collect(APPLY).await.unwrap().unused.objects, 0);
+    coordinator.enter_for(&planned, Some(&alice)).await.unwrap();
+    stage.clock.advance(SignedDuration::from_hours(1000));
+    assert_eq!(coordinator.collect(APPLY).await.unwrap().unused.objects, 0);
+    for input in sweep_inputs(&stage.blobs(), &planned.digest).await.unwrap() {
+        assert!(stage.blobs().size(&Input::key(&input)).await.unwrap().is_some(), "{input:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_being_removed_is_not_there_and_is_not_uploaded_meanwhile() {
+    let stage = Stage::set().await;
+    let process = stage.process();
+    let desk = Desk::open(&stage, &process);
+    let alice = desk.token(1, "alice", &["submit"], json!({})).await;
+    let content = json!("some file");
+    let digest = Digest::of(content.to_string().as_bytes());
+    let path = format!("/v1/content/{digest}");
+    assert_eq!(desk.ask(&alice, "PUT", &path, content.clone()).await.0, 204);
+    let row = stage.ledger.idle_objects(stage.clock_now(), None, 9).await.unwrap().remove(0);
+    let seen = BTreeMap::from([(row.key.clone(), row.used_at)]);
+    assert_eq!(stage.ledger.begin_object_removal(&seen, stage.clock_now()).await.unwrap(), [content_key(&digest)]);
+    assert_eq!(desk.status(&alice, "HEAD", &path).await, 404, "or nobody would upload it");
+    let (status, body) = desk.ask(&alice, "PUT", &path, content.clone()).await;
+    assert_eq!(status, 409, "its deletion may still be under way: {body}");
+    assert!(body["error"].as_str().unwrap().contains("upload it again"), "{body}");
+    // The coordinator that has begun this has died.
+    stage.clock.advance(SignedDuration::from_mins(15));
+    assert_eq!(desk.ask(&alice, "PUT", &path, content).await.0, 204);
+    assert_eq!(desk.status(&alice, "HEAD", &path).await, 204);
+}
+
+#[tokio::test]
+async fn a_removal_that_broke_off_goes_on_with_the_next_one() {
+    let stage = Stage::set().await;
+    let process = stage.process();
+    stage.blobs().put_content(Bytes::from_static(b"old")).await.unwrap();
+    process.coordinator.collect(APPLY).await.unwrap();
+    stage.clock.advance(SignedDuration::from_hours(24));
+    let now = stage.clock_now();
+    let row = stage.ledger.idle_objects(now, None, 9).await.unwrap().remove(0);
+    stage.ledger.begin_object_removal(&BTreeMap::from([(row.key, row.used_at)]), now).await.unwrap();
+    assert_eq!(process.coordinator.collect(APPLY).await.unwrap().unused.objects, 0, "another is at it");
+    stage.clock.advance(SignedDuration::from_mins(15));
+    assert_eq!(process.coordinator.collect(APPLY).await.unwrap().unused.objects, 1);
+    assert!(stage.blobs().list("").await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn nothing_is_removed_while_a_sweep_cannot_tell_what_it_needs() {
+    let stage = Stage::set().await;
+    let process = stage.process();
+    let sweep = stage.submit(&process, &spec("s", 2, "")).await;
+    let unused = stage.blobs().put_content(Bytes::from_static(b"unused")).await.unwrap();
+    process.coordinator.collect(APPLY).await.unwrap();
+    stage.clock.advance(SignedDuration::from_hours(24));
+    let (locks, aside) = (stage.blob_folder().join("locks"), stage.blob_folder().join("aside"));
+    std::fs::rename(&locks, &aside).unwrap();
+    let error = regatta_proto::causes(&process.coordinator.collect(APPLY).await.unwrap_err());
+    assert!(error.contains(sweep.id.as_str()) && error.contains("is not in the blob store"), "{error}");
+    assert!(stage.blobs().content_size(&unused).await.unwrap().is_some());
+    std::fs::rename(&aside, &locks).unwrap();
+    assert_eq!(process.coordinator.collect(APPLY).await.unwrap().unused.objects, 1);
+}
+
+#[tokio::test]
+async fn a_sweep_whose_removal_has_begun_refers_to_nothing() {
+    let stage = Stage::set().await;
+    let process = stage.process();
+    let sweep = stage.submit(&process, &spec("s", 2, "")).await;
+    process.coordinator.cancel(&sweep.id).await.unwrap();
+    assert!(stage.ledger.begin_removal(&sweep.id).await.unwrap());
+    // As a coordinator of the version before does it.
+    stage.blobs().delete(&format!("locks/{}.json", sweep.digest)).await.unwrap();
+    stage.clock.advance(SignedDuration::from_hours(25));
+    let told = process.coordinator.collect(GcRequest { keep: None, apply: false }).await.unwrap();
+    assert!(told.going.len() == 1 && told.unused.objects > 2, "{told:?}");
+}
+
+/// Somebody uploads an object as soon as the ledger has heard of its owner.
+struct UploadsMeanwhile {
+    ledger: Ledger,
+    upload: ObjectUses,
+    is_begun: AtomicBool,
+}
+
+impl Fate for UploadsMeanwhile {
+    fn before(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+        async {
+            let is_known = !self.ledger.owners().await.unwrap().is_empty();
+            if is_known && !self.is_begun.swap(true, Ordering::SeqCst) {
+                assert_eq!(self.ledger.begin_uses(self.upload.clone()).await.unwrap(), [""; 0]);
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+}
+
+#[tokio::test]
+async fn a_submission_that_is_refused_takes_back_no_charge_of_an_upload_beside_it() {
+    let mut stage = Stage::set().await;
+    let alice: OwnerName = "alice".parse().unwrap();
+    let submission = stage.submission(&spec("s", 2, "")).await;
+    let file = submission.data.values().next().unwrap().files[0].digest;
+    stage.blobs().delete(&content_key(&file)).await.unwrap();
+    let upload = ObjectUses {
+        owner: Some(alice.clone()),
+        objects: BTreeMap::from([(content_key(&file), Some(9000))]),
+        is_upload: true,
+        quota: StorageQuota::default(),
+        at: stage.clock_now(),
+    };
+    let ledger = stage.ledger.clone();
+    let fate = Arc::new(UploadsMeanwhile { ledger: ledger.clone(), upload, is_begun: AtomicBool::new(false) });
+    stage.ledger = stage.ledger.troubled(Troubles::new(fate.clone()));
+    let process = stage.process();
+    let error = process.coordinator.plan_for(submission, Some(&alice)).await.map(drop).unwrap_err();
+    assert!(regatta_proto::causes(&error).contains("is not stored"), "{error}");
+    assert!(fate.is_begun.load(Ordering::SeqCst));
+    ledger.end_uses(&alice, &[content_key(&file)], true).await.unwrap();
+    assert_eq!(ledger.owners().await.unwrap()[0].stored_bytes, 9000);
+}
+
+#[tokio::test]
+async fn the_policys_storage_quotas_count_beside_those_of_the_ledger() {
+    let stage = Stage::set().await;
+    let others = OwnerQuotas { storage: StorageQuota { bytes: Some(4096) }, ..OwnerQuotas::default() };
+    let process = stage.process_with(Quotas { others, ..Quotas::default() });
+    let desk = Desk::open(&stage, &process);
+    let alice = desk.token(1, "alice", &["submit"], json!({ "storage": { "bytes": 1 << 20 } })).await;
+    let upload = async |content: serde_json::Value| {
+        let path = format!("/v1/content/{}", Digest::of(content.to_string().as_bytes()));
+        desk.ask(&alice, "PUT", &path, content).await.0.as_u16()
+    };
+    assert_eq!((upload(json!(1)).await, upload(json!(2)).await), (204, 422));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_leader_removes_what_nothing_refers_to_by_itself() {
+    let mut stage = Stage::set().await;
+    // No thread beside the test's: time passes when nothing is left to do.
+    (stage.ledger, stage.in_memory) = (Ledger::in_memory().unwrap(), Some(Blobs::memory()));
+    let process = stage.process();
+    let desk = Desk::open(&stage, &process);
+    let alice = desk.token(1, "alice", &["submit"], json!({})).await;
+    let content = json!("unused");
+    let unused = Digest::of(content.to_string().as_bytes());
+    assert_eq!(desk.ask(&alice, "PUT", &format!("/v1/content/{unused}"), content).await.0, 204);
+    // This deployment has never heard of it: it may be another's.
+    let unknown = stage.blobs().put_content(Bytes::from_static(b"unknown")).await.unwrap();
+    let stop = tokio_util::sync::CancellationToken::new();
+    let (coordinator, stopped) = (process.coordinator.clone(), stop.clone());
+    let removing = tokio::spawn(async move { coordinator.keep_removing_unused(stopped).await });
+    let pass = async |hours: u64| {
+        stage.clock.advance(SignedDuration::from_hours(hours as i64));
+        tokio::time::sleep(std::time::Duration::from_secs(hours * 3600)).await;
+    };
+    pass(7).await;
+    assert!(stage.blobs().content_size(&unused).await.unwrap().is_some(), "it is used for a day after its upload");
+    pass(24).await;
+    assert_eq!(stage.blobs().content_size(&unused).await.unwrap(), None);
+    assert!(stage.blobs().content_size(&unknown).await.unwrap().is_some());
+    stop.cancel();
+    removing.await.unwrap();
+}
