@@ -241,6 +241,8 @@ fn holds_run(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use jiff::{SignedDuration, Timestamp};
     use regatta_backends::{NewSweep, Quota};
 
@@ -261,6 +263,7 @@ mod tests {
                 shards: Vec::new(),
                 owner: None,
                 quota: Quota::default(),
+                inputs: BTreeSet::new(),
             };
             ledger.create_sweep(sweep).await.unwrap();
         }

@@ -40,7 +40,7 @@ impl StorageQuota {
     /// A limit of `gib` GiB; `None` if that is negative, no number, or more than can be stored.
     #[must_use]
     pub fn from_gib(gib: f64) -> Option<Self> {
-        let bytes = (0.0..=GIB_MAX).contains(&gib).then(|| (gib * (1_u64 << 30) as f64) as u64)?;
+        let bytes = (0.0..=GIB_MAX).contains(&gib).then_some((gib * (1_u64 << 30) as f64) as u64)?;
         Some(Self { bytes: Some(bytes) })
     }
 

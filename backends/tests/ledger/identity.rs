@@ -126,7 +126,7 @@ pub(crate) async fn tokens_and_owners_come_in_pages_that_miss_nothing(world: Wor
     assert_eq!(all.iter().map(|row| row.id.as_str()).collect::<Vec<_>>(), ids);
 
     for name in ["carol", "Bob", "alice", "alice@example.com"] {
-        ledger.set_quota(&owner(name), Quota::default()).await.unwrap();
+        ledger.set_quota(&owner(name), Some(Quota::default()), None).await.unwrap();
     }
     let names = |rows: Vec<OwnerRow>| rows.into_iter().map(|row| row.owner.to_string()).collect::<Vec<_>>();
     assert_eq!(names(ledger.owners_after(None, 3).await.unwrap()), ["Bob", "alice", "alice@example.com"]);

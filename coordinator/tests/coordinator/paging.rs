@@ -40,6 +40,7 @@ impl Filled {
                 created_by: OwnerName::operator(),
                 expires_at: None,
                 quota: Some(Quota { budget: None, sessions: Some(5) }),
+                storage: None,
             };
             assert!(ledger.create_token(token).await.unwrap());
             let word = |text: &str| text.to_owned();
@@ -139,7 +140,7 @@ async fn of_a_long_list_a_thousand_entries_are_answered_and_a_link_leads_to_the_
     let ledger = &filled.shift.stage.ledger;
     for number in 0..1200 {
         let name = format!("n{number:04}").parse().unwrap();
-        ledger.set_quota(&name, Quota::default()).await.unwrap();
+        ledger.set_quota(&name, Some(Quota::default()), None).await.unwrap();
     }
     let (rows, link) = filled.get::<Vec<OwnerRow>>("/v1/owners").await;
     assert_eq!((rows.len(), link.as_deref()), (1000, Some("<?after=n0994&limit=1000>; rel=\"next\"")));
@@ -152,7 +153,7 @@ async fn quotas_of_owners_beyond_one_answer_are_not_left_out_without_a_word() {
     let filled = Filled::set().await;
     let ledger = &filled.shift.stage.ledger;
     for number in 0..10_000 {
-        ledger.set_quota(&format!("n{number}").parse().unwrap(), Quota::default()).await.unwrap();
+        ledger.set_quota(&format!("n{number}").parse().unwrap(), Some(Quota::default()), None).await.unwrap();
     }
     let (status, _, text) = filled.ask("/v1/tokens").await;
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::SignedDuration;
+use regatta_backends::Ledger;
 use regatta_backends::faults::{Fate, Trouble, Troubles};
 use regatta_catalog::Sweep;
 use regatta_coordinator::{GcRequest, GcResult, Resumption, Retention};
@@ -107,6 +108,7 @@ async fn a_cancelled_sweep_stays_while_jobs_of_it_wait() {
 struct ResumesAfter {
     /// And cancels it again.
     ends_again: bool,
+    ledger: Ledger,
     first: Arc<Sweep>,
     process: Process,
     second: Arc<Sweep>,
@@ -116,8 +118,7 @@ struct ResumesAfter {
 impl Fate for ResumesAfter {
     fn before(&self) -> BoxFuture<'_, Result<(), Trouble>> {
         async {
-            let listed = self.process.coordinator.sweeps().await.unwrap();
-            let is_first_gone = listed.iter().all(|row| row.id != self.first.id);
+            let is_first_gone = self.ledger.sweep(&self.first.id).await.unwrap().is_none();
             if is_first_gone && !self.is_done.swap(true, Ordering::SeqCst) {
                 self.process.coordinator.resume(&self.second.id, Resumption::default()).await.unwrap();
                 if self.ends_again {
@@ -142,7 +143,9 @@ async fn resumed_meanwhile(ends_again: bool) -> SweepState {
     cancel(&stage, &process, &second).await;
     let second_lock = stage.blob_folder().join(format!("locks/{}.json", second.digest));
     let is_done = AtomicBool::new(false);
-    let fate = Arc::new(ResumesAfter { ends_again, first: first.clone(), process, second: second.clone(), is_done });
+    let (ledger, first_sweep, second_sweep) = (stage.ledger.clone(), first.clone(), second.clone());
+    let fate = ResumesAfter { ends_again, ledger, first: first_sweep, process, second: second_sweep, is_done };
+    let fate = Arc::new(fate);
     stage.ledger = stage.ledger.troubled(Troubles::new(fate.clone()));
     let result = gc(&stage.process()).await;
     assert!(fate.is_done.load(Ordering::SeqCst));

@@ -115,7 +115,7 @@ async fn a_sweep_whose_removal_has_begun_refers_to_nothing() {
     let process = stage.process();
     let sweep = stage.submit(&process, &spec("s", 2, "")).await;
     process.coordinator.cancel(&sweep.id).await.unwrap();
-    assert!(stage.ledger.begin_removal(&sweep.id).await.unwrap());
+    assert!(stage.ledger.begin_removal(&sweep.id, 0).await.unwrap());
     // As a coordinator of the version before does it.
     stage.blobs().delete(&format!("locks/{}.json", sweep.digest)).await.unwrap();
     stage.clock.advance(SignedDuration::from_hours(25));

@@ -104,16 +104,14 @@ fn what_is_measured_as_json_may_be_as_long_as_its_most_to_the_byte() {
     let of_agent = json_bytes(spec("/agents", one(0)).agents.values().next().unwrap()).len();
     let of_endpoint = json_bytes(spec("/endpoints/main", endpoint(0)).endpoints.values().next_back().unwrap()).len();
     let of_spec = json_bytes(&spec("/agents", many(0))).len();
-    let parts: [(&str, usize, usize, &dyn Fn(usize) -> Value); 3] = [
-        ("/agents", 64 << 10, of_agent, &one),
-        ("/endpoints/main", 256 << 10, of_endpoint, &endpoint),
-        ("/agents", 4 << 20, of_spec, &many),
-    ];
-    for (pointer, most, empty, filled) in parts {
+    let check_part = |pointer: &str, most: usize, empty: usize, filled: &dyn Fn(usize) -> Value| {
         assert_eq!(check(pointer, filled(most - empty)), Ok(()), "{pointer}: {most}");
         let refused = check(pointer, filled(most - empty + 1)).unwrap_err();
         assert!(refused.contains(&format!("has {} bytes, at most {most} are allowed", most + 1)), "{refused}");
-    }
+    };
+    check_part("/agents", 64 << 10, of_agent, &one);
+    check_part("/endpoints/main", 256 << 10, of_endpoint, &endpoint);
+    check_part("/agents", 4 << 20, of_spec, &many);
 }
 
 #[test]
