@@ -157,6 +157,9 @@ pub struct AccountReply {
     /// The claim because of which nothing was changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claimed: Option<Claimed>,
+    /// The holder was told to have spent more before, so nothing was changed.
+    #[serde(default)]
+    pub was_overtaken: bool,
 }
 
 /// A request that failed, possibly through its own fault.

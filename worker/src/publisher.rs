@@ -185,8 +185,8 @@ mod tests {
     use regatta_backends::QueueError;
     use regatta_backends::faults::{Fate, Trouble, Troubles};
     use regatta_proto::{
-        Attempt, AttemptTotals, BatchJob, Cause, CellIndex, Digest, Event, ItemIndex, Outcome, Reply, SessionJob,
-        SessionKey, SessionOutcome, Transcript,
+        Attempt, AttemptId, AttemptTotals, BatchJob, Cause, CellIndex, Digest, Event, ItemIndex, OpenAttempt, Outcome,
+        Progress, Reply, SessionJob, SessionKey, SessionOutcome, Transcript,
     };
 
     use super::*;
@@ -524,7 +524,18 @@ mod tests {
     {
         let reports = [1, 2, 3].map(|item| handed_over(item, "short").0);
         let jobs = vec![("next".to_owned(), batch(&["short", "much too long", "short"]))];
-        let publication = Publication { reports: reports.to_vec(), jobs, origin: Origin::Nobody };
+        // Nobody is told that they are attempts of the batch that is cut.
+        let lines = [0, 1, 2].map(|line| OpenAttempt {
+            key: key(1),
+            id: AttemptId::of_line("0a1b", line).unwrap(),
+            number: 2,
+            started_at: jiff::Timestamp::UNIX_EPOCH,
+            totals: AttemptTotals::default(),
+            in_flight_at_most: None,
+        });
+        let progress = Report::Progress(Progress::of_attempts("w".parse().unwrap(), lines.to_vec()));
+        let told = reports.iter().cloned().chain([progress]).collect();
+        let publication = Publication { reports: told, jobs, origin: Origin::Nobody };
         let narrow = Narrow::default();
         let metrics = WorkerMetrics::register(&Registry::new()).unwrap();
         publish(&narrow, &metrics, vec![publication]).await;

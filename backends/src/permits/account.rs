@@ -168,7 +168,7 @@ impl Account {
             holder.claim = (is_for_good || holder.may_send() > Money::ZERO).then(claim);
         }
         self.holders.insert(request.holder.clone(), holder.clone());
-        self.reply(now, &holder)
+        AccountReply { was_overtaken, ..self.reply(now, &holder) }
     }
 
     fn reply(&self, now: u64, holder: &Holder) -> AccountReply {
@@ -183,6 +183,7 @@ impl Account {
             valid_ms: VALID_MS,
             idle_ms: IDLE_MS,
             claimed: None,
+            was_overtaken: false,
         }
     }
 

@@ -36,6 +36,7 @@ pub(crate) async fn money_is_reserved_once_over_all_workers(world: World) {
         valid_ms: 10_000,
         idle_ms: 200,
         claimed: None,
+        was_overtaken: false,
     };
     assert_eq!(reply, expected);
     assert_eq!(other.settle(&spending("w-2", 0, 700)).await.unwrap().reserved, Money(300));

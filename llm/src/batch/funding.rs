@@ -30,7 +30,7 @@ pub enum Funding {
     },
     /// Another has claimed the reservation, and may have submitted the batch. Nothing is changed.
     Claimed(Claimed),
-    /// There is money, but an account was told before what the batch has cost, or may have: it is over. Nothing is reserved.
+    /// An account was told before what the batch has cost, or may have: it is over, and nothing is reserved.
     Settled,
 }
 
@@ -60,18 +60,18 @@ impl BatchClient {
     ) -> BoxFuture<'a, Result<Funding, StoreError>> {
         Box::pin(async move {
             for account in in_order(accounts) {
-                let AccountReply { reserved, left, may_come, claimed, .. } =
+                let AccountReply { reserved, left, may_come, claimed, was_overtaken, .. } =
                     self.ask(id, account, &Spending::default(), [at_most; 2], Some(claim)).await?;
                 if let Some(claimed) = claimed {
                     self.give_up(id, accounts, Money::ZERO, claim).await?;
                     return Ok(Funding::Claimed(claimed));
                 }
+                if was_overtaken {
+                    self.give_up(id, accounts, Money::ZERO, claim).await?;
+                    return Ok(Funding::Settled);
+                }
                 if reserved < at_most {
                     self.give_up(id, accounts, Money::ZERO, claim).await?;
-                    // What was told later is told before what is told now, and so changes nothing.
-                    if left + reserved >= at_most {
-                        return Ok(Funding::Settled);
-                    }
                     return Ok(Funding::Short { account: account.clone(), left: left + reserved, may_come });
                 }
             }

@@ -291,6 +291,7 @@ impl World {
             may_send,
             idle_ms: 200,
             claimed: None,
+            was_overtaken: false,
             left: Money(free - more),
             may_come: Money(account.budget.0 - spent.0),
             valid_ms: u64::try_from(account.valid.as_millis()).unwrap(),

@@ -152,22 +152,27 @@ fn of_batches<'e>(reference: &Reference, evidence: &'e Evidence) -> Vec<Repeat<'
         losses.extend((0..struck.in_flight.workers).map(|_| struck));
     }
     losses.sort_by_key(|struck| struck.ended_ms);
-    let mut repeats = Vec::new();
+    // Whoever is lost leaves a copy of a batch, and never one that is handed in twice.
+    let mut repeats: Vec<Repeat<'_>> = again
+        .extract_if(.., |again| again.line.request == again.before.request)
+        .map(|again| Repeat { call: again.line, cause: None })
+        .collect();
     while let Some(first) = again.first().copied() {
-        let mut left_by_it = [
-            again.iter().filter(|again| again.before.request == first.before.request).copied().collect::<Vec<_>>(),
-            again.iter().filter(|again| again.line.request == first.line.request).copied().collect(),
-        ];
-        left_by_it.sort_by_key(|again| again.len());
-        let [fewer, more] = left_by_it;
+        let with = |has_it: &dyn Fn(&Again<'e>) -> bool| -> Vec<Again<'e>> {
+            again.iter().filter(|again| has_it(again)).copied().collect()
+        };
+        // The batch of the lost worker was handed in before the others, or after them.
+        let earlier = with(&|again| again.before.request == first.before.request);
+        let later = with(&|again| again.line.request == first.line.request);
         // The loss that is over first: a later one may explain a later batch.
-        let explaining = |group: &[Again<'_>]| losses.iter().position(|struck| explains(struck, group));
-        let (group, position) = match explaining(&more) {
-            Some(position) => (more, Some(position)),
-            None => {
-                let position = explaining(&fewer);
-                (fewer, position)
-            }
+        let by_earlier = losses.iter().position(|struck| earlier.iter().all(|again| is_about(struck, again.before)));
+        let by_later = losses.iter().position(|struck| {
+            later.iter().all(|again| is_about(struck, again.before) && is_about(struck, again.line))
+        });
+        let (group, position) = match (by_earlier, by_later) {
+            (None, Some(_)) => (later, by_later),
+            (Some(_), Some(_)) if later.len() > earlier.len() => (later, by_later),
+            _ => (earlier, by_earlier),
         };
         let cause = position.map(|position| losses.remove(position));
         again.retain(|again| group.iter().all(|one| !std::ptr::eq(one.line, again.line)));
@@ -176,9 +181,10 @@ fn of_batches<'e>(reference: &Reference, evidence: &'e Evidence) -> Vec<Repeat<'
     repeats
 }
 
-fn explains(struck: &Struck, group: &[Again<'_>]) -> bool {
+/// True if the batch of `line` was handed in about the time at which `struck` lost a worker.
+fn is_about(struck: &Struck, line: &Call) -> bool {
     let (from, to) = (struck.at_ms.saturating_sub(UNACKNOWLEDGED_MS), struck.ended_ms + HANDED_IN_WITHIN_MS);
-    group.iter().all(|again| (from..=to).contains(&again.before.begun_ms))
+    (from..=to).contains(&line.begun_ms)
 }
 
 #[cfg(test)]
@@ -345,5 +351,19 @@ mod tests {
         assert_eq!(again(&undisturbed, after_others.to_vec(), vec![lost(10_000, 1)]), explained);
         let before_others = [line("x", 1, 10_100), line("y", 1, 10_100), line("x", 2, 20_000), line("y", 3, 20_000)];
         assert_eq!(again(&undisturbed, before_others.to_vec(), vec![lost(10_000, 1)]), explained);
+    }
+
+    #[test]
+    fn no_loss_explains_a_batch_that_is_handed_in_twice() {
+        let undisturbed = [line("x", 0, 0)];
+        let books = vec![line("x", 1, 10_100), line("x", 1, 20_000)];
+        assert_eq!(again(&undisturbed, books, vec![lost(10_000, 3)]), [(20_000, None)]);
+    }
+
+    #[test]
+    fn a_batch_of_long_after_a_loss_does_not_join_those_of_about_its_time() {
+        let undisturbed = [line("x", 0, 0), line("y", 0, 0)];
+        let books = vec![line("x", 1, 10_100), line("y", 2, 10_200), line("x", 3, 200_000), line("y", 3, 200_000)];
+        assert_eq!(again(&undisturbed, books, vec![lost(10_000, 1)]), [(200_000, None), (200_000, Some(10_000))]);
     }
 }

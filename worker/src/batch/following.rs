@@ -9,12 +9,12 @@ use jiff::SignedDuration;
 use prometheus::IntGauge;
 use regatta_catalog::Sweep;
 use regatta_llm::{BatchClient, BatchState, Collected, Found, Spending, rule};
-use regatta_proto::{AccountId, AttemptId, BatchJob, Cause, ErrorClass, HeldBatch, Job, Outcome, Report, Try};
+use regatta_proto::{AccountId, AttemptId, BatchJob, Cause, ErrorClass, HeldBatch, Job, Money, Outcome, Report, Try};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::asking::{self, Asked};
-use super::collecting::{Results, attempt_id, failed_before, parted};
+use super::collecting::{Results, attempt_id, failed_before, opened, parted};
 use super::outages::MetOutage;
 use super::standing::Standing;
 use super::{BatchLane, named, trouble};
@@ -223,6 +223,12 @@ impl BatchLane {
         Results::of(self, job).concluded(|_| outcome.clone())
     }
 
+    /// Reports that the sessions of these intents are attempts of them from now on: whoever has their messages may need minutes until they tell of
+    /// them, and until then nobody would know that somebody has these sessions.
+    fn intended(&self, batches: &[BatchJob]) -> Vec<Report> {
+        batches.iter().flat_map(|batch| opened(self, batch, |_| Some(Money::ZERO))).collect()
+    }
+
     async fn settle(&self, job: BatchJob, step: Step, redeliveries: u32, receipt: Held) {
         // The queue of a cancelled sweep may have no consumer any more: nothing is left in it.
         let is_void = self.shared.is_void(&job);
@@ -235,8 +241,9 @@ impl BatchLane {
             Step::Split(_) | Step::HandBack if is_void => return self.void(job, redeliveries, receipt).await,
             Step::Next(next, reports) => (reports, vec![batch(*next)]),
             Step::Split(halves) => {
-                let ends = parted(&self.shared, (&job.id, job.intended_at), &job.sessions);
-                (ends, halves.into_iter().map(batch).collect())
+                let mut reports = parted(&self.shared, (&job.id, job.intended_at), &job.sessions);
+                reports.extend(self.intended(&halves));
+                (reports, halves.into_iter().map(batch).collect())
             }
             // What goes on is of the same generation, and void as well.
             Step::Over(reports, next, _) if is_void => {
@@ -244,7 +251,10 @@ impl BatchLane {
                 self.shared.metrics.sessions.with_label_values(&["dropped"]).inc_by(sessions as u64);
                 (reports, Vec::new())
             }
-            Step::Over(reports, next, _) => (reports, next.into_iter().map(batch).collect()),
+            Step::Over(mut reports, next, _) => {
+                reports.extend(self.intended(&next));
+                (reports, next.into_iter().map(batch).collect())
+            }
             Step::HandBack => return receipt.hand_back().await,
             Step::Void => return self.void(job, redeliveries, receipt).await,
         };

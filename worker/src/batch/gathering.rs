@@ -23,6 +23,8 @@ use crate::worker::Shared;
 pub(super) const PROMPT_BYTES_MAX: u64 = 64 << 20;
 /// Longest that an intent waits for a channel to the broker: with the broker the sessions are gone, too.
 const SENT_WITHIN: Duration = Duration::from_secs(10);
+/// Pause between looks at what becomes of its sessions meanwhile: they come by another connection.
+const VOID_LOOKED_AT_EVERY: Duration = Duration::from_secs(1);
 /// Pause before an intent that the broker may have is published again. By then this process has noticed which of its connections are lost.
 const DOUBT_PAUSE: Duration = Duration::from_secs(1);
 
@@ -173,15 +175,16 @@ impl Gatherer {
             return Held::ack_all(batch.receipts).await;
         }
         let tried_until = first + self.shared.hand_over_after;
-        let batch = match self.without_void(batch).await {
-            Ok(Some(batch)) => batch,
-            Ok(None) => return,
-            Err(error) => {
-                return tracing::error!(%error, "failed to name a batch; the sessions of one will be delivered again");
-            }
-        };
         let mut waiting = vec![batch];
         while let Some(batch) = waiting.pop() {
+            let batch = match self.without_void(batch).await {
+                Ok(Some(batch)) => batch,
+                Ok(None) => continue,
+                Err(error) => {
+                    tracing::error!(%error, "failed to name a batch; the sessions of one will be delivered again");
+                    continue;
+                }
+            };
             match self.publish(&batch, key, tried_until).await {
                 Ok(()) => {
                     self.shared.metrics.batches.with_label_values(&["gathered"]).inc();
@@ -266,15 +269,26 @@ impl Gatherer {
             sessions: batch.jobs.clone(),
         };
         loop {
-            let intent = vec![Job::Batch(Box::new(job.clone()))];
-            let published = self.queue.publish_jobs_once(&self.name, intent, Instant::now() + SENT_WITHIN).await;
-            let Err(error) = published else { return Ok(()) };
+            let Err(error) = self.send(batch, &job).await else { return Ok(()) };
             if !error.is_in_doubt() || Instant::now() >= tried_until || !self.has_account(lock, model).await {
                 return Err(error);
             }
             tracing::warn!(%error, batch = named(&job), "the broker may have the job of a batch, publishing it again");
             if self.stop.run_until_cancelled(sleep(DOUBT_PAUSE)).await.is_none() || batch.is_void_in_part() {
                 return Err(error);
+            }
+        }
+    }
+
+    /// Sends the intent `job` of `batch` once there is a channel to the broker, unless the sessions of `batch` are void by then.
+    async fn send(&self, batch: &Gathering, job: &BatchJob) -> Result<(), QueueError> {
+        let until = Instant::now() + SENT_WITHIN;
+        loop {
+            let intent = vec![Job::Batch(Box::new(job.clone()))];
+            let sent_by = until.min(Instant::now() + VOID_LOOKED_AT_EVERY);
+            match self.queue.publish_jobs_once(&self.name, intent, sent_by).await {
+                Err(QueueError::TooLate { .. }) if Instant::now() < until && !batch.is_void_in_part() => {}
+                published => return published,
             }
         }
     }

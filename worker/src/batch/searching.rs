@@ -26,6 +26,11 @@ pub(super) enum Searched {
     Left,
 }
 
+/// True if asking again is no use. Keys are put right again, and what is paid for should then be found.
+fn is_final(trouble: &Try) -> bool {
+    !rule(trouble.class).retried && trouble.class != ErrorClass::Auth
+}
+
 impl Followed<'_> {
     /// Looks for the batch, of an intent of one of the times `intended`, at the provider until it is clear whether it is there.
     pub(super) async fn search(&self, lines: usize, intended: RangeInclusive<Timestamp>) -> Searched {
@@ -35,7 +40,7 @@ impl Followed<'_> {
                 Some(Ok(Found::Exactly(id))) => return Searched::Is(id),
                 Some(Ok(Found::Nothing)) => return Searched::Nowhere,
                 Some(Ok(Found::Perhaps(candidates))) => break candidates,
-                Some(Err(trouble)) if !rule(trouble.class).retried => return Searched::Failed(trouble),
+                Some(Err(trouble)) if is_final(&trouble) => return Searched::Failed(trouble),
                 Some(Err(trouble)) => {
                     if self.provider_away.fails() {
                         tracing::warn!(batch = named(self.job), detail = trouble.detail, "failed to look for a batch");
@@ -58,7 +63,7 @@ impl Followed<'_> {
                     Some(Ok(Some(true))) => return Searched::Is(id),
                     Some(Ok(Some(false))) => drop(candidates.remove(&id)),
                     Some(Ok(None)) => self.provider_away.ends(),
-                    Some(Err(trouble)) if !rule(trouble.class).retried => return Searched::Failed(trouble),
+                    Some(Err(trouble)) if is_final(&trouble) => return Searched::Failed(trouble),
                     Some(Err(trouble)) => {
                         if self.provider_away.fails() {
                             tracing::warn!(

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use regatta_backends::{Outage, Queue, QueueError};
-use regatta_proto::{Cause, Job, Outcome, Report, SessionJob, SessionOutcome, Transcript};
+use regatta_proto::{AttemptId, Cause, Job, Outcome, Report, SessionJob, SessionOutcome, Transcript};
 use tokio::time::Instant;
 
 use super::{Held, Publication};
@@ -164,6 +164,7 @@ async fn alone(
         while let Some(job) = waiting.pop() {
             match queue.jobs(&name, vec![job.clone()], are_kept).await {
                 Err(error) if error.is_of_a_message() => {
+                    take_back(&mut reports, &job);
                     if let Some([first, second]) = halved(&job) {
                         waiting.extend([second, first]);
                         continue;
@@ -194,6 +195,24 @@ async fn alone(
         }
     }
     Ok(())
+}
+
+/// Takes out of `reports` that sessions are attempts of the batch of `job`, which is not published.
+fn take_back(reports: &mut Vec<Report>, job: &Job) {
+    let Job::Batch(batch) = job else { return };
+    let is_a_line = |id: &AttemptId| id.as_str().strip_prefix(&batch.id).is_some_and(|rest| rest.starts_with('-'));
+    reports.retain_mut(|report| match report {
+        Report::Progress(progress) => {
+            progress.open.retain(|open| !is_a_line(&open.id));
+            !progress.open.is_empty()
+        }
+        Report::Session(_)
+        | Report::HandedOver { .. }
+        | Report::Judge(_)
+        | Report::Rejudge { .. }
+        | Report::Echo { .. }
+        | Report::Tabulate { .. } => true,
+    });
 }
 
 fn halved(job: &Job) -> Option<[Job; 2]> {

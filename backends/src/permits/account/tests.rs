@@ -39,6 +39,7 @@ fn as_much_is_reserved_as_there_is() {
         valid_ms: 10_000,
         idle_ms: 200,
         claimed: None,
+        was_overtaken: false,
     };
     assert_eq!(reply, expected);
 }

@@ -78,7 +78,9 @@ async fn lines_of(upstream: SocketAddr, id: &str, begun_ms: u64) -> Result<Vec<C
     let unreadable = || CertifyError::Broken(format!("the files of the endpoint's batch {id} cannot be read"));
     let input = batch["input_file_id"].as_str().ok_or_else(unreadable)?;
     let content = async |file: &str| get(upstream, &format!("/v1/files/{file}/content")).await;
-    let batch = (numbered(id.as_bytes()), begun_ms);
+    // Its name here, by which its copies are known.
+    let name = batch["metadata"]["regatta_batch"].as_str().ok_or_else(unreadable)?;
+    let batch = (numbered(name.as_bytes()), begun_ms);
     read(batch, &content(input).await?, &content(output).await?).ok_or_else(unreadable)
 }
 
