@@ -73,7 +73,8 @@ mod tests {
     #[test]
     fn a_line_of_a_batch_is_put_down_to_a_lost_worker() {
         let faults = vec![struck(Fault::KillScorer, 0, &[], 0), struck(Fault::PauseWorker, 0, &[], 1)];
-        assert_eq!(waste(vec![call("n", CallKind::Batched, 20)], faults), [(Some(Fault::PauseWorker), 1, 50)]);
+        let in_another_batch = Call { request: 2, ..call("n", CallKind::Batched, 20) };
+        assert_eq!(waste(vec![in_another_batch], faults), [(Some(Fault::PauseWorker), 1, 50)]);
     }
 
     #[test]

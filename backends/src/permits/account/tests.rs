@@ -87,7 +87,8 @@ fn a_request_that_was_overtaken_changes_nothing() {
     account.settle(START, &telling(0, [10, 0, 30, 30]));
     let newer = account.settle(START, &telling(0, [30, 5, 40, 60]));
     let before = account.clone();
-    assert_eq!(account.settle(START, &telling(0, [10, 0, 30, 30])), newer);
+    let older = account.settle(START, &telling(0, [10, 0, 30, 30]));
+    assert_eq!(older, AccountReply { was_overtaken: true, ..newer });
     assert_eq!(account, before);
 }
 
