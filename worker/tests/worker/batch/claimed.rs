@@ -13,7 +13,7 @@ use regatta_proto::{
     PoolReply, PoolRequest, Report,
 };
 use regatta_worker::SharedPermits;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::killed::waiting_batch;
 use super::paid::{state, with_budget};
@@ -152,6 +152,24 @@ async fn a_batch_whose_account_knows_already_what_it_may_have_cost_goes_on_after
     assert_eq!(server.batches().len(), 1);
     worker.leave().await;
     assert_eq!(state(&stage, &account).await, (COST, AT_MOST));
+}
+
+/// Whether there is money says nothing of a batch that is over, and what it may have cost is in the account.
+#[tokio::test(start_paused = true)]
+async fn a_batch_that_is_over_goes_on_although_there_is_no_money_for_it() {
+    let (stage, server, account) = intended().await;
+    let told = AccountRequest { maybe_spent: AT_MOST, claim: None, ..request(&account, Money::ZERO) };
+    stage.permits.settle(&told).await.unwrap();
+    let other = |money| AccountRequest { holder: "other".parse().unwrap(), ..request(&account, money) };
+    stage.permits.settle(&other(Money(3 * AT_MOST.0))).await.unwrap();
+    let mut reports = stage.reports().await;
+    let worker = stage.start("w", |_| {}).await;
+    let report = timeout(Duration::from_secs(600), reports.result()).await.expect("it waits for no money");
+    assert!(matches!(report, Report::HandedOver { .. }), "{report:?}");
+    stage.permits.settle(&other(Money::ZERO)).await.unwrap();
+    assert_eq!(reports.outcome().await.outcome, MEASURED);
+    assert_eq!(server.batches().len(), 1);
+    worker.leave().await;
 }
 
 /// A store that does what the first request asks of which `of` holds, and never says so.
