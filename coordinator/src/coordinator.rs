@@ -54,9 +54,9 @@ pub struct CoordinatorConfig {
     /// Time that workers have to give back what they may still spend when nothing is left to run. One that does not is dead, and what it may
     /// have had under way counts as possibly spent.
     pub leases_return_within: Duration,
-    /// Time for which stored objects that nothing refers to are kept after their last use. Longer than an upload takes with the submission that
-    /// it is for.
-    pub keep_unused: SignedDuration,
+    /// Time for which stored objects that nothing refers to are kept after their last use, longer than an upload takes with the submission that
+    /// it is for. `None` keeps them for good: only who knows that the bucket and its prefix are of this deployment alone can have any removed.
+    pub keep_unused: Option<SignedDuration>,
     /// True if jobs survive this process (RabbitMQ), false if not (memory).
     pub queue_survives: bool,
 }
@@ -74,7 +74,7 @@ impl Default for CoordinatorConfig {
             lost_after: Duration::from_secs(75),
             running_within: Duration::from_secs(100),
             leases_return_within: Duration::from_secs(5),
-            keep_unused: SignedDuration::from_hours(24),
+            keep_unused: None,
             queue_survives: true,
         }
     }

@@ -25,7 +25,7 @@ const REMOVED_AT_ONCE: usize = 50;
 /// Ticks of a schedule among which nights and baselines are looked for.
 pub(crate) const TICKS_MAX: u32 = 10_000;
 /// Most objects that are removed at the same time.
-const AT_ONCE: usize = 16;
+pub(crate) const AT_ONCE: usize = 16;
 
 /// A wish to remove what is old.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::retention::{TICKS_MAX, delete_all};
+use crate::retention::{AT_ONCE, TICKS_MAX, delete_all};
 use crate::schedules::{Stored, stored};
 use crate::{Coordinator, CoordinatorError};
 
@@ -95,6 +95,9 @@ impl Coordinator {
     /// its own.
     pub fn keep_removing_unused<'a>(&'a self, stop: CancellationToken) -> BoxFuture<'a, ()> {
         Box::pin(async move {
+            if self.config.keep_unused.is_none() {
+                return stop.cancelled().await;
+            }
             let mut looks = interval_at(Instant::now() + FIRST_AFTER, EVERY);
             looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
             loop {
@@ -134,8 +137,9 @@ impl Coordinator {
     /// When a reference cannot be read or a store fails; what is gone by then stays gone.
     pub(crate) async fn remove_unused(&self, apply: bool) -> Result<UnusedObjects, CoordinatorError> {
         let mut result = UnusedObjects::default();
+        let Some(keep) = self.config.keep_unused else { return Ok(result) };
         // Nothing is older where the clock cannot show it.
-        let before = self.clock.now().checked_sub(self.config.keep_unused).unwrap_or(Timestamp::MIN);
+        let before = self.clock.now().checked_sub(keep).unwrap_or(Timestamp::MIN);
         let mut after: Option<String> = None;
         'pages: loop {
             // Before the references: what comes to be referred to from here on is not as it was read.
@@ -186,8 +190,14 @@ impl Coordinator {
         let (at, until) = (self.clock.now(), Instant::now() + DELETED_WITHIN);
         let seen = going.iter().map(|object| (object.key.clone(), object.used_at)).collect();
         let marked = self.ledger.begin_object_removal(&seen, at).await?;
-        let deleting = delete_all(self.catalog.blobs(), &marked);
-        timeout_at(until, deleting).await.map_err(|_| CoordinatorError::SlowRemoval)??;
+        for some in marked.chunks(AT_ONCE) {
+            // By both clocks: one of them stands still while a machine is suspended.
+            if self.clock.now().duration_since(at).unsigned_abs() >= DELETED_WITHIN || Instant::now() >= until {
+                return Err(CoordinatorError::SlowRemoval);
+            }
+            let deleting = delete_all(self.catalog.blobs(), some);
+            timeout_at(until, deleting).await.map_err(|_| CoordinatorError::SlowRemoval)??;
+        }
         result.credit(self.ledger.finish_object_removal(&marked, at).await?);
         let marked: BTreeSet<&str> = marked.iter().map(String::as_str).collect();
         for object in going.iter().filter(|object| marked.contains(object.key.as_str())) {
@@ -257,10 +267,14 @@ impl Coordinator {
     /// used now, so that they are kept for a while even if nothing refers to them. Only where a person asks for it: in a bucket that is shared by
     /// mistake, as with the copy of a deployment, they may be another's.
     pub(crate) async fn record_unknown(&self) -> Result<(), CoordinatorError> {
+        if self.config.keep_unused.is_none() {
+            return Ok(());
+        }
         let blobs = self.catalog.blobs();
         // By their first digit, because a listing is in memory.
         for prefix in FOLDERS.iter().flat_map(|folder| (0..16).map(move |digit| format!("{folder}/{digit:x}"))) {
-            let keys = blobs.list(&prefix).await?;
+            let mut keys = blobs.list(&prefix).await?;
+            keys.retain(|key| is_of_an_input(key));
             for some in keys.chunks(CHUNK) {
                 let known = self.ledger.object_states(some).await?;
                 let mut sizes = BTreeMap::new();
@@ -274,6 +288,19 @@ impl Coordinator {
         }
         Ok(())
     }
+}
+
+/// True if an input is stored under `key`. Others may have files of their own in folders of these names.
+fn is_of_an_input(key: &str) -> bool {
+    let Some((folder, name)) = key.split_once('/') else { return false };
+    let kind = match folder {
+        "content" => InputKind::Content,
+        "datasets" => InputKind::Manifest,
+        "locks" => InputKind::Lock,
+        _ => return false,
+    };
+    let digest = name.strip_suffix(".json").unwrap_or(name).parse();
+    digest.is_ok_and(|digest| Input { kind, digest }.key() == key)
 }
 
 /// The sweeps with this lock, for people.

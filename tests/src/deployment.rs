@@ -208,6 +208,10 @@ impl Deployment {
         if is_worker {
             command.env("REGATTA_DRAIN_S", "1");
         }
+        if role == "coordinator" {
+            // `gc` looks for what nothing refers to, with the rights that this role has.
+            command.env("REGATTA_KEEP_UNUSED_H", "1");
+        }
         if is_worker || self.coded.is_some() {
             command.args(["--policy", &self.policy(is_worker)?.to_string_lossy()]);
         }

@@ -57,7 +57,7 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
         id: crate::process::worker_id(seed)?,
         window: args.window,
         doubtful_after: Duration::from_secs(args.doubtful_after_s),
-        keep_unused: SignedDuration::from_hours(i64::from(args.keep_unused_h)),
+        keep_unused: args.keep_unused_h.map(|hours| SignedDuration::from_hours(i64::from(hours))),
         ..CoordinatorConfig::default()
     };
     let (stop, readiness) = (CancellationToken::new(), Readiness::default());

@@ -12,7 +12,7 @@ use regatta_backends::blobs::content_key;
 use regatta_backends::faults::{Fate, Trouble, Troubles};
 use regatta_backends::{Blobs, Ledger, ObjectUses, StorageQuota};
 use regatta_catalog::{Input, sweep_inputs};
-use regatta_coordinator::{GcRequest, OwnerQuotas, Quotas};
+use regatta_coordinator::{GcRequest, OwnerQuotas, Quotas, UnusedObjects};
 use regatta_proto::{Digest, OwnerName};
 use serde_json::json;
 
@@ -35,6 +35,33 @@ async fn a_sweep_whose_data_was_removed_since_it_was_planned_is_not_entered() {
     // Whoever does as it says gets the sweep, with its data.
     let planned = coordinator.plan_for(stage.submission(&spec("s", 2, "")).await, Some(&alice)).await.unwrap();
     assert!(coordinator.enter_for(&planned, Some(&alice)).await.unwrap().created);
+}
+
+#[tokio::test]
+async fn unless_a_coordinator_is_told_for_how_long_it_keeps_them_objects_that_nothing_refers_to_stay() {
+    let mut stage = Stage::set().await;
+    stage.config.keep_unused = None;
+    let process = stage.process();
+    process.coordinator.plan_for(stage.submission(&spec("s", 2, "")).await, None).await.unwrap();
+    let stored = stage.blobs().list("").await.unwrap();
+    assert!(stored.len() > 2, "{stored:?}");
+    stage.clock.advance(SignedDuration::from_hours(10_000));
+    assert_eq!(process.coordinator.collect(APPLY).await.unwrap().unused, UnusedObjects::default());
+    assert_eq!(stage.blobs().list("").await.unwrap(), stored);
+}
+
+#[tokio::test]
+async fn files_of_others_in_folders_of_the_same_names_stay() {
+    let stage = Stage::set().await;
+    let process = stage.process();
+    for key in ["content/about.html", "datasets/bbh.json", "datasets/agnews/train.csv", "locks/ab"] {
+        stage.blobs().put(key, Bytes::from_static(b"theirs")).await.unwrap();
+    }
+    let before = stage.blobs().list("").await.unwrap();
+    process.coordinator.collect(APPLY).await.unwrap();
+    stage.clock.advance(SignedDuration::from_hours(10_000));
+    assert_eq!(process.coordinator.collect(APPLY).await.unwrap().unused.objects, 0);
+    assert_eq!(stage.blobs().list("").await.unwrap(), before);
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use prometheus::Registry;
 use regatta_backends::ledger::ToldBy;
 use regatta_backends::{Blobs, Held, Ledger, Permits, Queue, RecordState, SessionRecord, TranscriptRef};
@@ -84,6 +84,7 @@ impl Stage {
             rebroadcast: Duration::ZERO,
             // Workers of these tests die as soon as they have told of a session, unless a test says otherwise.
             running_within: Duration::ZERO,
+            keep_unused: Some(SignedDuration::from_hours(24)),
             ..CoordinatorConfig::default()
         };
         let (queue, permits, unread) = (Queue::memory(), Permits::memory(), Mutex::default());
