@@ -321,6 +321,16 @@ async fn the_search_ends_where_batches_are_older_than_the_intent() {
     assert_eq!(server.seen().len(), 1);
 }
 
+/// To say that it is nowhere would have it paid for again.
+#[tokio::test]
+async fn a_list_without_an_end_does_not_say_that_a_batch_is_nowhere() {
+    let page = r#"{"data":[{"id":"b1","status":"in_progress","created_at":1767225650,"metadata":{}}],"has_more":true}"#;
+    let server = server(move |_, _| Step::ok(page)).await;
+    let error = open(&server).find("0a1b", new_year()..=new_year(), 1).await.unwrap_err();
+    assert!(rule(error.class).retried && error.detail.contains("longer than 200 pages"), "{error:?}");
+    assert_eq!(server.seen().len(), 200);
+}
+
 #[tokio::test]
 async fn candidates_are_batches_of_the_same_number_of_requests_made_at_about_that_time() {
     let batch = |id: &str, at: &str, requests: u32| {
