@@ -13,9 +13,9 @@ use regatta_proto::{
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::SessionTag;
 use crate::permits::fake::FakeStore;
 use crate::scripted::{Seen, Server, Step};
+use crate::{SessionTag, rule};
 
 const MADE: &str = r#"{"id":"batch_1","object":"batch","status":"validating"}"#;
 const DONE: &str = r#"{"id":"batch_1","object":"batch","status":"completed","output_file_id":"file-out","created_at":1767225600,"completed_at":1767229200}"#;
