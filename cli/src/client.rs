@@ -243,11 +243,14 @@ impl Client {
         Ok(TokenList { tokens, owners })
     }
 
-    /// All owners with a quota or with sweeps; none of a coordinator that has no such list.
+    /// All owners with a quota or with sweeps.
     async fn owners(&self) -> anyhow::Result<Vec<OwnerRow>> {
         let first = self.answered(self.request(Method::GET, "owners?limit=1")).await?;
         if first.status() == StatusCode::NOT_FOUND {
-            return Ok(Vec::new());
+            // Of a coordinator of before there were pages, while another may have answered with a page of tokens: only the whole list has all
+            // owners then, and one that is left out would seem to have no quota.
+            let whole: TokenList = self.json(self.request(Method::GET, "tokens")).await?;
+            return Ok(whole.owners);
         }
         self.accepted(first).await?;
         self.whole("owners").await
@@ -384,6 +387,21 @@ mod tests {
         assert_eq!(client.whole::<u64>("numbers").await.unwrap(), [1, 2, 3, 4, 5]);
         let some = client.pages("numbers", "?limit=3", 3, |page: Vec<u64>| page).await.unwrap();
         assert_eq!(some, [1, 2, 3]);
+    }
+
+    /// A page of tokens comes from a coordinator whose owners have a list of their own, and the next answer from one of before.
+    #[tokio::test]
+    async fn no_owner_seems_to_be_without_a_quota_while_coordinators_are_replaced() {
+        let row =
+            serde_json::json!({ "owner": "alice", "quota": { "sessions": 7 }, "granted": 0, "granted_sessions": 0 });
+        let owner: OwnerRow = serde_json::from_value(row).unwrap();
+        let tokens = move |Query(asked): Query<HashMap<String, String>>| async move {
+            let owners = if asked.contains_key("limit") { Vec::new() } else { vec![owner.clone()] };
+            Json(TokenList { tokens: Vec::new(), owners })
+        };
+        let client = Client::new(&with_token(&serving(axum::Router::new().route("/v1/tokens", get(tokens))))).unwrap();
+        let owners = client.tokens().await.unwrap().owners;
+        assert_eq!(owners.iter().map(|row| row.quota.sessions).collect::<Vec<_>>(), [Some(7)]);
     }
 
     #[tokio::test]

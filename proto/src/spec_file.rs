@@ -190,8 +190,17 @@ impl SweepSpec {
 /// # Errors
 /// The field that is invalid.
 pub fn check_spec(spec: &SweepSpec) -> Result<(), SpecError> {
-    let field = |field: String, problem: String| Err(SpecError::Field { field, problem });
     bounds::check_bounds(spec)?;
+    check_accepted_spec(spec)
+}
+
+/// Checks `spec` as [`check_spec`] does, but for the bounds of what it may list and say: it was accepted before, perhaps by a version without
+/// them.
+///
+/// # Errors
+/// The field that is invalid.
+pub fn check_accepted_spec(spec: &SweepSpec) -> Result<(), SpecError> {
+    let field = |field: String, problem: String| Err(SpecError::Field { field, problem });
     if spec.trials == 0 || spec.trials > TRIALS_MAX {
         return field("trials".into(), format!("must be 1 to {TRIALS_MAX}, is {}", spec.trials));
     }

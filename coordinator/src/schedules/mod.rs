@@ -19,7 +19,7 @@ use futures::future::BoxFuture;
 use jiff::civil::Time;
 use jiff::{Timestamp, ToSpan, Zoned};
 use regatta_backends::{LedgerError, PutSchedule, ScheduleRow};
-use regatta_proto::{Digest, OwnerName, ScheduleName, SweepId, json_bytes};
+use regatta_proto::{Digest, OwnerName, ScheduleName, SweepId, check_spec, json_bytes};
 
 pub use self::choices::{Baseline, CatchUp};
 pub use self::document::{NightEvent, Notify, Retention, ScheduleBudget, ScheduleSpec};
@@ -63,6 +63,7 @@ impl Coordinator {
         Box::pin(async move {
             let ScheduleRequest { schedule, submission, replace } = request;
             let ticks = schedule.check()?;
+            check_spec(&submission.spec).map_err(PlanError::from)?;
             let scheduling = self.scheduling.as_ref().ok_or(CoordinatorError::NoScheduling)?;
             let refused = |field: &str| {
                 let field = field.to_owned();

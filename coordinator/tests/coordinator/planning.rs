@@ -29,6 +29,19 @@ async fn the_same_spec_is_the_same_sweep_and_nothing_new() {
     assert_eq!(stage.ledger.shards(&first.id).await.unwrap(), shards);
 }
 
+/// As nights are planned, and runs scored anew, whose specs were accepted before.
+#[tokio::test]
+async fn a_spec_beyond_the_bounds_is_planned_but_not_taken_in() {
+    let stage = Stage::set().await;
+    let process = stage.process();
+    let mut submission = stage.submission(&spec("s", 3, "")).await;
+    let endpoint = submission.spec.endpoints.get_mut("sim").unwrap();
+    endpoint.headers = (0..33).map(|number| (format!("x-{number}"), "1".to_owned())).collect();
+    process.coordinator.plan(submission.clone()).await.unwrap();
+    let error = process.coordinator.submit(submission, None).await.unwrap_err().to_string();
+    assert!(error.contains("headers"), "{error}");
+}
+
 #[tokio::test]
 async fn another_seed_is_another_sweep() {
     let stage = Stage::set().await;

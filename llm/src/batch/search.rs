@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
-use regatta_proto::Try;
+use regatta_proto::{ErrorClass, Try};
 use reqwest::header::HeaderMap;
 
 use super::shapes::{Page, Stage};
@@ -13,8 +13,8 @@ use crate::errors::Failure;
 
 /// Largest difference between the clocks of a provider and a worker.
 const CLOCKS_APART: SignedDuration = SignedDuration::from_mins(5);
-/// Pages of the list that are searched, newest first: two thousand batches.
-const PAGES_MAX: usize = 20;
+/// Pages of the list that are searched, newest first: twenty thousand batches.
+const PAGES_MAX: usize = 200;
 
 /// Result of a search for a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl BatchClient {
     /// provider has refused is found where there is no other of that name.
     ///
     /// # Errors
-    /// When the list of batches cannot be fetched.
+    /// When the list of batches cannot be fetched, or is too long for it to be clear that the batch is not in it.
     pub fn find<'a>(
         &'a self,
         id: &'a str,
@@ -43,7 +43,7 @@ impl BatchClient {
             let from = *intended.start() - CLOCKS_APART;
             let to = *intended.end() + CLOCKS_APART + self.sending.longest_post();
             let (mut after, mut perhaps, mut refused) = (None, Vec::new(), None);
-            for _ in 0..PAGES_MAX {
+            for pages in 1.. {
                 let page = self.page(after.as_deref()).await.map_err(tried)?;
                 // Pages are ordered by age, newest first, so all pages after one of older batches are older still.
                 let is_last = page.batches.iter().all(|batch| batch.created_at.is_some_and(|created| created < from));
@@ -63,6 +63,11 @@ impl BatchClient {
                     }
                 }
                 let Some(next) = page.next.filter(|_| !is_last) else { break };
+                if pages == PAGES_MAX {
+                    // To say that it is nowhere would have it paid for again.
+                    let detail = format!("the list of batches since {from} is longer than {PAGES_MAX} pages");
+                    return Err(tried(Failure::unanswered(ErrorClass::Timeout, detail)));
+                }
                 after = Some(self.checked_id(next).map_err(tried)?);
             }
             Ok(match refused {

@@ -13,9 +13,9 @@ use regatta_proto::{
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::SessionTag;
 use crate::permits::fake::FakeStore;
 use crate::scripted::{Seen, Server, Step};
+use crate::{SessionTag, rule};
 
 const MADE: &str = r#"{"id":"batch_1","object":"batch","status":"validating"}"#;
 const DONE: &str = r#"{"id":"batch_1","object":"batch","status":"completed","output_file_id":"file-out","created_at":1767225600,"completed_at":1767229200}"#;
@@ -319,6 +319,16 @@ async fn the_search_ends_where_batches_are_older_than_the_intent() {
     .await;
     assert_eq!(open(&server).find("0a1b", new_year()..=new_year(), 1).await.unwrap(), Found::Nothing);
     assert_eq!(server.seen().len(), 1);
+}
+
+/// To say that it is nowhere would have it paid for again.
+#[tokio::test]
+async fn a_list_without_an_end_does_not_say_that_a_batch_is_nowhere() {
+    let page = r#"{"data":[{"id":"b1","status":"in_progress","created_at":1767225650,"metadata":{}}],"has_more":true}"#;
+    let server = server(move |_, _| Step::ok(page)).await;
+    let error = open(&server).find("0a1b", new_year()..=new_year(), 1).await.unwrap_err();
+    assert!(rule(error.class).retried && error.detail.contains("longer than 200 pages"), "{error:?}");
+    assert_eq!(server.seen().len(), 200);
 }
 
 #[tokio::test]
