@@ -147,11 +147,12 @@ async fn three_providers_of_one_model_are_compared() {
     let folder = tempfile::tempdir().unwrap();
     let mut servers = Vec::new();
     let mut endpoints = String::new();
-    // Far enough apart that a busy machine cannot turn them round.
-    let latencies = [("fast", 50, 0.0), ("slow", 1500, 0.0), ("shaky", 50, 0.1)];
-    for (name, median_ms, errors) in latencies {
+    // Far enough apart that a busy machine cannot turn them round, and the slow one's first tokens far enough from its last ones.
+    let latencies = [("fast", 50, 2, 0.0), ("slow", 500, 20, 0.0), ("shaky", 50, 2, 0.1)];
+    for (name, median_ms, per_token_ms, errors) in latencies {
         let server = simulate(&format!(
-            "{{ latency: {{ median_ms: {median_ms}, spread: 1.4, per_token_ms: 2 }}, faults: {{ server_error: {errors} }} }}"
+            "{{ latency: {{ median_ms: {median_ms}, spread: 1.4, per_token_ms: {per_token_ms} }}, \
+             faults: {{ server_error: {errors} }} }}"
         ))
         .await;
         endpoints += &format!(
@@ -173,7 +174,8 @@ async fn three_providers_of_one_model_are_compared() {
     assert_eq!(providers.len(), 3, "{summary:#}");
     let [fast, slow, shaky] = [&providers[0], &providers[1], &providers[2]];
     let p50 = |provider: &Value, of: &str| provider[of]["p50"].as_f64().unwrap();
-    assert!(p50(fast, "latency") < p50(slow, "latency") && p50(fast, "first_token") < p50(fast, "latency"));
+    assert!(p50(fast, "latency") < p50(slow, "latency"), "{fast:#} {slow:#}");
+    assert!(p50(slow, "first_token") < p50(slow, "latency"), "{slow:#}");
     let cost = |provider: &Value| provider["cost_per_session"].as_u64().unwrap();
     assert!(cost(fast) > cost(slow) && cost(slow) > cost(shaky));
     assert!(shaky["errors"]["server"].as_u64().unwrap() > 0 && fast["errors"].as_object().unwrap().is_empty());

@@ -35,7 +35,7 @@ async fn a_spec_beyond_the_bounds_is_planned_but_not_taken_in() {
     let stage = Stage::set().await;
     let process = stage.process();
     let mut submission = stage.submission(&spec("s", 3, "")).await;
-    let endpoint = submission.spec.endpoints.get_mut("sim").unwrap();
+    let endpoint = submission.spec.endpoints.values_mut().next().unwrap();
     endpoint.headers = (0..33).map(|number| (format!("x-{number}"), "1".to_owned())).collect();
     process.coordinator.plan(submission.clone()).await.unwrap();
     let error = process.coordinator.submit(submission, None).await.unwrap_err().to_string();
