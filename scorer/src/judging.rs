@@ -56,10 +56,8 @@ async fn publish(
     digests: &[Digest],
     mut questions: BTreeMap<Digest, AskedQuestion>,
 ) -> Result<(), ScorerError> {
-    // A saved verdict is never asked for again.
-    let known = scorer.ledger.verdicts(answerer(sweep, judge)?, digests).await?;
-    let open: Vec<Digest> = digests.iter().filter(|digest| !known.contains_key(*digest)).copied().collect();
-    let claimed = scorer.ledger.claim_questions(&sweep.id, judge, &open).await?;
+    // A saved verdict is never asked for again: only the ledger knows of one that another scorer saves at this moment.
+    let claimed = scorer.ledger.claim_questions(&sweep.id, judge, answerer(sweep, judge)?, digests).await?;
     let fresh: Vec<AskedQuestion> = claimed.questions.iter().filter_map(|digest| questions.remove(digest)).collect();
     let endpoint = sweep
         .lock

@@ -584,8 +584,9 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.save_judged(judged)) })
     }
 
-    /// Claims `questions` for this sweep and judge, and returns those that were not claimed yet, in the given order; the caller has to ask
-    /// them in jobs of the generation that is returned. Record the sessions that wait for them first, because an answer may arrive at once.
+    /// Claims `questions` for this sweep and judge, and returns those that were not claimed yet and that `answerer` has not answered, in the given
+    /// order; the caller has to ask them in jobs of the generation that is returned. Record the sessions that wait for them first, because an
+    /// answer may arrive at once.
     ///
     /// # Errors
     /// When the store fails.
@@ -593,9 +594,10 @@ impl Ledger {
         &'a self,
         sweep: &'a SweepId,
         judge: &'a ModelRef,
+        answerer: Answerer,
         questions: &'a [Digest],
     ) -> BoxFuture<'a, Result<Claimed, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.claim_questions(sweep, judge, questions)) })
+        Box::pin(async move { each!(self, ledger => ledger.claim_questions(sweep, judge, answerer, questions)) })
     }
 
     /// Releases questions that their claimer could not ask. Those that somebody else has claimed since, after a resume, are left alone.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use futures::future::join_all;
 use regatta_backends::ledger::AwaitingSession;
 use regatta_backends::{Claimed, Judged, Ledger, LedgerError, Quota, Settlement, SettlementResult};
-use regatta_proto::{AskedQuestion, Cause, CellIndex, CostSum, ItemId, Money, Outcome, Question, SweepId};
+use regatta_proto::{AskedQuestion, Cause, CellIndex, CostSum, Digest, ItemId, Money, Outcome, Question, SweepId};
 use serde_json::{Value, json};
 
 use crate::world::{
@@ -42,16 +42,18 @@ pub(crate) async fn verdicts_of_different_judges_are_apart(world: World) {
         let verdicts = world.ledger.verdicts(answerer, &questions(&["a"])).await.unwrap();
         assert_eq!(verdicts, HashMap::from([(question("a"), verdict(micro))]));
     }
-    world.ledger.claim_questions(&sweep, &judge(), &questions(&["b"])).await.unwrap();
-    let claimed = world.ledger.claim_questions(&sweep, &other, &questions(&["b"])).await.unwrap().questions;
+    world.ledger.claim_questions(&sweep, &judge(), answerer(HERE), &questions(&["b"])).await.unwrap();
+    let claimed =
+        world.ledger.claim_questions(&sweep, &other, answerer(HERE), &questions(&["b"])).await.unwrap().questions;
     assert_eq!(claimed, questions(&["b"]));
 }
 
 pub(crate) async fn a_question_is_claimed_once(world: World) {
     let sweep = world.sweep("s", 1, 1).await;
     let other = world.sweep("other", 1, 1).await;
-    let claim =
-        async |sweep, texts| world.ledger.claim_questions(sweep, &judge(), &questions(texts)).await.unwrap().questions;
+    let claim = async |sweep, texts| {
+        world.ledger.claim_questions(sweep, &judge(), answerer(HERE), &questions(texts)).await.unwrap().questions
+    };
     assert_eq!(claim(&sweep, &["c", "a", "c"]).await, questions(&["c", "a"]));
     assert_eq!(claim(&sweep, &["d", "a", "b", "c"]).await, questions(&["d", "b"]));
     assert_eq!(claim(&other, &["a"]).await, questions(&["a"]));
@@ -65,10 +67,10 @@ pub(crate) async fn of_several_who_claim_a_question_at_once_one_does(world: Worl
     let back: Vec<_> = forth.iter().rev().copied().collect();
     let judge = judge();
     let claims = join_all([
-        world.ledger.claim_questions(&sweep, &judge, &forth),
-        other.claim_questions(&sweep, &judge, &back),
-        world.ledger.claim_questions(&sweep, &judge, &back),
-        other.claim_questions(&sweep, &judge, &forth),
+        world.ledger.claim_questions(&sweep, &judge, answerer(HERE), &forth),
+        other.claim_questions(&sweep, &judge, answerer(HERE), &back),
+        world.ledger.claim_questions(&sweep, &judge, answerer(HERE), &back),
+        other.claim_questions(&sweep, &judge, answerer(HERE), &forth),
     ])
     .await;
     let mut claimed: Vec<_> = claims.into_iter().flat_map(|claimed| claimed.unwrap().questions).collect();
@@ -78,21 +80,53 @@ pub(crate) async fn of_several_who_claim_a_question_at_once_one_does(world: Worl
     assert_eq!(claimed, expected);
 }
 
-pub(crate) async fn a_judged_question_may_be_claimed_again(world: World) {
+pub(crate) async fn a_question_without_an_answer_may_be_claimed_again_and_an_answered_one_not(world: World) {
     let sweep = world.sweep("s", 1, 1).await;
     let ledger = &world.ledger;
     let hard = Question::Similarity { left: vec!["x".to_owned()], right: vec![] };
     let hard = AskedQuestion { digest: hard.digest(), question: hard };
     let all = [question("a"), question("b"), hard.digest];
-    ledger.claim_questions(&sweep, &judge(), &all).await.unwrap();
+    let claim = async || ledger.claim_questions(&sweep, &judge(), answerer(HERE), &all).await.unwrap().questions;
+    claim().await;
     let mut report = judged(&sweep, "w-1", &[("a", 1)]);
     report.outcome.unanswered = vec![(hard.clone(), "too hard".to_owned())];
     ledger.save_judged(vec![report.clone()]).await.unwrap();
-    let free = [question("a"), hard.digest];
-    assert_eq!(ledger.claim_questions(&sweep, &judge(), &all).await.unwrap().questions, free);
+    assert_eq!(claim().await, [hard.digest]);
     // A repeated report does not release questions that were claimed since.
     ledger.save_judged(vec![report]).await.unwrap();
-    assert_eq!(ledger.claim_questions(&sweep, &judge(), &all).await.unwrap().questions, []);
+    assert_eq!(claim().await, []);
+    let elsewhere = answerer("http://elsewhere/v1");
+    let claimed = ledger.claim_questions(&sweep, &judge(), elsewhere, &[question("a")]).await.unwrap().questions;
+    assert_eq!(claimed, [question("a")], "the answer of another is none");
+}
+
+/// As when a scorer has looked for answers, and then claims what it found none of.
+pub(crate) async fn a_question_that_is_answered_while_others_claim_it_is_not_asked_again(world: World) {
+    let sweep = world.sweep("s", 1, 1).await;
+    let other = world.open().await;
+    let texts: Vec<String> = (0..200).map(|n| format!("question-{n}")).collect();
+    let forth: Vec<_> = texts.iter().map(|text| question(text)).collect();
+    let back: Vec<_> = forth.iter().rev().copied().collect();
+    let (judge, here) = (judge(), answerer(HERE));
+    assert_eq!(other.claim_questions(&sweep, &judge, here, &forth).await.unwrap().questions, forth);
+    let save = async |texts: &[String]| {
+        let answered: Vec<_> = texts.iter().map(|text| (text.as_str(), 1)).collect();
+        world.ledger.save_judged(vec![judged(&sweep, &texts[0], &answered)]).await.unwrap();
+    };
+    let claim = async |questions: &[Digest]| {
+        let claimed = other.claim_questions(&sweep, &judge, here, questions).await.unwrap();
+        assert_eq!(claimed.questions, []);
+    };
+    futures::join!(
+        save(&texts[..70]),
+        claim(&forth),
+        claim(&back),
+        save(&texts[70..130]),
+        claim(&forth[60..140]),
+        save(&texts[130..]),
+        claim(&back),
+    );
+    claim(&forth).await;
 }
 
 pub(crate) async fn a_released_question_may_be_claimed_again(world: World) {
@@ -102,14 +136,17 @@ pub(crate) async fn a_released_question_may_be_claimed_again(world: World) {
     let ledger = &world.ledger;
     let all = questions(&["a", "b", "c"]);
     for (sweep, judge) in [(&sweep, judge()), (&sweep, other.clone()), (&unrelated, judge())] {
-        assert_eq!(ledger.claim_questions(sweep, &judge, &all).await.unwrap().questions, all);
+        assert_eq!(ledger.claim_questions(sweep, &judge, answerer(HERE), &all).await.unwrap().questions, all);
     }
     let claimed = |texts| Claimed { generation: 0, questions: questions(texts) };
     ledger.release_questions(&sweep, &judge(), &claimed(&["c", "a", "never claimed"])).await.unwrap();
     ledger.release_questions(&sweep, &judge(), &claimed(&[])).await.unwrap();
-    assert_eq!(ledger.claim_questions(&sweep, &judge(), &all).await.unwrap().questions, questions(&["a", "c"]));
-    assert_eq!(ledger.claim_questions(&sweep, &other, &all).await.unwrap().questions, []);
-    assert_eq!(ledger.claim_questions(&unrelated, &judge(), &all).await.unwrap().questions, []);
+    assert_eq!(
+        ledger.claim_questions(&sweep, &judge(), answerer(HERE), &all).await.unwrap().questions,
+        questions(&["a", "c"])
+    );
+    assert_eq!(ledger.claim_questions(&sweep, &other, answerer(HERE), &all).await.unwrap().questions, []);
+    assert_eq!(ledger.claim_questions(&unrelated, &judge(), answerer(HERE), &all).await.unwrap().questions, []);
     let nobody = SweepId::new("nobody").unwrap();
     let error = ledger.release_questions(&nobody, &judge(), &claimed(&["a"])).await.unwrap_err();
     assert!(matches!(error, LedgerError::UnknownSweep { .. }), "{error}");

@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use regatta_backends::ledger::{SessionRecord, Settlement, ToldBy, TranscriptRef};
-use regatta_backends::{Ledger, Quota};
-use regatta_proto::{AttemptTotals, Cause, CellIndex, ItemIndex, Money, Outcome, ShardIndex, SweepId};
+use regatta_backends::{Judged, Ledger, Quota};
+use regatta_proto::{Answerer, AttemptTotals, Cause, CellIndex, ItemIndex, Money, Outcome, ShardIndex, SweepId};
 
 use crate::oracle::{ExpectedAttempt, Oracle, SHARDS};
 use crate::world::{
-    World, at, attempt, calls, cost, judge, judged, key, not_measured, open, question, record, scored, totals,
-    unmeasured, usage, waiting,
+    World, answerer, at, attempt, calls, cost, judge, judged, key, not_measured, open, question, record, scored,
+    totals, unmeasured, usage, waiting,
 };
 
 pub(crate) const CELLS: u32 = 2;
@@ -176,12 +176,13 @@ async fn take(world: &World, oracle: &mut Oracle, sweep: &SweepId, step: &Step) 
         }
         Step::Claim(texts) => {
             let digests: Vec<_> = texts.iter().map(|text| question(text)).collect();
-            let claimed = ledger.claim_questions(sweep, &judge(), &digests).await.unwrap().questions;
+            let claimed =
+                ledger.claim_questions(sweep, &judge(), answerer_of(sweep), &digests).await.unwrap().questions;
             assert_eq!(claimed, oracle.claim(&digests));
         }
         Step::Judged(id, texts) => {
             let verdicts: Vec<_> = texts.iter().map(|text| (*text, 1)).collect();
-            let outcome = judged(sweep, id, &verdicts);
+            let outcome = Judged { answerer: answerer_of(sweep), ..judged(sweep, id, &verdicts) };
             oracle.judged(&outcome.outcome);
             ledger.save_judged(vec![outcome]).await.unwrap();
         }
@@ -191,6 +192,11 @@ async fn take(world: &World, oracle: &mut Oracle, sweep: &SweepId, step: &Step) 
             assert_eq!(ledger.reopen_unmeasured(sweep, Quota::default()).await.unwrap(), expected);
         }
     }
+}
+
+/// Whoever answers the questions of `sweep` alone: all sweeps of a ledger share the answers of one.
+fn answerer_of(sweep: &SweepId) -> Answerer {
+    answerer(&format!("http://{sweep}/v1"))
 }
 
 async fn compare(ledger: &Ledger, oracle: &Oracle, sweep: &SweepId) {

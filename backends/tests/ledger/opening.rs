@@ -13,7 +13,7 @@ pub(crate) async fn opening_again_finds_everything_as_it_was(world: World) {
     let ledger = &world.ledger;
     ledger.record(vec![record(key(&sweep, 0, 0), "w-1"), waiting(key(&sweep, 1, 1), "w-2", &["a"])]).await.unwrap();
     ledger.record_progress(vec![open(key(&sweep, 1, 2), "w-3", 4)]).await.unwrap();
-    ledger.claim_questions(&sweep, &judge(), &questions(&["a"])).await.unwrap();
+    ledger.claim_questions(&sweep, &judge(), answerer(HERE), &questions(&["a"])).await.unwrap();
     ledger.save_judged(vec![judged(&sweep, "w-4", &[("b", 1)])]).await.unwrap();
     let everything = async |world: &World| {
         let ledger = &world.ledger;
@@ -35,7 +35,10 @@ pub(crate) async fn opening_again_finds_everything_as_it_was(world: World) {
     let before = everything(&world).await;
     let world = world.restart().await;
     assert_eq!(everything(&world).await, before);
-    assert_eq!(world.ledger.claim_questions(&sweep, &judge(), &questions(&["a"])).await.unwrap().questions, []);
+    assert_eq!(
+        world.ledger.claim_questions(&sweep, &judge(), answerer(HERE), &questions(&["a"])).await.unwrap().questions,
+        []
+    );
 }
 
 pub(crate) async fn a_ledger_of_the_first_version_is_brought_up_to_date(world: World) {
@@ -72,7 +75,11 @@ pub(crate) async fn verdicts_of_a_ledger_that_knew_judges_by_their_names_are_ask
     let ledger = world.open_first_version(&rows.replace("{judge}", &judge().to_string())).await;
     let (sweep, asked) = (SweepId::new("old").unwrap(), vec!["0".repeat(64).parse::<Digest>().unwrap()]);
     assert!(ledger.verdicts(answerer(HERE), &asked).await.unwrap().is_empty(), "nobody knows which model gave it");
-    assert_eq!(ledger.claim_questions(&sweep, &judge(), &asked).await.unwrap().questions, asked, "it is asked again");
+    assert_eq!(
+        ledger.claim_questions(&sweep, &judge(), answerer(HERE), &asked).await.unwrap().questions,
+        asked,
+        "it is asked again"
+    );
     let mut answered = judged(&sweep, "w-1", &[]);
     answered.outcome.verdicts = vec![(asked[0], verdict(7))];
     ledger.save_judged(vec![answered]).await.unwrap();
@@ -143,7 +150,7 @@ pub(crate) async fn an_unknown_sweep_is_an_error_and_not_an_empty_answer(world: 
         ledger.sessions(&sweep, CellIndex(0)).await.err(),
         ledger.attempts(&sweep).await.err(),
         ledger.awaiting_all(&sweep).await.err(),
-        ledger.claim_questions(&sweep, &judge(), &questions(&["a"])).await.err(),
+        ledger.claim_questions(&sweep, &judge(), answerer(HERE), &questions(&["a"])).await.err(),
         ledger.save_judged(vec![judged(&sweep, "w-1", &[])]).await.err(),
         ledger.record(vec![record(key(&sweep, 0, 0), "w-1")]).await.err(),
         ledger.reopen_unmeasured(&sweep, Quota::default()).await.err(),

@@ -75,6 +75,7 @@ pub(crate) struct Oracle {
     /// Attempts, by number, whose calls have been or will be counted with another attempt's record.
     handed_on: BTreeSet<(SessionKey, u32)>,
     asked: BTreeSet<Digest>,
+    answered: BTreeSet<Digest>,
     judged: BTreeMap<String, (Usage, CostSum)>,
 }
 
@@ -257,13 +258,15 @@ impl Oracle {
     }
 
     pub(crate) fn claim(&mut self, questions: &[Digest]) -> Vec<Digest> {
-        questions.iter().filter(|question| self.asked.insert(**question)).copied().collect()
+        let open = questions.iter().filter(|question| !self.answered.contains(*question));
+        open.filter(|question| self.asked.insert(**question)).copied().collect()
     }
 
     pub(crate) fn judged(&mut self, outcome: &JudgeOutcome) {
         if self.judged.insert(outcome.attempt.to_string(), (outcome.usage, outcome.cost)).is_none() {
             for (question, _) in &outcome.verdicts {
                 self.asked.remove(question);
+                self.answered.insert(*question);
             }
         }
     }

@@ -239,7 +239,7 @@ pub(crate) async fn an_ended_sweep_is_removed_with_all_that_is_its_own(world: Wo
         ledger.save_judged(vec![judged(sweep, "w-3", &[("a", 1)])]).await.unwrap();
     }
     ledger.record(vec![waiting(key(&gone, 1, 1), "w-2", &["b"])]).await.unwrap();
-    ledger.claim_questions(&gone, &judge(), &questions(&["b"])).await.unwrap();
+    ledger.claim_questions(&gone, &judge(), answerer(HERE), &questions(&["b"])).await.unwrap();
     assert!(!ledger.drop_sweep(&gone).await.unwrap(), "it runs");
     ledger.transition(&gone, &[SweepState::Running], SweepState::Cancelled, at(1)).await.unwrap();
     assert!(ledger.drop_sweep(&gone).await.unwrap());
@@ -252,7 +252,7 @@ pub(crate) async fn an_ended_sweep_is_removed_with_all_that_is_its_own(world: Wo
     assert!(ledger.attempts(&again).await.unwrap().is_empty());
     assert!(ledger.awaiting_all(&again).await.unwrap().is_empty());
     assert_eq!(
-        ledger.claim_questions(&again, &judge(), &questions(&["b"])).await.unwrap().questions,
+        ledger.claim_questions(&again, &judge(), answerer(HERE), &questions(&["b"])).await.unwrap().questions,
         questions(&["b"])
     );
 }

@@ -13,7 +13,9 @@ use regatta_proto::{
 };
 use serde_json::{Value, json};
 
-use crate::world::{World, at, attempt, calls, cost, key, lost_agent, not_measured, open, record, usage, waiting};
+use crate::world::{
+    HERE, World, answerer, at, attempt, calls, cost, key, lost_agent, not_measured, open, record, usage, waiting,
+};
 
 async fn states(world: &World, sweep: &regatta_proto::SweepId) -> Vec<(String, AttemptState)> {
     let attempts = world.ledger.attempts(sweep).await.unwrap();
@@ -240,7 +242,7 @@ pub(crate) async fn empty_batches_are_nothing(world: World) {
     assert_eq!(world.ledger.settle(vec![]).await.unwrap(), 0);
     world.ledger.save_judged(vec![]).await.unwrap();
     world.ledger.save_metrics(&sweep, vec![]).await.unwrap();
-    assert_eq!(world.ledger.claim_questions(&sweep, &judge, &[]).await.unwrap().questions, []);
+    assert_eq!(world.ledger.claim_questions(&sweep, &judge, answerer(HERE), &[]).await.unwrap().questions, []);
     assert_eq!(world.ledger.awaiting(&sweep, &judge, &[]).await.unwrap(), []);
     assert!(world.ledger.verdicts(crate::world::answerer(crate::world::HERE), &[]).await.unwrap().is_empty());
     assert!(world.ledger.highest_attempt(&sweep, CellIndex(0), &[]).await.unwrap().is_empty());

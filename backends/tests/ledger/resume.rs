@@ -10,8 +10,8 @@ use regatta_proto::{
 };
 
 use crate::world::{
-    World, at, attempt, calls, cost, judge, key, new_sweep, not_measured, open, questions, record, scored, unmeasured,
-    usage, waiting,
+    HERE, World, answerer, at, attempt, calls, cost, judge, key, new_sweep, not_measured, open, questions, record,
+    scored, unmeasured, usage, waiting,
 };
 
 /// Longer than any test.
@@ -257,7 +257,8 @@ async fn tell_of_questions(world: &World, sweep: &SweepId, generation: u32) {
 pub(crate) async fn questions_stay_claimed_until_nobody_waits_for_their_answers(world: World) {
     let (sweep, other) = (world.sweep("s", 1, 1).await, world.sweep("t", 1, 1).await);
     let ledger = &world.ledger;
-    let claim = async |texts| ledger.claim_questions(&sweep, &judge(), &questions(texts)).await.unwrap();
+    let claim =
+        async |texts| ledger.claim_questions(&sweep, &judge(), answerer(HERE), &questions(texts)).await.unwrap();
     let stale = async |within| ledger.stale_questions(&sweep, within).await.unwrap();
     assert_eq!(claim(&["a", "b"]).await, Claimed { generation: 0, questions: questions(&["a", "b"]) });
     tell_of_questions(&world, &sweep, 0).await;
@@ -296,14 +297,17 @@ pub(crate) async fn other_sweeps_are_not_touched(world: World) {
             vec![not_measured(key(sweep, 0, 0), "a-1", Cause::Timeout), waiting(key(sweep, 0, 1), "a-2", &["q"])];
         ledger.record(records).await.unwrap();
         ledger.settle(vec![unmeasured(key(sweep, 0, 1), Cause::JudgeUnavailable)]).await.unwrap();
-        ledger.claim_questions(sweep, &judge(), &questions(&["q"])).await.unwrap();
+        ledger.claim_questions(sweep, &judge(), answerer(HERE), &questions(&["q"])).await.unwrap();
         dispatch_all(&world, sweep).await;
     }
     let before = (world.cell(&other, 0).await, ledger.attempts(&other).await.unwrap());
     assert_eq!(ledger.reopen_unmeasured(&sweep, Quota::default()).await.unwrap(), Reopened { to_run: 1, to_judge: 1 });
     assert_eq!((world.cell(&other, 0).await, ledger.attempts(&other).await.unwrap()), before);
     assert_eq!(planned(&world, &other).await, []);
-    assert_eq!(ledger.claim_questions(&other, &judge(), &questions(&["q"])).await.unwrap().questions, []);
+    assert_eq!(
+        ledger.claim_questions(&other, &judge(), answerer(HERE), &questions(&["q"])).await.unwrap().questions,
+        []
+    );
     assert_eq!(ledger.awaiting_all(&other).await.unwrap(), []);
 }
 

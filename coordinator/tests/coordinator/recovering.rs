@@ -10,7 +10,8 @@ use regatta_backends::{Blobs, Ledger, Queue, RecordState, ShardRow, Term};
 use regatta_catalog::Sweep;
 use regatta_coordinator::CoordinatorConfig;
 use regatta_proto::{
-    Cell, CellIndex, ItemIndex, Job, Money, Question, Report, SessionJob, SessionKey, ShardIndex, Transcript, WorkerId,
+    Answerer, Cell, CellIndex, Digest, ItemIndex, Job, ModelRef, Money, Question, Report, SessionJob, SessionKey,
+    ShardIndex, Transcript, WorkerId,
 };
 
 use crate::stage::{Stage, queue_of, record, spec};
@@ -435,21 +436,27 @@ async fn a_sweep_of_this_very_process_is_not_planned_again() {
 
 /// A session of `job` waits for a verdict that was asked for.
 pub(crate) async fn wait_for_a_verdict(stage: &Stage, sweep: &Sweep, job: &SessionJob) {
-    let question = Question::Similarity { left: vec!["a".to_owned()], right: vec!["b".to_owned()] }.digest();
-    let judge = sweep.lock.benchmarks.values().next().unwrap().judge.clone().unwrap().name();
+    let (question, judge) = question(sweep);
     let state = RecordState::Awaiting {
         judge: judge.clone(),
         questions: vec![question],
         transcript: bytes::Bytes::from_static(b"kept"),
     };
     stage.ledger.record(vec![record(sweep, job, Money::ZERO, state)]).await.unwrap();
-    assert_eq!(stage.ledger.claim_questions(&sweep.id, &judge, &[question]).await.unwrap().questions, [question]);
+    assert!(can_be_asked_again(stage, sweep).await, "it was not asked before");
 }
 
+/// A question, and whom it is put to.
+fn question(sweep: &Sweep) -> (Digest, ModelRef) {
+    let question = Question::Similarity { left: vec!["a".to_owned()], right: vec!["b".to_owned()] };
+    (question.digest(), sweep.lock.benchmarks.values().next().unwrap().judge.clone().unwrap().name())
+}
+
+/// Claims the question if nobody has, and says so.
 pub(crate) async fn can_be_asked_again(stage: &Stage, sweep: &Sweep) -> bool {
-    let question = Question::Similarity { left: vec!["a".to_owned()], right: vec!["b".to_owned()] }.digest();
-    let judge = sweep.lock.benchmarks.values().next().unwrap().judge.clone().unwrap().name();
-    stage.ledger.claim_questions(&sweep.id, &judge, &[question]).await.unwrap().questions == [question]
+    let (question, judge) = question(sweep);
+    let answerer = Answerer::new(&sweep.lock.endpoints[&judge.endpoint], &judge.model, &sweep.id);
+    stage.ledger.claim_questions(&sweep.id, &judge, answerer, &[question]).await.unwrap().questions == [question]
 }
 
 #[tokio::test]

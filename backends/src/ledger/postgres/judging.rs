@@ -159,6 +159,7 @@ pub(super) async fn claim(
     tx: &Transaction<'_>,
     sweep: &SweepId,
     judge: &ModelRef,
+    answerer: Answerer,
     questions: &[Digest],
 ) -> Result<Claimed, Fault> {
     let number = number(tx, sweep).await?;
@@ -176,6 +177,19 @@ pub(super) async fn claim(
     let mut claimed = HashSet::new();
     for row in tx.query(&insert, &[&number, &judge.to_string(), &wanted, &generation]).await? {
         claimed.insert(digest(row.try_get(0)?)?);
+    }
+    // By a statement of its own, which sees the answers of whoever has just deleted the claims that were in the way of these.
+    let delete = tx
+        .prepare_cached(
+            "DELETE FROM asked a USING verdicts v
+             WHERE a.sweep = $1 AND a.judge = $2 AND a.question = ANY ($3) AND v.answerer = $4 AND v.question = a.question
+             RETURNING a.question",
+        )
+        .await?;
+    let fresh: Vec<&[u8]> = claimed.iter().map(|question| question.bytes().as_slice()).collect();
+    let answerer = answerer.digest();
+    for row in tx.query(&delete, &[&number, &judge.to_string(), &fresh, &answerer.bytes().as_slice()]).await? {
+        claimed.remove(&digest(row.try_get(0)?)?);
     }
     let questions = questions.iter().filter(|question| claimed.remove(*question)).copied().collect();
     Ok(Claimed { generation: small(generation, "generation")?, questions })

@@ -277,9 +277,10 @@ impl PostgresLedger {
         &self,
         sweep: &SweepId,
         judge: &ModelRef,
+        answerer: Answerer,
         questions: &[Digest],
     ) -> Result<Claimed, LedgerError> {
-        write!(self.0, "claim questions", tx => judging::claim(tx, sweep, judge, questions))
+        write!(self.0, "claim questions", tx => judging::claim(tx, sweep, judge, answerer, questions))
     }
 
     pub(super) async fn release_questions(

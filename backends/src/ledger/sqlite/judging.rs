@@ -80,16 +80,20 @@ pub(super) fn claim(
     tx: &Transaction<'_>,
     sweep: &SweepId,
     judge: &ModelRef,
+    answerer: Answerer,
     questions: &[Digest],
 ) -> Result<Claimed, Fault> {
     let number = number(tx, sweep)?;
     let judge = judge.to_string();
     let mut claimed = Claimed { generation: generation(tx, sweep)?, questions: Vec::new() };
     let mut insert = tx.prepare_cached(
-        "INSERT INTO asked (sweep, judge, question, generation) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING",
+        "INSERT INTO asked (sweep, judge, question, generation)
+         SELECT ?1, ?2, ?3, ?4 WHERE NOT EXISTS (SELECT 1 FROM verdicts WHERE answerer = ?5 AND question = ?3)
+         ON CONFLICT DO NOTHING",
     )?;
+    let answerer = answerer.digest();
     for question in questions {
-        if insert.execute(params![number, judge, question.bytes(), claimed.generation])? == 1 {
+        if insert.execute(params![number, judge, question.bytes(), claimed.generation, answerer.bytes()])? == 1 {
             claimed.questions.push(*question);
         }
     }

@@ -386,10 +386,11 @@ impl SqliteLedger {
         &self,
         sweep: &SweepId,
         judge: &ModelRef,
+        answerer: Answerer,
         questions: &[Digest],
     ) -> Result<Claimed, LedgerError> {
         let (sweep, judge, questions) = (sweep.clone(), judge.clone(), questions.to_vec());
-        self.0.write("claim questions", move |tx| judging::claim(tx, &sweep, &judge, &questions)).await
+        self.0.write("claim questions", move |tx| judging::claim(tx, &sweep, &judge, answerer, &questions)).await
     }
 
     pub(super) async fn release_questions(
