@@ -14,7 +14,7 @@ use regatta_backends::{
 use regatta_catalog::{Catalog, CatalogError, DecideError, SegmentError, Sweep};
 use regatta_proto::{
     Cell, Clock, Digest, EndpointKind, Money, OwnerName, Report, ScheduleName, SweepId, SweepLock, SweepState,
-    WorkerId, check_spec,
+    WorkerId, check_bounds,
 };
 
 use crate::admission::{check_data, check_recorded};
@@ -279,7 +279,7 @@ impl Coordinator {
         owner: Option<&'a OwnerName>,
     ) -> BoxFuture<'a, Result<Submitted, CoordinatorError>> {
         Box::pin(async move {
-            check_spec(&submission.spec).map_err(PlanError::from)?;
+            check_bounds(&submission.spec).map_err(PlanError::from)?;
             let sweep = self.plan_for(submission, owner).await?;
             self.enter_for(&sweep, owner).await
         })

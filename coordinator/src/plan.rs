@@ -9,8 +9,7 @@ use regatta_benchmarks::{Benchmark, SelectError, Suite, default_setting, select_
 use regatta_catalog::{Catalog, CatalogError, decidable};
 use regatta_proto::{
     BenchmarkLock, BenchmarkName, BenchmarkSpec, DecideLock, Digest, EndpointKind, EndpointName, EndpointSpec,
-    Evaluator, Judge, Limit, ModelRef, ModelSpec, Setting, SpecError, SweepLock, SweepSpec, check_accepted_spec,
-    did_you_mean,
+    Evaluator, Judge, Limit, ModelRef, ModelSpec, Setting, SpecError, SweepLock, SweepSpec, check_spec, did_you_mean,
 };
 
 use crate::admission::check_grid;
@@ -62,7 +61,7 @@ pub fn plan<'a>(
 ) -> BoxFuture<'a, Result<SweepLock, PlanError>> {
     Box::pin(async move {
         // Nights have specs of long ago.
-        check_accepted_spec(&spec)?;
+        check_spec(&spec)?;
         let openai = EndpointSpec::of_kind(EndpointKind::Openai);
         let endpoint = |model: &ModelRef| spec.endpoints.get(&model.endpoint).unwrap_or(&openai);
         let mut benchmarks = BTreeMap::new();

@@ -12,6 +12,8 @@ use crate::secret_names::is_secret_name;
 use crate::yaml::read_yaml;
 use crate::{EndpointKind, EndpointName, EndpointSpec, Judge, Lane, ModelRef, ModelSpec, SweepSpec, did_you_mean};
 
+pub use self::bounds::check_bounds;
+
 /// Largest spec accepted, in bytes.
 const SPEC_BYTES_MAX: usize = 1 << 20;
 /// Most repetitions of a cell.
@@ -61,6 +63,7 @@ pub fn parse_spec(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Resu
     }
     let mut spec: SweepSpec = read_yaml(&substitute(text, variable)?).map_err(SpecError::Yaml)?;
     add_implied_endpoints(&mut spec);
+    check_bounds(&spec)?;
     check_spec(&spec)?;
     Ok(spec)
 }
@@ -185,21 +188,11 @@ impl SweepSpec {
     }
 }
 
-/// Checks `spec` without its data. [`parse_spec`] does this too; specs that come as JSON need it.
+/// Checks `spec` without its data, but for its bounds. [`parse_spec`] does this too; specs that come as JSON need it.
 ///
 /// # Errors
 /// The field that is invalid.
 pub fn check_spec(spec: &SweepSpec) -> Result<(), SpecError> {
-    bounds::check_bounds(spec)?;
-    check_accepted_spec(spec)
-}
-
-/// Checks `spec` as [`check_spec`] does, but for the bounds of what it may list and say: it was accepted before, perhaps by a version without
-/// them.
-///
-/// # Errors
-/// The field that is invalid.
-pub fn check_accepted_spec(spec: &SweepSpec) -> Result<(), SpecError> {
     let field = |field: String, problem: String| Err(SpecError::Field { field, problem });
     if spec.trials == 0 || spec.trials > TRIALS_MAX {
         return field("trials".into(), format!("must be 1 to {TRIALS_MAX}, is {}", spec.trials));

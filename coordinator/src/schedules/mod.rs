@@ -19,7 +19,7 @@ use futures::future::BoxFuture;
 use jiff::civil::Time;
 use jiff::{Timestamp, ToSpan, Zoned};
 use regatta_backends::{LedgerError, PutSchedule, ScheduleRow};
-use regatta_proto::{Digest, OwnerName, ScheduleName, SweepId, check_spec, json_bytes};
+use regatta_proto::{Digest, OwnerName, ScheduleName, SweepId, check_bounds, json_bytes};
 
 pub use self::choices::{Baseline, CatchUp};
 pub use self::document::{NightEvent, Notify, Retention, ScheduleBudget, ScheduleSpec};
@@ -63,7 +63,6 @@ impl Coordinator {
         Box::pin(async move {
             let ScheduleRequest { schedule, submission, replace } = request;
             let ticks = schedule.check()?;
-            check_spec(&submission.spec).map_err(PlanError::from)?;
             let scheduling = self.scheduling.as_ref().ok_or(CoordinatorError::NoScheduling)?;
             let refused = |field: &str| {
                 let field = field.to_owned();
@@ -80,6 +79,8 @@ impl Coordinator {
                 check_number(&there, owner).map_err(refused("name"))?;
             }
             let now = self.clock.now();
+            let night = schedule.overridden(&submission.spec, night_name(&schedule.name, now)?)?;
+            check_bounds(&night).map_err(PlanError::from)?;
             // Planned as a night would be; nothing but its manifests and its lock is written.
             self.plan_night(&schedule, &submission, owner, now, None).await?;
             let submission = self.store_document(json_bytes(&submission), owner).await?;

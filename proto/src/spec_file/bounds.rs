@@ -54,8 +54,12 @@ const SHORTEN: &str = "leave out what is not needed";
 /// Advice for names.
 const SHORTER_NAME: &str = "give it a shorter name";
 
-/// Checks that nothing in `spec` is more than a deployment can be asked to keep.
-pub(super) fn check_bounds(spec: &SweepSpec) -> Result<(), SpecError> {
+/// Checks that nothing in `spec` is more than a deployment can be asked to keep, and nothing else: where specs come in. Those that were accepted
+/// before, perhaps by a version without bounds, keep what they have. [`parse_spec`](crate::parse_spec) does this too.
+///
+/// # Errors
+/// The field that is beyond its bound.
+pub fn check_bounds(spec: &SweepSpec) -> Result<(), SpecError> {
     // The parts first: whoever reads the error is told which one is too large.
     for (place, found, most) in [
         ("benchmarks", spec.benchmarks.len(), BENCHMARKS_MAX),

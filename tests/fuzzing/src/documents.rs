@@ -9,7 +9,7 @@ use regatta_coordinator::{
 use regatta_proto::{
     AgentName, ApiToken, Attempt, AttemptId, BenchmarkName, Control, DecideQuestion, Digest, EndpointName, Evaluator,
     ItemId, Job, Limit, ModelRef, Money, OwnerName, Report, ScheduleName, Scopes, Setting, Simulation, SweepId,
-    SweepLock, check_spec, parse_spec, substitute, wire,
+    SweepLock, check_bounds, check_spec, parse_spec, substitute, wire,
 };
 use regatta_simulator::Script;
 use regatta_worker::{Policy, PolicyFile};
@@ -50,6 +50,7 @@ fn spec(text: &str) {
     let variable = |name: &str| (name == "NAME").then(|| "value".to_owned());
     let _ = substitute(text, &variable);
     let Ok(spec) = parse_spec(text, &variable) else { return };
+    check_bounds(&spec).unwrap();
     check_spec(&spec).unwrap();
     let again: Result<regatta_proto::SweepSpec, _> = serde_json::from_str(&serde_json::to_string(&spec).unwrap());
     assert_eq!(again.unwrap_or_else(|error| panic!("{spec:?}: {error}")), spec);
@@ -133,7 +134,7 @@ fn settings(mut input: Input<'_>) {
 /// Bodies of requests to the API.
 fn requests(body: &[u8]) {
     if let Ok(submission) = serde_json::from_slice::<Submission>(body) {
-        let _ = check_spec(&submission.spec);
+        let _ = check_bounds(&submission.spec).and_then(|()| check_spec(&submission.spec));
     }
     let _ = serde_json::from_slice::<Resumption>(body);
     let _ = serde_json::from_slice::<GcRequest>(body);

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use regatta_catalog::{Sweep, load_dataset};
 use regatta_proto::{
     BenchmarkLock, BenchmarkName, BenchmarkSpec, CacheMode, EndpointKind, EndpointName, FileSet, Judge, Money,
-    SweepLock, SweepSpec, add_implied_endpoints, check_accepted_spec, parse_spec,
+    SweepLock, SweepSpec, add_implied_endpoints, check_spec, parse_spec,
 };
 
 use crate::args::RescoreArgs;
@@ -38,7 +38,7 @@ pub(super) async fn spec(args: &RescoreArgs, run: &Embedded, old: &Sweep) -> any
         None => change(&mut spec, args)?,
     }
     add_implied_endpoints(&mut spec);
-    check_accepted_spec(&spec)?;
+    check_spec(&spec)?;
     let given: BTreeMap<&BenchmarkName, &Path> =
         args.data.iter().map(|(name, directory)| (name, directory.as_path())).collect();
     let mut data = BTreeMap::new();

@@ -72,6 +72,7 @@ async fn what_would_go_wrong_at_night_is_refused_when_a_schedule_is_written() {
             json!({ "benchmarks": { "worfbench": { "settings": ["no-shot"] } } }),
             "benchmarks.worfbench.settings[0]: ",
         ),
+        ("/schedule/overrides", json!({ "models": vec!["sim/a"; 2001] }), "models: "),
         ("/submission/data", json!({}), "benchmarks.worfbench.data: "),
         ("/submission/spec/endpoints/sim/kind", json!("simulated"), "endpoints.sim.kind: "),
     ] {

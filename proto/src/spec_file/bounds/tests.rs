@@ -1,6 +1,6 @@
 use serde_json::{Map, Value, json};
 
-use crate::{SweepSpec, check_spec, json_bytes};
+use crate::{SweepSpec, check_bounds, json_bytes};
 
 /// A spec with `value` at `pointer`.
 fn spec(pointer: &str, value: Value) -> SweepSpec {
@@ -16,7 +16,7 @@ fn spec(pointer: &str, value: Value) -> SweepSpec {
 }
 
 fn check(pointer: &str, value: Value) -> Result<(), String> {
-    check_spec(&spec(pointer, value)).map_err(|error| error.to_string())
+    check_bounds(&spec(pointer, value)).map_err(|error| error.to_string())
 }
 
 /// So many entries with the value of `value`, by name.
