@@ -127,6 +127,11 @@ impl Fault {
         }
     }
 
+    /// `true` if another coordinator leads while the one that had led is alive and may believe that it still does.
+    const fn leaves_two_leaders(self) -> bool {
+        matches!(self, Self::PauseLeader | Self::CutLeaderFromDatabase | Self::CutLeaderFromBroker)
+    }
+
     /// Time during which it leaves nobody to record anything.
     pub(crate) const fn standstill(self) -> Standstill {
         match self {
@@ -179,13 +184,19 @@ pub(crate) struct Strike {
 }
 
 /// `count` faults of `among`, spread over the sweeps. Seeds that are next to each other begin with different faults, so that a few seeds have all.
+/// Of two seeds, the odd one has coordinators that overlap.
 pub(crate) fn plan(seed: u64, count: usize, among: &[Fault]) -> Vec<Strike> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let overlapping: Vec<Fault> = among.iter().copied().filter(|fault| fault.leaves_two_leaders()).collect();
     let mut faults: Vec<Fault> = Vec::with_capacity(count);
     for number in 0..count {
         let in_turn = among[((seed as usize).wrapping_mul(count) + number) % among.len()];
         // Every third one is drawn, so that faults also meet in other orders.
-        let drawn = if number % 3 == 2 { among.choose(&mut rng).copied() } else { None };
+        let drawn = match number % 3 == 2 {
+            true if seed % 2 == 1 && !overlapping.is_empty() => overlapping.choose(&mut rng).copied(),
+            true => among.choose(&mut rng).copied(),
+            false => None,
+        };
         faults.push(drawn.unwrap_or(in_turn));
     }
     let part = 700 / count.max(1) as u32;
@@ -211,6 +222,14 @@ mod tests {
         let seen: BTreeSet<Fault> =
             (0..20).flat_map(|seed| plan(seed, 4, Fault::ALL)).map(|strike| strike.fault).collect();
         assert_eq!(seen.len(), Fault::ALL.len());
+    }
+
+    #[test]
+    fn coordinators_overlap_in_every_other_seed_at_least() {
+        let overlap = |seed: &u64| plan(*seed, 4, Fault::ALL).iter().any(|strike| strike.fault.leaves_two_leaders());
+        assert!((1..=99).step_by(2).all(|seed| overlap(&seed)));
+        let only = [Fault::KillWorker, Fault::KillBroker];
+        assert!(plan(1, 4, &only).iter().all(|strike| only.contains(&strike.fault)), "but for what is left out");
     }
 
     #[test]
