@@ -17,13 +17,21 @@ fn of_sweep(sweep: &SweepId) -> String {
     format!("checkpoints/{sweep}/")
 }
 
-/// Removes the checkpoints that are left of an ended sweep: of sessions whose worker died before it could remove its own.
+/// Keys of the checkpoints of a sweep. Those that are left of one that has ended are of sessions whose worker died before it could remove its own.
+///
+/// # Errors
+/// When the store fails.
+pub fn checkpoint_keys<'a>(blobs: &'a Blobs, sweep: &'a SweepId) -> BoxFuture<'a, Result<Vec<String>, BlobError>> {
+    Box::pin(async move { blobs.list(&of_sweep(sweep)).await })
+}
+
+/// Removes the checkpoints of these keys.
 ///
 /// # Errors
 /// When the store fails; what is gone by then stays gone.
-pub fn remove_checkpoints<'a>(blobs: &'a Blobs, sweep: &'a SweepId) -> BoxFuture<'a, Result<(), BlobError>> {
+pub fn remove_checkpoints<'a>(blobs: &'a Blobs, keys: &'a [String]) -> BoxFuture<'a, Result<(), BlobError>> {
     Box::pin(async move {
-        for some in blobs.list(&of_sweep(sweep)).await?.chunks(AT_ONCE) {
+        for some in keys.chunks(AT_ONCE) {
             for removed in join_all(some.iter().map(|key| blobs.delete(key))).await {
                 removed?;
             }

@@ -11,7 +11,7 @@ mod segment;
 mod sweep;
 
 pub use catalog::{Catalog, CatalogError, read_lock};
-pub use checkpoints::{checkpoint_key, remove_checkpoints};
+pub use checkpoints::{checkpoint_key, checkpoint_keys, remove_checkpoints};
 pub use contests::{DecideError, SweepContest, contests, decidable};
 pub use dataset::{load_dataset, read_manifest, store_dataset, store_manifest};
 pub use inputs::{Input, InputKind, read_input, store_input, sweep_inputs};

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use regatta_backends::{BlobError, Blobs, SweepRow, TickState};
-use regatta_catalog::{read_lock, remove_checkpoints};
+use regatta_catalog::{checkpoint_keys, read_lock, remove_checkpoints};
 use regatta_proto::{ScheduleName, SweepId, SweepState};
 use serde::{Deserialize, Serialize};
 
@@ -208,7 +208,7 @@ impl Coordinator {
             tracing::info!(%sweep, objects = keys.len(), "transcripts removed");
             return Ok(());
         }
-        remove_checkpoints(blobs, sweep).await?;
+        remove_checkpoints(blobs, &checkpoint_keys(blobs, sweep).await?).await?;
         self.permits.close_accounts(sweep).await?;
         if self.ledger.drop_sweep(sweep).await? {
             tracing::info!(%sweep, objects = keys.len(), "sweep removed");

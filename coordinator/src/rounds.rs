@@ -300,6 +300,8 @@ impl Coordinator {
             one.running = running;
             one.echo.heard = row.echo;
             if one.generation != row.generation {
+                // A resume raises the budget, and a process that had read the sweep before may have put it back since.
+                self.open_accounts(&one.sweep, row).await?;
                 one.generation = row.generation;
                 one.settles_at = Instant::now() + self.settling(row.generation);
                 one.is_settled = false;

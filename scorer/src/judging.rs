@@ -34,7 +34,7 @@ pub(crate) async fn ask(scorer: &Scorer, sweep: &Sweep, mut open: Open) -> Resul
             let known = scorer.ledger.verdicts(answerer(sweep, &judge)?, &digests).await?;
             if !known.is_empty() {
                 let answered: Vec<Digest> = known.keys().copied().collect();
-                merge(&mut further, settle_waiting(scorer, sweep, &judge, &answered).await?);
+                merge(&mut further, settle_waiting(scorer, sweep, &judge, &answered, false).await?);
             }
         }
         open = further;
@@ -84,6 +84,11 @@ async fn publish(
         return Ok(());
     }
     if let Err(error) = scorer.queue.publish_jobs(&endpoint.queue(&judge.endpoint, &sweep.id), jobs).await {
+        if error.is_in_doubt() {
+            // Workers may have them. Should nobody, the coordinator has them asked again when nothing of the sweep moves any more.
+            tracing::warn!(sweep = %sweep.id, %judge, %error, "questions may have been sent, and stay claimed");
+            return Ok(());
+        }
         // Claimed and not asked, they would be waited for in vain when the batch is repeated.
         scorer.ledger.release_questions(&sweep.id, judge, &claimed).await?;
         return Err(error.into());
@@ -102,10 +107,14 @@ impl Scorer {
             tracing::warn!(sweep = %sweep.id, %judge, questions = unanswered.len(), reason, "the judge did not answer");
         }
         let (usage, cost) = (outcome.usage, outcome.cost);
-        self.ledger.save_judged(vec![Judged { answerer: answerer(sweep, &judge)?, outcome }]).await?;
-        self.count_usage(&usage, &cost);
+        let is_repeated =
+            self.ledger.save_judged(vec![Judged { answerer: answerer(sweep, &judge)?, outcome }]).await? == 0;
+        if !is_repeated {
+            self.count_usage(&usage, &cost);
+        }
         if !answered.is_empty() {
-            let open = settle_waiting(self, sweep, &judge, &answered).await?;
+            // Who was interrupted the first time may have noted what sessions need further, and not have asked it.
+            let open = settle_waiting(self, sweep, &judge, &answered, is_repeated).await?;
             ask(self, sweep, open).await?;
         }
         if !unanswered.is_empty() {
@@ -139,12 +148,13 @@ fn judges_with(sweep: &Sweep, member: &ModelRef) -> BTreeSet<ModelRef> {
 }
 
 /// Settles sessions that wait for `answered`, verdicts of `member`. Returns what must be asked for those that need more than they had
-/// waited for.
+/// waited for, or, to ask `again`, all that they need.
 async fn settle_waiting(
     scorer: &Scorer,
     sweep: &Sweep,
     member: &ModelRef,
     answered: &[Digest],
+    again: bool,
 ) -> Result<Open, ScorerError> {
     let mut open = Open::new();
     for judge in judges_with(sweep, member) {
@@ -155,12 +165,12 @@ async fn settle_waiting(
         let puts = questions.map(|digest| Put { to: member.clone(), digest: *digest });
         known.look_up(scorer, sweep, puts).await?;
         let mut waiting = waiting;
-        if judge == *member {
+        if judge == *member && !again {
             // Scoring is not free, and one that lacks a verdict would only say so.
             let held = |digest: &Digest| known.holds(&Put { to: member.clone(), digest: *digest });
             waiting.retain(|session| session.questions.iter().all(held));
         }
-        merge(&mut open, settle(scorer, sweep, waiting, known, false).await?);
+        merge(&mut open, settle(scorer, sweep, waiting, known, again).await?);
     }
     Ok(open)
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use regatta_backends::{
     BlobError, Consumer, Delivery, Held, Ledger, LedgerError, Outage, Queue, QueueError, Receipt, StoreHealth, ToldBy,
 };
-use regatta_catalog::{Catalog, CatalogError, SegmentError, remove_checkpoints};
+use regatta_catalog::{Catalog, CatalogError, SegmentError, checkpoint_keys, remove_checkpoints};
 use regatta_proto::{
     Clock, CostSum, Digest, ModelRef, Progress, Report, SessionKey, SessionOutcome, SweepId, Usage, wire::WireError,
 };
@@ -359,9 +359,8 @@ impl Scorer {
                 Report::Tabulate { lock, .. } => {
                     let sweep = self.catalog.sweep(lock).await?;
                     let state = finish(&self.ledger, &self.catalog, &sweep, &*self.clock).await?;
-                    // Of one that runs again they are what its sessions go on from.
                     if state.is_end()
-                        && let Err(error) = remove_checkpoints(self.catalog.blobs(), &sweep.id).await
+                        && let Err(error) = self.remove_needless_checkpoints(&sweep.id).await
                     {
                         tracing::warn!(%error, sweep = %sweep.id, "checkpoints were left behind; they go with the sweep");
                     }
@@ -369,6 +368,19 @@ impl Scorer {
                 }
                 Report::Session(_) | Report::Progress(_) => {}
             }
+        }
+        Ok(())
+    }
+
+    /// Removes the checkpoints of a sweep that has ended. Of one that was resumed while its reports were written they are what its sessions go
+    /// on from.
+    async fn remove_needless_checkpoints(&self, sweep: &SweepId) -> Result<(), ScorerError> {
+        let blobs = self.catalog.blobs();
+        let listed = checkpoint_keys(blobs, sweep).await?;
+        // Looked at after they were listed, so that none of a later generation is among them.
+        let has_ended = self.ledger.sweep(sweep).await?.is_some_and(|row| row.state.is_end());
+        if has_ended {
+            remove_checkpoints(blobs, &listed).await?;
         }
         Ok(())
     }

@@ -308,8 +308,8 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.resign(holder)) })
     }
 
-    /// Moves a shard from `planned` to `dispatching`. Returns `false`, and changes nothing, if it is in another state, its sweep was
-    /// resumed since `generation`, or `term` is over. The caller that gets `true` publishes the jobs.
+    /// Moves a shard from `planned` to `dispatching`. Returns `false`, and changes nothing, if it is in another state, its sweep does not run
+    /// (any more) or was resumed since `generation`, or `term` is over. The caller that gets `true` publishes the jobs.
     ///
     /// # Errors
     /// When the store fails.
@@ -576,11 +576,11 @@ impl Ledger {
     }
 
     /// Stores judges' answers and costs (the first answer to a question wins), and releases the questions, answered or not, for further
-    /// claims. Idempotent.
+    /// claims. Idempotent; returns how many of the reports it had not stored before.
     ///
     /// # Errors
     /// When the store fails.
-    pub fn save_judged<'a>(&'a self, judged: Vec<Judged>) -> BoxFuture<'a, Result<(), LedgerError>> {
+    pub fn save_judged<'a>(&'a self, judged: Vec<Judged>) -> BoxFuture<'a, Result<usize, LedgerError>> {
         Box::pin(async move { each!(self, ledger => ledger.save_judged(judged)) })
     }
 

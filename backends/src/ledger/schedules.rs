@@ -174,6 +174,8 @@ pub struct TickEnd {
     pub outcome: Option<String>,
     /// `true` if a gate has judged it; the schedule counts such nights.
     pub is_judged: bool,
+    /// Generation of the sweep that has ended. The tick of one that was resumed since goes on.
+    pub generation: Option<u32>,
 }
 
 /// A new message about a tick.

@@ -90,10 +90,10 @@ pub(crate) async fn a_question_without_an_answer_may_be_claimed_again_and_an_ans
     claim().await;
     let mut report = judged(&sweep, "w-1", &[("a", 1)]);
     report.outcome.unanswered = vec![(hard.clone(), "too hard".to_owned())];
-    ledger.save_judged(vec![report.clone()]).await.unwrap();
+    assert_eq!(ledger.save_judged(vec![report.clone()]).await.unwrap(), 1);
     assert_eq!(claim().await, [hard.digest]);
     // A repeated report does not release questions that were claimed since.
-    ledger.save_judged(vec![report]).await.unwrap();
+    assert_eq!(ledger.save_judged(vec![report]).await.unwrap(), 0);
     assert_eq!(claim().await, []);
     let elsewhere = answerer("http://elsewhere/v1");
     let claimed = ledger.claim_questions(&sweep, &judge(), elsewhere, &[question("a")]).await.unwrap().questions;

@@ -85,6 +85,13 @@ pub(crate) async fn a_shard_is_claimed_and_confirmed_once(world: World) {
     assert_eq!(world.cell(&sweep, 0).await.dispatched, 2);
 }
 
+pub(crate) async fn no_shard_of_a_cancelled_sweep_is_claimed(world: World) {
+    let sweep = world.sweep("s", 1, 2).await;
+    let (ledger, term) = (&world.ledger, world.term().await);
+    ledger.transition(&sweep, &[SweepState::Running], SweepState::Cancelled, at(4)).await.unwrap();
+    assert!(!ledger.claim_shard(&sweep, ShardIndex(0), 0, term).await.unwrap());
+}
+
 pub(crate) async fn a_resume_voids_what_its_coordinator_was_about_to_do(world: World) {
     let sweep = world.sweep("s", 1, 2).await;
     let (ledger, term) = (&world.ledger, world.term().await);

@@ -21,7 +21,7 @@ fn due(from: Timestamp, until: Timestamp, ticks: &[Timestamp]) -> Admission {
 }
 
 fn end(from: TickState, to: TickState) -> TickEnd {
-    TickEnd { from, to, at: at(9), reason: None, spent: None, outcome: None, is_judged: false }
+    TickEnd { from, to, at: at(9), reason: None, spent: None, outcome: None, is_judged: false, generation: None }
 }
 
 fn sweep(name: &str) -> (SweepId, Digest) {
@@ -208,6 +208,26 @@ pub(crate) async fn a_sweep_that_is_resumed_has_its_tick_run_again(world: World)
         assert!(resumed.is_some());
     }
     assert_eq!(states(&world).await, [(at(1), TickState::Running)]);
+}
+
+/// As when somebody resumes it while its gate is asked.
+pub(crate) async fn the_tick_of_a_sweep_that_was_resumed_meanwhile_goes_on(world: World) {
+    let (name, ledger, term) = (put(&world).await, &world.ledger, world.term().await);
+    ledger.admit_ticks(&name, &due(at(0), at(1), &[at(1)]), &[], term).await.unwrap();
+    let (_, lock) = sweep("s");
+    let id = world.sweep("s", 1, 1).await;
+    ledger.start_tick(&name, at(1), (&id, &lock), at(3), term).await.unwrap();
+    ledger.transition(&id, &[SweepState::Running], SweepState::Cancelled, at(4)).await.unwrap();
+    let of = |generation| TickEnd {
+        generation: Some(generation),
+        spent: Some(Money(7)),
+        ..end(TickState::Running, TickState::Ended)
+    };
+    assert!(ledger.resume(&id, SweepState::Cancelled, None, Quota::default()).await.unwrap().is_some());
+    assert!(!ledger.end_tick(&name, at(1), &of(0), &[], term).await.unwrap());
+    assert_eq!(states(&world).await, [(at(1), TickState::Running)]);
+    assert!(ledger.end_tick(&name, at(1), &of(1), &[], term).await.unwrap());
+    assert_eq!(states(&world).await, [(at(1), TickState::Ended)]);
 }
 
 pub(crate) async fn a_notice_waits_until_it_is_sent_or_given_up(world: World) {

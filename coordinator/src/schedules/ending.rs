@@ -56,6 +56,8 @@ impl Coordinator {
             spent: Some(spent),
             outcome: Some(serde_json::to_string(&outcome)?),
             is_judged: outcome.verdict.is_some(),
+            // Judging takes a while, in which somebody may have resumed it.
+            generation: Some(sweep.generation),
         };
         let told = TickRow { spent: Some(spent), ended_at: Some(end.at), ..tick.clone() };
         let notices = self.notices_of(schedule, event, &told, None, Some((&outcome, document.as_ref())))?;

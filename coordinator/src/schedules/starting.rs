@@ -145,6 +145,7 @@ impl Coordinator {
             spent: None,
             outcome: None,
             is_judged: false,
+            generation: None,
         };
         let notices = self.notices_of(schedule, NightEvent::Refused, tick, Some(&reason), None)?;
         if self.ledger.end_tick(&schedule.name, tick.at, &end, &notices, term).await? {

@@ -8,10 +8,10 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 use regatta_backends::faults::{Fate, Trouble, Troubles};
-use regatta_backends::{Blobs, Ledger, RecordState, ShardState};
+use regatta_backends::{Blobs, Ledger, Quota, RecordState, ShardState};
 use regatta_catalog::Sweep;
 use regatta_coordinator::{CoordinatorConfig, Resumption};
-use regatta_proto::{ItemIndex, Money, Report, SessionJob};
+use regatta_proto::{AccountId, ItemIndex, Money, Report, SessionJob, SweepState};
 use tokio::time::Instant;
 
 use crate::recovering::{can_be_asked_again, wait_for_a_verdict};
@@ -212,6 +212,22 @@ async fn a_session_that_was_held_back_is_dispatched_once_all_that_was_reported_i
         stage.round().await;
         assert_eq!(stage.waiting(&sweep).await, 0, "its worker has it");
     }
+    process.end().await;
+}
+
+/// As when another process that began to watch it had read its budget before the resume.
+#[tokio::test(start_paused = true)]
+async fn an_account_has_the_budget_of_the_resume_although_it_was_put_back_since() {
+    let stage = slow_stage().await;
+    let process = stage.start();
+    let sweep = stage.submit(&process, &spec("s", 3, "budget_usd: 1000")).await;
+    let (account, raised) = (AccountId { sweep: sweep.id.clone(), model: None }, Money(1_500_000_000_000));
+    let cap = async || stage.permits.account(&account).await.unwrap().map(|account| account.cap);
+    stage.until(async || cap().await == Some(Money(1_000_000_000_000))).await;
+    cancel(&stage, &process, &sweep).await;
+    let resumed = stage.ledger.resume(&sweep.id, SweepState::Cancelled, Some(raised), Quota::default()).await;
+    assert!(resumed.unwrap().is_some());
+    stage.until(async || cap().await == Some(raised)).await;
     process.end().await;
 }
 

@@ -216,7 +216,10 @@ impl Scorer {
                 restored.push(Judged { answerer: answerer(sweep, &spent.judge)?, outcome });
             }
         }
-        if restored.is_empty() { Ok(()) } else { Ok(self.ledger.save_judged(restored).await?) }
+        if !restored.is_empty() {
+            self.ledger.save_judged(restored).await?;
+        }
+        Ok(())
     }
 
     /// Enters a call of unknown price and tokens for each judge of whom the ledger knows nothing, so that no sum without it passes for
@@ -241,7 +244,10 @@ impl Scorer {
             };
             unknown.push(Judged { answerer: answerer(sweep, judge)?, outcome });
         }
-        if unknown.is_empty() { Ok(()) } else { Ok(self.ledger.save_judged(unknown).await?) }
+        if !unknown.is_empty() {
+            self.ledger.save_judged(unknown).await?;
+        }
+        Ok(())
     }
 
     /// Enters the costs of attempts that left no transcript and that the ledger does not know; returns how many there are.

@@ -1,12 +1,18 @@
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
-use regatta_backends::AttemptState;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use regatta_backends::faults::{Fate, Trouble, Troubles};
+use regatta_backends::{AttemptState, Blobs, Ledger, Quota};
+use regatta_catalog::{Catalog, checkpoint_key};
 use regatta_proto::{
-    AttemptTotals, Cause, CostSum, OpenAttempt, Outcome, Progress, Report, SessionOutcome, SweepState,
+    AttemptTotals, Cause, CostSum, OpenAttempt, Outcome, Progress, Report, SessionOutcome, SweepId, SweepState,
 };
 
-use crate::stage::{CALL, ITEMS, Stage, attempt, report};
+use crate::stage::{BENCHMARKS, CALL, ITEMS, Stage, attempt, report};
 
 /// The outcomes of all sessions, and every answer that scoring them takes.
 fn everything(stage: &Stage, outcome: impl Fn(&SessionOutcome) -> Outcome) -> Vec<Report> {
@@ -52,6 +58,48 @@ async fn a_finished_sweep_leaves_its_documents_and_its_metrics_behind_and_is_com
 
     stage.score(vec![stage.tabulate()]).await;
     assert_eq!(documents(&stage).await, found, "said twice, it is written as it was");
+}
+
+/// Lets a cancelled sweep be resumed as soon as something is read or written.
+struct IsResumed {
+    ledger: Ledger,
+    sweep: SweepId,
+    waits: AtomicBool,
+}
+
+impl Fate for IsResumed {
+    fn before(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+        async {
+            if self.waits.swap(false, Ordering::Relaxed) {
+                let cancelled = SweepState::Cancelled;
+                self.ledger.resume(&self.sweep, cancelled, None, Quota::default()).await.unwrap().unwrap();
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+}
+
+#[tokio::test]
+async fn checkpoints_of_a_sweep_go_with_its_end_unless_it_was_resumed_meanwhile() {
+    for is_resumed in [false, true] {
+        let mut stage = Stage::set().await;
+        let (checkpoint, blobs) = (checkpoint_key(&stage.key(0, 0)), Blobs::memory());
+        for key in stage.blobs().list("").await.unwrap() {
+            blobs.put(&key, stage.blobs().get(&key).await.unwrap().unwrap()).await.unwrap();
+        }
+        blobs.put(&checkpoint, Bytes::from_static(b"calls")).await.unwrap();
+        stage.transition(SweepState::Running, SweepState::Cancelled).await;
+        let (ledger, sweep) = (stage.ledger.clone(), stage.sweep.id.clone());
+        let fate = Arc::new(IsResumed { ledger, sweep, waits: AtomicBool::new(false) });
+        let catalog = Catalog::new(blobs.troubled(Troubles::new(fate.clone())), BENCHMARKS);
+        catalog.sweep(&stage.sweep.digest).await.unwrap();
+        stage.catalog = Some(catalog);
+        fate.waits.store(is_resumed, Ordering::Relaxed);
+        stage.score(vec![stage.tabulate()]).await;
+        assert!(!fate.waits.load(Ordering::Relaxed));
+        assert_eq!(blobs.get(&checkpoint).await.unwrap().is_some(), is_resumed);
+    }
 }
 
 #[tokio::test]

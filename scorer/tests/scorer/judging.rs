@@ -1,10 +1,16 @@
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use regatta_backends::Quota;
+use regatta_backends::faults::{Fate, Trouble, Troubles};
 use regatta_proto::{AskedQuestion, Cause, Outcome, Report, SessionOutcome, SweepState, Verdict};
 use tokio_util::sync::CancellationToken;
 
-use crate::stage::{CALL, ITEMS, Stage, report, until};
+use crate::stage::{CALL, ITEMS, Running, Stage, report, until};
 
 /// A session that cannot be scored without a judge.
 fn judged_session(stage: &Stage, cell: u32) -> SessionOutcome {
@@ -149,6 +155,36 @@ async fn questions_that_could_not_be_sent_are_sent_when_the_batch_is_repeated() 
     stop.cancel();
     running.await.unwrap().unwrap();
     assert_eq!(digests(&stage.asked().await), digests(&stage.questions(&session)));
+}
+
+/// A broker whose next answer is lost.
+struct AnswerIsLost(AtomicBool);
+
+impl Fate for AnswerIsLost {
+    fn after(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+        async { if self.0.swap(false, Ordering::Relaxed) { Err(Trouble) } else { Ok(()) } }.boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn questions_that_may_have_been_sent_are_not_sent_again() {
+    let mut stage = Stage::set().await.in_memory().await;
+    let session = judged_session(&stage, 0);
+    let (queue, fate) = (stage.queue.clone(), Arc::new(AnswerIsLost(AtomicBool::new(false))));
+    stage.queue = queue.troubled(Troubles::new(fate.clone()));
+    let (scorer, metrics) = stage.scorer(100);
+    stage.queue = queue;
+    let running = Running::of(scorer);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    fate.0.store(true, Ordering::Relaxed);
+    stage.queue.publish_reports(vec![report(&session)]).await.unwrap();
+    until(async || stage.queue.depth(&stage.judge_queue()).await.unwrap() > 0).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    running.end().await;
+    assert!(!fate.0.load(Ordering::Relaxed) && metrics.failed_batches.get() == 0);
+    let asked = stage.asked().await;
+    assert_eq!(digests(&asked), digests(&stage.questions(&session)));
+    assert_eq!(asked.len(), digests(&asked).len(), "each once");
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use regatta_backends::Quota;
+use regatta_backends::{Queue, Quota};
 use regatta_benchmarks::{DataError, Item, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table, Verdicts};
 use regatta_catalog::Sweep;
 use regatta_proto::{
@@ -13,7 +13,7 @@ use regatta_proto::{
 };
 use serde_json::{Value, json};
 
-use crate::stage::{Stage, attempt, report};
+use crate::stage::{Running, Stage, attempt, report, until};
 
 /// Asks whether all was done, and if somebody says no, why.
 struct Talk(Vec<Item>);
@@ -215,6 +215,23 @@ async fn what_a_verdict_leads_to_is_asked_next_and_nothing_else() {
     found.sort_by_key(ToString::to_string);
     assert_eq!(found, [json!({"done": ["no"], "why": ["forgot"]}), json!({"done": ["yes"]})]);
     assert_eq!(stage.books().await.waiting, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_verdict_leads_to_is_asked_although_it_could_not_be_sent_at_first() {
+    let mut stage = stage(r#""one/judge""#).await;
+    stage.score(vec![report(&session(&stage, 0))]).await;
+    let first = asked(&stage, "one/judge").await;
+    // A broker that does not have the judge's queue refuses to take jobs for it.
+    stage.queue = Queue::memory();
+    let (scorer, metrics) = stage.scorer(512);
+    stage.queue.publish_reports(vec![says(&stage, "j-1", "one/judge", &first, Some("no"))]).await.unwrap();
+    let scorer = Running::of(scorer);
+    until(async || metrics.failed_batches.get() >= 1).await;
+    stage.queue.declare_jobs(&stage.judge_queue()).await.unwrap();
+    until(async || stage.queue.depth(&stage.judge_queue()).await.unwrap() > 0).await;
+    scorer.end().await;
+    assert_eq!(kinds(&asked(&stage, "one/judge").await), ["why"]);
 }
 
 #[tokio::test]

@@ -34,7 +34,7 @@ pub(super) async fn verdicts(
     Ok(verdicts)
 }
 
-pub(super) async fn save(tx: &Transaction<'_>, judged: &[Judged]) -> Result<(), Fault> {
+pub(super) async fn save(tx: &Transaction<'_>, judged: &[Judged]) -> Result<usize, Fault> {
     let mut numbers: BTreeMap<&SweepId, i64> = BTreeMap::new();
     for Judged { outcome, .. } in judged {
         if !numbers.contains_key(&outcome.sweep) {
@@ -65,7 +65,8 @@ pub(super) async fn save(tx: &Transaction<'_>, judged: &[Judged]) -> Result<(), 
     }
     save_verdicts(tx, &verdicts).await?;
     asked.sort();
-    forget_asked(tx, &asked).await
+    forget_asked(tx, &asked).await?;
+    Ok(new.len())
 }
 
 /// Inserts the attempts that are new, and returns them.

@@ -269,7 +269,7 @@ impl PostgresLedger {
         read!(self.0, "read verdicts", client => judging::verdicts(client, answerer, questions))
     }
 
-    pub(super) async fn save_judged(&self, judged: Vec<Judged>) -> Result<(), LedgerError> {
+    pub(super) async fn save_judged(&self, judged: Vec<Judged>) -> Result<usize, LedgerError> {
         write!(self.0, "save verdicts", tx => judging::save(tx, &judged))
     }
 

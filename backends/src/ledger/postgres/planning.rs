@@ -251,13 +251,15 @@ pub(super) async fn claim_shard(
         return Ok(false);
     }
     let number = number(tx, sweep).await?;
-    // Locked, so that a concurrent resume either is over or begins afterwards.
-    let find = tx.prepare_cached("SELECT 1 FROM sweeps WHERE number = $1 AND generation = $2 FOR SHARE").await?;
-    let is_of_this_generation = tx.query_opt(&find, &[&number, &i64::from(generation)]).await?.is_some();
+    // Locked, so that a concurrent resume or cancel either is over or begins afterwards.
+    let find = tx
+        .prepare_cached("SELECT 1 FROM sweeps WHERE number = $1 AND generation = $2 AND state = 'running' FOR SHARE")
+        .await?;
+    let runs = tx.query_opt(&find, &[&number, &i64::from(generation)]).await?.is_some();
     let update = tx
         .prepare_cached("UPDATE shards SET state = 'dispatching' WHERE sweep = $1 AND shard = $2 AND state = 'planned'")
         .await?;
-    if is_of_this_generation && tx.execute(&update, &[&number, &i64::from(shard.0)]).await? == 1 {
+    if runs && tx.execute(&update, &[&number, &i64::from(shard.0)]).await? == 1 {
         return Ok(true);
     }
     known(tx, sweep, number, shard).await?;

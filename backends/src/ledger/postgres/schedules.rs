@@ -4,6 +4,7 @@ use deadpool_postgres::{GenericClient, Object, Transaction};
 use jiff::Timestamp;
 use regatta_proto::{Digest, Money, OwnerName, ScheduleName, SweepId};
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
 use super::PostgresLedger;
 use super::leading::is_leading;
@@ -379,6 +380,19 @@ async fn end_tick(
 ) -> Result<bool, Fault> {
     if !is_leading(tx, term).await? {
         return Ok(false);
+    }
+    if let Some(generation) = end.generation {
+        // Locked, and before the tick, as where it is resumed: one of the two is over before the other.
+        let find = tx
+            .prepare_cached(
+                "SELECT 1 FROM sweeps s JOIN schedule_ticks t ON t.sweep = s.id
+                 WHERE t.schedule = $1 AND t.at_ns = $2 AND s.generation = $3 FOR SHARE OF s",
+            )
+            .await?;
+        let place: [&(dyn ToSql + Sync); 3] = [&name.as_str(), &stored_time(at, "at")?, &i64::from(generation)];
+        if tx.query_opt(&find, &place).await?.is_none() {
+            return Ok(false);
+        }
     }
     let update = tx
         .prepare_cached(

@@ -31,7 +31,8 @@ pub(super) fn verdicts(
     Ok(verdicts)
 }
 
-pub(super) fn save(tx: &Transaction<'_>, judged: &[Judged]) -> Result<(), Fault> {
+pub(super) fn save(tx: &Transaction<'_>, judged: &[Judged]) -> Result<usize, Fault> {
+    let mut saved = 0;
     for Judged { answerer, outcome } in judged {
         let number = number(tx, &outcome.sweep)?;
         let judge = outcome.judge.to_string();
@@ -61,6 +62,7 @@ pub(super) fn save(tx: &Transaction<'_>, judged: &[Judged]) -> Result<(), Fault>
         if new == 0 {
             continue;
         }
+        saved += new;
         let mut add = tx.prepare_cached(
             "INSERT INTO verdicts (answerer, question, verdict) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
         )?;
@@ -73,7 +75,7 @@ pub(super) fn save(tx: &Transaction<'_>, judged: &[Judged]) -> Result<(), Fault>
             forget.execute(params![number, judge, question.bytes()])?;
         }
     }
-    Ok(())
+    Ok(saved)
 }
 
 pub(super) fn claim(

@@ -378,7 +378,7 @@ impl SqliteLedger {
         self.0.read("read verdicts", move |tx| judging::verdicts(tx, answerer, &questions)).await
     }
 
-    pub(super) async fn save_judged(&self, judged: Vec<Judged>) -> Result<(), LedgerError> {
+    pub(super) async fn save_judged(&self, judged: Vec<Judged>) -> Result<usize, LedgerError> {
         self.0.write("save verdicts", move |tx| judging::save(tx, &judged)).await
     }
 

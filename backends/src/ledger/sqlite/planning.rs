@@ -201,7 +201,7 @@ pub(super) fn claim_shard(
     shard: ShardIndex,
     generation: u32,
 ) -> Result<bool, Fault> {
-    let mut find = tx.prepare_cached("SELECT 1 FROM sweeps WHERE id = ?1 AND generation = ?2")?;
+    let mut find = tx.prepare_cached("SELECT 1 FROM sweeps WHERE id = ?1 AND generation = ?2 AND state = 'running'")?;
     if !find.exists(params![sweep.as_str(), generation])? {
         number(tx, sweep)?;
         return Ok(false);

@@ -385,6 +385,15 @@ fn end_tick(
     end: &TickEnd,
     notices: &[NewNotice],
 ) -> Result<bool, Fault> {
+    if let Some(generation) = end.generation {
+        let mut find = tx.prepare_cached(
+            "SELECT 1 FROM sweeps s JOIN schedule_ticks t ON t.sweep = s.id
+             WHERE t.schedule = ?1 AND t.at_ns = ?2 AND s.generation = ?3",
+        )?;
+        if !find.exists(params![name.as_str(), stored_time(at, "at")?, generation])? {
+            return Ok(false);
+        }
+    }
     let ended = tx.execute(
         "UPDATE schedule_ticks SET state = ?4, ended_at_ns = ?5, reason = ?6, spent = ?7, outcome = ?8
          WHERE schedule = ?1 AND at_ns = ?2 AND state = ?3",

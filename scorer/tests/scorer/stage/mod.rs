@@ -38,7 +38,7 @@ pub(crate) struct Stage {
     pub(crate) queue: Queue,
     pub(crate) sweep: Arc<Sweep>,
     /// Catalog that all scorers share; `None` where each scorer loads sweeps itself.
-    catalog: Option<Catalog>,
+    pub(crate) catalog: Option<Catalog>,
 }
 
 /// Contents of the ledger about a sweep, without the locations of transcripts, which depend on the batches.
@@ -341,7 +341,6 @@ impl Books {
     }
 }
 
-/// Waits until `holds`, whatever the (paused) clock says.
 /// A scorer at work.
 pub(crate) struct Running {
     stop: CancellationToken,
@@ -364,6 +363,7 @@ impl Running {
     }
 }
 
+/// Waits until `holds`, whatever the (paused) clock says.
 pub(crate) async fn until(holds: impl AsyncFn() -> bool) {
     let begun = Instant::now();
     while !holds().await {
