@@ -297,11 +297,13 @@ impl Coordinator {
                 // The end was written, and perhaps not said.
                 self.tabulate(&row.id, row.lock).await?;
             }
-            one.running = running;
-            one.echo.heard = row.echo;
             if one.generation != row.generation {
                 // A resume raises the budget, and a process that had read the sweep before may have put it back since.
                 self.open_accounts(&one.sweep, row).await?;
+            }
+            one.running = running;
+            one.echo.heard = row.echo;
+            if one.generation != row.generation {
                 one.generation = row.generation;
                 one.settles_at = Instant::now() + self.settling(row.generation);
                 one.is_settled = false;

@@ -56,8 +56,11 @@ async fn publish(
     digests: &[Digest],
     mut questions: BTreeMap<Digest, AskedQuestion>,
 ) -> Result<(), ScorerError> {
-    // A saved verdict is never asked for again: only the ledger knows of one that another scorer saves at this moment.
-    let claimed = scorer.ledger.claim_questions(&sweep.id, judge, answerer(sweep, judge)?, digests).await?;
+    // A saved verdict is never asked for again. Most are seen here; of one that another scorer saves at this moment the ledger knows alone.
+    let answerer = answerer(sweep, judge)?;
+    let known = scorer.ledger.verdicts(answerer, digests).await?;
+    let open: Vec<Digest> = digests.iter().filter(|digest| !known.contains_key(*digest)).copied().collect();
+    let claimed = scorer.ledger.claim_questions(&sweep.id, judge, answerer, &open).await?;
     let fresh: Vec<AskedQuestion> = claimed.questions.iter().filter_map(|digest| questions.remove(digest)).collect();
     let endpoint = sweep
         .lock

@@ -47,7 +47,8 @@ pub enum QueueError {
         #[source]
         source: WireError,
     },
-    /// None of the messages was sent before the time after which somebody else may publish them, and none is sent any more.
+    /// None of the messages was sent in time, that after which somebody else may publish them or that in which they should be confirmed, and none is
+    /// sent any more.
     #[error(
         "failed to publish {messages} message(s) to {queue:?} in time: none was sent, because no channel to the broker was open"
     )]

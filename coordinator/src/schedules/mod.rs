@@ -79,6 +79,7 @@ impl Coordinator {
                 check_number(&there, owner).map_err(refused("name"))?;
             }
             let now = self.clock.now();
+            check_bounds(&submission.spec).map_err(PlanError::from)?;
             let night = schedule.overridden(&submission.spec, night_name(&schedule.name, now)?)?;
             check_bounds(&night).map_err(PlanError::from)?;
             // Planned as a night would be; nothing but its manifests and its lock is written.

@@ -108,6 +108,7 @@ impl Publisher {
         }
         match tokio::time::timeout_at(confirmed_until, published).await {
             Ok(result) => result,
+            Err(_) if claim.take_back() => Err(QueueError::TooLate { queue, messages }),
             Err(_) => Err(QueueError::Unconfirmed { queue, messages, timeout: self.timeout }),
         }
     }
@@ -126,5 +127,14 @@ mod tests {
         let error = publisher.publish(route, vec![Bytes::from_static(b"a")], times).await.unwrap_err();
         assert!(matches!(&error, QueueError::TooLate { queue, messages: 1 } if queue == "q"), "{error}");
         assert_eq!(began.elapsed(), lease);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_may_come_twice_and_finds_no_channel_in_time_is_not_in_doubt() {
+        let (publisher, _nobody_publishes) = Publisher::new(Duration::from_secs(60));
+        let route = Route { exchange: ShortString::default(), key: "q".into(), mandatory: true };
+        let published = publisher.publish(route, vec![Bytes::from_static(b"a")], Times::UntilConfirmed);
+        let error = published.await.unwrap_err();
+        assert!(!error.is_in_doubt() && error.is_outage(), "{error}");
     }
 }
