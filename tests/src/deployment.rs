@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Output;
-use std::time::Duration;
 
 use serde_json::Value;
 use tokio::process::Command;
 
 use crate::deployment_roles::Template;
 use crate::regatta::{Process, finish, free_address, program, regatta};
-use crate::{HarnessError, S3Config, Services};
+use crate::{HarnessError, S3Config, Services, waiting};
 
 /// One deployment in a virtual host, a database and a bucket of its own.
 #[derive(Debug)]
@@ -277,16 +276,28 @@ impl Deployment {
     /// Waits until at least `sessions` sessions of `sweep` are recorded.
     ///
     /// # Errors
-    /// When the command cannot be run.
+    /// When they are not recorded in time; says how the sweep stands.
     pub async fn wait_for(&self, sweep: &str, sessions: u64) -> Result<(), HarnessError> {
-        loop {
-            let status = self.status(sweep).await?;
-            let cells = status["cells"].as_array().cloned().unwrap_or_default();
-            if cells.iter().filter_map(|cell| cell["recorded"].as_u64()).sum::<u64>() >= sessions {
-                return Ok(());
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        waiting::until(format!("{sessions} recorded sessions of {sweep}"), async || {
+            let status = self.status(sweep).await.map_err(|error| error.to_string())?;
+            // There are no cells while the coordinator is away.
+            let cells = status["cells"].as_array().into_iter().flatten();
+            let recorded: u64 = cells.filter_map(|cell| cell["recorded"].as_u64()).sum();
+            if recorded >= sessions { Ok(()) } else { Err(format!("{recorded} of {status}")) }
+        })
+        .await
+    }
+
+    /// Resumes a sweep that was cancelled, once a scorer has written the reports of what was cancelled: until then it is refused.
+    ///
+    /// # Errors
+    /// When it is still refused after a long time; says why.
+    pub async fn resume(&self, sweep: &str) -> Result<(), HarnessError> {
+        waiting::until(format!("{sweep} resumed"), async || {
+            let output = self.run(&["resume", sweep]).await.map_err(|error| error.to_string())?;
+            if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
+        })
+        .await
     }
 
     /// Waits for the sweep's end and fetches what it has left behind: the exit code that tells the end, and the directory.

@@ -1,6 +1,7 @@
 //! Errors of bringing up a service.
 
 use std::io;
+use std::time::Duration;
 
 /// Reason why a private service could not be started, used or stopped.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +36,16 @@ pub enum HarnessError {
     /// The binary under test could not be built, or did not do what a test waits for.
     #[error("failed to run regatta: {0}")]
     Binary(String),
+    /// Something that a test waits for did not come about.
+    #[error("failed to see {awaited} within {} s; the last look saw: {seen}", waited.as_secs())]
+    TooLate {
+        /// The event that was waited for, as a noun phrase.
+        awaited: String,
+        /// Time of the wait.
+        waited: Duration,
+        /// State at the last look.
+        seen: String,
+    },
     /// A running service refused a request.
     #[error("failed to {action}")]
     Refused {

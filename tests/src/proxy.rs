@@ -19,6 +19,8 @@ pub enum Traffic {
     IsCut,
     /// Each piece waits.
     Takes(Duration),
+    /// Nothing goes on until this ends; no connection is closed.
+    IsHeld,
     /// Requests reach the server, answers are lost; its connections are closed when that ends.
     LosesAnswers,
 }
@@ -115,6 +117,11 @@ async fn carry(
         let now = *traffic.borrow_and_update();
         match now {
             Traffic::Takes(time) => tokio::time::sleep(time).await,
+            Traffic::IsHeld => {
+                if traffic.wait_for(|traffic| *traffic != Traffic::IsHeld).await.is_err() {
+                    return;
+                }
+            }
             Traffic::LosesAnswers if are_answers => {
                 // A stream with a hole in it is of no use afterwards.
                 let _ = traffic.wait_for(|traffic| *traffic != Traffic::LosesAnswers).await;
@@ -165,6 +172,22 @@ mod tests {
         assert!(client.read_u8().await.is_err());
         let mut refused = TcpStream::connect(proxy.address).await.unwrap();
         assert!(refused.read_u8().await.is_err());
+    }
+
+    #[tokio::test]
+    async fn what_is_held_goes_on_once_it_may() {
+        let (server, counted) = echo().await;
+        let proxy = Proxy::to(server).await.unwrap();
+        let mut client = TcpStream::connect(proxy.address).await.unwrap();
+        client.write_u8(6).await.unwrap();
+        assert_eq!(client.read_u8().await.unwrap(), 6);
+        proxy.set(Traffic::IsHeld);
+        client.write_u8(7).await.unwrap();
+        let early = tokio::time::timeout(Duration::from_millis(200), client.read_u8()).await;
+        assert!(early.is_err(), "{early:?}");
+        assert_eq!(*counted.borrow(), 1);
+        proxy.set(Traffic::Passes);
+        assert_eq!(client.read_u8().await.unwrap(), 7);
     }
 
     #[tokio::test]

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use regatta_tests::regatta::{Process, finish, get_json, regatta, workspace};
+use regatta_tests::waiting::until;
 use regatta_tests::{Deployment, unique_name};
 use serde_json::Value;
 
@@ -60,7 +61,8 @@ async fn live_results(folder: &Path, name: &str, kind: &str) -> String {
 
 async fn a_batch_outlives_every_process(kind: &str) {
     let deployment = Deployment::new().await.unwrap();
-    let server = simulate(4_000).await;
+    // Long enough that all processes are killed before it ends.
+    let server = simulate(8_000).await;
     // A claim of a worker that was killed stands for as long as a request may take.
     let lane = "lane: batch, batch: { gather_ms: 300, poll_ms: 200 }, timeouts: { total_ms: 20000 }";
     let name = unique_name("batch");
@@ -70,9 +72,11 @@ async fn a_batch_outlives_every_process(kind: &str) {
         processes.push(deployment.start(role).await.unwrap());
     }
     let id = deployment.submit(&spec).await.unwrap();
-    while counters(&server).await["batches"]["created"] == 0 {
-        tokio::task::yield_now().await;
-    }
+    let created = until("a batch that was handed in", async || {
+        let counted = counters(&server).await;
+        if counted["batches"]["created"] == 0 { Err(counted.to_string()) } else { Ok(()) }
+    });
+    created.await.unwrap();
     for process in processes.drain(..) {
         process.kill().await.unwrap();
     }

@@ -3,9 +3,12 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::Duration;
 
+use regatta_tests::referee::Referee;
 use regatta_tests::regatta::{Process, finish, get_json, regatta, workspace};
-use regatta_tests::{Deployment, unique_name};
+use regatta_tests::waiting::in_time;
+use regatta_tests::{Deployment, Proxy, Traffic, unique_name};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, BufReader};
 
@@ -14,6 +17,12 @@ const PRICE: &str = "{ input_per_mtok: 1, output_per_mtok: 2 }";
 
 /// A simulated endpoint and a spec that uses it.
 async fn sweep(folder: &Path, name: &str, median_ms: u32) -> (Process, PathBuf) {
+    let server = simulate(median_ms).await;
+    let spec = spec_at(&server.first_line, folder, name);
+    (server, spec)
+}
+
+async fn simulate(median_ms: u32) -> Process {
     let data = workspace().join("examples/data/worfbench");
     let mut simulate = regatta().unwrap();
     simulate.args(["simulate", "llm", "--listen", "127.0.0.1:0"]);
@@ -21,17 +30,21 @@ async fn sweep(folder: &Path, name: &str, median_ms: u32) -> (Process, PathBuf) 
     let prices = format!("prices: {{ oracle: {PRICE}, noisy-0.3: {PRICE} }}");
     let latency = format!("latency: {{ median_ms: {median_ms}, spread: 1.5 }}");
     simulate.args(["--simulation", &format!("{{ {prices}, {latency} }}")]);
-    let server = Process::start_and_read(simulate).await.unwrap();
+    Process::start_and_read(simulate).await.unwrap()
+}
+
+/// A spec that uses the endpoint at `base_url`.
+fn spec_at(base_url: &str, folder: &Path, name: &str) -> PathBuf {
+    let data = workspace().join("examples/data/worfbench");
     let spec = folder.join(format!("{name}.yaml"));
     let text = format!(
         "name: {name}\nseed: 5\ntrials: 3\nbenchmarks:\n  worfbench: {{ data: {}, settings: [two-shot, zero-shot], judge: sim/lexical }}\n\
-         endpoints:\n  sim:\n    kind: openai\n    base_url: {}\n    api_key_env: none\n    identify_sessions: true\n    \
+         endpoints:\n  sim:\n    kind: openai\n    base_url: {base_url}\n    api_key_env: none\n    identify_sessions: true\n    \
          limits: {{ concurrency: 8 }}\nmodels:\n  - {{ id: sim/oracle, price: {PRICE} }}\n  - {{ id: sim/noisy-0.3, price: {PRICE} }}\n",
-        data.display(),
-        server.first_line
+        data.display()
     );
     std::fs::write(&spec, text).unwrap();
-    (server, spec)
+    spec
 }
 
 /// Contents of `results.jsonl` of the same sweep in one process.
@@ -133,16 +146,20 @@ async fn killed_workers_and_a_restarted_coordinator_change_no_result_and_their_a
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancelled_sweep_stops_and_keeps_what_it_has() {
     let deployment = Deployment::new().await.unwrap();
-    let (_server, spec) = sweep(deployment.folder.path(), &unique_name("cancel"), 150).await;
+    let referee = Referee::start(10, Duration::ZERO).await.unwrap();
+    let spec = referee.spec(deployment.folder.path(), &unique_name("cancel"), 200, "").unwrap();
     let _coordinator = deployment.start("coordinator").await.unwrap();
     let _roles = [deployment.start("worker").await.unwrap(), deployment.start("scorer").await.unwrap()];
     let id = deployment.submit(&spec).await.unwrap();
     deployment.wait_for(&id, 10).await.unwrap();
     assert!(deployment.run(&["cancel", &id]).await.unwrap().status.success());
+    referee.answer_after(Duration::from_secs(1));
+    referee.answer_all();
     let watched = deployment.run(&["watch", &id]).await.unwrap();
     assert_eq!(watched.status.code(), Some(4));
     let status = deployment.status(&id).await.unwrap();
     assert_eq!(status["state"], "cancelled");
+    assert!(referee.calls() < 200, "it stopped before it had paid for everything");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -169,7 +186,9 @@ async fn of_two_coordinators_one_leads_and_when_it_is_killed_the_other_goes_on_w
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sweep_that_is_cancelled_and_resumed_at_once_makes_no_call_twice() {
     let deployment = Deployment::new().await.unwrap();
-    let (server, spec) = sweep(deployment.folder.path(), &unique_name("regret"), 300).await;
+    let server = simulate(300).await;
+    let (endpoint, base_url) = Proxy::before(&server.first_line).await.unwrap();
+    let spec = spec_at(&base_url, deployment.folder.path(), &unique_name("regret"));
     let _coordinator = deployment.start("coordinator").await.unwrap();
     let _roles = [
         deployment.start("worker").await.unwrap(),
@@ -178,9 +197,11 @@ async fn a_sweep_that_is_cancelled_and_resumed_at_once_makes_no_call_twice() {
     ];
     let id = deployment.submit(&spec).await.unwrap();
     deployment.wait_for(&id, 30).await.unwrap();
+    // However long a command takes to start, the sweep goes on until it is cancelled.
+    endpoint.set(Traffic::IsHeld);
     assert!(deployment.run(&["cancel", &id]).await.unwrap().status.success());
-    // Refused until a scorer has written the reports of what was cancelled.
-    while !deployment.run(&["resume", &id]).await.unwrap().status.success() {}
+    endpoint.set(Traffic::Passes);
+    deployment.resume(&id).await.unwrap();
     let (code, directory) = deployment.finish(&id).await.unwrap();
     assert_eq!(code, Some(0));
     let results = read(&directory, "results.jsonl");
@@ -202,7 +223,8 @@ async fn a_sweep_that_is_cancelled_and_resumed_at_once_makes_no_call_twice() {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_follows_a_sweep_follows_it_over_a_coordinator_that_is_replaced() {
     let deployment = Deployment::new().await.unwrap();
-    let (_server, spec) = sweep(deployment.folder.path(), &unique_name("followed"), 100).await;
+    let referee = Referee::start(10, Duration::ZERO).await.unwrap();
+    let spec = referee.spec(deployment.folder.path(), &unique_name("followed"), 100, "").unwrap();
     let coordinator = deployment.start("coordinator").await.unwrap();
     let _roles = [deployment.start("worker").await.unwrap(), deployment.start("scorer").await.unwrap()];
     let id = deployment.submit(&spec).await.unwrap();
@@ -210,14 +232,20 @@ async fn who_follows_a_sweep_follows_it_over_a_coordinator_that_is_replaced() {
     let mut command = deployment.command("submit").unwrap();
     let mut following = command.arg(&spec).arg("--watch").stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     let mut said = BufReader::new(following.stderr.take().unwrap()).lines();
+    let mut next_line = async || in_time("a line of who follows", said.next_line()).await.unwrap().unwrap();
+    let submitted = next_line().await.unwrap();
+    assert!(submitted.contains("was there already"), "{submitted}");
+    // Who has heard of the sweep once asks again; the first line on its progress says so.
+    next_line().await.unwrap();
     deployment.wait_for(&id, 10).await.unwrap();
     coordinator.kill().await.unwrap();
-    while !said.next_line().await.unwrap().unwrap().contains("the sweep goes on, asking again") {}
+    while !next_line().await.unwrap().contains("the sweep goes on, asking again") {}
     let _next = deployment.start("coordinator").await.unwrap();
+    referee.answer_all();
     let mut last = String::new();
-    while let Some(line) = said.next_line().await.unwrap() {
+    while let Some(line) = next_line().await {
         last = line;
     }
-    assert_eq!(following.wait().await.unwrap().code(), Some(0), "{last}");
+    assert_eq!(in_time("the end of who follows", following.wait()).await.unwrap().unwrap().code(), Some(0), "{last}");
     assert!(last.contains(&format!("regatta export {id}")), "{last}");
 }

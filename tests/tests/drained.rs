@@ -13,6 +13,8 @@ use serde_json::Value;
 
 /// Sessions, and calls of each: a session takes longer than workers wait for sessions to end.
 const CONVERSATIONS: (u64, u64) = (24, 16);
+/// Time of a call.
+const LATENCY: Duration = Duration::from_millis(100);
 /// Longest that a worker may take: the second that sessions may go on, and what calls in flight are given.
 const GRACE: Duration = Duration::from_secs(1 + 20);
 
@@ -30,7 +32,7 @@ impl Stage {
         let referee = Referee::start(u64::MAX, Duration::ZERO).await.unwrap();
         let spec = referee.conversations(deployment.folder.path(), &unique_name("drained"), conversations, "").unwrap();
         let expected = deployment.results_of_one_process(&spec).await.unwrap();
-        referee.begin_new_books(Duration::from_millis(100));
+        referee.begin_new_books(LATENCY);
         Self { deployment, referee, spec, expected }
     }
 
@@ -77,8 +79,11 @@ async fn a_worker_that_leaves_under_load_hands_over_in_time_and_no_call_is_made_
     let leaving = stage.start("worker", 1).await;
     let id = stage.deployment.submit(&stage.spec).await.unwrap();
     stage.referee.has_read(40).await;
+    // However long the other one takes to start, conversations are under way when this one is told to leave.
+    stage.referee.answer_after(Duration::from_secs(1));
     let _staying = stage.start("worker", 1).await;
     let took = told_to_leave(leaving).await;
+    stage.referee.answer_after(LATENCY);
     let directory = stage.ends_undisturbed(&id, CONVERSATIONS).await;
     let handed_over = handed_over(&directory);
     println!("a worker under load left after {took:.1?}, and handed {handed_over} conversations over");

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use regatta_tests::referee::{CONCURRENCY, Referee};
-use regatta_tests::regatta::{Process, ended, finish, free_address, get_json, regatta, workspace};
+use regatta_tests::regatta::{Process, ended, finish, free_address, regatta, workspace};
+use regatta_tests::waiting::{in_time, until};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpListener;
@@ -242,21 +243,27 @@ async fn a_dead_endpoint_ends_incomplete_and_resume_completes_it_once_it_is_repa
 async fn a_run_that_was_killed_continues_and_ends_as_if_nothing_had_happened() {
     let folder = tempfile::tempdir().unwrap();
     let (whole, torn) = (folder.path().join("whole"), folder.path().join("torn"));
-    let spec = spec(folder.path(), "kill", "{ latency: { median_ms: 300 } }");
+    let referee = Referee::start(u64::MAX, Duration::ZERO).await.unwrap();
+    let spec = referee.spec(folder.path(), "kill", 96, "").unwrap();
     assert_eq!(run(&spec, &whole).await.status.code(), Some(0));
+    referee.begin_new_books(Duration::ZERO);
+    referee.answer(20);
     let mut command = regatta().unwrap();
     command.arg("run").arg(&spec).arg("--output").arg(&torn).stdout(std::process::Stdio::null());
     let mut child = command.spawn().unwrap();
     // The first transcripts are there, so some sessions are recorded and some are not.
     let segments = torn.join("store/blobs/sweeps");
-    while !holds_a_segment(&segments) {
+    let recorded = until("the first transcripts", async || {
         assert!(child.try_wait().unwrap().is_none(), "it ended before it could be killed");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+        if holds_a_segment(&segments) { Ok(()) } else { Err(format!("{} calls", referee.calls())) }
+    });
+    recorded.await.unwrap();
     child.kill().await.unwrap();
+    referee.answer_all();
     let output = run(&spec, &torn).await;
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert_eq!(results(&whole), results(&torn));
+    assert_eq!(referee.calls(), 96 + referee.repeated(), "a call that nobody needs was made");
 }
 
 fn holds_a_segment(sweeps: &Path) -> bool {
@@ -309,49 +316,26 @@ async fn a_model_that_its_token_limit_cuts_off_is_seen_at_a_glance_and_a_higher_
     assert!(!results.iter().any(is_cut) && !shown.contains("truncated"), "{shown}");
 }
 
-/// A spec whose endpoint keeps books, in a process of its own that outlives runs.
-async fn spec_with_books(folder: &Path, name: &str, trials: u32) -> (Process, std::path::PathBuf) {
-    let data = workspace().join("examples/data/worfbench");
-    let mut simulate = regatta().unwrap();
-    simulate.args(["simulate", "llm", "--listen", "127.0.0.1:0", "--data", &format!("worfbench={}", data.display())]);
-    simulate.args(["--simulation", "latency: { median_ms: 150, spread: 1.5 }"]);
-    let server = Process::start_and_read(simulate).await.unwrap();
-    let text = format!(
-        "name: {name}\nseed: 3\ntrials: {trials}\nbenchmarks:\n  worfbench: {{ data: {}, settings: [two-shot], judge: sim/lexical }}\n\
-         endpoints:\n  sim: {{ kind: openai, base_url: {}, api_key_env: none, identify_sessions: true, limits: {{ concurrency: 32 }} }}\n\
-         models:\n  - {{ id: sim/oracle, price: {{ input_per_mtok: 1, output_per_mtok: 2 }} }}\n",
-        data.display(),
-        server.first_line
-    );
-    let path = folder.join(format!("{name}.yaml"));
-    std::fs::write(&path, text).unwrap();
-    (server, path)
-}
-
-async fn calls(server: &Process) -> u64 {
-    let counters = get_json(&server.first_line.replace("/v1", "/simulator/counters")).await.unwrap();
-    counters["answered"]["oracle"].as_u64().unwrap_or(0)
-}
-
 #[tokio::test]
 async fn of_two_runs_in_one_directory_the_second_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let directory = folder.path().join("run");
-    let (server, spec) = spec_with_books(folder.path(), "shared", 20).await;
+    let referee = Referee::start(0, Duration::ZERO).await.unwrap();
+    let spec = referee.spec(folder.path(), "shared", 40, "").unwrap();
     let mut command = regatta().unwrap();
     command.arg("run").arg(&spec).arg("--output").arg(&directory).env("REGATTA_LOG", "info");
     let first = command.stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true).spawn().unwrap();
-    while calls(&server).await == 0 {
-        tokio::task::yield_now().await;
-    }
+    referee.has_read(1).await;
     let second = run(&spec, &directory).await;
     assert_eq!(second.status.code(), Some(78));
     let said = text(&second.stderr);
     let holder = first.id().unwrap();
     assert!(said.contains(&format!("another regatta (process {holder}) is at work in")), "{said}");
-    let first = first.wait_with_output().await.unwrap();
+    referee.answer_all();
+    let first = ended(first).await.unwrap();
     assert_eq!(first.status.code(), Some(0));
-    assert_eq!(calls(&server).await, lines(&directory.join("results.jsonl")).len() as u64, "one call a session");
+    assert_eq!(lines(&directory.join("results.jsonl")).len(), 40);
+    assert_eq!((referee.calls(), referee.repeated()), (40, 0), "one call a session");
 }
 
 /// A signal lets what is in flight end, and begins nothing else; a second one would not wait for sessions.
@@ -362,18 +346,27 @@ async fn a_run_that_is_told_to_leave_does_so_without_an_error_and_the_same_comma
     for signal in ["TERM", "INT"] {
         let folder = tempfile::tempdir().unwrap();
         let directory = folder.path().join("run");
-        let referee = Referee::start(u64::MAX, Duration::from_millis(50)).await.unwrap();
+        let referee = Referee::start(2 * CONCURRENCY, Duration::from_millis(50)).await.unwrap();
         let spec = referee.conversations(folder.path(), "leaving", CONVERSATIONS, "").unwrap();
         let mut command = regatta().unwrap();
         command.arg("run").arg(&spec).arg("--output").arg(&directory).stdout(Stdio::null()).stderr(Stdio::piped());
-        let leaving = command.spawn().unwrap();
+        let mut leaving = command.spawn().unwrap();
         referee.has_read(3 * CONCURRENCY).await;
         let process = leaving.id().unwrap().to_string();
         let told = tokio::process::Command::new("kill").args([&format!("-{signal}"), &process]).status().await.unwrap();
         assert!(told.success());
-        let output = ended(leaving).await.unwrap();
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(4), "SIG{signal}: {said}");
+        // Nothing is answered before it has heard of the signal.
+        let mut lines = BufReader::new(leaving.stderr.take().unwrap()).lines();
+        let mut said = String::new();
+        while let Some(line) = in_time("a line of the run", lines.next_line()).await.unwrap().unwrap() {
+            if line.starts_with("leaving: ") {
+                referee.answer_all();
+            }
+            said += &format!("{line}\n");
+        }
+        let status = ended(leaving).await.unwrap().status;
+        assert_eq!(status.code(), Some(4), "SIG{signal}: {said}");
+        assert!(said.contains("leaving: "), "{said}");
         assert!(said.contains("interrupted; the same command continues where it stopped"), "{said}");
         assert!(!said.contains("ERROR") && !said.contains("failed to"), "SIG{signal}: {said}");
         let all = CONVERSATIONS.0 * CONVERSATIONS.1;

@@ -2,10 +2,10 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use regatta_tests::Deployment;
 use regatta_tests::regatta::{Process, finish, free_address, get_text, ready};
+use regatta_tests::waiting::until;
 
 /// Starts a role that may lack something, and waits until it says anything.
 async fn start(deployment: &Deployment, role: &str, variables: &[(&str, &str)]) -> (Process, SocketAddr) {
@@ -17,13 +17,11 @@ async fn start(deployment: &Deployment, role: &str, variables: &[(&str, &str)]) 
 
 /// Waits until the role at `address` says something about its readiness that has `words` in it.
 async fn wait_until_it_says(address: SocketAddr, words: &str) -> bool {
-    loop {
+    let says = until(format!("{words} at /readyz"), async || {
         let (is_ready, said) = ready(address).await.unwrap();
-        if said.contains(words) {
-            return is_ready;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+        if said.contains(words) { Ok(is_ready) } else { Err(said) }
+    });
+    says.await.unwrap()
 }
 
 async fn health(deployment: &Deployment, address: SocketAddr, more: &[&str]) -> (Option<i32>, String) {
@@ -51,9 +49,11 @@ async fn roles_that_only_check_the_schema_are_ready_when_it_was_migrated() {
         assert_eq!(deployment.run(&["migrate"]).await.unwrap().status.code(), Some(0));
     }
     for (_, address) in &roles {
-        while !ready(*address).await.unwrap().0 {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        let is_ready = until("a role that is ready", async || {
+            let (is_ready, said) = ready(*address).await.unwrap();
+            if is_ready { Ok(()) } else { Err(said) }
+        });
+        is_ready.await.unwrap();
         assert_eq!(health(&deployment, *address, &[]).await.0, Some(0));
     }
 }

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::Duration;
 
+use regatta_tests::referee::Referee;
 use regatta_tests::regatta::{Process, finish, get_json, regatta, workspace};
+use regatta_tests::waiting::until;
 
 /// A run of 24 sessions or more, and the endpoint that answered it.
 struct Stage {
@@ -48,12 +50,6 @@ impl Stage {
         finish(command).await.unwrap()
     }
 
-    async fn repair(&self, directory: &Path, options: &[&str]) -> Output {
-        let mut command = regatta().unwrap();
-        command.arg("repair").arg(directory).args(options);
-        finish(command).await.unwrap()
-    }
-
     /// Calls of the model under test that the endpoint has answered.
     async fn calls(&self) -> u64 {
         let counters = self.server.first_line.replace("/v1", "/simulator/counters");
@@ -67,6 +63,12 @@ impl Stage {
         assert!(status.success());
         copy
     }
+}
+
+async fn repair(directory: &Path, options: &[&str]) -> Output {
+    let mut command = regatta().unwrap();
+    command.arg("repair").arg(directory).args(options);
+    finish(command).await.unwrap()
 }
 
 fn said(output: &Output) -> String {
@@ -188,21 +190,21 @@ async fn every_damage_to_an_ended_run_is_repaired_without_a_call_and_gives_the_s
     let sound = stage.at("sound");
     assert_eq!(stage.run(&sound).await.status.code(), Some(0));
     let (expected, paid) = (results(&sound), stage.calls().await);
-    let untouched = stage.repair(&sound, &[]).await;
+    let untouched = repair(&sound, &[]).await;
     assert_eq!(untouched.status.code(), Some(0), "{}", said(&untouched));
     assert!(said(&untouched).starts_with("nothing is missing or damaged\n"), "{}", said(&untouched));
     for (name, damage, words) in DAMAGES {
         let run = stage.copy(&sound, &name.replace(' ', "-"));
         damage(&run);
         let before = files(&run);
-        let told = stage.repair(&run, &["--dry-run"]).await;
+        let told = repair(&run, &["--dry-run"]).await;
         assert_eq!(told.status.code(), Some(1), "{name}: {}", said(&told));
         assert!(said(&told).contains(words), "{name}: {}", said(&told));
         assert!(files(&run) == before, "{name}: a dry run changes nothing");
-        let repaired = stage.repair(&run, &[]).await;
+        let repaired = repair(&run, &[]).await;
         assert!(matches!(repaired.status.code(), Some(0 | 4)), "{name}: {}", said(&repaired));
         assert!(said(&repaired).contains(words), "{name}: {}", said(&repaired));
-        let again = stage.repair(&run, &[]).await;
+        let again = repair(&run, &[]).await;
         assert_eq!(again.status.code(), repaired.status.code(), "{name}: {}", said(&again));
         let is_kept = ["missing segment", "flipped bit in a segment"].contains(&name);
         assert!(is_kept || said(&again).contains("nothing is missing or damaged"), "{name}: {}", said(&again));
@@ -220,7 +222,7 @@ async fn sessions_whose_transcripts_are_gone_run_again_only_where_that_is_wished
     assert_eq!(stage.run(&run).await.status.code(), Some(0));
     let (expected, paid) = (results(&run), stage.calls().await);
     remove(&segment(&run));
-    let repaired = stage.repair(&run, &["--run-again"]).await;
+    let repaired = repair(&run, &["--run-again"]).await;
     assert_eq!(repaired.status.code(), Some(4), "{}", said(&repaired));
     assert!(said(&repaired).contains("sessions are planned again"), "{}", said(&repaired));
     assert_eq!(stage.run(&run).await.status.code(), Some(0));
@@ -236,14 +238,18 @@ async fn killed(stage: &Stage, run: &Path) {
     let mut command = regatta().unwrap();
     command.arg("run").arg(&stage.spec).arg("--output").arg(run);
     let mut first = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let has_segments = || {
+    let segments = || {
         let sweeps = std::fs::read_dir(run.join("store/blobs/sweeps")).ok()?.next()?.ok()?;
-        let segments = std::fs::read_dir(sweeps.path().join("transcripts")).ok()?.count();
-        (segments >= 3).then_some(())
+        Some(std::fs::read_dir(sweeps.path().join("transcripts")).ok()?.count())
     };
-    while has_segments().is_none() {
-        tokio::task::yield_now().await;
-    }
+    let recorded = until("three segments of transcripts", async || {
+        assert!(first.try_wait().unwrap().is_none(), "it ended before it could be killed");
+        match segments() {
+            Some(3..) => Ok(()),
+            few => Err(format!("{few:?}")),
+        }
+    });
+    recorded.await.unwrap();
     first.kill().await.unwrap();
 }
 
@@ -282,7 +288,7 @@ async fn a_killed_run_that_lost_or_damaged_its_log_goes_on_and_repeats_only_what
         killed(&stage, &run).await;
         let _ = std::fs::remove_file(run.join("store/ledger.sqlite-shm"));
         damage(&run);
-        let repaired = stage.repair(&run, &[]).await;
+        let repaired = repair(&run, &[]).await;
         assert_eq!(repaired.status.code(), Some(4), "{name}: {}", said(&repaired));
         let ended = stage.run(&run).await;
         assert_eq!(ended.status.code(), Some(0), "{name}: {}", said(&ended));
@@ -328,7 +334,7 @@ async fn a_repair_that_is_killed_anywhere_is_done_again_to_the_same_end() {
         let mut first = command.spawn().unwrap();
         let _ = tokio::time::timeout(Duration::from_millis(millis), first.wait()).await;
         first.kill().await.unwrap();
-        let repaired = stage.repair(&run, &[]).await;
+        let repaired = repair(&run, &[]).await;
         assert!(matches!(repaired.status.code(), Some(0 | 4)), "{millis} ms: {}", said(&repaired));
         let ended = stage.run(&run).await;
         assert_eq!(ended.status.code(), Some(0), "{millis} ms: {}", said(&ended));
@@ -339,21 +345,21 @@ async fn a_repair_that_is_killed_anywhere_is_done_again_to_the_same_end() {
 
 #[tokio::test]
 async fn a_run_that_is_at_work_is_not_repaired_and_what_is_no_run_is_said_to_be_none() {
-    let stage = Stage::set(20, 60).await;
-    let run = stage.at("run");
+    let folder = tempfile::tempdir().unwrap();
+    let (run, empty) = (folder.path().join("run"), folder.path().join("empty"));
+    let referee = Referee::start(0, Duration::ZERO).await.unwrap();
+    let spec = referee.spec(folder.path(), "working", 24, "").unwrap();
     let mut command = regatta().unwrap();
-    command.arg("run").arg(&stage.spec).arg("--output").arg(&run);
+    command.arg("run").arg(&spec).arg("--output").arg(&run);
     let mut first = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    while stage.calls().await == 0 {
-        tokio::task::yield_now().await;
-    }
-    let refused = stage.repair(&run, &[]).await;
+    referee.has_read(1).await;
+    let refused = repair(&run, &[]).await;
     assert_eq!(refused.status.code(), Some(78), "{}", said(&refused));
     assert!(said(&refused).contains("is at work in"), "{}", said(&refused));
     first.kill().await.unwrap();
-    std::fs::create_dir(stage.at("empty")).unwrap();
-    let none = stage.repair(&stage.at("empty"), &[]).await;
+    std::fs::create_dir(&empty).unwrap();
+    let none = repair(&empty, &[]).await;
     assert_eq!(none.status.code(), Some(78));
     assert!(said(&none).contains("holds no run"), "{}", said(&none));
-    assert_eq!(std::fs::read_dir(stage.at("empty")).unwrap().count(), 0, "nothing is made there");
+    assert_eq!(std::fs::read_dir(&empty).unwrap().count(), 0, "nothing is made there");
 }

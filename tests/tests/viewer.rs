@@ -2,8 +2,11 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::path::Path;
+use std::time::Duration;
 
+use regatta_tests::referee::Referee;
 use regatta_tests::regatta::{Process, finish, regatta, skipped, workspace};
+use regatta_tests::waiting::{in_time, until};
 use regatta_tests::{Chromium, unique_name};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -109,8 +112,8 @@ async fn pages_of_this_machine_are_for_this_machine() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("others would reach the pages on 0.0.0.0:0"));
 }
 
-/// A benchmark of four items whose models answer at `simulated` latency, or with `script`.
-fn declared(folder: &Path, text: &str, latency_ms: u32) -> std::path::PathBuf {
+/// A spec of forty items whose question and answer are `text`.
+fn declared(folder: &Path, text: &str) -> std::path::PathBuf {
     let data = folder.join("data");
     std::fs::create_dir_all(&data).unwrap();
     std::fs::write(
@@ -128,7 +131,7 @@ fn declared(folder: &Path, text: &str, latency_ms: u32) -> std::path::PathBuf {
         &spec,
         format!(
             "name: {name}\nbenchmarks:\n  words: {{ data: data }}\nendpoints:\n  sim: {{ kind: simulated, limits: {{ concurrency: 1 }}, simulation: \
-             {{ latency: {{ median_ms: {latency_ms}, spread: 1.0 }} }} }}\nmodels: [sim/oracle]\n"
+             {{ latency: {{ median_ms: 1, spread: 1.0 }} }} }}\nmodels: [sim/oracle]\n"
         ),
     )
     .unwrap();
@@ -145,7 +148,7 @@ fn hostile() -> String {
 #[tokio::test]
 async fn what_a_hostile_model_says_is_text() {
     let folder = tempfile::tempdir().unwrap();
-    let spec = declared(folder.path(), &hostile(), 1);
+    let spec = declared(folder.path(), &hostile());
     run(&spec, &folder.path().join("hostile")).await;
     let (_viewer, ui) = view(&folder.path().join("hostile")).await;
     let shown = page(&format!("{ui}/runs/hostile/sessions/0/0")).await;
@@ -237,31 +240,40 @@ async fn a_browser_finds_nothing_to_complain_of() {
 async fn a_run_is_followed_while_it_goes_on_without_loading_the_page_again() {
     let Some(mut browser) = browser("a_run_is_followed_while_it_goes_on").await else { return };
     let folder = tempfile::tempdir().unwrap();
-    let spec = declared(folder.path(), "say it", 250);
+    let referee = Referee::start(10, Duration::ZERO).await.unwrap();
+    let spec = referee.spec(folder.path(), "followed", 40, "").unwrap();
     let directory = folder.path().join("going");
     let mut command = regatta().unwrap();
     command.arg("run").arg(&spec).arg("--output").arg(&directory);
     let mut going = command.spawn().unwrap();
     let ledger = directory.join("store/ledger.sqlite");
-    while !ledger.is_file() {
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    let begun = until("the ledger of the run", async || {
+        assert!(going.try_wait().unwrap().is_none(), "it ended before anybody looked");
+        if ledger.is_file() { Ok(()) } else { Err(format!("{} calls", referee.calls())) }
+    });
+    begun.await.unwrap();
     let (_viewer, ui) = view(folder.path()).await;
     let address = format!("{ui}/runs/going");
-    while !ask(&address, "").await.0.contains(" 200 ") {
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    let shown = until("the page of the run", async || {
+        assert!(going.try_wait().unwrap().is_none(), "it ended before anybody looked");
+        let (head, _) = ask(&address, "").await;
+        if head.contains(" 200 ") { Ok(()) } else { Err(head) }
+    });
+    shown.await.unwrap();
     browser.open(&address).await.unwrap();
     browser.evaluate("window.loadedOnce = true").await.unwrap();
     let measured = "Number([...document.querySelectorAll('dt')].find(e => e.textContent === 'Measured').nextElementSibling.textContent)";
     let before = browser.evaluate(measured).await.unwrap().as_f64().unwrap();
-    assert!(before < 40.0, "it goes on");
+    assert!(before <= 10.0, "no more is answered yet: {before}");
+    referee.answer(20);
     browser.wait_until(&format!("{measured} > {before}")).await.unwrap();
+    assert!(going.try_wait().unwrap().is_none(), "what changed was seen while it went on");
+    referee.answer_all();
     browser.wait_until("document.querySelector('main').textContent.includes('complete')").await.unwrap();
     browser.wait_until(&format!("{measured} === 40")).await.unwrap();
     assert_eq!(browser.evaluate("window.loadedOnce").await.unwrap(), true, "the page was not loaded again");
     assert!(browser.complaints.is_empty(), "{:?}", browser.complaints);
-    assert_eq!(going.wait().await.unwrap().code(), Some(0));
+    assert_eq!(in_time("the end of the run", going.wait()).await.unwrap().unwrap().code(), Some(0));
 }
 
 #[tokio::test]

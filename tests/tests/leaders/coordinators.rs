@@ -3,18 +3,16 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use futures::future::join_all;
 use regatta_tests::deployment_roles::connect;
 use regatta_tests::regatta::{Process, free_address, get_text};
+use regatta_tests::waiting::until;
 use regatta_tests::{Deployment, Proxy, Traffic};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, timeout};
 use tokio_postgres::Client;
 
-/// Pause between two looks.
-const LOOK: Duration = Duration::from_millis(20);
-/// A process that is stopped takes connections and says nothing.
-const SILENT_AFTER: Duration = Duration::from_secs(1);
-/// Longest wait for anything.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// A process that is stopped takes connections and says nothing; one on a slow machine takes its time.
+const SILENT_AFTER: Duration = Duration::from_secs(10);
 
 /// Fault of the leader, which lasts until another one leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,16 +42,12 @@ impl Ledger {
 
     /// Waits until so many sessions of all sweeps are recorded.
     pub(crate) async fn has_recorded(&self, sessions: u64) {
-        let waiting = async {
-            loop {
-                let row = self.0.query_one("SELECT coalesce(sum(recorded), 0)::BIGINT FROM cells", &[]).await.unwrap();
-                if row.get::<_, i64>(0).cast_unsigned() >= sessions {
-                    return;
-                }
-                sleep(LOOK).await;
-            }
-        };
-        assert!(timeout(PATIENCE, waiting).await.is_ok(), "{sessions} sessions were not recorded");
+        let recorded = until(format!("{sessions} recorded sessions"), async || {
+            let row = self.0.query_one("SELECT coalesce(sum(recorded), 0)::BIGINT FROM cells", &[]).await.unwrap();
+            let recorded = row.get::<_, i64>(0).cast_unsigned();
+            if recorded >= sessions { Ok(()) } else { Err(recorded.to_string()) }
+        });
+        recorded.await.unwrap();
     }
 }
 
@@ -128,27 +122,20 @@ impl<'d> Coordinators<'d> {
     }
 
     async fn leader(&self) -> usize {
-        let looking = async {
-            loop {
-                for (position, coordinator) in self.both.iter().enumerate() {
-                    if coordinator.leads().await {
-                        return position;
-                    }
-                }
-                sleep(LOOK).await;
-            }
-        };
-        timeout(PATIENCE, looking).await.unwrap_or_else(|_| panic!("nobody says that it leads"))
+        let found = until("a coordinator that says that it leads", async || {
+            let leads = join_all(self.both.iter().map(Coordinator::leads)).await;
+            leads.iter().position(|leads| *leads).ok_or_else(|| format!("{leads:?}"))
+        });
+        found.await.unwrap()
     }
 }
 
 /// Waits for a later term than `before`.
 async fn succession(ledger: &Ledger, before: i64, begun: Instant) -> Duration {
-    let waiting = async {
-        while ledger.term().await <= before {
-            sleep(LOOK).await;
-        }
-    };
-    assert!(timeout(PATIENCE, waiting).await.is_ok(), "nobody took over");
+    let taken_over = until(format!("a term after {before}"), async || {
+        let term = ledger.term().await;
+        if term > before { Ok(()) } else { Err(format!("term {term}")) }
+    });
+    taken_over.await.unwrap();
     begun.elapsed()
 }

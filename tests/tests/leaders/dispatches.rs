@@ -8,6 +8,7 @@ use lapin::options::{BasicConsumeOptions, QueueBindOptions, QueueDeclareOptions}
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::{Channel, Connection, ConnectionProperties};
 use regatta_tests::unique_name;
+use regatta_tests::waiting::in_time;
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -56,7 +57,8 @@ impl Dispatches {
     /// Waits until `sessions` different sessions have been published; returns those of them that were published more than once, with how
     /// often.
     pub(crate) async fn more_than_once(&mut self, sessions: u64) -> Published {
-        let published = self.published.wait_for(|published| published.len() as u64 >= sessions).await.unwrap();
+        let all = self.published.wait_for(|published| published.len() as u64 >= sessions);
+        let published = in_time(&format!("{sessions} sessions that were published"), all).await.unwrap().unwrap();
         published.iter().filter(|(_, times)| **times > 1).map(|(session, times)| (*session, *times)).collect()
     }
 }

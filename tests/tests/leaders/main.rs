@@ -1,5 +1,5 @@
 //! Of two coordinators the one that leads is killed, stopped and cut off, again and again within one sweep.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::print_stdout, reason = "what was measured is for whoever runs the tests")]
 
 mod coordinators;
@@ -13,8 +13,8 @@ use dispatches::Dispatches;
 use regatta_tests::referee::Referee;
 use regatta_tests::{Deployment, unique_name};
 
-/// Longest time without a leader: a lease, and what a standby takes to notice.
-const SUCCESSION_MAX: Duration = Duration::from_secs(15);
+/// Longest time without a leader: a lease of ten seconds, and what a standby takes to notice on a slow machine.
+const SUCCESSION_MAX: Duration = Duration::from_secs(30);
 /// Sessions between two faults, and after the last: several times what queues and workers hold.
 const SESSIONS_A_FAULT: u64 = 60;
 
@@ -51,7 +51,7 @@ async fn sweep_with(faults: &[Fault]) {
     assert_eq!(std::fs::read_to_string(directory.join("results.jsonl")).unwrap(), expected);
     assert_eq!(dispatches.more_than_once(sessions).await, BTreeMap::new(), "sessions that were dispatched again");
     assert_eq!((referee.calls(), referee.repeated()), (sessions, 0), "one call a session");
-    assert!(worst <= SUCCESSION_MAX, "{took:?}");
+    assert!(worst <= SUCCESSION_MAX, "another leader after {worst:?}, more than {SUCCESSION_MAX:?}: {took:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

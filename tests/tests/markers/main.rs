@@ -16,6 +16,7 @@ use echo::{ENCODINGS, WAYS};
 use marker::Marker;
 use places::{Place, Tap, files, objects, pages, rows};
 use regatta_tests::regatta::{Process, finish, free_address, get_text, workspace};
+use regatta_tests::waiting::until;
 use regatta_tests::{Deployment, unique_name};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -243,11 +244,13 @@ async fn no_secret_is_in_anything_that_a_deployment_writes_says_sends_or_shows()
     places.push(marked.say(operator, &["schedule", "create", &schedule.display().to_string()]).await.1);
     places.push(marked.say(operator, &["schedule", "run", "nightly"]).await.1);
     let log_of_coordinator = marked.log("coordinator", "err");
-    while !std::fs::read_to_string(&log_of_coordinator).unwrap().contains("it answered 400") {
+    let told = until("the webhook's answer in the coordinator's log", async || {
+        let log = std::fs::read_to_string(&log_of_coordinator).unwrap();
         let (history, _) = marked.say(operator, &["schedule", "history", "nightly"]).await;
         assert!(!history.contains("refused"), "{history}");
-        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
-    }
+        if log.contains("it answered 400") { Ok(()) } else { Err(history) }
+    });
+    told.await.unwrap();
     places.push(marked.say(operator, &["schedule", "history", "nightly", "--json"]).await.1);
 
     for header in [

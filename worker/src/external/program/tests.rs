@@ -6,6 +6,9 @@ use rustix::process::{Pid, test_kill_process};
 use super::*;
 use crate::Policy;
 
+/// Longest wait for what a program does.
+const PATIENCE: Duration = Duration::from_secs(300);
+
 fn agent(script: &str) -> ExternalAgent {
     let mut agent: ExternalAgent = serde_json::from_str("{}").unwrap();
     agent.command = ["sh", "-c", script].map(str::to_owned).to_vec();
@@ -40,12 +43,16 @@ fn lives(pid: &str) -> bool {
 
 /// Waits until the program has written a process's number there.
 async fn number_in(file: &Path) -> String {
-    loop {
-        match std::fs::read_to_string(file) {
-            Ok(text) if text.ends_with('\n') => return text,
-            _ => tokio::task::yield_now().await,
+    let reading = async {
+        loop {
+            match std::fs::read_to_string(file) {
+                Ok(text) if text.ends_with('\n') => return text,
+                _ => tokio::task::yield_now().await,
+            }
         }
-    }
+    };
+    let number = tokio::time::timeout(PATIENCE, reading).await;
+    number.unwrap_or_else(|_| panic!("waited {} s for a number in {}", PATIENCE.as_secs(), file.display()))
 }
 
 #[tokio::test]
@@ -157,9 +164,13 @@ async fn nothing_of_it_is_left_when_nobody_waits_for_it_any_more() {
 /// A process that was killed is there until somebody has looked at it.
 async fn gone(pid: &str) {
     let state = || std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
-    while lives(pid) && !state().contains(") Z ") {
-        tokio::task::yield_now().await;
-    }
+    let going = async {
+        while lives(pid) && !state().contains(") Z ") {
+            tokio::task::yield_now().await;
+        }
+    };
+    let gone = tokio::time::timeout(PATIENCE, going).await;
+    assert!(gone.is_ok(), "waited {} s for the end of process {}", PATIENCE.as_secs(), state());
 }
 
 #[tokio::test]

@@ -86,7 +86,8 @@ async fn what_cannot_be_started_is_lost_and_the_transcript_says_why() {
 
 #[tokio::test]
 async fn one_that_never_ends_is_stopped_at_its_deadline_and_what_it_did_counts() {
-    let agent = ExternalAgent { deadline_s: 1, ..python("print(ask('a'))\ntime.sleep(1000)") };
+    // Its start does not count, but what it does with the answer.
+    let agent = ExternalAgent { deadline_s: 5, ..python("print(ask('a'))\ntime.sleep(1000)") };
     let office = Office::of(agent).await;
     let outcome = office.outcome().await;
     assert_eq!(outcome.outcome, Outcome::Measured);
@@ -172,8 +173,9 @@ async fn a_route_that_the_bridge_does_not_have_is_no_reason_for_a_measured_failu
 
 #[tokio::test]
 async fn the_deadline_begins_with_the_first_request() {
-    let slow = "time.sleep(1.5)\nprint(ask('a'))";
-    let agent = ExternalAgent { deadline_s: 1, startup_s: 30, ..python(slow) };
+    // It is late by its deadline before it asks, and has all of that left to end.
+    let slow = "time.sleep(6)\nprint(ask('a'))";
+    let agent = ExternalAgent { deadline_s: 5, startup_s: 120, ..python(slow) };
     let outcome = Office::of(agent).await.outcome().await;
     assert_eq!((outcome.outcome, &story(&outcome.transcript)[2][..]), (Outcome::Measured, "ends: Exited(0)"));
 }
