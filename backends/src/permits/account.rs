@@ -153,10 +153,12 @@ impl Account {
             (holder.reserved, holder.may_send) = (Money::ZERO, None);
             self.holders.insert(request.holder.clone(), holder.clone());
             let room = self.state(now).left;
-            // What is in flight cannot be taken back, but also not be claimed without having been granted. Of a worker that was taken for
-            // dead others may have got what it had not sent.
+            // What is in flight cannot be taken back, but also not be claimed without having been granted, or once more when a part of that is
+            // spent. Of a worker that was taken for dead others may have got what it had not sent.
             let sent = request.sent.min(before.may_send());
-            let kept = if before.is_dead(now) { sent } else { request.in_flight.min(before.reserved) };
+            let spent = less(request.spent + request.maybe_spent, before.spent + before.maybe_spent);
+            let granted = if before.is_dead(now) { sent } else { less(before.reserved, spent) };
+            let kept = sent.max(request.in_flight.min(granted));
             let useful = request.wanted.min(room);
             holder.reserved = if useful < request.in_flight + request.least { kept } else { useful.max(kept) };
             holder.may_send = Some(request.to_send.max(sent).min(holder.reserved));

@@ -149,6 +149,23 @@ fn amounts_beyond_all_bounds_do_not_overflow() {
 }
 
 #[test]
+fn a_worker_that_was_taken_for_dead_keeps_nothing_that_it_has_spent_since() {
+    let mut account = of(100);
+    let waiting = |spent, sent, waits| AccountRequest {
+        sent: Money(sent),
+        to_send: Money(sent),
+        ..telling(0, [spent, 0, sent + waits, sent + waits])
+    };
+    assert_eq!(account.settle(START, &waiting(0, 40, 60)).reserved, Money(100));
+    let dead = START + DEAD_MS;
+    assert_eq!(account.settle(dead, &telling(1, [0, 0, 0, 90])).reserved, Money(60), "what it had not sent");
+    assert_eq!(account.settle(dead, &waiting(0, 40, 60)).reserved, Money(40));
+    assert_eq!(account.settle(dead, &waiting(30, 0, 60)).reserved, Money(10));
+    let state = account.read(dead);
+    assert_eq!((state.spent, state.reserved, state.left), (Money(30), Money(70), Money::ZERO));
+}
+
+#[test]
 fn workers_that_left_long_ago_are_kept_as_sums() {
     let mut account = of(u64::MAX);
     for holder in 0..3 * HOLDERS_MAX {
