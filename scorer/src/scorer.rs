@@ -377,7 +377,7 @@ impl Scorer {
     async fn remove_needless_checkpoints(&self, sweep: &SweepId) -> Result<(), ScorerError> {
         let blobs = self.catalog.blobs();
         let listed = checkpoint_keys(blobs, sweep).await?;
-        // Looked at after they were listed, so that none of a later generation is among them.
+        // Looked at as late as possible: keys name no generation, so what is resumed after this look may lose a checkpoint that it has just written.
         let has_ended = self.ledger.sweep(sweep).await?.is_some_and(|row| row.state.is_end());
         if has_ended {
             remove_checkpoints(blobs, &listed).await?;

@@ -586,7 +586,7 @@ impl Ledger {
 
     /// Claims `questions` for this sweep and judge, and returns those that were not claimed yet and that `answerer` has not answered, in the given
     /// order; the caller has to ask them in jobs of the generation that is returned. Record the sessions that wait for them first, because an
-    /// answer may arrive at once.
+    /// answer may arrive at once. Claims are of one sweep: two that ask the same at once both do.
     ///
     /// # Errors
     /// When the store fails.

@@ -215,9 +215,9 @@ async fn a_session_that_was_held_back_is_dispatched_once_all_that_was_reported_i
     process.end().await;
 }
 
-/// As when another process that began to watch it had read its budget before the resume.
+/// As when another process that began to watch it had read its budget before the resume: the account still has the old one.
 #[tokio::test(start_paused = true)]
-async fn an_account_has_the_budget_of_the_resume_although_it_was_put_back_since() {
+async fn the_leader_gives_an_account_the_budget_of_the_resume() {
     let stage = slow_stage().await;
     let process = stage.start();
     let sweep = stage.submit(&process, &spec("s", 3, "budget_usd: 1000")).await;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use regatta_backends::faults::{Fate, Trouble, Troubles};
+use regatta_backends::faults::{Fate, Trouble};
 use regatta_proto::{AttemptId, Report, SessionOutcome, SweepId};
 use tokio::time::Instant;
 
@@ -142,13 +142,9 @@ impl Fate for IsAway {
 
 #[tokio::test(start_paused = true)]
 async fn a_question_is_answered_as_soon_as_the_broker_is_back_that_knows_of_nothing_set_aside() {
-    let mut stage = Stage::set().await.in_memory().await;
-    let (queue, fate) = (stage.queue.clone(), Arc::new(IsAway(AtomicBool::new(false))));
-    stage.queue = queue.troubled(Troubles::new(fate.clone()));
-    let (scorer, metrics) = stage.scorer(100);
-    stage.queue = queue;
-    let running = Running::of(scorer);
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    let stage = Stage::set().await.in_memory().await;
+    let fate = Arc::new(IsAway(AtomicBool::new(false)));
+    let (running, metrics) = stage.scorer_of_a_broker(fate.clone()).await;
     fate.0.store(true, Ordering::Relaxed);
     stage
         .queue

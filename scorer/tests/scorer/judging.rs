@@ -6,11 +6,11 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use regatta_backends::Quota;
-use regatta_backends::faults::{Fate, Trouble, Troubles};
+use regatta_backends::faults::{Fate, Trouble};
 use regatta_proto::{AskedQuestion, Cause, Outcome, Report, SessionOutcome, SweepState, Verdict};
 use tokio_util::sync::CancellationToken;
 
-use crate::stage::{CALL, ITEMS, Running, Stage, report, until};
+use crate::stage::{CALL, ITEMS, Stage, report, until};
 
 /// A session that cannot be scored without a judge.
 fn judged_session(stage: &Stage, cell: u32) -> SessionOutcome {
@@ -168,14 +168,10 @@ impl Fate for AnswerIsLost {
 
 #[tokio::test(start_paused = true)]
 async fn questions_that_may_have_been_sent_are_not_sent_again() {
-    let mut stage = Stage::set().await.in_memory().await;
+    let stage = Stage::set().await.in_memory().await;
     let session = judged_session(&stage, 0);
-    let (queue, fate) = (stage.queue.clone(), Arc::new(AnswerIsLost(AtomicBool::new(false))));
-    stage.queue = queue.troubled(Troubles::new(fate.clone()));
-    let (scorer, metrics) = stage.scorer(100);
-    stage.queue = queue;
-    let running = Running::of(scorer);
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    let fate = Arc::new(AnswerIsLost(AtomicBool::new(false)));
+    let (running, metrics) = stage.scorer_of_a_broker(fate.clone()).await;
     fate.0.store(true, Ordering::Relaxed);
     stage.queue.publish_reports(vec![report(&session)]).await.unwrap();
     until(async || stage.queue.depth(&stage.judge_queue()).await.unwrap() > 0).await;

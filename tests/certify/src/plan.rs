@@ -184,7 +184,7 @@ pub(crate) struct Strike {
 }
 
 /// `count` faults of `among`, spread over the sweeps. Seeds that are next to each other begin with different faults, so that a few seeds have all.
-/// Of two seeds, the odd one has coordinators that overlap.
+/// In every odd seed of at least three faults coordinators overlap.
 pub(crate) fn plan(seed: u64, count: usize, among: &[Fault]) -> Vec<Strike> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let overlapping: Vec<Fault> = among.iter().copied().filter(|fault| fault.leaves_two_leaders()).collect();

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use prometheus::Registry;
+use regatta_backends::faults::{Fate, Troubles};
 use regatta_backends::{AttemptRow, Blobs, CellProgress, Ledger, NewCell, NewSweep, Queue, SessionRow, TranscriptRef};
 use regatta_benchmarks::{Persona, Scoring, Step, Verdicts};
 use regatta_catalog::{Catalog, Sweep, store_dataset};
@@ -158,16 +159,30 @@ impl Stage {
     }
 
     pub(crate) fn scorer_with(&self, config: ScorerConfig) -> (Scorer, ScorerMetrics) {
+        self.scorer_on(self.queue.clone(), config)
+    }
+
+    fn scorer_on(&self, queue: Queue, config: ScorerConfig) -> (Scorer, ScorerMetrics) {
         let metrics = ScorerMetrics::register(&Registry::new()).unwrap();
         let scorer = Scorer::new(
             config,
             self.ledger.clone(),
-            self.queue.clone(),
+            queue,
             self.catalog.clone().unwrap_or_else(|| Catalog::new(self.blobs(), BENCHMARKS)),
             Arc::new(ManualClock::at(Timestamp::UNIX_EPOCH)),
             metrics.clone(),
         );
         (scorer, metrics)
+    }
+
+    /// A scorer that has been at work for a second, whose broker suffers `fate`, and its metrics.
+    pub(crate) async fn scorer_of_a_broker(&self, fate: Arc<dyn Fate>) -> (Running, ScorerMetrics) {
+        let queue = self.queue.troubled(Troubles::new(fate));
+        let config = ScorerConfig { batch: 100, linger: Duration::ZERO, ..ScorerConfig::default() };
+        let (scorer, metrics) = self.scorer_on(queue, config);
+        let running = Running::of(scorer);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        (running, metrics)
     }
 
     /// A scorer lives for as long as there are reports, `batch` at once.
