@@ -19,8 +19,13 @@ use crate::rounds::Watched;
 use crate::window::is_outstanding;
 use crate::{Coordinator, CoordinatorError, shards};
 
-/// Pause between two looks at what workers tell of while a sweep is quiet: a look reads of every session.
-const LOOKS_APART: Duration = Duration::from_secs(30);
+/// Shortest and longest pause between two looks at what workers tell of while a sweep is quiet: a look reads of every session.
+const LOOKS_APART: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(30));
+
+/// Pause after a look at a sweep that has been quiet for `quiet`. What was told of until then is soon known to be lost, or goes on for long.
+fn looks_apart(quiet: Duration) -> Duration {
+    (quiet / 12).clamp(LOOKS_APART.0, LOOKS_APART.1)
+}
 
 impl Coordinator {
     pub(crate) async fn reconcile(
@@ -118,7 +123,7 @@ impl Coordinator {
         all_dispatched: bool,
     ) -> Result<bool, CoordinatorError> {
         if let Some((at, is_lost)) = quiet.looked_at
-            && at.elapsed() < LOOKS_APART
+            && at.elapsed() < looks_apart(quiet.time())
         {
             return Ok(is_lost);
         }

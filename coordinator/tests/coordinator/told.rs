@@ -188,6 +188,26 @@ async fn jobs_of_a_worker_that_was_cut_off_at_once_are_told_of_before_they_are_i
     process.end().await;
 }
 
+/// The broker loses them a moment after their worker has told of them, and the worker goes.
+#[tokio::test(start_paused = true)]
+async fn lost_jobs_are_dispatched_again_soon_after_what_was_told_of_them_is_too_old() {
+    let stage = deployed().await;
+    let process = stage.start();
+    let sweep = stage.submit(&process, &spec("s", 6, "")).await;
+    let jobs = stage.take(&sweep, all_jobs(&sweep).len()).await;
+    tokio::time::sleep(Duration::from_secs(7)).await;
+    for job in &jobs {
+        stage.begin(job).await;
+    }
+    let told_at = tokio::time::Instant::now();
+    while stage.waiting(&sweep).await == 0 {
+        stage.round().await;
+        assert!(told_at.elapsed() < stage.config.running_within + Duration::from_secs(15), "not dispatched again");
+    }
+    assert!(told_at.elapsed() >= stage.config.running_within);
+    process.end().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_session_that_is_handed_over_is_not_lost_before_whoever_takes_it_can_tell() {
     let stage = deployed().await;
