@@ -10,6 +10,7 @@ import sys
 import sysconfig
 import zipfile
 from pathlib import Path
+from platform import machine
 
 ROOT = Path(__file__).resolve().parent.parent
 EXECUTABLE, PLAIN = 0o755, 0o644
@@ -21,8 +22,7 @@ def main(binary, folder):
     description = re.search(r'^description = "([^"]+)"', project, re.MULTILINE)[1]
     requires = re.search(r'^requires-python = "([^"]+)"', project, re.MULTILINE)[1]
     extras = re.findall(r'^(\w+) = \["(\w+)"\]', project.split("[project.optional-dependencies]")[1], re.MULTILINE)
-    platform = re.sub(r"[-.]", "_", sysconfig.get_platform())
-    stem, tag = f"regatta_eval-{version}", f"py3-none-{platform}"
+    stem, tag = f"regatta_eval-{version}", f"py3-none-{platform(Path(binary).read_bytes())}"
     metadata = [
         "Metadata-Version: 2.1", "Name: regatta-eval", f"Version: {version}", f"Summary: {description}", "License: Apache-2.0",
         f"Requires-Python: {requires}",
@@ -45,6 +45,14 @@ def main(binary, folder):
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, content)
     print(wheel)
+
+
+def platform(binary):
+    """The platform tag of `binary`, as PEP 600 names it: of which version of glibc its symbols are, the newest counts."""
+    # An interpreter for two processors says so; the binary is for one.
+    name = re.sub(r"[-.]", "_", sysconfig.get_platform().replace("universal2", machine()))
+    versions = [int(minor) for minor in re.findall(rb"\0GLIBC_2\.(\d+)(?=\0)", binary)]
+    return name.replace("linux_", f"manylinux_2_{max(versions)}_") if versions else name
 
 
 def digest(content):
