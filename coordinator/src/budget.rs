@@ -15,8 +15,8 @@ use crate::{Coordinator, CoordinatorError};
 
 impl Coordinator {
     /// Opens the accounts of `sweep`, or brings their caps up to date. Where the store is new, what was spent before counts. A sweep without
-    /// a budget has an account too: what a process that dies had under way is known from nowhere else.
-    pub(crate) async fn open_accounts(&self, sweep: &Sweep, row: &SweepRow) -> Result<(), CoordinatorError> {
+    /// a `budget` has an account too: what a process that dies had under way is known from nowhere else.
+    pub(crate) async fn open_accounts(&self, sweep: &Sweep, budget: Option<Money>) -> Result<(), CoordinatorError> {
         let caps: BTreeMap<&ModelRef, Money> = sweep
             .lock
             .models
@@ -29,7 +29,7 @@ impl Coordinator {
         };
         let (_, judged) = self.ledger.judge_costs(&sweep.id).await?;
         let (account, before) = (of_sweep(&sweep.id), spent(&mut progress.iter()) + judged.known);
-        match row.budget {
+        match budget {
             Some(cap) => self.permits.open_account(&account, cap, before).await?,
             None => self.permits.open_uncapped_account(&account, before).await?,
         }

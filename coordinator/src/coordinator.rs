@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use regatta_backends::{
     BlobError, Created, Ledger, LedgerError, NewCell, NewSweep, Permits, PermitsError, Queue, QueueError, StoreHealth,
-    SweepRow,
 };
 use regatta_catalog::{Catalog, CatalogError, DecideError, SegmentError, Sweep};
 use regatta_proto::{
@@ -482,7 +481,7 @@ impl Coordinator {
                 // The supervising task may not have noticed that the sweep had ended, and would end it again on the old cap. The ledger
                 // refuses a budget that is lower.
                 if raised >= present {
-                    self.open_accounts(&sweep, &SweepRow { budget: Some(raised), ..row.clone() }).await?;
+                    self.open_accounts(&sweep, Some(raised)).await?;
                 }
                 budget = Some(raised);
             }

@@ -101,6 +101,10 @@ impl Coordinator {
             return Ok(u64::MAX);
         }
         let Some(account) = self.permits.account(&of_sweep(&watched.sweep.id)).await? else { return Ok(0) };
+        if watched.budget.is_some_and(|budget| budget != account.cap) {
+            // Who led before, and stood still, has put the cap of before a resume back.
+            self.open_accounts(&watched.sweep, watched.budget).await?;
+        }
         let (_, judged) = self.ledger.judge_costs(&watched.sweep.id).await?;
         Ok(affordable_sessions(&account, progress, judged.known, watched.worst_session))
     }

@@ -37,6 +37,8 @@ pub(crate) struct Watched {
     /// Term under which this process began to watch it. Should another lead meanwhile, nothing of what is known here is acted on.
     pub(crate) term: Term,
     pub(crate) worst_session: Money,
+    /// As the ledger has it, resumes included.
+    pub(crate) budget: Option<Money>,
     pub(crate) quiet: Quiet,
     /// True if the sweep may dispatch, false while it is tabulated.
     running: bool,
@@ -301,9 +303,9 @@ impl Coordinator {
             }
             if one.generation != row.generation {
                 // A resume raises the budget, and a process that had read the sweep before may have put it back since.
-                self.open_accounts(&one.sweep, row).await?;
+                self.open_accounts(&one.sweep, row.budget).await?;
             }
-            one.running = running;
+            (one.running, one.budget) = (running, row.budget);
             one.echo.heard = row.echo;
             if one.generation != row.generation {
                 one.generation = row.generation;
@@ -321,7 +323,7 @@ impl Coordinator {
         }
         let sweep = self.catalog.sweep(&row.lock).await?;
         self.declare(&sweep.id, &sweep.lock).await?;
-        self.open_accounts(&sweep, row).await?;
+        self.open_accounts(&sweep, row.budget).await?;
         if !self.config.queue_survives && running && !self.is_ours(&row.id) {
             self.forget_dispatch(&sweep, term).await?;
             self.adopt(&row.id);
@@ -344,6 +346,7 @@ impl Coordinator {
             sweep,
             term,
             worst_session,
+            budget: row.budget,
             quiet: Quiet::new(),
             running,
             generation,

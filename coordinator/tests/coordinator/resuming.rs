@@ -228,6 +228,9 @@ async fn the_leader_gives_an_account_the_budget_of_the_resume() {
     let resumed = stage.ledger.resume(&sweep.id, SweepState::Cancelled, Some(raised), Quota::default()).await;
     assert!(resumed.unwrap().is_some());
     stage.until(async || cap().await == Some(raised)).await;
+    // A leader of before stood still since it had read the old one.
+    stage.permits.open_account(&account, Money(1_000_000_000_000), Money::ZERO).await.unwrap();
+    stage.until(async || cap().await == Some(raised)).await;
     process.end().await;
 }
 
