@@ -8,6 +8,7 @@ use regatta_proto::{CellIndex, ItemIndex, Job, SessionJob, SessionKey, Transcrip
 
 use crate::budget::{affordable_sessions, of_sweep};
 use crate::rounds::Watched;
+use crate::traced::TracedDispatch;
 use crate::window::{Window, is_outstanding, outstanding};
 use crate::{Coordinator, CoordinatorError, shards};
 
@@ -149,6 +150,7 @@ impl Coordinator {
         }
         watched.held.hold(shard.cell, held);
         if !jobs.is_empty() {
+            let traced = TracedDispatch::prepare(&self.tracer, sweep, queue, &jobs, self.clock.now());
             let sent = match self.leads_until(term) {
                 Ok(until) => self.queue.publish_jobs_once(queue, jobs, until).await.map_err(CoordinatorError::from),
                 Err(error) => Err(error),
@@ -157,6 +159,7 @@ impl Coordinator {
                 self.unclaim(watched, shard, term).await?;
             }
             sent?;
+            traced.send(&self.tracer, self.clock.now());
         }
         self.ledger.confirm_shard(&sweep.id, shard.index, outstanding, term).await?;
         self.metrics.dispatched.inc_by(u64::from(published));

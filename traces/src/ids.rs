@@ -78,10 +78,10 @@ impl SessionTrace {
         span(&[&self.text, "score", attempt.as_str()])
     }
 
-    /// Span in which a scorer settles the session with the verdicts that came of the judge job `judged`.
+    /// Span in which a scorer settles the session with the verdicts that came of the judge job `judged`, or that were there before.
     #[must_use]
-    pub fn settle(&self, judged: &AttemptId) -> SpanId {
-        span(&[&self.text, "settle", judged.as_str()])
+    pub fn settle(&self, judged: Option<&AttemptId>) -> SpanId {
+        span(&[&self.text, "settle", judged.map_or("", AttemptId::as_str)])
     }
 }
 
@@ -134,7 +134,8 @@ mod tests {
             trace.wait(&one, 1, 1),
             trace.record(&one),
             trace.score(&one),
-            trace.settle(&one),
+            trace.settle(Some(&one)),
+            trace.settle(None),
         ];
         let different: std::collections::HashSet<_> = spans.iter().collect();
         assert_eq!(different.len(), spans.len());

@@ -5,9 +5,10 @@ use std::time::Duration;
 use opentelemetry_sdk::trace::SpanExporter;
 use regatta_backends::Outage;
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
+use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::otlp::span_data;
 use crate::tracer::{Sent, Tracer};
@@ -32,7 +33,9 @@ struct Sender {
     sampled: f64,
     metrics: TraceMetrics,
     stop: CancellationToken,
-    task: JoinHandle<()>,
+    /// Has the one task that sends.
+    tasks: TaskTracker,
+    task: AbortHandle,
 }
 
 impl Traces {
@@ -45,8 +48,10 @@ impl Traces {
     fn start_with(exporter: impl SpanExporter + 'static, sampled: f64, metrics: TraceMetrics) -> Self {
         let (queue, spans) = mpsc::channel(QUEUED_MAX);
         let stop = CancellationToken::new();
-        let task = tokio::spawn(Sending { exporter, metrics: metrics.clone() }.run(spans, stop.clone()));
-        Self(Some(Sender { queue, sampled, metrics, stop, task }))
+        let tasks = TaskTracker::new();
+        let task = tasks.spawn(Sending { exporter, metrics: metrics.clone() }.run(spans, stop.clone())).abort_handle();
+        tasks.close();
+        Self(Some(Sender { queue, sampled, metrics, stop, tasks, task }))
     }
 
     /// A tracer for `part` of this program, as `regatta.worker`.
@@ -58,10 +63,10 @@ impl Traces {
     }
 
     /// Sends what waits, within five seconds, and nothing after that.
-    pub async fn flush(self) {
-        let Some(mut sender) = self.0 else { return };
+    pub async fn flush(&self) {
+        let Some(sender) = &self.0 else { return };
         sender.stop.cancel();
-        if timeout(FLUSH_WAIT, &mut sender.task).await.is_err() {
+        if timeout(FLUSH_WAIT, sender.tasks.wait()).await.is_err() {
             sender.task.abort();
             tracing::warn!("left before the collector of traces had taken all spans");
         }

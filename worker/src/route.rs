@@ -25,6 +25,7 @@ use crate::judging::{Judged, answer, unanswered};
 use crate::publisher::{ConfirmingPublisher, Held, Origin, Publication};
 use crate::running::RunningSession;
 use crate::session::{Ended, Session};
+use crate::traced::{self, TracedAttempt};
 use crate::worker::{Shared, Unreadable};
 
 /// Jobs taken per concurrent call: those that wait for a retry hold a delivery but no permit, and must not starve the others.
@@ -239,13 +240,22 @@ impl Line {
             sweep => sweep,
         };
         let began = open.until(shared.clock.now());
-        let checkpoint = shared.checkpoints.follow(&key, (lock, generation), began, shared.clock.clone());
-        let ended = match sweep {
-            Ok(sweep) => self.drive(&sweep, &key, (&open, &checkpoint), &mut transcript, running, bytes).await,
-            Err(ended) => ended,
+        let checkpoint = shared.checkpoints.follow(&key, (lock, generation), began.clone(), shared.clock.clone());
+        let (ended, traced) = match sweep {
+            Ok(sweep) => {
+                let traced = TracedAttempt::begin(&shared.tracer, &sweep, &key, &began, transcript.events.len());
+                let of_attempt = (&open, &checkpoint, traced.as_ref());
+                let ended = self.drive(&sweep, &key, of_attempt, &mut transcript, running, bytes).await;
+                (ended, traced.zip(Some(sweep)))
+            }
+            Err(ended) => (ended, None),
         };
         let totals = transcript.totals_of(number);
         let attempt = open.close(shared.clock.now());
+        if let Some((traced, sweep)) = traced {
+            traced.tell(&sweep, &transcript, attempt.ended_at);
+            traced.end(&sweep, &key, attempt.ended_at, ended.label(), &totals);
+        }
         let mut checkpoint = Some(checkpoint);
         if matches!(ended, Ended::Over(_)) && running.is_unwanted() && totals != AttemptTotals::default() {
             // Its job is delivered once more, to whomever, who ends it from there without a call. What it came to is told all the same.
@@ -319,7 +329,7 @@ impl Line {
         &self,
         sweep: &Sweep,
         key: &SessionKey,
-        (open, checkpoint): (&OpenGuard<'_>, &CheckpointWriter),
+        (open, checkpoint, traced): (&OpenGuard<'_>, &CheckpointWriter, Option<&TracedAttempt>),
         transcript: &mut Transcript,
         running: &RunningSession,
         (holder, leave): (&ByteHolder, &CancellationToken),
@@ -348,6 +358,8 @@ impl Line {
             is_cancelled: &|| self.shared.is_cancelled(&key.sweep),
             holder,
             external: &self.shared.external,
+            traced,
+            clock: &*self.shared.clock,
         };
         let driving = session.drive(transcript);
         let is_late = tokio::time::sleep(self.shared.hand_over_after);
@@ -379,21 +391,25 @@ impl Line {
             receipt.hand_back().await;
             return;
         };
-        let voided = receipt.voided();
+        let (voided, since) = (receipt.voided(), self.shared.clock.now());
         let judged = match self.shared.sweep(&job.lock).await {
             Ok(sweep) => {
                 // Whoever is given the job when its connection is lost asks all of it.
                 let interrupt = self.shared.interrupt.child_token();
                 let answering = answer(&self.endpoint, &sweep, job, id, &interrupt);
                 tokio::pin!(answering);
-                tokio::select! {
+                let judged = tokio::select! {
                     biased;
                     () = voided.cancelled() => {
                         interrupt.cancel();
                         answering.await
                     }
                     judged = &mut answering => judged,
+                };
+                if let Judged::Whole(outcome) | Judged::InPart(outcome, _) = &judged {
+                    traced::judged(&self.shared.tracer, &sweep, outcome, (since, self.shared.clock.now()));
                 }
+                judged
             }
             Err(Unreadable::Interrupted) => Judged::Nothing,
             Err(Unreadable::Damaged) => Judged::Whole(unanswered(job, id, "the sweep of the questions cannot be read")),
@@ -415,6 +431,17 @@ async fn leave(checkpoint: CheckpointWriter, key: &SessionKey, transcript: &Tran
     let left = tokio::time::timeout(LEAVING_MAX, checkpoint.leave(transcript)).await;
     if !matches!(left, Ok(Ok(()))) {
         tracing::warn!(session = %key, "the calls of a session that goes on elsewhere could not be kept for it");
+    }
+}
+
+impl Ended {
+    /// The end of the attempt in traces.
+    fn label(&self) -> &'static str {
+        match self {
+            Self::Over(outcome) => outcome.as_str(),
+            Self::Interrupted | Self::Unwanted => "handed_over",
+            Self::Dropped => "dropped",
+        }
     }
 }
 
