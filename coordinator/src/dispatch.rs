@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use regatta_backends::{CellProgress, QueueError, ShardRow, ShardState, Term, TranscriptRef, UnderWay};
 use regatta_catalog::read_transcript;
 use regatta_proto::{CellIndex, ItemIndex, Job, SessionJob, SessionKey, Transcript};
+use regatta_traces::session_span;
 
 use crate::budget::{affordable_sessions, of_sweep};
 use crate::rounds::Watched;
@@ -219,7 +220,8 @@ impl Coordinator {
         match read_transcript(self.catalog.blobs(), &key.sweep, at).await {
             Ok(stored) => Ok(stored.transcript),
             Err(error) if error.is_loss() => {
-                tracing::warn!(session = %key, %error, "a session begins anew and is paid for again: what it would go on from is lost");
+                let _about = session_span(key, None).entered();
+                tracing::warn!(%error, "a session begins anew and is paid for again: what it would go on from is lost");
                 Ok(Transcript::default())
             }
             Err(error) => Err(error.into()),

@@ -10,6 +10,7 @@ use regatta_catalog::Sweep;
 use regatta_proto::{
     AskedQuestion, AttemptId, Cause, Digest, Job, Judge, JudgeJob, JudgeOutcome, ModelRef, Question, Transcript, wire,
 };
+use regatta_traces::session_span;
 
 use crate::repeats::{repeats, stored};
 use crate::scorer::{Scorer, ScorerError};
@@ -250,12 +251,14 @@ async fn settle(
                 continue;
             }
             (Some(Scoring::Unfit(reason)), _) => {
-                tracing::error!(session = %key, reason, "the transcript is of no such session");
+                let _about = session_span(&key, None).entered();
+                tracing::error!(reason, "the transcript is of no such session");
                 settlements.push(Settlement { key, result: SettlementResult::NotMeasured(Cause::TranscriptUnfit) });
                 continue;
             }
             (Some(Scoring::Failed(failed)), _) => {
-                tracing::error!(session = %key, reason = failed.why, errors = failed.errors, "the benchmark's program failed");
+                let _about = session_span(&key, None).entered();
+                tracing::error!(reason = failed.why, errors = failed.errors, "the benchmark's program failed");
                 settlements.push(Settlement { key, result: SettlementResult::NotMeasured(Cause::BenchmarkFailed) });
                 continue;
             }
@@ -267,7 +270,8 @@ async fn settle(
         let further: Vec<Digest> =
             puts.iter().map(|put| put.digest).filter(|digest| !session.questions.contains(digest)).collect();
         if puts.is_empty() || session.questions.len() + further.len() > QUESTIONS_MAX {
-            tracing::error!(session = %key, judge = %judge, "the judge's verdicts do not fit the questions");
+            let _about = session_span(&key, None).entered();
+            tracing::error!(judge = %judge, "the judge's verdicts do not fit the questions");
             settlements.push(Settlement { key, result: SettlementResult::NotMeasured(Cause::Internal) });
             continue;
         }

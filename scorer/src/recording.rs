@@ -9,9 +9,10 @@ use regatta_backends::{CallSums, RecordState, Recorded, SessionRecord, Transcrip
 use regatta_benchmarks::Scoring;
 use regatta_catalog::{Sweep, write_segment};
 use regatta_proto::{
-    AttemptTotals, Cause, Cell, CostSum, Digest, Event, Flags, ItemId, Outcome, Role, SessionKey, SessionOutcome,
-    Transcript, Usage, wire,
+    AttemptTotals, Cause, Cell, CostSum, Digest, Event, Flags, ItemId, Outcome, Role, SessionOutcome, Transcript,
+    Usage, wire,
 };
+use regatta_traces::session_span;
 
 use crate::agents::agent_end;
 use crate::flags::flags;
@@ -225,7 +226,7 @@ fn prepare(
             evaluators.retain(|evaluator| !suite.metrics(&cell.setting, *evaluator).is_empty());
             let scores = suite.score_failure(outcome.key.item, &evaluators);
             if scores.is_empty() && !evaluators.is_empty() {
-                result = unfit(&outcome.key, "its benchmark has no scores for a session of this item that failed");
+                result = unfit(outcome, "its benchmark has no scores for a session of this item that failed");
                 RecordState::Settled { scores: serde_json::Value::Null }
             } else {
                 RecordState::Settled { scores: serde_json::to_value(scores)? }
@@ -234,11 +235,12 @@ fn prepare(
         Outcome::Measured => match scoring.ok_or_else(unknown)? {
             (Scoring::Scored(scores), repeats) => RecordState::Settled { scores: stored(&scores, &repeats)? },
             (Scoring::Unfit(reason), _) => {
-                result = unfit(&outcome.key, &reason);
+                result = unfit(outcome, &reason);
                 RecordState::Settled { scores: serde_json::Value::Null }
             }
             (Scoring::Failed(failed), _) => {
-                tracing::error!(session = %outcome.key, reason = failed.why, errors = failed.errors, "the benchmark's program failed");
+                let _about = session_span(&outcome.key, outcome.attempt.number).entered();
+                tracing::error!(reason = failed.why, errors = failed.errors, "the benchmark's program failed");
                 result = Outcome::NotMeasured { cause: Cause::BenchmarkFailed };
                 RecordState::Settled { scores: serde_json::Value::Null }
             }
@@ -303,9 +305,10 @@ fn flags_of(sweep: &Sweep, cell: &Cell, outcome: &SessionOutcome) -> Result<Flag
     Ok(flags(&**suite, cell, outcome.key.item, &outcome.transcript))
 }
 
-/// Outcome of a session whose transcript the benchmark rejects for `reason`; logs the reason.
-fn unfit(key: &SessionKey, reason: &str) -> Outcome {
-    tracing::error!(session = %key, reason, "the transcript is of no such session");
+/// Outcome of a session whose transcript, in `outcome`, the benchmark rejects for `reason`; logs the reason.
+fn unfit(outcome: &SessionOutcome, reason: &str) -> Outcome {
+    let _about = session_span(&outcome.key, outcome.attempt.number).entered();
+    tracing::error!(reason, "the transcript is of no such session");
     Outcome::NotMeasured { cause: Cause::TranscriptUnfit }
 }
 

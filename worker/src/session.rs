@@ -72,13 +72,11 @@ impl Session<'_> {
             let (role, mut request) = match step {
                 Step::Done => return Ended::Over(Outcome::Measured),
                 Step::Unfit(reason) => {
-                    let (cell, item) = (self.cell.index, &self.item.id);
-                    tracing::error!(%cell, %item, reason, "the transcript is of no such session");
+                    tracing::error!(item = %self.item.id, reason, "the transcript is of no such session");
                     return Ended::Over(Outcome::NotMeasured { cause: Cause::TranscriptUnfit });
                 }
                 Step::Failed(failed) => {
-                    let (cell, item) = (self.cell.index, &self.item.id);
-                    tracing::error!(%cell, %item, reason = failed.why, errors = failed.errors, "the benchmark's program failed");
+                    tracing::error!(item = %self.item.id, reason = failed.why, errors = failed.errors, "the benchmark's program failed");
                     transcript.events.push(Event::BenchmarkFailed(failed));
                     return Ended::Over(Outcome::NotMeasured { cause: Cause::BenchmarkFailed });
                 }
@@ -132,7 +130,7 @@ impl Session<'_> {
         let Some(player) = self.cast.player(role, request.member.as_ref()) else {
             // The plan and the broadcasts see to it that everybody is there.
             let member = request.member.as_ref().map(|member| member.as_str());
-            tracing::error!(%role, member, cell = %self.cell.index, "a session needs somebody whom nobody plays here");
+            tracing::error!(%role, member, "a session needs somebody whom nobody plays here");
             return None;
         };
         if let Some(parameters) = &player.parameters {

@@ -7,6 +7,7 @@ use regatta_proto::{
     Attempt, AttemptId, AttemptTotals, BatchJob, Call, Cause, ChatRequest, Event, FailedCall, Filtered, Money,
     OpenAttempt, Outcome, Progress, Report, SessionJob, SessionOutcome, Setting, Transcript, Try,
 };
+use regatta_traces::session_span;
 
 use super::BatchLane;
 use super::asking::{self, Asked};
@@ -186,14 +187,18 @@ fn answered((suite, setting): (&dyn Suite, &Setting), session: &SessionJob, call
         Asking::Done => return Ok(SessionEnd { outcome: Outcome::Measured, transcript }),
         Asking::Ask(_, request) => return Err(Onward { transcript, bytes: request.prompt_bytes(), has_failed: false }),
         Asking::Failed(failed) => {
-            tracing::error!(session = %session.key, reason = failed.why, errors = failed.errors, "the benchmark's program failed");
+            session_span(&session.key, session.attempt).in_scope(|| {
+                tracing::error!(reason = failed.why, errors = failed.errors, "the benchmark's program failed");
+            });
             transcript.events.push(Event::BenchmarkFailed(failed));
             return Ok(SessionEnd { outcome: Outcome::NotMeasured { cause: Cause::BenchmarkFailed }, transcript });
         }
         Asking::Delegate(task) => asking::undelegated(&task),
         Asking::Unfit(reason) => reason,
     };
-    tracing::error!(session = %session.key, reason, "the transcript is of no such session");
+    session_span(&session.key, session.attempt).in_scope(|| {
+        tracing::error!(reason, "the transcript is of no such session");
+    });
     Ok(SessionEnd { outcome: Outcome::NotMeasured { cause: Cause::TranscriptUnfit }, transcript })
 }
 
