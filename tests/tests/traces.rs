@@ -262,7 +262,8 @@ async fn a_session_is_one_trace_though_every_role_is_a_process_of_its_own() {
             Err(format!("{counts:?} of {}, {} of {waited}", results.len(), count("settle")))
         }
     })
-    .await;
+    .await
+    .unwrap();
     let (traces, _) = by_trace(spans);
     check_traces(&traces, &results, &lines(&directory, "attempts.jsonl"));
     let services: BTreeSet<&str> = traces.values().flatten().map(|span| span.service.as_str()).collect();

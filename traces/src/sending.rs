@@ -19,7 +19,7 @@ const QUEUED_MAX: usize = 8_192;
 /// Spans of one request, as OpenTelemetry's own processors have it.
 const BATCH_MAX: usize = 512;
 /// Longest time that a span waits for others of its batch.
-const LINGER_WAIT: Duration = Duration::from_secs(1);
+const LINGER: Duration = Duration::from_secs(1);
 /// Longest time for which a process that leaves sends what waits.
 const FLUSH_WAIT: Duration = Duration::from_secs(5);
 
@@ -126,7 +126,7 @@ async fn gather(spans: &mut mpsc::Receiver<Sent>, stop: &CancellationToken) -> V
         if is_over {
             break;
         }
-        until = until.or_else(|| (!batch.is_empty()).then(|| Instant::now() + LINGER_WAIT));
+        until = until.or_else(|| (!batch.is_empty()).then(|| Instant::now() + LINGER));
     }
     batch
 }

@@ -11,7 +11,7 @@ use regatta_traces::{
 };
 
 /// Shorter waits for a permit are no span: most calls wait for microseconds.
-const WAIT_TOLD_MICROS: i128 = 1_000;
+const TOLD_FROM_MICROS: i128 = 1_000;
 
 /// The trace of an attempt. There is none where traces are off, or the session is not in the sample.
 #[derive(Debug)]
@@ -82,7 +82,7 @@ impl TracedAttempt {
 
     /// A call waited for money, a permit and an endpoint that can be reached, for the `nth` time.
     pub(crate) fn waited(&self, (call, nth): (u64, u32), since: Timestamp, until: Timestamp) {
-        if until.duration_since(since).as_micros() < WAIT_TOLD_MICROS {
+        if until.duration_since(since).as_micros() < TOLD_FROM_MICROS {
             return;
         }
         let attempt = &self.attempt.id;

@@ -65,10 +65,10 @@ async fn a_span_waits_for_others_for_a_second() {
     let (traces, metrics) = started(&fake, 1.0);
     let tracer = traces.tracer("regatta.worker");
     tracer.send(span(1));
-    tokio::time::sleep(LINGER_WAIT / 2).await;
+    tokio::time::sleep(LINGER / 2).await;
     tracer.send(span(2));
     assert_eq!(metrics.exported.get(), 0);
-    tokio::time::sleep(LINGER_WAIT).await;
+    tokio::time::sleep(LINGER).await;
     assert_eq!(*fake.batches.lock().unwrap(), [2]);
     traces.flush().await;
 }
