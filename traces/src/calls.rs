@@ -166,3 +166,31 @@ pub const fn finish(finish: Finish) -> &'static str {
         Finish::Other => "error",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_was_said_and_messages_of_endpoints_are_in_no_span() {
+        let failed = json!({"class": "rate_limited", "status": 429, "detail": "the key SAID is over its quota", "latency_us": 5});
+        let request = json!({"messages": [{"role": "user", "content": "SAID"}], "stop": ["SAID"]});
+        let call = json!({
+            "role": "agent", "attempt": 1, "model": "e/m", "request": request, "reply": {"text": "SAID", "finish": "stop"},
+            "tries": [failed], "usage": {"input": 10, "output": 1}, "cost": 5, "latency_us": 5,
+        });
+        let given = json!({"role": "agent", "attempt": 1, "model": "e/m", "tries": [failed], "request": request});
+        let exchange = json!({"method": "POST", "url": "http://tool/SAID?a=SAID", "body": "SAID", "status": 200, "response": "SAID"});
+        let described = [
+            answered(&serde_json::from_value(call).unwrap(), "openai"),
+            given_up(&serde_json::from_value(given).unwrap(), "openai"),
+            exchanged(&serde_json::from_value(exchange).unwrap()),
+        ];
+        for described in described {
+            let text = format!("{described:?}");
+            assert!(!text.contains("SAID"), "{text}");
+        }
+    }
+}
