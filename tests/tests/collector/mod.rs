@@ -13,28 +13,28 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// A span as it arrived.
 #[derive(Debug, Clone)]
-pub struct Span {
-    pub trace: String,
-    pub id: String,
+pub(crate) struct Span {
+    pub(crate) trace: String,
+    pub(crate) id: String,
     /// Empty for a root.
-    pub parent: String,
-    pub name: String,
-    pub kind: i32,
-    pub begun: u64,
-    pub ended: u64,
+    pub(crate) parent: String,
+    pub(crate) name: String,
+    pub(crate) kind: i32,
+    pub(crate) begun: u64,
+    pub(crate) ended: u64,
     /// Part of the program that it is of.
-    pub part: String,
-    pub service: String,
-    pub attributes: BTreeMap<String, Value>,
-    pub events: Vec<(String, BTreeMap<String, Value>)>,
+    pub(crate) part: String,
+    pub(crate) service: String,
+    pub(crate) attributes: BTreeMap<String, Value>,
+    pub(crate) events: Vec<(String, BTreeMap<String, Value>)>,
     /// Traces that it is linked to.
-    pub links: Vec<String>,
-    pub error: Option<String>,
+    pub(crate) links: Vec<String>,
+    pub(crate) error: Option<String>,
 }
 
 /// What a collector does with requests.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Manner {
+pub(crate) enum Manner {
     Takes,
     NeverAnswers,
 }
@@ -47,13 +47,13 @@ struct Taken {
 }
 
 /// A collector that listens.
-pub struct Collector {
-    pub address: String,
+pub(crate) struct Collector {
+    pub(crate) address: String,
     taken: Arc<Mutex<Taken>>,
 }
 
 impl Collector {
-    pub async fn start(manner: Manner) -> Self {
+    pub(crate) async fn start(manner: Manner) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let taken = Arc::<Mutex<Taken>>::default();
@@ -67,22 +67,22 @@ impl Collector {
     }
 
     /// Requests that have come.
-    pub fn requests(&self) -> usize {
+    pub(crate) fn requests(&self) -> usize {
         self.taken.lock().unwrap().requests
     }
 
     /// Request lines and headers.
-    pub fn heads(&self) -> Vec<String> {
+    pub(crate) fn heads(&self) -> Vec<String> {
         self.taken.lock().unwrap().heads.clone()
     }
 
     /// Everything that was sent in bodies.
-    pub fn bodies(&self) -> Vec<u8> {
+    pub(crate) fn bodies(&self) -> Vec<u8> {
         self.taken.lock().unwrap().bodies.concat()
     }
 
     /// All spans.
-    pub fn spans(&self) -> Vec<Span> {
+    pub(crate) fn spans(&self) -> Vec<Span> {
         let taken = self.taken.lock().unwrap();
         taken.bodies.iter().flat_map(|body| spans_of(ExportTraceServiceRequest::decode(&body[..]).unwrap())).collect()
     }
