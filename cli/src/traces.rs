@@ -38,7 +38,7 @@ pub(crate) fn start(args: &TraceArgs, service: &str, registry: &Registry) -> any
     let instance = crate::process::worker_id(crate::process::random_seed())?;
     let attributes = vec![
         ("service.name", service.to_owned()),
-        ("service.version", crate::version::version().to_owned()),
+        ("service.version", env!("CARGO_PKG_VERSION").to_owned()),
         ("service.instance.id", instance.to_string()),
     ];
     let name = args.service_name.clone().filter(|name| !name.is_empty());
