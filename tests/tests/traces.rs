@@ -68,6 +68,7 @@ fn check_traces(traces: &BTreeMap<String, Vec<Span>>, results: &[Value], attempt
         let is_it = |line: &&Value| line["cell"] == of("regatta.cell") && line["item"] == of("regatta.item");
         let result = results.iter().find(is_it).unwrap();
         assert_eq!(result["outcome"], of("regatta.outcome"));
+        assert_eq!(root.error.is_none(), result["cause"].is_null());
         let told: Vec<&Value> = attempts.iter().filter(is_it).collect();
         let (dispatched, tried) = (named(spans, "dispatch"), named(spans, "attempt"));
         let (calls, recorded) = (named(spans, "chat"), named(spans, "record"));
