@@ -17,6 +17,7 @@ mod schedule;
 mod simulate;
 mod simulate_tools;
 mod token;
+mod traces;
 mod view;
 
 use std::path::PathBuf;
@@ -42,6 +43,7 @@ pub(crate) use self::schedule::{CreateScheduleArgs, DriftArgs, GcArgs, ScheduleA
 pub(crate) use self::simulate::{SimulateAppsArgs, SimulateArgs, SimulateLlmArgs, Simulated};
 pub(crate) use self::simulate_tools::SimulateToolsArgs;
 pub(crate) use self::token::{AuditArgs, CreateTokenArgs, QuotaLimits, TokenArgs, TokenCommand};
+pub(crate) use self::traces::TraceArgs;
 pub(crate) use self::view::ViewArgs;
 
 /// Runs agent benchmarks at sweep scale: on a laptop with nothing installed, or over RabbitMQ, Postgres and S3.
@@ -259,6 +261,8 @@ pub(crate) struct RunArgs {
     /// Serve /metrics at this address while running
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) metrics: Option<std::net::SocketAddr>,
+    #[command(flatten)]
+    pub(crate) traces: TraceArgs,
 }
 
 #[derive(Debug, Args)]

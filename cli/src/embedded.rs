@@ -27,10 +27,12 @@ use regatta_memory::{ByteBudget, ByteMetrics};
 use regatta_proto::{Clock, Digest, Report, SessionOutcome, SweepId, SweepState, SystemClock, counted};
 use regatta_scorer::{Past, Scorer, ScorerConfig, ScorerMetrics};
 use regatta_simulator::SimulatedSuite;
+use regatta_traces::Traces;
 use regatta_worker::{CachedResponses, Environment, Lifecycle, SharedPermits, Worker, WorkerConfig, WorkerMetrics};
 use tokio::task::{JoinError, JoinHandle};
 use tokio_util::sync::CancellationToken;
 
+use crate::args::TraceArgs;
 use crate::bars::Bars;
 use crate::benchmarks::BENCHMARKS;
 use crate::exit::{BadConfiguration, CannotRecord, bad_configuration, cannot_write, refused};
@@ -76,6 +78,7 @@ pub(crate) struct Embedded {
     pub(crate) rights: Rights,
     /// Time to wait for stores that cannot be written before the run ends.
     pub(crate) give_up_after: Duration,
+    traces: Traces,
     /// Last, so that nobody else begins before the stores are closed.
     _lock: DirectoryLock,
 }
@@ -136,6 +139,7 @@ impl Embedded {
             coordinator: Arc::new(coordinator),
             rights,
             give_up_after: GIVE_UP_AFTER,
+            traces: Traces::default(),
             _lock: lock,
         })
     }
@@ -146,6 +150,14 @@ impl Embedded {
             Some(row) => Ok(Some(self.catalog.sweep(&row.lock).await?)),
             None => Ok(None),
         }
+    }
+
+    /// Traces its sessions from now on, if `args` name a collector.
+    pub(crate) fn trace(&mut self, args: &TraceArgs) -> anyhow::Result<()> {
+        self.traces = crate::traces::start(args, "regatta", &self.registry)?;
+        let coordinator = Arc::get_mut(&mut self.coordinator).context("the coordinator works already")?;
+        coordinator.trace_to(self.traces.tracer("regatta.coordinator"));
+        Ok(())
     }
 
     pub(crate) const fn registry(&self) -> &Registry {
@@ -202,6 +214,7 @@ impl Embedded {
             .collect();
         let simulated = SimulatedEndpoints::start(&sweep.lock.endpoints, &suites).await?;
         let state = self.work(sweep, simulated.addresses(), leaving).await;
+        self.traces.flush().await;
         simulated.shutdown().await;
         let is_all_recorded = self.keep_unrecorded(sweep, &mut reserve).await?;
         if is_all_recorded && matches!(state, Ok(state) if state.is_end()) {
@@ -429,7 +442,8 @@ impl Embedded {
             environment,
             metrics,
             calls,
-        ))
+        )
+        .with_tracer(self.traces.tracer("regatta.worker")))
     }
 
     fn scorer(&self, registry: &Registry) -> anyhow::Result<Scorer> {
@@ -447,7 +461,8 @@ impl Embedded {
         let metrics = ScorerMetrics::register(registry)?;
         let config = ScorerConfig { shares_queue: false, ..ScorerConfig::default() };
         let (ledger, catalog) = (self.ledger.clone(), self.catalog.clone());
-        Ok(Scorer::new(config, ledger, queue, catalog, clock(), metrics))
+        let scorer = Scorer::new(config, ledger, queue, catalog, clock(), metrics);
+        Ok(scorer.with_tracer(self.traces.tracer("regatta.scorer")))
     }
 
     /// Puts what the sweep has left behind at the top of the run's directory. Links, because transcripts can be large.

@@ -29,6 +29,7 @@ mod simulated;
 mod spec;
 mod telemetry;
 mod tls;
+mod traces;
 mod transcripts;
 mod trust;
 mod version;

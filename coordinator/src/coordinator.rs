@@ -15,6 +15,7 @@ use regatta_proto::{
     Cell, Clock, Digest, EndpointKind, Money, OwnerName, Report, ScheduleName, SweepId, SweepLock, SweepState,
     WorkerId, check_bounds,
 };
+use regatta_traces::Tracer;
 
 use crate::admission::{check_data, check_recorded};
 use crate::budget::of_sweep;
@@ -194,6 +195,7 @@ pub struct Coordinator {
     pub(crate) held_up: HeldUp,
     pub(crate) schedule_outages: Outages,
     pub(crate) quotas: Quotas,
+    pub(crate) tracer: Tracer,
 }
 
 impl Coordinator {
@@ -231,7 +233,13 @@ impl Coordinator {
             held_up: HeldUp::default(),
             schedule_outages: Outages::default(),
             quotas: Quotas::default(),
+            tracer: Tracer::default(),
         }
+    }
+
+    /// Sends spans of what it dispatches to `tracer` from now on.
+    pub fn trace_to(&mut self, tracer: Tracer) {
+        self.tracer = tracer;
     }
 
     /// This coordinator as one whose policy limits what owners are granted.

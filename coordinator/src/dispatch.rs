@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use regatta_backends::{CellProgress, QueueError, ShardRow, ShardState, Term, TranscriptRef, UnderWay};
 use regatta_catalog::read_transcript;
 use regatta_proto::{CellIndex, ItemIndex, Job, SessionJob, SessionKey, Transcript};
+use regatta_traces::session_span;
 
 use crate::budget::{affordable_sessions, of_sweep};
 use crate::rounds::Watched;
+use crate::traced::TracedDispatch;
 use crate::window::{Window, is_outstanding, outstanding};
 use crate::{Coordinator, CoordinatorError, shards};
 
@@ -153,6 +155,7 @@ impl Coordinator {
         }
         watched.held.hold(shard.cell, held);
         if !jobs.is_empty() {
+            let traced = TracedDispatch::prepare(&self.tracer, sweep, queue, &jobs, self.clock.now());
             let sent = match self.leads_until(term) {
                 Ok(until) => self.queue.publish_jobs_once(queue, jobs, until).await.map_err(CoordinatorError::from),
                 Err(error) => Err(error),
@@ -161,6 +164,7 @@ impl Coordinator {
                 self.unclaim(watched, shard, term).await?;
             }
             sent?;
+            traced.send(&self.tracer, self.clock.now());
         }
         self.ledger.confirm_shard(&sweep.id, shard.index, outstanding, term).await?;
         self.metrics.dispatched.inc_by(u64::from(published));
@@ -220,7 +224,8 @@ impl Coordinator {
         match read_transcript(self.catalog.blobs(), &key.sweep, at).await {
             Ok(stored) => Ok(stored.transcript),
             Err(error) if error.is_loss() => {
-                tracing::warn!(session = %key, %error, "a session begins anew and is paid for again: what it would go on from is lost");
+                let _about = session_span(key, None).entered();
+                tracing::warn!(%error, "a session begins anew and is paid for again: what it would go on from is lost");
                 Ok(Transcript::default())
             }
             Err(error) => Err(error.into()),

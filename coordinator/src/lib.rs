@@ -32,6 +32,7 @@ mod storage;
 mod submission;
 #[cfg(test)]
 mod talk;
+mod traced;
 mod unused;
 mod voided;
 mod window;

@@ -165,6 +165,7 @@ ROWS = [
     ("plan: trials and clusters that are tried", "{count scorer/src/planning.rs TRIALS_MAX}, {count scorer/src/planning.rs CLUSTERS_MAX}", "said that none is enough"),
     ("deliveries of a job without a call of its own; redeliveries before it goes on as a new message", "{count worker/src/route.rs FRUITLESS_MAX}; {count worker/src/route.rs REDELIVERIES_MAX}", "not measured"),
     ("failures of a request while others are answered", "{count @quarantine-default} (`quarantine_after`), counted for each sweep and each setting of its endpoint by itself", "not sent again, not measured"),
+    ("spans of traces: waiting to be sent, in a request; time to send what waits when a process leaves", "{count traces/src/sending.rs QUEUED_MAX}, {count traces/src/sending.rs BATCH_MAX}; {time traces/src/sending.rs FLUSH_WAIT}", "dropped, and counted"),
     ("waiting money, permits", "the sweep's budget, the endpoint's limits", "not measured"),
 ]
 

@@ -19,6 +19,7 @@ SOURCES = {
     "llm/src/metrics.rs": "worker",
     "scorer/src/metrics.rs": "scorer",
     "memory/src/metrics.rs": "coordinator, worker, scorer",
+    "traces/src/metrics.rs": "coordinator, worker, scorer",
 }
 
 # How many values a label can have. A label that is not here fails the check: unbounded labels fill a Prometheus.
@@ -32,6 +33,7 @@ BOUNDS = {
     "model": "models of running sweeps with a budget of their own; empty for the whole sweep",
     "schedule": "schedules, at most 500",
     "result": "those that the meaning lists",
+    "reason": "those that the meaning lists",
     "outcome": None,
     "kind": None,
     "state": None,

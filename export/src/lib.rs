@@ -7,7 +7,6 @@
 //!
 //! Numbers are those of the run's documents, unchanged. What is not known is absent or null in every format, never 0.
 
-mod billed;
 mod documents;
 mod error;
 mod ids;
@@ -15,7 +14,6 @@ mod inspect;
 mod otlp;
 pub mod predictions;
 mod run;
-mod spans;
 mod tables;
 mod transcripts;
 

@@ -171,7 +171,7 @@ fn a_log_has_a_sample_for_each_session_that_was_tried() {
 }
 
 #[test]
-fn a_trace_has_a_span_for_each_call_below_that_of_the_session() {
+fn a_trace_has_a_span_for_each_call_below_that_of_its_attempt() {
     let run = SmallRun::new();
     let to = tempfile::tempdir().unwrap();
     export(run.path(), to.path()).unwrap();

@@ -48,6 +48,9 @@ BY_NAME = {
 # By the whole path; goes before the others.
 BY_PATH = {
     "log.format": {"enum": ["json", "text"]},
+    "traces.share": {"type": "number", "minimum": 0, "maximum": 1},
+    "networkPolicy.traces": OBJECTS,
+    "networkPolicy.tracePorts": {"type": "array", "items": {"type": "integer"}},
     "coordinator.replicas": {"type": "integer", "minimum": 1},
     "coordinator.service.type": {"enum": ["ClusterIP", "NodePort", "LoadBalancer"]},
     "scorer.batch": {"type": "integer", "minimum": 1, "maximum": 10000},

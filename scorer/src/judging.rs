@@ -3,15 +3,18 @@
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
+use jiff::Timestamp;
 use regatta_backends::{AwaitingSession, Judged, Settlement, SettlementResult};
 use regatta_benchmarks::Scoring;
 use regatta_catalog::Sweep;
 use regatta_proto::{
-    AskedQuestion, Cause, Digest, Job, Judge, JudgeJob, JudgeOutcome, ModelRef, Question, Transcript, wire,
+    AskedQuestion, AttemptId, Cause, Digest, Job, Judge, JudgeJob, JudgeOutcome, ModelRef, Question, Transcript, wire,
 };
+use regatta_traces::session_span;
 
 use crate::repeats::{repeats, stored};
 use crate::scorer::{Scorer, ScorerError};
+use crate::traced::settled;
 use crate::verdicts::{Known, Open, Put, Subject, answerer, enter, score_all};
 
 /// Similarities of one judge job: enough to spread its cost, few enough that a lost job repeats little.
@@ -34,7 +37,7 @@ pub(crate) async fn ask(scorer: &Scorer, sweep: &Sweep, mut open: Open) -> Resul
             let known = scorer.ledger.verdicts(answerer(sweep, &judge)?, &digests).await?;
             if !known.is_empty() {
                 let answered: Vec<Digest> = known.keys().copied().collect();
-                merge(&mut further, settle_waiting(scorer, sweep, &judge, &answered, false).await?);
+                merge(&mut further, settle_waiting(scorer, sweep, &judge, &answered, Asked::Once(None)).await?);
             }
         }
         open = further;
@@ -109,7 +112,7 @@ impl Scorer {
         if let Some((_, reason)) = outcome.unanswered.first() {
             tracing::warn!(sweep = %sweep.id, %judge, questions = unanswered.len(), reason, "the judge did not answer");
         }
-        let (usage, cost) = (outcome.usage, outcome.cost);
+        let (usage, cost, attempt) = (outcome.usage, outcome.cost, outcome.attempt.clone());
         let is_repeated =
             self.ledger.save_judged(vec![Judged { answerer: answerer(sweep, &judge)?, outcome }]).await? == 0;
         if !is_repeated {
@@ -117,7 +120,8 @@ impl Scorer {
         }
         if !answered.is_empty() {
             // Who was interrupted the first time may have noted what sessions need further, and not have asked it.
-            let open = settle_waiting(self, sweep, &judge, &answered, is_repeated).await?;
+            let asked = if is_repeated { Asked::Again(Some(&attempt)) } else { Asked::Once(Some(&attempt)) };
+            let open = settle_waiting(self, sweep, &judge, &answered, asked).await?;
             ask(self, sweep, open).await?;
         }
         if !unanswered.is_empty() {
@@ -130,8 +134,23 @@ impl Scorer {
                         result: SettlementResult::NotMeasured(Cause::JudgeUnavailable),
                     })
                     .collect();
-                self.ledger.settle(settlements).await?;
+                self.settle(sweep, settlements, Some(&attempt), self.clock.now()).await?;
             }
+        }
+        Ok(())
+    }
+
+    async fn settle(
+        &self,
+        sweep: &Sweep,
+        settlements: Vec<Settlement>,
+        judge: Option<&AttemptId>,
+        since: Timestamp,
+    ) -> Result<(), ScorerError> {
+        let traced = self.tracer.is_on().then(|| settlements.clone());
+        self.ledger.settle(settlements).await?;
+        if let Some(settlements) = traced {
+            settled(&self.tracer, sweep, &settlements, judge, (since, self.clock.now()));
         }
         Ok(())
     }
@@ -139,8 +158,29 @@ impl Scorer {
     /// Asks what sessions of `sweep` wait for and nobody has claimed.
     pub(crate) async fn rejudge(&self, sweep: &Sweep) -> Result<(), ScorerError> {
         let waiting = self.ledger.awaiting_all(&sweep.id).await?;
-        let open = settle(self, sweep, waiting, Known::default(), true).await?;
+        let open = settle(self, sweep, waiting, Known::default(), Asked::Again(None)).await?;
         ask(self, sweep, open).await
+    }
+}
+
+/// Questions that sessions waited for, and the judge job that has just answered them; `None` if they were answered before.
+#[derive(Clone, Copy)]
+enum Asked<'a> {
+    /// What is needed further is asked.
+    Once(Option<&'a AttemptId>),
+    /// All that is needed is asked again.
+    Again(Option<&'a AttemptId>),
+}
+
+impl<'a> Asked<'a> {
+    const fn is_again(self) -> bool {
+        matches!(self, Self::Again(_))
+    }
+
+    const fn judge(self) -> Option<&'a AttemptId> {
+        match self {
+            Self::Once(judge) | Self::Again(judge) => judge,
+        }
     }
 }
 
@@ -157,7 +197,7 @@ async fn settle_waiting(
     sweep: &Sweep,
     member: &ModelRef,
     answered: &[Digest],
-    again: bool,
+    asked: Asked<'_>,
 ) -> Result<Open, ScorerError> {
     let mut open = Open::new();
     for judge in judges_with(sweep, member) {
@@ -168,12 +208,12 @@ async fn settle_waiting(
         let puts = questions.map(|digest| Put { to: member.clone(), digest: *digest });
         known.look_up(scorer, sweep, puts).await?;
         let mut waiting = waiting;
-        if judge == *member && !again {
+        if judge == *member && !asked.is_again() {
             // Scoring is not free, and one that lacks a verdict would only say so.
             let held = |digest: &Digest| known.holds(&Put { to: member.clone(), digest: *digest });
             waiting.retain(|session| session.questions.iter().all(held));
         }
-        merge(&mut open, settle(scorer, sweep, waiting, known, again).await?);
+        merge(&mut open, settle(scorer, sweep, waiting, known, asked).await?);
     }
     Ok(open)
 }
@@ -185,8 +225,9 @@ async fn settle(
     sweep: &Sweep,
     waiting: Vec<AwaitingSession>,
     mut known: Known,
-    again: bool,
+    asked: Asked<'_>,
 ) -> Result<Open, ScorerError> {
+    let since = scorer.clock.now();
     let mut sessions: Vec<(AwaitingSession, Transcript)> = Vec::with_capacity(waiting.len());
     for session in waiting {
         let transcript = wire::decode(&session.transcript)?;
@@ -210,12 +251,14 @@ async fn settle(
                 continue;
             }
             (Some(Scoring::Unfit(reason)), _) => {
-                tracing::error!(session = %key, reason, "the transcript is of no such session");
+                let _about = session_span(&key, None).entered();
+                tracing::error!(reason, "the transcript is of no such session");
                 settlements.push(Settlement { key, result: SettlementResult::NotMeasured(Cause::TranscriptUnfit) });
                 continue;
             }
             (Some(Scoring::Failed(failed)), _) => {
-                tracing::error!(session = %key, reason = failed.why, errors = failed.errors, "the benchmark's program failed");
+                let _about = session_span(&key, None).entered();
+                tracing::error!(reason = failed.why, errors = failed.errors, "the benchmark's program failed");
                 settlements.push(Settlement { key, result: SettlementResult::NotMeasured(Cause::BenchmarkFailed) });
                 continue;
             }
@@ -227,7 +270,8 @@ async fn settle(
         let further: Vec<Digest> =
             puts.iter().map(|put| put.digest).filter(|digest| !session.questions.contains(digest)).collect();
         if puts.is_empty() || session.questions.len() + further.len() > QUESTIONS_MAX {
-            tracing::error!(session = %key, judge = %judge, "the judge's verdicts do not fit the questions");
+            let _about = session_span(&key, None).entered();
+            tracing::error!(judge = %judge, "the judge's verdicts do not fit the questions");
             settlements.push(Settlement { key, result: SettlementResult::NotMeasured(Cause::Internal) });
             continue;
         }
@@ -237,10 +281,10 @@ async fn settle(
             let result = SettlementResult::Waits(questions.into_iter().collect());
             settlements.push(Settlement { key, result });
             merge(&mut open, needs);
-        } else if again {
+        } else if asked.is_again() {
             merge(&mut open, needs);
         }
     }
-    scorer.ledger.settle(settlements).await?;
+    scorer.settle(sweep, settlements, asked.judge(), since).await?;
     Ok(open)
 }

@@ -30,6 +30,7 @@ mod scorer;
 mod standings;
 pub mod statistics;
 mod summary;
+mod traced;
 mod tradeoffs;
 mod verdicts;
 mod wanted;

@@ -9,9 +9,10 @@ use regatta_backends::{CallSums, RecordState, Recorded, SessionRecord, Transcrip
 use regatta_benchmarks::Scoring;
 use regatta_catalog::{Sweep, write_segment};
 use regatta_proto::{
-    AttemptTotals, Cause, Cell, CostSum, Digest, Event, Flags, ItemId, Outcome, Role, SessionKey, SessionOutcome,
-    Transcript, Usage, wire,
+    AttemptTotals, Cause, Cell, CostSum, Digest, Event, Flags, ItemId, Outcome, Role, SessionOutcome, Transcript,
+    Usage, wire,
 };
+use regatta_traces::session_span;
 
 use crate::agents::agent_end;
 use crate::flags::flags;
@@ -19,6 +20,7 @@ use crate::judging::ask;
 use crate::pace::Turns;
 use crate::repeats::{Repeats, repeats, stored};
 use crate::scorer::{BATCH_BYTES, Scorer, ScorerError};
+use crate::traced::{Scored, TracedRecord};
 use crate::verdicts::{Known, Open, Subject, enter, score_all};
 
 /// Record of one outcome, ready for the ledger.
@@ -34,12 +36,15 @@ struct Told {
     usage: Usage,
     cost: CostSum,
     open: Open,
+    traced: Option<TracedRecord>,
 }
 
 impl Scorer {
     /// Records `outcomes`, all of `sweep`. Repeating it changes nothing.
     pub(crate) async fn record(&self, sweep: &Sweep, outcomes: &[SessionOutcome]) -> Result<(), ScorerError> {
+        let since = self.clock.now();
         let scorings = self.score_measured(sweep, outcomes).await?;
+        let scored = Scored { since, until: self.clock.now() };
         // Why a program failed belongs to the transcript, so that scoring comes before storing.
         let outcomes: Vec<Cow<'_, SessionOutcome>> = outcomes
             .iter()
@@ -48,7 +53,7 @@ impl Scorer {
             .collect();
         let places = self.store(sweep, outcomes.iter().map(|outcome| &**outcome)).await?;
         let outcomes = outcomes.iter().map(|outcome| &**outcome);
-        let (_, open) = self.record_scored(sweep, outcomes, places, scorings).await?;
+        let (_, open) = self.record_scored(sweep, outcomes, places, (scorings, scored)).await?;
         ask(self, sweep, open).await
     }
 
@@ -86,8 +91,10 @@ impl Scorer {
         outcomes: &[SessionOutcome],
         places: Vec<TranscriptRef>,
     ) -> Result<(Vec<Recorded>, Open), ScorerError> {
+        let since = self.clock.now();
         let scorings = self.score_measured(sweep, outcomes).await?;
-        self.record_scored(sweep, outcomes.iter(), places, scorings).await
+        let scored = Scored { since, until: self.clock.now() };
+        self.record_scored(sweep, outcomes.iter(), places, (scorings, scored)).await
     }
 
     async fn record_scored<'o>(
@@ -95,12 +102,13 @@ impl Scorer {
         sweep: &Sweep,
         outcomes: impl ExactSizeIterator<Item = &'o SessionOutcome>,
         places: Vec<TranscriptRef>,
-        scorings: Vec<Option<(Scoring, Repeats)>>,
+        (scorings, scored): (Vec<Option<(Scoring, Repeats)>>, Scored),
     ) -> Result<(Vec<Recorded>, Open), ScorerError> {
         let (mut records, mut told) = (Vec::with_capacity(outcomes.len()), Vec::with_capacity(outcomes.len()));
         for ((outcome, transcript), scoring) in outcomes.zip(places).zip(scorings) {
             let Prepared { record, open } = prepare(sweep, outcome, transcript, scoring)?;
-            told.push(Told { outcome: record.outcome.as_str(), usage: record.usage, cost: record.cost, open });
+            let traced = TracedRecord::prepare(&self.tracer, sweep, outcome, &record, scored);
+            told.push(Told { outcome: record.outcome.as_str(), usage: record.usage, cost: record.cost, open, traced });
             // Records are as large as scores and transcripts: they go to the ledger as they are.
             records.push(record);
         }
@@ -108,6 +116,9 @@ impl Scorer {
         let mut open = Open::new();
         for (one, recorded) in told.into_iter().zip(&recorded) {
             self.count(&one, *recorded);
+            if let Some(traced) = one.traced {
+                traced.send(&self.tracer, *recorded, self.clock.now());
+            }
             // A repeat may be the second life of a batch whose questions were never sent: ask again, answers are idempotent.
             if matches!(recorded, Recorded::First | Recorded::Repeat) {
                 for (judge, questions) in one.open {
@@ -215,7 +226,7 @@ fn prepare(
             evaluators.retain(|evaluator| !suite.metrics(&cell.setting, *evaluator).is_empty());
             let scores = suite.score_failure(outcome.key.item, &evaluators);
             if scores.is_empty() && !evaluators.is_empty() {
-                result = unfit(&outcome.key, "its benchmark has no scores for a session of this item that failed");
+                result = unfit(outcome, "its benchmark has no scores for a session of this item that failed");
                 RecordState::Settled { scores: serde_json::Value::Null }
             } else {
                 RecordState::Settled { scores: serde_json::to_value(scores)? }
@@ -224,11 +235,12 @@ fn prepare(
         Outcome::Measured => match scoring.ok_or_else(unknown)? {
             (Scoring::Scored(scores), repeats) => RecordState::Settled { scores: stored(&scores, &repeats)? },
             (Scoring::Unfit(reason), _) => {
-                result = unfit(&outcome.key, &reason);
+                result = unfit(outcome, &reason);
                 RecordState::Settled { scores: serde_json::Value::Null }
             }
             (Scoring::Failed(failed), _) => {
-                tracing::error!(session = %outcome.key, reason = failed.why, errors = failed.errors, "the benchmark's program failed");
+                let _about = session_span(&outcome.key, outcome.attempt.number).entered();
+                tracing::error!(reason = failed.why, errors = failed.errors, "the benchmark's program failed");
                 result = Outcome::NotMeasured { cause: Cause::BenchmarkFailed };
                 RecordState::Settled { scores: serde_json::Value::Null }
             }
@@ -293,9 +305,10 @@ fn flags_of(sweep: &Sweep, cell: &Cell, outcome: &SessionOutcome) -> Result<Flag
     Ok(flags(&**suite, cell, outcome.key.item, &outcome.transcript))
 }
 
-/// Outcome of a session whose transcript the benchmark rejects for `reason`; logs the reason.
-fn unfit(key: &SessionKey, reason: &str) -> Outcome {
-    tracing::error!(session = %key, reason, "the transcript is of no such session");
+/// Outcome of a session whose transcript, in `outcome`, the benchmark rejects for `reason`; logs the reason.
+fn unfit(outcome: &SessionOutcome, reason: &str) -> Outcome {
+    let _about = session_span(&outcome.key, outcome.attempt.number).entered();
+    tracing::error!(reason, "the transcript is of no such session");
     Outcome::NotMeasured { cause: Cause::TranscriptUnfit }
 }
 

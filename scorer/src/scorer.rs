@@ -12,6 +12,7 @@ use regatta_catalog::{Catalog, CatalogError, SegmentError, checkpoint_keys, remo
 use regatta_proto::{
     Clock, CostSum, Digest, ModelRef, Progress, Report, SessionKey, SessionOutcome, SweepId, Usage, wire::WireError,
 };
+use regatta_traces::Tracer;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -161,6 +162,7 @@ pub struct Scorer {
     pub(crate) unreadable: Unreadable,
     pub(crate) gone: Gone,
     pub(crate) stopwatch: Stopwatch,
+    pub(crate) tracer: Tracer,
     health: StoreHealth,
 }
 
@@ -185,8 +187,16 @@ impl Scorer {
             unreadable: Unreadable::default(),
             gone: Gone::default(),
             stopwatch: Stopwatch::default(),
+            tracer: Tracer::default(),
             health: StoreHealth::default(),
         }
+    }
+
+    /// The same scorer, which sends spans of what it does to `tracer`.
+    #[must_use]
+    pub fn with_tracer(mut self, tracer: Tracer) -> Self {
+        self.tracer = tracer;
+        self
     }
 
     /// Tells at any time whether this scorer can record.

@@ -574,6 +574,8 @@ fn every_command_argument_and_variable_is_one_that_the_binary_knows() {
                 let hidden = name == "REGATTA_TOKEN";
                 if (name.starts_with("REGATTA_") && !of_a_spec && !hidden)
                     || ["AMQP_URL", "DATABASE_URL"].contains(&name)
+                    // Headers are secrets: they have no option.
+                    || (name.starts_with("OTEL_") && name != "OTEL_EXPORTER_OTLP_HEADERS")
                 {
                     assert!(
                         help.contains(&format!("[env: {name}")),
@@ -585,6 +587,23 @@ fn every_command_argument_and_variable_is_one_that_the_binary_knows() {
         }
     }
     assert!(helps.len() >= 6, "{:?}", helps.keys());
+}
+
+#[test]
+fn roles_send_traces_to_the_collector_that_is_named_and_to_none_by_default() {
+    let Some(renderer) = renderer("chart") else { return };
+    let traced = |set: &str| -> BTreeSet<String> {
+        let objects = documents(&render(renderer, &workspace().join(format!("helm/tests/values/{set}.yaml"))));
+        let names_it = |object: &&Value| {
+            let all = pod(object).into_iter().flat_map(containers);
+            all.flat_map(|container| items(field(container, "env")))
+                .any(|variable| word(field(variable, "name")) == "OTEL_EXPORTER_OTLP_ENDPOINT")
+        };
+        objects.iter().filter(names_it).map(|object| word(field(object, "metadata.name")).to_owned()).collect()
+    };
+    assert_eq!(traced("minimal"), BTreeSet::new());
+    let roles = ["coordinator", "scorer", "worker-default", "worker-encoders"];
+    assert_eq!(traced("everything"), roles.iter().map(|role| format!("nightly-regatta-{role}")).collect());
 }
 
 #[test]

@@ -334,3 +334,37 @@ async fn what_was_paid_for_and_waits_for_a_slow_score_when_a_run_is_left_is_scor
     let summary: Value = serde_json::from_str(&read(&directory, "summary.json")).unwrap();
     assert_eq!(summary["spending"]["cost"]["known"], referee.billed());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_line_of_a_log_about_a_session_has_sweep_cell_session_and_attempt_as_fields() {
+    if !has("python3") {
+        return;
+    }
+    // Item 3 fails in a worker, item 7 in a scorer.
+    let failing = Misbehaving::program(
+        "from regatta_benchmark import *\nclass B(Benchmark):\n    def load(self, data):\n        return [Item(id=f'item-{n}', task='t') \
+         for n in range(9)]\n    def next(self, item, setting, transcript):\n        if item.id == 'item-3' and transcript: [][0]\n        return done() if \
+         transcript else ask(item.id)\n    def score(self, item, setting, transcript, verdicts):\n        if item.id == 'item-7': [][0]\n        \
+         return {'right': 1}\n    def simulate(self, item, setting, role, noise, seed, messages):\n        return 'yes'\nB().serve()\n",
+    );
+    let (directory, spec) = (failing.place.path().join("run"), failing.place.path().join("spec.yaml"));
+    let arguments = ["run", spec.to_str().unwrap(), "--output", directory.to_str().unwrap(), "--log-format", "json"];
+    let (code, said) = run(&arguments).await;
+    assert_eq!(code, Some(4), "{said}");
+    let lines = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let failures = lines.filter(|line| line["fields"]["message"] == "the benchmark's program failed");
+    let mut sessions: Vec<String> = failures
+        .map(|line| {
+            let about = &line["span"];
+            assert_eq!(
+                (&about["name"], &about["cell"], &about["attempt"]),
+                (&"session".into(), &0.into(), &1.into()),
+                "{line}"
+            );
+            let (sweep, session) = (about["sweep"].as_str().unwrap(), about["session"].as_str().unwrap());
+            session.strip_prefix(sweep).unwrap().to_owned()
+        })
+        .collect();
+    sessions.sort();
+    assert_eq!(sessions, ["/c0/i3", "/c0/i7"], "{said}");
+}

@@ -1,7 +1,7 @@
 //! Attempts that are running, so that the money of one that dies is still known.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -11,6 +11,8 @@ use regatta_proto::{
     Attempt, AttemptId, AttemptTotals, IdError, Money, OpenAttempt, Progress, SessionKey, SweepId, Try, WorkerId,
 };
 use tokio::time::Instant;
+
+use crate::traced::TracedAttempt;
 
 /// The attempts of this process.
 #[derive(Debug)]
@@ -147,9 +149,9 @@ impl OpenGuard<'_> {
     }
 
     /// A call begins, as one of those under way. What its meter hears counts until the call is recorded, or the meter is dropped.
-    pub(crate) fn call(&self) -> CallMeter<'_> {
+    pub(crate) fn call<'a>(&'a self, traced: Option<&'a TracedAttempt>) -> CallMeter<'a> {
         let number = self.attempts.numbered.fetch_add(1, Ordering::Relaxed);
-        CallMeter { attempts: self.attempts, id: self.id.clone(), number }
+        CallMeter { attempts: self.attempts, id: self.id.clone(), number, traced, waits: AtomicU32::new(0) }
     }
 
     /// The calls that are over have spent this much, those of `recorded` among them.
@@ -193,6 +195,9 @@ pub(crate) struct CallMeter<'a> {
     id: AttemptId,
     /// Unique within the process.
     number: u64,
+    traced: Option<&'a TracedAttempt>,
+    /// Tries that have waited.
+    waits: AtomicU32,
 }
 
 impl CallMeter<'_> {
@@ -205,6 +210,12 @@ impl CallMeter<'_> {
 }
 
 impl Meter for CallMeter<'_> {
+    fn waited(&self, since: Timestamp, until: Timestamp) {
+        if let Some(traced) = self.traced {
+            traced.waited((self.number, self.waits.fetch_add(1, Ordering::Relaxed)), since, until);
+        }
+    }
+
     fn sent(&self, at_most: Option<Money>) {
         self.tell(|call| call.at_most = at_most);
     }
@@ -273,7 +284,7 @@ mod tests {
             let open = attempts.progress().remove(0).open.remove(0);
             (open.totals, open.in_flight_at_most)
         };
-        let (first, second) = (Arc::new(open.call()), Arc::new(open.call()));
+        let (first, second) = (Arc::new(open.call(None)), Arc::new(open.call(None)));
         assert_eq!(told(), (totals(0), Some(Money::ZERO)));
         first.sent(Some(Money(7)));
         second.sent(Some(Money(20)));

@@ -87,7 +87,7 @@ impl Checkpoints {
         let found: Checkpoint = match decode(&bytes) {
             Ok(found) => found,
             Err(error) => {
-                tracing::warn!(%error, session = %job.key, "a checkpoint cannot be read; the session begins anew");
+                tracing::warn!(%error, "a checkpoint cannot be read; the session begins anew");
                 return Ok(None);
             }
         };

@@ -13,9 +13,11 @@ use regatta_proto::{
     AttemptTotals, Cause, EndpointName, EndpointRoute, Event, Job, JudgeJob, Outcome, Report, SessionJob, SessionKey,
     SessionOutcome, Transcript,
 };
+use regatta_traces::session_span;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tracing::Instrument as _;
 
 use crate::attempts::OpenGuard;
 use crate::batch::{self, BatchLane};
@@ -25,6 +27,7 @@ use crate::judging::{Judged, answer, unanswered};
 use crate::publisher::{ConfirmingPublisher, Held, Origin, Publication};
 use crate::running::RunningSession;
 use crate::session::{Ended, Session};
+use crate::traced::{self, TracedAttempt};
 use crate::worker::{Shared, Unreadable};
 
 /// Jobs taken per concurrent call: those that wait for a retry hold a delivery but no permit, and must not starve the others.
@@ -150,7 +153,8 @@ impl Line {
                     None => Some((*job, receipt)),
                 };
                 if let Some((job, receipt)) = live {
-                    self.run(job, redeliveries, receipt).await;
+                    let span = session_span(&job.key, job.attempt.saturating_add(redeliveries));
+                    self.run(job, redeliveries, receipt).instrument(span).await;
                 }
             }
             Job::Judge(job) => self.judge(job, receipt).await,
@@ -216,6 +220,7 @@ impl Line {
                     // Each attempt of a transcript has a number of its own.
                     if checkpoint.attempt.number >= number {
                         number = checkpoint.attempt.number.saturating_add(1);
+                        tracing::Span::current().record("attempt", number);
                         let Some(later) = self.open(&job.key, number) else { return Left::ToOthers(Vec::new()) };
                         open = later;
                     }
@@ -231,7 +236,7 @@ impl Line {
         let SessionJob { key, lock, generation, mut transcript, .. } = job;
         let sweep = match sweep {
             Ok(_) if redeliveries >= REDELIVERIES_MAX && is_hopeless(number, &transcript) => {
-                tracing::error!(session = %key, attempts = number, "the session comes back again and again and is given up");
+                tracing::error!(attempts = number, "the session comes back again and again and is given up");
                 Err(Ended::Over(Outcome::NotMeasured { cause: Cause::Undeliverable }))
             }
             // As a new message, of which no redeliveries are counted.
@@ -239,18 +244,27 @@ impl Line {
             sweep => sweep,
         };
         let began = open.until(shared.clock.now());
-        let checkpoint = shared.checkpoints.follow(&key, (lock, generation), began, shared.clock.clone());
-        let ended = match sweep {
-            Ok(sweep) => self.drive(&sweep, &key, (&open, &checkpoint), &mut transcript, running, bytes).await,
-            Err(ended) => ended,
+        let checkpoint = shared.checkpoints.follow(&key, (lock, generation), began.clone(), shared.clock.clone());
+        let (ended, traced) = match sweep {
+            Ok(sweep) => {
+                let traced = TracedAttempt::begin(&shared.tracer, &sweep, &key, &began, transcript.events.len());
+                let of_attempt = (&open, &checkpoint, traced.as_ref());
+                let ended = self.drive(&sweep, &key, of_attempt, &mut transcript, running, bytes).await;
+                (ended, traced.zip(Some(sweep)))
+            }
+            Err(ended) => (ended, None),
         };
         let totals = transcript.totals_of(number);
         let attempt = open.close(shared.clock.now());
+        if let Some((traced, sweep)) = traced {
+            traced.tell(&sweep, &transcript, attempt.ended_at);
+            traced.end(&sweep, &key, attempt.ended_at, ended.label(), &totals);
+        }
         let mut checkpoint = Some(checkpoint);
         if matches!(ended, Ended::Over(_)) && running.is_unwanted() && totals != AttemptTotals::default() {
             // Its job is delivered once more, to whomever, who ends it from there without a call. What it came to is told all the same.
             if let Some(checkpoint) = checkpoint.take() {
-                leave(checkpoint, &key, &transcript).await;
+                leave(checkpoint, &transcript).await;
             }
         }
         let (label, report, job) = match ended {
@@ -266,7 +280,7 @@ impl Line {
                 if let Some(checkpoint) = checkpoint
                     && let Err(error) = checkpoint.leave(&transcript).await
                 {
-                    tracing::warn!(%error, session = %key, "the calls of a session that runs again elsewhere could not be kept for it");
+                    tracing::warn!(%error, "the calls of a session that runs again elsewhere could not be kept for it");
                 }
                 shared.metrics.sessions.with_label_values(&["handed_over"]).inc();
                 return Left::ToOthers(vec![Report::HandedOver { key, attempt, totals, taken_over: false }]);
@@ -282,7 +296,7 @@ impl Line {
                     if totals == AttemptTotals::default() {
                         let _ = tokio::time::timeout(LEAVING_MAX, checkpoint.stop()).await;
                     } else {
-                        leave(checkpoint, &key, &transcript).await;
+                        leave(checkpoint, &transcript).await;
                     }
                 }
                 let attempt_next = number.saturating_add(1);
@@ -301,14 +315,14 @@ impl Line {
     /// Begins an attempt; `None` if it cannot be named.
     fn open(&self, key: &SessionKey, number: u32) -> Option<OpenGuard<'_>> {
         let attempt = self.shared.attempts.open(key, number, self.shared.clock.now());
-        attempt.inspect_err(|error| tracing::error!(%error, session = %key, "failed to name an attempt")).ok()
+        attempt.inspect_err(|error| tracing::error!(%error, "failed to name an attempt")).ok()
     }
 
     /// Reports what the attempt that made `checkpoint` had spent by then: its worker may never do so. Returns its transcript.
     async fn take_over(&self, job: &SessionJob, checkpoint: Checkpoint) -> Transcript {
         let Checkpoint { attempt, transcript, .. } = checkpoint;
         let calls = transcript.calls().count();
-        tracing::info!(session = %job.key, calls, attempt = attempt.number, "going on from a checkpoint");
+        tracing::info!(calls, checkpoint = attempt.number, "going on from a checkpoint");
         let totals = transcript.totals_of(attempt.number);
         let report = Report::HandedOver { key: job.key.clone(), attempt, totals, taken_over: true };
         self.publisher.leave(Publication { reports: vec![report], jobs: Vec::new(), origin: Origin::Nobody }).await;
@@ -319,14 +333,14 @@ impl Line {
         &self,
         sweep: &Sweep,
         key: &SessionKey,
-        (open, checkpoint): (&OpenGuard<'_>, &CheckpointWriter),
+        (open, checkpoint, traced): (&OpenGuard<'_>, &CheckpointWriter, Option<&TracedAttempt>),
         transcript: &mut Transcript,
         running: &RunningSession,
         (holder, leave): (&ByteHolder, &CancellationToken),
     ) -> Ended {
         let found = sweep.cell(key.cell).and_then(|cell| Some((cell, sweep.suite(cell)?, sweep.item(cell, key.item)?)));
         let Some((cell, suite, item)) = found else {
-            tracing::error!(session = %key, "the job names a cell or an item that the sweep does not have");
+            tracing::error!("the job names a cell or an item that the sweep does not have");
             return internal();
         };
         let interrupt = self.shared.interrupt.child_token();
@@ -348,6 +362,8 @@ impl Line {
             is_cancelled: &|| self.shared.is_cancelled(&key.sweep),
             holder,
             external: &self.shared.external,
+            traced,
+            clock: &*self.shared.clock,
         };
         let driving = session.drive(transcript);
         let is_late = tokio::time::sleep(self.shared.hand_over_after);
@@ -379,21 +395,25 @@ impl Line {
             receipt.hand_back().await;
             return;
         };
-        let voided = receipt.voided();
+        let (voided, since) = (receipt.voided(), self.shared.clock.now());
         let judged = match self.shared.sweep(&job.lock).await {
             Ok(sweep) => {
                 // Whoever is given the job when its connection is lost asks all of it.
                 let interrupt = self.shared.interrupt.child_token();
                 let answering = answer(&self.endpoint, &sweep, job, id, &interrupt);
                 tokio::pin!(answering);
-                tokio::select! {
+                let judged = tokio::select! {
                     biased;
                     () = voided.cancelled() => {
                         interrupt.cancel();
                         answering.await
                     }
                     judged = &mut answering => judged,
+                };
+                if let Judged::Whole(outcome) | Judged::InPart(outcome, _) = &judged {
+                    traced::judged(&self.shared.tracer, &sweep, outcome, (since, self.shared.clock.now()));
                 }
+                judged
             }
             Err(Unreadable::Interrupted) => Judged::Nothing,
             Err(Unreadable::Damaged) => Judged::Whole(unanswered(job, id, "the sweep of the questions cannot be read")),
@@ -411,10 +431,21 @@ impl Line {
 }
 
 /// Leaves a last checkpoint of the session for whoever goes on with it.
-async fn leave(checkpoint: CheckpointWriter, key: &SessionKey, transcript: &Transcript) {
+async fn leave(checkpoint: CheckpointWriter, transcript: &Transcript) {
     let left = tokio::time::timeout(LEAVING_MAX, checkpoint.leave(transcript)).await;
     if !matches!(left, Ok(Ok(()))) {
-        tracing::warn!(session = %key, "the calls of a session that goes on elsewhere could not be kept for it");
+        tracing::warn!("the calls of a session that goes on elsewhere could not be kept for it");
+    }
+}
+
+impl Ended {
+    /// The end of the attempt in traces.
+    fn label(&self) -> &'static str {
+        match self {
+            Self::Over(outcome) => outcome.as_str(),
+            Self::Interrupted | Self::Unwanted => "handed_over",
+            Self::Dropped => "dropped",
+        }
     }
 }
 

@@ -8,8 +8,8 @@ use regatta_catalog::Sweep;
 use regatta_llm::{CallError, ChatCall, Payer, SessionTag};
 use regatta_memory::ByteHolder;
 use regatta_proto::{
-    AccountId, Call, Cause, Cell, ChatRequest, ErrorClass, Event, Filtered, ItemIndex, ModelSpec, Outcome, Price, Role,
-    Transcript,
+    AccountId, Call, Cause, Cell, ChatRequest, Clock, ErrorClass, Event, Filtered, ItemIndex, ModelSpec, Outcome,
+    Price, Role, Transcript,
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -18,6 +18,7 @@ use crate::attempts::{CallMeter, OpenGuard};
 use crate::cast::{Cast, Player};
 use crate::checkpoints::CheckpointWriter;
 use crate::external::External;
+use crate::traced::TracedAttempt;
 
 /// The way in which this process was done with a session.
 pub(crate) enum Ended {
@@ -55,6 +56,9 @@ pub(crate) struct Session<'a> {
     pub(crate) holder: &'a ByteHolder,
     /// Runs sessions of external agents.
     pub(crate) external: &'a External,
+    /// Takes spans of what it does.
+    pub(crate) traced: Option<&'a TracedAttempt>,
+    pub(crate) clock: &'a dyn Clock,
 }
 
 impl Session<'_> {
@@ -68,13 +72,11 @@ impl Session<'_> {
             let (role, mut request) = match step {
                 Step::Done => return Ended::Over(Outcome::Measured),
                 Step::Unfit(reason) => {
-                    let (cell, item) = (self.cell.index, &self.item.id);
-                    tracing::error!(%cell, %item, reason, "the transcript is of no such session");
+                    tracing::error!(item = %self.item.id, reason, "the transcript is of no such session");
                     return Ended::Over(Outcome::NotMeasured { cause: Cause::TranscriptUnfit });
                 }
                 Step::Failed(failed) => {
-                    let (cell, item) = (self.cell.index, &self.item.id);
-                    tracing::error!(%cell, %item, reason = failed.why, errors = failed.errors, "the benchmark's program failed");
+                    tracing::error!(item = %self.item.id, reason = failed.why, errors = failed.errors, "the benchmark's program failed");
                     transcript.events.push(Event::BenchmarkFailed(failed));
                     return Ended::Over(Outcome::NotMeasured { cause: Cause::BenchmarkFailed });
                 }
@@ -90,7 +92,7 @@ impl Session<'_> {
             let Some(player) = self.resolve(role, &mut request) else {
                 return Ended::Over(Outcome::NotMeasured { cause: Cause::Internal });
             };
-            let meter = Arc::new(self.attempt.call());
+            let meter = self.meter();
             let repeat = asked_before(transcript, role, &request);
             let is_free = transcript.calls().next().is_none();
             // A session of one call is over when there is something to keep.
@@ -128,7 +130,7 @@ impl Session<'_> {
         let Some(player) = self.cast.player(role, request.member.as_ref()) else {
             // The plan and the broadcasts see to it that everybody is there.
             let member = request.member.as_ref().map(|member| member.as_str());
-            tracing::error!(%role, member, cell = %self.cell.index, "a session needs somebody whom nobody plays here");
+            tracing::error!(%role, member, "a session needs somebody whom nobody plays here");
             return None;
         };
         if let Some(parameters) = &player.parameters {
@@ -174,6 +176,14 @@ impl Session<'_> {
     /// Tells what the attempt has spent so far: calls have come to be in the transcript, those of `recorded`.
     pub(crate) fn record(&self, transcript: &Transcript, recorded: &[Arc<CallMeter<'_>>]) {
         self.attempt.record(transcript.totals_of(self.attempt.number()), recorded);
+        if let Some(traced) = self.traced {
+            traced.tell(self.sweep, transcript, self.clock.now());
+        }
+    }
+
+    /// A call of it begins.
+    pub(crate) fn meter(&self) -> Arc<CallMeter<'_>> {
+        Arc::new(self.attempt.call(self.traced))
     }
 }
 

@@ -9,6 +9,7 @@ use regatta_catalog::{Catalog, Sweep};
 use regatta_llm::{BudgetLeases, CallMetrics};
 use regatta_memory::ByteBudget;
 use regatta_proto::{BatchJob, Clock, Control, Digest, Job, Report, SessionJob, SweepId};
+use regatta_traces::Tracer;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -56,6 +57,7 @@ pub struct Worker {
     environment: Environment,
     metrics: WorkerMetrics,
     call_metrics: Arc<CallMetrics>,
+    tracer: Tracer,
 }
 
 /// Reason why a job's sweep could not be read.
@@ -84,6 +86,7 @@ pub(crate) struct Shared {
     catalog: Catalog,
     void: watch::Sender<Void>,
     pub(crate) running: Running,
+    pub(crate) tracer: Tracer,
 }
 
 impl Shared {
@@ -166,7 +169,7 @@ impl Shared {
 impl Worker {
     /// A worker over the two seams it uses.
     #[must_use]
-    pub const fn new(
+    pub fn new(
         config: WorkerConfig,
         queue: Queue,
         catalog: Catalog,
@@ -174,7 +177,14 @@ impl Worker {
         metrics: WorkerMetrics,
         call_metrics: Arc<CallMetrics>,
     ) -> Self {
-        Self { config, queue, catalog, environment, metrics, call_metrics }
+        Self { config, queue, catalog, environment, metrics, call_metrics, tracer: Tracer::default() }
+    }
+
+    /// The same worker, which sends spans of what it does to `tracer`.
+    #[must_use]
+    pub fn with_tracer(mut self, tracer: Tracer) -> Self {
+        self.tracer = tracer;
+        self
     }
 
     /// Works until `lifecycle` says to leave; returns when nothing of it is left running.
@@ -214,6 +224,7 @@ impl Worker {
                 catalog: self.catalog.clone(),
                 void,
                 running: Running::default(),
+                tracer: self.tracer.clone(),
             });
             let sessions = TaskTracker::new();
             let opener = Opener::new(

@@ -7,7 +7,7 @@ use clap::builder::BoolishValueParser;
 use regatta_coordinator::BudgetChange;
 use regatta_proto::SweepId;
 
-use super::{PolicyArgs, ResultArgs, SpecArgs, TrustArgs};
+use super::{PolicyArgs, ResultArgs, SpecArgs, TraceArgs, TrustArgs};
 
 /// Where the coordinator is.
 #[derive(Debug, Args, Clone)]
@@ -120,4 +120,6 @@ pub(crate) struct ResumeArgs {
     pub(crate) give_up_after_s: u64,
     #[command(flatten)]
     pub(crate) result: ResultArgs,
+    #[command(flatten)]
+    pub(crate) traces: TraceArgs,
 }

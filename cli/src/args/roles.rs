@@ -8,6 +8,8 @@ use prometheus::Registry;
 use regatta_memory::{ByteBudget, ByteMetrics};
 use regatta_proto::EndpointName;
 
+use super::TraceArgs;
+
 /// The queue of a deployment.
 #[derive(Debug, Args, Clone)]
 pub(crate) struct QueueArgs {
@@ -180,6 +182,8 @@ pub(crate) struct CoordinatorArgs {
     /// a worker is gone, two heartbeats of 20 s unless AMQP_URL says otherwise: what a stopped worker holds would be run twice
     #[arg(long, env = "REGATTA_DOUBTFUL_AFTER_S", default_value_t = 75)]
     pub(crate) doubtful_after_s: u64,
+    #[command(flatten)]
+    pub(crate) traces: TraceArgs,
 }
 
 #[derive(Debug, Args)]
@@ -213,6 +217,8 @@ pub(crate) struct WorkerArgs {
     /// User that commands of agents run as whose policy names none; for workers that run as root
     #[arg(long, value_name = "USER", env = "REGATTA_AGENT_USER")]
     pub(crate) agent_user: Option<String>,
+    #[command(flatten)]
+    pub(crate) traces: TraceArgs,
 }
 
 /// The bridge of a worker, at which external agents ask their models.
@@ -270,6 +276,8 @@ pub(crate) struct ScorerArgs {
     pub(crate) batch: usize,
     #[command(flatten)]
     pub(crate) memory: MemoryArgs,
+    #[command(flatten)]
+    pub(crate) traces: TraceArgs,
 }
 
 /// Bytes that a process may hold on behalf of sessions and requests.

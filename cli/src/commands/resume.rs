@@ -41,6 +41,7 @@ async fn embedded(directory: &Path, args: &ResumeArgs) -> anyhow::Result<ExitCod
         trust::tell_of_foreign(&directory.display().to_string());
     }
     run.give_up_after = Duration::from_secs(args.give_up_after_s);
+    run.trace(&args.traces)?;
     let Some(sweep) = run.held().await? else {
         return Err(BadConfiguration(format!(
             "{} holds no sweep yet; start one with regatta run",

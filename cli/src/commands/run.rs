@@ -31,6 +31,7 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     let (cache, prices) = (args.cache_dir.as_deref(), args.spec.prices.as_deref());
     let mut run = Embedded::open_with(&directory, cache, prices, |_| Ok(rights)).await?;
     run.give_up_after = Duration::from_secs(args.give_up_after_s);
+    run.trace(&args.traces)?;
     let sweep = run.coordinator.plan(store(&run, loaded).await?).await.map_err(bad_configuration)?;
     trust::remember(&sweep.digest);
     run.refuse_another(&sweep).await?;

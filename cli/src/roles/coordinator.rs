@@ -30,7 +30,7 @@ use crate::listener::is_reached_by_others;
 use crate::price_tables::price_book;
 use crate::signals::Leaving;
 use crate::tls::{self, Identity};
-use crate::{embedded, listener, telemetry};
+use crate::{embedded, listener, telemetry, traces};
 
 pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     embedded::install_tls();
@@ -52,6 +52,7 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     let benchmarks = deployed(coded, None);
     let listener = listener::listen(args.listen)?;
     let registry = Registry::new();
+    let traces = traces::start(&args.traces, "regatta-coordinator", &registry)?;
     let seed = crate::process::random_seed();
     let config = CoordinatorConfig {
         id: crate::process::worker_id(seed)?,
@@ -93,7 +94,8 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
         Ok::<_, anyhow::Error>((coordinator, Source::Deployment(store)))
     };
     let Some(coordinator) = leaving.drain.run_until_cancelled(connect).await else { return Ok(ExitCode::SUCCESS) };
-    let (coordinator, source) = coordinator?;
+    let (mut coordinator, source) = coordinator?;
+    coordinator.trace_to(traces.tracer("regatta.coordinator"));
     let coordinator = Arc::new(coordinator);
     let config = ApiConfig { access: access.clone(), verifier, bytes: args.memory.budget(&registry)? };
     let (routes, readers) = router_and_readers(coordinator.clone(), config);
@@ -128,6 +130,7 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
             "failed to give up the lead, which ends by itself within seconds"
         );
     }
+    traces.flush().await;
     stop.cancel();
     server.await?;
     Ok(ExitCode::SUCCESS)

@@ -16,7 +16,7 @@ use crate::args::ScorerArgs;
 use crate::benchmarks::deployed;
 use crate::policy::with_file;
 use crate::signals::Leaving;
-use crate::{embedded, listener, telemetry};
+use crate::{embedded, listener, telemetry, traces};
 
 pub(crate) async fn run(args: ScorerArgs) -> anyhow::Result<ExitCode> {
     embedded::install_tls();
@@ -25,6 +25,7 @@ pub(crate) async fn run(args: ScorerArgs) -> anyhow::Result<ExitCode> {
     let benchmarks = deployed(policy.coded().clone(), None);
     let listener = listener::listen(args.listen)?;
     let registry = Registry::new();
+    let traces = traces::start(&args.traces, "regatta-scorer", &registry)?;
     let (stop, readiness) = (CancellationToken::new(), Readiness::default());
     let routes = telemetry::routes(registry.clone()).merge(readiness.routes());
     let server = listener::serve(listener, routes, stop.clone());
@@ -44,7 +45,8 @@ pub(crate) async fn run(args: ScorerArgs) -> anyhow::Result<ExitCode> {
         Catalog::new(blobs, benchmarks),
         Arc::new(SystemClock),
         ScorerMetrics::register(&registry)?,
-    );
+    )
+    .with_tracer(traces.tracer("regatta.scorer"));
     let health = scorer.health();
     let look = move || -> BoxFuture<'static, anyhow::Result<()>> {
         let (queue, health) = (queue.clone(), health.clone());
@@ -60,6 +62,7 @@ pub(crate) async fn run(args: ScorerArgs) -> anyhow::Result<ExitCode> {
     tokio::spawn(readiness.follow(leaving.drain.clone(), look));
     tracing::info!(address = %args.listen, "scoring");
     scorer.run(leaving.drain).await?;
+    traces.flush().await;
     stop.cancel();
     server.await?;
     Ok(ExitCode::SUCCESS)

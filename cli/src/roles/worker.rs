@@ -19,7 +19,7 @@ use crate::args::WorkerArgs;
 use crate::benchmarks::deployed;
 use crate::policy::with_file;
 use crate::signals::Leaving;
-use crate::{embedded, listener, telemetry};
+use crate::{embedded, listener, telemetry, traces};
 
 pub(crate) async fn run(args: WorkerArgs) -> anyhow::Result<ExitCode> {
     embedded::install_tls();
@@ -29,6 +29,7 @@ pub(crate) async fn run(args: WorkerArgs) -> anyhow::Result<ExitCode> {
     let bridge = bridge::prepare(&args.bridge)?;
     let listener = listener::listen(args.listen)?;
     let registry = Registry::new();
+    let traces = traces::start(&args.traces, "regatta-worker", &registry)?;
     let seed = crate::process::random_seed();
     let config = WorkerConfig {
         endpoints: (!args.endpoints.is_empty()).then(|| args.endpoints.into_iter().collect()),
@@ -77,11 +78,13 @@ pub(crate) async fn run(args: WorkerArgs) -> anyhow::Result<ExitCode> {
         },
         WorkerMetrics::register(&registry)?,
         Arc::new(CallMetrics::register(&registry)?),
-    );
+    )
+    .with_tracer(traces.tracer("regatta.worker"));
     readiness.works(axum::Router::new());
     tokio::spawn(readiness.follow(leaving.drain.clone(), look));
     tracing::info!(worker = %id, address = %args.listen, "working");
     worker.run(Lifecycle { drain: leaving.drain, stop: leaving.stop }).await?;
+    traces.flush().await;
     stop.cancel();
     server.await?;
     Ok(ExitCode::SUCCESS)

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use regatta_proto::{Call, Event, Exchange, FailedCall, Finish, Role, Sampling, Transcript, Try};
+use regatta_traces::Times;
 use serde_json::{Value, json};
 
 use super::messages::{Pool, reply};
@@ -9,7 +10,6 @@ use super::moment;
 use super::tools::{choice, tool};
 use super::usage::tokens;
 use crate::ids::derived;
-use crate::spans::Times;
 
 /// Events of a sample. `begun` is when its first attempt began.
 pub(super) fn events(sample: &str, transcript: &Transcript, begun: Timestamp, pool: &mut Pool) -> Vec<Value> {

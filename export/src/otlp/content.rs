@@ -1,6 +1,7 @@
 //! Messages in the form of the conventions: a role and parts.
 
-use regatta_proto::{ChatMessage, ChatRole, Finish, Reply, Tool, ToolCall};
+use regatta_proto::{ChatMessage, ChatRole, Reply, Tool, ToolCall};
+use regatta_traces::finish;
 use serde_json::{Value, json};
 
 /// `gen_ai.input.messages`.
@@ -45,15 +46,4 @@ fn parts(text: Option<&str>, thought: Option<&str>, calls: &[ToolCall]) -> Vec<V
         json!({"type": "tool_call", "id": call.id, "name": call.name, "arguments": arguments})
     };
     thought.into_iter().chain(text).chain(calls.iter().map(call)).collect()
-}
-
-/// In the words of the conventions.
-pub(super) const fn finish(finish: Finish) -> &'static str {
-    match finish {
-        Finish::Stop => "stop",
-        Finish::Length => "length",
-        Finish::ToolCalls => "tool_call",
-        Finish::ContentFilter => "content_filter",
-        Finish::Other => "error",
-    }
 }

@@ -1,20 +1,21 @@
 //! Traces by OpenTelemetry's conventions for generative AI, as files in the JSON encoding of OTLP: one request for export a line, of one
 //! session, so that a file is read line by line.
 //!
-//! A session is a trace: its root span is the agent's (`invoke_agent`), below it a span for each model call (`chat`) and each request to a
-//! tool server (`execute_tool`). Scores are events of the root. Ids are digests, so that a file is the same each time.
+//! A session is a trace: its root span is the agent's (`invoke_agent`), below it a span for each attempt, and below that one for each model
+//! call (`chat`) and each request to a tool server (`execute_tool`). Scores are events of the root. Ids and attributes are those of the
+//! traces that the run's processes sent, if they sent any (`regatta-traces`); what was said is in these files alone.
 
-mod attributes;
 mod content;
+mod json;
 mod spans;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use regatta_files::PrivateFile;
-use serde_json::json;
+use regatta_traces::Attributes;
+use serde_json::{Value, json};
 
-use self::attributes::Attributes;
 use crate::error::ExportError;
 use crate::run::{Run, Session};
 
@@ -33,12 +34,13 @@ impl Traces {
 
     pub(crate) fn push(&mut self, run: &Run, session: &Session) -> Result<(), ExportError> {
         let Some(spans) = spans::spans(run, session) else { return Ok(()) };
+        let spans: Value = spans.iter().map(json::span).collect();
         let mut resource = Attributes::default();
         resource.text("service.name", "regatta");
-        resource.text("service.version", &run.lock.regatta);
+        resource.text("service.version", &*run.lock.regatta);
         resource.text("regatta.sweep", run.summary.sweep.as_str());
         let request = json!({"resourceSpans": [{
-            "resource": {"attributes": resource.into_document()},
+            "resource": {"attributes": json::attributes(&resource)},
             "scopeSpans": [{"scope": {"name": "regatta", "version": run.lock.regatta}, "spans": spans}],
         }]});
         serde_json::to_writer(&mut self.file, &request).map_err(ExportError::write(&self.path))?;

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use regatta_proto::{Call, Event, FailedCall, Finish, Lane, Usage};
+use regatta_traces::Billed;
 
 use super::{Column, Kind, Value, columns as named};
-use crate::billed::Billed;
 use crate::run::Session;
 
 pub(super) fn columns() -> Vec<Column> {

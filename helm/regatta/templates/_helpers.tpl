@@ -145,7 +145,7 @@ topologySpreadConstraints:
 {{- end }}
 {{- end -}}
 
-{{/* Variables of the three stores, of every role. */}}
+{{/* Variables of the three stores and of traces, of every role. */}}
 {{- define "regatta.env.stores" -}}
 - name: AMQP_URL
   valueFrom:
@@ -189,6 +189,25 @@ topologySpreadConstraints:
     secretKeyRef:
       name: {{ .secret }}
       key: {{ .secretAccessKeyKey }}
+{{- end }}
+{{- end }}
+{{- with .Values.traces }}
+{{- if .endpoint }}
+- name: OTEL_EXPORTER_OTLP_ENDPOINT
+  value: {{ .endpoint | quote }}
+{{- if .plainHttp }}
+- name: REGATTA_OTLP_PLAIN_HTTP
+  value: "true"
+{{- end }}
+- name: OTEL_TRACES_SAMPLER_ARG
+  value: {{ .share | quote }}
+{{- if .headers.secret }}
+- name: OTEL_EXPORTER_OTLP_HEADERS
+  valueFrom:
+    secretKeyRef:
+      name: {{ .headers.secret }}
+      key: {{ .headers.key }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- end -}}

@@ -80,7 +80,7 @@ impl<'a> Life<'a> {
         F: Fn() -> Fut,
         Fut: Future<Output = Result<T, Failure>>,
     {
-        let ask = self.ask();
+        let (ask, since) = (self.ask(), self.all.clock.now());
         let ready = self.all.make_ready(&self.context, self.at_most, &ask);
         let Ready { pass, mut reservation, mut permit } = match self.context.interrupt.run_until_cancelled(ready).await
         {
@@ -102,6 +102,7 @@ impl<'a> Life<'a> {
         }
         reservation.sent();
         if let Some(meter) = self.context.meter {
+            meter.waited(since, self.all.clock.now());
             meter.sent(self.at_most);
         }
         let in_flight = self.all.metrics.begin();

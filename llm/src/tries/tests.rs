@@ -379,6 +379,8 @@ impl Told {
 }
 
 impl Meter for Told {
+    fn waited(&self, _: Timestamp, _: Timestamp) {}
+
     fn sent(&self, at_most: Option<Money>) {
         self.say(Moment::Sent(at_most));
     }

@@ -44,7 +44,14 @@ const USUAL_KEYS: [&str; 6] = [
 ];
 
 /// Other variables with secrets of a worker.
-const SECRETS: [&str; 4] = ["AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK", "DATABASE_URL", "AMQP_URL"];
+const SECRETS: [&str; 6] = [
+    "AWS_SESSION_TOKEN",
+    "AWS_BEARER_TOKEN_BEDROCK",
+    "DATABASE_URL",
+    "AMQP_URL",
+    "OTEL_EXPORTER_OTLP_HEADERS",
+    "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+];
 
 /// Prefix of the worker's own variables.
 const OF_WORKER: &str = "REGATTA_";

@@ -28,6 +28,7 @@ pub(super) enum Next<'a> {
 
 /// A call that a session asks for.
 pub(super) struct Asked<'a> {
+    pub(super) sweep: &'a Sweep,
     pub(super) cell: &'a Cell,
     pub(super) suite: &'a dyn Suite,
     pub(super) request: ChatRequest,
@@ -79,7 +80,7 @@ pub(super) fn next<'a>(sweep: &'a Sweep, job: &SessionJob) -> Next<'a> {
     }
     let seed = sweep.seed(cell, item);
     let (suite, attempt, cache, filtered) = (suite.as_ref(), job.attempt, sweep.lock.cache, sweep.lock.filtered);
-    Next::Ask(Box::new(Asked { cell, suite, request, item, seed, role, model, attempt, cache, filtered }))
+    Next::Ask(Box::new(Asked { sweep, cell, suite, request, item, seed, role, model, attempt, cache, filtered }))
 }
 
 /// Reason why a session that comes to delegate `task` does not fit.

@@ -7,6 +7,7 @@ use regatta_proto::{
     Attempt, AttemptId, AttemptTotals, BatchJob, Call, Cause, ChatRequest, Event, FailedCall, Filtered, Money,
     OpenAttempt, Outcome, Progress, Report, SessionJob, SessionOutcome, Setting, Transcript, Try,
 };
+use regatta_traces::session_span;
 
 use super::BatchLane;
 use super::asking::{self, Asked};
@@ -14,6 +15,7 @@ use super::deriving::{self, GoesOn};
 use super::following::Step;
 use super::paying::spending;
 use crate::attempts::OPEN_A_REPORT;
+use crate::traced::TracedAttempt;
 use crate::worker::Shared;
 
 /// The sessions of a batch on their way out of it.
@@ -72,9 +74,43 @@ impl<'a> Results<'a> {
         let spending = spending(&calls, asked);
         let ends =
             self.job.sessions.iter().zip(calls).zip(asked).enumerate().map(|(position, ((session, call), asked))| {
-                (position, session, go_on(asked, session, call, tries_max))
+                let end = go_on(asked, session, call, tries_max);
+                self.trace(asked, (position, session), &end, ended_at);
+                (position, session, end)
             });
         self.reported((since, ended_at), ends.collect(), Some(spending))
+    }
+
+    /// Sends spans of the line at `position`, an attempt of its own.
+    fn trace(
+        &self,
+        asked: &Asked<'_>,
+        (position, session): (usize, &SessionJob),
+        end: &Result<SessionEnd, Onward>,
+        ended_at: Timestamp,
+    ) {
+        let tracer = &self.lane.shared.tracer;
+        let Some(attempt) = tracer.is_on().then(|| self.attempt(position, session, ended_at)).flatten() else { return };
+        let known = session.transcript.events.len();
+        let (sweep, key) = (asked.sweep, &session.key);
+        let Some(traced) = TracedAttempt::begin(tracer, sweep, key, &attempt, known) else { return };
+        let (transcript, label) = match end {
+            Ok(end) => (&end.transcript, end.outcome.as_str()),
+            Err(onward) => (&onward.transcript, "handed_over"),
+        };
+        traced.tell(sweep, transcript, attempt.ended_at);
+        traced.end(sweep, key, attempt.ended_at, label, &transcript.totals_of(attempt.number));
+    }
+
+    /// The attempt that the line at `position` is, which ended at `ended_at`.
+    fn attempt(&self, position: usize, session: &SessionJob, ended_at: Timestamp) -> Option<Attempt> {
+        Some(Attempt {
+            id: attempt_id(self.job, position)?,
+            number: session.attempt,
+            worker: self.lane.shared.attempts.worker().clone(),
+            started_at: self.job.intended_at,
+            ended_at: ended_at.max(self.job.intended_at),
+        })
     }
 
     fn reported(
@@ -86,14 +122,7 @@ impl<'a> Results<'a> {
         let sessions = &self.lane.shared.metrics.sessions;
         let (mut reports, mut going_on) = (Vec::with_capacity(ends.len()), Vec::new());
         for (position, session, end) in ends {
-            let Some(id) = attempt_id(self.job, position) else { continue };
-            let attempt = Attempt {
-                id,
-                number: session.attempt,
-                worker: self.lane.shared.attempts.worker().clone(),
-                started_at: self.job.intended_at,
-                ended_at: ended_at.max(self.job.intended_at),
-            };
+            let Some(attempt) = self.attempt(position, session, ended_at) else { continue };
             let SessionJob { key, lock, .. } = session.clone();
             match end {
                 Ok(SessionEnd { outcome, transcript }) => {
@@ -158,14 +187,18 @@ fn answered((suite, setting): (&dyn Suite, &Setting), session: &SessionJob, call
         Asking::Done => return Ok(SessionEnd { outcome: Outcome::Measured, transcript }),
         Asking::Ask(_, request) => return Err(Onward { transcript, bytes: request.prompt_bytes(), has_failed: false }),
         Asking::Failed(failed) => {
-            tracing::error!(session = %session.key, reason = failed.why, errors = failed.errors, "the benchmark's program failed");
+            session_span(&session.key, session.attempt).in_scope(|| {
+                tracing::error!(reason = failed.why, errors = failed.errors, "the benchmark's program failed");
+            });
             transcript.events.push(Event::BenchmarkFailed(failed));
             return Ok(SessionEnd { outcome: Outcome::NotMeasured { cause: Cause::BenchmarkFailed }, transcript });
         }
         Asking::Delegate(task) => asking::undelegated(&task),
         Asking::Unfit(reason) => reason,
     };
-    tracing::error!(session = %session.key, reason, "the transcript is of no such session");
+    session_span(&session.key, session.attempt).in_scope(|| {
+        tracing::error!(reason, "the transcript is of no such session");
+    });
     Ok(SessionEnd { outcome: Outcome::NotMeasured { cause: Cause::TranscriptUnfit }, transcript })
 }
 

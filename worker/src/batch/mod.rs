@@ -50,6 +50,7 @@ use regatta_proto::{
     AttemptTotals, BatchJob, BatchSettings, CacheMode, Cause, EndpointKind, EndpointRoute, EndpointSpec, ErrorClass,
     Event, Job, Lane, Outcome, Report, SessionJob, SessionKey, SessionOutcome, Try,
 };
+use regatta_traces::session_span;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -146,14 +147,18 @@ impl BatchLane {
         let waits = match shared.attempts.wait(&job.key, job.attempt, shared.clock.now()) {
             Ok(waits) => waits,
             Err(error) => {
-                tracing::error!(%error, session = %job.key, "failed to name an attempt");
+                session_span(&job.key, job.attempt).in_scope(|| {
+                    tracing::error!(%error, "failed to name an attempt");
+                });
                 receipt.hand_back().await;
                 return None;
             }
         };
         if redeliveries >= REDELIVERIES_MAX {
             if is_hopeless(job.attempt, &job.transcript) {
-                tracing::error!(session = %job.key, attempts = job.attempt, "the session comes back again and again and is given up");
+                session_span(&job.key, job.attempt).in_scope(|| {
+                    tracing::error!(attempts = job.attempt, "the session comes back again and again and is given up");
+                });
                 self.conclude(job, Outcome::NotMeasured { cause: Cause::Undeliverable }, receipt, waits).await;
             } else {
                 self.waited(&job.key, waits).await;
@@ -188,18 +193,24 @@ impl BatchLane {
                     return None;
                 }
                 Next::Unfit(reason) => {
-                    tracing::error!(session = %job.key, reason, "the transcript is of no such session");
+                    session_span(&job.key, job.attempt).in_scope(|| {
+                        tracing::error!(reason, "the transcript is of no such session");
+                    });
                     self.conclude(job, Outcome::NotMeasured { cause: Cause::TranscriptUnfit }, receipt, waits).await;
                     return None;
                 }
                 Next::Failed(failed) => {
-                    tracing::error!(session = %job.key, reason = failed.why, errors = failed.errors, "the benchmark's program failed");
+                    session_span(&job.key, job.attempt).in_scope(|| {
+                        tracing::error!(reason = failed.why, errors = failed.errors, "the benchmark's program failed");
+                    });
                     job.transcript.events.push(Event::BenchmarkFailed(failed));
                     self.conclude(job, Outcome::NotMeasured { cause: Cause::BenchmarkFailed }, receipt, waits).await;
                     return None;
                 }
                 Next::Misfit => {
-                    tracing::error!(session = %job.key, "the job names a cell or an item that the sweep does not have");
+                    session_span(&job.key, job.attempt).in_scope(|| {
+                        tracing::error!("the job names a cell or an item that the sweep does not have");
+                    });
                     self.conclude(job, Outcome::NotMeasured { cause: Cause::Internal }, receipt, waits).await;
                     return None;
                 }

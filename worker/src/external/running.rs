@@ -213,7 +213,7 @@ impl<'s> Running<'s> {
         if self.transcript.calls().next().is_some() {
             session.checkpoint.keep(self.transcript);
         }
-        let meter = Arc::new(session.attempt.call());
+        let meter = session.meter();
         self.meters.insert(number, Arc::clone(&meter));
         self.clock.asked();
         let interrupt = self.interrupt.clone();

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use regatta_backends::{Outage, Queue, QueueError};
 use regatta_proto::{AttemptId, Cause, Job, Outcome, Report, SessionJob, SessionOutcome, Transcript};
+use regatta_traces::session_span;
 use tokio::time::Instant;
 
 use super::{Held, Publication};
@@ -285,8 +286,9 @@ fn without_calls(report: Report) -> Report {
 fn tell(error: &QueueError, report: &Report) {
     if let Report::Session(ended) = report {
         let SessionOutcome { key, attempt, .. } = &**ended;
+        let _about = session_span(key, attempt.number).entered();
         tracing::error!(
-            %error, session = %key, attempt = attempt.number,
+            %error,
             "the transcript of a session cannot be published; the session is reported as not measured, and its transcript is lost"
         );
     }

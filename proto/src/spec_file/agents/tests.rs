@@ -96,7 +96,9 @@ fn a_registered_agent_says_nothing_that_the_workers_policy_says() {
 
 #[test]
 fn variables_that_are_likely_to_hold_secrets_are_not_passed_on() {
-    for secret in ["HF_TOKEN", "PGPASSWORD", "AWS_ACCESS_KEY_ID", "DATABASE_URL", "MY_SECRET"] {
+    for secret in
+        ["HF_TOKEN", "PGPASSWORD", "AWS_ACCESS_KEY_ID", "DATABASE_URL", "OTEL_EXPORTER_OTLP_HEADERS", "MY_SECRET"]
+    {
         assert!(error("[VIRTUAL_ENV]", &format!("[{secret}]")).contains("may hold secrets"), "{secret}");
     }
 }

@@ -5,32 +5,36 @@ use regatta_proto::{AttemptTotals, Call, FailedCall, Money, Usage};
 /// Tokens and money of one call: of its answer, and of its failed tries as far as these were billed. The sums over an attempt's calls are those
 /// of the attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Billed {
+pub struct Billed {
     /// `None` where those of the answer or of a billed try are unknown.
-    pub(crate) usage: Option<Usage>,
+    pub usage: Option<Usage>,
     /// `None` where the price of the answer or of a billed try is unknown.
-    pub(crate) cost: Option<Money>,
+    pub cost: Option<Money>,
     /// Upper bound of further costs of failed tries, which the provider may have billed without a report.
-    pub(crate) maybe_spent: Money,
+    pub maybe_spent: Money,
 }
 
 impl Billed {
-    /// Of an answer from the response cache, the tokens are those of the original call.
-    pub(crate) fn of_answered(call: &Call) -> Self {
+    /// Of an answer; where it came from the response cache, the tokens are those of the original call.
+    #[must_use]
+    pub fn of_answered(call: &Call) -> Self {
         let mut totals = AttemptTotals { usage: call.usage.of_answer(&call.reply), ..AttemptTotals::default() };
         totals.cost.add_call(call.cost);
         call.tries.iter().for_each(|failed| totals.add_failed(failed));
-        Self::new(&totals)
+        Self::of_totals(&totals)
     }
 
     /// A call that was given up was billed for its tries alone, often for none.
-    pub(crate) fn of_given_up(failed: &FailedCall) -> Self {
+    #[must_use]
+    pub fn of_given_up(failed: &FailedCall) -> Self {
         let mut totals = AttemptTotals::default();
         failed.tries.iter().for_each(|failed| totals.add_failed(failed));
-        Self::new(&totals)
+        Self::of_totals(&totals)
     }
 
-    fn new(totals: &AttemptTotals) -> Self {
+    /// All calls of an attempt.
+    #[must_use]
+    pub fn of_totals(totals: &AttemptTotals) -> Self {
         Self {
             usage: totals.usage.complete(),
             cost: (totals.cost.unknown_calls == 0).then_some(totals.cost.known),

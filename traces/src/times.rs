@@ -5,26 +5,30 @@ use regatta_proto::Event;
 
 /// From when to when something took place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Span {
-    pub(crate) begun: Timestamp,
-    pub(crate) ended: Timestamp,
+pub struct Placed {
+    /// Beginning.
+    pub begun: Timestamp,
+    /// End.
+    pub ended: Timestamp,
     /// No time was recorded: it stands right after what came before.
-    pub(crate) is_placed: bool,
+    pub is_placed: bool,
 }
 
 /// Gives the events of a session their times, in order.
-pub(crate) struct Times {
+#[derive(Debug)]
+pub struct Times {
     latest: Timestamp,
 }
 
 impl Times {
     /// For a session that began at `begun`.
-    pub(crate) const fn from(begun: Timestamp) -> Self {
+    #[must_use]
+    pub const fn from(begun: Timestamp) -> Self {
         Self { latest: begun }
     }
 
     /// The time of the next event. Only calls know when they were sent; one that a cache answered took no time.
-    pub(crate) fn of(&mut self, event: &Event) -> Span {
+    pub fn of(&mut self, event: &Event) -> Placed {
         let (at, microseconds) = match event {
             Event::Call(call) if call.from_cache => (None, 0),
             Event::Call(call) => (call.at, call.latency_us),
@@ -39,6 +43,6 @@ impl Times {
         let lasted = SignedDuration::from_micros(i64::try_from(microseconds).unwrap_or(i64::MAX));
         let ended = begun.saturating_add(lasted).unwrap_or(begun);
         self.latest = self.latest.max(ended);
-        Span { begun, ended, is_placed: at.is_none() }
+        Placed { begun, ended, is_placed: at.is_none() }
     }
 }

@@ -1,0 +1,107 @@
+//! Sends traces to the collector that the command line or the environment names.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use prometheus::Registry;
+use regatta_traces::{Collector, TraceMetrics, Traces};
+
+use crate::args::TraceArgs;
+use crate::exit::{BadConfiguration, bad_configuration};
+use crate::plain_http::is_in_the_clear;
+use crate::tls::{self, Identity};
+
+/// Path of traces at a collector of all signals.
+const PATH: &str = "v1/traces";
+
+/// The sender of traces of the process `service`; one that sends nothing, where no collector is named.
+pub(crate) fn start(args: &TraceArgs, service: &str, registry: &Registry) -> anyhow::Result<Traces> {
+    let metrics = TraceMetrics::register(registry)?;
+    let Some(url) = address(args) else { return Ok(Traces::default()) };
+    if is_in_the_clear(&url) && !args.otlp_plain_http {
+        return Err(BadConfiguration(format!(
+            "traces would go to {} unencrypted: write https:// (--otlp-endpoint, OTEL_EXPORTER_OTLP_ENDPOINT), or say that the way is safe \
+             with --otlp-plain-http (REGATTA_OTLP_PLAIN_HTTP=true)",
+            without_password(&url)
+        ))
+        .into());
+    }
+    let timeout = Duration::from_millis(args.otlp_timeout_ms);
+    let identity = args.otlp_cert.as_deref().zip(args.otlp_key.as_deref());
+    let identity = identity.map(|(certificate, key)| Identity { certificate, key });
+    let client = reqwest::Client::builder()
+        .tls_backend_preconfigured(tls::client(args.otlp_ca.as_deref(), identity)?)
+        .redirect(reqwest::redirect::Policy::none())
+        .timeout(timeout)
+        .build()
+        .context("failed to prepare the client of the collector of traces")?;
+    let instance = crate::process::worker_id(crate::process::random_seed())?;
+    let attributes = vec![
+        ("service.name", service.to_owned()),
+        ("service.version", env!("CARGO_PKG_VERSION").to_owned()),
+        ("service.instance.id", instance.to_string()),
+    ];
+    let name = args.service_name.clone().filter(|name| !name.is_empty());
+    let collector = Collector::at(&url, client, timeout, attributes, name).map_err(bad_configuration)?;
+    Ok(Traces::start(collector, args.trace_share, metrics))
+}
+
+/// Address of the collector. A variable that is empty is as one that is not set.
+fn address(args: &TraceArgs) -> Option<String> {
+    let named = |url: &Option<String>| url.clone().filter(|url| !url.is_empty());
+    let of_all = || Some(format!("{}/{PATH}", named(&args.otlp_endpoint)?.trim_end_matches('/')));
+    named(&args.otlp_traces_endpoint).or_else(of_all).filter(|_| !args.no_traces)
+}
+
+fn without_password(url: &str) -> String {
+    let Ok(mut url) = reqwest::Url::parse(url) else { return "the collector".to_owned() };
+    // Only addresses without a host have no room for them.
+    let _ = url.set_username("").and_then(|()| url.set_password(None));
+    url.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        traces: TraceArgs,
+    }
+
+    fn args(arguments: &[&str]) -> TraceArgs {
+        Line::parse_from([&["regatta"], arguments].concat()).traces
+    }
+
+    #[test]
+    fn traces_go_to_the_path_of_traces_and_nowhere_unless_a_collector_is_named() {
+        let at = |arguments: &[&str]| address(&args(arguments));
+        assert_eq!(at(&[]), None);
+        assert_eq!(at(&["--otlp-endpoint", ""]), None);
+        assert_eq!(at(&["--otlp-endpoint", "http://127.0.0.1:4318/"]).unwrap(), "http://127.0.0.1:4318/v1/traces");
+        let both = ["--otlp-endpoint", "http://h", "--otlp-traces-endpoint", "https://t/x"];
+        assert_eq!(at(&both).unwrap(), "https://t/x");
+        assert_eq!(at(&["--otlp-endpoint", "http://127.0.0.1:4318", "--no-traces"]), None);
+    }
+
+    #[tokio::test]
+    async fn a_collector_on_another_machine_is_reached_over_tls_or_by_an_explicit_word() {
+        crate::embedded::install_tls();
+        let started = |arguments: &[&str]| start(&args(arguments), "regatta", &Registry::new());
+        let refused = started(&["--otlp-endpoint", "http://user:secret@otel.example:4318"]).unwrap_err().to_string();
+        assert!(refused.contains("http://otel.example:4318") && refused.contains("--otlp-plain-http"), "{refused}");
+        assert!(!refused.contains("secret"), "{refused}");
+        started(&["--otlp-endpoint", "http://otel.example:4318", "--otlp-plain-http"]).unwrap();
+        started(&["--otlp-endpoint", "https://otel.example:4318"]).unwrap();
+        started(&[]).unwrap();
+    }
+
+    #[test]
+    fn a_share_is_between_nothing_and_all() {
+        assert!(Line::try_parse_from(["regatta", "--trace-share", "1.5"]).is_err());
+        assert_eq!(args(&["--trace-share", "0.25"]).trace_share, 0.25);
+    }
+}

@@ -1,0 +1,9 @@
+//! Fields of log lines about a session.
+
+use regatta_proto::SessionKey;
+
+/// Span that gives every line within it the session that it is about, as fields, and its attempt where that is known. Always on, because what is wrong is logged at any level.
+#[must_use]
+pub fn session_span(key: &SessionKey, attempt: impl Into<Option<u32>>) -> tracing::Span {
+    tracing::error_span!("session", sweep = %key.sweep, cell = key.cell.0, session = %key, attempt = attempt.into())
+}
