@@ -11,7 +11,7 @@ mod tests;
 
 pub use alignment::{JudgedSession, alignment};
 pub(crate) use averages::aggregate_range;
-pub(crate) use metrics::metrics;
+pub(crate) use metrics::{metrics, name};
 
 use regatta_proto::{Evaluator, ModelRef};
 
