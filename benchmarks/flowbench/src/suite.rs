@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use regatta_benchmarks::{
-    CellResult, DataError, Item, Metric, PaperTable, Persona, Picture, RatedScore, Score, Scores, Scoring, SelectError, Step,
-    Suite, Table, Verdicts,
+    CellResult, DataError, Item, Metric, PaperTable, Persona, Picture, RatedScore, Score, Scores, Scoring, SelectError,
+    Step, Suite, Table, Verdicts,
 };
 use regatta_proto::{ChatRequest, Evaluator, ItemIndex, Reply, Role, SessionSeed, Setting, Transcript};
 

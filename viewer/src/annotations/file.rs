@@ -16,7 +16,9 @@ const FILE_BYTES_MAX: u64 = 16 << 20;
 /// # Errors
 /// When the file cannot be read, is too large, or a link.
 pub fn read(path: &Path) -> io::Result<Annotations> {
-    let Some(bytes) = regatta_files::read_lines_within(path, FILE_BYTES_MAX)? else { return Ok(Annotations::default()) };
+    let Some(bytes) = regatta_files::read_lines_within(path, FILE_BYTES_MAX)? else {
+        return Ok(Annotations::default());
+    };
     Ok(Annotations::parse(&bytes))
 }
 

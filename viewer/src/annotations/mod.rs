@@ -6,7 +6,7 @@
 
 mod file;
 mod line;
-mod text;
+pub(crate) mod text;
 
 use std::collections::BTreeMap;
 

@@ -16,7 +16,6 @@ pub(crate) use metrics::{metrics, name};
 use regatta_proto::{Evaluator, ModelRef};
 
 use self::grid::{Grid, row};
-use self::metrics::name;
 use self::published::{Place, published};
 use crate::setting::{Format, Level, Scope};
 use regatta_benchmarks::{CellResult, Measured, PaperColumn, PaperEntry, PaperRow, PaperTable, Unit};
