@@ -141,7 +141,7 @@ fn form(located: &Located, wanted: &Wanted, by: &Annotator, mine: Option<&Annota
     let chosen = mine.and_then(|mine| mine.mark);
     let marks = Mark::ALL.map(Some).into_iter().chain([None]);
     html! {
-        form.annotate method="post" action={ (address) "/annotate" (wanted.context()) } data-in-place autocomplete="off" {
+        form.annotate method="post" action={ (address) "/annotate" (wanted.context()) } data-in-place="annotation-state" autocomplete="off" {
             fieldset {
                 legend { "The session is, says " (by.as_str()) }
                 @for mark in marks {
