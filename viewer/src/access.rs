@@ -348,6 +348,14 @@ mod tests {
         assert_eq!(begun.elapsed(), forms::FORM_TIME_MAX);
     }
 
+    #[tokio::test]
+    async fn a_browser_sends_the_form_with_the_origin_of_its_page() {
+        let request = Request::get("/ui/login").body(Body::empty()).unwrap();
+        let response = door(Arc::new(by_token())).oneshot(request).await.unwrap();
+        // With `no-referrer` it would be `null`, which is refused.
+        assert_eq!(response.headers()[header::REFERRER_POLICY], "same-origin");
+    }
+
     #[test]
     fn the_form_leads_to_pages_of_ours_alone() {
         let path = |to: &str| Wanted { to: to.to_owned() }.path().to_owned();

@@ -15,8 +15,10 @@ use crate::source::Run;
 
 /// Most sessions that one search looks into.
 const SESSIONS_MAX: usize = 2_000;
-/// Time after which a search looks into no further sessions.
-const TIME_MAX: Duration = Duration::from_secs(5);
+/// Time after which the search of a list looks into no further sessions.
+pub(crate) const TIME_MAX: Duration = Duration::from_secs(5);
+/// The same of a search for the next session to annotate, of which every page of a session makes two.
+pub(crate) const STEP_TIME_MAX: Duration = Duration::from_secs(1);
 /// Sessions that are looked into together, so that each of their segments is read once.
 const TOGETHER: usize = 64;
 
@@ -29,12 +31,19 @@ pub(crate) struct Searched {
     pub(crate) looked: usize,
 }
 
-/// Looks for `words` in the sessions at `places`, in their order, until `items_max` items are found, or the bounds are reached.
-pub(crate) async fn search(run: &Run, words: &Words, places: &[Place], items_max: usize) -> Result<Searched, Problem> {
+/// Looks for `words` in the sessions at `places`, in their order, until `items_max` items are found, `time_max` is over, or the most
+/// sessions are looked into.
+pub(crate) async fn search(
+    run: &Run,
+    words: &Words,
+    places: &[Place],
+    items_max: usize,
+    time_max: Duration,
+) -> Result<Searched, Problem> {
     let begun = Instant::now();
     let mut result = Searched { found: Vec::new(), looked: 0 };
     let mut items: BTreeSet<ItemIndex> = BTreeSet::new();
-    while result.looked < places.len().min(SESSIONS_MAX) && begun.elapsed() < TIME_MAX {
+    while result.looked < places.len().min(SESSIONS_MAX) && begun.elapsed() < time_max {
         let together = whole_items(&places[result.looked..]);
         let found = look(run, words, together).await?;
         for (at, place) in together.iter().enumerate() {

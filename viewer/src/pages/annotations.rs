@@ -5,7 +5,7 @@ use std::sync::Arc;
 use maud::{Markup, html};
 
 use super::annotate::NEXT;
-use super::group::{self, Group};
+use super::group;
 use super::items::Wanted;
 use super::session::Located;
 use crate::annotations::text::NOTE_CHARS_MAX;
@@ -13,7 +13,7 @@ use crate::annotations::{Annotation, Annotator, Mark, Note};
 use crate::conversation::Words;
 use crate::page::scrolled;
 use crate::problem::Problem;
-use crate::searching::search;
+use crate::searching::{STEP_TIME_MAX, search};
 use crate::selection::{self, Annotated, Place, is_done};
 use crate::source::{AnnotatedRun, ReadAnnotations, Run};
 use crate::{Viewer, address, numbers};
@@ -76,7 +76,7 @@ impl Steps {
         };
         match &self.words {
             None => Ok(ahead.first().copied()),
-            Some(words) => Ok(search(run, words, &ahead, 1).await?.found.first().copied()),
+            Some(words) => Ok(search(run, words, &ahead, 1, STEP_TIME_MAX).await?.found.first().copied()),
         }
     }
 }
@@ -92,11 +92,6 @@ pub(super) async fn section(viewer: &Viewer, located: &Located, wanted: &Wanted)
     let said: Vec<&Annotation> =
         read.all.lines.iter().map(|(_, of)| of).filter(|of| Some(&of.session) == session.as_ref()).collect();
     let mine = annotated.by.as_ref().and_then(|me| said.iter().rev().find(|of| of.by == *me)).copied();
-    let list = wanted.of_group(&Group {
-        benchmark: &located.cell.benchmark,
-        setting: &located.cell.setting,
-        cells: Vec::new(),
-    });
     Ok(html! {
         section #annotation {
             h2 { "Annotation" }
@@ -104,7 +99,7 @@ pub(super) async fn section(viewer: &Viewer, located: &Located, wanted: &Wanted)
                 (problems(annotated, &read))
                 nav.pager aria-label="Sessions that are not annotated" {
                     @if let Some(previous) = previous { a rel="prev" href=(step(located, wanted, previous)) { "← previous unannotated" } }
-                    a href={ (address::run(&located.run.name)) "/items" (list.list()) } { "the list" }
+                    a href={ (address::run(&located.run.name)) "/items" (wanted.list_of(&located.cell)) } { "the list" }
                     @if let Some(next) = next { a rel="next" href=(step(located, wanted, next)) { "next unannotated →" } }
                 }
                 (standing(&steps, annotated.by.as_ref()))
@@ -130,7 +125,7 @@ fn standing(steps: &Steps, me: Option<&Annotator>) -> Markup {
         p.hint {
             (numbers::counted(steps.open.len() as u64, "other session", "other sessions")) " of "
             (numbers::count(steps.places.len() as u64)) " in the list not annotated" (by)
-            @if steps.words.is_some() { ", before what was said is looked into" }
+            @if steps.words.is_some() { ", before what was said is looked into; each way is searched for " (STEP_TIME_MAX.as_secs()) " s, and the list as far as you like" }
             @if !steps.is_selected { "; this session is not in the list" }
         }
     }

@@ -21,7 +21,7 @@ use super::group::{self, Group};
 use crate::annotations::ByPerson;
 use crate::page::{self, Page, Tab};
 use crate::problem::Problem;
-use crate::searching::search;
+use crate::searching::{TIME_MAX, search};
 use crate::selection::{self, Place};
 use crate::source::{ReadAnnotations, Run};
 use crate::{Viewer, address, numbers, progress};
@@ -79,7 +79,9 @@ pub(crate) async fn show(
     let page = Page {
         title: "Items",
         run: Some((&run, Tab::Items)),
-        events: Some(format!("{}/events", address::run(&run.name))).filter(|_| !run.row.state.is_end()),
+        // A search is made when somebody asks for it, and not again with every session that is recorded.
+        events: Some(format!("{}/events", address::run(&run.name)))
+            .filter(|_| !run.row.state.is_end() && matches!(part.further, Further::Pages(_))),
         has_token: viewer.is_asked_for_token,
         body,
     };
@@ -141,7 +143,7 @@ async fn selected(
         });
     };
     let from = wanted.from.min(all);
-    let searched = search(run, &words, &places[from..], ITEMS as usize).await?;
+    let searched = search(run, &words, &places[from..], ITEMS as usize, TIME_MAX).await?;
     let next = from + searched.looked;
     let told = match searched.looked {
         0 => "no session to look into".to_owned(),

@@ -1,7 +1,7 @@
 //! The query of the page of items: filters, an order, a place in the list. Links to sessions carry it on.
 
 use regatta_backends::{ItemOrder, ItemQuery, ScoreValue, Standing};
-use regatta_proto::Flag;
+use regatta_proto::{Cell, Flag};
 use serde::Deserialize;
 
 use super::super::group::Group;
@@ -141,13 +141,13 @@ impl Wanted {
     }
 
     /// The filters for the list of items.
-    pub(crate) fn list(&self) -> String {
+    pub(super) fn list(&self) -> String {
         self.address(0, 0)
     }
 
-    /// The same filters for `group`, which links from sessions leave out.
-    pub(crate) fn of_group(&self, group: &Group<'_>) -> Self {
-        Self { benchmark: group.benchmark.to_string(), setting: group.setting.to_string(), ..self.clone() }
+    /// The filters for the list of items of the benchmark and setting of `cell`, which links to sessions leave out.
+    pub(crate) fn list_of(&self, cell: &Cell) -> String {
+        Self { benchmark: cell.benchmark.to_string(), setting: cell.setting.to_string(), ..self.clone() }.list()
     }
 
     fn address(&self, page: u64, from: usize) -> String {
