@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use futures::{StreamExt as _, stream};
 use regatta_tests::Chromium;
 use regatta_tests::regatta::{Process, binary, finish, program, regatta, skipped, workspace};
 use regatta_tests::viewing::{Answer, ask, host, post, run, started, view};
@@ -204,7 +205,7 @@ async fn a_note_is_text_whatever_is_in_it_and_a_form_of_anybody_else_is_refused(
     let answer = annotate(&ui, session, "mark=right").await;
     assert!(answer.status() == "403" && answer.body.contains("--as NAME"), "{}", answer.body);
     let (status, _, problem) = command(&["view", "--as", "a\tb", looked.folder.path().to_str().unwrap()]).await;
-    assert!(status == 2 && problem.contains("control character"), "{problem}");
+    assert!(status != 0 && problem.contains("control character"), "{problem}");
 }
 
 /// The head of the answer to a request that is sent as it is to the server at `origin`.
@@ -223,10 +224,13 @@ async fn two_people_at_once_lose_nothing() {
     let (_bob, of_bob) = view(looked.folder.path(), &["--as", "bob"]).await.unwrap();
     let page = looked.page("/items").await;
     let paths = sessions(&page, "class=\"mark");
-    let both = [looked.ui.as_str(), of_bob.as_str()];
-    let sent =
-        both.iter().flat_map(|ui| paths.iter().map(move |path| annotate(ui, path, "mark=right&note=both+at+once")));
-    let answers = futures::future::join_all(sent).await;
+    // A few at once of each: a listener has a limit for one address.
+    let both = [looked.ui.as_str(), of_bob.as_str()].map(|ui| {
+        let sent = stream::iter(&paths).map(move |path| annotate(ui, path, "mark=right&note=both+at+once"));
+        sent.buffer_unordered(8).collect::<Vec<Answer>>()
+    });
+    let answers = futures::future::join_all(both).await;
+    let answers: Vec<Answer> = answers.into_iter().flatten().collect();
     assert!(answers.iter().all(|answer| answer.status() == "303"));
     let lines = looked.lines();
     assert_eq!(lines.len(), paths.len() * 2);

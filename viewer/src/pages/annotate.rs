@@ -59,7 +59,11 @@ pub(crate) async fn annotate(
     let of = |(item, cell)| format!("{}{}", address::session(&run.name, cell, item), wanted.context());
     let here = format!("{}#annotation", of((*item, cell.index)));
     let to = match given.then.as_str() {
-        NEXT => Steps::of(&viewer, &located, &wanted).await?.toward(run, Toward::Next).await?.map_or(here, of),
+        NEXT => {
+            let all = annotated.read().await?.all;
+            let steps = Steps::of(&viewer, &located, &wanted, &all, annotated.by.as_ref()).await?;
+            steps.toward(run, Toward::Next).await?.map_or(here, of)
+        }
         _ => here,
     };
     Ok(Redirect::to(&to).into_response())

@@ -9,7 +9,7 @@ use super::group;
 use super::items::Wanted;
 use super::session::Located;
 use crate::annotations::text::NOTE_CHARS_MAX;
-use crate::annotations::{Annotation, Annotator, Mark, Note};
+use crate::annotations::{Annotation, Annotations, Annotator, Mark, Note};
 use crate::conversation::Words;
 use crate::page::scrolled;
 use crate::problem::Problem;
@@ -42,18 +42,20 @@ pub(super) struct Steps {
 }
 
 impl Steps {
-    /// The steps from the session at `located`, within what is `wanted`.
-    pub(super) async fn of(viewer: &Viewer, located: &Located, wanted: &Wanted) -> Result<Self, Problem> {
+    /// The steps from the session at `located`, within what is `wanted`, for `me`.
+    pub(super) async fn of(
+        viewer: &Viewer,
+        located: &Located,
+        wanted: &Wanted,
+        annotations: &Annotations,
+        me: Option<&Annotator>,
+    ) -> Result<Self, Problem> {
         let Located { run, sweep, cell, item } = located;
         let group = group::chosen(sweep, cell.benchmark.as_str(), cell.setting.as_str())?;
         let value = group::value_of(&group.values(sweep), wanted.value());
         let query = wanted.query(&group, value)?;
         let places = selection::sessions(viewer, run, sweep, &query, wanted.sample()?).await?;
-        let (read, me) = match &run.annotated {
-            Some(annotated) => (annotated.read().await?, annotated.by.as_ref()),
-            None => (ReadAnnotations::default(), None),
-        };
-        let marks = selection::annotated(sweep, &group, &read.all);
+        let marks = selection::annotated(sweep, &group, annotations);
         let filter = wanted.annotated()?;
         let is_open = |place: &Place| {
             let people = marks.get(place);
@@ -85,7 +87,7 @@ impl Steps {
 pub(super) async fn section(viewer: &Viewer, located: &Located, wanted: &Wanted) -> Result<Markup, Problem> {
     let Some(annotated) = &located.run.annotated else { return Ok(html! {}) };
     let read = annotated.read().await?;
-    let steps = Steps::of(viewer, located, wanted).await?;
+    let steps = Steps::of(viewer, located, wanted, &read.all, annotated.by.as_ref()).await?;
     let previous = steps.toward(&located.run, Toward::Previous).await?;
     let next = steps.toward(&located.run, Toward::Next).await?;
     let session = selection::name(&located.sweep, (located.item, located.cell.index));
@@ -229,4 +231,38 @@ pub(super) fn options() -> Vec<(String, String)> {
     };
     let all = Annotated::ALL.into_iter().map(|filter| (filter.as_str().to_owned(), words(filter)));
     std::iter::once((String::new(), "or not".to_owned())).chain(all).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    /// One element a line, so that a difference is one.
+    fn lines(markup: Markup) -> String {
+        markup.into_string().replace("><", ">\n<")
+    }
+
+    #[test]
+    fn what_was_said_is_shown_newest_first_and_as_text() {
+        let session = r#""benchmark":"b","setting":"s","model":"e/m","item":"i""#;
+        let text = [
+            format!(r#"{{"by":"ann",{session},"mark":"wrong","at":"2026-11-27T15:44:10.5Z"}}"#),
+            format!(r#"{{"by":"bob <b>",{session},"rating":0.25,"note":"=1+1\n<script>alert(1)</script>"}}"#),
+            format!(r#"{{"by":"ann",{session}}}"#),
+        ];
+        let all = Annotations::parse(text.join("\n").as_bytes());
+        let said: Vec<&Annotation> = all.lines.iter().map(|(_, annotation)| annotation).collect();
+        insta::assert_snapshot!(lines(history(&said)));
+    }
+
+    #[test]
+    fn lines_that_cannot_be_read_are_named_and_not_too_many() {
+        let path = PathBuf::from("runs/mine/annotations.jsonl");
+        let annotated = AnnotatedRun { path, by: None };
+        let all = Annotations::parse("{}\n".repeat(7).as_bytes());
+        let read = ReadAnnotations { all, problem: Some("failed to read it: a reason".to_owned()) };
+        insta::assert_snapshot!(lines(problems(&annotated, &read)));
+    }
 }
