@@ -148,8 +148,9 @@ async fn selected(
     let told = match searched.looked {
         0 => "no session to look into".to_owned(),
         looked => format!(
-            "{} have it; looked into {} to {} of {}",
+            "{} {} it; looked into {} to {} of {}",
             sessions(searched.found.len()),
+            if searched.found.len() == 1 { "has" } else { "have" },
             numbers::count(from as u64 + 1),
             numbers::count((from + looked) as u64),
             sessions(all)
