@@ -44,7 +44,7 @@ impl Annotations {
         for (number, line) in (1..).zip(lines).filter(|(_, line)| !line.is_empty()) {
             match serde_json::from_slice(line) {
                 Ok(annotation) => all.lines.push((number, annotation)),
-                Err(error) => all.unreadable.push(Unreadable { line: number, why: error.to_string() }),
+                Err(error) => all.unreadable.push(Unreadable { line: number, why: told(&error) }),
             }
         }
         all
@@ -62,6 +62,15 @@ impl Annotations {
         }
         latest.retain(|_, people| !people.is_empty());
         latest
+    }
+}
+
+/// The error without the number of the line, which is always the first of what is parsed.
+fn told(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    match message.strip_suffix(&format!(" at line 1 column {}", error.column())) {
+        Some(message) => format!("{message} at column {}", error.column()),
+        None => message,
     }
 }
 
@@ -107,10 +116,10 @@ mod tests {
         assert_eq!(all.lines.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [1, 7]);
         let told: Vec<String> = all.unreadable.iter().map(|of| format!("{}: {}", of.line, of.why)).collect();
         let parts = [
-            "2: EOF while parsing",
+            "2: EOF while parsing a string at column ",
             "3: a note has 4001 characters, at most 4000 are allowed",
             "4: a note has the control character '\\u{1b}'",
-            "5: unknown field `nota`",
+            "5: unknown field `nota`, expected one of",
             "6: a person's name is empty",
         ];
         assert_eq!(told.len(), parts.len(), "{told:?}");
