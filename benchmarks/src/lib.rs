@@ -27,6 +27,6 @@ pub use recorded::{MissingVerdict, NULL_CONTENT, RecordedVerdicts};
 pub use registry::{Registry, default_setting};
 pub use sampling::select_items;
 pub use suite::{
-    Benchmark, DataError, DelegatedTask, Item, Persona, Picture, SampledBy, Score, Scores, Scoring, SelectError, Step,
-    Suite, Table, ToolAnswer, ToolRequest, Verdicts, flat_value,
+    Benchmark, DataError, DelegatedTask, Item, Persona, Picture, RatedScore, SampledBy, Score, Scores, Scoring,
+    SelectError, Step, Suite, Table, ToolAnswer, ToolRequest, Verdicts, flat_value,
 };

@@ -209,6 +209,13 @@ pub trait Suite: Send + Sync {
         Vec::new()
     }
 
+    /// Returns the score of a judge in sessions of `setting` that people may rate too, so that their ratings are
+    /// compared with the judge's. `None` where no judge gives such a score.
+    fn rated_score(&self, setting: &Setting) -> Option<RatedScore> {
+        let _ = setting;
+        None
+    }
+
     /// Returns a correct reply of the agent to `request` in the session of `item`, for people who inspect the
     /// session; others may be correct too. `None` where none is known.
     fn right_reply(&self, item: ItemIndex, setting: &Setting, request: &ChatRequest) -> Option<Reply> {
@@ -402,6 +409,17 @@ pub struct Table {
     pub aggregate: serde_json::Value,
     /// Columns of the paper's main table in order: label and value in 0..=1 (`None` when there are no items).
     pub columns: Vec<(String, Option<f64>)>,
+}
+
+/// A score that a judge gives to a session, and people too.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RatedScore {
+    /// Name of the flat value, such as `progress`.
+    pub name: &'static str,
+    /// The question that a rating answers, as a phrase such as "share of the user's goals that were reached".
+    pub meaning: &'static str,
+    /// Least and greatest rating.
+    pub range: (f64, f64),
 }
 
 /// A picture of a session.

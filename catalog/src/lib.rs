@@ -17,6 +17,7 @@ pub use dataset::{load_dataset, read_manifest, store_dataset, store_manifest};
 pub use inputs::{Input, InputKind, read_input, store_input, sweep_inputs};
 pub use release::Release;
 pub use segment::{
-    Reported, SegmentError, StoredTranscript, is_intact, read_segment, read_transcript, segment_lines, write_segment,
+    Reported, SegmentError, StoredTranscript, is_intact, read_lines_of_segment, read_segment, read_transcript,
+    segment_lines, write_segment,
 };
 pub use sweep::Sweep;

@@ -1,6 +1,7 @@
 //! Transcripts in Blobs: one compressed segment a batch of reports, one line a transcript.
 
 use futures::future::BoxFuture;
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 
 use bytes::Bytes;
@@ -221,6 +222,27 @@ pub fn read_transcript<'a>(
     })
 }
 
+/// Hands the transcripts in the lines `wanted` of the bytes of `segment` to `each`, one at a time and in their order. Lines that there are
+/// not are left out.
+///
+/// # Errors
+/// As [`read_segment`]'s, also of a line that is wanted.
+pub fn read_lines_of_segment(
+    segment: &str,
+    bytes: &[u8],
+    wanted: &BTreeSet<u32>,
+    mut each: impl FnMut(u32, StoredTranscript),
+) -> Result<(), SegmentError> {
+    let Some(last) = wanted.last() else { return Ok(()) };
+    for (number, line) in (0..=*last).zip(lines(segment, bytes)?) {
+        let line = line?;
+        if wanted.contains(&number) {
+            each(number, serde_json::from_slice(&line)?);
+        }
+    }
+    Ok(())
+}
+
 /// All transcripts of the bytes of `segment` (its path, or its name alone), in order.
 ///
 /// # Errors
@@ -321,6 +343,11 @@ mod tests {
         let bytes = blobs.get(&format!("sweeps/s/{}", written[0].segment)).await.unwrap().unwrap();
         let lines = read_segment(&written[0].segment, &bytes).unwrap();
         assert_eq!(lines.map(|line| line.unwrap().position).collect::<Vec<_>>(), [7, 8]);
+        let mut some = Vec::new();
+        let wanted = BTreeSet::from([1, 5]);
+        read_lines_of_segment(&written[0].segment, &bytes, &wanted, |line, stored| some.push((line, stored.position)))
+            .unwrap();
+        assert_eq!(some, [(1, 8)]);
     }
 
     #[test]

@@ -3,8 +3,9 @@
 //! One rule for every file that a command writes, whoever chose its name: it is a new file of this user's (0600) in the same folder, which
 //! takes the name once it is whole. What stood under the name, a link too, is replaced and not followed. Only what is no file is written
 //! to as it is, because it cannot be replaced: a device or a pipe, and everything below `/dev` and `/proc` (`/dev/stdout`, `>(…)`), where
-//! nobody else may write the folder.
+//! nobody else may write the folder. A file that grows by lines (`append_line`) keeps what it has, and is never a link.
 
+mod appending;
 mod folder;
 mod reading;
 
@@ -15,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
+pub use self::appending::{append_line, read_lines_within};
 pub use self::folder::{FolderError, own_folder};
 pub use self::reading::read_within;
 

@@ -23,6 +23,7 @@ mod s3;
 mod services;
 mod supervisor;
 mod vhost;
+pub mod viewing;
 pub mod waiting;
 
 pub use authority::{Authority, Identity, ServerTls};

@@ -5,55 +5,26 @@ use std::path::Path;
 use std::time::Duration;
 
 use regatta_tests::referee::Referee;
-use regatta_tests::regatta::{Process, finish, regatta, skipped, workspace};
+use regatta_tests::regatta::{finish, regatta, skipped, workspace};
+use regatta_tests::viewing::{Answer, ask, host, post, run, view};
 use regatta_tests::waiting::{in_time, until};
 use regatta_tests::{Chromium, unique_name};
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
-
-/// Head and body of an answer.
-async fn ask(url: &str, head: &str) -> (String, String) {
-    let (host, path) = url.trim_start_matches("http://").split_once('/').unwrap();
-    let head = if head.is_empty() { format!("host: {host}\r\n") } else { head.to_owned() };
-    let mut stream = TcpStream::connect(host).await.unwrap();
-    stream.write_all(format!("GET /{path} HTTP/1.0\r\n{head}\r\n").as_bytes()).await.unwrap();
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).await.unwrap();
-    let answer = String::from_utf8(answer).unwrap();
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    (head.to_owned(), body.to_owned())
-}
 
 async fn page(url: &str) -> String {
-    let (head, body) = ask(url, "").await;
+    let Answer { head, body } = ask(url, "").await.unwrap();
     assert!(head.contains(" 200 "), "{url}: {head}");
     assert!(head.contains("default-src 'none'") && head.contains("nosniff"), "{url}: {head}");
     body
 }
 
-async fn run(spec: &Path, directory: &Path) {
-    let mut command = regatta().unwrap();
-    command.arg("run").arg(spec).arg("--output").arg(directory);
-    let output = finish(command).await.unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-}
-
-/// The viewer of `directory`, and the address of its pages without the last slash.
-async fn view(directory: &Path) -> (Process, String) {
-    let mut command = regatta().unwrap();
-    command.arg("view").arg(directory);
-    let process = Process::start_and_read(command).await.unwrap();
-    let address = process.first_line.trim_end_matches('/').to_owned();
-    (process, address)
-}
-
 /// Pages that every run has.
-const PAGES: [&str; 9] = [
+const PAGES: [&str; 10] = [
     "",
     "/leaderboard",
     "/items",
     "/items?sort=disagreement",
+    "/items?said=node&annotated=not&sample=5&seed=1",
     "/compare?a=sim%2Foracle&b=sim%2Fnoisy-0.5",
     "/endpoints",
     "/money",
@@ -64,8 +35,8 @@ const PAGES: [&str; 9] = [
 #[tokio::test]
 async fn a_run_is_looked_into_page_by_page() {
     let folder = tempfile::tempdir().unwrap();
-    run(&workspace().join("examples/quickstart.yaml"), &folder.path().join("quick")).await;
-    let (_viewer, ui) = view(folder.path()).await;
+    run(&workspace().join("examples/quickstart.yaml"), &folder.path().join("quick")).await.unwrap();
+    let (_viewer, ui) = view(folder.path(), &[]).await.unwrap();
     let of_run = format!("{ui}/runs/quick");
     assert!(page(&format!("{ui}/")).await.contains("href=\"/ui/runs/quick\""));
     for name in PAGES {
@@ -92,18 +63,18 @@ async fn a_run_is_looked_into_page_by_page() {
         ("/runs/quick/items?low=much", "400"),
         ("/nothing", "404"),
     ] {
-        let (head, _) = ask(&format!("{ui}{wrong}"), "").await;
-        assert!(head.contains(status), "{wrong}: {head}");
+        let answer = ask(&format!("{ui}{wrong}"), "").await.unwrap();
+        assert_eq!(answer.status(), status, "{wrong}");
     }
 }
 
 #[tokio::test]
 async fn pages_of_this_machine_are_for_this_machine() {
     let folder = tempfile::tempdir().unwrap();
-    let (_viewer, ui) = view(folder.path()).await;
+    let (_viewer, ui) = view(folder.path(), &[]).await.unwrap();
     for head in ["host: evil.example\r\n", "host: 127.0.0.1\r\norigin: https://evil.example\r\n", "x: y\r\n"] {
-        let (answer, _) = ask(&format!("{ui}/"), head).await;
-        assert!(answer.contains(" 403 "), "{head}: {answer}");
+        let answer = ask(&format!("{ui}/"), head).await.unwrap();
+        assert_eq!(answer.status(), "403", "{head}");
     }
     let mut command = regatta().unwrap();
     command.args(["view", "--listen", "0.0.0.0:0"]).arg(folder.path());
@@ -149,8 +120,8 @@ fn hostile() -> String {
 async fn what_a_hostile_model_says_is_text() {
     let folder = tempfile::tempdir().unwrap();
     let spec = declared(folder.path(), &hostile());
-    run(&spec, &folder.path().join("hostile")).await;
-    let (_viewer, ui) = view(&folder.path().join("hostile")).await;
+    run(&spec, &folder.path().join("hostile")).await.unwrap();
+    let (_viewer, ui) = view(&folder.path().join("hostile"), &[]).await.unwrap();
     let shown = page(&format!("{ui}/runs/hostile/sessions/0/0")).await;
     assert!(shown.contains("&lt;script&gt;document.title=") && shown.contains("characters more"), "{}", &shown[..4000]);
     assert!(!shown.contains("<script>") && !shown.contains("<img src=x") && shown.matches("</html>").count() == 1);
@@ -179,7 +150,7 @@ async fn browser(test: &str) -> Option<Chromium> {
 const LACKS: &str = "(() => { const lacks = []; \
     if (!document.documentElement.lang || !document.title) lacks.push('language or title'); \
     if (document.querySelectorAll('h1').length !== 1) lacks.push('one h1'); \
-    for (const f of document.querySelectorAll('input:not([type=hidden]), select')) if (!f.labels.length) lacks.push('label of ' + f.name); \
+    for (const f of document.querySelectorAll('input:not([type=hidden]), select, textarea')) if (!f.labels.length) lacks.push('label of ' + f.name); \
     for (const i of document.querySelectorAll('img')) if (!i.alt) lacks.push('alt of ' + i.src); \
     for (const s of document.querySelectorAll('svg')) if (!s.getAttribute('aria-label')) lacks.push('name of a drawing'); \
     for (const t of document.querySelectorAll('table')) if ([...t.querySelectorAll('th')].some(h => !h.scope)) lacks.push('scope of headers'); \
@@ -204,9 +175,14 @@ const PALE: &str = "(() => { const lum = c => { const v = c.map(x => { x /= 255;
 async fn a_browser_finds_nothing_to_complain_of() {
     let Some(mut browser) = browser("a_browser_finds_nothing_to_complain_of").await else { return };
     let folder = tempfile::tempdir().unwrap();
-    run(&workspace().join("examples/quickstart.yaml"), &folder.path().join("quick")).await;
-    run(&workspace().join("examples/flowbench.yaml"), &folder.path().join("flow")).await;
-    let (_viewer, ui) = view(folder.path()).await;
+    run(&workspace().join("examples/quickstart.yaml"), &folder.path().join("quick")).await.unwrap();
+    run(&workspace().join("examples/flowbench.yaml"), &folder.path().join("flow")).await.unwrap();
+    let (_viewer, ui) = view(folder.path(), &["--as", "ann"]).await.unwrap();
+    for session in ["/runs/flow/sessions/0/0", "/runs/quick/sessions/6/0"] {
+        let body = "mark=wrong&note=a+note";
+        let sent = post(&format!("{ui}{session}/annotate"), &format!("http://{}", host(&ui)), body).await.unwrap();
+        assert_eq!(sent.status(), "303", "{}", sent.body);
+    }
     let mut pages: Vec<String> = ["/", "/money", "/schedules"].map(str::to_owned).to_vec();
     pages.extend(PAGES.iter().filter(|name| **name != "/report").map(|name| format!("/runs/quick{name}")));
     pages.extend(["", "/items", "/sessions/0/0"].map(|name| format!("/runs/flow{name}")));
@@ -252,12 +228,12 @@ async fn a_run_is_followed_while_it_goes_on_without_loading_the_page_again() {
         if ledger.is_file() { Ok(()) } else { Err(format!("{} calls", referee.calls())) }
     });
     begun.await.unwrap();
-    let (_viewer, ui) = view(folder.path()).await;
+    let (_viewer, ui) = view(folder.path(), &[]).await.unwrap();
     let address = format!("{ui}/runs/going");
     let shown = until("the page of the run", async || {
         assert!(going.try_wait().unwrap().is_none(), "it ended before anybody looked");
-        let (head, _) = ask(&address, "").await;
-        if head.contains(" 200 ") { Ok(()) } else { Err(head) }
+        let answer = ask(&address, "").await.unwrap();
+        if answer.status() == "200" { Ok(()) } else { Err(answer.head) }
     });
     shown.await.unwrap();
     browser.open(&address).await.unwrap();
@@ -280,8 +256,8 @@ async fn a_run_is_followed_while_it_goes_on_without_loading_the_page_again() {
 async fn the_keyboard_alone_leads_from_the_runs_to_a_session() {
     let Some(mut browser) = browser("the_keyboard_alone_leads_from_the_runs_to_a_session").await else { return };
     let folder = tempfile::tempdir().unwrap();
-    run(&workspace().join("examples/quickstart.yaml"), &folder.path().join("quick")).await;
-    let (_viewer, ui) = view(folder.path()).await;
+    run(&workspace().join("examples/quickstart.yaml"), &folder.path().join("quick")).await.unwrap();
+    let (_viewer, ui) = view(folder.path(), &[]).await.unwrap();
     browser.open(&format!("{ui}/")).await.unwrap();
     browser.press("Tab").await.unwrap();
     let skip = browser.evaluate("document.activeElement.textContent").await.unwrap();

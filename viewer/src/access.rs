@@ -4,21 +4,19 @@
 //! and that requests from other sites do not carry. The cookie is sent to the pages alone, not to the API.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, Bytes};
 use axum::extract::{Form, Query, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
-use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use maud::html;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde::Deserialize;
 
+use crate::forms::{self, FormLimit};
 use crate::page::{self, Page};
 use crate::problem::Problem;
 
@@ -30,8 +28,8 @@ const KEPT_S: u32 = 12 * 60 * 60;
 const TOKEN_BYTES_MAX: usize = 4096;
 /// Longest body of the form, in bytes: strangers send it. Percent-encoding makes three bytes of one.
 const FORM_BYTES_MAX: usize = 16 << 10;
-/// Longest time that the body of the form may take.
-const FORM_TIME_MAX: Duration = Duration::from_secs(10);
+/// The form of a login.
+const FORM: FormLimit = FormLimit { bytes_max: FORM_BYTES_MAX, advice: "enter the token alone" };
 
 /// The use that somebody makes of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,34 +138,9 @@ fn is_loopback(host: &str) -> bool {
 
 /// The form, and where its token goes.
 pub(crate) fn door(access: Arc<Access>) -> Router {
-    let form = get(form).post(login).layer(middleware::from_fn(read_form)).with_state(access.clone());
+    let form =
+        get(form).post(login).layer(middleware::from_fn_with_state(FORM, forms::read)).with_state(access.clone());
     Router::new().route("/ui/login", form).layer(middleware::from_fn_with_state(access, from_here))
-}
-
-/// Reads the body of a request, whoever sends it: it is short, and comes soon.
-async fn read_form(request: Request, next: Next) -> Response {
-    let (head, body) = request.into_parts();
-    match tokio::time::timeout(FORM_TIME_MAX, read(body)).await {
-        Ok(Ok(body)) => next.run(Request::from_parts(head, Body::from(body))).await,
-        Ok(Err(problem)) => problem.into_response(),
-        Err(_) => {
-            let seconds = FORM_TIME_MAX.as_secs();
-            Problem::too_slow(format!("the form took longer than {seconds} s to arrive; send it again")).into_response()
-        }
-    }
-}
-
-async fn read(body: Body) -> Result<Bytes, Problem> {
-    let (mut pieces, mut whole) = (body.into_data_stream(), Vec::new());
-    while let Some(piece) = pieces.next().await {
-        let piece = piece.map_err(|error| Problem::wrong(format!("the form broke off: {error}")))?;
-        if whole.len() + piece.len() > FORM_BYTES_MAX {
-            let problem = format!("the form has at most {FORM_BYTES_MAX} bytes; enter the token alone");
-            return Err(Problem::too_large(problem));
-        }
-        whole.extend_from_slice(&piece);
-    }
-    Ok(whole.into())
 }
 
 /// Refuses requests from other sites' pages.
@@ -175,6 +148,18 @@ async fn from_here(State(access): State<Arc<Access>>, request: Request, next: Ne
     match access.refusal(request.headers()) {
         Some(why) => Problem::refused(why).into_response(),
         None => next.run(request).await,
+    }
+}
+
+/// Refuses requests that change something unless a page of ours makes them. Browsers name the origin with every form that is sent, so one
+/// without it comes from a program, which may as well say where it is.
+pub(crate) async fn of_a_page(request: Request, next: Next) -> Response {
+    match request.headers().contains_key(header::ORIGIN) {
+        // One that is named has been compared already.
+        true => next.run(request).await,
+        false => {
+            Problem::refused("a form is taken from these pages alone, and this request names no Origin").into_response()
+        }
     }
 }
 
@@ -277,8 +262,9 @@ fn page_of_form(to: &str, is_wrong: bool) -> Response {
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
+    use std::time::Duration;
 
-    use axum::body::to_bytes;
+    use axum::body::{Body, to_bytes};
     use futures::stream;
     use tower::ServiceExt as _;
 
@@ -359,7 +345,15 @@ mod tests {
         let begun = tokio::time::Instant::now();
         let (status, page) = entered(Body::from_stream(trickle)).await;
         assert!(status == 408 && page.contains("longer than 10 s to arrive; send it again"), "{status} {page}");
-        assert_eq!(begun.elapsed(), FORM_TIME_MAX);
+        assert_eq!(begun.elapsed(), forms::FORM_TIME_MAX);
+    }
+
+    #[tokio::test]
+    async fn a_browser_sends_the_form_with_the_origin_of_its_page() {
+        let request = Request::get("/ui/login").body(Body::empty()).unwrap();
+        let response = door(Arc::new(by_token())).oneshot(request).await.unwrap();
+        // With `no-referrer` it would be `null`, which is refused.
+        assert_eq!(response.headers()[header::REFERRER_POLICY], "same-origin");
     }
 
     #[test]

@@ -40,6 +40,32 @@ impl Part {
     }
 }
 
+/// Words that are looked for in conversations, in capitals or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Words {
+    lower: String,
+}
+
+impl Words {
+    /// Exactly `text`, white space included.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        Self { lower: text.to_lowercase() }
+    }
+
+    /// `true` if they are anywhere in the conversation: in what was said, thought, called or told, or in the error of a failed try.
+    #[must_use]
+    pub fn are_in(&self, transcript: &Transcript) -> bool {
+        let has = |text: &str| text.to_lowercase().contains(&self.lower);
+        parts(transcript).iter().any(|part| {
+            has(&part.whole())
+                || part.thought.as_deref().is_some_and(has)
+                || part.told.iter().any(|(_, told)| has(told))
+                || part.failed_tries.iter().any(|failed| has(failed))
+        })
+    }
+}
+
 /// The conversation, in order: one part an event.
 #[must_use]
 pub fn parts(transcript: &Transcript) -> Vec<Part> {

@@ -2,18 +2,21 @@
 //! verdicts and expected answer, and the differences between two models or runs.
 //!
 //! Rendered on the server, from the same [`Ledger`](regatta_backends::Ledger) and [`Blobs`](regatta_backends::Blobs) as everything else, so
-//! a run's directory and a deployment have the same pages. Nothing here writes. The store counts and pages lists. A page is complete
-//! without script; with it, the page replaces in place the parts that change.
+//! a run's directory and a deployment have the same pages. Nothing here writes to them: people's annotations go to a file of their own in a
+//! run's directory. The store counts and pages lists. A page is complete without script; with it, the page replaces in place the parts that
+//! change.
 //!
 //! A new page is a file in `pages` and a route here. Markup is made with `maud`, which escapes every value; all output passes through
 //! `page`, which makes characters visible that would act on a reader's screen.
 
 mod access;
 mod address;
+pub mod annotations;
 mod assets;
 pub mod conversation;
 mod differences;
 mod drawing;
+mod forms;
 mod live;
 mod numbers;
 mod page;
@@ -21,6 +24,8 @@ mod pages;
 mod problem;
 mod progress;
 mod remembered;
+mod searching;
+mod selection;
 mod site;
 mod source;
 mod turns;
@@ -30,17 +35,18 @@ use std::sync::Arc;
 use axum::Router;
 use axum::middleware;
 use axum::response::Redirect;
-use axum::routing::get;
+use axum::routing::{get, post};
 use regatta_backends::CellMean;
 use regatta_proto::{Clock, ItemIndex};
 use tokio_util::sync::CancellationToken;
 
 pub use self::access::{Access, TokenUse};
 pub use self::site::{SiteError, write_site};
-pub use self::source::{Directories, Run, Source, Store};
+pub use self::source::{AnnotationUse, Directories, Run, Source, Store};
 use crate::live::Watching;
 use crate::progress::Rates;
 use crate::remembered::Remembered;
+use crate::selection::Place;
 use crate::turns::Turns;
 
 /// Path prefix of all pages.
@@ -53,6 +59,7 @@ struct Viewer {
     clock: Arc<dyn Clock>,
     rates: Arc<Rates>,
     orders: Arc<Remembered<Arc<[ItemIndex]>>>,
+    selections: Arc<Remembered<Arc<[Place]>>>,
     means: Arc<Remembered<Vec<CellMean>>>,
     watching: Watching,
     is_asked_for_token: bool,
@@ -65,6 +72,7 @@ pub fn router(source: Source, access: Access, clock: Arc<dyn Clock>, stop: Cance
         clock,
         rates: Arc::default(),
         orders: Arc::default(),
+        selections: Arc::default(),
         means: Arc::default(),
         watching: Watching::new(stop),
         is_asked_for_token: access.is_asked_for_token(),
@@ -88,7 +96,13 @@ pub fn router(source: Source, access: Access, clock: Arc<dyn Clock>, stop: Cance
     // Streams hold nothing but their connection, and have a limit of their own.
     let streams =
         Router::new().route("/ui/events", get(live::of_all)).route("/ui/runs/{run}/events", get(live::of_run));
+    // A form may come slowly, and holds no turn until it is there.
+    let annotate = post(pages::annotate::annotate)
+        .layer(middleware::from_fn_with_state(pages::annotate::FORM, forms::read))
+        .layer(middleware::from_fn(access::of_a_page));
+    let annotating = Router::new().route("/ui/runs/{run}/sessions/{cell}/{item}/annotate", annotate);
     let pages = pages
+        .merge(annotating)
         .merge(streams)
         .route("/ui/logout", get(access::logout))
         .fallback(problem::no_page)

@@ -1,9 +1,11 @@
 //! The pages, one file each.
 
+pub(crate) mod annotate;
+mod annotations;
 pub(crate) mod compare;
 pub(crate) mod endpoints;
 pub(crate) mod files;
-mod group;
+pub(crate) mod group;
 pub(crate) mod items;
 pub(crate) mod leaderboard;
 mod live_board;

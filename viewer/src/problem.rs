@@ -1,5 +1,7 @@
 //! Errors as pages.
 
+use std::path::Path;
+
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use maud::html;
@@ -52,6 +54,13 @@ impl Problem {
         Self { status: StatusCode::PAYLOAD_TOO_LARGE, sentence: sentence.into() }
     }
 
+    /// 503: the annotation could not be written.
+    pub(crate) fn unsaved(path: &Path, error: &std::io::Error) -> Self {
+        let sentence = format!("the annotation was not saved: failed to write {}: {error}", path.display());
+        tracing::error!(error = %sentence, "failed to write an annotation");
+        Self { status: StatusCode::SERVICE_UNAVAILABLE, sentence }
+    }
+
     fn of_store(error: &(dyn std::error::Error + 'static)) -> Self {
         let sentence = regatta_proto::causes(error);
         tracing::error!(error = %sentence, "failed to show a page");
@@ -86,6 +95,12 @@ impl From<BlobError> for Problem {
 
 impl From<SegmentError> for Problem {
     fn from(error: SegmentError) -> Self {
+        Self::of_store(&error)
+    }
+}
+
+impl From<tokio::task::JoinError> for Problem {
+    fn from(error: tokio::task::JoinError) -> Self {
         Self::of_store(&error)
     }
 }

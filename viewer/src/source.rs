@@ -11,6 +11,7 @@ use regatta_proto::{Cell, Digest};
 use serde::Deserialize;
 use tokio::sync::Mutex;
 
+use crate::annotations::{self, Annotations, Annotator};
 use crate::problem::Problem;
 
 /// Most directories that are opened; each has a thread for its ledger.
@@ -47,6 +48,38 @@ pub struct Run {
     pub row: SweepRow,
     /// The stores that hold it.
     pub store: Store,
+    /// The file of its annotations; `None` where there are none to be shown.
+    pub(crate) annotated: Option<AnnotatedRun>,
+}
+
+/// The file of a run's annotations, and the person who adds to it.
+#[derive(Debug, Clone)]
+pub(crate) struct AnnotatedRun {
+    pub(crate) path: PathBuf,
+    /// `None` if nobody is named: annotations are shown, and none is taken.
+    pub(crate) by: Option<Annotator>,
+}
+
+/// Annotations as far as they can be read.
+#[derive(Default)]
+pub(crate) struct ReadAnnotations {
+    pub(crate) all: Annotations,
+    /// The reason why the whole file cannot be read.
+    pub(crate) problem: Option<String>,
+}
+
+impl AnnotatedRun {
+    /// Reads the file. A page is shown all the same if it cannot be read.
+    pub(crate) async fn read(&self) -> Result<ReadAnnotations, Problem> {
+        let path = self.path.clone();
+        match tokio::task::spawn_blocking(move || annotations::read(&path)).await? {
+            Ok(all) => Ok(ReadAnnotations { all, problem: None }),
+            Err(error) => {
+                let problem = format!("failed to read {}: {error}", self.path.display());
+                Ok(ReadAnnotations { all: Annotations::default(), problem: Some(problem) })
+            }
+        }
+    }
 }
 
 /// A page of runs.
@@ -90,7 +123,7 @@ impl Source {
                 let is_more = rows.len() > RUNS_MAX as usize;
                 rows.truncate(RUNS_MAX as usize);
                 let next = rows.last().map(PageMark::from).filter(|_| is_more);
-                let run = |row: SweepRow| Run { name: row.id.to_string(), row, store: store.clone() };
+                let run = |row: SweepRow| Run { name: row.id.to_string(), row, store: store.clone(), annotated: None };
                 Ok(Runs { runs: rows.into_iter().map(run).collect(), problems: Vec::new(), next })
             }
             Self::Directories(directories) => {
@@ -107,7 +140,7 @@ impl Source {
             Self::Deployment(store) => {
                 let id = name.parse().map_err(|_| missing())?;
                 let row = store.ledger.sweep(&id).await?.ok_or_else(missing)?;
-                Ok(Run { name: name.to_owned(), row, store: store.clone() })
+                Ok(Run { name: name.to_owned(), row, store: store.clone(), annotated: None })
             }
             Self::Directories(directories) => directories.run(name).await?.ok_or_else(missing),
         }
@@ -142,14 +175,31 @@ type BenchmarksOf = Box<dyn Fn(&[Digest]) -> Registry + Send + Sync>;
 pub struct Directories {
     roots: Vec<PathBuf>,
     benchmarks: BenchmarksOf,
+    annotations: AnnotationUse,
     open: Mutex<BTreeMap<PathBuf, Store>>,
+}
+
+/// The part that annotations by people have in the pages of runs' directories.
+#[derive(Debug, Clone)]
+pub enum AnnotationUse {
+    /// They are left out, for readers who do not have the run.
+    Hidden,
+    /// They are shown, and taken from the person `by` if one is named.
+    Shown {
+        /// The person at the browser.
+        by: Option<Annotator>,
+    },
 }
 
 impl Directories {
     /// Runs in `roots`, each a run's directory or a folder with runs in it. `benchmarks` chooses those that a run is read by.
     #[must_use]
-    pub fn new(roots: Vec<PathBuf>, benchmarks: impl Fn(&[Digest]) -> Registry + Send + Sync + 'static) -> Self {
-        Self { roots, benchmarks: Box::new(benchmarks), open: Mutex::default() }
+    pub fn new(
+        roots: Vec<PathBuf>,
+        benchmarks: impl Fn(&[Digest]) -> Registry + Send + Sync + 'static,
+        annotations: AnnotationUse,
+    ) -> Self {
+        Self { roots, benchmarks: Box::new(benchmarks), annotations, open: Mutex::default() }
     }
 
     /// Directories that hold a run, by name. Searched each time, because runs may begin while somebody looks.
@@ -231,7 +281,13 @@ impl Directories {
                 return Err(LedgerError::into(error));
             }
         };
-        Ok(row.map(|row| Run { name: name.to_owned(), row, store }))
+        let annotated = match &self.annotations {
+            AnnotationUse::Hidden => None,
+            AnnotationUse::Shown { by } => {
+                Some(AnnotatedRun { path: path.join(annotations::FILE_NAME), by: by.clone() })
+            }
+        };
+        Ok(row.map(|row| Run { name: name.to_owned(), row, store, annotated }))
     }
 }
 

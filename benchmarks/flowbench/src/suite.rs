@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use regatta_benchmarks::{
-    CellResult, DataError, Item, Metric, PaperTable, Persona, Picture, Score, Scores, Scoring, SelectError, Step,
-    Suite, Table, Verdicts,
+    CellResult, DataError, Item, Metric, PaperTable, Persona, Picture, RatedScore, Score, Scores, Scoring, SelectError,
+    Step, Suite, Table, Verdicts,
 };
 use regatta_proto::{ChatRequest, Evaluator, ItemIndex, Reply, Role, SessionSeed, Setting, Transcript};
 
@@ -113,6 +113,18 @@ impl Suite for Loaded {
         match (self.data.entry(item), Mode::of(setting)) {
             (Some(entry), Some(mode)) => pictures::pictures(entry, mode, transcript),
             _ => Vec::new(),
+        }
+    }
+
+    /// The judge counts the goals of a conversation; replies to single turns have other scores.
+    fn rated_score(&self, setting: &Setting) -> Option<RatedScore> {
+        match Mode::of(setting)?.level {
+            Level::Session => Some(RatedScore {
+                name: tables::name::PROGRESS,
+                meaning: "share of the user's goals that were reached",
+                range: (0.0, 1.0),
+            }),
+            Level::Turn => None,
         }
     }
 

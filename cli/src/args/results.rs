@@ -56,9 +56,13 @@ pub(crate) struct ShowArgs {
 pub(crate) struct AlignArgs {
     /// Directory of the run, with its results.jsonl
     pub(crate) run: PathBuf,
-    /// Ratings by people, one JSON object a line: setting, model, trial, item, and ratings (numbers by the name of who gave them)
-    #[arg(long, value_name = "FILE")]
-    pub(crate) ratings: PathBuf,
+    /// Ratings by people, one JSON object a line: setting, model, trial, item, and ratings (numbers by the name of who gave them) [default:
+    /// those of the run's annotations.jsonl]
+    #[arg(long, value_name = "FILE", conflicts_with = "marks")]
+    pub(crate) ratings: Option<PathBuf>,
+    /// Take the marks of the run's annotations instead of their ratings: 1 for right, 0 for wrong; for a score that is 0 or 1, as success
+    #[arg(long)]
+    pub(crate) marks: bool,
     /// The judge's score that people's ratings are compared with, as results.jsonl names it
     #[arg(long, value_name = "NAME", default_value = "progress")]
     pub(crate) score: String,

@@ -1,5 +1,7 @@
 //! `regatta align`: how well the judge of a run agrees with people who rated its sessions.
 
+mod ratings;
+
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
@@ -8,7 +10,9 @@ use comfy_table::{Table, TableComponent, presets};
 use regatta_benchmarks::{PaperEntry, PaperTable};
 use regatta_flowbench::{JudgedSession, judge_alignment};
 use regatta_proto::Evaluator;
+use regatta_viewer::annotations::SessionName;
 
+use self::ratings::{Kind, Ratings};
 use crate::args::AlignArgs;
 use crate::exit::{BadConfiguration, bad_configuration};
 use crate::output;
@@ -19,12 +23,24 @@ pub(crate) fn run(mut args: AlignArgs) -> anyhow::Result<ExitCode> {
     args.run = run_directory::named(&args.run)?;
     let results = results::read(&args.run).map_err(bad_configuration)?;
     let evaluator = evaluator(&results, &args)?;
+    let ratings = match &args.ratings {
+        Some(file) => {
+            let content = std::fs::read_to_string(file)
+                .with_context(|| format!("failed to read {}", file.display()))
+                .map_err(bad_configuration)?;
+            Ratings { file: file.clone(), content }
+        }
+        None => {
+            let is_judged = |line: &&ResultLine| score_of(line, evaluator, &args.score).is_some();
+            let judged = results.iter().filter(is_judged).map(session_name).collect();
+            let kind = if args.marks { Kind::Marks } else { Kind::Ratings };
+            ratings::of_annotations(&args.run, &judged, kind)?
+        }
+    };
     let judged: Vec<JudgedSession> =
         results.into_iter().filter_map(|line| judged(line, evaluator, &args.score)).collect();
-    let content = std::fs::read_to_string(&args.ratings)
-        .with_context(|| format!("failed to read {}", args.ratings.display()))
-        .map_err(bad_configuration)?;
-    let table = judge_alignment(&args.ratings.display().to_string(), &content, &judged).map_err(bad_configuration)?;
+    let file = ratings.file.display().to_string();
+    let table = judge_alignment(&file, &ratings.content, &judged).map_err(bad_configuration)?;
     if args.json {
         output::line(&serde_json::to_string_pretty(&table)?);
     } else {
@@ -50,8 +66,22 @@ fn evaluator(results: &[ResultLine], args: &AlignArgs) -> anyhow::Result<Evaluat
     Err(BadConfiguration(problem).into())
 }
 
+fn score_of(line: &ResultLine, evaluator: Evaluator, score: &str) -> Option<f64> {
+    line.scores.as_ref()?.get(&evaluator)?.get(score).copied()
+}
+
+fn session_name(line: &ResultLine) -> SessionName {
+    SessionName {
+        benchmark: line.benchmark.clone(),
+        setting: line.setting.clone(),
+        model: line.model.clone(),
+        trial: line.trial,
+        item: line.item.clone(),
+    }
+}
+
 fn judged(line: ResultLine, evaluator: Evaluator, score: &str) -> Option<JudgedSession> {
-    let score = *line.scores?.get(&evaluator)?.get(score)?;
+    let score = score_of(&line, evaluator, score)?;
     Some(JudgedSession { setting: line.setting, model: line.model, trial: line.trial, item: line.item, score })
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use regatta_export::{Export, Format, Run};
 use regatta_proto::SystemClock;
-use regatta_viewer::{Access, Directories, Source, router, write_site};
+use regatta_viewer::{Access, AnnotationUse, Directories, Source, router, write_site};
 use tokio_util::sync::CancellationToken;
 
 use self::beside::Stores;
@@ -96,7 +96,8 @@ async fn write(directory: &Path, args: &ExportArgs) -> anyhow::Result<Vec<PathBu
 
 /// Writes the pages of the run in `directory` into the folder `to`, and names the first of them.
 async fn site(directory: &Path, to: &Path) -> anyhow::Result<PathBuf> {
-    let directories = Directories::new(vec![directory.to_owned()], |_| READ_BENCHMARKS);
+    // A site is for people who do not have the run, and says nothing of who annotated it.
+    let directories = Directories::new(vec![directory.to_owned()], |_| READ_BENCHMARKS, AnnotationUse::Hidden);
     let Some(name) = directories.found().into_keys().next() else {
         let problem = "a site is made of the stores of a run, with its data, and these cannot be read here; the pages of a coordinator's sweeps are at its /ui";
         return Err(BadConfiguration(problem.to_owned()).into());

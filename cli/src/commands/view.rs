@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use regatta_proto::SystemClock;
-use regatta_viewer::{Access, Directories, Source, router};
+use regatta_viewer::{Access, AnnotationUse, Directories, Source, router};
 
 use crate::args::ViewArgs;
 use crate::exit::BadConfiguration;
@@ -25,7 +25,7 @@ pub(crate) async fn run(args: ViewArgs) -> anyhow::Result<ExitCode> {
         );
         return Err(BadConfiguration(problem).into());
     }
-    let source = source(&args.directories)?;
+    let source = source(&args.directories, AnnotationUse::Shown { by: args.annotator })?;
     let leaving = Leaving::on_signals()?;
     let listener = listener::listen(args.listen)?;
     let address = listener.local_addr().context("failed to read the address that is listened on")?;
@@ -38,7 +38,7 @@ pub(crate) async fn run(args: ViewArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// The runs in `directories`, or those of the usual folder.
-fn source(directories: &[PathBuf]) -> anyhow::Result<Source> {
+fn source(directories: &[PathBuf], annotations: AnnotationUse) -> anyhow::Result<Source> {
     let mut roots = Vec::new();
     for directory in directories {
         roots.push(run_directory::named(directory)?);
@@ -52,7 +52,7 @@ fn source(directories: &[PathBuf]) -> anyhow::Result<Source> {
         }
         roots.push(usual.to_owned());
     }
-    let directories = Directories::new(roots.clone(), trust::benchmarks_of);
+    let directories = Directories::new(roots.clone(), trust::benchmarks_of, annotations);
     if directories.found().is_empty() {
         let names: Vec<String> = roots.iter().map(|root| root.display().to_string()).collect();
         output::note(&format!("there is no run in {} yet; those that begin are shown", names.join(", ")));

@@ -55,8 +55,8 @@ pub(crate) async fn picture(
     Path((name, cell, item, number)): Path<(String, u32, u32, usize)>,
 ) -> Result<Response, Problem> {
     let found = session::find(&viewer, &name, cell, item).await?;
-    let pictures = match (found.sweep.suite(&found.cell), &found.transcript) {
-        (Some(suite), Some(transcript)) => suite.pictures(found.item, &found.cell.setting, transcript),
+    let pictures = match (found.at.sweep.suite(&found.at.cell), &found.transcript) {
+        (Some(suite), Some(transcript)) => suite.pictures(found.at.item, &found.at.cell.setting, transcript),
         (None, _) | (_, None) => Vec::new(),
     };
     let picture = pictures.into_iter().nth(number);

@@ -1,17 +1,20 @@
 //! A session: the conversation with tools, times, tokens and costs, the right answers beside it, verdicts, attempts, and the same item
 //! elsewhere.
 
-use axum::extract::{Path, State};
+use std::sync::Arc;
+
+use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use maud::{Markup, html};
 use regatta_backends::{AttemptRow, SessionRow, SessionView, TranscriptRef};
-use regatta_benchmarks::{Scores, Scoring};
+use regatta_benchmarks::{RatedScore, Scores, Scoring};
 use regatta_catalog::{Sweep, read_transcript};
 use regatta_proto::{Call, Cell, CellIndex, Event, ItemIndex, Role, Transcript, counted};
 use regatta_scorer::{AskedOfSession, asked_of_session};
 
+use super::items::Wanted;
 use super::run::outcome;
-use super::verdicts;
+use super::{annotations, verdicts};
 use crate::conversation::{Part, parts};
 use crate::page::{self, Page, Tab, said, scrolled};
 use crate::problem::Problem;
@@ -26,36 +29,55 @@ const OPEN_BYTES_MAX: usize = 4_000;
 
 /// A session and everything known about it.
 pub(crate) struct Found {
-    pub(crate) run: Run,
-    pub(crate) sweep: std::sync::Arc<Sweep>,
-    pub(crate) cell: Cell,
-    pub(crate) item: ItemIndex,
+    pub(crate) at: Located,
     pub(crate) view: Option<SessionView>,
     pub(crate) attempts: Vec<AttemptRow>,
     pub(crate) transcript: Option<Transcript>,
 }
 
-/// Looks a session up.
-pub(crate) async fn find(viewer: &Viewer, name: &str, cell: u32, item: u32) -> Result<Found, Problem> {
+/// A session that the run has, run or not.
+pub(crate) struct Located {
+    pub(crate) run: Run,
+    pub(crate) sweep: Arc<Sweep>,
+    pub(crate) cell: Cell,
+    pub(crate) item: ItemIndex,
+}
+
+impl Located {
+    /// The judge's score that people may rate too.
+    pub(super) fn rated_score(&self) -> Option<RatedScore> {
+        self.sweep.suite(&self.cell)?.rated_score(&self.cell.setting)
+    }
+}
+
+/// Finds the session in the run's grid.
+pub(super) async fn locate(viewer: &Viewer, name: &str, cell: u32, item: u32) -> Result<Located, Problem> {
     let run = viewer.source.run(name).await?;
     let sweep = run.sweep().await?;
     let (index, item) = (CellIndex(cell), ItemIndex(item));
     let missing = || Problem::missing(format!("the run has no session of item {item} in cell {cell}"));
     let cell = sweep.cell(index).ok_or_else(missing)?.clone();
-    if !sweep.selected(&cell).contains(&item) {
-        return Err(missing());
+    match sweep.selected(&cell).contains(&item) {
+        true => Ok(Located { run, sweep, cell, item }),
+        false => Err(missing()),
     }
-    let view = run.store.ledger.session(&run.row.id, index, item).await?;
-    let attempts = run.store.ledger.session_attempts(&run.row.id, index, item).await?;
+}
+
+/// Looks a session up, with everything known about it.
+pub(crate) async fn find(viewer: &Viewer, name: &str, cell: u32, item: u32) -> Result<Found, Problem> {
+    let at = locate(viewer, name, cell, item).await?;
+    let Located { run, cell, item, .. } = &at;
+    let view = run.store.ledger.session(&run.row.id, cell.index, *item).await?;
+    let attempts = run.store.ledger.session_attempts(&run.row.id, cell.index, *item).await?;
     let place = match &view {
         Some(view) => Some(view.row.transcript.clone()),
         None => attempts.iter().rev().find_map(|attempt| attempt.transcript.clone()),
     };
     let transcript = match &place {
-        Some(place) => read(&run, place).await?,
+        Some(place) => read(run, place).await?,
         None => None,
     };
-    Ok(Found { run, sweep, cell, item, view, attempts, transcript })
+    Ok(Found { at, view, attempts, transcript })
 }
 
 /// The transcript at `place`; `None` if retention has removed it.
@@ -70,16 +92,22 @@ async fn read(run: &Run, place: &TranscriptRef) -> Result<Option<Transcript>, Pr
 pub(crate) async fn show(
     State(viewer): State<Viewer>,
     Path((name, cell, item)): Path<(String, u32, u32)>,
+    Query(wanted): Query<Wanted>,
 ) -> Result<Response, Problem> {
     let found = find(&viewer, &name, cell, item).await?;
-    let Found { run, sweep, cell, item, view, attempts, transcript } = &found;
+    let Found { at, view, attempts, transcript } = &found;
+    let Located { run, sweep, cell, item } = at;
     let (asked, scoring) = match transcript {
         Some(transcript) => asked_of_session(&run.store.ledger, sweep, cell, *item, transcript).await?,
         None => (Vec::new(), None),
     };
+    let annotation = match view {
+        Some(_) => annotations::section(&viewer, at, &wanted).await?,
+        None => html! {},
+    };
     let title = sweep.item(cell, *item).map_or_else(|| item.to_string(), |item| item.id.to_string());
     let body = html! {
-        (neighbours(run, sweep, cell, *item))
+        (neighbours(run, sweep, cell, *item, view.is_some()))
         section #about {
             h2 { (title) }
             p.lead { (cell.benchmark) " · " (cell.setting) " · " (cell.model) " · trial " (cell.trial.0) }
@@ -94,6 +122,7 @@ pub(crate) async fn show(
         } @else if view.is_some() {
             section { h2 { "Conversation" } p.notice { "The transcript is not there any more; retention removes transcripts before scores." } }
         }
+        (annotation)
         (verdicts::section(&asked, scoring.as_ref()))
         (tries(attempts))
     };
@@ -107,7 +136,7 @@ pub(crate) async fn show(
     Ok(page::respond(page))
 }
 
-fn neighbours(run: &Run, sweep: &Sweep, cell: &Cell, item: ItemIndex) -> Markup {
+fn neighbours(run: &Run, sweep: &Sweep, cell: &Cell, item: ItemIndex, is_recorded: bool) -> Markup {
     let selected = sweep.selected(cell);
     let at = selected.iter().position(|other| *other == item);
     let before = at.and_then(|at| at.checked_sub(1)).and_then(|at| selected.get(at));
@@ -119,6 +148,7 @@ fn neighbours(run: &Run, sweep: &Sweep, cell: &Cell, item: ItemIndex) -> Markup 
             @if let Some(before) = before { a rel="prev" href=(address::session(&run.name, cell.index, *before)) { "← " (name(*before)) } }
             a href={ (address::run(&run.name)) "/items" (items) } { "all items" }
             @if let Some(after) = after { a rel="next" href=(address::session(&run.name, cell.index, *after)) { (name(*after)) " →" } }
+            @if is_recorded && run.annotated.is_some() { a href="#annotation" { "annotate" } }
         }
     }
 }
@@ -144,7 +174,7 @@ fn facts(found: &Found) -> Markup {
             @if let Some(end) = &row.agent_end { dt { "Agent" } dd { (end.how) @if !end.errors.is_empty() { (said(&end.errors)) } } }
             @if transcript.is_some() {
                 dt { "Transcript" }
-                dd { a href={ (address::session(&found.run.name, found.cell.index, found.item)) "/transcript" } { "as JSON" } }
+                dd { a href={ (address::session(&found.at.run.name, found.at.cell.index, found.at.item)) "/transcript" } { "as JSON" } }
             }
         }
     }
@@ -152,7 +182,7 @@ fn facts(found: &Found) -> Markup {
 
 /// Links to the same item elsewhere in the grid.
 fn others(found: &Found) -> Markup {
-    let Found { run, sweep, cell, item, .. } = found;
+    let Located { run, sweep, cell, item } = &found.at;
     let is_other =
         |other: &&Cell| other.benchmark == cell.benchmark && other.setting == cell.setting && other.index != cell.index;
     let others: Vec<&Cell> = sweep.cells().iter().filter(is_other).take(60).collect();
@@ -190,11 +220,13 @@ fn scores(view: &SessionView) -> Markup {
 }
 
 fn graphs(found: &Found, transcript: &Transcript, asked: &[AskedOfSession]) -> Markup {
-    let (Some(suite), Some(benchmark)) = (found.sweep.suite(&found.cell), found.sweep.benchmark(&found.cell)) else {
+    let (Some(suite), Some(benchmark)) =
+        (found.at.sweep.suite(&found.at.cell), found.at.sweep.benchmark(&found.at.cell))
+    else {
         return html! {};
     };
     let verdicts = verdicts::Given::new(asked);
-    let drawings = suite.drawings(found.item, &found.cell.setting, &benchmark.evaluators, transcript, &verdicts);
+    let drawings = suite.drawings(found.at.item, &found.at.cell.setting, &benchmark.evaluators, transcript, &verdicts);
     html! {
         @if !drawings.is_empty() {
             section #graph {
@@ -216,9 +248,9 @@ fn graphs(found: &Found, transcript: &Transcript, asked: &[AskedOfSession]) -> M
 
 /// The benchmark's own drawings, embedded as images, in which no script runs and which bring their own style.
 fn pictures(found: &Found, transcript: &Transcript) -> Markup {
-    let Some(suite) = found.sweep.suite(&found.cell) else { return html! {} };
-    let pictures = suite.pictures(found.item, &found.cell.setting, transcript);
-    let address = address::session(&found.run.name, found.cell.index, found.item);
+    let Some(suite) = found.at.sweep.suite(&found.at.cell) else { return html! {} };
+    let pictures = suite.pictures(found.at.item, &found.at.cell.setting, transcript);
+    let address = address::session(&found.at.run.name, found.at.cell.index, found.at.item);
     html! {
         @if !pictures.is_empty() {
             section #pictures {
@@ -294,8 +326,8 @@ fn when(call: &Call) -> Markup {
 
 /// A right answer to the agent's call, in the form that the agent would write.
 fn right_of(found: &Found, call: &Call) -> Option<String> {
-    let suite = found.sweep.suite(&found.cell)?;
-    let reply = suite.right_reply(found.item, &found.cell.setting, &call.request)?;
+    let suite = found.at.sweep.suite(&found.at.cell)?;
+    let reply = suite.right_reply(found.at.item, &found.at.cell.setting, &call.request)?;
     let mut text = reply.text.as_deref().unwrap_or("(no text)").to_owned();
     for call in &reply.tool_calls {
         text.push_str(&format!("\ncalls {}({})", call.name, call.arguments));

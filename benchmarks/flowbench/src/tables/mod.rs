@@ -11,12 +11,11 @@ mod tests;
 
 pub use alignment::{JudgedSession, alignment};
 pub(crate) use averages::aggregate_range;
-pub(crate) use metrics::metrics;
+pub(crate) use metrics::{metrics, name};
 
 use regatta_proto::{Evaluator, ModelRef};
 
 use self::grid::{Grid, row};
-use self::metrics::name;
 use self::published::{Place, published};
 use crate::setting::{Format, Level, Scope};
 use regatta_benchmarks::{CellResult, Measured, PaperColumn, PaperEntry, PaperRow, PaperTable, Unit};

@@ -13,7 +13,7 @@ use crate::args::ShowFilters;
 use crate::exit::BadConfiguration;
 use crate::results::{self, ResultLine};
 use crate::transcripts::{self, Session};
-use regatta_viewer::conversation::parts;
+use regatta_viewer::conversation::Words;
 
 /// Outcome of a session that went as it should.
 const MEASURED: &str = "measured";
@@ -38,8 +38,7 @@ pub(super) struct Wanted {
     failed: bool,
     flags: Vec<Flag>,
     causes: Vec<String>,
-    /// In lower case.
-    text: Option<String>,
+    words: Option<Words>,
 }
 
 impl Wanted {
@@ -71,7 +70,7 @@ impl Wanted {
             failed: filters.failed,
             flags: filters.flags(),
             causes: filters.cause.clone(),
-            text: filters.grep.as_ref().map(|text| text.to_lowercase()),
+            words: filters.grep.as_deref().map(Words::new),
         })
     }
 
@@ -92,14 +91,7 @@ impl Wanted {
 
     /// `true` if the words are anywhere in the conversation, or none are looked for.
     fn finds(&self, transcript: &Transcript) -> bool {
-        let Some(words) = &self.text else { return true };
-        let has = |text: &str| text.to_lowercase().contains(words);
-        parts(transcript).iter().any(|part| {
-            has(&part.whole())
-                || part.thought.as_deref().is_some_and(has)
-                || part.told.iter().any(|(_, told)| has(told))
-                || part.failed_tries.iter().any(|failed| has(failed))
-        })
+        self.words.as_ref().is_none_or(|words| words.are_in(transcript))
     }
 }
 
@@ -168,7 +160,7 @@ impl Known {
             shown += 1;
         }
         // Nobody said anything in a session without a transcript.
-        let silent = silent.into_iter().filter(|line| wanted.text.is_none() && wanted.wants(line.cell, Some(line)));
+        let silent = silent.into_iter().filter(|line| wanted.words.is_none() && wanted.wants(line.cell, Some(line)));
         for line in silent {
             table.add_row(row(line.cell, "–".to_owned(), Some(line)));
             shown += 1;

@@ -1,0 +1,188 @@
+//! Takes a person's annotation of a session: the one request that changes something, in a file of the run.
+
+use axum::extract::rejection::FormRejection;
+use axum::extract::{Form, Path, Query, State};
+use axum::response::{IntoResponse, Redirect, Response};
+use regatta_benchmarks::RatedScore;
+use serde::Deserialize;
+
+use super::annotations::{Steps, Toward};
+use super::items::Wanted;
+use super::session::{Located, locate};
+use crate::address;
+use crate::annotations::{self, Annotation, Annotator, Mark, Note, SessionName};
+use crate::forms::FormLimit;
+use crate::problem::Problem;
+use crate::source::AnnotatedRun;
+use crate::{Viewer, selection};
+
+/// Longest body of the form, in bytes: a note of 4,000 characters of four bytes each, percent-encoded, and the fields beside it.
+const FORM_BYTES_MAX: usize = 64 << 10;
+/// The form of an annotation.
+pub(crate) const FORM: FormLimit = FormLimit { bytes_max: FORM_BYTES_MAX, advice: "shorten the note" };
+
+/// Value of the button that leads on.
+pub(super) const NEXT: &str = "next";
+
+/// The fields of the form.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Given {
+    mark: String,
+    rating: String,
+    note: String,
+    then: String,
+}
+
+pub(crate) async fn annotate(
+    State(viewer): State<Viewer>,
+    Path((name, cell, item)): Path<(String, u32, u32)>,
+    Query(wanted): Query<Wanted>,
+    given: Result<Form<Given>, FormRejection>,
+) -> Result<Response, Problem> {
+    let Form(given) = given.map_err(|error| Problem::wrong(format!("this is no annotation: {}", error.body_text())))?;
+    let located = locate(&viewer, &name, cell, item).await?;
+    let Some(annotated) = &located.run.annotated else {
+        return Err(Problem::missing("sessions of this run are not annotated here; they are where its directory is"));
+    };
+    let Some(by) = annotated.by.clone() else {
+        return Err(Problem::refused("nobody is named who annotates; start the viewer with --as NAME"));
+    };
+    let Located { run, cell, item, .. } = &located;
+    if run.store.ledger.session(&run.row.id, cell.index, *item).await?.is_none() {
+        return Err(Problem::wrong("this session has no result yet; it can be annotated once it has one"));
+    }
+    let session = name_of(&located)?;
+    let rated = located.rated_score();
+    let annotation = Annotation { at: Some(viewer.clock.now()), ..given.annotation(by, session, rated)? };
+    save(annotated, annotation).await?;
+    let of = |(item, cell)| format!("{}{}", address::session(&run.name, cell, item), wanted.context());
+    let here = format!("{}#annotation", of((*item, cell.index)));
+    let to = match given.then.as_str() {
+        NEXT => {
+            let all = annotated.read().await?.all;
+            let steps = Steps::of(&viewer, &located, &wanted, &all, annotated.by.as_ref()).await?;
+            steps.toward(run, Toward::Next).await?.map_or(here, of)
+        }
+        _ => here,
+    };
+    Ok(Redirect::to(&to).into_response())
+}
+
+fn name_of(located: &Located) -> Result<SessionName, Problem> {
+    let place = (located.item, located.cell.index);
+    selection::name(&located.sweep, place).ok_or_else(|| Problem::missing("the data set has no such item"))
+}
+
+/// Adds the annotation to the file, unless the person's last one says the same.
+async fn save(annotated: &AnnotatedRun, annotation: Annotation) -> Result<(), Problem> {
+    let path = annotated.path.clone();
+    let failed = |error: std::io::Error| Problem::unsaved(&annotated.path, &error);
+    let done = tokio::task::spawn_blocking(move || {
+        let known = annotations::read(&path)?;
+        let latest = known.latest();
+        let before = latest.get(&annotation.session).and_then(|people| people.get(&annotation.by));
+        let says = |of: &Annotation| (of.mark, of.rating, of.note.clone());
+        match before {
+            Some((_, before)) if says(before) == says(&annotation) => Ok(true),
+            None if annotation.is_empty() => Ok(false),
+            Some(_) | None => annotations::append(&path, &annotation).map(|()| true),
+        }
+    });
+    match done.await?.map_err(failed)? {
+        true => Ok(()),
+        false => Err(Problem::wrong("the annotation is empty: choose a mark, give a rating or write a note")),
+    }
+}
+
+impl Given {
+    /// The annotation that the fields say, without its time.
+    fn annotation(
+        &self,
+        by: Annotator,
+        session: SessionName,
+        rated: Option<RatedScore>,
+    ) -> Result<Annotation, Problem> {
+        let mark = match self.mark.as_str() {
+            "" => None,
+            given => Some(Mark::ALL.into_iter().find(|mark| mark.as_str() == given).ok_or_else(|| {
+                Problem::wrong(format!("unknown mark {given:?} (known: {})", Mark::ALL.map(Mark::as_str).join(", ")))
+            })?),
+        };
+        let note = match self.note.trim() {
+            "" => None,
+            _ => Some(Note::try_from(self.note.clone()).map_err(|error| Problem::wrong(error.to_string()))?),
+        };
+        Ok(Annotation { at: None, by, session, mark, rating: rating(&self.rating, rated)?, note })
+    }
+}
+
+/// The rating that was given, in the scale of `rated`.
+fn rating(given: &str, rated: Option<RatedScore>) -> Result<Option<f64>, Problem> {
+    let given = given.trim();
+    if given.is_empty() {
+        return Ok(None);
+    }
+    let Some(RatedScore { name, range: (low, high), .. }) = rated else {
+        return Err(Problem::wrong("no judge gives these sessions a score that people rate too; leave the rating out"));
+    };
+    match given.parse::<f64>() {
+        Ok(rating) if (low..=high).contains(&rating) => Ok(Some(rating)),
+        Ok(_) | Err(_) => {
+            Err(Problem::wrong(format!("a rating of {name} is a number from {low} to {high}, and {given:?} is none")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PROGRESS: RatedScore = RatedScore { name: "progress", meaning: "share of goals", range: (0.0, 1.0) };
+
+    fn said(given: Given, rated: Option<RatedScore>) -> Result<Annotation, String> {
+        let session = SessionName {
+            benchmark: "b".parse().unwrap(),
+            setting: "s".parse().unwrap(),
+            model: "e/m".parse().unwrap(),
+            trial: 0,
+            item: "i".parse().unwrap(),
+        };
+        given.annotation("ann".parse().unwrap(), session, rated).map_err(|problem| problem.sentence().to_owned())
+    }
+
+    #[test]
+    fn a_rating_is_in_the_scale_of_the_judge() {
+        let rated = |text: &str, of| said(Given { rating: text.to_owned(), ..Given::default() }, of);
+        assert_eq!(rated(" 0.5 ", Some(PROGRESS)).unwrap().rating, Some(0.5));
+        assert_eq!(rated("", None).unwrap().rating, None);
+        for wrong in ["1.01", "-0.1", "NaN", "inf", "much", "1e400", "0,5"] {
+            let error = rated(wrong, Some(PROGRESS)).unwrap_err();
+            assert_eq!(error, format!("a rating of progress is a number from 0 to 1, and {wrong:?} is none"));
+        }
+        assert!(rated("1", None).unwrap_err().contains("leave the rating out"));
+    }
+
+    #[test]
+    fn a_note_is_taken_as_it_is_but_for_what_acts_on_screens() {
+        let noted = |text: &str| said(Given { note: text.to_owned(), ..Given::default() }, None);
+        let note = |text: &str| noted(text).unwrap().note.unwrap().as_str().to_owned();
+        assert_eq!(
+            note("<b>=HYPERLINK(\"http://evil.example\")</b>\r\nsecond\tline"),
+            "<b>=HYPERLINK(\"http://evil.example\")</b>\nsecond\tline"
+        );
+        assert_eq!(noted(" \r\n ").unwrap().note, None);
+        assert_eq!(note(&"é".repeat(4_000)).chars().count(), 4_000);
+        assert!(noted(&"é".repeat(4_001)).unwrap_err().contains("4001 characters, at most 4000"));
+        for control in ["\u{1b}[2J", "a\u{0}b", "\u{9b}31m", "a\rb"] {
+            assert!(noted(control).unwrap_err().contains("control character"), "{control:?}");
+        }
+    }
+
+    #[test]
+    fn a_mark_is_one_of_three() {
+        let marked = |text: &str| said(Given { mark: text.to_owned(), ..Given::default() }, None);
+        assert_eq!(marked("unsure").unwrap().mark, Some(Mark::Unsure));
+        assert_eq!(marked("great").unwrap_err(), "unknown mark \"great\" (known: right, wrong, unsure)");
+    }
+}
