@@ -84,15 +84,17 @@ pub fn plan<'a>(
                     }
                 }
             }
-            match &mut locked.judge {
-                Some(Judge::Panel(panel)) => {
-                    for (position, member) in panel.panel.iter_mut().enumerate() {
-                        member.price = price(member);
-                        if must_know && member.price.is_none() {
-                            return unpriced(format!("{place}.judge.panel[{position}]"), "price", &member.id, pricing);
-                        }
+            let price_panel = |place: &str, panel: &mut Panel| {
+                for (position, member) in panel.panel.iter_mut().enumerate() {
+                    member.price = price(member);
+                    if must_know && member.price.is_none() {
+                        return unpriced(format!("{place}.panel[{position}]"), "price", &member.id, pricing);
                     }
                 }
+                Ok(())
+            };
+            match &mut locked.judge {
+                Some(Judge::Panel(panel)) => price_panel(&format!("{place}.judge"), panel)?,
                 Some(judge) => {
                     let mut model = judge.members().remove(0);
                     let said = wanted.judge_price.clone().or_else(|| model.price.clone());
@@ -102,12 +104,20 @@ pub fn plan<'a>(
                     }
                     // Said once.
                     model.price = None;
-                    let id = model.id.clone();
-                    *judge = if model == ModelSpec::from(id.clone()) {
-                        Judge::Plain(id)
-                    } else {
-                        Judge::Model(Box::new(model))
-                    };
+                    *judge = Judge::of(model);
+                }
+                None => {}
+            }
+            let audit_place = format!("{place}.audit.judge");
+            match locked.audit.as_mut().map(|audit| &mut audit.judge) {
+                Some(Judge::Panel(panel)) => price_panel(&audit_place, panel)?,
+                Some(judge) => {
+                    let mut model = judge.members().remove(0);
+                    model.price = price(&model);
+                    if must_know && model.price.is_none() {
+                        return unpriced(audit_place, "price", &model.id, pricing);
+                    }
+                    *judge = Judge::of(model);
                 }
                 None => {}
             }
@@ -230,6 +240,7 @@ async fn plan_benchmark(
         casts: wanted.casts.clone(),
         judge: wanted.judge.clone(),
         judge_price: None,
+        audit: wanted.audit.clone(),
         items,
     })
 }

@@ -6,6 +6,7 @@
 mod agents;
 mod aside;
 mod asked;
+mod audits;
 mod comparison;
 mod decided;
 mod decision;

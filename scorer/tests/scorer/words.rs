@@ -107,6 +107,7 @@ fn sweep(judge: &str, seed: u64) -> Sweep {
         casts: BTreeMap::new(),
         judge: Some(serde_json::from_str::<Judge>(judge).unwrap()),
         judge_price: None,
+        audit: None,
         items: BTreeMap::from([(setting, 2)]),
     };
     let endpoint = EndpointSpec::of_kind(EndpointKind::Simulated);
