@@ -7,8 +7,8 @@ use anyhow::Context;
 use bytes::Bytes;
 use regatta_llm::Build;
 use regatta_proto::{
-    BenchmarkName, CacheMode, EndpointKind, EndpointName, EndpointSpec, FileSet, Judge, SweepLock, SweepSpec,
-    parse_spec,
+    BenchmarkName, BenchmarkSpec, CacheMode, EndpointKind, EndpointName, EndpointSpec, FileSet, Judge, SweepLock,
+    SweepSpec, parse_spec,
 };
 use regatta_worker::Policy;
 

@@ -144,8 +144,8 @@ fn judged(sweep: &Sweep, progress: &[CellProgress], bills: &BTreeMap<ModelRef, C
     let mut judges: BTreeMap<&ModelRef, BTreeMap<(&BenchmarkName, &Setting, &ModelRef), JudgedCosts>> = BTreeMap::new();
     for (of, cell) in progress.iter().filter_map(|of| Some((of, sweep.cell(of.index)?))) {
         // Audited sessions are a random part of all: the part of a bill for one is that for all, divided by their number.
-        let judges = sweep.benchmark(cell).into_iter().flat_map(BenchmarkLock::judges);
-        for judge in judges.flat_map(Judge::ids).filter(|judge| is_paid(&sweep.lock, judge)) {
+        let asked = sweep.benchmark(cell).into_iter().flat_map(BenchmarkLock::judges);
+        for judge in asked.flat_map(Judge::ids).filter(|judge| is_paid(&sweep.lock, judge)) {
             let groups = judges.entry(judge).or_default();
             let group = groups.entry((&cell.benchmark, &cell.setting, &cell.model)).or_default();
             group.sessions += of.items;

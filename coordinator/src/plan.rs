@@ -9,7 +9,8 @@ use regatta_benchmarks::{Benchmark, SelectError, Suite, default_setting, select_
 use regatta_catalog::{Catalog, CatalogError, decidable};
 use regatta_proto::{
     BenchmarkLock, BenchmarkName, BenchmarkSpec, DecideLock, Digest, EndpointKind, EndpointName, EndpointSpec,
-    Evaluator, Judge, Limit, ModelRef, ModelSpec, Setting, SpecError, SweepLock, SweepSpec, check_spec, did_you_mean,
+    Evaluator, Judge, Limit, ModelRef, ModelSpec, Panel, Setting, SpecError, SweepLock, SweepSpec, check_spec,
+    did_you_mean,
 };
 
 use crate::admission::check_grid;

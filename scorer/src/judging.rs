@@ -5,9 +5,7 @@ use std::collections::BTreeSet;
 
 use regatta_backends::{AwaitingSession, Judged, Settlement, SettlementResult};
 use regatta_catalog::Sweep;
-use regatta_proto::{
-    AskedQuestion, Cause, Digest, Job, JudgeJob, JudgeOutcome, ModelRef, Question, Transcript, wire,
-};
+use regatta_proto::{AskedQuestion, Cause, Digest, Job, JudgeJob, JudgeOutcome, ModelRef, Question, Transcript, wire};
 
 use crate::audits::{self, SessionScoring};
 use crate::repeats::{repeats, stored};

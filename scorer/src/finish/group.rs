@@ -22,7 +22,8 @@ use crate::audits as audited;
 use crate::comparison::is_compared;
 use crate::repeats::{Repeats, kept};
 use crate::statistics::{
-    Estimate, Pass, Sample, Trials, audited_value, audits, estimate, judge_part, leaves, missing, passes, sample, void_all,
+    Estimate, Pass, Sample, Trials, audited_value, audits, estimate, judge_part, leaves, missing, passes, sample,
+    void_all,
 };
 use crate::summary::{BothWays, SessionCounts};
 
@@ -47,6 +48,7 @@ pub(crate) struct Group<'s> {
     repeats: Vec<Vec<Vec<Trials>>>,
     /// The same by the judge of the audit, of the audited items alone; empty without an audit.
     by_audit: Vec<Vec<Trials>>,
+    audited_sessions: u64,
     /// Evaluators with scores by repeat.
     judged: BTreeSet<Evaluator>,
     /// Cluster of each position.
@@ -124,6 +126,8 @@ pub(crate) struct GroupResult {
     pub(crate) samples: Vec<Vec<Trials>>,
     /// Items by both judges, by those of `headline` that an audit corrects.
     pub(crate) audits: BTreeMap<usize, Vec<(usize, Audit)>>,
+    /// Measured sessions that the judge of the audit judged.
+    pub(crate) audited_sessions: u64,
     /// Item at each position.
     pub(crate) selected: Vec<ItemIndex>,
     /// Cluster of each position.
@@ -148,6 +152,7 @@ impl<'s> Group<'s> {
             repeats: if judge_repeats > 1 { vec![samples.clone(); judge_repeats.into()] } else { Vec::new() },
             by_audit: if lock.audit.is_some() { samples.clone() } else { Vec::new() },
             samples,
+            audited_sessions: 0,
             judged: BTreeSet::new(),
             leaves,
             keys,
@@ -211,6 +216,7 @@ impl<'s> Group<'s> {
             }
             self.judged.extend(repeats.into_keys());
             if audited.is_some_and(|audited| audited.contains(index)) {
+                self.audited_sessions += u64::from(row.is_some_and(|row| row.outcome == Outcome::Measured));
                 let by_audit = row.zip(scores.as_ref()).map(|(row, scores)| {
                     audited::kept(&row.scores, scores).map_err(|source| unreadable(cell, row, source))
                 });
@@ -424,6 +430,7 @@ impl<'s> Group<'s> {
             agent_ends: self.agent_ends,
             samples,
             audits,
+            audited_sessions: self.audited_sessions,
             selected: selected.to_vec(),
             clusters: self.clusters,
             left_out,

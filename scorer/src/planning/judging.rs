@@ -60,9 +60,8 @@ impl Judging {
 impl JudgeBill {
     fn new(judge: Option<&ModelRef>, usage: Usage, cost: CostSum, lock: &SweepLock, answered: &Judged) -> Self {
         let is_its = |judges: &Judge| judge.is_none_or(|judge| judges.ids().contains(&judge));
-        let is_judged = |benchmark: &BenchmarkName| {
-            lock.benchmarks.get(benchmark).is_some_and(|of| of.judges().any(is_its))
-        };
+        let is_judged =
+            |benchmark: &BenchmarkName| lock.benchmarks.get(benchmark).is_some_and(|of| of.judges().any(is_its));
         let judged = answered.iter().filter(|((benchmark, _), _)| is_judged(benchmark));
         let judged = judged.map(|(place, sessions)| (place.clone(), *sessions)).collect();
         Self { judge: judge.cloned(), usage, cost, judged }

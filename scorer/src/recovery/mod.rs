@@ -11,8 +11,8 @@ use jiff::Timestamp;
 use regatta_backends::{Judged, Quota, Recorded, ToldBy, TranscriptRef};
 use regatta_catalog::{SegmentError, StoredTranscript, Sweep, is_intact, read_segment};
 use regatta_proto::{
-    Attempt, AttemptId, BenchmarkLock, CellIndex, CostSum, ItemIndex, Judge, JudgeOutcome, ModelRef, Money, OpenAttempt, Outcome,
-    SessionKey, SweepState, Usage,
+    Attempt, AttemptId, BenchmarkLock, CellIndex, CostSum, ItemIndex, Judge, JudgeOutcome, ModelRef, Money,
+    OpenAttempt, Outcome, SessionKey, SweepState, Usage,
 };
 
 use self::history::{Found, Place, Standing, rounds};

@@ -109,3 +109,5 @@ pub(crate) fn audited_difference(
     Audited::from(&items, (-length, length), length, level)
 }
 
+#[cfg(test)]
+mod tests;
