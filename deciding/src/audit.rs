@@ -112,7 +112,7 @@ impl Sums {
 /// differ about an item, 0 if there is no such bound. `critical` gives Student's critical value for degrees of freedom.
 ///
 /// Judges that differ in few items may agree on all that were audited, by chance. So the variance is what it would be with one more audited
-/// cluster in which they differ by all of the scale, half of it in each direction.
+/// item about which they differ by all of the scale, half of it in each direction.
 ///
 /// # Errors
 /// With fewer than two audited clusters.
@@ -140,7 +140,7 @@ pub fn audited_mean(items: &[Audit], scale: f64, critical: impl Fn(f64) -> f64) 
     }
     // Clusters of one size that would tell as much: a few large ones among many small ones tell less than their number.
     let telling = n * n / by_cluster.values().map(|influence| f64::from(influence.audited).powi(2)).sum::<f64>();
-    let unseen = (scale / (2.0 * telling)).powi(2);
+    let unseen = (scale / (2.0 * n)).powi(2);
     let sum = |of: fn(&Influence) -> f64| by_cluster.values().map(of).sum::<f64>();
     let sums = Sums {
         expensive: sum(|influence| influence.expensive * influence.expensive) + unseen,
