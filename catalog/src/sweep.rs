@@ -77,7 +77,7 @@ impl Sweep {
                     releases.insert((name.clone(), setting.clone()), release);
                 }
                 if let Some(audit) = &benchmark.audit {
-                    let drawn = audited_items(suite.as_ref(), name, &items, audit, lock.seed);
+                    let drawn = audited_items(suite.items(), name, &items, audit, lock.seed);
                     audited.insert((name.clone(), setting.clone()), drawn);
                 }
                 selected.insert((name.clone(), setting.clone()), Arc::from(items));

@@ -33,7 +33,7 @@ pub(crate) enum SessionScoring<'s> {
 }
 
 impl<'s> SessionScoring<'s> {
-    /// What `scoring` by the benchmark's judge and `audit` by that of its audit, each with its judge, are together.
+    /// Puts `scoring` by the benchmark's judge and `audit` by that of its audit together, each with its judge.
     pub(crate) fn of(scoring: (Option<&'s Judge>, Scoring), audit: Option<(&'s Judge, Scoring)>) -> Self {
         let (judge, scoring) = scoring;
         let needed = |questions| judge.map(|judge| (judge, questions)).into_iter().collect::<Vec<_>>();

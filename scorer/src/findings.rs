@@ -9,7 +9,7 @@ use regatta_proto::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::finish::GroupResult;
+use crate::finish::{GroupResult, is_simulated};
 use crate::statistics::{Audited, audited_difference};
 use crate::summary::{JudgeSpending, per};
 
@@ -81,6 +81,18 @@ pub(crate) fn findings(sweep: &Sweep, groups: &[GroupResult], spent: &[JudgeSpen
         }
     };
     by_judge.into_iter().map(of_judge).collect()
+}
+
+/// Notes on audits by judges that are simulated.
+pub(crate) fn simulated_audits(sweep: &Sweep) -> impl Iterator<Item = String> {
+    let audits = sweep.lock.benchmarks.iter().filter_map(|(name, benchmark)| Some((name, benchmark.audit.as_ref()?)));
+    let simulated = audits.filter(|(_, audit)| audit.judge.ids().into_iter().any(|model| is_simulated(sweep, model)));
+    simulated.map(|(name, audit)| {
+        format!(
+            "The judge of the audit of {name}, {}, is simulated: corrected values are no real judge's.",
+            audit.judge
+        )
+    })
 }
 
 /// Cost of all that `judge` was asked, if its models are asked nothing else.

@@ -20,7 +20,7 @@ use crate::decided::Deciding;
 use crate::decision::alternatives;
 use crate::durations::{Durations, is_answered, running_seconds};
 use crate::failures::{Failure, Place, place};
-use crate::findings::findings;
+use crate::findings::{findings, simulated_audits};
 use crate::pairs::{Ranking, families, rankings};
 use crate::report::Report;
 use crate::runs::Measures;
@@ -346,6 +346,7 @@ impl<'s> Tabulation<'s> {
                 "The judge of {benchmark}, {judge}, is simulated: scores are not comparable with published ones."
             ));
         }
+        notes.extend(simulated_audits(self.sweep));
         for group in self.groups.iter().filter(|group| group.served.len() > 1) {
             let answers = group.served.iter().map(|(label, sessions)| format!("{label} ({sessions})"));
             notes.push(format!(

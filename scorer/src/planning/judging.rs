@@ -10,7 +10,7 @@ use super::{Pilot, Spent};
 #[derive(Debug, Clone)]
 pub(super) struct Judging {
     bills: Vec<JudgeBill>,
-    /// Those of benchmarks without an audit.
+    /// Judges of the benchmarks without an audit.
     judges: BTreeMap<BenchmarkName, Judge>,
 }
 
@@ -50,7 +50,7 @@ impl Judging {
             *answered.entry((benchmark.clone(), setting.clone())).or_default() += of.sessions;
         }
         let bills = bills.map(|(judge, usage, cost)| JudgeBill::new(judge, usage, cost, lock, &answered));
-        // What audits took is no part of every session.
+        // An audit is part of some sessions alone.
         let unaudited = lock.benchmarks.iter().filter(|(_, of)| of.audit.is_none());
         let judges = unaudited.filter_map(|(name, of)| Some((name.clone(), of.judge.clone()?)));
         Self { bills: bills.collect(), judges: judges.collect() }
