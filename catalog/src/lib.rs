@@ -1,5 +1,6 @@
 //! The sweeps a process knows: locks and data sets, written once to Blobs when a sweep is planned and read once by every process.
 
+mod audited;
 mod catalog;
 mod checkpoints;
 mod contests;

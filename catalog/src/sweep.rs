@@ -1,6 +1,6 @@
 //! One sweep with everything that is needed to run or score its sessions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use regatta_benchmarks::{Item, Suite, select_items};
@@ -11,6 +11,7 @@ use regatta_proto::{
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use crate::audited::audited_items;
 use crate::{CatalogError, Release};
 
 /// A planned sweep: its lock, its grid, its loaded data sets and the items of each cell.
@@ -28,6 +29,8 @@ pub struct Sweep {
     turns: BTreeMap<BenchmarkName, Semaphore>,
     /// Orders in which an adaptive sweep buys the items; empty for other sweeps.
     releases: BTreeMap<(BenchmarkName, Setting), Release>,
+    /// Items that a second judge judges, too; empty where a benchmark has no audit.
+    audited: BTreeMap<(BenchmarkName, Setting), BTreeSet<ItemIndex>>,
 }
 
 impl Sweep {
@@ -51,7 +54,7 @@ impl Sweep {
         suites: BTreeMap<BenchmarkName, Arc<dyn Suite>>,
     ) -> Result<Self, CatalogError> {
         let id = lock.sweep_id(&digest)?;
-        let (mut selected, mut releases) = (BTreeMap::new(), BTreeMap::new());
+        let (mut selected, mut releases, mut audited) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         for (name, benchmark) in &lock.benchmarks {
             let suite = suites.get(name).ok_or_else(|| CatalogError::UnknownBenchmark {
                 name: name.clone(),
@@ -73,6 +76,10 @@ impl Sweep {
                     let release = Release::new(suite.as_ref(), name, &items, lock.seed);
                     releases.insert((name.clone(), setting.clone()), release);
                 }
+                if let Some(audit) = &benchmark.audit {
+                    let drawn = audited_items(suite.items(), name, &items, audit, lock.seed);
+                    audited.insert((name.clone(), setting.clone()), drawn);
+                }
                 selected.insert((name.clone(), setting.clone()), Arc::from(items));
             }
         }
@@ -82,7 +89,7 @@ impl Sweep {
             Some((name.clone(), Semaphore::new(at_once.get())))
         });
         let turns = turns.collect();
-        Ok(Self { id, digest, lock, cells, suites, selected, turns, releases })
+        Ok(Self { id, digest, lock, cells, suites, selected, turns, releases, audited })
     }
 
     /// Names and manifests of its data sets.
@@ -125,6 +132,12 @@ impl Sweep {
     #[must_use]
     pub fn selected(&self, cell: &Cell) -> &[ItemIndex] {
         self.selected.get(&(cell.benchmark.clone(), cell.setting.clone())).map_or(&[], |items| items)
+    }
+
+    /// Items of `cell` that the judge of the benchmark's audit judges, too; `None` without an audit.
+    #[must_use]
+    pub fn audited(&self, cell: &Cell) -> Option<&BTreeSet<ItemIndex>> {
+        self.audited.get(&(cell.benchmark.clone(), cell.setting.clone()))
     }
 
     /// The order in which an adaptive sweep buys the items of `cell`; `None` for other sweeps.

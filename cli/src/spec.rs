@@ -7,8 +7,8 @@ use anyhow::Context;
 use bytes::Bytes;
 use regatta_llm::Build;
 use regatta_proto::{
-    BenchmarkName, CacheMode, EndpointKind, EndpointName, EndpointSpec, FileSet, Judge, SweepLock, SweepSpec,
-    parse_spec,
+    BenchmarkName, BenchmarkSpec, CacheMode, EndpointKind, EndpointName, EndpointSpec, FileSet, Judge, SweepLock,
+    SweepSpec, parse_spec,
 };
 use regatta_worker::Policy;
 
@@ -113,7 +113,7 @@ pub(crate) fn check_endpoints(spec: &SweepSpec, policy: &Policy) -> anyhow::Resu
 
 /// Endpoints of the judges.
 pub(crate) fn judges(spec: &SweepSpec) -> impl Iterator<Item = (&EndpointName, &EndpointSpec)> {
-    let judges = spec.benchmarks.values().filter_map(|benchmark| benchmark.judge.as_ref()).flat_map(Judge::ids);
+    let judges = spec.benchmarks.values().flat_map(BenchmarkSpec::judges).flat_map(Judge::ids);
     judges.filter_map(|judge| spec.endpoints.get_key_value(&judge.endpoint))
 }
 

@@ -132,7 +132,7 @@ pub(crate) fn is_priced(sweep: &Sweep, cell: &Cell) -> bool {
     let cast = cell.setting.cast().and_then(|cast| benchmark.casts.get(cast));
     let cast = cast.into_iter().flat_map(BTreeMap::values);
     let has_price = |judge: &ModelRef| sweep.lock.judge(judge).is_some_and(|model| model.price.is_some());
-    let mut judges = benchmark.judge.iter().flat_map(Judge::ids);
+    let mut judges = benchmark.judges().flat_map(Judge::ids);
     agent.into_iter().chain(players).chain(cast).all(|model| model.price.is_some())
         && judges.all(|judge| is_free(&sweep.lock, judge) || has_price(judge))
 }

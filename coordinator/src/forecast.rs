@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use regatta_backends::CellProgress;
 use regatta_catalog::Sweep;
-use regatta_proto::{BenchmarkName, CostSum, Judge, Level, ModelRef, Money, Setting, SweepId};
+use regatta_proto::{BenchmarkLock, BenchmarkName, CostSum, Judge, Level, ModelRef, Money, Setting, SweepId};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
@@ -143,8 +143,9 @@ impl Coordinator {
 fn judged(sweep: &Sweep, progress: &[CellProgress], bills: &BTreeMap<ModelRef, CostSum>) -> Vec<JudgedCosts> {
     let mut judges: BTreeMap<&ModelRef, BTreeMap<(&BenchmarkName, &Setting, &ModelRef), JudgedCosts>> = BTreeMap::new();
     for (of, cell) in progress.iter().filter_map(|of| Some((of, sweep.cell(of.index)?))) {
-        let judge = sweep.benchmark(cell).and_then(|benchmark| benchmark.judge.as_ref());
-        for judge in judge.into_iter().flat_map(Judge::ids).filter(|judge| is_paid(&sweep.lock, judge)) {
+        // Audited sessions are a random part of all: the part of a bill for one is that for all, divided by their number.
+        let asked = sweep.benchmark(cell).into_iter().flat_map(BenchmarkLock::judges);
+        for judge in asked.flat_map(Judge::ids).filter(|judge| is_paid(&sweep.lock, judge)) {
             let groups = judges.entry(judge).or_default();
             let group = groups.entry((&cell.benchmark, &cell.setting, &cell.model)).or_default();
             group.sessions += of.items;

@@ -9,7 +9,8 @@ use regatta_benchmarks::{Benchmark, SelectError, Suite, default_setting, select_
 use regatta_catalog::{Catalog, CatalogError, decidable};
 use regatta_proto::{
     BenchmarkLock, BenchmarkName, BenchmarkSpec, DecideLock, Digest, EndpointKind, EndpointName, EndpointSpec,
-    Evaluator, Judge, Limit, ModelRef, ModelSpec, Setting, SpecError, SweepLock, SweepSpec, check_spec, did_you_mean,
+    Evaluator, Judge, Limit, ModelRef, ModelSpec, Panel, Setting, SpecError, SweepLock, SweepSpec, check_spec,
+    did_you_mean,
 };
 
 use crate::admission::check_grid;
@@ -84,15 +85,17 @@ pub fn plan<'a>(
                     }
                 }
             }
-            match &mut locked.judge {
-                Some(Judge::Panel(panel)) => {
-                    for (position, member) in panel.panel.iter_mut().enumerate() {
-                        member.price = price(member);
-                        if must_know && member.price.is_none() {
-                            return unpriced(format!("{place}.judge.panel[{position}]"), "price", &member.id, pricing);
-                        }
+            let price_panel = |place: &str, panel: &mut Panel| {
+                for (position, member) in panel.panel.iter_mut().enumerate() {
+                    member.price = price(member);
+                    if must_know && member.price.is_none() {
+                        return unpriced(format!("{place}.panel[{position}]"), "price", &member.id, pricing);
                     }
                 }
+                Ok(())
+            };
+            match &mut locked.judge {
+                Some(Judge::Panel(panel)) => price_panel(&format!("{place}.judge"), panel)?,
                 Some(judge) => {
                     let mut model = judge.members().remove(0);
                     let said = wanted.judge_price.clone().or_else(|| model.price.clone());
@@ -102,12 +105,20 @@ pub fn plan<'a>(
                     }
                     // Said once.
                     model.price = None;
-                    let id = model.id.clone();
-                    *judge = if model == ModelSpec::from(id.clone()) {
-                        Judge::Plain(id)
-                    } else {
-                        Judge::Model(Box::new(model))
-                    };
+                    *judge = Judge::of(model);
+                }
+                None => {}
+            }
+            let audit_place = format!("{place}.audit.judge");
+            match locked.audit.as_mut().map(|audit| &mut audit.judge) {
+                Some(Judge::Panel(panel)) => price_panel(&audit_place, panel)?,
+                Some(judge) => {
+                    let mut model = judge.members().remove(0);
+                    model.price = price(&model);
+                    if must_know && model.price.is_none() {
+                        return unpriced(audit_place, "price", &model.id, pricing);
+                    }
+                    *judge = Judge::of(model);
                 }
                 None => {}
             }
@@ -230,6 +241,7 @@ async fn plan_benchmark(
         casts: wanted.casts.clone(),
         judge: wanted.judge.clone(),
         judge_price: None,
+        audit: wanted.audit.clone(),
         items,
     })
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::interval::Interval;
 
-/// The cheap judge's score of an item, and the expensive judge's where the item was audited.
+/// The cheap judge's score of an item, and the expensive judge's where the item was audited. To compare two models, both are differences.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Audit {
     /// Cluster of the item. Items of one cluster are not independent.
@@ -40,38 +40,43 @@ impl std::fmt::Display for AuditError {
 
 impl std::error::Error for AuditError {}
 
+/// A figure with half of its interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Figure {
+    /// The figure.
+    pub value: f64,
+    /// Half of the interval's length.
+    pub half: f64,
+}
+
+impl Figure {
+    /// The interval around the value.
+    #[must_use]
+    pub fn interval(&self) -> Interval {
+        Interval { low: self.value - self.half, high: self.value + self.half }
+    }
+}
+
 /// An estimate of the expensive judge's mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Corrected {
-    /// The estimate.
-    pub value: f64,
-    /// Squared standard error of the estimate.
-    pub variance: f64,
-    /// Squared standard error of the audited part alone; never smaller than `variance`.
-    pub variance_of_audit: f64,
-    /// Weight of the cheap judge; 0 where it tells nothing.
+    /// The estimate; its interval is never longer than that of `alone`.
+    pub estimate: Figure,
+    /// The mean of the expensive judge over the audited items alone.
+    pub alone: Figure,
+    /// Mean of the cheap judge minus that of the expensive one, over the audited items.
+    pub bias: Figure,
+    /// Weight of the cheap judge, 0 where it tells nothing, to 1.
     pub weight: f64,
-    /// Mean of the cheap judge minus that of the expensive one, over the audited part.
-    pub bias: f64,
     /// Number of audited items.
     pub audited: usize,
-    /// Degrees of freedom of the variance: audited clusters minus one.
-    pub degrees: usize,
 }
 
 impl Corrected {
-    /// The interval for this critical value of Student's distribution with `degrees` degrees of freedom.
-    #[must_use]
-    pub fn interval(&self, critical: f64) -> Interval {
-        let half = critical * self.variance.sqrt();
-        Interval { low: self.value - half, high: self.value + half }
-    }
-
-    /// Audited items that would give the same width without the cheap judge, divided by those audited. Above 1, the cheap judge saves
-    /// audits.
+    /// Audited items that would give the same interval without the cheap judge, divided by those audited; at least 1.
     #[must_use]
     pub fn saving(&self) -> f64 {
-        if self.variance > 0.0 { self.variance_of_audit / self.variance } else { 1.0 }
+        if self.estimate.half > 0.0 { (self.alone.half / self.estimate.half).powi(2) } else { 1.0 }
     }
 }
 
@@ -80,19 +85,44 @@ impl Corrected {
 struct Influence {
     expensive: f64,
     cheap: f64,
-    is_audited: bool,
+    /// Of the difference between the judges.
+    bias: f64,
+    audited: u32,
 }
 
-/// Estimates the expensive judge's mean over items like `items`, of which a random part was audited.
+/// Sums over clusters, from which the variance of an estimate follows for every weight of the cheap judge.
+struct Sums {
+    expensive: f64,
+    product: f64,
+    cheap: f64,
+}
+
+impl Sums {
+    fn at(&self, weight: f64) -> f64 {
+        self.expensive + 2.0 * weight * self.product + weight * weight * self.cheap
+    }
+
+    /// The weight, 0 to 1, of the least variance.
+    fn best_weight(&self) -> f64 {
+        if self.cheap > 0.0 { (-self.product / self.cheap).clamp(0.0, 1.0) } else { 0.0 }
+    }
+}
+
+/// Estimates the expensive judge's mean over items like `items`, of which a random part was audited. `scale` is the most by which judges can
+/// differ about an item, 0 if there is no such bound. `critical` gives Student's critical value for degrees of freedom.
+///
+/// Judges that differ in few items may agree on all that were audited, by chance. So the variance is what it would be with one more audited
+/// item about which they differ by all of the scale, half of it in each direction.
 ///
 /// # Errors
 /// With fewer than two audited clusters.
-pub fn audited_mean(items: &[Audit]) -> Result<Corrected, AuditError> {
+pub fn audited_mean(items: &[Audit], scale: f64, critical: impl Fn(f64) -> f64) -> Result<Corrected, AuditError> {
     let audited: Vec<(f64, f64)> = items.iter().filter_map(|item| Some((item.cheap, item.expensive?))).collect();
     let (all, n) = (items.len() as f64, audited.len() as f64);
     let cheap_mean = items.iter().map(|item| item.cheap).sum::<f64>() / all;
     let cheap_audited = audited.iter().map(|(cheap, _)| cheap).sum::<f64>() / n;
     let expensive_mean = audited.iter().map(|(_, expensive)| expensive).sum::<f64>() / n;
+    let bias = cheap_audited - expensive_mean;
     let mut by_cluster: BTreeMap<u32, Influence> = BTreeMap::new();
     for item in items {
         let influence = by_cluster.entry(item.cluster).or_default();
@@ -100,28 +130,39 @@ pub fn audited_mean(items: &[Audit]) -> Result<Corrected, AuditError> {
         if let Some(expensive) = item.expensive {
             influence.expensive += (expensive - expensive_mean) / n;
             influence.cheap -= (item.cheap - cheap_audited) / n;
-            influence.is_audited = true;
+            influence.bias += (item.cheap - expensive - bias) / n;
+            influence.audited += 1;
         }
     }
-    let clusters = by_cluster.values().filter(|influence| influence.is_audited).count();
+    let clusters = by_cluster.values().filter(|influence| influence.audited > 0).count();
     if clusters < 2 {
         return Err(AuditError::TooFewClusters { audited: clusters });
     }
+    // Clusters of one size that would tell as much: a few large ones among many small ones tell less than their number.
+    let telling = n * n / by_cluster.values().map(|influence| f64::from(influence.audited).powi(2)).sum::<f64>();
+    let unseen = (scale / (2.0 * n)).powi(2);
     let sum = |of: fn(&Influence) -> f64| by_cluster.values().map(of).sum::<f64>();
-    let square = sum(|influence| influence.cheap * influence.cheap);
-    let product = sum(|influence| influence.expensive * influence.cheap);
-    // The weight of the least variance; weight 0 is the audit alone.
-    let weight = if square > 0.0 { -product / square } else { 0.0 };
-    let correction = clusters as f64 / (clusters as f64 - 1.0);
-    let variance_of_audit = correction * sum(|influence| influence.expensive * influence.expensive);
-    let variance = (variance_of_audit - correction * weight * weight * square).max(0.0);
+    let sums = Sums {
+        expensive: sum(|influence| influence.expensive * influence.expensive) + unseen,
+        product: sum(|influence| influence.expensive * influence.cheap) + unseen,
+        cheap: sum(|influence| influence.cheap * influence.cheap) + unseen,
+    };
+    // A mean takes one degree of freedom, and so does the weight.
+    let half = |sum: f64, taken: f64| {
+        let freedom = telling - taken;
+        if freedom > 0.0 { critical(freedom) * (sum * telling / freedom).sqrt() } else { f64::INFINITY }
+    };
+    let alone = Figure { value: expensive_mean, half: half(sums.at(0.0), 1.0) };
+    let weight = sums.best_weight();
+    let tuned =
+        Figure { value: expensive_mean + weight * (cheap_mean - cheap_audited), half: half(sums.at(weight), 2.0) };
+    let is_better = weight > 0.0 && tuned.half < alone.half;
+    let of_bias = sum(|influence| influence.bias * influence.bias) + 4.0 * unseen;
     Ok(Corrected {
-        value: expensive_mean + weight * (cheap_mean - cheap_audited),
-        variance,
-        variance_of_audit,
-        weight,
-        bias: cheap_audited - expensive_mean,
+        estimate: if is_better { tuned } else { alone },
+        alone,
+        bias: Figure { value: bias, half: half(of_bias, 1.0) },
+        weight: if is_better { weight } else { 0.0 },
         audited: audited.len(),
-        degrees: clusters - 1,
     })
 }

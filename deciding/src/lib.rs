@@ -15,7 +15,7 @@ pub mod simulation;
 mod track;
 mod unit;
 
-pub use audit::{Audit, AuditError, Corrected, audited_mean};
+pub use audit::{Audit, AuditError, Corrected, Figure, audited_mean};
 pub use capital::log_capital;
 pub use contest::{Contest, Path, Scores, State};
 pub use interval::Interval;

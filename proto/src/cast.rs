@@ -104,6 +104,12 @@ pub enum Judge {
 }
 
 impl Judge {
+    /// The judge that is `model`.
+    #[must_use]
+    pub fn of(model: ModelSpec) -> Self {
+        if model == ModelSpec::from(model.id.clone()) { Self::Plain(model.id) } else { Self::Model(Box::new(model)) }
+    }
+
     /// All models that are asked.
     #[must_use]
     pub fn members(&self) -> Vec<ModelSpec> {

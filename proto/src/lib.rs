@@ -5,6 +5,7 @@
 
 mod answerer;
 mod api_token;
+mod audit;
 mod cast;
 mod causes;
 mod chat;
@@ -47,6 +48,7 @@ mod yaml;
 
 pub use answerer::Answerer;
 pub use api_token::ApiToken;
+pub use audit::Audit;
 pub use cast::{Judge, Panel, PanelRule, RoleModels};
 pub use causes::causes;
 pub use chat::{

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de};
 
 use crate::{
-    AgentName, BenchmarkName, CacheMode, CellIndex, Decide, Digest, EndpointName, EndpointSpec, Evaluator,
+    AgentName, Audit, BenchmarkName, CacheMode, CellIndex, Decide, Digest, EndpointName, EndpointSpec, Evaluator,
     ExternalAgent, Filtered, Judge, Level, Limit, MemberName, ModelRef, ModelSpec, Price, PriceSource, Role,
     RoleModels, SessionSeed, Setting, Share, SweepId, Trial, check_yaml,
 };
@@ -43,6 +43,9 @@ pub struct BenchmarkLock {
     /// Price of a single judge; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge_price: Option<Price>,
+    /// A second judge of a random part of the items, with the price that will be charged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audit: Option<Audit>,
     /// Number of selected items of each setting, for people and as a check by workers.
     pub items: BTreeMap<Setting, u32>,
 }
@@ -52,6 +55,11 @@ impl BenchmarkLock {
     #[must_use]
     pub fn restriction(&self) -> Option<Limit> {
         self.sample.map(Limit::Sample).or(self.limit.map(Limit::First))
+    }
+
+    /// The judge, and the judge of its audit.
+    pub fn judges(&self) -> impl Iterator<Item = &Judge> {
+        self.judge.iter().chain(self.audit.iter().map(|audit| &audit.judge))
     }
 
     /// Models that take part in its sessions besides the model under test: those of other roles, and members of teams.
@@ -216,9 +224,11 @@ impl SweepLock {
     #[must_use]
     pub fn judge(&self, judge: &ModelRef) -> Option<ModelSpec> {
         self.benchmarks.values().find_map(|benchmark| {
-            let mut member = benchmark.judge.as_ref()?.member(judge)?;
-            member.price = member.price.or_else(|| benchmark.judge_price.clone());
-            Some(member)
+            if let Some(mut member) = benchmark.judge.as_ref().and_then(|judges| judges.member(judge)) {
+                member.price = member.price.or_else(|| benchmark.judge_price.clone());
+                return Some(member);
+            }
+            benchmark.audit.as_ref()?.judge.member(judge)
         })
     }
 
@@ -228,7 +238,7 @@ impl SweepLock {
         let mut used: BTreeSet<&EndpointName> = self.models.iter().map(|model| &model.id.endpoint).collect();
         for benchmark in self.benchmarks.values() {
             used.extend(benchmark.players().map(|model| &model.id.endpoint));
-            used.extend(benchmark.judge.iter().flat_map(Judge::ids).map(|judge| &judge.endpoint));
+            used.extend(benchmark.judges().flat_map(Judge::ids).map(|judge| &judge.endpoint));
         }
         used
     }

@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentName, BenchmarkName, Decide, EndpointName, EndpointSpec, Evaluator, ExternalAgent, Filtered, Judge, Level,
-    Limit, MemberName, ModelSpec, Price, RoleModels, Setting, SweepId,
+    AgentName, Audit, BenchmarkName, Decide, EndpointName, EndpointSpec, Evaluator, ExternalAgent, Filtered, Judge,
+    Level, Limit, MemberName, ModelSpec, Price, RoleModels, Setting, SweepId,
 };
 
 /// A sweep as a person describes it.
@@ -174,4 +174,20 @@ pub struct BenchmarkSpec {
     /// Price of a single judge, if the price table does not have it or has a wrong price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge_price: Option<Price>,
+    /// A second judge of a random part of the items, by whose verdicts the estimates are corrected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audit: Option<Audit>,
+}
+
+impl BenchmarkSpec {
+    /// The judge, and the judge of its audit.
+    pub fn judges(&self) -> impl Iterator<Item = &Judge> {
+        self.judge.iter().chain(self.audit.iter().map(|audit| &audit.judge))
+    }
+
+    /// The judge and that of the audit, each with the field that names it; `place` is the benchmark's own.
+    pub(crate) fn named_judges(&self, place: &str) -> impl Iterator<Item = (String, &Judge)> {
+        let judge = self.judge.iter().map(move |judge| (format!("{place}.judge"), judge));
+        judge.chain(self.audit.iter().map(move |audit| (format!("{place}.audit.judge"), &audit.judge)))
+    }
 }

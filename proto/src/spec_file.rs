@@ -1,6 +1,7 @@
 //! Reading a spec: `${VAR}` substitution, YAML, and the checks that need no data.
 
 mod agents;
+mod audit;
 mod bounds;
 mod cast;
 mod decide;
@@ -172,16 +173,17 @@ impl SweepSpec {
                     members.map(|(member, model)| (format!("benchmarks.{name}.casts.{cast}.{member}"), &model.id)),
                 );
             }
-            match &benchmark.judge {
-                Some(Judge::Panel(panel)) => {
-                    all.extend(
-                        panel.panel.iter().enumerate().map(|(position, member)| {
-                            (format!("benchmarks.{name}.judge.panel[{position}]"), &member.id)
-                        }),
-                    )
+            for (place, judge) in benchmark.named_judges(&format!("benchmarks.{name}")) {
+                match judge {
+                    Judge::Panel(panel) => {
+                        let members = panel.panel.iter().enumerate();
+                        all.extend(
+                            members.map(|(position, member)| (format!("{place}.panel[{position}]"), &member.id)),
+                        );
+                    }
+                    Judge::Plain(id) => all.push((place, id)),
+                    Judge::Model(model) => all.push((place, &model.id)),
                 }
-                Some(judge) => all.extend(judge.ids().into_iter().map(|id| (format!("benchmarks.{name}.judge"), id))),
-                None => {}
             }
         }
         all
@@ -251,6 +253,7 @@ pub fn check_spec(spec: &SweepSpec) -> Result<(), SpecError> {
         cast::check_roles(&format!("benchmarks.{name}.roles"), &benchmark.roles, &spec.endpoints)?;
         agents::check_casts(&format!("benchmarks.{name}"), benchmark, spec)?;
         cast::check_judge(&format!("benchmarks.{name}"), benchmark, &spec.endpoints)?;
+        audit::check_audit(&format!("benchmarks.{name}"), benchmark, spec)?;
         if benchmark.judge_price.as_ref().is_some_and(|price| !price.is_sane()) {
             return field(
                 format!("benchmarks.{name}.judge_price"),

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use regatta_backends::{AwaitingSession, Judged, Settlement, SettlementResult};
-use regatta_benchmarks::Scoring;
 use regatta_catalog::Sweep;
 use regatta_proto::{
-    AskedQuestion, AttemptId, Cause, Digest, Job, Judge, JudgeJob, JudgeOutcome, ModelRef, Question, Transcript, wire,
+    AskedQuestion, AttemptId, Cause, Digest, Job, JudgeJob, JudgeOutcome, ModelRef, Question, Transcript, wire,
 };
 use regatta_traces::session_span;
 
+use crate::audits::{self, SessionScoring};
 use crate::repeats::{repeats, stored};
 use crate::scorer::{Scorer, ScorerError};
 use crate::traced::settled;
@@ -184,10 +184,10 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// The names under which sessions wait for verdicts of `member`: its own, and those of panels that it sits on.
+/// The names under which sessions wait for verdicts of `member`: its own, and those of panels that it sits on and of audits.
 fn judges_with(sweep: &Sweep, member: &ModelRef) -> BTreeSet<ModelRef> {
-    let judges = sweep.lock.benchmarks.values().filter_map(|benchmark| benchmark.judge.as_ref());
-    judges.filter(|judge| judge.ids().contains(&member)).map(Judge::name).collect()
+    let names = sweep.lock.benchmarks.values().flat_map(audits::names);
+    names.filter(|(_, members)| members.contains(&member)).map(|(name, _)| name).collect()
 }
 
 /// Settles sessions that wait for `answered`, verdicts of `member`. Returns what must be asked for those that need more than they had
@@ -243,45 +243,53 @@ async fn settle(
     let mut settlements = Vec::new();
     for (((session, _), subject), scoring) in sessions.iter().zip(&subjects).zip(scorings) {
         let key = session.key.clone();
-        let judge = sweep.benchmark(subject.cell).and_then(|benchmark| benchmark.judge.as_ref());
-        let (needed, judge) = match (scoring, judge) {
-            (Some(Scoring::Scored(scores)), _) => {
-                let result = SettlementResult::Scored(stored(&scores, &repeats(subject, sweep, &known))?);
-                settlements.push(Settlement { key, result });
+        let needed = match scoring {
+            Some(SessionScoring::Scored { scores, audited }) => {
+                let mut scores = stored(&scores, &repeats(subject, sweep, &known))?;
+                audited.iter().try_for_each(|audited| audits::store(&mut scores, audited))?;
+                settlements.push(Settlement { key, result: SettlementResult::Scored(scores) });
                 continue;
             }
-            (Some(Scoring::Unfit(reason)), _) => {
+            Some(SessionScoring::Unfit(reason)) => {
                 let _about = session_span(&key, None).entered();
                 tracing::error!(reason, "the transcript is of no such session");
                 settlements.push(Settlement { key, result: SettlementResult::NotMeasured(Cause::TranscriptUnfit) });
                 continue;
             }
-            (Some(Scoring::Failed(failed)), _) => {
+            Some(SessionScoring::Failed(failed)) => {
                 let _about = session_span(&key, None).entered();
                 tracing::error!(reason = failed.why, errors = failed.errors, "the benchmark's program failed");
                 settlements.push(Settlement { key, result: SettlementResult::NotMeasured(Cause::BenchmarkFailed) });
                 continue;
             }
-            (Some(Scoring::Needs(needed)), Some(judge)) => (needed, judge),
-            _ => return Err(ScorerError::UnknownSession(key)),
+            Some(SessionScoring::Needs(needed)) if !needed.is_empty() => needed,
+            Some(SessionScoring::Needs(_)) | None => return Err(ScorerError::UnknownSession(key)),
         };
         let mut needs = Open::new();
-        let puts = enter(&mut needs, judge, &needed, &known);
-        let further: Vec<Digest> =
-            puts.iter().map(|put| put.digest).filter(|digest| !session.questions.contains(digest)).collect();
-        if puts.is_empty() || session.questions.len() + further.len() > QUESTIONS_MAX {
+        let mut further: BTreeSet<Digest> = BTreeSet::new();
+        let mut unfitting = None;
+        for (judge, questions) in &needed {
+            let puts = enter(&mut needs, judge, questions, &known);
+            if puts.is_empty() {
+                unfitting = Some(*judge);
+            }
+            further.extend(puts.iter().map(|put| put.digest).filter(|digest| !session.questions.contains(digest)));
+        }
+        let is_too_much = session.questions.len() + further.len() > QUESTIONS_MAX;
+        if let Some(judge) = unfitting.or_else(|| needed.first().map(|(judge, _)| *judge).filter(|_| is_too_much)) {
             let _about = session_span(&key, None).entered();
             tracing::error!(judge = %judge, "the judge's verdicts do not fit the questions");
             settlements.push(Settlement { key, result: SettlementResult::NotMeasured(Cause::Internal) });
             continue;
         }
+        // Two judges may be asked one question, of which the second is no further digest. Who is asked already is not asked again.
+        let is_audited = subject.auditor(sweep).is_some();
         if !further.is_empty() {
-            let mut questions: BTreeSet<Digest> = session.questions.iter().copied().collect();
-            questions.extend(further);
-            let result = SettlementResult::Waits(questions.into_iter().collect());
+            further.extend(session.questions.iter().copied());
+            let result = SettlementResult::Waits(further.into_iter().collect());
             settlements.push(Settlement { key, result });
             merge(&mut open, needs);
-        } else if asked.is_again() {
+        } else if asked.is_again() || is_audited {
             merge(&mut open, needs);
         }
     }

@@ -6,11 +6,13 @@
 mod agents;
 mod aside;
 mod asked;
+mod audits;
 mod comparison;
 mod decided;
 mod decision;
 mod durations;
 mod failures;
+mod findings;
 mod finish;
 mod flags;
 mod gone;
@@ -53,9 +55,10 @@ pub use runs::{
 pub use scorer::{Scorer, ScorerConfig, ScorerError};
 pub use statistics::holm;
 pub use summary::{
-    BenchmarkTable, BothWays, Comparison, Components, Contestant, Decided, DecidedContest, DecidedContestant,
-    DecidedSequence, Difference, Ending, Estimate, Failure, Gaps, JudgePart, JudgeSpending, Judging, LeaderboardRow,
-    MetricBothWays, Pair, PairFamily, PairedRatio, Pass, Percentiles, Provider, Quality, Rank, Ranking, RatioOfRun,
-    Reruns, SequencePoint, SequenceRelation, SessionCounts, Spending, Standing, Summary, SummaryMetric, Test, Tradeoff,
+    AuditFindings, Audited, AuditedDifference, AuditedNumber, BenchmarkTable, BothWays, Comparison, Components,
+    Contestant, Decided, DecidedContest, DecidedContestant, DecidedSequence, Difference, Ending, Estimate, Failure,
+    Gaps, JudgePart, JudgeSpending, Judging, LeaderboardRow, MetricBothWays, Pair, PairFamily, PairedRatio, Pass,
+    Percentiles, Provider, Quality, Rank, Ranking, RatioOfRun, Reruns, SequencePoint, SequenceRelation, SessionCounts,
+    Spending, Standing, Summary, SummaryMetric, Test, Tradeoff,
 };
 pub use wanted::WantedVerdicts;

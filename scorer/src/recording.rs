@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use regatta_backends::{CallSums, RecordState, Recorded, SessionRecord, TranscriptRef};
-use regatta_benchmarks::Scoring;
 use regatta_catalog::{Sweep, write_segment};
 use regatta_proto::{
     AttemptTotals, Cause, Cell, CostSum, Digest, Event, Flags, ItemId, Outcome, Role, SessionOutcome, Transcript,
@@ -15,6 +14,7 @@ use regatta_proto::{
 use regatta_traces::session_span;
 
 use crate::agents::agent_end;
+use crate::audits::{self, SessionScoring, waits_for};
 use crate::flags::flags;
 use crate::judging::ask;
 use crate::pace::Turns;
@@ -102,7 +102,7 @@ impl Scorer {
         sweep: &Sweep,
         outcomes: impl ExactSizeIterator<Item = &'o SessionOutcome>,
         places: Vec<TranscriptRef>,
-        (scorings, scored): (Vec<Option<(Scoring, Repeats)>>, Scored),
+        (scorings, scored): (Vec<Option<(SessionScoring<'_>, Repeats)>>, Scored),
     ) -> Result<(Vec<Recorded>, Open), ScorerError> {
         let (mut records, mut told) = (Vec::with_capacity(outcomes.len()), Vec::with_capacity(outcomes.len()));
         for ((outcome, transcript), scoring) in outcomes.zip(places).zip(scorings) {
@@ -130,11 +130,11 @@ impl Scorer {
     }
 
     /// Scores those of `outcomes` that were measured, with the verdicts that the ledger already has, and by each repeat of a panel alone.
-    async fn score_measured(
+    async fn score_measured<'s>(
         &self,
-        sweep: &Sweep,
+        sweep: &'s Sweep,
         outcomes: &[SessionOutcome],
-    ) -> Result<Vec<Option<(Scoring, Repeats)>>, ScorerError> {
+    ) -> Result<Vec<Option<(SessionScoring<'s>, Repeats)>>, ScorerError> {
         let subject = |outcome| {
             let SessionOutcome { key, outcome, transcript, .. }: &SessionOutcome = outcome;
             let cell = sweep.cell(key.cell).filter(|_| *outcome == Outcome::Measured)?;
@@ -195,14 +195,16 @@ fn item_id<'s>(sweep: &'s Sweep, outcome: &SessionOutcome) -> Result<&'s ItemId,
 }
 
 /// `outcome` with why its benchmark's program could not score it, at the end of its transcript.
-fn with_failure<'o>(outcome: &'o SessionOutcome, scoring: Option<&Scoring>) -> Cow<'o, SessionOutcome> {
+fn with_failure<'o>(outcome: &'o SessionOutcome, scoring: Option<&SessionScoring<'_>>) -> Cow<'o, SessionOutcome> {
     match scoring {
-        Some(Scoring::Failed(failed)) => {
+        Some(SessionScoring::Failed(failed)) => {
             let mut outcome = outcome.clone();
             outcome.transcript.events.push(Event::BenchmarkFailed(failed.clone()));
             Cow::Owned(outcome)
         }
-        Some(Scoring::Scored(_) | Scoring::Needs(_) | Scoring::Unfit(_)) | None => Cow::Borrowed(outcome),
+        Some(SessionScoring::Scored { .. } | SessionScoring::Needs(_) | SessionScoring::Unfit(_)) | None => {
+            Cow::Borrowed(outcome)
+        }
     }
 }
 
@@ -210,7 +212,7 @@ fn prepare(
     sweep: &Sweep,
     outcome: &SessionOutcome,
     transcript: TranscriptRef,
-    scoring: Option<(Scoring, Repeats)>,
+    scoring: Option<(SessionScoring<'_>, Repeats)>,
 ) -> Result<Prepared, ScorerError> {
     let unknown = || ScorerError::UnknownSession(outcome.key.clone());
     let cell = sweep.cell(outcome.key.cell).ok_or_else(unknown)?;
@@ -233,33 +235,43 @@ fn prepare(
             }
         }
         Outcome::Measured => match scoring.ok_or_else(unknown)? {
-            (Scoring::Scored(scores), repeats) => RecordState::Settled { scores: stored(&scores, &repeats)? },
-            (Scoring::Unfit(reason), _) => {
+            (SessionScoring::Scored { scores, audited }, repeats) => {
+                let mut scores = stored(&scores, &repeats)?;
+                audited.iter().try_for_each(|audited| audits::store(&mut scores, audited))?;
+                RecordState::Settled { scores }
+            }
+            (SessionScoring::Unfit(reason), _) => {
                 result = unfit(outcome, &reason);
                 RecordState::Settled { scores: serde_json::Value::Null }
             }
-            (Scoring::Failed(failed), _) => {
+            (SessionScoring::Failed(failed), _) => {
                 let _about = session_span(&outcome.key, outcome.attempt.number).entered();
                 tracing::error!(reason = failed.why, errors = failed.errors, "the benchmark's program failed");
                 result = Outcome::NotMeasured { cause: Cause::BenchmarkFailed };
                 RecordState::Settled { scores: serde_json::Value::Null }
             }
-            (Scoring::Needs(needed), _) => match sweep.benchmark(cell).and_then(|benchmark| benchmark.judge.as_ref()) {
-                Some(judge) => {
-                    // All of them, also those that are known already: what was saved in between settles the session then.
-                    let puts = enter(&mut open, judge, &needed, &Known::default());
-                    let questions: BTreeSet<Digest> = puts.iter().map(|put| put.digest).collect();
-                    RecordState::Awaiting {
-                        judge: judge.name(),
-                        questions: questions.into_iter().collect(),
-                        transcript: keep(&outcome.transcript)?,
+            (SessionScoring::Needs(needed), _) => {
+                let subject = Subject { cell, item: outcome.key.item, transcript: &outcome.transcript };
+                match waits_for(&subject, sweep) {
+                    Some(judge) => {
+                        // All of them, also those that are known already: what was saved in between settles the session then.
+                        let questions: BTreeSet<Digest> = needed
+                            .iter()
+                            .flat_map(|(judge, questions)| enter(&mut open, judge, questions, &Known::default()))
+                            .map(|put| put.digest)
+                            .collect();
+                        RecordState::Awaiting {
+                            judge,
+                            questions: questions.into_iter().collect(),
+                            transcript: keep(&outcome.transcript)?,
+                        }
+                    }
+                    None => {
+                        result = Outcome::NotMeasured { cause: Cause::JudgeUnavailable };
+                        RecordState::Settled { scores: serde_json::Value::Null }
                     }
                 }
-                None => {
-                    result = Outcome::NotMeasured { cause: Cause::JudgeUnavailable };
-                    RecordState::Settled { scores: serde_json::Value::Null }
-                }
-            },
+            }
         },
     };
     let number = outcome.attempt.number;

@@ -42,23 +42,32 @@ impl<'a> Rescoring<'a> {
         transcript: &'b Transcript,
     ) -> BoxFuture<'b, Result<(), ScorerError>> {
         Box::pin(async move {
-            let Some(judge) = self.new.benchmark(cell).and_then(|benchmark| benchmark.judge.as_ref()) else {
-                return Ok(());
-            };
-            self.learn(cell, item, transcript).await?;
             let subject = Subject { cell, item, transcript };
-            for _ in 0..LOOKS_MAX {
-                let Some(Scoring::Needs(questions)) = subject.score(self.new, &self.known) else { return Ok(()) };
-                let wanted: Vec<_> = questions.iter().flat_map(|question| puts(judge, question)).collect();
-                let (old, new) = (self.old, self.new);
-                let found = self.known.look_up_in(self.from, |judge| answerer_then(old, new, judge), wanted).await?;
-                if !self.put_together(judge, &questions) && !found {
-                    enter(&mut self.open, judge, &questions, &self.known);
-                    return Ok(());
-                }
+            let mut judges = subject.judges(self.new).peekable();
+            if judges.peek().is_some() {
+                self.learn(cell, item, transcript).await?;
+            }
+            for judge in judges {
+                self.add_by(judge, subject).await?;
             }
             Ok(())
         })
+    }
+
+    /// Looks up the verdicts of `judge` that `subject` needs, and keeps the questions that are left.
+    async fn add_by(&mut self, judge: &Judge, subject: Subject<'_>) -> Result<(), ScorerError> {
+        for _ in 0..LOOKS_MAX {
+            let scoring = subject.score_by(Some(judge), self.new, &self.known);
+            let Some(Scoring::Needs(questions)) = scoring else { return Ok(()) };
+            let wanted: Vec<_> = questions.iter().flat_map(|question| puts(judge, question)).collect();
+            let (old, new) = (self.old, self.new);
+            let found = self.known.look_up_in(self.from, |judge| answerer_then(old, new, judge), wanted).await?;
+            if !self.put_together(judge, &questions) && !found {
+                enter(&mut self.open, judge, &questions, &self.known);
+                return Ok(());
+            }
+        }
+        Ok(())
     }
 
     /// Remembers the similarities that the session has from the old sweep, where the same judges are asked.

@@ -15,10 +15,12 @@ pub use crate::decided::{
     Decided, DecidedContest, DecidedContestant, DecidedSequence, Ending, SequencePoint, SequenceRelation,
 };
 pub use crate::failures::Failure;
+pub use crate::findings::{AuditFindings, AuditedDifference};
 pub use crate::pairs::{Contestant, Pair, PairFamily, Ranking};
 pub use crate::standings::Standing;
 pub use crate::statistics::{
-    Components, Difference, Estimate, Gaps, JudgePart, PairedRatio, Pass, Rank, RatioOfRun, Reruns, Test,
+    Audited, AuditedNumber, Components, Difference, Estimate, Gaps, JudgePart, PairedRatio, Pass, Rank, RatioOfRun,
+    Reruns, Test,
 };
 pub use crate::tradeoffs::Tradeoff;
 
@@ -73,6 +75,9 @@ pub struct Summary {
     /// Spending of each judge.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub judges: Vec<JudgeSpending>,
+    /// Findings of audits, one entry for each judge that audits.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub audits: Vec<AuditFindings>,
     /// Decisions of the rounds; absent unless the sweep is adaptive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided: Option<Decided>,

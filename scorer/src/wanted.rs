@@ -33,10 +33,11 @@ impl<'s> WantedVerdicts<'s> {
     ) -> BTreeMap<ModelRef, Vec<Digest>> {
         let mut wanted = Vec::new();
         for (cell, item, transcript) in sessions {
-            let judge = self.sweep.benchmark(cell).and_then(|benchmark| benchmark.judge.as_ref());
-            let scoring = Subject { cell, item, transcript }.score(self.sweep, &self.known);
-            if let (Some(judge), Some(Scoring::Needs(questions))) = (judge, scoring) {
-                wanted.extend(questions.iter().flat_map(|question| puts(judge, question)));
+            let subject = Subject { cell, item, transcript };
+            for judge in subject.judges(self.sweep) {
+                if let Some(Scoring::Needs(questions)) = subject.score_by(Some(judge), self.sweep, &self.known) {
+                    wanted.extend(questions.iter().flat_map(|question| puts(judge, question)));
+                }
             }
         }
         self.known.not_looked_up(wanted)

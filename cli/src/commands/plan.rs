@@ -254,10 +254,16 @@ fn session(
             nanos: (spent.cost.unknown_calls == 0).then(|| spent.cost.known.0 as f64 / sessions),
         }
     });
-    let judge = sweep.lock.benchmarks.get(&outlook.benchmark).and_then(|benchmark| benchmark.judge.as_ref());
+    let benchmark = sweep.lock.benchmarks.get(&outlook.benchmark);
+    let judge = benchmark.and_then(|benchmark| benchmark.judge.as_ref());
+    let is_audited = benchmark.is_some_and(|benchmark| benchmark.audit.is_some());
     let weight = |place: &(BenchmarkName, Setting)| of_judges(cells.iter().find(|cell| is_at(cell, place))?).tokens;
     // Of a model that the pilot has no session of, its judges' bill tells nothing either.
-    let judged = played.as_ref().and(pilot).and_then(|pilot| pilot.judged_session(&place, judge, &weight));
+    let judged = played
+        .as_ref()
+        .and(pilot)
+        .filter(|_| !is_audited)
+        .and_then(|pilot| pilot.judged_session(&place, judge, &weight));
     let judged = judged.map(|JudgedSession { tokens, nanos }| Session { tokens, nanos });
     let estimated_judges = || foreseen.map_or_else(unknown, of_judges);
     Expected {

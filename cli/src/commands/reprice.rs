@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use regatta_llm::PriceTable;
-use regatta_proto::{CostSum, Digest, Judge, ModelRef, Money, SweepLock, Usage, counted};
+use regatta_proto::{BenchmarkLock, CostSum, Digest, Judge, ModelRef, Money, SweepLock, Usage, counted};
 use regatta_scorer::{JudgeSpending, Judging, Summary};
 use serde::{Deserialize, Serialize};
 
@@ -123,7 +123,7 @@ fn add_judges(ledger: &mut Ledger<'_>, lock: &SweepLock, summary: Option<&Summar
     }
     // Older runs have one sum; of a single judge it is clear whose.
     let judges: BTreeSet<&ModelRef> =
-        lock.benchmarks.values().filter_map(|benchmark| benchmark.judge.as_ref()).flat_map(Judge::ids).collect();
+        lock.benchmarks.values().flat_map(BenchmarkLock::judges).flat_map(Judge::ids).collect();
     let [judge] = judges.into_iter().collect::<Vec<_>>()[..] else { return false };
     let Judging { usage, cost } = summary.judging;
     ledger.add_judge(&JudgeSpending { judge: judge.clone(), served: Vec::new(), usage, cost }, day);

@@ -40,6 +40,7 @@ pub(crate) fn changes(a: &EndedRun, b: &EndedRun, cells: &[MatchedCell]) -> anyh
         found.add(&format!("{name}: evaluators"), &of_a.evaluators, &of_b.evaluators)?;
         found.add(&format!("{name}: judge"), &of_a.judge, &of_b.judge)?;
         found.add(&format!("{name}: price of the judge"), &of_a.judge_price, &of_b.judge_price)?;
+        found.add(&format!("{name}: audit"), &of_a.audit, &of_b.audit)?;
         found.add(&format!("{name}: other roles"), &of_a.roles, &of_b.roles)?;
         found.add(&format!("{name}: casts"), &of_a.casts, &of_b.casts)?;
         let metrics = |run: &EndedRun| run.measures.benchmarks.get(name).map(|measures| measures.settings.clone());
@@ -138,7 +139,7 @@ fn benchmarks(cells: &[MatchedCell]) -> BTreeSet<&BenchmarkName> {
 
 /// Endpoints of judges, other roles and members of casts.
 fn beside_the_model(of: &BenchmarkLock) -> BTreeSet<&EndpointName> {
-    let judges = of.judge.iter().flat_map(Judge::ids).map(|judge| &judge.endpoint);
+    let judges = of.judges().flat_map(Judge::ids).map(|judge| &judge.endpoint);
     of.players().map(|model| &model.id.endpoint).chain(judges).collect()
 }
 

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use futures::stream;
 use regatta_backends::SweepRow;
 use regatta_catalog::{Input, read_input, read_lock, sweep_inputs};
-use regatta_proto::{Answerer, Digest, Judge, ModelRef, SweepId, Verdict};
+use regatta_proto::{Answerer, BenchmarkLock, Digest, Judge, ModelRef, SweepId, Verdict};
 use serde::{Deserialize, Serialize};
 
 use super::content::{self, Turns};
@@ -116,7 +116,7 @@ async fn answerer(
 ) -> Result<Option<Answerer>, CoordinatorError> {
     let row = row(coordinator, id.clone()).await?;
     let lock = read_lock(coordinator.catalog().blobs(), &row.lock).await?;
-    let judges = lock.benchmarks.values().filter_map(|benchmark| benchmark.judge.as_ref());
+    let judges = lock.benchmarks.values().flat_map(BenchmarkLock::judges);
     if !judges.flat_map(Judge::ids).any(|known| known == judge) {
         return Ok(None);
     }

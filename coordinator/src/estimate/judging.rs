@@ -108,12 +108,18 @@ pub(super) fn judge_calls(sweep: &Sweep, cell: &Cell) -> Option<JudgeCalls> {
     if cell.setting.external().is_some() {
         return None;
     }
-    let rehearsal = Rehearsal { suite: suite.as_ref(), cell, lock, judge, sweep };
-    for item in sweep.selected(cell) {
-        let asked = PERSONAS.map(|persona| rehearsal.asked(*item, persona));
-        if let Some(most) = asked.into_iter().max_by_key(|asked| asked.calls) {
-            all += most;
+    let mut add = |judge: &Judge, items: &mut dyn Iterator<Item = &ItemIndex>| {
+        let rehearsal = Rehearsal { suite: suite.as_ref(), cell, lock, judge, sweep };
+        for item in items {
+            let asked = PERSONAS.map(|persona| rehearsal.asked(*item, persona));
+            if let Some(most) = asked.into_iter().max_by_key(|asked| asked.calls) {
+                all += most;
+            }
         }
+    };
+    add(judge, &mut sweep.selected(cell).iter());
+    if let (Some(audit), Some(audited)) = (&lock.audit, sweep.audited(cell)) {
+        add(&audit.judge, &mut audited.iter());
     }
     Some(all)
 }

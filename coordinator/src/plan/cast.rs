@@ -132,26 +132,41 @@ pub(super) fn check_judge(
     let question = suite.example_question(evaluators).or_else(first);
     let Some(question) = question else { return Ok(()) };
     let kind = |judge: &ModelRef| spec.endpoints.get(&judge.endpoint).map(|endpoint| endpoint.kind);
+    let missing = |problem: &str| field(format!("{place}.judge"), problem);
     match (&question, &wanted.judge) {
-        (Question::Similarity { .. }, None) => field(
-            format!("{place}.judge"),
+        (Question::Similarity { .. }, None) => missing(
             "is missing: the evaluators ask for verdicts; name who answers as endpoint/model, for instance an endpoint of kind \
              encoder, openai (embeddings) or recorded",
         ),
-        (Question::Judgement { .. }, None) => field(
-            format!("{place}.judge"),
+        (Question::Judgement { .. }, None) => missing(
             "is missing: the evaluators ask for verdicts in words; name the chat model that gives them as endpoint/model, or an \
              endpoint of kind recorded",
         ),
-        (Question::Similarity { .. }, Some(Judge::Panel(_))) => field(
-            format!("{place}.judge"),
+        (Question::Similarity { .. } | Question::Judgement { .. }, Some(judge)) => {
+            check_answers(&format!("{place}.judge"), &question, judge, kind)?;
+            let Some(audit) = &wanted.audit else { return Ok(()) };
+            check_answers(&format!("{place}.audit.judge"), &question, &audit.judge, kind)
+        }
+    }
+}
+
+/// The judge at `place`, whose models are at endpoints of a `kind`, can answer `question`.
+fn check_answers(
+    place: &str,
+    question: &Question,
+    judge: &Judge,
+    kind: impl Fn(&ModelRef) -> Option<EndpointKind>,
+) -> Result<(), PlanError> {
+    match (question, judge) {
+        (Question::Similarity { .. }, Judge::Panel(_)) => field(
+            place.to_owned(),
             "is a panel, but the evaluators ask for similarities, which one model computes; name one as endpoint/model",
         ),
-        (Question::Judgement { .. }, Some(Judge::Plain(judge))) if kind(judge) == Some(EndpointKind::Encoder) => field(
-            format!("{place}.judge"),
+        (Question::Judgement { .. }, Judge::Plain(judge)) if kind(judge) == Some(EndpointKind::Encoder) => field(
+            place.to_owned(),
             format!("{judge} is an encoder, but the evaluators ask for verdicts in words; name a chat model"),
         ),
-        _ => Ok(()),
+        (Question::Similarity { .. } | Question::Judgement { .. }, _) => Ok(()),
     }
 }
 

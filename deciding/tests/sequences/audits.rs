@@ -4,8 +4,8 @@ use regatta_deciding::simulation::Draws;
 use regatta_deciding::{Audit, AuditError, audited_mean};
 
 const SAMPLES: u64 = 1500;
-/// The quantile 0.975 of Student's distribution with 79 degrees of freedom (scipy.stats.t).
-const CRITICAL: f64 = 1.990_450;
+/// About the quantile 0.975 of Student's distribution with 78 or 79 degrees of freedom (scipy.stats.t).
+const CRITICAL: f64 = 1.990_45;
 
 /// A cheap judge's score of an item whose true score is `truth`.
 type Cheap = fn(f64, &mut Draws) -> f64;
@@ -35,27 +35,30 @@ fn a_corrected_estimate_covers_whatever_the_cheap_judge_is_like_and_is_never_wid
         let mut covered = 0;
         let mut saving = 0.0;
         for seed in 0..SAMPLES {
-            let found = audited_mean(&sample(seed, cheap)).unwrap();
-            assert!(found.variance <= found.variance_of_audit, "{name}");
-            covered += u32::from(found.interval(CRITICAL).contains(0.6));
+            let found = audited_mean(&sample(seed, cheap), 1.0, |_| CRITICAL).unwrap();
+            assert!(found.estimate.half <= found.alone.half, "{name}");
+            covered += u32::from(found.estimate.interval().contains(0.6));
             saving += found.saving() / SAMPLES as f64;
         }
         let coverage = f64::from(covered) / SAMPLES as f64;
-        assert!((0.93..=0.97).contains(&coverage), "{name}: {coverage}, saving {saving}");
+        // A judge that was right everywhere might have erred where nobody looked, so its intervals are longer than it would need.
+        let most = if name == "exact" { 1.0 } else { 0.97 };
+        assert!((0.93..=most).contains(&coverage), "{name}: {coverage}, saving {saving}");
     }
 }
 
 #[test]
 fn a_judge_that_favours_a_model_is_found_out_by_the_audit_of_that_model() {
     // Of this model it calls three of ten wrong answers right.
-    let found = audited_mean(&sample(3, |truth, draws| if draws.uniform() < 0.3 { 1.0 } else { truth })).unwrap();
-    assert!(found.bias > 0.03, "{found:?}");
-    assert!((found.value - 0.6).abs() < 0.15, "{found:?}");
+    let favoured = sample(3, |truth, draws| if draws.uniform() < 0.3 { 1.0 } else { truth });
+    let found = audited_mean(&favoured, 1.0, |_| CRITICAL).unwrap();
+    assert!(found.bias.interval().low > 0.03, "{found:?}");
+    assert!((found.estimate.value - 0.6).abs() < 0.15, "{found:?}");
 }
 
 #[test]
 fn one_audited_cluster_says_nothing() {
     let items =
         [Audit { cluster: 0, cheap: 1.0, expensive: Some(1.0) }, Audit { cluster: 1, cheap: 0.0, expensive: None }];
-    assert_eq!(audited_mean(&items), Err(AuditError::TooFewClusters { audited: 1 }));
+    assert_eq!(audited_mean(&items, 1.0, |_| CRITICAL), Err(AuditError::TooFewClusters { audited: 1 }));
 }

@@ -111,12 +111,14 @@ fn check_benchmark(place: &str, benchmark: &BenchmarkSpec) -> Result<(), SpecErr
     for (role, model) in benchmark.roles.iter() {
         check_model(&format!("{place}.roles.{role}"), model)?;
     }
-    match &benchmark.judge {
-        None | Some(Judge::Plain(_)) => {}
-        Some(Judge::Model(model)) => check_model(&format!("{place}.judge"), model)?,
-        Some(Judge::Panel(panel)) => {
-            for (position, member) in panel.panel.iter().enumerate() {
-                check_model(&format!("{place}.judge.panel[{position}]"), member)?;
+    for (place, judge) in benchmark.named_judges(place) {
+        match judge {
+            Judge::Plain(_) => {}
+            Judge::Model(model) => check_model(&place, model)?,
+            Judge::Panel(panel) => {
+                for (position, member) in panel.panel.iter().enumerate() {
+                    check_model(&format!("{place}.panel[{position}]"), member)?;
+                }
             }
         }
     }

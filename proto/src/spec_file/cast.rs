@@ -63,19 +63,26 @@ fn check_supporting(place: &str, model: &ModelSpec) -> Result<(), SpecError> {
 
 /// Checks that a judge is one model with one price, or a panel of more than one answer.
 pub(super) fn check_judge(place: &str, benchmark: &BenchmarkSpec, endpoints: &Endpoints) -> Result<(), SpecError> {
-    let judge_place = format!("{place}.judge");
-    match &benchmark.judge {
-        None | Some(Judge::Plain(_)) => Ok(()),
-        Some(Judge::Model(model)) => {
-            if model.price.is_some() && benchmark.judge_price.is_some() {
-                return field(format!("{place}.judge_price"), "is given twice; the judge itself has a price");
-            }
-            check_supporting(&judge_place, model)
+    let Some(judge) = &benchmark.judge else { return Ok(()) };
+    let price_place = || format!("{place}.judge_price");
+    match judge {
+        Judge::Model(model) if model.price.is_some() && benchmark.judge_price.is_some() => {
+            return field(price_place(), "is given twice; the judge itself has a price");
         }
-        Some(Judge::Panel(panel)) => {
-            if benchmark.judge_price.is_some() {
-                return field(format!("{place}.judge_price"), "does not go with a panel; give each member its `price`");
-            }
+        Judge::Panel(_) if benchmark.judge_price.is_some() => {
+            return field(price_place(), "does not go with a panel; give each member its `price`");
+        }
+        Judge::Plain(_) | Judge::Model(_) | Judge::Panel(_) => {}
+    }
+    check_members(&format!("{place}.judge"), judge, endpoints)
+}
+
+/// Checks that the judge at `judge_place` is one model, or a panel of more than one answer.
+pub(super) fn check_members(judge_place: &str, judge: &Judge, endpoints: &Endpoints) -> Result<(), SpecError> {
+    match judge {
+        Judge::Plain(_) => Ok(()),
+        Judge::Model(model) => check_supporting(judge_place, model),
+        Judge::Panel(panel) => {
             if !(1..=MEMBERS_MAX).contains(&panel.panel.len()) {
                 return field(format!("{judge_place}.panel"), format!("must have 1 to {MEMBERS_MAX} members"));
             }
@@ -115,21 +122,22 @@ pub(super) fn check_judge(place: &str, benchmark: &BenchmarkSpec, endpoints: &En
 
 /// Checks that a judge has the same settings wherever it is named, because verdicts are stored by judge.
 pub(super) fn check_agreement(spec: &SweepSpec) -> Result<(), SpecError> {
-    let mut judges: BTreeMap<ModelRef, (ModelSpec, &str)> = BTreeMap::new();
+    let mut judges: BTreeMap<ModelRef, (ModelSpec, String)> = BTreeMap::new();
     for (name, benchmark) in &spec.benchmarks {
-        for mut member in benchmark.judge.iter().flat_map(Judge::members) {
-            member.price = member.price.or_else(|| benchmark.judge_price.clone());
-            match judges.get(&member.id) {
-                Some((earlier, elsewhere)) if *earlier != member => {
-                    return field(
-                        format!("benchmarks.{name}.judge"),
-                        format!(
-                            "gives {} other parameters than benchmarks.{elsewhere}.judge does; give it the same",
-                            member.id
-                        ),
-                    );
+        for (place, judge) in benchmark.named_judges(&format!("benchmarks.{name}")) {
+            for mut member in judge.members() {
+                if benchmark.judge.as_ref() == Some(judge) {
+                    member.price = member.price.or_else(|| benchmark.judge_price.clone());
                 }
-                _ => drop(judges.insert(member.id.clone(), (member, name.as_str()))),
+                match judges.get(&member.id) {
+                    Some((earlier, elsewhere)) if *earlier != member => {
+                        return field(
+                            place,
+                            format!("gives {} other parameters than {elsewhere} does; give it the same", member.id),
+                        );
+                    }
+                    _ => drop(judges.insert(member.id.clone(), (member, place.clone()))),
+                }
             }
         }
     }

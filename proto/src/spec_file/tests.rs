@@ -184,6 +184,37 @@ fn wrong_roles_and_judges_are_errors_that_name_the_field() {
 }
 
 #[test]
+fn wrong_audits_are_errors_that_name_the_field() {
+    let audited = CAST.replace("repeats: 3 }", "repeats: 3 }\n    audit: { judge: tools/oracle, share: 0.1 }");
+    let spec = parse_spec(&audited, &|_| None).unwrap();
+    let benchmark = spec.benchmarks.values().next().unwrap();
+    assert_eq!(benchmark.audit.as_ref().unwrap().judge.to_string(), "tools/oracle");
+    insta::assert_snapshot!(
+        [
+            ("share: 0.1", "share: 0"),
+            ("share: 0.1", "share: 1"),
+            ("share: 0.1", "share: .nan"),
+            ("share: 0.1", "until: 0.05"),
+            (
+                "tools/oracle, share",
+                "{ panel: [sim/oracle, { id: tools/noisy-0.1, max_tokens: 100 }], rule: majority, repeats: 3 }, share"
+            ),
+            ("tools/oracle, share", "nowhere/oracle, share"),
+            ("tools/oracle, share", "{ id: tools/oracle, family: f }, share"),
+            ("tools/oracle, share", "{ panel: [tools/oracle], rule: mean }, share"),
+            ("tools/oracle, share", "{ id: sim/oracle, temperature: 0 }, share"),
+            (
+                "judge: { panel: [sim/oracle, { id: tools/noisy-0.1, max_tokens: 100 }], rule: majority, repeats: 3 }\n    ",
+                ""
+            ),
+            ("benchmarks:", "decide: { question: ranking, margin: 0.1 }\nbenchmarks:"),
+        ]
+        .map(|(from, to)| error(&audited.replace(from, to)))
+        .join("\n")
+    );
+}
+
+#[test]
 fn a_spec_that_is_nested_without_end_is_refused_at_once() {
     for deep in
         ["[".repeat(200_000), "- ".repeat(100_000), "{a: ".repeat(50_000), "? ".repeat(100_000), "[\n".repeat(100_000)]

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use regatta_backends::{SessionRow, TranscriptRef};
 use regatta_benchmarks::{Metric, Score, Scores, Suite, Table};
 use regatta_catalog::Sweep;
+use regatta_deciding::Audit;
 use regatta_proto::{
     BenchmarkLock, Cause, Cell, CellIndex, EndpointKind, Evaluator, ItemIndex, Judge, ModelRef, Outcome, Setting,
 };
@@ -17,10 +18,12 @@ use super::flag_counts::{FlagCounts, flag_counts};
 use super::jackknife::{LeftOut, left_out, under};
 use super::partition::{clusters, parts, tasks};
 use super::results::push_session;
+use crate::audits as audited;
 use crate::comparison::is_compared;
 use crate::repeats::{Repeats, kept};
 use crate::statistics::{
-    Estimate, Pass, Sample, Trials, estimate, judge_part, leaves, missing, passes, sample, void_all,
+    Estimate, Pass, Sample, Trials, audited_value, audits, estimate, judge_part, leaves, missing, passes, sample,
+    void_all,
 };
 use crate::summary::{BothWays, SessionCounts};
 
@@ -43,6 +46,9 @@ pub(crate) struct Group<'s> {
     samples: Vec<Vec<Trials>>,
     /// The same for each repeat of a panel alone; empty where the judge is asked once.
     repeats: Vec<Vec<Vec<Trials>>>,
+    /// The same by the judge of the audit, of the audited items alone; empty without an audit.
+    by_audit: Vec<Vec<Trials>>,
+    audited_sessions: u64,
     /// Evaluators with scores by repeat.
     judged: BTreeSet<Evaluator>,
     /// Cluster of each position.
@@ -118,6 +124,10 @@ pub(crate) struct GroupResult {
     /// By metric as in `keys`, then by leaf, trial and position. Most of a sweep's numbers, so only of what is compared item by item: the
     /// metric that leaderboards are ordered by, and every other where the model has several providers.
     pub(crate) samples: Vec<Vec<Trials>>,
+    /// Items by both judges, by those of `headline` that an audit corrects.
+    pub(crate) audits: BTreeMap<usize, Vec<(usize, Audit)>>,
+    /// Measured sessions that the judge of the audit judged.
+    pub(crate) audited_sessions: u64,
     /// Item at each position.
     pub(crate) selected: Vec<ItemIndex>,
     /// Cluster of each position.
@@ -140,7 +150,9 @@ impl<'s> Group<'s> {
             suite,
             lock,
             repeats: if judge_repeats > 1 { vec![samples.clone(); judge_repeats.into()] } else { Vec::new() },
+            by_audit: if lock.audit.is_some() { samples.clone() } else { Vec::new() },
             samples,
+            audited_sessions: 0,
             judged: BTreeSet::new(),
             leaves,
             keys,
@@ -178,10 +190,13 @@ impl<'s> Group<'s> {
         // Of one trial, in the shape of several.
         let mut of_cell: Vec<Vec<Trials>> = self.leaves.iter().map(empty).collect();
         let mut of_repeats = vec![of_cell.clone(); self.repeats.len()];
+        let audited = self.sweep.audited(cell);
+        let mut of_audit = if audited.is_some() { of_cell.clone() } else { Vec::new() };
         let mut known: Vec<(ItemIndex, Scores)> = Vec::with_capacity(rows.len());
         for (position, index) in selected.iter().enumerate() {
             if bought.is_some_and(|bought| !bought.contains(index)) {
-                of_cell.iter_mut().flatten().flatten().for_each(|trial| trial.push(Sample::NotBought));
+                let all = of_cell.iter_mut().chain(&mut of_audit);
+                all.flatten().flatten().for_each(|trial| trial.push(Sample::NotBought));
                 continue;
             }
             let row = by_item.get(index).copied();
@@ -200,12 +215,22 @@ impl<'s> Group<'s> {
                 self.push_samples(*index, scores.as_ref(), of_repeat);
             }
             self.judged.extend(repeats.into_keys());
+            if audited.is_some_and(|audited| audited.contains(index)) {
+                self.audited_sessions += u64::from(row.is_some_and(|row| row.outcome == Outcome::Measured));
+                let by_audit = row.zip(scores.as_ref()).map(|(row, scores)| {
+                    audited::kept(&row.scores, scores).map_err(|source| unreadable(cell, row, source))
+                });
+                self.push_samples(*index, by_audit.transpose()?.as_ref(), &mut of_audit);
+            } else {
+                of_audit.iter_mut().flatten().flatten().for_each(|trial| trial.push(Sample::NotBought));
+            }
             if let Some(item) = self.sweep.item(cell, *index) {
                 push_session(results, cell, item, row, scores.as_ref())?;
             }
             known.extend(scores.map(|scores| (*index, scores)));
         }
-        of_cell.iter_mut().chain(of_repeats.iter_mut().flatten()).flatten().flatten().for_each(|trial| void_all(trial));
+        let all = of_cell.iter_mut().chain(of_repeats.iter_mut().flatten()).chain(&mut of_audit);
+        all.flatten().flatten().for_each(|trial| void_all(trial));
         let positions: Vec<usize> = (0..selected.len()).collect();
         let estimates =
             self.keys.iter().zip(&of_cell).map(|((_, metric), samples)| self.estimate(metric, samples, &positions));
@@ -218,8 +243,8 @@ impl<'s> Group<'s> {
         let flags = flag_counts(rows);
         flags.iter().for_each(|(flag, count)| *self.flags.entry(*flag).or_default() += count);
         self.cells.push(TrialResult { cell: cell.clone(), sessions: counts, estimates, flags, tables });
-        let all = self.samples.iter_mut().chain(self.repeats.iter_mut().flatten()).flatten();
-        let added = of_cell.into_iter().chain(of_repeats.into_iter().flatten()).flatten();
+        let all = self.samples.iter_mut().chain(self.repeats.iter_mut().flatten()).chain(&mut self.by_audit).flatten();
+        let added = of_cell.into_iter().chain(of_repeats.into_iter().flatten()).chain(of_audit).flatten();
         all.zip(added).for_each(|(trials, trial)| trials.extend(trial));
         Ok(())
     }
@@ -227,6 +252,11 @@ impl<'s> Group<'s> {
     fn estimate(&self, metric: &Metric, samples: &[Trials], positions: &[usize]) -> Estimate {
         estimate(metric, samples, positions, &self.clusters, self.sweep.lock.level)
             .withheld_below(self.sweep.lock.coverage_min)
+    }
+
+    /// The items at `positions` by both judges, under the metric at `at` of `keys`. `None` without an audit.
+    fn audits(&self, at: usize, positions: &[usize]) -> Option<Vec<(usize, Audit)>> {
+        audits(&self.keys[at].1, (&self.samples[at], self.by_audit.get(at)?), positions, &self.clusters)
     }
 
     /// Adds the samples of the session of `item` to those of every metric; `scores` is `None` for a session without a score.
@@ -327,8 +357,12 @@ impl<'s> Group<'s> {
     /// Results over all cells of the group.
     pub(crate) fn finish(self) -> GroupResult {
         let over = |keys: &[MetricKey], positions: &[usize]| -> Vec<Estimate> {
-            let of = |((_, metric), samples): (&MetricKey, &Vec<Trials>)| self.estimate(metric, samples, positions);
-            keys.iter().zip(&self.samples).map(of).collect()
+            let of = |(at, ((_, metric), samples)): (usize, (&MetricKey, &Vec<Trials>))| {
+                let audits = self.audits(at, positions);
+                let audited = audits.and_then(|items| audited_value(metric, &items, self.sweep.lock.level));
+                Estimate { audited, ..self.estimate(metric, samples, positions) }
+            };
+            keys.iter().zip(&self.samples).enumerate().map(of).collect()
         };
         let of_parts = |keys: &[MetricKey], parts: Vec<(String, Vec<usize>)>| -> Vec<PartResult> {
             let of = |(name, positions): (String, Vec<usize>)| PartResult {
@@ -369,6 +403,7 @@ impl<'s> Group<'s> {
         let left_out = left_out(self.suite, &self.lock.evaluators, &self.scores, selected, &self.clusters);
         let headline = headline(&self.keys);
         let filtered = self.both_ways(&headline, &estimates);
+        let audits = headline.iter().filter_map(|at| Some((*at, self.audits(*at, &all)?))).collect();
         let is_kept = |at: usize| is_compared || headline.first() == Some(&at);
         let kept = |(at, samples)| if is_kept(at) { samples } else { Vec::new() };
         let samples = self.samples.into_iter().enumerate().map(kept).collect();
@@ -394,6 +429,8 @@ impl<'s> Group<'s> {
             flags: self.flags,
             agent_ends: self.agent_ends,
             samples,
+            audits,
+            audited_sessions: self.audited_sessions,
             selected: selected.to_vec(),
             clusters: self.clusters,
             left_out,

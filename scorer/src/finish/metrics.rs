@@ -90,7 +90,7 @@ struct Document<'a> {
 }
 
 const VERSION: u32 = 1;
-const CSV_HEADER: [&str; 25] = [
+const CSV_HEADER: [&str; 31] = [
     "benchmark",
     "setting",
     "model",
@@ -116,6 +116,12 @@ const CSV_HEADER: [&str; 25] = [
     "trial_variance",
     "withheld",
     "judge_variance",
+    "audited",
+    "audited_low",
+    "audited_high",
+    "judge_bias",
+    "judge_bias_low",
+    "judge_bias_high",
 ];
 
 fn rows<'g>(groups: &'g [GroupResult]) -> Vec<Row<'g>> {
@@ -282,6 +288,7 @@ pub(crate) fn csv(sweep: &Sweep, groups: &[GroupResult]) -> Result<Vec<u8>, Fini
             clusters,
             reruns,
             judge,
+            audited,
             withheld,
         } = row.estimate;
         let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
@@ -311,6 +318,12 @@ pub(crate) fn csv(sweep: &Sweep, groups: &[GroupResult]) -> Result<Vec<u8>, Fini
             number(reruns.map(|reruns| reruns.trial_variance)),
             withheld.to_string(),
             number(judge.map(|judge| judge.variance)),
+            number(audited.map(|audited| audited.estimate.value)),
+            number(audited.map(|audited| audited.estimate.low)),
+            number(audited.map(|audited| audited.estimate.high)),
+            number(audited.map(|audited| audited.bias.value)),
+            number(audited.map(|audited| audited.bias.low)),
+            number(audited.map(|audited| audited.bias.high)),
         ])?;
     }
     writer.into_inner().map_err(|error| FinishError::Csv(error.into_error().into()))

@@ -27,7 +27,7 @@ use regatta_catalog::{Catalog, SegmentError, Sweep, read_transcript};
 use regatta_proto::{CellIndex, Clock, ItemIndex, SweepLock, SweepState};
 
 pub use self::error::FinishError;
-pub(crate) use self::group::{GroupResult, deciding_key};
+pub(crate) use self::group::{GroupResult, deciding_key, is_simulated};
 use self::tabulation::{Circumstances, Tabulation};
 use crate::failures::{Place, failure_message};
 use crate::summary::SessionCounts;

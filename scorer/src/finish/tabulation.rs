@@ -20,6 +20,7 @@ use crate::decided::Deciding;
 use crate::decision::alternatives;
 use crate::durations::{Durations, is_answered, running_seconds};
 use crate::failures::{Failure, Place, place};
+use crate::findings::{findings, simulated_audits};
 use crate::pairs::{Ranking, families, rankings};
 use crate::report::Report;
 use crate::runs::Measures;
@@ -241,6 +242,7 @@ impl<'s> Tabulation<'s> {
             judging,
             at_most: (circumstances.cost.in_doubt() > Money::ZERO).then_some(circumstances.cost.at_most),
             decided: self.deciding.decided(&by_cell, judging.cost, circumstances.state),
+            audits: findings(self.sweep, &self.groups, &judges),
             judges,
             notes: self.notes(&rows, &sessions),
             comparisons,
@@ -344,6 +346,7 @@ impl<'s> Tabulation<'s> {
                 "The judge of {benchmark}, {judge}, is simulated: scores are not comparable with published ones."
             ));
         }
+        notes.extend(simulated_audits(self.sweep));
         for group in self.groups.iter().filter(|group| group.served.len() > 1) {
             let answers = group.served.iter().map(|(label, sessions)| format!("{label} ({sessions})"));
             notes.push(format!(

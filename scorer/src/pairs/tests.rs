@@ -66,6 +66,8 @@ fn group(model: &str, setting: &str, ability: f64, seed: u64) -> GroupResult {
         passes: Vec::new(),
         left_out: Vec::new(),
         samples: vec![vec![trials]],
+        audits: BTreeMap::new(),
+        audited_sessions: 0,
         selected: (0..count).map(ItemIndex).collect(),
         clusters: (0..count).map(|at| at / ITEMS_OF_CLUSTER).collect(),
     }

@@ -10,6 +10,7 @@ use super::{Pilot, Spent};
 #[derive(Debug, Clone)]
 pub(super) struct Judging {
     bills: Vec<JudgeBill>,
+    /// Judges of the benchmarks without an audit.
     judges: BTreeMap<BenchmarkName, Judge>,
 }
 
@@ -49,7 +50,9 @@ impl Judging {
             *answered.entry((benchmark.clone(), setting.clone())).or_default() += of.sessions;
         }
         let bills = bills.map(|(judge, usage, cost)| JudgeBill::new(judge, usage, cost, lock, &answered));
-        let judges = lock.benchmarks.iter().filter_map(|(name, of)| Some((name.clone(), of.judge.clone()?)));
+        // An audit is part of some sessions alone.
+        let unaudited = lock.benchmarks.iter().filter(|(_, of)| of.audit.is_none());
+        let judges = unaudited.filter_map(|(name, of)| Some((name.clone(), of.judge.clone()?)));
         Self { bills: bills.collect(), judges: judges.collect() }
     }
 }
@@ -57,9 +60,8 @@ impl Judging {
 impl JudgeBill {
     fn new(judge: Option<&ModelRef>, usage: Usage, cost: CostSum, lock: &SweepLock, answered: &Judged) -> Self {
         let is_its = |judges: &Judge| judge.is_none_or(|judge| judges.ids().contains(&judge));
-        let is_judged = |benchmark: &BenchmarkName| {
-            lock.benchmarks.get(benchmark).is_some_and(|of| of.judge.as_ref().is_some_and(is_its))
-        };
+        let is_judged =
+            |benchmark: &BenchmarkName| lock.benchmarks.get(benchmark).is_some_and(|of| of.judges().any(is_its));
         let judged = answered.iter().filter(|((benchmark, _), _)| is_judged(benchmark));
         let judged = judged.map(|(place, sessions)| (place.clone(), *sessions)).collect();
         Self { judge: judge.cloned(), usage, cost, judged }

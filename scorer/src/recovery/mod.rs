@@ -11,8 +11,8 @@ use jiff::Timestamp;
 use regatta_backends::{Judged, Quota, Recorded, ToldBy, TranscriptRef};
 use regatta_catalog::{SegmentError, StoredTranscript, Sweep, is_intact, read_segment};
 use regatta_proto::{
-    Attempt, AttemptId, CellIndex, CostSum, ItemIndex, Judge, JudgeOutcome, ModelRef, Money, OpenAttempt, Outcome,
-    SessionKey, SweepState, Usage,
+    Attempt, AttemptId, BenchmarkLock, CellIndex, CostSum, ItemIndex, Judge, JudgeOutcome, ModelRef, Money,
+    OpenAttempt, Outcome, SessionKey, SweepState, Usage,
 };
 
 use self::history::{Found, Place, Standing, rounds};
@@ -226,7 +226,7 @@ impl Scorer {
     /// complete.
     async fn mark_judges_unknown(&self, sweep: &Sweep) -> Result<(), ScorerError> {
         let known = self.ledger.costs_by_judge(&sweep.id).await?;
-        let judges = sweep.lock.benchmarks.values().filter_map(|benchmark| benchmark.judge.as_ref());
+        let judges = sweep.lock.benchmarks.values().flat_map(BenchmarkLock::judges);
         let judges: BTreeSet<&ModelRef> = judges.flat_map(Judge::ids).collect();
         let mut unknown = Vec::new();
         for judge in judges.into_iter().filter(|judge| known.iter().all(|costs| costs.judge != **judge)) {

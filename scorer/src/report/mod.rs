@@ -1,5 +1,6 @@
 //! The report: what people read. `sections` says what is in it; `markdown` and `html` say how it looks.
 
+mod audits;
 mod axis;
 mod bars;
 mod comparison;
@@ -39,6 +40,7 @@ pub(crate) struct Report {
 impl Report {
     pub(crate) fn new(summary: &Summary, groups: &[GroupResult], sweep: &Sweep) -> Self {
         let mut all = vec![ranking::section(summary), leaderboards::section(summary)];
+        all.extend(audits::section(summary, groups));
         all.extend(tradeoffs::section(summary));
         all.extend(comparison::section(summary));
         all.extend(pairs::section(summary));

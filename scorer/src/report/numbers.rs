@@ -74,18 +74,26 @@ pub(crate) fn behind(estimate: &Estimate) -> String {
 
 /// A difference with its sign and interval, as `+0.012 [-0.003, +0.027]`.
 pub(crate) fn signed(difference: &Difference, unit: Unit) -> String {
-    let decimals = usize::from(decimals(unit));
-    let read = |value: f64| unsigned_zero(format!("{:+.decimals$}", value * unit.factor()));
     match (difference.low, difference.high) {
-        (Some(low), Some(high)) => format!("{} [{}, {}]", read(difference.value), read(low), read(high)),
-        _ => read(difference.value),
+        (Some(low), Some(high)) => signed_interval((difference.value, low, high), unit),
+        _ => with_sign(difference.value, unit),
     }
+}
+
+/// The same of a value with the ends of its interval.
+pub(crate) fn signed_interval((value, low, high): (f64, f64, f64), unit: Unit) -> String {
+    let [value, low, high] = [value, low, high].map(|value| with_sign(value, unit));
+    format!("{value} [{low}, {high}]")
+}
+
+fn with_sign(value: f64, unit: Unit) -> String {
+    let decimals = usize::from(decimals(unit));
+    unsigned_zero(format!("{:+.decimals$}", value * unit.factor()))
 }
 
 /// The difference if all that is missing had been wrong, and right, as `-0.100 to +0.200`.
 pub(crate) fn bounds(of: &Gaps, unit: Unit) -> String {
-    let decimals = usize::from(decimals(unit));
-    let read = |value: f64| unsigned_zero(format!("{:+.decimals$}", value * unit.factor()));
+    let read = |value: f64| with_sign(value, unit);
     match (of.bound_low, of.bound_high) {
         (Some(low), Some(high)) => format!("{} to {}", read(low), read(high)),
         (Some(low), None) => format!("{} or more", read(low)),

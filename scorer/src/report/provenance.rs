@@ -6,7 +6,7 @@ use regatta_catalog::Sweep;
 use regatta_proto::{BenchmarkLock, BenchmarkName, EndpointKind, Limit, ModelRef, ModelSpec, PriceSource, SweepLock};
 
 use super::content::{Block, Field, Section, Sheet};
-use super::numbers::grouped;
+use super::numbers::{grouped, percent};
 use crate::finish::GroupResult;
 use crate::summary::Summary;
 
@@ -77,6 +77,13 @@ fn benchmark_facts(lock: &SweepLock, name: &BenchmarkName, benchmark: &Benchmark
         }
         for member in judge.ids().into_iter().filter_map(|id| lock.judge(id)) {
             facts.push((format!("Judge of {name}"), supporting(lock, &member)));
+        }
+    }
+    if let Some(audit) = &benchmark.audit {
+        let share = format!("{} on {} of the items, 30 at least", audit.judge, percent(audit.share));
+        facts.push((format!("Audit of {name}"), share));
+        for member in audit.judge.members() {
+            facts.push((format!("Judge of the audit of {name}"), supporting(lock, &member)));
         }
     }
     for (role, model) in benchmark.roles.iter() {

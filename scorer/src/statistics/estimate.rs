@@ -4,6 +4,7 @@ use regatta_benchmarks::{Measure, Measured, Metric};
 use regatta_proto::Level;
 use serde::{Deserialize, Serialize};
 
+use super::audited::Audited;
 use super::interval::{Margin, Range};
 use super::judge::JudgePart;
 use super::linear::{Linear, average, averaged, linear, with_samples};
@@ -47,6 +48,9 @@ pub struct Estimate {
     /// The judge's part, from how its repeats differ. Absent where a judge is asked once, or not at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge: Option<JudgePart>,
+    /// The value as the judge of the audit would have it. Absent without an audit, and where the metric is no mean over items.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audited: Option<Audited>,
     /// `true` if too little was measured for the value to be shown among results: then its bounds are.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub withheld: bool,

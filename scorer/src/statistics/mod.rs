@@ -1,5 +1,6 @@
 //! Estimates with intervals, coverage and bounds, and differences with tests; pure functions of scores.
 
+mod audited;
 mod beta_binomial;
 mod binomial;
 mod clusters;
@@ -29,6 +30,8 @@ mod sample;
 mod shares;
 mod student;
 
+pub use audited::{Audited, AuditedNumber};
+pub(crate) use audited::{audited_difference, audited_value, audits};
 pub(crate) use clusters::{Influence, Spread, spread};
 pub use components::Components;
 #[cfg(test)]

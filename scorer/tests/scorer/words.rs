@@ -93,6 +93,11 @@ impl Suite for Talk {
 
 /// A sweep of two sessions with this judge.
 fn sweep(judge: &str, seed: u64) -> Sweep {
+    audited_sweep(judge, None, seed)
+}
+
+/// The same whose sessions `audit` audits.
+fn audited_sweep(judge: &str, audit: Option<&str>, seed: u64) -> Sweep {
     let item = |id: &str| Item { id: id.parse().unwrap(), task: "talk".into(), group: None };
     let suite: Arc<dyn Suite> = Arc::new(Talk(vec![item("tea"), item("coffee")]));
     let setting: Setting = "talk".parse().unwrap();
@@ -107,6 +112,7 @@ fn sweep(judge: &str, seed: u64) -> Sweep {
         casts: BTreeMap::new(),
         judge: Some(serde_json::from_str::<Judge>(judge).unwrap()),
         judge_price: None,
+        audit: audit.map(|audit| serde_json::from_str(audit).unwrap()),
         items: BTreeMap::from([(setting, 2)]),
     };
     let endpoint = EndpointSpec::of_kind(EndpointKind::Simulated);
@@ -340,4 +346,90 @@ async fn a_judge_that_is_asked_once_leaves_no_repeats() {
     let once = asked(&stage, "one/judge").await;
     stage.score(vec![says(&stage, "j-1", "one/judge", &once, Some("yes"))]).await;
     assert_eq!(stage.books().await.sessions[0][0].scores["official"].get("repeats"), None);
+}
+
+/// By another model: two endpoints that are served alike give the verdicts of a model of one name in common.
+const AUDIT: &str = r#"{"judge": "two/auditor", "share": 0.5}"#;
+
+/// Flat values of the settled sessions by the judge whose score counts, and by that of the audit.
+async fn values(stage: &Stage) -> Vec<[Value; 2]> {
+    let rows = stage.books().await.sessions.swap_remove(0);
+    rows.iter().map(|row| ["values", "audited"].map(|key| row.scores["official"][key].clone())).collect()
+}
+
+#[tokio::test]
+async fn an_audited_session_is_judged_by_both_and_has_the_score_of_its_own_judge() {
+    let stage = Stage::of(audited_sweep(r#""one/judge""#, Some(AUDIT), 1)).await;
+    stage.score(vec![report(&session(&stage, 0))]).await;
+    let (one, two) = (asked(&stage, "one/judge").await, asked(&stage, "two/auditor").await);
+    assert_eq!((kinds(&one), kinds(&two)), (vec!["done"], vec!["done"]));
+    stage.score(vec![says(&stage, "j-1", "two/auditor", &two, Some("hardly"))]).await;
+    assert_eq!(stage.books().await.waiting, 1, "the audit alone gives no score");
+    stage.score(vec![says(&stage, "j-2", "one/judge", &one, Some("yes"))]).await;
+    assert_eq!(stage.books().await.waiting, 0);
+    assert_eq!(values(&stage).await, [[json!({"yes": 1.0}), json!({"yes": 0.0})]]);
+    assert_eq!(found(&stage).await, [json!({"done": ["yes"]})]);
+}
+
+#[tokio::test]
+async fn both_judges_of_an_audited_session_are_asked_the_same_further_question_whoever_comes_to_it_first() {
+    let stage = Stage::of(audited_sweep(r#""one/judge""#, Some(AUDIT), 1)).await;
+    stage.score(vec![report(&session(&stage, 0))]).await;
+    let (one, two) = (asked(&stage, "one/judge").await, asked(&stage, "two/auditor").await);
+    stage.score(vec![says(&stage, "j-1", "one/judge", &one, Some("no"))]).await;
+    let why_of_one = asked(&stage, "one/judge").await;
+    assert_eq!(kinds(&why_of_one), ["why"]);
+    assert!(asked(&stage, "two/auditor").await.is_empty(), "it has not answered the first one");
+    stage.score(vec![says(&stage, "j-2", "two/auditor", &two, Some("no"))]).await;
+    let why_of_two = asked(&stage, "two/auditor").await;
+    assert_eq!(kinds(&why_of_two), ["why"], "the same question to another judge");
+    assert!(asked(&stage, "one/judge").await.is_empty(), "nobody is asked twice");
+    stage.score(vec![says(&stage, "j-3", "two/auditor", &why_of_two, Some("yes"))]).await;
+    stage.score(vec![says(&stage, "j-4", "one/judge", &why_of_one, Some("forgot"))]).await;
+    assert_eq!(stage.books().await.waiting, 0);
+    assert_eq!(values(&stage).await, [[json!({"yes": 0.0}), json!({"yes": 1.0})]]);
+}
+
+#[tokio::test]
+async fn verdicts_of_an_audit_that_are_known_are_not_asked_for_again() {
+    let stage = Stage::of(audited_sweep(r#""one/judge""#, Some(AUDIT), 1)).await;
+    let done = question("done", ItemIndex(0));
+    let asked_of_both = [AskedQuestion { digest: done.digest(), question: done }];
+    stage.score(vec![says(&stage, "j-1", "two/auditor", &asked_of_both, Some("yes"))]).await;
+    stage.score(vec![report(&session(&stage, 0))]).await;
+    assert!(asked(&stage, "two/auditor").await.is_empty());
+    let one = asked(&stage, "one/judge").await;
+    stage.score(vec![says(&stage, "j-2", "one/judge", &one, Some("hardly"))]).await;
+    assert_eq!(values(&stage).await, [[json!({"yes": 0.0}), json!({"yes": 1.0})]]);
+}
+
+#[tokio::test]
+async fn a_session_whose_audit_is_away_is_unmeasured_until_the_audit_alone_is_asked_again() {
+    let stage = Stage::of(audited_sweep(r#""one/judge""#, Some(AUDIT), 1)).await;
+    stage.score(vec![report(&session(&stage, 0))]).await;
+    let (one, two) = (asked(&stage, "one/judge").await, asked(&stage, "two/auditor").await);
+    stage.score(vec![says(&stage, "j-1", "one/judge", &one, Some("yes"))]).await;
+    stage.score(vec![says(&stage, "j-2", "two/auditor", &two, None)]).await;
+    let outcomes = stage.books().await.outcomes();
+    assert_eq!(outcomes, [Outcome::NotMeasured { cause: Cause::JudgeUnavailable }]);
+    stage.ledger.reopen_unmeasured(&stage.sweep.id, Quota::default()).await.unwrap();
+    stage.score(vec![Report::Rejudge { sweep: stage.sweep.id.clone(), lock: stage.sweep.digest }]).await;
+    assert!(asked(&stage, "one/judge").await.is_empty());
+    let again = asked(&stage, "two/auditor").await;
+    assert_eq!(again, two);
+    stage.score(vec![says(&stage, "j-3", "two/auditor", &again, Some("yes"))]).await;
+    assert_eq!(values(&stage).await, [[json!({"yes": 1.0}), json!({"yes": 1.0})]]);
+}
+
+/// Panels may share a model: it answers a question once.
+#[tokio::test]
+async fn a_model_that_judges_and_audits_is_asked_once() {
+    let audit = r#"{"judge": {"panel": ["one/judge", "two/auditor"], "rule": "majority"}, "share": 0.5}"#;
+    let stage = Stage::of(audited_sweep(r#""one/judge""#, Some(audit), 1)).await;
+    stage.score(vec![report(&session(&stage, 0))]).await;
+    let (one, two) = (asked(&stage, "one/judge").await, asked(&stage, "two/auditor").await);
+    assert_eq!((one.len(), two.len()), (1, 1));
+    stage.score(vec![says(&stage, "j-1", "one/judge", &one, Some("yes"))]).await;
+    stage.score(vec![says(&stage, "j-2", "two/auditor", &two, Some("hardly"))]).await;
+    assert_eq!(values(&stage).await, [[json!({"yes": 1.0}), json!({"yes": 0.5})]]);
 }

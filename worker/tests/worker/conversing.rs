@@ -152,6 +152,7 @@ impl Company {
             casts: BTreeMap::new(),
             judge: None,
             judge_price: None,
+            audit: None,
             items: BTreeMap::from([(setting, 1)]),
         };
         let lock = SweepLock {

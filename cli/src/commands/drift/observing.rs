@@ -241,13 +241,7 @@ fn served_otherwise(before: &EndedRun, now: &EndedRun, cells: &[MatchedCell]) ->
 }
 
 fn judges(run: &EndedRun) -> BTreeSet<ModelRef> {
-    run.lock
-        .benchmarks
-        .values()
-        .filter_map(|benchmark| benchmark.judge.as_ref())
-        .flat_map(Judge::ids)
-        .cloned()
-        .collect()
+    run.lock.benchmarks.values().flat_map(BenchmarkLock::judges).flat_map(Judge::ids).cloned().collect()
 }
 
 /// A served label `model fingerprint by provider [tier]`, taken apart.

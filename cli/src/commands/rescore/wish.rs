@@ -67,6 +67,7 @@ fn of_lock(lock: &SweepLock) -> SweepSpec {
         casts: locked.casts.clone(),
         judge: locked.judge.clone(),
         judge_price: locked.judge_price.clone(),
+        audit: locked.audit.clone(),
     };
     SweepSpec {
         name: lock.name.clone(),
@@ -109,6 +110,7 @@ fn change(spec: &mut SweepSpec, args: &RescoreArgs) -> anyhow::Result<()> {
     if let Some(judge) = &args.judge {
         benchmark.judge = Some(Judge::Plain(judge.clone()));
         benchmark.judge_price = None;
+        benchmark.audit = None;
     }
     Ok(())
 }
@@ -152,6 +154,7 @@ fn take_over(
         if wished.judge.is_some() {
             benchmark.judge = wished.judge;
             benchmark.judge_price = wished.judge_price;
+            benchmark.audit = wished.audit;
         }
     }
     Ok(())

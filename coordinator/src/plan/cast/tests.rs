@@ -54,6 +54,7 @@ fn lock(names: &[&str]) -> BenchmarkLock {
         casts: BTreeMap::new(),
         judge: None,
         judge_price: None,
+        audit: None,
         items: BTreeMap::new(),
     }
 }

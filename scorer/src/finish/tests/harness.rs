@@ -62,6 +62,7 @@ pub(crate) fn lock(models: &[&str]) -> SweepLock {
         roles: regatta_proto::RoleModels::default(),
         judge: Some(regatta_proto::Judge::Plain("sim/lexical".parse().unwrap())),
         judge_price: None,
+        audit: None,
         items: [("two-shot".parse().unwrap(), 4)].into(),
     };
     SweepLock {

@@ -447,6 +447,7 @@ async fn lock(blobs: &Blobs) -> SweepLock {
         casts: BTreeMap::new(),
         judge: Some(regatta_proto::Judge::Plain(judge())),
         judge_price: None,
+        audit: None,
         items: BTreeMap::from([(setting, ITEMS as u32)]),
     };
     SweepLock {

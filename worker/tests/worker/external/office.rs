@@ -224,6 +224,7 @@ fn lock(items: u32, agent: ExternalAgent, endpoint: EndpointSpec) -> SweepLock {
         casts: BTreeMap::new(),
         judge: None,
         judge_price: None,
+        audit: None,
         items: BTreeMap::from([(setting, items)]),
     };
     SweepLock {

@@ -515,6 +515,7 @@ async fn lock(blobs: &Blobs, endpoint: &EndpointSpec) -> SweepLock {
         casts: BTreeMap::new(),
         judge: Some(regatta_proto::Judge::Plain(judge)),
         judge_price: None,
+        audit: None,
         items: BTreeMap::from([(setting, items)]),
     };
     // Every call costs at most a dollar, and half of that in a batch.

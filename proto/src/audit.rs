@@ -1,0 +1,70 @@
+//! Audits: an expensive judge checks a cheap one on a random part of the items.
+
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Digest, EndpointName, Judge, ModelRef, json_bytes};
+
+/// A second judge that is asked the same questions about a random part of the items. Estimates are corrected by how the two differ there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Audit {
+    /// The judge whose scores are estimated, usually a better and more expensive one: `endpoint/model`, a mapping with parameters, or a
+    /// panel.
+    pub judge: Judge,
+    /// Part of the items that it judges, above 0 and below 1, but at least 30 items. They are drawn by the sweep's seed: the same for all
+    /// models and trials.
+    pub share: f64,
+}
+
+impl Audit {
+    /// Fewest items of a setting that are audited, as far as it has so many. Intervals over fewer cover too rarely where judges differ in a
+    /// few items alone.
+    pub const ITEMS_MIN: usize = 30;
+
+    /// Number of items that are audited of so many.
+    #[must_use]
+    pub fn items_of(&self, items: usize) -> usize {
+        let wanted = (self.share * items as f64).ceil() as usize;
+        wanted.max(Self::ITEMS_MIN).min(items)
+    }
+
+    /// The name under which audited sessions wait for verdicts of both `judge` and the audit's judge.
+    #[must_use]
+    pub fn name_with(&self, judge: &Judge) -> ModelRef {
+        let model = format!("audited-{}", Digest::of(&json_bytes(&(judge, &self.judge))).short());
+        ModelRef { endpoint: EndpointName::of_panels(), model }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(yaml: &str) -> Result<Audit, String> {
+        serde_yaml_ng::from_str(yaml).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_share_of_the_items_is_audited_but_never_so_few_that_nothing_follows() {
+        let audit = read("{ judge: a/b, share: 0.1 }").unwrap();
+        let audited = [0, 20, 30, 200, 301, 1000].map(|items| audit.items_of(items));
+        assert_eq!(audited, [0, 20, 30, 30, 31, 100]);
+    }
+
+    #[test]
+    fn audited_sessions_wait_under_a_name_of_their_own() {
+        let (one, other): (Judge, Judge) = (Judge::Plain("a/b".parse().unwrap()), Judge::Plain("c/d".parse().unwrap()));
+        let audit = read("{ judge: { panel: [e/f, g/h], rule: mean }, share: 0.1 }").unwrap();
+        let names = [audit.name_with(&one), audit.name_with(&other), audit.judge.name()];
+        assert!(names[0] != names[1] && names[1] != names[2] && names[0] != names[2], "{names:?}");
+    }
+
+    #[test]
+    fn unknown_fields_of_an_audit_are_refused() {
+        assert!(read("{ judge: a/b, share: 0.1, until: 0.05 }").unwrap_err().contains("until"));
+        assert!(read("{ judge: a/b }").unwrap_err().contains("share"));
+    }
+}

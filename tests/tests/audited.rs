@@ -1,0 +1,205 @@
+//! A cheap judge on everything and an expensive one on a random part: from the spec to the report, in one process.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use regatta_tests::regatta::{finish, regatta};
+use serde_json::Value;
+
+const ITEMS: usize = 200;
+const SHARE: f64 = 0.2;
+const BENCHMARK: &str = "v: 1
+data: { test: test.jsonl }
+items: { id: id, task: kind }
+prompt:
+  turns: [user: \"{{ request }}\"]
+scorers:
+  polite:
+    judge:
+      rubric: Does the answer say the same as the reference?
+      question: \"{{ request }}\"
+      reference: \"{{ example }}\"
+      grades: { no: 0, yes: 1 }
+simulate: { reply: \"{{ example }}\" }
+";
+
+/// The judge of the benchmark errs in a third of its verdicts, the audit's in none.
+const SPEC: &str = "
+name: NAME
+seed: 3
+trials: 2
+benchmarks:
+  polite:
+    data: polite
+    judge: cheap/noisy-0.3
+    judge_price: { input_per_mtok: 1, output_per_mtok: 1 }
+    AUDIT
+endpoints:
+  sim: { kind: simulated }
+  cheap: { kind: simulated }
+  dear: { kind: simulated }
+models: [sim/oracle, sim/noisy-0.4]
+";
+const AUDIT: &str =
+    "audit: { judge: { id: dear/oracle, price: { input_per_mtok: 100, output_per_mtok: 100 } }, share: 0.2 }";
+
+fn written(folder: &Path, name: &str, audit: &str) -> PathBuf {
+    std::fs::create_dir_all(folder.join("polite")).unwrap();
+    std::fs::write(folder.join("polite/benchmark.yaml"), BENCHMARK).unwrap();
+    let item = |at: usize| {
+        let kind = if at.is_multiple_of(2) { "short" } else { "long" };
+        format!(
+            "{{\"id\": \"i{at}\", \"kind\": \"{kind}\", \"request\": \"Say number {at}.\", \"example\": \"left{at} right{at}\"}}\n"
+        )
+    };
+    std::fs::write(folder.join("polite/test.jsonl"), (0..ITEMS).map(item).collect::<String>()).unwrap();
+    let path = folder.join(format!("{name}.yaml"));
+    std::fs::write(&path, SPEC.replace("NAME", name).replace("AUDIT", audit)).unwrap();
+    path
+}
+
+/// Runs regatta with `arguments`, which must succeed; what it said.
+async fn run(arguments: &[&str]) -> String {
+    let mut command = regatta().unwrap();
+    command.args(arguments);
+    let output = finish(command).await.unwrap();
+    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {said}");
+    said
+}
+
+fn read(directory: &Path, name: &str) -> String {
+    std::fs::read_to_string(directory.join(name)).unwrap()
+}
+
+fn document(directory: &Path, name: &str) -> Value {
+    serde_json::from_str(&read(directory, name)).unwrap()
+}
+
+/// The headline of `model` over all trials and tasks.
+fn headline<'d>(summary: &'d Value, model: &str) -> &'d Value {
+    let row = summary["rows"].as_array().unwrap().iter().find(|row| row["model"] == model).unwrap();
+    row["metrics"].as_array().unwrap().iter().find(|metric| metric["headline"] == true).unwrap()
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("no number: {value}"))
+}
+
+/// The value of `model` when the judge that is right everywhere judges everything.
+async fn truth(folder: &Path) -> Value {
+    let spec = written(folder, "truth", "");
+    std::fs::write(&spec, read(folder, "truth.yaml").replace("cheap/noisy-0.3", "dear/oracle")).unwrap();
+    let directory = folder.join("truth");
+    run(&["run", spec.to_str().unwrap(), "--output", directory.to_str().unwrap()]).await;
+    document(&directory, "summary.json")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_audit_corrects_a_biased_judge_says_its_bias_and_what_it_saved() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let truth = truth(folder).await;
+    let spec = written(folder, "audited", AUDIT);
+    let directory = folder.join("audited");
+    run(&["run", spec.to_str().unwrap(), "--output", directory.to_str().unwrap()]).await;
+    let summary = document(&directory, "summary.json");
+    for model in ["sim/oracle", "sim/noisy-0.4"] {
+        let (found, truth) = (headline(&summary, model), number(&headline(&truth, model)["value"]));
+        let audited = &found["audited"];
+        assert!(number(&audited["low"]) <= truth && truth <= number(&audited["high"]), "{model}: {truth}, {audited}");
+        assert_eq!(number(&audited["items"]), ITEMS as f64 * SHARE);
+        let (alone, bias) = (&audited["alone"], &audited["bias"]);
+        assert!(
+            number(&audited["high"]) - number(&audited["low"])
+                <= number(&alone["high"]) - number(&alone["low"]) + 1e-12
+        );
+        let error = number(&found["value"]) - truth;
+        assert!(number(&bias["low"]) <= error && error <= number(&bias["high"]), "{model}: {error}, {bias}");
+    }
+    // Of the model that is always right the cheap judge is far from the truth, and its interval does not know.
+    assert!(number(&headline(&summary, "sim/oracle")["high"]) < 0.8);
+    let audit = &summary["audits"][0];
+    assert_eq!(audit["judge"], "dear/oracle");
+    assert_eq!((number(&audit["audited"]), number(&audit["sessions"])), (160.0, 800.0));
+    let (cost, all) = (number(&audit["cost"]["known"]), number(&audit["cost_of_all"]));
+    let spent: Vec<&Value> =
+        summary["judges"].as_array().unwrap().iter().filter(|of| of["judge"] == "dear/oracle").collect();
+    assert_eq!(cost, number(&spent[0]["cost"]["known"]));
+    assert!(cost > 0.0 && (all / cost - 5.0).abs() < 1e-6, "{cost}, {all}");
+    // One pair of models, whose true difference is that of the truth.
+    let difference = &audit["differences"][0];
+    let values = ["one", "other"].map(|side| number(&headline(&truth, difference[side].as_str().unwrap())["value"]));
+    let expected = values[0] - values[1];
+    assert!(number(&difference["low"]) <= expected && expected <= number(&difference["high"]), "{difference}");
+
+    let report = read(&directory, "report.md");
+    for words in [
+        "## Audit of the judge",
+        "dear/oracle judged 160 of 800 measured sessions",
+        "Values corrected by the audit",
+        "short",
+    ] {
+        assert!(report.contains(words), "{words} is missing in {report}");
+    }
+    let csv = read(&directory, "metrics.csv");
+    assert!(
+        csv.lines()
+            .next()
+            .unwrap()
+            .ends_with("audited,audited_low,audited_high,judge_bias,judge_bias_low,judge_bias_high")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn results_have_the_judges_scores_alone_and_do_not_depend_on_the_audit() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let mut results = Vec::new();
+    for (name, audit) in [("plain", ""), ("audited", AUDIT)] {
+        let (spec, directory) = (written(folder, name, audit), folder.join(name));
+        run(&["run", spec.to_str().unwrap(), "--output", directory.to_str().unwrap()]).await;
+        results.push(read(&directory, "results.jsonl"));
+    }
+    assert_eq!(results[0], results[1]);
+    let metrics = document(&folder.join("plain"), "metrics.json").to_string();
+    assert!(!metrics.contains("audited"), "{metrics}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_counts_the_questions_of_the_audit() {
+    let place = tempfile::tempdir().unwrap();
+    let mut calls = Vec::new();
+    for (name, audit) in [("plain", ""), ("audited", AUDIT)] {
+        let spec = written(place.path(), name, audit);
+        let said = run(&["run", spec.to_str().unwrap(), "--dry-run", "--json"]).await;
+        let found: Value = serde_json::from_str(&said[..=said.rfind('}').unwrap()]).unwrap();
+        calls.push(found["cells"].as_array().unwrap().iter().map(|cell| number(&cell["judges"]["calls"])).sum::<f64>());
+    }
+    assert_eq!(calls, [800.0, 960.0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_has_ended_is_audited_by_rescoring_it_and_only_the_audit_is_paid() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let (spec, directory) = (written(folder, "plain", ""), folder.join("plain"));
+    run(&["run", spec.to_str().unwrap(), "--output", directory.to_str().unwrap()]).await;
+    let audited = written(folder, "audited", AUDIT);
+    let (from, to) = (directory.to_str().unwrap(), folder.join("again"));
+    let arguments = ["rescore", from, "--spec", audited.to_str().unwrap(), "--output", to.to_str().unwrap(), "--yes"];
+    let said = run(&arguments).await;
+    assert!(said.contains("questions are to be asked"), "{said}");
+    let summary = document(&to, "summary.json");
+    let asked: BTreeSet<&str> = summary["judges"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|of| number(&of["cost"]["known"]) > 0.0)
+        .map(|of| of["judge"].as_str().unwrap())
+        .collect();
+    assert_eq!(asked, BTreeSet::from(["dear/oracle"]));
+    assert_eq!(number(&summary["audits"][0]["audited"]), 160.0);
+    assert_eq!(read(&to, "results.jsonl"), read(&directory, "results.jsonl"));
+}
