@@ -3,12 +3,13 @@
 //! Workers reserve each call's worst case before they send it, so no account is ever overdrawn, whatever is dispatched. What is said here
 //! only keeps sessions from being dispatched in vain.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
+use futures::future::BoxFuture;
 use regatta_backends::{AccountState, CellProgress, Ledger, Permits, SweepCost, SweepRow};
 use regatta_benchmarks::Step;
 use regatta_catalog::Sweep;
-use regatta_proto::{AccountId, ModelRef, Money, SweepId, SweepState, Transcript};
+use regatta_proto::{AccountId, CellIndex, ItemIndex, ModelRef, Money, SweepId, SweepState, Transcript};
 
 use crate::estimate::at_most;
 use crate::{Coordinator, CoordinatorError};
@@ -49,6 +50,48 @@ impl Coordinator {
     }
 }
 
+/// Money that a sweep which its budget has stopped would need to go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shortfall {
+    /// The budget.
+    pub budget: Money,
+    /// Part of it that is neither spent nor perhaps spent.
+    pub left: Money,
+    /// The most that the first call of a session may cost, of those that are not measured the cheapest.
+    pub next_call: Money,
+}
+
+impl Shortfall {
+    /// Money by which the budget has to be raised at least, so that a session begins. Zero where sessions were stopped before a later, more
+    /// expensive call.
+    #[must_use]
+    pub const fn missing(&self) -> Money {
+        Money(self.next_call.0.saturating_sub(self.left.0))
+    }
+}
+
+impl Coordinator {
+    /// Amounts that say why the budget of `sweep` does not pay for what is left of it; `None` without a budget, and where all is measured.
+    ///
+    /// # Errors
+    /// When a store fails.
+    pub fn shortfall<'a>(&'a self, sweep: &'a Sweep) -> BoxFuture<'a, Result<Option<Shortfall>, CoordinatorError>> {
+        Box::pin(async move {
+            let Some(account) = self.permits.account(&of_sweep(&sweep.id)).await?.filter(AccountState::is_capped)
+            else {
+                return Ok(None);
+            };
+            let progress = self.ledger.cell_progress(&sweep.id).await?;
+            let first_calls = first_calls(sweep);
+            let is_left = |cell: &&CellProgress| cell.recorded < cell.items || cell.not_measured > 0;
+            let next_call = progress.iter().filter(is_left).map(|cell| first_call(&first_calls, cell.index)).min();
+            let gone = account.spent + account.maybe_spent + account.lost;
+            let left = Money(account.cap.0.saturating_sub(gone.0));
+            Ok(next_call.map(|next_call| Shortfall { budget: account.cap, left, next_call }))
+        })
+    }
+}
+
 /// The account of a whole sweep.
 pub(crate) fn of_sweep(sweep: &SweepId) -> AccountId {
     AccountId { sweep: sweep.clone(), model: None }
@@ -68,42 +111,51 @@ pub(crate) async fn cost(
     Ok(SweepCost::ended(row, progress, judged))
 }
 
-/// Sessions that may be dispatched beyond those outstanding, if every one of them makes one call at its worst case. `judged` is what
-/// judges have cost so far.
-pub(crate) fn affordable_sessions(
+/// The most that the first call of a session may cost, by cell.
+pub(crate) type FirstCalls = BTreeMap<CellIndex, Money>;
+
+/// Money that the first calls of further sessions may cost, if all that are outstanding make one at its worst case. `judged` is what judges
+/// have cost so far.
+pub(crate) fn unclaimed(
     account: &AccountState,
     progress: &[CellProgress],
     judged: Money,
-    worst: Money,
-) -> u64 {
-    let outstanding: u64 = progress.iter().map(|cell| cell.dispatched.saturating_sub(cell.recorded)).sum();
+    first_calls: &FirstCalls,
+) -> Money {
+    let claimed = |cell: &CellProgress| {
+        let outstanding = cell.dispatched.saturating_sub(cell.recorded);
+        Money(outstanding.saturating_mul(first_call(first_calls, cell.index).0))
+    };
     // Reservations of living workers are for sessions that are outstanding, and so counted already.
     let told = account.spent + account.maybe_spent;
     // Of two accounts of the same money, either may be late.
     let recorded = progress.iter().map(|cell| cell.cost.known + cell.maybe_spent).sum::<Money>() + judged;
-    let gone = told.max(recorded) + account.lost;
-    let left = account.cap.0.saturating_sub(gone.0);
-    (left / worst.0.max(1)).saturating_sub(outstanding)
+    let gone = told.max(recorded) + account.lost + progress.iter().map(claimed).sum::<Money>();
+    Money(account.cap.0.saturating_sub(gone.0))
 }
 
-/// Worst case of the first call of any session of `sweep`, in one try: a token for each byte of the prompt, and an answer of full length.
-/// Calls without a known price count as zero.
-pub(crate) fn worst_session(sweep: &Sweep) -> Money {
-    let (mut worst, mut seen) = (Money::ZERO, BTreeSet::new());
+/// The most that the first call of a session of `cell` may cost; at least the smallest amount, so that a budget that is used up lets nothing
+/// be dispatched, whatever it costs.
+pub(crate) fn first_call(first_calls: &FirstCalls, cell: CellIndex) -> Money {
+    first_calls.get(&cell).copied().unwrap_or(Money::ZERO).max(Money(1))
+}
+
+/// Worst case of the first call of any session of each cell of `sweep`, in one try: a token for each byte of the prompt, and an answer of full
+/// length. Calls without a known price count as zero.
+pub(crate) fn first_calls(sweep: &Sweep) -> FirstCalls {
+    let (mut of_cells, mut seen) = (FirstCalls::new(), BTreeMap::new());
     for cell in sweep.cells() {
         let Some(suite) = sweep.suite(cell) else { continue };
         // Another trial of the same begins with the same calls.
-        if !seen.insert((&cell.benchmark, &cell.setting, &cell.model)) {
-            continue;
-        }
-        for item in sweep.selected(cell) {
-            if let Step::Ask(role, request) = suite.next(*item, &cell.setting, &Transcript::default())
-                && let Some(model) = sweep.lock.player(cell, role)
-            {
+        let worst = seen.entry((&cell.benchmark, &cell.setting, &cell.model)).or_insert_with(|| {
+            let of_item = |item: &ItemIndex| match suite.next(*item, &cell.setting, &Transcript::default()) {
                 // Where a price is unknown nothing may be sent, so that such calls cost nothing.
-                worst = worst.max(at_most(&request, model).unwrap_or(Money::ZERO));
-            }
-        }
+                Step::Ask(role, request) => at_most(&request, sweep.lock.player(cell, role)?),
+                Step::Delegate(_) | Step::Done | Step::Unfit(_) | Step::Failed(_) => None,
+            };
+            sweep.selected(cell).iter().filter_map(of_item).max().unwrap_or(Money::ZERO)
+        });
+        of_cells.insert(cell.index, *worst);
     }
-    worst
+    of_cells
 }

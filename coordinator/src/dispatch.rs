@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use regatta_backends::{CellProgress, QueueError, ShardRow, ShardState, Term, TranscriptRef, UnderWay};
 use regatta_catalog::read_transcript;
-use regatta_proto::{CellIndex, ItemIndex, Job, SessionJob, SessionKey, Transcript};
+use regatta_proto::{CellIndex, ItemIndex, Job, Money, SessionJob, SessionKey, Transcript};
 use regatta_traces::session_span;
 
-use crate::budget::{affordable_sessions, of_sweep};
+use crate::budget::{first_call, of_sweep, unclaimed};
 use crate::rounds::Watched;
 use crate::traced::TracedDispatch;
 use crate::window::{Window, is_outstanding, outstanding};
@@ -48,6 +48,13 @@ impl Dispatched {
     }
 }
 
+impl Watched {
+    /// The most that the first calls of `shard` may cost together.
+    fn worst_case(&self, shard: &ShardRow) -> Money {
+        Money(first_call(&self.first_calls, shard.cell).0.saturating_mul(u64::from(shard.count)))
+    }
+}
+
 impl Coordinator {
     /// Tops up every queue of the sweep, each to at most its window.
     pub(crate) async fn dispatch(
@@ -56,7 +63,7 @@ impl Coordinator {
         progress: &[CellProgress],
     ) -> Result<Dispatched, CoordinatorError> {
         let sweep = &watched.sweep.clone();
-        let mut affordable = self.affordable(watched, progress).await?;
+        let mut unclaimed = self.unclaimed(watched, progress).await?;
         let mut done = Dispatched {
             unsettled: progress.iter().any(|cell| is_outstanding(cell) || cell.recorded > cell.settled),
             ..Dispatched::default()
@@ -64,7 +71,7 @@ impl Coordinator {
         let was_heard = watched.was_heard_lately() || !self.config.queue_survives;
         'queues: for (queue, mut own) in outstanding(progress) {
             let window = Window::of(sweep, &queue, self.config.window);
-            if window.is_full_enough(own) && affordable == u64::MAX {
+            if window.is_full_enough(own) && unclaimed.is_none() {
                 continue;
             }
             for shard in self.ledger.next_shards(&sweep.id, &queue, SHARDS_AT_ONCE).await? {
@@ -74,9 +81,10 @@ impl Coordinator {
                     continue;
                 }
                 let count = u64::from(shard.count);
-                if count > affordable {
+                if unclaimed.is_some_and(|left| watched.worst_case(&shard) > left) {
+                    // A cheaper model may be behind it.
                     done.unaffordable = true;
-                    break;
+                    continue;
                 }
                 if !window.admits(own, count) {
                     break;
@@ -84,7 +92,8 @@ impl Coordinator {
                 match self.publish(watched, &shard, &queue, was_heard).await? {
                     Published::Jobs(published) => {
                         own += published;
-                        affordable = affordable.saturating_sub(published);
+                        let claimed = first_call(&watched.first_calls, shard.cell).0.saturating_mul(published);
+                        unclaimed = unclaimed.map(|left| Money(left.0.saturating_sub(claimed)));
                         done.sessions += published;
                     }
                     Published::Unheard => {
@@ -94,21 +103,49 @@ impl Coordinator {
                 }
             }
         }
+        if let Some(left) = unclaimed.filter(|_| done.is_over())
+            && let Some((shard, queue)) = self.first_within(watched, progress, left).await?
+        {
+            match self.publish(watched, &shard, &queue, was_heard).await? {
+                Published::Jobs(published) => done.sessions += published,
+                Published::Unheard => (done.unsettled, done.unheard) = (true, true),
+            }
+        }
         Ok(done)
     }
 
-    /// Sessions that the budget still allows.
-    async fn affordable(&self, watched: &Watched, progress: &[CellProgress]) -> Result<u64, CoordinatorError> {
+    /// The first planned shard of all that `left` pays for, with its queue. The first ones of a queue may all be of a model that is too
+    /// expensive by now.
+    async fn first_within(
+        &self,
+        watched: &Watched,
+        progress: &[CellProgress],
+        left: Money,
+    ) -> Result<Option<(ShardRow, String)>, CoordinatorError> {
+        let shards = self.ledger.shards(&watched.sweep.id).await?;
+        let fits = |shard: &ShardRow| shard.state == ShardState::Planned && watched.worst_case(shard) <= left;
+        Ok(shards.into_iter().filter(fits).find_map(|shard| {
+            // Later rounds of a sweep with a question are not released yet.
+            let is_released = |cell: &&CellProgress| u64::from(shard.first) + u64::from(shard.count) <= cell.items;
+            let cell = progress.iter().find(|cell| cell.index == shard.cell).filter(is_released)?;
+            Some((shard, cell.queue.clone()))
+        }))
+    }
+
+    /// Money that the budget leaves for further sessions; `None` without a budget.
+    async fn unclaimed(&self, watched: &Watched, progress: &[CellProgress]) -> Result<Option<Money>, CoordinatorError> {
         if watched.sweep.lock.budget_usd.is_none() {
-            return Ok(u64::MAX);
+            return Ok(None);
         }
-        let Some(account) = self.permits.account(&of_sweep(&watched.sweep.id)).await? else { return Ok(0) };
+        let Some(account) = self.permits.account(&of_sweep(&watched.sweep.id)).await? else {
+            return Ok(Some(Money::ZERO));
+        };
         if watched.budget.is_some_and(|budget| budget != account.cap) {
             // Who led before, and stood still, has put the cap of before a resume back.
             self.open_accounts(&watched.sweep, watched.budget).await?;
         }
         let (_, judged) = self.ledger.judge_costs(&watched.sweep.id).await?;
-        Ok(affordable_sessions(&account, progress, judged.known, watched.worst_session))
+        Ok(Some(unclaimed(&account, progress, judged.known, &watched.first_calls)))
     }
 
     /// Publishes the sessions of `shard` that have no result yet. The intent is written before and the fact after, so that a crash in

@@ -41,6 +41,7 @@ pub use api::{
     Access, ApiConfig, QuotaRequest, Readers, TokenList, TokenRequest, VerdictsPage, VerdictsRequest, rights, router,
     router_and_readers,
 };
+pub use budget::Shortfall;
 pub use coordinator::{Coordinator, CoordinatorConfig, CoordinatorError};
 pub use doctor::{
     Diagnosis, Finding, LeaseDiagnosis, Patient, PoolState, QueueDiagnosis, RunningSession, SweepDiagnosis,

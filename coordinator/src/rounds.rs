@@ -11,7 +11,7 @@ use regatta_proto::{BroadcastNumber, Control, Digest, EndpointName, Money, Repor
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
-use crate::budget::{of_sweep, worst_session};
+use crate::budget::{FirstCalls, first_calls, of_sweep};
 use crate::control::routes;
 use crate::dispatch::Dispatched;
 use crate::echo::Echo;
@@ -35,7 +35,8 @@ pub(crate) struct Watched {
     pub(crate) sweep: Arc<Sweep>,
     /// Term under which this process began to watch it. Should another lead meanwhile, nothing of what is known here is acted on.
     pub(crate) term: Term,
-    pub(crate) worst_session: Money,
+    /// Empty without a budget.
+    pub(crate) first_calls: Arc<FirstCalls>,
     /// As the ledger has it, resumes included.
     pub(crate) budget: Option<Money>,
     pub(crate) quiet: Quiet,
@@ -83,8 +84,8 @@ struct Rounds {
     /// Term of the last round in which this process led: what is remembered is of it.
     term: Option<Term>,
     watched: BTreeMap<SweepId, Watched>,
-    /// The worst case of a session of each sweep with a budget, which may take longer to find out than a lead lasts.
-    worst_sessions: BTreeMap<SweepId, Money>,
+    /// Worst cases of the first calls of each sweep with a budget, which may take longer to find out than a lead lasts.
+    first_calls: BTreeMap<SweepId, Arc<FirstCalls>>,
     /// Sweeps whose jobs workers are to drop.
     void: BTreeMap<SweepId, Voided>,
     /// Number of resumes of each sweep that was resumed and that has not ended, or whose jobs workers are to drop.
@@ -117,7 +118,7 @@ impl Rounds {
             addresses,
             term: None,
             watched: BTreeMap::new(),
-            worst_sessions: BTreeMap::new(),
+            first_calls: BTreeMap::new(),
             void: BTreeMap::new(),
             generations: BTreeMap::new(),
             told: None,
@@ -209,7 +210,7 @@ impl Coordinator {
             |row: &&SweepRow| row.generation > 0 && (live.contains(&row.id) || rounds.void.contains_key(&row.id));
         rounds.generations = rows.iter().filter(is_told).map(|row| (row.id.clone(), row.generation)).collect();
         rounds.watched.retain(|id, _| live.contains(id));
-        rounds.worst_sessions.retain(|id, _| live.contains(id));
+        rounds.first_calls.retain(|id, _| live.contains(id));
         rounds.setbacks.retain(|id, _| live.contains(id));
         for row in &rows {
             if row.state.is_end() || rounds.is_set_back(&row.id) {
@@ -329,9 +330,12 @@ impl Coordinator {
             // A coordinator died between noticing the end and saying so; saying it twice is harmless.
             self.tabulate(&row.id, row.lock).await?;
         }
-        let worst_session = match sweep.lock.budget_usd {
-            Some(_) => *rounds.worst_sessions.entry(row.id.clone()).or_insert_with(|| worst_session(&sweep)),
-            None => Money::ZERO,
+        let first_calls = match sweep.lock.budget_usd {
+            Some(_) => {
+                let known = rounds.first_calls.entry(row.id.clone());
+                Arc::clone(known.or_insert_with(|| Arc::new(first_calls(&sweep))))
+            }
+            None => Arc::default(),
         };
         let (generation, settles_at) = (row.generation, Instant::now() + self.settling(row.generation));
         let (is_settled, echo) = (self.settling(generation).is_zero(), Echo::heard(row.echo));
@@ -339,7 +343,7 @@ impl Coordinator {
         let one = Watched {
             sweep,
             term,
-            worst_session,
+            first_calls,
             budget: row.budget,
             quiet: Quiet::new(),
             running,

@@ -9,8 +9,13 @@ use crate::adaptive;
 /// Items of a shard. Large enough that a sweep of a million sessions has a few thousand rows, small enough that what is in doubt after
 /// a crash in the middle of publishing one is little.
 const SHARD_ITEMS: u32 = 128;
-/// Items of a shard when a budget limits the sweep: a shard is dispatched whole or not at all, so small ones use the budget up.
-const SHARD_ITEMS_BUDGETED: u32 = 4;
+/// Items of a shard when a budget limits the sweep: a shard is dispatched whole or not at all, so that a session by itself leaves less of the
+/// budget unspent than the worst case of one.
+const SHARD_ITEMS_BUDGETED: u32 = 1;
+/// The same of a sweep with more sessions than [`FEW`], whose rows would be too many: what is left is a small part of a budget for so many.
+const SHARD_ITEMS_BUDGETED_MANY: u32 = 4;
+/// Sessions of a sweep up to which each of them may be a shard, in all its rounds.
+const FEW: usize = 10_000;
 
 /// Shards that a window holds at least: a shard is dispatched whole, so large ones would leave much of a small window empty.
 const SHARDS_PER_WINDOW: u32 = 8;
@@ -27,7 +32,12 @@ pub(crate) fn items<'s>(sweep: &'s Sweep, shard: &ShardRow) -> &'s [ItemIndex] {
 /// # Errors
 /// When the sweep asks what cannot be decided.
 pub(crate) fn cut(sweep: &Sweep, window: u32) -> Result<Vec<NewShard>, DecideError> {
-    let most = if sweep.lock.budget_usd.is_some() { SHARD_ITEMS_BUDGETED } else { SHARD_ITEMS };
+    let sessions: usize = sweep.cells().iter().map(|cell| sweep.selected(cell).len()).sum();
+    let most = match sweep.lock.budget_usd {
+        Some(_) if sessions <= FEW => SHARD_ITEMS_BUDGETED,
+        Some(_) => SHARD_ITEMS_BUDGETED_MANY,
+        None => SHARD_ITEMS,
+    };
     let most = most.min((window / SHARDS_PER_WINDOW).max(1));
     let mut cells: Vec<&Cell> = sweep.cells().iter().collect();
     cells.sort_by_key(|cell| sweep.lock.place(cell));

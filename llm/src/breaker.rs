@@ -6,7 +6,7 @@
 //! deadline, it is given up: each waiting or further call makes one last try and ends with it, until any call is answered again. So a sweep
 //! at a dead endpoint ends within a bounded time.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -28,6 +28,10 @@ const PROBE_AFTER_MAX: Duration = Duration::from_secs(15);
 #[derive(Debug)]
 pub(crate) struct Breaker {
     endpoint: EndpointName,
+    /// Address of the spec; `None` where its kind has one of its own.
+    base_url: Option<String>,
+    /// A call was answered, or the first failure was warned of: a wrong address is seen at once, and a brief outage is no reason to warn.
+    is_known: AtomicBool,
     /// Longest wait for an endpoint that is down, from its first failure.
     patience: Duration,
     /// Consecutive failures; 0 while the endpoint is up, so that a call costs a single load.
@@ -78,9 +82,15 @@ impl Pass<'_> {
 
 impl Breaker {
     /// A breaker that gives the endpoint up after `patience`, and increments `open` while the endpoint is down.
-    pub(crate) fn new(endpoint: EndpointName, patience: Duration, open: IntGauge) -> Self {
+    pub(crate) fn new(
+        (endpoint, base_url): (EndpointName, Option<String>),
+        patience: Duration,
+        open: IntGauge,
+    ) -> Self {
         Self {
             endpoint,
+            base_url,
+            is_known: AtomicBool::new(false),
             patience,
             failures: AtomicU32::new(0),
             down: Mutex::default(),
@@ -92,6 +102,10 @@ impl Breaker {
 
     /// Records an answer of the endpoint, with any status.
     pub(crate) fn reached(&self) {
+        // A load, because every answer comes here.
+        if !self.is_known.load(Ordering::Relaxed) {
+            self.is_known.store(true, Ordering::Relaxed);
+        }
         if self.failures.load(Ordering::Relaxed) == 0 {
             return;
         }
@@ -104,8 +118,15 @@ impl Breaker {
         }
     }
 
-    /// Records a failure to connect.
-    pub(crate) fn unreached(&self) {
+    /// Records a failure to connect, which `detail` describes.
+    pub(crate) fn unreached(&self, detail: &str) {
+        if !self.is_known.swap(true, Ordering::Relaxed) {
+            let address = match &self.base_url {
+                Some(url) => format!("{url} (endpoints.{}.base_url)", self.endpoint),
+                None => format!("endpoint {}", self.endpoint),
+            };
+            tracing::warn!(endpoint = %self.endpoint, "cannot connect to {address}: {detail}; trying again");
+        }
         let mut down = self.locked();
         let now = Instant::now();
         let since = *down.since.get_or_insert(now);
@@ -205,7 +226,7 @@ mod tests {
     use super::*;
 
     fn breaker(patience: Duration) -> Breaker {
-        Breaker::new("main".parse().unwrap(), patience, gauge())
+        Breaker::new(("main".parse().unwrap(), None), patience, gauge())
     }
 
     fn gauge() -> IntGauge {
@@ -214,9 +235,9 @@ mod tests {
 
     async fn open(patience: Duration) -> Breaker {
         let breaker = breaker(patience);
-        (0..FAILURES).for_each(|_| breaker.unreached());
+        (0..FAILURES).for_each(|_| breaker.unreached("refused"));
         advance(LASTED).await;
-        breaker.unreached();
+        breaker.unreached("refused");
         breaker
     }
 
@@ -227,7 +248,7 @@ mod tests {
         let (breaker, other) = (open(LONG).await, open(LONG).await);
         let (gauge, of_other) = (breaker.open.clone(), other.open.clone());
         assert_eq!((gauge.get(), of_other.get()), (1, 1));
-        breaker.unreached();
+        breaker.unreached("refused");
         assert_eq!(gauge.get(), 1);
         breaker.reached();
         breaker.reached();
@@ -238,10 +259,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn many_failures_in_one_moment_do_not_open_it() {
         let breaker = breaker(LONG);
-        (0..1000).for_each(|_| breaker.unreached());
+        (0..1000).for_each(|_| breaker.unreached("refused"));
         assert!(!breaker.is_open());
         advance(LASTED).await;
-        breaker.unreached();
+        breaker.unreached("refused");
         assert!(breaker.is_open());
     }
 
@@ -249,11 +270,11 @@ mod tests {
     async fn a_few_failures_over_a_long_time_do_not_open_it() {
         let breaker = breaker(LONG);
         for _ in 1..FAILURES {
-            breaker.unreached();
+            breaker.unreached("refused");
             advance(LASTED).await;
         }
         assert!(!breaker.is_open());
-        breaker.unreached();
+        breaker.unreached("refused");
         assert!(breaker.is_open());
     }
 
@@ -264,7 +285,7 @@ mod tests {
         assert!((&mut first).now_or_never().is_none() && (&mut second).now_or_never().is_none());
         breaker.reached();
         assert!(matches!(first.await, Pass::Free) && matches!(second.await, Pass::Free));
-        breaker.unreached();
+        breaker.unreached("refused");
         assert!(!breaker.is_open());
     }
 
@@ -278,7 +299,7 @@ mod tests {
             assert!(pass.is_probe());
             at.push(begun.elapsed().as_secs());
             assert!(breaker.pass().now_or_never().is_none(), "another one waits meanwhile");
-            breaker.unreached();
+            breaker.unreached("refused");
         }
         assert_eq!(at, [1, 3, 7, 15, 30, 45]);
     }
@@ -289,13 +310,13 @@ mod tests {
         let mut lasts = 0;
         while !breaker.is_given_up() {
             match breaker.pass().await {
-                Pass::Probe { .. } => breaker.unreached(),
+                Pass::Probe { .. } => breaker.unreached("refused"),
                 Pass::Last => lasts += 1,
                 Pass::Free => panic!("it is down"),
             }
         }
         assert_eq!(lasts, 1);
-        breaker.unreached();
+        breaker.unreached("refused");
         assert!(matches!(breaker.pass().await, Pass::Last));
         breaker.reached();
         assert!(matches!(breaker.pass().await, Pass::Free));

@@ -115,7 +115,11 @@ impl Tries {
             retries,
             governor: Governor::open(spec, context, Arc::clone(&metrics)),
             budget_leases: Arc::clone(&context.budget_leases),
-            breaker: Breaker::new(name.clone(), Duration::from_millis(retries.deadline_ms), metrics.breaker_open()),
+            breaker: Breaker::new(
+                (name.clone(), spec.base_url.clone()),
+                Duration::from_millis(retries.deadline_ms),
+                metrics.breaker_open(),
+            ),
             quarantine: Quarantine::new(store, context.pool.clone(), spec.request_settings(), retries.quarantine_after),
             holding: Holding::new(name.clone()),
             metrics,

@@ -20,12 +20,18 @@ pub(crate) fn agent_end(transcript: &Transcript) -> Option<AgentEnd> {
     })?;
     let started = events.iter().rposition(|event| matches!(event, Event::Started(_))).unwrap_or(0);
     let has_asked = events[started..].iter().any(|event| matches!(event, Event::Call(_) | Event::Failed(_)));
+    let has_begun = has_asked || events[started..].iter().any(|event| matches!(event, Event::Exchange(_)));
+    let end = |how: String, errors: &str| AgentEnd { how, errors: end_of(errors).to_owned() };
     let how = match ended.how {
         HowEnded::Exited(0) | HowEnded::Exited(200..=299) if has_asked => return None,
         HowEnded::Exited(0) | HowEnded::Exited(200..=299) => "ended well".to_owned(),
         HowEnded::Exited(code) => format!("exited {code}"),
         HowEnded::Killed(0) => "lost their connection".to_owned(),
         HowEnded::Killed(signal) => format!("were killed by signal {signal}"),
+        // Its deadline begins with its first request.
+        HowEnded::Deadline if !has_begun => {
+            return Some(end("sent no request within startup_s".to_owned(), &ended.errors));
+        }
         HowEnded::Deadline => "hit the deadline".to_owned(),
         HowEnded::TooMuchOutput => "wrote too much".to_owned(),
         HowEnded::OutOfMemory => "used more memory than they may".to_owned(),
@@ -33,7 +39,7 @@ pub(crate) fn agent_end(transcript: &Transcript) -> Option<AgentEnd> {
         HowEnded::Interrupted => return None,
     };
     let how = if has_asked || ended.how == HowEnded::NotStarted { how } else { format!("{how} and asked nothing") };
-    Some(AgentEnd { how, errors: end_of(&ended.errors).to_owned() })
+    Some(end(how, &ended.errors))
 }
 
 /// The last bytes of `text`, from the beginning of a character.
@@ -66,6 +72,7 @@ mod tests {
         assert_eq!(how(HowEnded::Exited(0), true), None);
         assert_eq!(how(HowEnded::Exited(0), false).as_deref(), Some("ended well and asked nothing"));
         assert_eq!(how(HowEnded::Exited(1), false).as_deref(), Some("exited 1 and asked nothing"));
+        assert_eq!(how(HowEnded::Deadline, false).as_deref(), Some("sent no request within startup_s"));
         assert_eq!(how(HowEnded::Deadline, true).as_deref(), Some("hit the deadline"));
         assert_eq!(how(HowEnded::NotStarted, false).as_deref(), Some("could not be started or reached"));
         assert_eq!(agent_end(&Transcript::of_recorded(Some("no agent"))), None);

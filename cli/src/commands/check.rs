@@ -83,6 +83,9 @@ struct Description<'a> {
     /// Expected rounds, sessions and cost of a sweep with a question; empty for others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     rounds: Vec<RoundsOutlook>,
+    /// Reasons to think again before anything is spent.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
 /// Calls, tokens and money of every cell, and the smallest differences that can be seen, before anything is spent.
@@ -90,8 +93,9 @@ fn describe(sweep: &Sweep, json: bool) -> anyhow::Result<()> {
     let cells = estimate(sweep);
     let sees = outlooks(sweep, None, Aim { power: POWER, level: sweep.lock.level.alpha() });
     let rounds = rounds_outlooks(sweep, &cells)?;
+    let warnings: Vec<String> = scarce(sweep.lock.budget_usd, &cells).into_iter().collect();
     if json {
-        output::line(&serde_json::to_string_pretty(&Description { cells: &cells, sees: &sees, rounds })?);
+        output::line(&serde_json::to_string_pretty(&Description { cells: &cells, sees: &sees, rounds, warnings })?);
         return Ok(());
     }
     let mut table = Table::new();
@@ -114,6 +118,7 @@ fn describe(sweep: &Sweep, json: bool) -> anyhow::Result<()> {
     output::line(&table.to_string());
     output::line(&totals(sweep, &cells));
     judging(&cells).into_iter().chain(agents(&cells)).for_each(|line| output::line(&line));
+    warnings.iter().for_each(|warning| output::line(&format!("warning: {warning}")));
     if !rounds.is_empty() {
         output::line(&super::rounds_outlook::basis());
     }
@@ -205,6 +210,16 @@ fn judging(cells: &[CellEstimate]) -> Option<String> {
             money(all.cost),
             money(all.at_most)
         )
+    })
+}
+
+/// A budget that is less than what is known of the estimate, judges included.
+fn scarce(budget_usd: Option<f64>, cells: &[CellEstimate]) -> Option<String> {
+    let budget = budget_usd.and_then(Money::from_dollars)?;
+    let known = |one: &CellEstimate| [one.cost, one.judges.and_then(|judges| judges.cost)];
+    let estimated: Money = cells.iter().flat_map(known).flatten().sum();
+    (budget < estimated).then(|| {
+        format!("the budget of {budget} is less than the estimate of {estimated}: it is likely to stop the run before its end")
     })
 }
 

@@ -54,5 +54,5 @@ async fn embedded(directory: &Path, args: &ResumeArgs) -> anyhow::Result<ExitCod
     }
     crate::spec::check_locked_endpoints(&sweep.lock, &run.rights.policy)?;
     let state = run.execute(&sweep, Resumption { budget: args.budget }, &leaving).await?;
-    super::run::conclude(&run, directory, state, args.result)
+    super::run::conclude(&run, &sweep, directory, state, args.result).await
 }

@@ -5,8 +5,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
-use regatta_coordinator::{Resumption, Submission};
-use regatta_proto::{SweepState, counted};
+use regatta_catalog::Sweep;
+use regatta_coordinator::{Resumption, Shortfall, Submission};
+use regatta_proto::{Cause, Money, SweepState, counted};
 use regatta_scorer::Summary;
 use tokio_util::sync::CancellationToken;
 
@@ -45,7 +46,7 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     }
     let state = run.execute(&sweep, Resumption::default(), &leaving).await?;
     stop.cancel();
-    conclude(&run, &directory, state, args.result)
+    conclude(&run, &sweep, &directory, state, args.result).await
 }
 
 /// Puts the data into the run's store.
@@ -65,8 +66,9 @@ pub(crate) async fn store(run: &Embedded, loaded: Loaded) -> anyhow::Result<Subm
 }
 
 /// Prints the result and turns the sweep's end into an exit code.
-pub(crate) fn conclude(
+pub(crate) async fn conclude(
     run: &Embedded,
+    sweep: &Sweep,
     directory: &Path,
     state: SweepState,
     result: ResultArgs,
@@ -83,12 +85,65 @@ pub(crate) fn conclude(
         output::line(&super::decision(&summary, result.tables));
         output::note(&format!("{state} · report: {}", directory.join("report.html").display()));
         if state != SweepState::Complete {
-            let raise = if state == SweepState::StoppedByBudget { " --budget +DOLLARS" } else { "" };
+            let is_stopped = state == SweepState::StoppedByBudget;
+            let shortfall = if is_stopped { run.coordinator.shortfall(sweep).await? } else { None };
+            shortfall.iter().for_each(|shortfall| output::note(&needs(shortfall)));
+            let raise = if is_stopped { " --budget +DOLLARS" } else { "" };
             output::note(&format!(
-                "some sessions were not measured; continue with: regatta resume {}{raise}",
+                "some sessions were not measured; {}continue with: regatta resume {}{raise}",
+                first_step(&summary),
                 directory.display()
             ));
         }
     }
     Ok(of_state(state))
+}
+
+/// Step to take before a run with failures that no resume mends is resumed; empty where there is none.
+fn first_step(summary: &Summary) -> &'static str {
+    let failures = || summary.rows.iter().flat_map(|row| &row.failures);
+    let has = |cause: Cause| failures().any(|failure| failure.cause == cause.as_str());
+    match (has(Cause::ModelNotFound), has(Cause::Auth)) {
+        (true, _) => {
+            "correct the ids of the models that the spec has (model_not_found), and run it again; if they are right, "
+        }
+        (false, true) => "correct the key that api_key_env names (auth), then ",
+        (false, false) => "",
+    }
+}
+
+/// Reason for which the rest of a budget stays unspent, and how much more is needed at least.
+fn needs(shortfall: &Shortfall) -> String {
+    let Shortfall { budget, left, next_call } = *shortfall;
+    let left = format!("of the budget of {budget}, {left} is left");
+    match shortfall.missing() {
+        Money::ZERO => format!("{left}, and a session was stopped before a call that may cost more than that"),
+        missing => {
+            format!(
+                "{left}, and the next call may cost {next_call}: at least ${0} more is needed (--budget +{0})",
+                exact(missing)
+            )
+        }
+    }
+}
+
+/// Dollars with all digits of their nano-dollars: rounded, they could be too few.
+fn exact(money: Money) -> String {
+    let (dollars, nanos) = (money.0 / 1_000_000_000, money.0 % 1_000_000_000);
+    let digits = format!("{dollars}.{nanos:09}");
+    digits.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_that_stopped_a_run_names_what_is_needed_to_the_last_digit() {
+        let needs = |left, next_call| {
+            needs(&Shortfall { budget: Money(10_000_000), left: Money(left), next_call: Money(next_call) })
+        };
+        insta::assert_snapshot!(needs(1_000_000, 5_400_001), @"of the budget of $0.01000, $0.001000 is left, and the next call may cost $0.005400: at least $0.004400001 more is needed (--budget +0.004400001)");
+        insta::assert_snapshot!(needs(6_000_000, 5_400_000), @"of the budget of $0.01000, $0.006000 is left, and a session was stopped before a call that may cost more than that");
+    }
 }

@@ -86,7 +86,7 @@ fn of_sweep(sweep: &SweepDiagnosis) -> Vec<Finding> {
         ),
         SweepState::StoppedByBudget => found(
             "its budget has stopped it".to_owned(),
-            "run it again with --budget +DOLLARS: what was paid for is not paid for again",
+            "raise it: regatta resume SWEEP --budget +DOLLARS (SWEEP is the directory of a run); what was paid for is not paid for again",
         ),
         SweepState::Running | SweepState::Tabulating | SweepState::Complete | SweepState::Cancelled => {}
     }

@@ -298,7 +298,7 @@ async fn of_a_run_that_has_ended_it_is_found_what_is_missing_and_what_stopped_it
         (
             stopped.id.as_str(),
             "its budget has stopped it",
-            "run it again with --budget +DOLLARS: what was paid for is not paid for again",
+            "raise it: regatta resume SWEEP --budget +DOLLARS (SWEEP is the directory of a run); what was paid for is not paid for again",
         ),
     ];
     let diagnosis = diagnose_run(&stage).await;

@@ -225,13 +225,19 @@ async fn run_on_a_budget(budget: &str, costs: &[Money]) -> (u64, u64) {
 #[tokio::test]
 async fn a_budget_holds_even_if_every_session_costs_its_worst_case() {
     let (spent, ran) = run_on_a_budget("9.5", &[DOLLAR]).await;
-    assert_eq!((spent, ran), (8 * DOLLAR.0, 8));
+    assert_eq!((spent, ran), (9 * DOLLAR.0, 9));
 }
 
 #[tokio::test]
-async fn a_budget_ends_the_sweep_when_what_is_left_pays_for_less_than_a_shard() {
+async fn a_budget_ends_the_sweep_when_what_is_left_pays_for_no_further_session() {
     let (_, ran) = run_on_a_budget("5.5", &[DOLLAR]).await;
-    assert_eq!(ran, 4);
+    assert_eq!(ran, 5);
+}
+
+#[tokio::test]
+async fn a_budget_for_less_than_all_sessions_of_a_cell_runs_one_after_the_other() {
+    let (spent, ran) = run_on_a_budget("1.5", &[Money(DOLLAR.0 / 5)]).await;
+    assert_eq!((spent, ran), (3 * DOLLAR.0 / 5, 3), "the fourth could cost more than is left");
 }
 
 #[tokio::test]

@@ -158,7 +158,7 @@ impl<'a> Life<'a> {
         let rule = rule(failure.class);
         let unreached = failure.unreached;
         if unreached {
-            all.breaker.unreached()
+            all.breaker.unreached(&failure.detail)
         } else {
             all.breaker.reached()
         }

@@ -245,6 +245,10 @@ fn sameness(pairs: &[&Pair]) -> String {
     let widest = pairs.iter().map(|pair| Some(pair.difference.low?.abs().max(pair.difference.high?.abs())));
     let widest = widest.collect::<Option<Vec<f64>>>().map(|all| all.into_iter().fold(0.0, f64::max));
     let (Some(most), Some(of)) = (widest, of) else { return "no difference in quality seen".to_owned() };
+    // As far as a scale reaches, an interval says nothing, and beyond it the number is only an odd one.
+    if of.scale().is_some_and(|(from, to)| most >= to - from) {
+        return "no difference in quality seen, with too few items to tell one".to_owned();
+    }
     let missing = pairs.iter().filter_map(|pair| pair.difference.missing).map(|missing| 1.0 - missing.coverage);
     let missing = missing.reduce(f64::max).map(|part| format!(", up to {} of the sessions missing", percent(part)));
     let size = format!("±{}{}{}", magnitude(most, of), unit(of), missing.unwrap_or_default());

@@ -125,6 +125,11 @@ fn a_wide_interval_is_not_called_the_same_and_a_difference_has_its_size() {
          calls took 1.00× as long in this run."
     );
     assert_eq!(
+        of((0.455, -2.441, 3.35), 0.4),
+        "x/two, against x/one: no difference in quality seen, with too few items to tell one, no difference in cost seen, within 0.90× to 1.1×, \
+         calls took 1.00× as long in this run."
+    );
+    assert_eq!(
         of((0.31, 0.27, 0.36), 0.01),
         "x/two, against x/one: worse by 0.310 [0.270, 0.360], no difference in cost seen, within 0.90× to 1.1×, \
          calls took 1.00× as long in this run."

@@ -329,11 +329,11 @@ impl Session<'_> {
             ended.how = HowEnded::NotStarted;
         }
         let ruin = match running.ruin() {
-            None if running.is_broken(has_failed(agent, ended.how)) => {
+            None if is_own_end(ended.how) && running.is_broken(has_failed(agent, ended.how)) => {
                 let (how, errors) = (ended.how, &ended.errors);
                 tracing::warn!(
                     agent = %task.agent, item = %self.item.id, ?how, missed_route = running.missed_route(), %errors,
-                    "an external agent failed before it had asked its model, or for want of a route; its session is not measured"
+                    "an external agent never asked its model (at base_url), or failed for want of a route; its session is not measured"
                 );
                 Some(Cause::AgentLost)
             }
@@ -348,6 +348,14 @@ async fn until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at).await,
         None => std::future::pending().await,
+    }
+}
+
+/// `true` if the agent had its say: what else ends it is judged by itself, and it is started again, lost, or scored.
+const fn is_own_end(how: HowEnded) -> bool {
+    match how {
+        HowEnded::Exited(_) | HowEnded::Deadline | HowEnded::TooMuchOutput => true,
+        HowEnded::Killed(_) | HowEnded::OutOfMemory | HowEnded::NotStarted | HowEnded::Interrupted => false,
     }
 }
 

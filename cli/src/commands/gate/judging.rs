@@ -130,7 +130,7 @@ fn metric(
     of: &MetricPolicy,
     alpha_worse: f64,
 ) -> anyhow::Result<Check> {
-    let margin = of.margin.of(definition.unit).map_err(|error| {
+    let margin = of.margin.of(definition.unit, (definition.low, definition.high)).map_err(|error| {
         BadConfiguration(format!("the policy's margin of {} does not fit: {error}", definition.metric))
     })?;
     let seed = paired.seed(&definition.metric);

@@ -144,8 +144,18 @@ fn place(text: &str, key: &str) -> String {
 }
 
 impl Margin {
-    /// In the scale of a metric of `unit`.
-    pub(crate) fn of(self, unit: Unit) -> anyhow::Result<f64> {
+    /// In the scale of a metric of `unit` whose values lie in `range`, which has no end where it is `None`.
+    ///
+    /// # Errors
+    /// When points mean nothing, or nothing could be worse by so much.
+    pub(crate) fn of(self, unit: Unit, range: (Option<f64>, Option<f64>)) -> anyhow::Result<f64> {
+        if let (Self::Plain(margin), (Some(low), Some(high))) = (self, range)
+            && margin >= high - low
+        {
+            let is_share = matches!(unit, Unit::Plain | Unit::Percent);
+            let points = if is_share { format!("; percentage points are written {margin}pp") } else { String::new() };
+            bail!("nothing can be worse by more than {margin} in what is {low} to {high}{points}")
+        }
         match (self, unit) {
             (Self::Plain(margin), _) => Ok(margin),
             (Self::Points(points), Unit::Plain | Unit::Percent) => Ok(points / 100.0),
@@ -235,7 +245,7 @@ nights: { method: alpha_spending, ledger: nights.json }
     #[test]
     fn a_policy_with_everything_is_read() {
         let policy = Policy::parse(EVERYTHING).unwrap();
-        assert_eq!(policy.metrics["success"].margin.of(Unit::Percent).unwrap(), 0.02);
+        assert_eq!(policy.metrics["success"].margin.of(Unit::Percent, (Some(0.0), Some(1.0))).unwrap(), 0.02);
         assert_eq!(policy.metrics["turns"].margin, Margin::Plain(0.5));
         assert_eq!((policy.cost_max_increase, policy.alpha), (Some(Increase(0.1)), 0.01));
     }
@@ -274,7 +284,7 @@ nights: { method: alpha_spending, ledger: nights.json }
 
     #[test]
     fn points_are_of_shares_alone() {
-        assert!(Margin::Points(2.0).of(Unit::Turns).is_err());
-        assert_eq!(Margin::Plain(2.0).of(Unit::Turns).unwrap(), 2.0);
+        assert!(Margin::Points(2.0).of(Unit::Turns, (Some(0.0), None)).is_err());
+        assert_eq!(Margin::Plain(2.0).of(Unit::Turns, (Some(0.0), None)).unwrap(), 2.0);
     }
 }

@@ -175,6 +175,16 @@ fn a_metric_that_there_is_not_is_refused() {
 }
 
 #[test]
+fn a_margin_that_nothing_could_exceed_is_refused_with_the_points_that_were_meant() {
+    let error = judged(&policy("metrics: { success: { margin: 5 } }"), made(right(3, 8)), made(right(3, 8)));
+    let error = error.unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "the policy's margin of success does not fit: nothing can be worse by more than 5 in what is 0 to 1; percentage points are written 5pp"
+    );
+}
+
+#[test]
 fn a_judgement_is_shown_to_people_pull_requests_and_ci() {
     let mut scores = right(100, 200);
     scores[..30].fill(None);

@@ -7,11 +7,12 @@ use regatta_proto::{Cause, ExternalAgent, Outcome, Report, Simulation};
 use super::office::{Office, python, story};
 use crate::stage::within;
 
-/// Runs until there is a file `go`; makes a file for each start.
+/// Runs until there is a file `go`, and asks once then; makes a file for each start.
 fn one_at_a_time() -> ExternalAgent {
     let agent = python(
         "open(os.path.join(errand['folder'], 'began-' + errand['task']), 'w').close()\n\
-         while not os.path.exists(os.path.join(errand['folder'], 'go')): time.sleep(0.01)",
+         while not os.path.exists(os.path.join(errand['folder'], 'go')): time.sleep(0.01)\n\
+         ask('a')",
     );
     ExternalAgent { concurrency: 1, ..agent }
 }
@@ -71,7 +72,7 @@ async fn a_session_that_has_waited_too_long_is_handed_over_before_it_starts() {
     }
     worker.leave().await;
     let waited = outcomes.iter().find(|outcome| outcome.key == key).unwrap();
-    assert_eq!((&waited.outcome, story(&waited.transcript).len()), (&Outcome::Measured, 2), "it was started once");
+    assert_eq!((&waited.outcome, story(&waited.transcript).len()), (&Outcome::Measured, 3), "it was started once");
 }
 
 #[tokio::test]
