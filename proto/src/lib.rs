@@ -48,7 +48,7 @@ mod yaml;
 pub use answerer::Answerer;
 pub use api_token::ApiToken;
 pub use cast::{Judge, Panel, PanelRule, RoleModels};
-pub use causes::causes;
+pub use causes::{causes, root_cause};
 pub use chat::{
     ChatMessage, ChatRequest, ChatRole, Finish, OutputSchema, Reasoning, Reply, Sampling, Thinking, TokenLogprob, Tool,
     ToolCall, ToolChoice,
