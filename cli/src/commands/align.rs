@@ -7,7 +7,7 @@ use anyhow::Context;
 use comfy_table::{Table, TableComponent, presets};
 use regatta_benchmarks::{PaperEntry, PaperTable};
 use regatta_flowbench::{JudgedSession, judge_alignment};
-use regatta_proto::Evaluator;
+use regatta_proto::{Evaluator, did_you_mean};
 
 use crate::args::AlignArgs;
 use crate::exit::{BadConfiguration, bad_configuration};
@@ -17,13 +17,14 @@ use crate::run_directory;
 
 pub(crate) fn run(mut args: AlignArgs) -> anyhow::Result<ExitCode> {
     args.run = run_directory::named(&args.run)?;
+    run_directory::check_ended(&args.run)?;
+    let content = std::fs::read_to_string(&args.ratings)
+        .with_context(|| format!("failed to read {}", args.ratings.display()))
+        .map_err(bad_configuration)?;
     let results = results::read(&args.run).map_err(bad_configuration)?;
     let evaluator = evaluator(&results, &args)?;
     let judged: Vec<JudgedSession> =
         results.into_iter().filter_map(|line| judged(line, evaluator, &args.score)).collect();
-    let content = std::fs::read_to_string(&args.ratings)
-        .with_context(|| format!("failed to read {}", args.ratings.display()))
-        .map_err(bad_configuration)?;
     let table = judge_alignment(&args.ratings.display().to_string(), &content, &judged).map_err(bad_configuration)?;
     if args.json {
         output::line(&serde_json::to_string_pretty(&table)?);
@@ -41,13 +42,25 @@ fn evaluator(results: &[ResultLine], args: &AlignArgs) -> anyhow::Result<Evaluat
         scores.filter(|(_, values)| values.contains_key(&args.score)).map(|(evaluator, _)| *evaluator).collect();
     let names = || found.iter().map(Evaluator::to_string).collect::<Vec<_>>().join(", ");
     let problem = match (args.evaluator, found.first()) {
-        (_, None) => format!("no session of {} has a score named {:?}", args.run.display(), args.score),
+        (_, None) => no_score(results, args),
         (Some(asked), _) if found.contains(&asked) => return Ok(asked),
         (Some(asked), _) => format!("{asked} gave no score named {:?}; there are those of {}", args.score, names()),
         (None, Some(only)) if found.len() == 1 => return Ok(*only),
         (None, _) => format!("there are scores of {}: choose one with --evaluator", names()),
     };
     Err(BadConfiguration(problem).into())
+}
+
+/// Says that no session has the score that was asked for, and which ones there are.
+fn no_score(results: &[ResultLine], args: &AlignArgs) -> String {
+    let scores = results.iter().filter_map(|line| line.scores.as_ref()).flat_map(|scores| scores.values());
+    let known: BTreeSet<&str> = scores.flat_map(|values| values.keys()).map(String::as_str).collect();
+    let meant = did_you_mean(&args.score, known.iter().copied());
+    let known = match known.is_empty() {
+        true => "no session has any".to_owned(),
+        false => format!("choose with --score one of {}", known.into_iter().collect::<Vec<_>>().join(", ")),
+    };
+    format!("no session of {} has a score named {:?}; {known}{meant}", args.run.display(), args.score)
 }
 
 fn judged(line: ResultLine, evaluator: Evaluator, score: &str) -> Option<JudgedSession> {
