@@ -22,7 +22,7 @@ pub use markup::{markdown_cell, markup_text};
 pub use metric::{Better, Measure, Metric, OverTrials, Unit};
 pub use paper_table::{CellResult, Measured, PaperColumn, PaperEntry, PaperRow, PaperTable, Spending};
 pub use pearson::pearson;
-pub use predictions::{NotPredicted, PredictionsError, ScoredPredictions, score_predictions};
+pub use predictions::{NotPredicted, PredictionsError, ScoredPredictions, no_item, score_predictions};
 pub use recorded::{MissingVerdict, NULL_CONTENT, RecordedVerdicts};
 pub use registry::{Registry, default_setting};
 pub use sampling::select_items;

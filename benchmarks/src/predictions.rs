@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use regatta_proto::{Evaluator, ItemId, ItemIndex, Setting, Transcript};
+use regatta_proto::{Evaluator, ItemId, ItemIndex, Setting, Transcript, did_you_mean};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -138,6 +138,13 @@ pub fn score_predictions(
         items,
         not_predicted: NotPredicted { count: ids.len(), ids },
     })
+}
+
+/// Says that a prediction names the item `id`, which is none of the `known` ones of the data set, and which may have been meant.
+pub fn no_item<'k>(id: &str, known: impl IntoIterator<Item = &'k str>) -> String {
+    let meant = did_you_mean(id, known);
+    let doubt = if meant.is_empty() { "; is it the right --data?" } else { "" };
+    format!("{id:?} is no item of the data set{doubt}{meant}")
 }
 
 fn missing_from(item: String, missing: MissingVerdict) -> PredictionsError {

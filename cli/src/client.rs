@@ -9,7 +9,9 @@ use regatta_coordinator::{
     Diagnosis, GcRequest, GcResult, QuotaRequest, Resumption, SchedulePut, ScheduleRequest, ScheduleStatus, Submission,
     Submitted, SweepStatus, TickStatus, TokenList, TokenRequest, VerdictsPage, VerdictsRequest,
 };
-use regatta_proto::{Digest, ModelRef, ScheduleName, SweepId, TlsOptions, TokenId, causes, handshake_advice};
+use regatta_proto::{
+    Digest, ModelRef, ScheduleName, SweepId, TlsOptions, TokenId, causes, handshake_advice, root_cause,
+};
 use reqwest::header::{HeaderMap, LINK, LOCATION};
 use reqwest::redirect::Policy;
 use reqwest::{Method, RequestBuilder, Response, StatusCode};
@@ -36,6 +38,15 @@ pub(crate) struct Client {
     token: Option<String>,
 }
 
+/// No coordinator answers at an address.
+#[derive(Debug, thiserror::Error)]
+#[error("failed to reach the coordinator at {address}: {reason}; {hint}")]
+pub(crate) struct Unreachable {
+    address: String,
+    reason: String,
+    hint: String,
+}
+
 #[derive(Deserialize)]
 struct Problem {
     error: String,
@@ -50,11 +61,11 @@ struct Asked {
 impl Client {
     pub(crate) fn new(args: &ClientArgs) -> anyhow::Result<Self> {
         crate::embedded::install_tls();
-        if args.token.is_some() && !args.plain_http && is_in_the_clear(&args.coordinator) {
+        if args.token.is_some() && !args.plain_http && is_in_the_clear(args.address()) {
             return Err(BadConfiguration(format!(
                 "the token would go to {} unencrypted, and everybody on the way could use it: write https:// (--coordinator, \
                  REGATTA_COORDINATOR), or say that the way is safe with --plain-http (REGATTA_PLAIN_HTTP=true)",
-                args.coordinator
+                args.address()
             ))
             .into());
         }
@@ -67,7 +78,7 @@ impl Client {
             .redirect(Policy::none())
             .build()
             .context("failed to start the HTTP client")?;
-        Ok(Self { http, base: args.coordinator.trim_end_matches('/').to_owned(), token: args.token.clone() })
+        Ok(Self { http, base: args.address().trim_end_matches('/').to_owned(), token: args.token.clone() })
     }
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
@@ -86,7 +97,7 @@ impl Client {
         request.send().await.map_err(|error| {
             let hint = handshake_advice(&causes(&error), TLS_OPTIONS);
             let hint = hint.as_deref().unwrap_or("give its address with --coordinator or REGATTA_COORDINATOR");
-            anyhow::Error::from(error).context(format!("failed to reach the coordinator at {}; {hint}", self.base))
+            Unreachable { address: self.base.clone(), reason: root_cause(&error), hint: hint.to_owned() }.into()
         })
     }
 

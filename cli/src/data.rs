@@ -23,7 +23,8 @@ pub(crate) fn built_in(name: &BenchmarkName) -> anyhow::Result<&'static dyn Benc
     BENCHMARKS.find_built_in(name).with_context(|| unknown(name))
 }
 
-fn unknown(name: &BenchmarkName) -> String {
+/// Says that there is no built-in benchmark `name`, and which one may have been meant.
+pub(crate) fn unknown(name: &BenchmarkName) -> String {
     let known = BENCHMARKS.names();
     let meant = did_you_mean(name.as_str(), known.split(", "));
     format!("unknown benchmark {:?}; known: {known}{meant}", name.as_str())
@@ -47,9 +48,8 @@ pub(crate) fn read_dataset(name: &BenchmarkName, directory: &Path) -> anyhow::Re
     if files.iter().next().is_none() {
         if BENCHMARKS.find_built_in(name).is_none() {
             bail!(
-                "unknown benchmark {:?}; known: {}; and {} has no benchmark.yaml, which would declare another one",
-                name.as_str(),
-                BENCHMARKS.names(),
+                "{}; and {} has no benchmark.yaml, which would declare another one",
+                unknown(name),
                 directory.display()
             );
         }

@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 use crate::args::ClientArgs;
 use crate::client::Client;
-use crate::results::{CutOff, ResultLine, parse_lines};
+use crate::results::{CutOff, ResultLine, check_results, parse_lines};
 use crate::run_directory;
 
 /// An ended run, as far as it can be compared with another.
@@ -118,16 +118,17 @@ impl EndedRun {
     /// Opens the directory `what`, or else the sweep of that name at the coordinator.
     pub(crate) async fn open(what: &str, client: &ClientArgs) -> anyhow::Result<Self> {
         if let Some(path) = run_directory::find(Path::new(what)) {
+            run_directory::check_ended(&path)?;
             let read = |file: &str| {
                 let path = path.join(file);
                 std::fs::read(&path).with_context(|| format!("failed to read {}", path.display())).map(Bytes::from)
             };
             return Self::read(what, Some(path.clone()), |file| std::future::ready(read(file).map(Some))).await;
         }
-        let sweep = run_directory::sweep_named(what)?;
-        let client = Client::new(client)?;
-        let read = Self::read(what, None, async |file| client.file(&sweep, file).await).await;
-        read.with_context(|| run_directory::nor_a_sweep(what))
+        let sweep = run_directory::sweep_named(what, client)?;
+        let coordinator = Client::new(client)?;
+        let read = Self::read(what, None, async |file| coordinator.file(&sweep, file).await).await;
+        read.map_err(|error| run_directory::nor_a_sweep(what, client, error))
     }
 
     /// Reads a sweep from the bucket that it was written to.
@@ -151,12 +152,19 @@ impl EndedRun {
         let measures = file("measures.json").await.with_context(|| {
             format!("{what} was written by a version that could not compare runs; resume or run it again with this one")
         })?;
+        let results: Vec<ResultLine> =
+            parse_lines(&failed("results.jsonl"), &text("results.jsonl", &file("results.jsonl").await?)?)?;
+        let attempts: Vec<AttemptLine> =
+            parse_lines(&failed("attempts.jsonl"), &text("attempts.jsonl", &file("attempts.jsonl").await?)?)?;
+        if let Some(directory) = &directory {
+            check_results(directory, results.len(), attempts.len())?;
+        }
         Ok(Self {
             name: what.to_owned(),
             lock: SweepLock::from_yaml(&lock).with_context(|| failed("sweep.lock.yaml"))?,
             summary: Summary::from_json(&file("summary.json").await?).with_context(|| failed("summary.json"))?,
-            results: parse_lines(&failed("results.jsonl"), &text("results.jsonl", &file("results.jsonl").await?)?)?,
-            attempts: parse_lines(&failed("attempts.jsonl"), &text("attempts.jsonl", &file("attempts.jsonl").await?)?)?,
+            results,
+            attempts,
             measures: Measures::from_json(&measures).with_context(|| failed("measures.json"))?,
             directory,
         })

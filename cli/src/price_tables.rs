@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use regatta_coordinator::PriceBook;
 use regatta_llm::{PRICE_FILE_BYTES_MAX, PriceTable};
-use regatta_proto::{Clock, SystemClock};
+use regatta_proto::{Clock, ModelRef, SystemClock, implied_endpoints};
 
 use crate::exit::bad_configuration;
 
@@ -23,6 +23,17 @@ pub(crate) fn price_table(prices: Option<&Path>) -> anyhow::Result<PriceTable> {
         Some(path) => read_table(path).with_context(|| path.display().to_string()).map_err(bad_configuration),
         None => Ok(PriceTable::shipped()?),
     }
+}
+
+/// A note on a `model` of a provider that `table` has no price of, if another one may have been meant.
+pub(crate) fn misspelt(table: &PriceTable, model: &ModelRef) -> Option<String> {
+    let name = model.to_string();
+    let is_of_provider = implied_endpoints().any(|endpoint| endpoint == model.endpoint.as_str());
+    if !is_of_provider || table.find(&name, today()).is_some() || table.models().contains_key(&model.model) {
+        return None;
+    }
+    let meant = table.guess(&name);
+    (!meant.is_empty()).then(|| format!("the table of prices has no {name}{meant}"))
 }
 
 fn read_table(path: &Path) -> anyhow::Result<PriceTable> {

@@ -8,6 +8,8 @@ use regatta_proto::{BenchmarkName, Cause, Evaluator, Flag, ItemId, ModelRef, Set
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use crate::exit::BadConfiguration;
+
 /// One line of `results.jsonl`: the result of one session.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct ResultLine {
@@ -73,6 +75,18 @@ impl ResultLine {
 /// All lines of the run in `run`.
 pub(crate) fn read(run: &Path) -> anyhow::Result<Vec<ResultLine>> {
     read_lines(&run.join("results.jsonl"))
+}
+
+/// Refuses a run in `run` without results of its `attempts`: its tables would be blank.
+pub(crate) fn check_results(run: &Path, results: usize, attempts: usize) -> anyhow::Result<()> {
+    if results > 0 || attempts == 0 {
+        return Ok(());
+    }
+    let at = run.display();
+    Err(BadConfiguration(format!(
+        "results.jsonl of {at} is empty, although attempts.jsonl has {attempts} attempts; `regatta repair {at}` writes it again"
+    ))
+    .into())
 }
 
 /// The lines of a file, each a JSON document.

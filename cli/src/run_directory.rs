@@ -4,10 +4,14 @@ use std::path::{Path, PathBuf};
 
 use regatta_proto::{SweepId, did_you_mean};
 
+use crate::args::ClientArgs;
+use crate::client::Unreachable;
 use crate::exit::BadConfiguration;
 
 /// Folder that `regatta run` writes runs into.
 pub(crate) const RUNS: &str = "runs";
+/// Ledger of a run, from its directory on.
+const LEDGER: &str = "store/ledger.sqlite";
 
 /// The directory that `what` names: itself, or the run of that name; `None` where there is neither.
 pub(crate) fn find(what: &Path) -> Option<PathBuf> {
@@ -24,25 +28,65 @@ pub(crate) fn named(what: &Path) -> anyhow::Result<PathBuf> {
 }
 
 /// The coordinator's sweep that `what` names, where it is no directory.
-pub(crate) fn sweep_named(what: &str) -> anyhow::Result<SweepId> {
+pub(crate) fn sweep_named(what: &str, client: &ClientArgs) -> anyhow::Result<SweepId> {
     what.parse().map_err(|error| {
-        BadConfiguration(format!("{}, and it is no name of a sweep: {error}", absence(Path::new(what)))).into()
+        let sweep = client.coordinator.as_ref().map(|_| format!(", and it is no name of a sweep: {error}"));
+        BadConfiguration(format!("{}{}", absence(Path::new(what)), sweep.unwrap_or_default())).into()
     })
 }
 
-/// Context of an error of the coordinator that was asked for the sweep `what`: a directory may have been meant.
-pub(crate) fn nor_a_sweep(what: &str) -> String {
-    format!("{}; nor could a coordinator give it", absence(Path::new(what)))
+/// The `error` of a coordinator that was asked for the sweep `what`, of which there is no directory. Where nobody has named a coordinator
+/// and none is there, a directory was meant.
+pub(crate) fn nor_a_sweep(what: &str, client: &ClientArgs, error: anyhow::Error) -> anyhow::Error {
+    let absent = absence(Path::new(what));
+    if client.coordinator.is_some() || error.downcast_ref::<Unreachable>().is_none() {
+        return error.context(format!("{absent}; nor could a coordinator give it"));
+    }
+    let hint = match guess(Path::new(what)).is_empty() {
+        true => "; for a sweep of a coordinator give its address with --coordinator or REGATTA_COORDINATOR",
+        false => "",
+    };
+    BadConfiguration(format!("{absent}{hint}")).into()
+}
+
+/// Refuses a directory whose run has not ended, since its files are written at its end.
+pub(crate) fn check_ended(run: &Path) -> anyhow::Result<()> {
+    if run.join("sweep.lock.yaml").is_file() {
+        return Ok(());
+    }
+    let at = run.display();
+    let problem = match has_ledger(run) {
+        true => format!(
+            "the run in {at} has not ended, and its results are written at its end; `regatta doctor {at}` says what it waits for, and \
+             `regatta resume {at}` continues it when nothing is at work there"
+        ),
+        false => holds_no_run(run),
+    };
+    Err(BadConfiguration(problem).into())
+}
+
+/// `true` for the directory of a run, ended or not. One that was fetched from a coordinator has no ledger.
+pub(crate) fn has_ledger(run: &Path) -> bool {
+    run.join(LEDGER).is_file()
+}
+
+/// Says that the directory `run` is of something else.
+pub(crate) fn holds_no_run(run: &Path) -> String {
+    format!("{} holds no run: there is no {}", run.display(), run.join(LEDGER).display())
 }
 
 /// Says that there is no such run, and which one may have been meant.
 pub(crate) fn absence(what: &Path) -> String {
+    let below = if what.is_relative() { format!(", and none in {RUNS}/") } else { String::new() };
+    format!("there is no directory {}{below}{}", what.display(), guess(what))
+}
+
+/// The run that may have been meant by `what`, as the end of a message.
+fn guess(what: &Path) -> String {
     let name = what.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let folder = what.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new(RUNS));
     let known = names(folder);
-    let meant = did_you_mean(&name, known.iter().map(String::as_str));
-    let below = if what.is_relative() { format!(", and none in {RUNS}/") } else { String::new() };
-    format!("there is no directory {}{below}{meant}", what.display())
+    did_you_mean(&name, known.iter().map(String::as_str))
 }
 
 /// Names of the directories in `folder`, in order; none where it cannot be read, since this is only about a proposal.

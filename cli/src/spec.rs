@@ -14,16 +14,29 @@ use regatta_worker::Policy;
 
 use crate::args::SpecArgs;
 use crate::benchmarks::BENCHMARKS;
-use crate::data::read_dataset;
+use crate::data::{read_dataset, unknown};
 use crate::exit::bad_configuration;
+use crate::output;
+use crate::price_tables::misspelt;
 
 /// Spec and data that a sweep is planned from.
 pub(crate) struct Loaded {
+    /// File of the spec, for messages; `None` for one that no file has.
+    pub(crate) file: Option<PathBuf>,
     pub(crate) spec: SweepSpec,
     pub(crate) data: BTreeMap<BenchmarkName, FileSet>,
     pub(crate) recorded: BTreeMap<EndpointName, Bytes>,
     /// File of the price table, when it is not the shipped one.
     pub(crate) prices: Option<PathBuf>,
+}
+
+/// An `error` of planning the spec in `file`, as one of configuration that names the file.
+pub(crate) fn not_planned(file: Option<&Path>, error: impl Into<anyhow::Error>) -> anyhow::Error {
+    let error = error.into();
+    bad_configuration(match file {
+        Some(file) => error.context(file.display().to_string()),
+        None => error,
+    })
 }
 
 /// Reads the spec and the data. Every problem is one of configuration.
@@ -33,7 +46,12 @@ pub(crate) fn load(args: &SpecArgs) -> anyhow::Result<Loaded> {
 
 fn load_inner(args: &SpecArgs) -> anyhow::Result<Loaded> {
     let place = args.spec.display();
-    let text = std::fs::read_to_string(&args.spec).with_context(|| format!("failed to read the spec {place}"))?;
+    if args.spec.is_dir() {
+        anyhow::bail!("{place} is a folder, and neither a spec nor a benchmark: it has no benchmark.yaml");
+    }
+    let bytes = std::fs::read(&args.spec).with_context(|| format!("failed to read the spec {place}"))?;
+    let text =
+        String::from_utf8(bytes).ok().with_context(|| format!("{place} is not a spec: it is not text (UTF-8)"))?;
     let mut spec = parse_spec(&text, &|name| std::env::var(name).ok()).with_context(|| format!("{place}"))?;
     override_from(args, &mut spec);
     let base = args.spec.parent().unwrap_or(Path::new(".")).to_owned();
@@ -51,10 +69,8 @@ fn load_inner(args: &SpecArgs) -> anyhow::Result<Loaded> {
             (Some(directory), _) => (*directory).clone(),
             (None, Some(directory)) => base.join(directory),
             (None, None) if BENCHMARKS.find_built_in(name).is_none() => anyhow::bail!(
-                "{place}: benchmarks.{name}: unknown benchmark {:?}; known: {}; one of your own has `data`, the folder of its \
-                 benchmark.yaml",
-                name.as_str(),
-                BENCHMARKS.names()
+                "{place}: benchmarks.{name}: {}; one of your own has `data`, the folder of its benchmark.yaml",
+                unknown(name)
             ),
             (None, None) => {
                 anyhow::bail!("{place}: benchmarks.{name}.data is missing; write it, or give --data {name}=DIR")
@@ -92,7 +108,12 @@ fn load_inner(args: &SpecArgs) -> anyhow::Result<Loaded> {
             .with_context(|| format!("{place}: agents.{name}.directory: there is no {}", full.display()))?;
         agent.directory = Some(full);
     }
-    Ok(Loaded { spec, data, recorded, prices: args.prices.clone() })
+    let prices = crate::price_tables::price_table(args.prices.as_deref())?;
+    let priced: BTreeSet<_> = spec.models.iter().filter(|model| model.price.is_some()).map(|model| &model.id).collect();
+    let models: BTreeSet<_> = spec.all_models().into_iter().map(|(_, model)| model).collect();
+    let unpriced = models.difference(&priced);
+    unpriced.filter_map(|model| misspelt(&prices, model)).for_each(|note| output::note(&note));
+    Ok(Loaded { file: Some(args.spec.clone()), spec, data, recorded, prices: args.prices.clone() })
 }
 
 fn override_from(args: &SpecArgs, spec: &mut SweepSpec) {

@@ -211,7 +211,7 @@ async fn plan_benchmark(
     for (position, setting) in settings.iter().enumerate() {
         let selected = select_items(&*suite, name, setting, &wanted.tasks, wanted.limit, spec.seed);
         let selected = selected.map_err(|error| PlanError::Field {
-            field: format!("{place}.settings[{position}]"),
+            field: format!("{place}.{}", part(&error, position, &wanted.tasks)),
             problem: format!("{error}{}", meant(benchmark, &error)),
         })?;
         if selected.is_empty() {
@@ -244,6 +244,17 @@ async fn plan_benchmark(
         audit: wanted.audit.clone(),
         items,
     })
+}
+
+/// The part of a benchmark's spec that `error` is about, where the setting at `position` was selected.
+fn part(error: &SelectError, position: usize, tasks: &[String]) -> String {
+    match error {
+        SelectError::UnknownTask { task, .. } => match tasks.iter().position(|wanted| wanted == task) {
+            Some(position) => format!("tasks[{position}]"),
+            None => "tasks".to_owned(),
+        },
+        SelectError::UnknownSetting { .. } | SelectError::NotInSetting { .. } => format!("settings[{position}]"),
+    }
 }
 
 /// The setting or task that was meant, if `error` is about one that there is not.

@@ -15,7 +15,36 @@ pub fn causes(error: &(dyn Error + 'static)) -> String {
         }
         next = cause.source();
     }
-    text
+    without_numbers(&text)
+}
+
+/// The message of the innermost source of `error`, or its own: the layers above say only that a connection or a read failed.
+#[must_use]
+pub fn root_cause(error: &(dyn Error + 'static)) -> String {
+    let mut root = error;
+    while let Some(cause) = root.source() {
+        root = cause;
+    }
+    without_numbers(&root.to_string())
+}
+
+/// Start of the number that the standard library appends to the words of the operating system.
+const NUMBER: &str = " (os error ";
+
+/// `text` without the numbers of the operating system's errors, whose words stand before them.
+fn without_numbers(text: &str) -> String {
+    let mut parts = text.split(NUMBER);
+    let mut out = parts.next().map(str::to_owned).unwrap_or_default();
+    for part in parts {
+        match part.split_once(')') {
+            Some((number, rest)) if number.bytes().all(|byte| byte.is_ascii_digit()) => out.push_str(rest),
+            Some(_) | None => {
+                out.push_str(NUMBER);
+                out.push_str(part);
+            }
+        }
+    }
+    out
 }
 
 #[cfg(test)]
@@ -40,5 +69,19 @@ mod tests {
         assert_eq!(said(&["failed to record: closed", "closed", "closed"]), "failed to record: closed");
         assert_eq!(said(&["failed to record", "no connection", "refused"]), "failed to record: no connection: refused");
         assert_eq!(said(&["it failed"]), "it failed");
+    }
+
+    #[test]
+    fn numbers_of_the_operating_system_are_left_out() {
+        let refused = std::io::Error::from_raw_os_error(111);
+        let error = std::io::Error::other(format!("failed to connect: {refused}; give an address"));
+        assert_eq!(causes(&error), "failed to connect: Connection refused; give an address");
+        assert_eq!(without_numbers("a (os error x) b (os error 2"), "a (os error x) b (os error 2");
+    }
+
+    #[test]
+    fn the_root_of_an_error_is_its_innermost_source() {
+        assert_eq!(root_cause(&layers(&["failed to ask", "client error", "connection refused"])), "connection refused");
+        assert_eq!(root_cause(&layers(&["alone"])), "alone");
     }
 }

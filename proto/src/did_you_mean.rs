@@ -2,6 +2,8 @@
 
 /// Least similarity, 0 to 1, of a suggested name.
 const LIKE_MIN: f64 = 0.75;
+/// Shortest name, in bytes, in which one letter may be wrong: of two letters, each is like every other.
+const SLIPPED_BYTES: usize = 3;
 
 /// The name in `known` that is most similar to `wanted`; `None` if none is similar.
 #[must_use]
@@ -11,7 +13,9 @@ pub fn nearest<'k>(wanted: &str, known: impl IntoIterator<Item = &'k str>) -> Op
         let name = name.to_lowercase();
         // A missing or additional prefix is not a misspelling, but as likely the name that was meant.
         let contains = !wanted.is_empty() && (name.contains(&wanted) || wanted.contains(&name));
-        strsim::jaro_winkler(&wanted, &name).max(if contains { LIKE_MIN } else { 0.0 })
+        // In a short name one slip of the fingers, as `smi` for `sim`, changes most of what is compared.
+        let slipped = wanted.len() >= SLIPPED_BYTES && strsim::osa_distance(&wanted, &name) <= 1;
+        strsim::jaro_winkler(&wanted, &name).max(if contains || slipped { LIKE_MIN } else { 0.0 })
     };
     let all = known.into_iter().filter(|name| !name.is_empty()).map(|name| (likeness(name), name));
     // The first of several with the same similarity.
@@ -39,6 +43,8 @@ mod tests {
         assert_eq!(nearest("worfbnech", KNOWN), Some("worfbench"));
         assert_eq!(nearest("WorfBench", KNOWN), Some("worfbench"));
         assert_eq!(nearest("orchestration", KNOWN), Some("orchestrationbench"));
+        assert_eq!(nearest("smi", ["openai", "sim"]), Some("sim"));
+        assert_eq!(nearest("ab", ["cb"]), None);
         assert_eq!(did_you_mean("appbnch", KNOWN), "; did you mean \"appbench\"?");
     }
 

@@ -22,6 +22,12 @@ pub enum IdError {
         /// Kind of the expected id.
         kind: &'static str,
     },
+    /// A model without its endpoint.
+    #[error("the model {text:?} names no endpoint; write endpoint/model, as openai/{text}")]
+    NoEndpoint {
+        /// The text.
+        text: String,
+    },
     /// The text is longer than [`MAX_ID_LENGTH`].
     #[error("{kind} is {length} bytes long, at most {MAX_ID_LENGTH} are allowed")]
     TooLong {

@@ -2,12 +2,13 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Probability with which an interval covers its true value; above 0.5 and at most 0.999. At this level, a test finds a difference if its
 /// p-value is at most [`Level::alpha`].
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize)]
-#[serde(try_from = "f64", into = "f64")]
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize)]
+#[serde(into = "f64")]
 pub struct Level(f64);
 
 impl Level {
@@ -24,7 +25,7 @@ impl Level {
         if probability > 0.5 && probability <= Self::MAX {
             Ok(Self(probability))
         } else {
-            Err(format!("a level is above 0.5 and at most {}, as 0.95; {probability} is not", Self::MAX))
+            Err(format!("{probability} is no level, which is above 0.5 and at most {}, as 0.95", Self::MAX))
         }
     }
 
@@ -60,10 +61,26 @@ impl Default for Level {
     }
 }
 
-impl TryFrom<f64> for Level {
-    type Error = String;
-    fn try_from(probability: f64) -> Result<Self, String> {
-        Self::new(probability)
+// Refused where the number is read: a parser tells key and line only of what is refused there, not of what is converted afterwards.
+impl<'de> Deserialize<'de> for Level {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Probability;
+        impl Visitor<'_> for Probability {
+            type Value = Level;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number above 0.5, as 0.95")
+            }
+            fn visit_f64<E: de::Error>(self, probability: f64) -> Result<Level, E> {
+                Level::new(probability).map_err(E::custom)
+            }
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Level, E> {
+                self.visit_f64(number as f64)
+            }
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Level, E> {
+                self.visit_f64(number as f64)
+            }
+        }
+        deserializer.deserialize_f64(Probability)
     }
 }
 
@@ -104,7 +121,7 @@ mod tests {
             let said = Level::new(wrong).unwrap_err();
             assert!(said.contains(&wrong.to_string()) && said.contains("above 0.5 and at most 0.999"), "{said}");
         }
-        assert!(serde_json::from_str::<Level>("95").unwrap_err().to_string().contains("95 is not"));
+        assert!(serde_json::from_str::<Level>("95").unwrap_err().to_string().contains("95 is no level"));
         assert_eq!(serde_json::to_string(&Level::USUAL).unwrap(), "0.95");
     }
 }

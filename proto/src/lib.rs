@@ -50,7 +50,7 @@ pub use answerer::Answerer;
 pub use api_token::ApiToken;
 pub use audit::Audit;
 pub use cast::{Judge, Panel, PanelRule, RoleModels};
-pub use causes::causes;
+pub use causes::{causes, root_cause};
 pub use chat::{
     ChatMessage, ChatRequest, ChatRole, Finish, OutputSchema, Reasoning, Reply, Sampling, Thinking, TokenLogprob, Tool,
     ToolCall, ToolChoice,

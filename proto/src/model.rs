@@ -25,7 +25,12 @@ pub struct ModelRef {
 impl FromStr for ModelRef {
     type Err = IdError;
     fn from_str(text: &str) -> Result<Self, IdError> {
-        let (endpoint, model) = text.split_once('/').unwrap_or((text, ""));
+        let Some((endpoint, model)) = text.split_once('/') else {
+            return Err(match text.is_empty() {
+                true => IdError::Empty { kind: "the model" },
+                false => IdError::NoEndpoint { text: text.to_owned() },
+            });
+        };
         if model.is_empty() {
             return Err(IdError::Empty { kind: "the model name of `endpoint/model`" });
         }

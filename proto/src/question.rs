@@ -120,7 +120,10 @@ impl FromStr for Evaluator {
                 Script::ALL.into_iter().find(|script| script.as_str() == text).map(Self::OfficialOf).ok_or_else(|| {
                     let scripts = Script::ALL.map(Script::as_str).join(", ");
                     let known = format!("official, official_fixed, paper, exec, structured, declared, {scripts}");
-                    format!("unknown evaluator {text:?}; known: {known}{}", did_you_mean(text, known.split(", ")))
+                    let meant = did_you_mean(text, known.split(", "));
+                    // Most of them are of other benchmarks than the one that is meant.
+                    let others = if meant.is_empty() { format!("; known: {known}") } else { String::new() };
+                    format!("unknown evaluator {text:?}{others}{meant}")
                 })
             }
         }

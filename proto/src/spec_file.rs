@@ -225,7 +225,10 @@ pub fn check_spec(spec: &SweepSpec) -> Result<(), SpecError> {
                     "{model} names the endpoint {:?}, which `endpoints` does not list; listed: {}{}",
                     model.endpoint.as_str(),
                     known(),
-                    did_you_mean(model.endpoint.as_str(), spec.endpoints.keys().map(EndpointName::as_str))
+                    did_you_mean(
+                        model.endpoint.as_str(),
+                        spec.endpoints.keys().map(EndpointName::as_str).chain(IMPLIED.iter().map(|(name, ..)| *name))
+                    )
                 ),
             );
         }

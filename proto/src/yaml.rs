@@ -1,6 +1,7 @@
 //! Reads YAML of other people: documents that parsers would take minutes or gigabytes for are refused before they are parsed.
 
 mod expansion;
+mod words;
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -18,7 +19,7 @@ const STEPS_PER_CHARACTER: usize = 256;
 /// When it is no YAML of a `T`, has a key twice or is [more than anybody needs](check_yaml); names line and field.
 pub fn read_yaml<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     check_yaml(text)?;
-    let value = serde_yaml_ng::from_str(text).map_err(|error| error.to_string())?;
+    let value = serde_yaml_ng::from_str(text).map_err(|error| words::in_words(&error.to_string()))?;
     // A map silently takes the last of two equal keys; a YAML document refuses them.
     serde_yaml_ng::from_str::<serde_yaml_ng::Value>(text).map_err(|error| error.to_string())?;
     Ok(value)

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use regatta_benchmarks::source_location::{SourceLocation, lines};
-use regatta_benchmarks::{DataError, Item};
+use regatta_benchmarks::{DataError, Item, no_item};
 use regatta_proto::{ItemIndex, Transcript};
 
 /// Origin of such files, in messages.
@@ -21,9 +21,8 @@ pub(crate) fn read(items: &[Item], file: &str, content: &[u8]) -> Result<Vec<(It
         let (place, line) = line?;
         let id = place.text(&line, "item")?;
         let item = by_id.get(id).copied();
-        let item = item.ok_or_else(|| {
-            place.error("item", format!("{id:?} is no item of the data set; is it the right --data?"))
-        })?;
+        let known = || items.iter().map(|item| item.id.as_str());
+        let item = item.ok_or_else(|| place.error("item", no_item(id, known())))?;
         if let Some(earlier) = seen.insert(item, place.name()) {
             return Err(place.error("item", format!("was predicted before, in {earlier}; keep one prediction an item")));
         }

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use regatta_benchmarks::DataError;
 use regatta_benchmarks::source_location::{SourceLocation, kind_of, lines};
+use regatta_benchmarks::{DataError, no_item};
 use regatta_proto::{ItemIndex, Transcript};
 use serde_json::Value;
 
@@ -52,7 +52,8 @@ impl<'d> Collected<'d> {
 
     fn item(&self, place: &SourceLocation<'_>, field: &str, id: &str) -> Result<ItemIndex, DataError> {
         let known = regatta_proto::ItemId::new(id).ok().and_then(|id| self.data.by_id.get(&id).copied());
-        known.ok_or_else(|| place.error(field, format!("{id:?} is no item of the data set; is it the right --data?")))
+        let all = || self.data.records.iter().map(|record| record.id.as_str());
+        known.ok_or_else(|| place.error(field, no_item(id, all())))
     }
 
     fn add(

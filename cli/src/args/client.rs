@@ -9,12 +9,16 @@ use regatta_proto::SweepId;
 
 use super::{PolicyArgs, ResultArgs, SpecArgs, TraceArgs, TrustArgs};
 
+/// Address of the coordinator where none is named.
+const ON_THIS_MACHINE: &str = "http://127.0.0.1:8080";
+
 /// Where the coordinator is.
 #[derive(Debug, Args, Clone)]
 pub(crate) struct ClientArgs {
-    /// Address of the coordinator
-    #[arg(long, env = "REGATTA_COORDINATOR", default_value = "http://127.0.0.1:8080")]
-    pub(crate) coordinator: String,
+    /// Address of the coordinator; http://127.0.0.1:8080 when left out
+    // Not a default of the parser: whoever names no coordinator and misspells a run's directory did not mean one.
+    #[arg(long, env = "REGATTA_COORDINATOR")]
+    pub(crate) coordinator: Option<String>,
     /// Token, if the coordinator asks for one
     #[arg(long, env = "REGATTA_TOKEN", hide_env_values = true, hide = true)]
     pub(crate) token: Option<String>,
@@ -32,11 +36,25 @@ pub(crate) struct ClientArgs {
     pub(crate) client_key: Option<PathBuf>,
 }
 
+impl ClientArgs {
+    /// Address of the coordinator, named or not.
+    pub(crate) fn address(&self) -> &str {
+        self.coordinator.as_deref().unwrap_or(ON_THIS_MACHINE)
+    }
+}
+
 #[cfg(test)]
 impl ClientArgs {
     /// A coordinator at this address that asks for nothing.
     pub(crate) const fn at(coordinator: String) -> Self {
-        Self { coordinator, token: None, plain_http: false, ca: None, client_cert: None, client_key: None }
+        Self {
+            coordinator: Some(coordinator),
+            token: None,
+            plain_http: false,
+            ca: None,
+            client_cert: None,
+            client_key: None,
+        }
     }
 }
 

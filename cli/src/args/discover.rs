@@ -55,7 +55,7 @@ pub(crate) struct InitArgs {
     /// A model to measure, as openai/gpt-4o-mini; may be given several times
     #[arg(short = 'm', long = "model", value_name = "ENDPOINT/MODEL", default_value = "sim/oracle")]
     pub(crate) models: Vec<ModelRef>,
-    /// Judge, where a benchmark needs one; without it simulated models are judged by a simulated one, others by the first model
+    /// Judge, where a benchmark needs one; without it simulated models are judged by a simulated one, others of worfbench by a sentence encoder and of the rest by the first model
     #[arg(long, value_name = "ENDPOINT/MODEL")]
     pub(crate) judge: Option<ModelRef>,
     /// Data directory of a benchmark, as `worfbench=path/to/data`; otherwise data/NAME beside the spec

@@ -3,13 +3,14 @@
 mod ratings;
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
 use comfy_table::{Table, TableComponent, presets};
 use regatta_benchmarks::{PaperEntry, PaperTable};
 use regatta_flowbench::{JudgedSession, judge_alignment};
-use regatta_proto::Evaluator;
+use regatta_proto::{Evaluator, did_you_mean};
 use regatta_viewer::annotations::SessionName;
 
 use self::ratings::{Kind, Ratings};
@@ -21,15 +22,13 @@ use crate::run_directory;
 
 pub(crate) fn run(mut args: AlignArgs) -> anyhow::Result<ExitCode> {
     args.run = run_directory::named(&args.run)?;
+    run_directory::check_ended(&args.run)?;
+    // A file that is not there is told of first.
+    let file = args.ratings.as_ref().map(|file| read_ratings(file)).transpose()?;
     let results = results::read(&args.run).map_err(bad_configuration)?;
     let evaluator = evaluator(&results, &args)?;
-    let ratings = match &args.ratings {
-        Some(file) => {
-            let content = std::fs::read_to_string(file)
-                .with_context(|| format!("failed to read {}", file.display()))
-                .map_err(bad_configuration)?;
-            Ratings { file: file.clone(), content }
-        }
+    let ratings = match file {
+        Some(ratings) => ratings,
         None => {
             let is_judged = |line: &&ResultLine| score_of(line, evaluator, &args.score).is_some();
             let judged = results.iter().filter(is_judged).map(session_name).collect();
@@ -57,13 +56,20 @@ fn evaluator(results: &[ResultLine], args: &AlignArgs) -> anyhow::Result<Evaluat
         scores.filter(|(_, values)| values.contains_key(&args.score)).map(|(evaluator, _)| *evaluator).collect();
     let names = || found.iter().map(Evaluator::to_string).collect::<Vec<_>>().join(", ");
     let problem = match (args.evaluator, found.first()) {
-        (_, None) => format!("no session of {} has a score named {:?}", args.run.display(), args.score),
+        (_, None) => no_score(results, args),
         (Some(asked), _) if found.contains(&asked) => return Ok(asked),
         (Some(asked), _) => format!("{asked} gave no score named {:?}; there are those of {}", args.score, names()),
         (None, Some(only)) if found.len() == 1 => return Ok(*only),
         (None, _) => format!("there are scores of {}: choose one with --evaluator", names()),
     };
     Err(BadConfiguration(problem).into())
+}
+
+fn read_ratings(file: &Path) -> anyhow::Result<Ratings> {
+    let content = std::fs::read_to_string(file)
+        .with_context(|| format!("failed to read {}", file.display()))
+        .map_err(bad_configuration)?;
+    Ok(Ratings { file: file.to_owned(), content })
 }
 
 fn score_of(line: &ResultLine, evaluator: Evaluator, score: &str) -> Option<f64> {
@@ -78,6 +84,18 @@ fn session_name(line: &ResultLine) -> SessionName {
         trial: line.trial,
         item: line.item.clone(),
     }
+}
+
+/// Says that no session has the score that was asked for, and which ones there are.
+fn no_score(results: &[ResultLine], args: &AlignArgs) -> String {
+    let scores = results.iter().filter_map(|line| line.scores.as_ref()).flat_map(|scores| scores.values());
+    let known: BTreeSet<&str> = scores.flat_map(|values| values.keys()).map(String::as_str).collect();
+    let meant = did_you_mean(&args.score, known.iter().copied());
+    let known = match known.is_empty() {
+        true => "no session has any".to_owned(),
+        false => format!("choose with --score one of {}", known.into_iter().collect::<Vec<_>>().join(", ")),
+    };
+    format!("no session of {} has a score named {:?}; {known}{meant}", args.run.display(), args.score)
 }
 
 fn judged(line: ResultLine, evaluator: Evaluator, score: &str) -> Option<JudgedSession> {

@@ -20,10 +20,9 @@ use super::outlook::aim;
 use super::rounds_outlook::{RoundsOutlook, rounds_outlooks};
 use crate::args::CheckArgs;
 use crate::benchmarks::BENCHMARKS;
-use crate::exit::bad_configuration;
 use crate::output;
 use crate::policy::of_person;
-use crate::spec::{Loaded, check_endpoints, load};
+use crate::spec::{Loaded, check_endpoints, load, not_planned};
 
 /// Power at which a difference is to be seen.
 const POWER: f64 = 0.8;
@@ -69,7 +68,7 @@ impl Planned {
         let prices = crate::price_tables::price_book(loaded.prices.as_deref())?;
         let lock = plan(loaded.spec, &datasets, &recorded, &catalog, Pricing::of_specs(&*prices))
             .await
-            .map_err(bad_configuration)?;
+            .map_err(|error| not_planned(loaded.file.as_deref(), error))?;
         Ok(Self { sweep: catalog.store(&lock).await?, _scratch: scratch })
     }
 }

@@ -1,6 +1,6 @@
 //! `regatta doctor`: what a deployment, or a run's directory, waits for, and the next step. Exit code 0 when nothing is wrong, 1 otherwise.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use regatta_coordinator::{Diagnosis, LeaseDiagnosis, RunningSession, SweepDiagnosis};
@@ -9,11 +9,13 @@ use crate::args::DoctorArgs;
 use crate::client::Client;
 use crate::embedded;
 use crate::output;
+use crate::run_directory;
 
 pub(crate) async fn run(args: DoctorArgs) -> anyhow::Result<ExitCode> {
     let (seen, diagnosis) = match &args.run {
-        Some(directory) => {
-            let (is_at_work, diagnosis) = embedded::diagnose(directory).await?;
+        Some(run) => {
+            let directory = run_directory::named(run)?;
+            let (is_at_work, diagnosis) = embedded::diagnose(&directory).await?;
             (Seen::Run { directory, is_at_work }, diagnosis)
         }
         None => (Seen::Coordinator, of_deployment(&args).await?),
@@ -46,12 +48,12 @@ fn no_coordinator() -> regatta_coordinator::Finding {
 }
 
 /// Source of a diagnosis.
-enum Seen<'a> {
+enum Seen {
     Coordinator,
-    Run { directory: &'a Path, is_at_work: bool },
+    Run { directory: PathBuf, is_at_work: bool },
 }
 
-fn describe(diagnosis: &Diagnosis, seen: &Seen<'_>) -> String {
+fn describe(diagnosis: &Diagnosis, seen: &Seen) -> String {
     let mut lines = Vec::new();
     match seen {
         Seen::Run { directory, is_at_work: true } => {
@@ -166,7 +168,7 @@ mod tests {
     #[test]
     fn a_directory_without_findings_says_so() {
         let diagnosis = Diagnosis { sweeps: Vec::new(), ..told(serde_json::json!([])) };
-        let seen = Seen::Run { directory: Path::new("runs/nightly"), is_at_work: false };
+        let seen = Seen::Run { directory: PathBuf::from("runs/nightly"), is_at_work: false };
         insta::assert_snapshot!(describe(&diagnosis, &seen));
     }
 }

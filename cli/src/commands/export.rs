@@ -40,10 +40,10 @@ pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<ExitCode> {
         Some(directory) => write(&directory, &args).await?,
         None => {
             let folder = tempfile::tempdir().context("failed to create a folder for the sweep")?;
-            let sweep = run_directory::sweep_named(&args.run)?;
+            let sweep = run_directory::sweep_named(&args.run, &args.client)?;
             let directory = folder.path().join(sweep.as_str());
             let copied = copy(&Client::new(&args.client)?, &sweep, &directory).await;
-            match copied.with_context(|| run_directory::nor_a_sweep(&args.run))? {
+            match copied.map_err(|error| run_directory::nor_a_sweep(&args.run, &args.client, error))? {
                 Reach::Whole => {}
                 Reach::Files(problem) => output::note(&problem),
             }
@@ -60,9 +60,9 @@ fn told(files: &[PathBuf]) -> ExitCode {
 
 /// Fetches the files of the sweep that `args` name, and names them.
 async fn fetched(args: &ExportArgs) -> anyhow::Result<Vec<PathBuf>> {
-    let sweep = run_directory::sweep_named(&args.run)?;
+    let sweep = run_directory::sweep_named(&args.run, &args.client)?;
     let fetched = fetch(&Client::new(&args.client)?, &sweep, &args.output, args.transcripts).await;
-    fetched.with_context(|| run_directory::nor_a_sweep(&args.run))
+    fetched.map_err(|error| run_directory::nor_a_sweep(&args.run, &args.client, error))
 }
 
 /// Writes the run in `directory` in all formats, and names the files.

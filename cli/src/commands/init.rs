@@ -14,6 +14,7 @@ use crate::args::InitArgs;
 use crate::data::built_in;
 use crate::exit::{BadConfiguration, bad_configuration};
 use crate::output;
+use crate::price_tables::{misspelt, price_table};
 
 /// Endpoint whose models are simulated.
 const SIMULATED: &str = "sim";
@@ -32,8 +33,33 @@ pub(crate) fn run(args: InitArgs) -> anyhow::Result<ExitCode> {
     };
     opened.write_all(text.as_bytes()).with_context(|| format!("failed to write {file}"))?;
     output::line(&file.to_string());
+    let prices = price_table(None)?;
+    missing(&args)?.iter().for_each(|note| output::note(note));
+    args.models.iter().filter_map(|model| misspelt(&prices, model)).for_each(|note| output::note(&note));
     output::note(&format!("look at it, then: regatta run {file} --dry-run (plans and prices it), regatta run {file}"));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Notes on what the spec needs and is not there.
+fn missing(args: &InitArgs) -> anyhow::Result<Vec<String>> {
+    let folder = args.file.parent().unwrap_or(Path::new("."));
+    let mut notes = Vec::new();
+    for name in names(args) {
+        let directory = folder.join(data(args, name));
+        if !directory.is_dir() {
+            let at = directory.display();
+            notes.push(format!(
+                "there is no {at} yet: put the files of {name} there, or write their folder into the spec"
+            ));
+        }
+        if judge(args, name)?.is_some_and(|judge| judge.endpoint.as_str() == ENCODER) {
+            notes.push(format!(
+                "{name} is judged by a sentence encoder: set REGATTA_MINILM to the folder of all-MiniLM-L6-v2, or write another judge into \
+                 the spec"
+            ));
+        }
+    }
+    Ok(notes)
 }
 
 /// The spec as text.

@@ -4,14 +4,14 @@ use std::process::ExitCode;
 
 use comfy_table::{Table, TableComponent, presets};
 use regatta_benchmarks::Benchmark;
-use regatta_proto::{BenchmarkName, Meter, implied_endpoints};
+use regatta_proto::{BenchmarkName, Meter, counted, implied_endpoints};
 
 use crate::args::{ListArgs, Listed, ModelsArgs};
 use crate::benchmarks::BENCHMARKS;
 use crate::data::built_in;
 use crate::exit::bad_configuration;
 use crate::output;
-use crate::price_tables::price_table;
+use crate::price_tables::{price_table, today};
 
 pub(crate) fn run(args: ListArgs) -> anyhow::Result<ExitCode> {
     let text = match args.what {
@@ -75,9 +75,12 @@ fn evaluators_of(benchmark: &dyn Benchmark) -> String {
 fn models(args: &ModelsArgs) -> anyhow::Result<String> {
     let prices = price_table(args.prices.as_deref())?;
     let text = args.text.as_deref().unwrap_or_default().to_lowercase();
+    // A spec has models with their endpoint, the table most of them without.
+    let exact = prices.find(&text, today()).map(|listed| listed.name);
+    let is_asked = |name: &str| name.to_lowercase().contains(&text) || exact == Some(name);
     let mut table = table(&["model", "$ per million in", "out"]);
-    let mut count = 0;
-    for (name, dated) in prices.models().iter().filter(|(name, _)| name.to_lowercase().contains(&text)) {
+    let mut count: u64 = 0;
+    for (name, dated) in prices.models().iter().filter(|(name, _)| is_asked(name)) {
         // The last one that has begun; the others are of days before.
         let Some(latest) = dated.last() else { continue };
         let rates = latest.price.rates();
@@ -86,9 +89,11 @@ fn models(args: &ModelsArgs) -> anyhow::Result<String> {
         count += 1;
     }
     let providers: Vec<&str> = implied_endpoints().collect();
+    let meant = if count == 0 { prices.guess(&text) } else { String::new() };
     Ok(format!(
-        "{table}\n{count} models with a price of {}. A spec names them as endpoint/model; endpoints that need no entry: {}. Any other \
+        "{table}\n{} with a price of {}{meant}. A spec names them as endpoint/model; endpoints that need no entry: {}. Any other \
          model works too, with a price of its own in the spec.",
+        counted(count, "model", "models"),
         prices.date(),
         providers.join(", ")
     ))

@@ -14,6 +14,18 @@ pub(crate) fn effect(value: f64, range: (f64, f64), unit: Unit) -> String {
     }
 }
 
+/// The least difference that is seen, with one digit more than [`effect`] and rounded up: beside a wanted 5.0 pp, 5.0 would say nothing.
+pub(crate) fn least(value: f64, range: (f64, f64), unit: Unit) -> String {
+    // Products of binary fractions may be a little too large.
+    let up = |value: f64, digits: f64| (value * digits - 1e-9).ceil() / digits;
+    match unit {
+        Unit::Plain | Unit::Percent if range == (0.0, 1.0) => format!("{:.2} pp", up(100.0 * value, 100.0)),
+        Unit::Plain | Unit::Percent | Unit::OutOfTen | Unit::Turns | Unit::Money => {
+            format!("{:.3}", up(value * unit.factor(), 1000.0))
+        }
+    }
+}
+
 /// `1 trial`, `3 trials`.
 pub(crate) fn of_trials(trials: u16) -> String {
     counted(trials.into(), "trial", "trials")

@@ -12,7 +12,7 @@ use regatta_scorer::{Aim, Basis, JudgedSession, Need, Outlook, PairPower, Pilot,
 use serde::Serialize;
 
 use super::check::Planned;
-use super::outlook::{aim, effect, of_trials};
+use super::outlook::{aim, effect, least, of_trials};
 use crate::args::PlanArgs;
 use crate::benchmarks::BENCHMARKS;
 use crate::exit::BadConfiguration;
@@ -148,7 +148,6 @@ impl Answer {
     fn notes(&self) -> Vec<String> {
         let Outlook { benchmark, setting, items, clusters, trials, range, unit, .. } = &self.outlook;
         let (place, trials) = (format!("{benchmark} {setting}"), of_trials(*trials));
-        let shown = |value| effect(value, *range, *unit);
         let mut notes = vec![format!("{place}: {}", basis(&self.outlook))];
         match (self.need.trials, self.outlook.smallest_of_many_trials) {
             (Some(_), _) => {}
@@ -166,7 +165,7 @@ impl Answer {
                 notes.push(format!(
                     "{place}: no number of trials suffices: with these {items} items in {clusters} independent clusters \
                      differences are seen only from ±{} on; {more}",
-                    shown(most)
+                    least(most, *range, *unit)
                 ));
             }
             (None, None) => notes.push(format!(

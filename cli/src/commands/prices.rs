@@ -5,14 +5,14 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use comfy_table::{Table, TableComponent, presets};
 use regatta_llm::{CrossCheck, DatedPrice, Import, ImportError, ImportReport, PriceTable};
 use regatta_proto::{Digest, Meter, Price, counted};
 use serde::Serialize;
 
 use crate::args::{PricesArgs, PricesCommand, PricesImportArgs, PricesShowArgs};
-use crate::exit::bad_configuration;
+use crate::exit::{BadConfiguration, bad_configuration};
 use crate::output;
 use crate::price_tables::{price_table, read_bounded, today};
 
@@ -42,7 +42,12 @@ fn show(args: &PricesShowArgs) -> anyhow::Result<()> {
         None => table.models().clone(),
         Some(model) => {
             let Some(listed) = table.find(model, today()) else {
-                bail!("the table of {} has no price of {model} for today", table.date());
+                let meant = table.guess(model);
+                return Err(BadConfiguration(format!(
+                    "the table of {} has no price of {model} for today{meant}",
+                    table.date()
+                ))
+                .into());
             };
             BTreeMap::from([(listed.name.to_owned(), table.models()[listed.name].clone())])
         }

@@ -83,7 +83,7 @@ fn last_given_up(transcript: Transcript) -> Option<FailedCall> {
 
 fn list(lock: &SweepLock, given_up: &BTreeMap<Session, FailedCall>, run: &Path) {
     if given_up.is_empty() {
-        output::note("no request was given up that may be to blame for it");
+        output::note("no request of the run was given up, so there is none to send again");
     }
     let cells = lock.cells();
     for (session, failed) in given_up {

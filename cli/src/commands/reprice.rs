@@ -31,10 +31,10 @@ use crate::transcripts;
 pub(crate) async fn run(args: RepriceArgs) -> anyhow::Result<ExitCode> {
     let table = price_table(args.prices.as_deref())?;
     let Some(directory) = run_directory::find(Path::new(&args.run)) else {
-        let sweep = run_directory::sweep_named(&args.run)?;
+        let sweep = run_directory::sweep_named(&args.run, &args.client)?;
         let folder = tempfile::tempdir().context("failed to create a folder for the sweep's files")?;
         let fetched = fetch(&Client::new(&args.client)?, &sweep, folder.path(), true).await;
-        fetched.with_context(|| run_directory::nor_a_sweep(&args.run))?;
+        fetched.map_err(|error| run_directory::nor_a_sweep(&args.run, &args.client, error))?;
         return reprice(folder.path(), &table, &args);
     };
     reprice(&directory, &table, &args)
@@ -60,10 +60,9 @@ fn reprice(run: &Path, table: &PriceTable, args: &RepriceArgs) -> anyhow::Result
 
 /// The lock of the run in `run`.
 pub(crate) fn lock(run: &Path) -> anyhow::Result<SweepLock> {
+    run_directory::check_ended(run)?;
     let path = run.join("sweep.lock.yaml");
-    let text = std::fs::read_to_string(&path).with_context(|| {
-        format!("{} is not the directory of an ended run: it has no sweep.lock.yaml", run.display())
-    })?;
+    let text = std::fs::read_to_string(&path).with_context(|| format!("failed to read {}", path.display()))?;
     SweepLock::from_yaml(&text).with_context(|| format!("failed to read {}", path.display()))
 }
 

@@ -109,11 +109,11 @@ impl Place {
             let output = rescored(&directory);
             return Ok(Self { directory, output, _copy: None });
         }
-        let sweep = run_directory::sweep_named(&args.run)?;
+        let sweep = run_directory::sweep_named(&args.run, &args.client)?;
         let folder = tempfile::tempdir().context("failed to create a folder for the sweep")?;
         let directory = folder.path().join(sweep.as_str());
         let copied = fetched::copy(&Client::new(&args.client)?, &sweep, &directory).await;
-        match copied.with_context(|| run_directory::nor_a_sweep(&args.run))? {
+        match copied.map_err(|error| run_directory::nor_a_sweep(&args.run, &args.client, error))? {
             Reach::Whole => {}
             Reach::Files(problem) => return Err(BadConfiguration(problem).into()),
         }

@@ -4,9 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Context;
 use regatta_coordinator::Resumption;
-use regatta_proto::SweepId;
 
 use crate::args::ResumeArgs;
 use crate::client::Client;
@@ -19,15 +17,17 @@ use crate::trust::{self, Rights, Wish};
 
 pub(crate) async fn run(args: ResumeArgs) -> anyhow::Result<ExitCode> {
     let wanted = Path::new(&args.sweep);
-    if let Some(directory) = run_directory::find(wanted).filter(|at| at.join("store/ledger.sqlite").is_file()) {
-        return embedded(&directory, &args).await;
+    let found = run_directory::find(wanted);
+    if let Some(directory) = found.as_ref().filter(|at| run_directory::has_ledger(at)) {
+        return embedded(directory, &args).await;
     }
-    let sweep: SweepId = args.sweep.parse().map_err(|_| {
-        BadConfiguration(format!("{:?} is no id of a sweep, and {}", args.sweep, run_directory::absence(wanted)))
-    })?;
+    // A sweep of a coordinator may have the name of a directory here, but only whoever names the coordinator means that one.
+    if let Some(directory) = found.filter(|_| args.client.coordinator.is_none()) {
+        return Err(BadConfiguration(run_directory::holds_no_run(&directory)).into());
+    }
+    let sweep = run_directory::sweep_named(&args.sweep, &args.client)?;
     let resumed = Client::new(&args.client)?.resume(&sweep, Resumption { budget: args.budget }).await;
-    // Whoever misspelt a run did not mean a coordinator at all.
-    resumed.with_context(|| format!("{}; nor could a coordinator resume it", run_directory::absence(wanted)))?;
+    resumed.map_err(|error| run_directory::nor_a_sweep(&args.sweep, &args.client, error))?;
     output::note(&format!("resumed; follow it with: regatta watch {sweep}"));
     Ok(ExitCode::SUCCESS)
 }

@@ -13,9 +13,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::args::{ResultArgs, RunArgs};
 use crate::embedded::Embedded;
-use crate::exit::{bad_configuration, of_state};
+use crate::exit::of_state;
 use crate::signals::Leaving;
-use crate::spec::{Loaded, check_build, check_endpoints, load};
+use crate::spec::{Loaded, check_build, check_endpoints, load, not_planned};
 use crate::trust::{self, Rights};
 use crate::{listener, output, telemetry};
 
@@ -33,7 +33,9 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     let mut run = Embedded::open_with(&directory, cache, prices, |_| Ok(rights)).await?;
     run.give_up_after = Duration::from_secs(args.give_up_after_s);
     run.trace(&args.traces)?;
-    let sweep = run.coordinator.plan(store(&run, loaded).await?).await.map_err(bad_configuration)?;
+    let file = loaded.file.clone();
+    let planned = run.coordinator.plan(store(&run, loaded).await?).await;
+    let sweep = planned.map_err(|error| not_planned(file.as_deref(), error))?;
     trust::remember(&sweep.digest);
     run.refuse_another(&sweep).await?;
     let submitted = run.coordinator.enter(&sweep).await?;

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use regatta_benchmarks::{RecordedVerdicts, score_predictions};
+use regatta_benchmarks::{NotPredicted, PredictionsError, RecordedVerdicts, score_predictions};
 use regatta_export::predictions::Predictions;
-use regatta_proto::{BenchmarkName, Evaluator};
+use regatta_proto::{BenchmarkName, Evaluator, counted};
 use serde_json::Value;
 
 use super::import::left_out;
@@ -15,6 +15,9 @@ use crate::benchmarks::BENCHMARKS;
 use crate::data::{benchmark, read_dataset, read_files};
 use crate::exit::bad_configuration;
 use crate::output;
+
+/// Items that are named where they have no prediction.
+const NAMED: usize = 5;
 
 pub(crate) fn run(args: ScoreArgs) -> anyhow::Result<ExitCode> {
     match (&args.case, &args.benchmark, &args.predictions) {
@@ -44,11 +47,35 @@ fn score_file(name: &BenchmarkName, predictions: &Path, args: &ScoreArgs) -> any
     };
     let content = in_lines(read(predictions)?).with_context(|| format!("failed to read {}", predictions.display()))?;
     let predicted = suite.read_predictions(&predictions.display().to_string(), &content)?;
-    let scored = score_predictions(&*suite, args.setting.as_ref(), evaluator, &predicted, &verdicts)?;
+    let scored = score_predictions(&*suite, args.setting.as_ref(), evaluator, &predicted, &verdicts);
+    let scored = scored.map_err(|error| {
+        let needs_judge =
+            matches!(error, PredictionsError::MissingVerdict { .. } | PredictionsError::MissingJudgement { .. });
+        let error = anyhow::Error::from(error);
+        if needs_judge && args.verdicts.is_none() {
+            return error.context(format!(
+                "{evaluator} of {name} needs a judge's recorded verdicts; give them with --verdicts FILE"
+            ));
+        }
+        error
+    })?;
     let document = serde_json::to_value(&scored)?;
     write(&args.out, &document)?;
     output::line(&serde_json::to_string_pretty(&document["aggregate"])?);
+    if let Some(note) = not_predicted(&scored.not_predicted) {
+        output::note(&note);
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A note on items without a prediction, which the means leave out.
+fn not_predicted(of: &NotPredicted) -> Option<String> {
+    let some = of.ids.iter().take(NAMED).map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let more = if of.count > NAMED { ", …" } else { "" };
+    (of.count > 0).then(|| {
+        let items = counted(of.count as u64, "item has", "items have");
+        format!("{items} no prediction and no part in these means: {some}{more}")
+    })
 }
 
 /// A log of another harness as the lines that every benchmark reads; anything else as it is.

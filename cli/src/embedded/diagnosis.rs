@@ -11,6 +11,7 @@ use regatta_proto::SweepState;
 use super::lock::DirectoryLock;
 use crate::benchmarks::READ_BENCHMARKS;
 use crate::exit::{BadConfiguration, bad_configuration};
+use crate::run_directory;
 
 /// Diagnosis of the run in `directory`, and `true` if a process is at work on it.
 ///
@@ -20,8 +21,7 @@ pub(crate) async fn diagnose(directory: &Path) -> anyhow::Result<(bool, Diagnosi
     let store = directory.join("store");
     let file = store.join("ledger.sqlite");
     if !file.is_file() {
-        let problem = format!("{} holds no run: there is no {}", directory.display(), file.display());
-        return Err(BadConfiguration(problem).into());
+        return Err(BadConfiguration(run_directory::holds_no_run(directory)).into());
     }
     let is_at_work = match DirectoryLock::take(directory, &store) {
         Ok(_released_at_once) => false,

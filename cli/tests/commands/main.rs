@@ -11,6 +11,7 @@ use tempfile::TempDir;
 
 mod discover;
 mod help;
+mod misspelt;
 mod planning;
 mod prices;
 mod reprice;

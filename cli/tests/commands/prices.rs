@@ -76,6 +76,6 @@ fn a_file_that_is_no_table_is_bad_configuration() {
 #[test]
 fn an_unknown_model_is_said_to_be_unknown() {
     let shown = regatta(&["prices", "show", "openai/never-heard-of"]);
-    assert_eq!(shown.status.code(), Some(1));
+    assert_eq!(shown.status.code(), Some(78));
     assert!(text(&shown.stderr).contains("has no price of openai/never-heard-of"), "{}", text(&shown.stderr));
 }

@@ -15,7 +15,9 @@ mod sheet;
 use std::collections::BTreeMap;
 
 use jiff::civil::Date;
-use regatta_proto::{Digest, EndpointKind, EndpointSpec, ModelSpec, Price, PriceSource, json_bytes, read_yaml};
+use regatta_proto::{
+    Digest, EndpointKind, EndpointSpec, ModelSpec, Price, PriceSource, did_you_mean, json_bytes, read_yaml,
+};
 use serde::{Deserialize, Serialize};
 
 pub use self::crosscheck::{CrossCheck, Disagreement};
@@ -176,6 +178,14 @@ impl PriceTable {
     #[must_use]
     pub fn find(&self, name: &str, on: Date) -> Option<Listed<'_>> {
         self.listed(Provider::UNKNOWN, name, on)
+    }
+
+    /// The end of a message about a `name` that has no price: the name in the table that may have been meant, or nothing.
+    #[must_use]
+    pub fn guess(&self, name: &str) -> String {
+        // The table has most models without their provider.
+        let alone = name.split_once('/').map_or(name, |(_, model)| model);
+        did_you_mean(alone, self.models.keys().map(String::as_str))
     }
 
     /// The price of `model` at `endpoint` in a sweep of the day `on`, and its source. Encoders in this process and recorded verdicts cost

@@ -213,3 +213,12 @@ proptest! {
         let _ = table.find(&format!("{model}-2024-08-06"), day(TODAY));
     }
 }
+
+#[test]
+fn a_misspelt_model_is_guessed_with_and_without_its_provider() {
+    let table = PriceTable::shipped().unwrap();
+    for misspelt in ["openai/gpt-4o-mni", "gpt-4o-mni"] {
+        assert_eq!(table.guess(misspelt), "; did you mean \"gpt-4o-mini\"?");
+    }
+    assert_eq!(table.guess("here/zzzz"), "");
+}

@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
-use regatta_benchmarks::DataError;
 use regatta_benchmarks::source_location::{SourceLocation, lines};
+use regatta_benchmarks::{DataError, no_item};
 use regatta_proto::{Event, Finish, ItemIndex, Reply, Transcript};
 use serde_json::Value;
 
@@ -49,7 +49,8 @@ fn read_line<'d>(data: &'d Data, place: &SourceLocation<'_>, line: &Value) -> Re
     let item = place.text(line, "item")?;
     let position = data.position(item);
     let known = position.and_then(|at| Some((data.entries.get(at)?, u32::try_from(at).ok()?)));
-    let problem = || place.error("item", format!("{item:?} is no item of the data set; is it the right --data?"));
+    let all = || data.entries.iter().map(|entry| entry.id.as_str());
+    let problem = || place.error("item", no_item(item, all()));
     let (entry, position) = known.ok_or_else(problem)?;
     let text_or = |field: &str, default: &str| match line.get(field) {
         None => Ok(default.to_owned()),

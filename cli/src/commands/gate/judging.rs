@@ -1,6 +1,8 @@
 //! From two runs and a policy to checks.
 
-use regatta_proto::{BenchmarkName, ModelSpec, counted};
+use std::collections::BTreeSet;
+
+use regatta_proto::{BenchmarkName, ModelSpec, counted, did_you_mean};
 use regatta_scorer::{MetricDefinition, rendered, rendered_missing};
 
 use super::limits::limits;
@@ -111,10 +113,12 @@ fn asked<'p>(policy: &'p Policy, cells: &[MatchedCell], paired: &[Paired<'_>]) -
             }
         }
         if all.len() == before {
-            let known: Vec<&str> = paired.iter().flat_map(|of| &of.definitions).map(|of| of.metric.as_str()).collect();
+            let all = paired.iter().flat_map(|of| &of.definitions).map(|of| of.metric.as_str());
+            let known: BTreeSet<&str> = all.collect();
+            let meant = did_you_mean(name, known.iter().copied());
             return Err(BadConfiguration(format!(
-                "the policy names the metric {name}, which no cell has in both runs; they have {}",
-                known.join(", ")
+                "the policy names the metric {name}, which no cell has in both runs; they have {}{meant}",
+                known.into_iter().collect::<Vec<_>>().join(", ")
             ))
             .into());
         }

@@ -12,17 +12,18 @@ use crate::embedded::Embedded;
 use crate::ended_run::{Answers, EndedRun};
 use crate::exit::{BadConfiguration, bad_configuration};
 use crate::results::ResultLine;
+use crate::run_directory;
 use crate::trust::{Rights, Wish};
 
 /// Reads `what` as a pilot: an embedded run from its ledger, whether it has ended or not, and everything else from the documents that it has
 /// left behind.
 pub(super) async fn read(what: &str, client: &ClientArgs) -> anyhow::Result<Pilot> {
-    let directory = Path::new(what);
-    if !directory.join("store/ledger.sqlite").exists() {
+    let found = run_directory::find(Path::new(what));
+    let Some(directory) = found.filter(|directory| run_directory::has_ledger(directory)) else {
         return Ok(of_documents(&EndedRun::open(what, client).await.map_err(bad_configuration)?));
-    }
+    };
     let wish = Wish { trusts: false, policy: None };
-    let run = Embedded::open_with(directory, None, None, |locks| Rights::of(locks, wish)).await?;
+    let run = Embedded::open_with(&directory, None, None, |locks| Rights::of(locks, wish)).await?;
     let no_run = || BadConfiguration(format!("{what} is not the directory of an embedded run"));
     let sweep = run.held().await.map_err(bad_configuration)?.ok_or_else(no_run)?;
     read_pilot(run.ledger(), &sweep).await.with_context(|| format!("failed to read the pilot {what}"))

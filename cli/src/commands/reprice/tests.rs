@@ -230,7 +230,7 @@ fn a_line_that_is_no_transcript_is_an_error_that_names_it() {
 fn a_directory_without_a_run_says_so() {
     let directory = tempfile::tempdir().unwrap();
     let error = format!("{:#}", super::lock(directory.path()).unwrap_err());
-    assert!(error.contains("is not the directory of an ended run"), "{error}");
+    assert!(error.contains("holds no run"), "{error}");
     let error = format!("{:#}", transcripts::read(directory.path(), |_, _| {}).unwrap_err());
     assert!(error.contains("there are no transcripts"), "{error}");
 }

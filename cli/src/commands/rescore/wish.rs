@@ -52,7 +52,7 @@ pub(super) async fn spec(args: &RescoreArgs, run: &Embedded, old: &Sweep) -> any
     if let Some(name) = given.keys().find(|name| !lock.benchmarks.contains_key(**name)) {
         bail!("--data {name}=…: the run is not of {name}");
     }
-    Ok(Loaded { spec, data, recorded, prices: args.prices.clone() })
+    Ok(Loaded { file: None, spec, data, recorded, prices: args.prices.clone() })
 }
 
 /// The spec that `lock` was made of, so far as its sessions depend on it. Nobody under test is asked, so budgets and caches are gone.
@@ -171,5 +171,11 @@ pub(super) fn with_budget(mut loaded: Loaded, spent: Money, dollars: f64) -> any
 /// Files are shared, not copied.
 pub(super) fn copy(loaded: &Loaded) -> Loaded {
     let data: BTreeMap<BenchmarkName, FileSet> = loaded.data.clone();
-    Loaded { spec: loaded.spec.clone(), data, recorded: loaded.recorded.clone(), prices: loaded.prices.clone() }
+    Loaded {
+        file: loaded.file.clone(),
+        spec: loaded.spec.clone(),
+        data,
+        recorded: loaded.recorded.clone(),
+        prices: loaded.prices.clone(),
+    }
 }

@@ -104,8 +104,10 @@ pub(super) struct Listing {
 
 impl Known {
     pub(super) fn read(run: &Path) -> anyhow::Result<Self> {
-        let results = results::read(run)?.into_iter().map(|line| ((line.cell, line.item.clone()), line)).collect();
+        let results = results::read(run)?;
         let attempts: Vec<AttemptLine> = results::read_lines(&run.join("attempts.jsonl"))?;
+        results::check_results(run, results.len(), attempts.len())?;
+        let results = results.into_iter().map(|line| ((line.cell, line.item.clone()), line)).collect();
         Ok(Self { results, items: attempts.into_iter().filter_map(|line| Some((line.id, line.item?))).collect() })
     }
 

@@ -1,0 +1,155 @@
+//! What a person gets to read who has misspelt a name, or asks for what is not there yet. Exit code 78: trying again would not help.
+
+use std::path::Path;
+
+use super::{examples, regatta, said, text};
+
+/// Standard error of a command that is refused as configuration, without what no person can use.
+fn refused(arguments: &[&str]) -> String {
+    let output = regatta(arguments);
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(78), "{arguments:?}: {error}");
+    for strange in ["os error", "error sending request", "tcp connect"] {
+        assert!(!error.contains(strange), "{arguments:?}: {error}");
+    }
+    error
+}
+
+/// A spec of the small data set in `folder`, changed by `change`.
+fn spec(folder: &Path, change: impl FnOnce(String) -> String) -> String {
+    let spec = std::fs::read_to_string(examples().join("quickstart.yaml")).expect("the example");
+    let data = examples().join("data/worfbench");
+    let spec = spec.replace("data: data/worfbench", &format!("data: {}", data.display()));
+    let file = folder.join("spec.yaml");
+    std::fs::write(&file, change(spec)).expect("a spec");
+    file.to_str().expect("a path").to_owned()
+}
+
+#[test]
+fn a_misspelt_run_is_guessed_and_no_coordinator_is_spoken_of() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let runs = folder.path();
+    std::fs::create_dir(runs.join("tonight")).expect("a run");
+    let run = runs.join("tonigth");
+    let run = run.to_str().expect("a path");
+    for arguments in [&["compare", run, run][..], &["resume", run], &["reprice", run], &["doctor", run]] {
+        let error = refused(arguments);
+        assert!(!error.contains("coordinator"), "{error}");
+        assert!(error.contains("did you mean \"tonight\"?"), "{error}");
+    }
+}
+
+#[test]
+fn a_name_that_could_be_a_sweep_is_one_only_where_a_coordinator_is_named() {
+    let alone = refused(&["resume", "nightly-0a1b2c3d"]);
+    assert!(alone.contains("there is no directory nightly-0a1b2c3d"), "{alone}");
+    assert!(!alone.contains("nor could a coordinator"), "{alone}");
+    let named = regatta(&["resume", "nightly-0a1b2c3d", "--coordinator", "http://127.0.0.1:9"]);
+    let error = text(&named.stderr);
+    assert_eq!(named.status.code(), Some(1), "{error}");
+    assert!(error.contains("nor could a coordinator give it: failed to reach the coordinator at"), "{error}");
+    assert!(!error.contains("os error") && error.contains("refused"), "{error}");
+}
+
+#[test]
+fn a_directory_of_something_else_is_no_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let directory = folder.path().to_str().expect("a path");
+    for verb in ["resume", "doctor", "show", "reprice"] {
+        let error = refused(&[verb, directory]);
+        assert!(error.contains("holds no run"), "{error}");
+    }
+}
+
+#[test]
+fn a_run_that_has_not_ended_says_so_and_what_to_do() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(folder.path().join("store")).expect("a store");
+    std::fs::write(folder.path().join("store/ledger.sqlite"), "").expect("a ledger");
+    let run = folder.path().to_str().expect("a path");
+    let out = folder.path().join("out");
+    let out = out.to_str().expect("a path");
+    for arguments in [&["show", run][..], &["compare", run, run], &["export", run, "--format", "csv", "--output", out]]
+    {
+        let error = refused(arguments);
+        assert!(error.contains("has not ended") && error.contains(&format!("regatta resume {run}")), "{error}");
+    }
+}
+
+#[test]
+fn a_run_whose_results_are_gone_is_not_shown_as_blank() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("run");
+    let run = run.to_str().expect("a path");
+    let file = spec(folder.path(), |spec| spec);
+    said(&["run", &file, "--output", run, "--limit", "3"]);
+    std::fs::write(Path::new(run).join("results.jsonl"), "").expect("a file");
+    for arguments in [&["show", run][..], &["compare", run, run]] {
+        let error = regatta(arguments);
+        let error = text(&error.stderr);
+        assert!(error.contains(&format!("regatta repair {run}")), "{error}");
+    }
+}
+
+#[test]
+fn a_spec_is_refused_with_its_file_and_the_field_that_is_wrong() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let check = |from: &str, to: &str| {
+        let file = spec(folder.path(), |spec| {
+            assert!(spec.contains(from), "{spec}");
+            spec.replacen(from, to, 1)
+        });
+        let error = refused(&["check", &file]);
+        assert!(error.starts_with(&format!("error: {file}: ")), "{error}");
+        error
+    };
+    let error = check("    data:", "    tasks: [wikihwo]\n    data:");
+    assert!(error.contains("benchmarks.worfbench.tasks[0]: ") && error.contains("did you mean"), "{error}");
+    let error = check("trials: 3", "trials: three");
+    assert!(error.contains("trials: found the text \"three\", expected a whole number"), "{error}");
+    let error = check("  worfbench:", "  worfbnch:");
+    assert!(error.contains("did you mean \"worfbench\"?"), "{error}");
+}
+
+#[test]
+fn a_spec_that_is_no_text_or_no_file_is_refused_in_words() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("spec.yaml");
+    std::fs::write(&file, [0xff, 0xfe, 0x00]).expect("a file");
+    let error = refused(&["check", file.to_str().expect("a path")]);
+    assert!(error.contains("is not text (UTF-8)"), "{error}");
+    let error = refused(&["check", folder.path().to_str().expect("a path")]);
+    assert!(error.contains("it has no benchmark.yaml"), "{error}");
+}
+
+#[test]
+fn a_misspelt_model_is_guessed_wherever_it_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let error = refused(&["prices", "show", "openai/gpt-4oo"]);
+    assert!(error.contains("did you mean \"gpt-4o\"?"), "{error}");
+    let file = folder.path().join("first.yaml");
+    let file = file.to_str().expect("a path");
+    let (_, notes) = said(&["init", file, "--model", "openai/gpt-4o-mni"]);
+    assert!(notes.contains("did you mean \"gpt-4o-mini\"?"), "{notes}");
+    let (models, _) = said(&["list", "models", "openai/gpt-4o-mini"]);
+    assert!(models.contains("1 model with a price"), "{models}");
+    let alone = regatta(&["init", file, "--model", "gpt-4o-mini"]);
+    assert!(text(&alone.stderr).contains("openai/gpt-4o-mini"), "{}", text(&alone.stderr));
+}
+
+#[test]
+fn items_without_a_prediction_are_noted_beside_the_means() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name).to_str().expect("a path").to_owned();
+    let data = examples().join("benchmarks/arithmetic");
+    let items = std::fs::read_to_string(data.join("test.jsonl")).expect("the items");
+    let items: Vec<serde_json::Value> = items.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let ids = items.iter().filter_map(|item| item["id"].as_str());
+    let predictions: Vec<String> =
+        ids.skip(1).map(|id| serde_json::json!({ "item": id, "output": "2" }).to_string()).collect();
+    std::fs::write(at("some.jsonl"), predictions.join("\n")).expect("a file");
+    let data = data.to_str().expect("a path");
+    let (_, notes) =
+        said(&["score", "mine", "--data", data, "--predictions", &at("some.jsonl"), "--out", &at("out.json")]);
+    assert!(notes.contains("1 item has no prediction and no part in these means: "), "{notes}");
+}
