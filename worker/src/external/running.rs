@@ -131,9 +131,10 @@ impl<'s> Running<'s> {
     }
 
     /// `true` if the agent says nothing about its model: it never asked it, however well it ended (one that asks another address with a key
-    /// of its own ends well too), or it missed a route of the bridge and failed.
+    /// of its own ends well too), or it missed a route of the bridge and failed. One whose calls were refused did ask, unless it failed.
     pub(super) const fn is_broken(&self, has_failed: bool) -> bool {
-        self.asked == 0 || (has_failed && self.missed_route.is_some())
+        let has_missed = self.missed_route.is_some();
+        (self.asked == 0 && (has_failed || has_missed || self.refused == 0)) || (has_failed && has_missed)
     }
 
     /// The route of the bridge that the agent asked for in vain.

@@ -171,7 +171,10 @@ fn runs_of_different_tests_are_not_judged_by_their_scores() {
 fn a_metric_that_there_is_not_is_refused() {
     let error = judged(&policy("metrics: { succes: { margin: 2pp } }"), made(right(3, 8)), made(right(3, 8)));
     let error = error.unwrap_err().to_string();
-    assert_eq!(error, "the policy names the metric succes, which no cell has in both runs; they have success");
+    assert_eq!(
+        error,
+        "the policy names the metric succes, which no cell has in both runs; they have success; did you mean \"success\"?"
+    );
 }
 
 #[test]
