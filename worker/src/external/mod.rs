@@ -329,11 +329,12 @@ impl Session<'_> {
             ended.how = HowEnded::NotStarted;
         }
         let ruin = match running.ruin() {
-            None if is_own_end(ended.how) && running.is_broken(has_failed(agent, ended.how)) => {
+            None if running.is_broken(has_failed(agent, ended.how)) || (running.is_idle() && is_silent(&ended)) => {
                 let (how, errors) = (ended.how, &ended.errors);
                 tracing::warn!(
                     agent = %task.agent, item = %self.item.id, ?how, missed_route = running.missed_route(), %errors,
-                    "an external agent never asked its model (at base_url), or failed for want of a route; its session is not measured"
+                    "an external agent failed before it had asked its model, or for want of a route, or it did and said nothing; its session is not \
+                     measured"
                 );
                 Some(Cause::AgentLost)
             }
@@ -351,12 +352,10 @@ async fn until(at: Option<Instant>) {
     }
 }
 
-/// `true` if the agent had its say: what else ends it is judged by itself, and it is started again, lost, or scored.
-const fn is_own_end(how: HowEnded) -> bool {
-    match how {
-        HowEnded::Exited(_) | HowEnded::Deadline | HowEnded::TooMuchOutput => true,
-        HowEnded::Killed(_) | HowEnded::OutOfMemory | HowEnded::NotStarted | HowEnded::Interrupted => false,
-    }
+/// `true` if the agent ended by itself and left no answer. Without a request either, it is a program that does not run as it should: one that asks
+/// nobody and answers all the same is scored, because it may have rules instead of a model.
+fn is_silent(ended: &AgentEnded) -> bool {
+    matches!(ended.how, HowEnded::Exited(_)) && ended.output.trim().is_empty()
 }
 
 /// `true` if the agent says by the way it ended that it did not do what it was to do.

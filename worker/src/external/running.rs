@@ -130,11 +130,14 @@ impl<'s> Running<'s> {
         self.numbers == 0
     }
 
-    /// `true` if the agent says nothing about its model: it never asked it, however well it ended (one that asks another address with a key
-    /// of its own ends well too), or it missed a route of the bridge and failed. One whose calls were refused did ask, unless it failed.
+    /// `true` if the agent came to nothing for reasons that say nothing about its model: it failed before it had asked its model for the
+    /// first time, or it missed a route of the bridge and failed or asked nothing else.
     pub(super) const fn is_broken(&self, has_failed: bool) -> bool {
-        let has_missed = self.missed_route.is_some();
-        (self.asked == 0 && (has_failed || has_missed || self.refused == 0)) || (has_failed && has_missed)
+        let has_asked = self.asked > 0;
+        match self.missed_route {
+            Some(_) => has_failed || !has_asked,
+            None => has_failed && !has_asked,
+        }
     }
 
     /// The route of the bridge that the agent asked for in vain.

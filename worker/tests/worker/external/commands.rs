@@ -155,14 +155,17 @@ async fn a_program_that_is_killed_each_time_is_not_started_for_every_session() {
 }
 
 #[tokio::test]
-async fn one_that_never_asked_its_model_is_lost_however_well_it_ends() {
-    for (agent, says) in [
-        (python("print('done')"), "done\n"),
-        (python("fetch(errand['tools_url'] + '/proxy/http/host:80/x')\nprint('done')"), "done\n"),
-    ] {
-        let outcome = Office::of(agent).await.outcome().await;
-        assert_eq!((outcome.outcome, output(&outcome.transcript)), (LOST, says));
-    }
+async fn one_that_asks_nothing_and_says_nothing_is_lost_however_well_it_ends() {
+    let outcome = Office::of(python("print(' ')")).await.outcome().await;
+    assert_eq!((outcome.outcome, output(&outcome.transcript)), (LOST, " \n"));
+    let outcome = Office::of(python("fetch(errand['tools_url'] + '/proxy/http/host:80/x')")).await.outcome().await;
+    assert_eq!(outcome.outcome, Outcome::Measured, "what it did with its tools may be all that was asked for");
+}
+
+#[tokio::test]
+async fn one_that_does_without_a_model_and_ends_well_is_measured() {
+    let outcome = Office::of(python("print('done')")).await.outcome().await;
+    assert_eq!((outcome.outcome, output(&outcome.transcript)), (Outcome::Measured, "done\n"));
 }
 
 #[tokio::test]

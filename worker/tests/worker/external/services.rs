@@ -196,8 +196,7 @@ async fn one_at_a_private_address_is_not_asked_unless_the_policy_names_it() {
     assert_eq!(story(&refused.transcript), ["attempt 1 starts mine", "ends: NotStarted"]);
     let named = PolicyFile::from_yaml("egress: { private: [127.0.0.1] }").unwrap();
     let asked = run(Policy::closed().with(named)).await;
-    assert_eq!((asked.outcome, connections.load(Ordering::SeqCst)), (LOST, 1), "it answers, and never asks its model");
-    assert_eq!(story(&asked.transcript)[1], "ends: Exited(200)");
+    assert_eq!((asked.outcome, connections.load(Ordering::SeqCst)), (Outcome::Measured, 1));
 }
 
 #[tokio::test]
