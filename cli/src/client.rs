@@ -45,6 +45,8 @@ pub(crate) struct Unreachable {
     address: String,
     reason: String,
     hint: String,
+    /// Nobody listens there.
+    pub(crate) is_nobody: bool,
 }
 
 #[derive(Deserialize)]
@@ -96,8 +98,9 @@ impl Client {
     async fn answered(&self, request: RequestBuilder) -> anyhow::Result<Response> {
         request.send().await.map_err(|error| {
             let hint = handshake_advice(&causes(&error), TLS_OPTIONS);
-            let hint = hint.as_deref().unwrap_or("give its address with --coordinator or REGATTA_COORDINATOR");
-            Unreachable { address: self.base.clone(), reason: root_cause(&error), hint: hint.to_owned() }.into()
+            let is_nobody = hint.is_none() && error.is_connect();
+            let hint = hint.unwrap_or_else(|| "give its address with --coordinator or REGATTA_COORDINATOR".to_owned());
+            Unreachable { address: self.base.clone(), reason: root_cause(&error), hint, is_nobody }.into()
         })
     }
 

@@ -154,7 +154,7 @@ impl Embedded {
 
     /// Traces its sessions from now on, if `args` name a collector.
     pub(crate) fn trace(&mut self, args: &TraceArgs) -> anyhow::Result<()> {
-        self.traces = crate::traces::start(args, "regatta", &self.registry)?;
+        self.traces = crate::traces::start_or_go_without(args, "regatta", &self.registry)?;
         let coordinator = Arc::get_mut(&mut self.coordinator).context("the coordinator works already")?;
         coordinator.trace_to(self.traces.tracer("regatta.coordinator"));
         Ok(())

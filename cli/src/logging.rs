@@ -21,7 +21,7 @@ const TALKATIVE: [(&str, Level); 5] = [
 ];
 
 pub(crate) fn start(args: &LogArgs) {
-    let filter = EnvFilter::try_new(&args.log).unwrap_or_else(|_| EnvFilter::new("warn"));
+    let filter = EnvFilter::try_new(with_sessions(&args.log)).unwrap_or_else(|_| EnvFilter::new(with_sessions("warn")));
     let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
     // Colours are for terminals.
     let logs = logs.with_ansi(std::io::stderr().is_terminal());
@@ -32,6 +32,12 @@ pub(crate) fn start(args: &LogArgs) {
     }
 }
 
+/// The filter `asked`, by which lines about a session say which one, whatever parts of the program it names.
+fn with_sessions(asked: &str) -> String {
+    let asked = if asked.trim().is_empty() { "error" } else { asked };
+    format!("{asked},{}=error", regatta_traces::SESSION_TARGET)
+}
+
 /// `true` for what may be logged: `level` of `target` is within what [`TALKATIVE`] allows.
 fn is_discreet(target: &str, level: Level) -> bool {
     TALKATIVE.iter().all(|(talkative, most)| !target.starts_with(talkative) || level <= *most)
@@ -40,6 +46,38 @@ fn is_discreet(target: &str, level: Level) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_about_a_session_name_it_whatever_parts_of_the_program_a_filter_names() {
+        use std::sync::{Arc, Mutex};
+
+        #[derive(Clone, Default)]
+        struct Lines(Arc<Mutex<Vec<u8>>>);
+        impl std::io::Write for Lines {
+            fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+                self.0.lock().unwrap().write(bytes)
+            }
+            fn flush(&mut self) -> std::io::Result<()> {
+                Ok(())
+            }
+        }
+        let key = regatta_proto::SessionKey {
+            sweep: "s".parse().unwrap(),
+            cell: regatta_proto::CellIndex(0),
+            item: regatta_proto::ItemIndex(7),
+        };
+        for asked in ["", "info", "regatta=error", "off,regatta=warn"] {
+            let lines = Lines::default();
+            let writer = lines.clone();
+            let filter = EnvFilter::try_new(with_sessions(asked)).unwrap();
+            let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(move || writer.clone()).finish();
+            tracing::subscriber::with_default(logs, || {
+                regatta_traces::session_span(&key, 1).in_scope(|| tracing::error!(target: "regatta", "it failed"));
+            });
+            let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+            assert!(text.contains("it failed") && text.contains("s/0/7"), "{asked}: {text}");
+        }
+    }
 
     #[test]
     fn what_tells_passwords_and_messages_is_not_logged_whatever_is_asked_for() {

@@ -39,7 +39,8 @@ pub(crate) fn sweep_named(what: &str, client: &ClientArgs) -> anyhow::Result<Swe
 /// and none is there, a directory was meant.
 pub(crate) fn nor_a_sweep(what: &str, client: &ClientArgs, error: anyhow::Error) -> anyhow::Error {
     let absent = absence(Path::new(what));
-    if client.coordinator.is_some() || error.downcast_ref::<Unreachable>().is_none() {
+    let is_nobody = error.downcast_ref::<Unreachable>().is_some_and(|unreachable| unreachable.is_nobody);
+    if client.coordinator.is_some() || !is_nobody {
         return error.context(format!("{absent}; nor could a coordinator give it"));
     }
     let hint = match guess(Path::new(what)).is_empty() {

@@ -1,9 +1,11 @@
 //! Sends traces to the collector that the command line or the environment names.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
 use prometheus::Registry;
+use regatta_proto::causes;
 use regatta_traces::{Collector, TraceMetrics, Traces};
 
 use crate::args::TraceArgs;
@@ -18,6 +20,14 @@ const PATH: &str = "v1/traces";
 pub(crate) fn start(args: &TraceArgs, service: &str, registry: &Registry) -> anyhow::Result<Traces> {
     let metrics = TraceMetrics::register(registry)?;
     let Some(url) = address(args) else { return Ok(Traces::default()) };
+    if has_user(&url) {
+        return Err(BadConfiguration(format!(
+            "the address {} of the collector of traces must not have a user and a password: no request has them; give them in \
+             OTEL_EXPORTER_OTLP_HEADERS",
+            without_password(&url)
+        ))
+        .into());
+    }
     if is_in_the_clear(&url) && !args.otlp_plain_http {
         return Err(BadConfiguration(format!(
             "traces would go to {} unencrypted: write https:// (--otlp-endpoint, OTEL_EXPORTER_OTLP_ENDPOINT), or say that the way is safe \
@@ -27,10 +37,12 @@ pub(crate) fn start(args: &TraceArgs, service: &str, registry: &Registry) -> any
         .into());
     }
     let timeout = Duration::from_millis(args.otlp_timeout_ms);
-    let identity = args.otlp_cert.as_deref().zip(args.otlp_key.as_deref());
+    let named = |path: &'_ Option<PathBuf>| path.clone().filter(|path| !path.as_os_str().is_empty());
+    let (ca, certificate, key) = (named(&args.otlp_ca), named(&args.otlp_cert), named(&args.otlp_key));
+    let identity = certificate.as_deref().zip(key.as_deref());
     let identity = identity.map(|(certificate, key)| Identity { certificate, key });
     let client = reqwest::Client::builder()
-        .tls_backend_preconfigured(tls::client(args.otlp_ca.as_deref(), identity)?)
+        .tls_backend_preconfigured(tls::client(ca.as_deref(), identity)?)
         .redirect(reqwest::redirect::Policy::none())
         .timeout(timeout)
         .build()
@@ -50,7 +62,25 @@ pub(crate) fn start(args: &TraceArgs, service: &str, registry: &Registry) -> any
 fn address(args: &TraceArgs) -> Option<String> {
     let named = |url: &Option<String>| url.clone().filter(|url| !url.is_empty());
     let of_all = || Some(format!("{}/{PATH}", named(&args.otlp_endpoint)?.trim_end_matches('/')));
-    named(&args.otlp_traces_endpoint).or_else(of_all).filter(|_| !args.no_traces)
+    named(&args.otlp_traces_endpoint)
+        .or_else(of_all)
+        .filter(|_| !args.no_traces && args.traces_exporter.as_deref() != Some("none"))
+}
+
+/// The same as [`start`]; where the collector cannot be used, that is said and nothing is traced. The variables that name it are often set for every
+/// program of a machine, and nothing that is worth measuring ends for want of traces.
+pub(crate) fn start_or_go_without(args: &TraceArgs, service: &str, registry: &Registry) -> anyhow::Result<Traces> {
+    start(args, service, registry).or_else(|error| match error.downcast_ref::<BadConfiguration>() {
+        Some(_) => {
+            tracing::warn!("no traces are sent: {}", causes(error.as_ref()));
+            Ok(Traces::default())
+        }
+        None => Err(error),
+    })
+}
+
+fn has_user(url: &str) -> bool {
+    reqwest::Url::parse(url).is_ok_and(|url| !url.username().is_empty() || url.password().is_some())
 }
 
 fn without_password(url: &str) -> String {
@@ -91,12 +121,23 @@ mod tests {
     async fn a_collector_on_another_machine_is_reached_over_tls_or_by_an_explicit_word() {
         crate::embedded::install_tls();
         let started = |arguments: &[&str]| start(&args(arguments), "regatta", &Registry::new());
-        let refused = started(&["--otlp-endpoint", "http://user:secret@otel.example:4318"]).unwrap_err().to_string();
+        let refused = started(&["--otlp-endpoint", "http://otel.example:4318"]).unwrap_err().to_string();
         assert!(refused.contains("http://otel.example:4318") && refused.contains("--otlp-plain-http"), "{refused}");
-        assert!(!refused.contains("secret"), "{refused}");
+        let refused = started(&["--otlp-endpoint", "https://user:secret@otel.example:4318"]).unwrap_err().to_string();
+        assert!(refused.contains("OTEL_EXPORTER_OTLP_HEADERS") && !refused.contains("secret"), "{refused}");
+        start_or_go_without(&args(&["--otlp-endpoint", "http://otel.example:4318"]), "regatta", &Registry::new())
+            .unwrap();
         started(&["--otlp-endpoint", "http://otel.example:4318", "--otlp-plain-http"]).unwrap();
         started(&["--otlp-endpoint", "https://otel.example:4318"]).unwrap();
         started(&[]).unwrap();
+    }
+
+    #[test]
+    fn variables_that_are_empty_or_meant_for_others_refuse_nothing() {
+        let args = args(&["--otlp-timeout-ms", "", "--trace-share", "endpoint=http://sampler,pollingIntervalMs=5000"]);
+        assert_eq!((args.otlp_timeout_ms, args.trace_share), (10_000, 1.0));
+        let none = self::args(&["--otlp-endpoint", "http://127.0.0.1:4318", "--traces-exporter", "none"]);
+        assert_eq!(address(&none), None);
     }
 
     #[test]

@@ -3,10 +3,10 @@
 //! Workers reserve each call's worst case before they send it, so no account is ever overdrawn, whatever is dispatched. What is said here
 //! only keeps sessions from being dispatched in vain.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::BoxFuture;
-use regatta_backends::{AccountState, CellProgress, Ledger, Permits, SweepCost, SweepRow};
+use regatta_backends::{AccountState, CellProgress, Ledger, Permits, ShardRow, ShardState, SweepCost, SweepRow};
 use regatta_benchmarks::Step;
 use regatta_catalog::Sweep;
 use regatta_proto::{AccountId, CellIndex, ItemIndex, ModelRef, Money, SweepId, SweepState, Transcript};
@@ -57,13 +57,14 @@ pub struct Shortfall {
     pub budget: Money,
     /// Part of it that is neither spent nor perhaps spent.
     pub left: Money,
-    /// The most that the first call of a session may cost, of those that are not measured the cheapest.
+    /// The most that the first calls may cost of what is dispatched at once, of sessions that have not run the cheapest; zero where all have
+    /// begun, or nobody knows.
     pub next_call: Money,
 }
 
 impl Shortfall {
-    /// Money by which the budget has to be raised at least, so that a session begins. Zero where sessions were stopped before a later, more
-    /// expensive call.
+    /// Money by which the budget has to be raised at least, so that a session begins. Zero where sessions were stopped before a later call, or
+    /// by the budget of their model.
     #[must_use]
     pub const fn missing(&self) -> Money {
         Money(self.next_call.0.saturating_sub(self.left.0))
@@ -83,11 +84,24 @@ impl Coordinator {
             };
             let progress = self.ledger.cell_progress(&sweep.id).await?;
             let first_calls = first_calls(sweep);
-            let is_left = |cell: &&CellProgress| cell.recorded < cell.items || cell.not_measured > 0;
-            let next_call = progress.iter().filter(is_left).map(|cell| first_call(&first_calls, cell.index)).min();
+            let left_over: BTreeSet<CellIndex> =
+                progress.iter().filter(|cell| cell.recorded < cell.items).map(|cell| cell.index).collect();
+            let shards = self.ledger.shards(&sweep.id).await?;
+            let is_left = |shard: &&ShardRow| shard.state == ShardState::Planned && left_over.contains(&shard.cell);
+            let of_shard = |shard: &ShardRow| {
+                Money(
+                    first_calls
+                        .get(&shard.cell)
+                        .copied()
+                        .unwrap_or(Money::ZERO)
+                        .0
+                        .saturating_mul(u64::from(shard.count)),
+                )
+            };
+            let next_call = shards.iter().filter(is_left).map(of_shard).min().unwrap_or(Money::ZERO);
             let gone = account.spent + account.maybe_spent + account.lost;
             let left = Money(account.cap.0.saturating_sub(gone.0));
-            Ok(next_call.map(|next_call| Shortfall { budget: account.cap, left, next_call }))
+            Ok(Some(Shortfall { budget: account.cap, left, next_call }))
         })
     }
 }

@@ -19,7 +19,8 @@ const SHARDS_AT_ONCE: u32 = 64;
 /// Result of one pass over the shards of a sweep.
 #[derive(Debug, Default)]
 pub(crate) struct Dispatched {
-    sessions: u64,
+    /// A shard was published, be it without a job.
+    has_published: bool,
     /// A shard did not fit the budget.
     unaffordable: bool,
     /// Sessions are outstanding, unsettled or in doubt.
@@ -37,9 +38,10 @@ enum Published {
 }
 
 impl Dispatched {
-    /// True if the budget lets nothing more run and nothing runs.
+    /// True if the budget lets nothing more run and nothing runs. While shards turn out to have nothing left to run, as many do after a resume,
+    /// further ones may have.
     pub(crate) const fn is_over(&self) -> bool {
-        self.unaffordable && self.sessions == 0 && !self.unsettled
+        self.unaffordable && !self.has_published && !self.unsettled
     }
 
     /// True if nothing may be dispatched until everything that was reported is recorded.
@@ -94,7 +96,7 @@ impl Coordinator {
                         own += published;
                         let claimed = first_call(&watched.first_calls, shard.cell).0.saturating_mul(published);
                         unclaimed = unclaimed.map(|left| Money(left.0.saturating_sub(claimed)));
-                        done.sessions += published;
+                        done.has_published = true;
                     }
                     Published::Unheard => {
                         (done.unsettled, done.unheard) = (true, true);
@@ -103,33 +105,55 @@ impl Coordinator {
                 }
             }
         }
-        if let Some(left) = unclaimed.filter(|_| done.is_over())
-            && let Some((shard, queue)) = self.first_within(watched, progress, left).await?
-        {
-            match self.publish(watched, &shard, &queue, was_heard).await? {
-                Published::Jobs(published) => done.sessions += published,
-                Published::Unheard => (done.unsettled, done.unheard) = (true, true),
-            }
+        if let Some(left) = unclaimed.filter(|_| done.is_over()) {
+            self.dispatch_within(watched, progress, left, &mut done).await?;
         }
         Ok(done)
     }
 
-    /// The first planned shard of all that `left` pays for, with its queue. The first ones of a queue may all be of a model that is too
+    /// Publishes planned shards of the whole sweep, each of which `left` pays for. The first ones of a queue may all be of a model that is too
     /// expensive by now.
-    async fn first_within(
+    async fn dispatch_within(
         &self,
-        watched: &Watched,
+        watched: &mut Watched,
         progress: &[CellProgress],
-        left: Money,
-    ) -> Result<Option<(ShardRow, String)>, CoordinatorError> {
-        let shards = self.ledger.shards(&watched.sweep.id).await?;
-        let fits = |shard: &ShardRow| shard.state == ShardState::Planned && watched.worst_case(shard) <= left;
-        Ok(shards.into_iter().filter(fits).find_map(|shard| {
+        mut left: Money,
+        done: &mut Dispatched,
+    ) -> Result<(), CoordinatorError> {
+        let sweep = &watched.sweep.clone();
+        let was_heard = watched.was_heard_lately() || !self.config.queue_survives;
+        let cells: BTreeMap<CellIndex, &CellProgress> = progress.iter().map(|cell| (cell.index, cell)).collect();
+        let (mut own, mut published) = (outstanding(progress), 0);
+        for shard in self.ledger.shards(&sweep.id).await? {
             // Later rounds of a sweep with a question are not released yet.
-            let is_released = |cell: &&CellProgress| u64::from(shard.first) + u64::from(shard.count) <= cell.items;
-            let cell = progress.iter().find(|cell| cell.index == shard.cell).filter(is_released)?;
-            Some((shard, cell.queue.clone()))
-        }))
+            let is_released = |cell: &&&CellProgress| u64::from(shard.first) + u64::from(shard.count) <= cell.items;
+            let Some(cell) = cells.get(&shard.cell).filter(is_released) else { continue };
+            // In doubt: reconciliation decides about it.
+            done.unsettled |= shard.state == ShardState::Dispatching;
+            if shard.state != ShardState::Planned || watched.worst_case(&shard) > left {
+                continue;
+            }
+            let own = own.entry(cell.queue.clone()).or_insert(0);
+            if published == SHARDS_AT_ONCE
+                || !Window::of(sweep, &cell.queue, self.config.window).admits(*own, shard.count.into())
+            {
+                break;
+            }
+            match self.publish(watched, &shard, &cell.queue, was_heard).await? {
+                Published::Jobs(jobs) => {
+                    *own += jobs;
+                    left = Money(
+                        left.0.saturating_sub(first_call(&watched.first_calls, shard.cell).0.saturating_mul(jobs)),
+                    );
+                    (done.has_published, published) = (true, published + 1);
+                }
+                Published::Unheard => {
+                    (done.unsettled, done.unheard) = (true, true);
+                    break;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Money that the budget leaves for further sessions; `None` without a budget.

@@ -25,7 +25,7 @@ pub use billed::Billed;
 pub use calls::{DescribedCall, answered, exchanged, finish, given_up, provider};
 pub use ids::{SessionTrace, derived, judged};
 pub use judge::judge_span;
-pub use logs::session_span;
+pub use logs::{SESSION_TARGET, session_span};
 pub use metrics::TraceMetrics;
 pub use opentelemetry::trace::{SpanId, SpanKind, TraceId};
 pub use opentelemetry::{Array, KeyValue, Value};

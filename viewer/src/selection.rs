@@ -11,6 +11,7 @@ use regatta_catalog::Sweep;
 use regatta_proto::{CellIndex, Digest, ItemId, ItemIndex};
 
 use crate::annotations::{Annotations, Annotator, ByPerson, Mark, SessionName};
+use crate::numbers;
 use crate::pages::group::Group;
 use crate::problem::Problem;
 use crate::source::Run;
@@ -105,14 +106,27 @@ pub(crate) async fn sessions(
     viewer.selections.get(question, &format!("{fingerprint:?}"), find).await
 }
 
+/// Most sessions that are selected, filtered and drawn from at once, in memory; a page shows some dozens.
+const SESSIONS_FOUND_MAX: usize = 250_000;
+
 /// The store finds items; asked about each cell alone, it finds sessions.
 async fn found(run: &Run, query: &ItemQuery) -> Result<Vec<Place>, Problem> {
     let ledger = &run.store.ledger;
     let mut places: BTreeMap<ItemIndex, BTreeSet<CellIndex>> = BTreeMap::new();
+    let mut sessions = 0;
     for cell in &query.cells {
-        let of_cell = ItemQuery { cells: vec![*cell], order: ItemOrder::Position, ..query.clone() };
+        // One more than there is room for tells that there are too many.
+        let limit = (SESSIONS_FOUND_MAX + 1 - sessions) as u32;
+        let of_cell = ItemQuery { cells: vec![*cell], order: ItemOrder::Position, limit, ..query.clone() };
         for item in ledger.find_items(&run.row.id, &of_cell).await?.items {
             places.entry(item).or_default().insert(*cell);
+            sessions += 1;
+        }
+        if sessions > SESSIONS_FOUND_MAX {
+            return Err(Problem::wrong(format!(
+                "more than {} sessions would be looked through: choose fewer by setting, outcome or another filter",
+                numbers::count(SESSIONS_FOUND_MAX as u64)
+            )));
         }
     }
     let order: Vec<ItemIndex> = match query.order {

@@ -16,7 +16,7 @@ pub(crate) struct TraceArgs {
     #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", hide_env_values = true)]
     pub(crate) otlp_traces_endpoint: Option<String>,
     /// Milliseconds that a request to it may take with all its tries; sessions never wait for it
-    #[arg(long, value_name = "MS", env = "OTEL_EXPORTER_OTLP_TIMEOUT", default_value_t = 10_000)]
+    #[arg(long, value_name = "MS", env = "OTEL_EXPORTER_OTLP_TIMEOUT", default_value_t = ANSWERED_WITHIN_MS, value_parser = timeout)]
     pub(crate) otlp_timeout_ms: u64,
     /// Authorities of the collector (PEM) in place of the system's
     #[arg(long, value_name = "FILE", env = "OTEL_EXPORTER_OTLP_CERTIFICATE")]
@@ -37,11 +37,34 @@ pub(crate) struct TraceArgs {
     #[arg(long, value_name = "NAME", env = "OTEL_SERVICE_NAME")]
     pub(crate) service_name: Option<String>,
     /// Trace nothing, whatever else is said
-    #[arg(long, env = "OTEL_SDK_DISABLED", value_parser = BoolishValueParser::new())]
+    #[arg(long, env = "OTEL_SDK_DISABLED", value_parser = disabled)]
     pub(crate) no_traces: bool,
+    /// `none` is another way to trace nothing
+    #[arg(long, env = "OTEL_TRACES_EXPORTER", hide = true)]
+    pub(crate) traces_exporter: Option<String>,
+}
+
+const ANSWERED_WITHIN_MS: u64 = 10_000;
+
+// The variables are OpenTelemetry's, and may be meant for other programs: one that is empty is as one that is not set.
+
+fn timeout(text: &str) -> Result<u64, String> {
+    if text.is_empty() { Ok(ANSWERED_WITHIN_MS) } else { text.parse().map_err(|error| format!("{error}")) }
+}
+
+fn disabled(text: &str) -> Result<bool, String> {
+    match text.to_lowercase().as_str() {
+        "true" | "yes" | "on" | "1" => Ok(true),
+        "" | "false" | "no" | "off" | "0" => Ok(false),
+        _ => Err("it is true or false".to_owned()),
+    }
 }
 
 fn share(text: &str) -> Result<f64, String> {
+    // Other samplers have arguments of the form `name=value`.
+    if text.is_empty() || text.contains('=') {
+        return Ok(1.0);
+    }
     let share: f64 = text.parse().map_err(|error| format!("{error}"))?;
     if (0.0..=1.0).contains(&share) { Ok(share) } else { Err("it is between 0 and 1".to_owned()) }
 }

@@ -14,7 +14,7 @@ pub(crate) struct ViewArgs {
     /// Address to listen on, of this machine alone; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     pub(crate) listen: SocketAddr,
-    /// Name under which you annotate sessions; without one, annotations are only shown
-    #[arg(long = "as", value_name = "NAME", env = "USER", hide_env_values = true)]
+    /// Name under which you annotate sessions [default: that of USER, if there is one]
+    #[arg(long = "as", value_name = "NAME")]
     pub(crate) annotator: Option<Annotator>,
 }

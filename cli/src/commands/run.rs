@@ -119,7 +119,9 @@ fn needs(shortfall: &Shortfall) -> String {
     let Shortfall { budget, left, next_call } = *shortfall;
     let left = format!("of the budget of {budget}, {left} is left");
     match shortfall.missing() {
-        Money::ZERO => format!("{left}, and a session was stopped before a call that may cost more than that"),
+        Money::ZERO => format!(
+            "{left}, and a session was stopped before a call that may cost more than that, or by its model's own budget"
+        ),
         missing => {
             format!(
                 "{left}, and the next call may cost {next_call}: at least ${0} more is needed (--budget +{0})",
@@ -146,6 +148,6 @@ mod tests {
             needs(&Shortfall { budget: Money(10_000_000), left: Money(left), next_call: Money(next_call) })
         };
         insta::assert_snapshot!(needs(1_000_000, 5_400_001), @"of the budget of $0.01000, $0.001000 is left, and the next call may cost $0.005400: at least $0.004400001 more is needed (--budget +0.004400001)");
-        insta::assert_snapshot!(needs(6_000_000, 5_400_000), @"of the budget of $0.01000, $0.006000 is left, and a session was stopped before a call that may cost more than that");
+        insta::assert_snapshot!(needs(6_000_000, 5_400_000), @"of the budget of $0.01000, $0.006000 is left, and a session was stopped before a call that may cost more than that, or by its model's own budget");
     }
 }

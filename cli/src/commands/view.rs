@@ -25,7 +25,9 @@ pub(crate) async fn run(args: ViewArgs) -> anyhow::Result<ExitCode> {
         );
         return Err(BadConfiguration(problem).into());
     }
-    let source = source(&args.directories, AnnotationUse::Shown { by: args.annotator })?;
+    // A name of the system that cannot be one here is no reason to show nothing.
+    let of_system = || std::env::var("USER").ok()?.parse().ok();
+    let source = source(&args.directories, AnnotationUse::Shown { by: args.annotator.or_else(of_system) })?;
     let leaving = Leaving::on_signals()?;
     let listener = listener::listen(args.listen)?;
     let address = listener.local_addr().context("failed to read the address that is listened on")?;

@@ -52,7 +52,7 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     let benchmarks = deployed(coded, None);
     let listener = listener::listen(args.listen)?;
     let registry = Registry::new();
-    let traces = traces::start(&args.traces, "regatta-coordinator", &registry)?;
+    let traces = traces::start_or_go_without(&args.traces, "regatta-coordinator", &registry)?;
     let seed = crate::process::random_seed();
     let config = CoordinatorConfig {
         id: crate::process::worker_id(seed)?,

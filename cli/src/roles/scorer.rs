@@ -25,7 +25,7 @@ pub(crate) async fn run(args: ScorerArgs) -> anyhow::Result<ExitCode> {
     let benchmarks = deployed(policy.coded().clone(), None);
     let listener = listener::listen(args.listen)?;
     let registry = Registry::new();
-    let traces = traces::start(&args.traces, "regatta-scorer", &registry)?;
+    let traces = traces::start_or_go_without(&args.traces, "regatta-scorer", &registry)?;
     let (stop, readiness) = (CancellationToken::new(), Readiness::default());
     let routes = telemetry::routes(registry.clone()).merge(readiness.routes());
     let server = listener::serve(listener, routes, stop.clone());

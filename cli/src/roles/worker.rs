@@ -29,7 +29,7 @@ pub(crate) async fn run(args: WorkerArgs) -> anyhow::Result<ExitCode> {
     let bridge = bridge::prepare(&args.bridge)?;
     let listener = listener::listen(args.listen)?;
     let registry = Registry::new();
-    let traces = traces::start(&args.traces, "regatta-worker", &registry)?;
+    let traces = traces::start_or_go_without(&args.traces, "regatta-worker", &registry)?;
     let seed = crate::process::random_seed();
     let config = WorkerConfig {
         endpoints: (!args.endpoints.is_empty()).then(|| args.endpoints.into_iter().collect()),

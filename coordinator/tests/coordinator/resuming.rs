@@ -215,6 +215,30 @@ async fn a_session_that_was_held_back_is_dispatched_once_all_that_was_reported_i
     process.end().await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_a_budget_pays_for_runs_after_a_resume_although_all_before_it_is_recorded_or_too_expensive() {
+    let stage = slow_stage().await;
+    let process = stage.start();
+    let cheap =
+        "models:\n  - { id: sim/dear, max_tokens: 1000, price: { input_per_mtok: 0, output_per_mtok: 5000 } }\n";
+    let spec = spec("s", 6, "budget_usd: 2").replace("models:\n", cheap);
+    let sweep = stage.submit(&process, &spec).await;
+    stage.until(async || stage.waiting(&sweep).await == 2).await;
+    let jobs = stage.take(&sweep, 2).await;
+    assert!(
+        jobs.iter().all(|job| sweep.cell(job.key.cell).unwrap().model.model == "oracle"),
+        "the other is too expensive"
+    );
+    stage.finish(&sweep, &jobs, Money::ZERO).await;
+    stage.until(async || stage.waiting(&sweep).await == 2).await;
+    stage.take(&sweep, 2).await;
+    cancel(&stage, &process, &sweep).await;
+    process.coordinator.resume(&sweep.id, Resumption::default()).await.unwrap();
+    stage.until(async || stage.waiting(&sweep).await == 2).await;
+    assert_eq!(stage.state(&sweep.id).await, SweepState::Running);
+    process.end().await;
+}
+
 /// As when another process that began to watch it had read its budget before the resume: the account still has the old one.
 #[tokio::test(start_paused = true)]
 async fn the_leader_gives_an_account_the_budget_of_the_resume() {

@@ -156,15 +156,19 @@ mod tests {
         let all = Annotations::parse(text.join("\n").as_bytes());
         let judged = BTreeSet::from(["a", "b", "c"].map(session));
         let rated = taken(&all, &judged, Kind::Ratings);
-        let of_a =
-            r#"{"item":"a","model":"sim/m","ratings":{"ann":0.5,"bob":1.0},"setting":"session/cross/text","trial":0}"#;
-        let of_c = r#"{"item":"c","model":"sim/m","ratings":{"bob":0.75},"setting":"session/cross/text","trial":0}"#;
-        assert_eq!(rated.content.lines().collect::<Vec<_>>(), ["", "", "", of_a, of_c]);
+        let of = |item: &str, ratings: serde_json::Value| serde_json::json!({ "setting": "session/cross/text", "model": "sim/m", "trial": 0, "item": item, "ratings": ratings });
+        // A session's line is where its last word was: the numbers of lines in errors are those of the file.
+        let lines = |content: &str| -> Vec<serde_json::Value> {
+            content.lines().map(|line| serde_json::from_str(line).unwrap_or_default()).collect()
+        };
+        let none = serde_json::Value::Null;
+        let (of_a, of_c) =
+            (of("a", serde_json::json!({ "ann": 0.5, "bob": 1.0 })), of("c", serde_json::json!({ "bob": 0.75 })));
+        assert_eq!(lines(&rated.content), [none.clone(), none.clone(), none.clone(), of_a, of_c]);
         assert_eq!((rated.sessions, rated.unjudged, rated.people), (2, 1, BTreeSet::from(["ann", "bob"])));
         let marked = taken(&all, &judged, Kind::Marks);
-        let of_b = r#"{"item":"b","model":"sim/m","ratings":{"ann":1.0},"setting":"session/cross/text","trial":0}"#;
-        let of_a = r#"{"item":"a","model":"sim/m","ratings":{"bob":0.0},"setting":"session/cross/text","trial":0}"#;
-        assert_eq!(marked.content.lines().collect::<Vec<_>>(), ["", of_b, "", of_a]);
+        let (of_b, of_a) = (of("b", serde_json::json!({ "ann": 1.0 })), of("a", serde_json::json!({ "bob": 0.0 })));
+        assert_eq!(lines(&marked.content), [none.clone(), of_b, none, of_a]);
     }
 
     #[test]
