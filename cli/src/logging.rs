@@ -75,7 +75,7 @@ mod tests {
                 regatta_traces::session_span(&key, 1).in_scope(|| tracing::error!(target: "regatta", "it failed"));
             });
             let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
-            assert!(text.contains("it failed") && text.contains("s/0/7"), "{asked}: {text}");
+            assert!(text.contains("it failed") && text.contains("s/c0/i7"), "{asked}: {text}");
         }
     }
 
