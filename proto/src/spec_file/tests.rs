@@ -207,7 +207,7 @@ fn wrong_audits_are_errors_that_name_the_field() {
                 "judge: { panel: [sim/oracle, { id: tools/noisy-0.1, max_tokens: 100 }], rule: majority, repeats: 3 }\n    ",
                 ""
             ),
-            ("benchmarks:", "decide: { question: ranking, margin: 0.1 }\nbenchmarks:"),
+            ("benchmarks:", "decide: { question: ranking, margin: 2pp }\nbenchmarks:"),
         ]
         .map(|(from, to)| error(&audited.replace(from, to)))
         .join("\n")
