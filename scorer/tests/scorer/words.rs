@@ -387,7 +387,7 @@ async fn both_judges_of_an_audited_session_are_asked_the_same_further_question_w
     stage.score(vec![says(&stage, "j-3", "two/auditor", &why_of_two, Some("yes"))]).await;
     stage.score(vec![says(&stage, "j-4", "one/judge", &why_of_one, Some("forgot"))]).await;
     assert_eq!(stage.books().await.waiting, 0);
-    assert_eq!(values(&stage).await, [[json!({"yes": 0.0}), json!({"yes": 1.0})]]);
+    assert_eq!(values(&stage).await, [[json!({"yes": 0.0}), json!({"yes": 0.0})]]);
 }
 
 #[tokio::test]
