@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use regatta_benchmarks::Unit;
 use regatta_catalog::Sweep;
-use regatta_proto::{
-    Audit, BenchmarkLock, BenchmarkName, CostSum, Evaluator, Judge, Level, ModelRef, Money, Setting, SweepLock,
-};
+use regatta_proto::{Audit, BenchmarkName, CostSum, Evaluator, Judge, Level, ModelRef, Money, Setting, SweepLock};
 use serde::{Deserialize, Serialize};
 
 use crate::finish::{GroupResult, is_simulated};
@@ -27,7 +25,8 @@ pub struct AuditFindings {
     /// Cost of the audit. Absent where one of its models judges something else too, because bills do not tell what they are for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<CostSum>,
-    /// Cost if it had judged all sessions, from that of those that it did; absent where that is unknown.
+    /// Cost if it had judged all sessions, from that of those that it did; absent where that is unknown, and where it judged another share of
+    /// one benchmark and setting than of another, because bills do not tell what each has cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_of_all: Option<Money>,
     /// Differences between models as it would have them.
@@ -69,6 +68,12 @@ pub(crate) fn findings(sweep: &Sweep, groups: &[GroupResult], spent: &[JudgeSpen
         let its = || groups.iter().filter(|group| benchmarks.contains(&&group.first.benchmark));
         let audited = its().map(|group| group.audited_sessions).sum();
         let sessions = its().map(|group| group.sessions.measured).sum();
+        let mut parts: BTreeMap<_, (u64, u64)> = BTreeMap::new();
+        for group in its() {
+            let part = parts.entry((&group.first.benchmark, &group.first.setting)).or_default();
+            *part = (part.0 + group.audited_sessions, part.1 + group.sessions.measured);
+        }
+        let shares: Vec<(u64, u64)> = parts.into_values().collect();
         let cost = cost(&sweep.lock, judge, spent);
         AuditFindings {
             judge: name,
@@ -76,7 +81,9 @@ pub(crate) fn findings(sweep: &Sweep, groups: &[GroupResult], spent: &[JudgeSpen
             audited,
             sessions,
             cost,
-            cost_of_all: cost.and_then(|cost| per(cost, audited as f64 / sessions as f64)),
+            cost_of_all: cost
+                .filter(|_| are_alike(&shares))
+                .and_then(|cost| per(cost, audited as f64 / sessions as f64)),
             differences: differences(&its().collect::<Vec<_>>(), sweep.lock.level),
         }
     };
@@ -95,10 +102,19 @@ pub(crate) fn simulated_audits(sweep: &Sweep) -> impl Iterator<Item = String> {
     })
 }
 
-/// Cost of all that `judge` was asked, if its models are asked nothing else.
+/// `true` if the audited sessions of each part are the same share of its sessions, but for a tenth.
+fn are_alike(parts: &[(u64, u64)]) -> bool {
+    let shares =
+        || parts.iter().filter(|(_, sessions)| *sessions > 0).map(|(audited, all)| *audited as f64 / *all as f64);
+    shares().fold(f64::INFINITY, f64::min) * 1.1 >= shares().fold(0.0, f64::max)
+}
+
+/// Cost of all that `judge` was asked in audits, if its models are asked nothing else.
 fn cost(lock: &SweepLock, judge: &Judge, spent: &[JudgeSpending]) -> Option<CostSum> {
-    let others = lock.benchmarks.values().flat_map(BenchmarkLock::judges).filter(|other| *other != judge);
-    let others: Vec<&ModelRef> = others.flat_map(Judge::ids).collect();
+    // A benchmark's own judge may be the one that audits another benchmark.
+    let own = lock.benchmarks.values().filter_map(|benchmark| benchmark.judge.as_ref());
+    let audits = lock.benchmarks.values().filter_map(|benchmark| Some(&benchmark.audit.as_ref()?.judge));
+    let others: Vec<&ModelRef> = own.chain(audits.filter(|other| *other != judge)).flat_map(Judge::ids).collect();
     let members = judge.ids();
     if members.iter().any(|member| others.contains(member)) {
         return None;
@@ -133,4 +149,17 @@ fn differences(groups: &[&GroupResult], level: Level) -> Vec<AuditedDifference> 
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_judging_all_would_cost_is_told_where_the_same_share_of_each_part_was_judged() {
+        assert!(are_alike(&[(30, 300), (200, 2_000)]));
+        assert!(are_alike(&[(30, 300), (29, 298), (0, 0)]));
+        assert!(!are_alike(&[(30, 40), (200, 2_000)]), "thirty items at least are audited of each");
+        assert!(!are_alike(&[(0, 40), (200, 2_000)]));
+    }
 }

@@ -166,7 +166,7 @@ impl Scorer {
 /// Questions that sessions waited for, and the judge job that has just answered them; `None` if they were answered before.
 #[derive(Clone, Copy)]
 enum Asked<'a> {
-    /// What is needed further is asked.
+    /// Only further needs are asked.
     Once(Option<&'a AttemptId>),
     /// All that is needed is asked again.
     Again(Option<&'a AttemptId>),

@@ -1,4 +1,4 @@
-//! What a release consists of, made by the scripts that make one. The binary is a stand-in: a program that says what it is asked.
+//! A release, made by the scripts that make one. The binary is a stand-in: a program that says what it is asked.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::collections::BTreeSet;
@@ -16,13 +16,13 @@ async fn script(name: &str, arguments: &[&str], variables: &[(&str, &str)]) -> O
     finish(command).await.unwrap()
 }
 
-/// What a script has printed, which must have succeeded.
+/// Standard output of a script, which must have succeeded.
 fn said(output: &Output) -> String {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// What a program prints that must be here; `None` where it is not.
+/// Standard output of a program, which must succeed; `None` where the program is not here.
 async fn told_by(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).output().await.ok()?;
     Some(said(&output))

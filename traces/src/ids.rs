@@ -30,7 +30,7 @@ impl SessionTrace {
         Self { id, text: id.to_string() }
     }
 
-    /// Its id.
+    /// The id of the trace.
     #[must_use]
     pub const fn id(&self) -> TraceId {
         self.id

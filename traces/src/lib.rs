@@ -4,7 +4,7 @@
 //! the coordinator that dispatches a session, the worker that runs it and the scorer that records it name the same trace and the same parents.
 //! Spans are made of what the roles know at the end of a step, handed to a [`Tracer`], which never waits, and sent by a task of its own.
 //!
-//! What is said in a session is in no span that a process sends: neither prompts nor answers, nor messages of providers.
+//! No span that a process sends has anything that was said in a session: neither prompts nor answers, nor messages of providers.
 
 mod attributes;
 mod billed;

@@ -10,7 +10,7 @@ use crate::Attributes;
 pub struct Span {
     /// Trace that it belongs to.
     pub trace: TraceId,
-    /// Its id, unique within the trace.
+    /// The span's id, unique within the trace.
     pub id: SpanId,
     /// Span that it is a part of; `None` for the root.
     pub parent: Option<SpanId>,

@@ -68,7 +68,7 @@ fn whole_items(places: &[Place]) -> &[Place] {
     &places[..TOGETHER + rest]
 }
 
-/// Those of `places` in whose transcripts the words are.
+/// Sessions of `places` in whose transcripts the words are.
 async fn look(run: &Run, words: &Words, places: &[Place]) -> Result<BTreeSet<Place>, Problem> {
     let mut segments: BTreeMap<String, BTreeMap<u32, Place>> = BTreeMap::new();
     for (item, cell) in places {

@@ -32,7 +32,7 @@ pub(crate) struct Span {
     pub(crate) error: Option<String>,
 }
 
-/// What a collector does with requests.
+/// Behaviour of a collector towards requests.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Manner {
     Takes,

@@ -48,7 +48,7 @@ impl Mark {
 pub struct SessionName {
     /// The benchmark.
     pub benchmark: BenchmarkName,
-    /// Its setting.
+    /// The setting of the cell.
     pub setting: Setting,
     /// Model under test.
     pub model: ModelRef,
