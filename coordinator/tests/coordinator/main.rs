@@ -8,7 +8,6 @@ mod doctoring;
 mod ending;
 mod identity;
 mod lasting;
-mod lost_jobs;
 mod paging;
 mod planning;
 mod recovering;
