@@ -23,6 +23,10 @@ impl HeldBack {
         }
     }
 
+    pub(crate) fn holds(&self, cell: CellIndex, item: ItemIndex) -> bool {
+        self.0.get(&cell).is_some_and(|held| held.contains(&item))
+    }
+
     /// Holds `items` of `cell` back no longer: they are planned again.
     pub(crate) fn forget(&mut self, cell: CellIndex, items: &[ItemIndex]) {
         if let Some(held) = self.0.get_mut(&cell) {
