@@ -63,6 +63,7 @@ impl Coordinator {
             } else {
                 self.lead_on(watched.term).await?;
                 let until = self.leads_until(watched.term)?;
+                watched.lost_jobs.published(sweep, index, &to_run);
                 // Before they are published: jobs that may have been are not published twice.
                 watched.held.0.insert(index, still_held);
                 self.metrics.dispatched.inc_by(jobs.len() as u64);
