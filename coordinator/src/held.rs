@@ -23,6 +23,10 @@ impl HeldBack {
         }
     }
 
+    pub(crate) fn holds(&self, cell: CellIndex, item: ItemIndex) -> bool {
+        self.0.get(&cell).is_some_and(|held| held.contains(&item))
+    }
+
     /// Holds `items` of `cell` back no longer: they are planned again.
     pub(crate) fn forget(&mut self, cell: CellIndex, items: &[ItemIndex]) {
         if let Some(held) = self.0.get_mut(&cell) {
@@ -59,6 +63,7 @@ impl Coordinator {
             } else {
                 self.lead_on(watched.term).await?;
                 let until = self.leads_until(watched.term)?;
+                watched.lost_jobs.published(sweep, index, &to_run);
                 // Before they are published: jobs that may have been are not published twice.
                 watched.held.0.insert(index, still_held);
                 self.metrics.dispatched.inc_by(jobs.len() as u64);

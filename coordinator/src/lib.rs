@@ -16,6 +16,7 @@ mod forecast;
 mod held;
 mod identity;
 mod leading;
+mod lost_jobs;
 mod metrics;
 mod plan;
 mod pricing;

@@ -14,6 +14,7 @@ use regatta_proto::{CellIndex, ItemIndex, Report, ShardIndex};
 use tokio::time::Instant;
 
 use crate::held::HeldBack;
+use crate::lost_jobs::LostJobs;
 use crate::quiet::Quiet;
 use crate::rounds::Watched;
 use crate::window::is_outstanding;
@@ -39,8 +40,7 @@ impl Coordinator {
             self.look_for_missing(&watched.sweep, progress, quiet).await?;
         }
         if quiet < self.config.doubtful_after || watched.quiet.watched() < self.hears_within() {
-            watched.echo.forget();
-            return Ok(());
+            return self.dispatch_lost(watched).await;
         }
         let sweep = &watched.sweep;
         let shards = self.ledger.shards(&sweep.id).await?;
@@ -53,8 +53,7 @@ impl Coordinator {
             shards.iter().filter(|shard| shard.state == ShardState::Dispatching && is_released(shard)).collect();
         let seems_lost = may_be_lost && self.seems_lost(sweep, &mut watched.quiet, progress, all_dispatched).await?;
         if !seems_lost && doubtful.is_empty() {
-            watched.echo.forget();
-            return Ok(());
+            return self.dispatch_lost(watched).await;
         }
         if !self.is_all_recorded(&watched.sweep.id, &mut watched.echo, watched.term).await? {
             return Ok(());
@@ -72,6 +71,7 @@ impl Coordinator {
         let sessions = if lost {
             // All that is held back is planned again too.
             watched.held = HeldBack::default();
+            watched.lost_jobs = LostJobs::default();
             self.forget_dispatch(&watched.sweep, watched.term).await?
         } else {
             self.plan_again(watched, &shards, &doubtful).await?
@@ -199,6 +199,7 @@ impl Coordinator {
                 dispatched += if shard.state == ShardState::Dispatched { items.len() } else { ended } as u64;
                 planned += if indices.contains(&shard.index) { items.len() - ended } else { 0 } as u64;
             }
+            watched.lost_jobs.planned_again(&indices);
             self.ledger.plan_shards_again(&sweep.id, cell, &indices, dispatched, term).await?;
         }
         Ok(planned)

@@ -17,6 +17,7 @@ use crate::dispatch::Dispatched;
 use crate::echo::Echo;
 use crate::forecast::Foretold;
 use crate::held::HeldBack;
+use crate::lost_jobs::LostJobs;
 use crate::quiet::Quiet;
 use crate::rejudging::Rejudging;
 use crate::voided::{self, Voided};
@@ -54,6 +55,7 @@ pub(crate) struct Watched {
     /// Jobs of its planned shards may have been published before: by an earlier leader, before a resume, or before they were planned again.
     pub(crate) may_have_run: bool,
     pub(crate) held: HeldBack,
+    pub(crate) lost_jobs: LostJobs,
     pub(crate) rejudging: Rejudging,
     pub(crate) echo: Echo,
     /// Time since which nothing is left to run; `None` while something is.
@@ -311,6 +313,7 @@ impl Coordinator {
                 one.settles_at = Instant::now() + self.settling(row.generation);
                 one.is_settled = false;
                 (one.heard_at, one.may_have_run, one.held) = (None, true, HeldBack::default());
+                one.lost_jobs = LostJobs::default();
                 one.rejudging = Rejudging::of(row.generation);
                 // An answer to an earlier question says nothing of what workers report now.
                 one.echo.forget();
@@ -340,6 +343,9 @@ impl Coordinator {
         let (generation, settles_at) = (row.generation, Instant::now() + self.settling(row.generation));
         let (is_settled, echo) = (self.settling(generation).is_zero(), Echo::heard(row.echo));
         let may_have_run = generation > 0 || self.has_begun(&sweep).await?;
+        let before =
+            if may_have_run && self.config.queue_survives { self.ledger.shards(&sweep.id).await? } else { Vec::new() };
+        let lost_jobs = LostJobs::among(before);
         let one = Watched {
             sweep,
             term,
@@ -353,6 +359,7 @@ impl Coordinator {
             heard_at: None,
             may_have_run,
             held: HeldBack::default(),
+            lost_jobs,
             rejudging: Rejudging::of(generation),
             echo,
             over_since: None,

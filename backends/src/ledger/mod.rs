@@ -465,6 +465,19 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.recorded_items(sweep, cell, from, to)) })
     }
 
+    /// Those of `items` that have a result, in no particular order.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn recorded_among<'a>(
+        &'a self,
+        sweep: &'a SweepId,
+        cell: CellIndex,
+        items: &'a [ItemIndex],
+    ) -> BoxFuture<'a, Result<Vec<ItemIndex>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.recorded_among(sweep, cell, items)) })
+    }
+
     /// All shards of a sweep, in order.
     ///
     /// # Errors

@@ -293,6 +293,23 @@ impl Queue {
         })
     }
 
+    /// True if no message of a job queue waits for a consumer, and there is one. A broker whose queue has no leader at the moment answers that
+    /// there is neither.
+    ///
+    /// # Errors
+    /// When the queue does not exist, or the broker does not answer.
+    pub fn is_drained<'a>(&'a self, queue: &'a str) -> BoxFuture<'a, Result<bool, QueueError>> {
+        Box::pin(async move {
+            match self {
+                Self::Memory(memory) => memory.is_drained(queue),
+                #[cfg(feature = "cluster")]
+                Self::RabbitMq(broker) => broker.is_drained(queue).await,
+                #[cfg(feature = "faults")]
+                Self::Troubled(queues) => queues.is_drained(queue).await,
+            }
+        })
+    }
+
     /// Number of reports that wait for a scorer, without those within a consumer's prefetch.
     ///
     /// # Errors

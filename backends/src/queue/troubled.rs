@@ -82,6 +82,10 @@ impl TroubledQueue {
         self.call(queue, 0, || self.inner.consumers(queue)).await
     }
 
+    pub(super) async fn is_drained(&self, queue: &str) -> Result<bool, QueueError> {
+        self.call(queue, 0, || self.inner.is_drained(queue)).await
+    }
+
     pub(super) async fn waiting_reports(&self) -> Result<u64, QueueError> {
         self.call("reports", 0, || self.inner.waiting_reports()).await
     }

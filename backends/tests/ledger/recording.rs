@@ -620,6 +620,9 @@ pub(crate) async fn recorded_items_and_highest_attempts_are_found(world: World) 
     ledger.record(records).await.unwrap();
     ledger.record(vec![waiting(key(&sweep, 0, 8), "a-2", &["q"])]).await.unwrap();
     ledger.record_progress(vec![open(key(&sweep, 0, 5), "a-6", 1)]).await.unwrap();
+    let among =
+        ledger.recorded_among(&sweep, CellIndex(0), &[ItemIndex(4), ItemIndex(3), ItemIndex(99)]).await.unwrap();
+    assert_eq!(among, [ItemIndex(3)]);
     let items = ledger.recorded_items(&sweep, CellIndex(0), ItemIndex(4), ItemIndex(12)).await.unwrap();
     assert_eq!(items, [7, 8, 12].map(ItemIndex));
     let asked = [12, 5, 7, 1].map(ItemIndex);

@@ -8,6 +8,7 @@ mod doctoring;
 mod ending;
 mod identity;
 mod lasting;
+mod lost_jobs;
 mod paging;
 mod planning;
 mod recovering;

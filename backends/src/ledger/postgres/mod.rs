@@ -212,6 +212,15 @@ impl PostgresLedger {
         read!(self.0, "read recorded items", client => sessions::recorded_items(client, sweep, cell, from, to))
     }
 
+    pub(super) async fn recorded_among(
+        &self,
+        sweep: &SweepId,
+        cell: CellIndex,
+        items: &[ItemIndex],
+    ) -> Result<Vec<ItemIndex>, LedgerError> {
+        read!(self.0, "read which items are recorded", client => sessions::recorded_among(client, sweep, cell, items))
+    }
+
     pub(super) async fn shards(&self, sweep: &SweepId) -> Result<Vec<ShardRow>, LedgerError> {
         read!(self.0, "read the shards", client => planning::shards(client, sweep, None))
     }

@@ -227,6 +227,20 @@ pub(super) async fn recorded_items(
     rows.iter().map(|row| Ok(ItemIndex(small(row.try_get(0)?, "item")?))).collect()
 }
 
+pub(super) async fn recorded_among(
+    client: &Object,
+    sweep: &SweepId,
+    cell: CellIndex,
+    items: &[ItemIndex],
+) -> Result<Vec<ItemIndex>, Fault> {
+    let number = number(client, sweep).await?;
+    let select =
+        client.prepare_cached("SELECT item FROM sessions WHERE sweep = $1 AND cell = $2 AND item = ANY ($3)").await?;
+    let items = column(items, |item| i64::from(item.0));
+    let rows = client.query(&select, &[&number, &i64::from(cell.0), &items]).await?;
+    rows.iter().map(|row| Ok(ItemIndex(small(row.try_get(0)?, "item")?))).collect()
+}
+
 pub(super) async fn of_cell(client: &Object, sweep: &SweepId, cell: CellIndex) -> Result<Vec<SessionRow>, Fault> {
     let number = number(client, sweep).await?;
     let select = client

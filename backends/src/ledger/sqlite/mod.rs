@@ -313,6 +313,17 @@ impl SqliteLedger {
         self.0.read("read recorded items", move |tx| sessions::recorded_items(tx, &sweep, cell, from, to)).await
     }
 
+    pub(super) async fn recorded_among(
+        &self,
+        sweep: &SweepId,
+        cell: CellIndex,
+        items: &[ItemIndex],
+    ) -> Result<Vec<ItemIndex>, LedgerError> {
+        let (sweep, items) = (sweep.clone(), items.to_vec());
+        let reading = move |tx: &rusqlite::Transaction<'_>| sessions::recorded_among(tx, &sweep, cell, &items);
+        self.0.read("read which items are recorded", reading).await
+    }
+
     pub(super) async fn shards(&self, sweep: &SweepId) -> Result<Vec<ShardRow>, LedgerError> {
         let sweep = sweep.clone();
         self.0.read("read the shards", move |tx| planning::shards(tx, &sweep, None)).await

@@ -132,6 +132,23 @@ pub(super) fn recorded_items(
     Ok(items.collect::<Result<_, _>>()?)
 }
 
+pub(super) fn recorded_among(
+    tx: &Transaction<'_>,
+    sweep: &SweepId,
+    cell: CellIndex,
+    items: &[ItemIndex],
+) -> Result<Vec<ItemIndex>, Fault> {
+    let number = number(tx, sweep)?;
+    let mut find = tx.prepare_cached("SELECT 1 FROM sessions WHERE sweep = ?1 AND cell = ?2 AND item = ?3")?;
+    let mut recorded = Vec::new();
+    for item in items {
+        if find.exists(params![number, cell.0, item.0])? {
+            recorded.push(*item);
+        }
+    }
+    Ok(recorded)
+}
+
 pub(super) fn of_cell(tx: &Transaction<'_>, sweep: &SweepId, cell: CellIndex) -> Result<Vec<SessionRow>, Fault> {
     let number = number(tx, sweep)?;
     let mut select = tx.prepare_cached(

@@ -153,6 +153,10 @@ impl MemoryQueue {
         Ok(self.existing(queue)?.consumers())
     }
 
+    pub(super) fn is_drained(&self, queue: &str) -> Result<bool, QueueError> {
+        Ok(self.depth(queue)? == 0 && self.consumers(queue)? > 0)
+    }
+
     pub(super) fn waiting_reports(&self) -> Result<u64, QueueError> {
         self.open()?;
         Ok(self.shared.reports.depth())

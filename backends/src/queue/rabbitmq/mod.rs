@@ -171,6 +171,11 @@ impl RabbitMqQueue {
         Ok(self.shared.look_at(self.shared.topology.jobs(queue)?).await?.consumers)
     }
 
+    pub(super) async fn is_drained(&self, queue: &str) -> Result<bool, QueueError> {
+        let Look { ready, consumers } = self.shared.look_at(self.shared.topology.jobs(queue)?).await?;
+        Ok(ready == 0 && consumers > 0)
+    }
+
     pub(super) async fn waiting_reports(&self) -> Result<u64, QueueError> {
         self.shared.ready_messages(self.shared.topology.reports()?).await
     }
