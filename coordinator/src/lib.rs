@@ -17,6 +17,7 @@ mod held;
 mod identity;
 mod leading;
 mod lost_jobs;
+mod lost_questions;
 mod metrics;
 mod plan;
 mod pricing;

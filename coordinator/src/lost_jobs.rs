@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use regatta_backends::{ShardRow, ShardState, UnderWay};
+use regatta_backends::{OpenQuestion, ShardRow, ShardState, UnderWay};
 use regatta_catalog::Sweep;
 use regatta_proto::{CellIndex, ItemIndex, ShardIndex};
 use tokio::time::Instant;
@@ -22,7 +22,7 @@ use crate::{Coordinator, CoordinatorError, shards};
 const LOOKS_APART: Duration = Duration::from_secs(5);
 /// Pause after which nobody knows whether a job has waited since the last look.
 const UNSEEN_AFTER: Duration = Duration::from_secs(20);
-/// Time for which a session must be silent in every look, by this process's clock. All workers tell of all sessions within it.
+/// Time for which a session, or a question, must be silent in every look, by this process's clock. All workers tell of all that they have within it.
 const SUSPECTED_FOR: Duration = Duration::from_secs(15);
 /// Sessions that are asked after in one look, but for those of a last shard.
 const SESSIONS_A_LOOK: u32 = 8_192;
@@ -39,6 +39,8 @@ pub(crate) struct LostJobs {
     looked_at: Option<Instant>,
     /// Sessions of which no worker tells, and since when they were found so at every look.
     suspects: BTreeMap<CellIndex, BTreeMap<ItemIndex, Instant>>,
+    /// The same of questions.
+    pub(crate) questions: BTreeMap<OpenQuestion, Instant>,
 }
 
 impl LostJobs {
@@ -90,8 +92,17 @@ impl LostJobs {
 
     /// True if no job has waited in the queue of `cell` for `long_enough`.
     fn has_been_drained(&self, sweep: &Sweep, cell: CellIndex, long_enough: Duration) -> bool {
-        let since = queue_of(sweep, cell).and_then(|queue| self.drained.get(&queue));
-        since.is_some_and(|since| since.elapsed() >= long_enough)
+        queue_of(sweep, cell).is_some_and(|queue| self.is_drained(&queue, long_enough))
+    }
+
+    /// True if no job has waited in `queue` for `long_enough`.
+    pub(crate) fn is_drained(&self, queue: &str, long_enough: Duration) -> bool {
+        self.drained.get(queue).is_some_and(|since| since.elapsed() >= long_enough)
+    }
+
+    /// Jobs were published to `queue`, or are about to be.
+    pub(crate) fn filled(&mut self, queue: &str) {
+        self.drained.remove(queue);
     }
 
     /// The next shards to ask after, of those whose jobs have been published for `long_enough`. They are remembered no more.
@@ -112,12 +123,16 @@ impl LostJobs {
     /// Sessions that have been suspected for long enough.
     fn ripe(&self) -> BTreeMap<CellIndex, Vec<ItemIndex>> {
         let of_cell = |suspects: &BTreeMap<ItemIndex, Instant>| -> Vec<ItemIndex> {
-            let ripe = suspects.iter().filter(|(_, since)| since.elapsed() >= SUSPECTED_FOR);
-            ripe.map(|(item, _)| *item).collect()
+            suspects.iter().filter(|(_, since)| is_ripe(**since)).map(|(item, _)| *item).collect()
         };
         let all = self.suspects.iter().map(|(cell, suspects)| (*cell, of_cell(suspects)));
         all.filter(|(_, items)| !items.is_empty()).collect()
     }
+}
+
+/// True for what was silent in every look since then.
+pub(crate) fn is_ripe(since: Instant) -> bool {
+    since.elapsed() >= SUSPECTED_FOR
 }
 
 /// The queue of a cell's sessions; `None` where the cell is not of `sweep`.
@@ -139,9 +154,10 @@ impl Coordinator {
         let is_due = watched.lost_jobs.looked_at.is_none_or(|looked_at| looked_at.elapsed() >= LOOKS_APART);
         if self.config.queue_survives && is_due {
             self.look_for_suspects(watched).await?;
+            self.look_for_lost_questions(watched).await?;
         }
-        let ripe = watched.lost_jobs.ripe();
-        if ripe.is_empty() {
+        let (ripe, questions) = (watched.lost_jobs.ripe(), watched.lost_jobs.ripe_questions());
+        if ripe.is_empty() && questions.is_empty() {
             watched.echo.forget();
             return Ok(());
         }
@@ -163,7 +179,7 @@ impl Coordinator {
                 self.dispatch_again(watched, cell, &lost).await?;
             }
         }
-        Ok(())
+        self.have_asked_again(watched, questions).await
     }
 
     /// Takes note of which queues are drained.
@@ -173,6 +189,7 @@ impl Coordinator {
         if lost_jobs.looked_at.is_none_or(|looked_at| looked_at.elapsed() > UNSEEN_AFTER) {
             lost_jobs.drained.clear();
             lost_jobs.suspects.clear();
+            lost_jobs.questions.clear();
         }
         for (name, endpoint) in &sweep.lock.endpoints {
             let queue = endpoint.queue(name, &sweep.id);
@@ -256,7 +273,7 @@ impl Coordinator {
         let until = self.leads_until(watched.term)?;
         // Before they are published: whether they were or not, nothing is published twice on suspicion.
         watched.lost_jobs.published(&sweep, cell, lost);
-        watched.lost_jobs.drained.remove(&queue);
+        watched.lost_jobs.filled(&queue);
         tracing::warn!(sweep = %sweep.id, sessions = lost.len(), "dispatching sessions again that no worker tells of, while others go on");
         self.metrics.reconciled.inc();
         self.metrics.dispatched.inc_by(lost.len() as u64);

@@ -104,6 +104,18 @@ pub struct HeldBatch {
     pub generation: u32,
 }
 
+/// Questions for a judge, as a worker tells of them that waits for their answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct HeldQuestions {
+    /// The sweep whose sessions they are about.
+    pub sweep: SweepId,
+    /// The judge.
+    pub judge: ModelRef,
+    /// Digests of the questions.
+    pub questions: Vec<Digest>,
+}
+
 /// Sent several times a second by a worker with running attempts, so that the cost of an attempt that dies is known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -122,13 +134,17 @@ pub struct Progress {
     /// Of each sweep in `judging` the number of resumes when the first of these questions were claimed, if there was any.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub judging_since: BTreeMap<SweepId, u32>,
+    /// Questions for judges that the worker has held for ten seconds, each named every ten seconds, so that nobody takes it for lost. `None` in
+    /// reports without `judging`, and where the worker's version names no questions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub questions: Option<Vec<HeldQuestions>>,
 }
 
 impl Progress {
     /// A report of the attempts `open` alone.
     #[must_use]
     pub const fn of_attempts(worker: WorkerId, open: Vec<OpenAttempt>) -> Self {
-        Self { worker, open, batches: Vec::new(), judging: Vec::new(), judging_since: BTreeMap::new() }
+        Self { worker, open, batches: Vec::new(), judging: Vec::new(), judging_since: BTreeMap::new(), questions: None }
     }
 }
 

@@ -224,6 +224,15 @@ fn reports_of_every_build_are_read() {
         ],
         judging: vec![key().sweep],
         judging_since: BTreeMap::new(),
+        questions: None,
+    };
+    let held_by_name = Progress {
+        questions: Some(vec![HeldQuestions {
+            sweep: key().sweep,
+            judge: "openai/gpt-4o".parse().unwrap(),
+            questions: vec![judgement().digest],
+        }]),
+        ..held.clone()
     };
     let judging_since = BTreeMap::from([(key().sweep, 2)]);
     let held_since_a_resume = Progress { batches: Vec::new(), judging_since, ..held.clone() };
@@ -262,6 +271,7 @@ fn reports_of_every_build_are_read() {
             ("progress", Report::Progress(Progress::of_attempts("w1".parse().unwrap(), vec![open]))),
             ("progress_of_batches_and_judges", Report::Progress(held)),
             ("progress_of_judges_since_a_resume", Report::Progress(held_since_a_resume)),
+            ("progress_of_questions", Report::Progress(held_by_name)),
             ("echo", Report::Echo { sweep: key().sweep, number: 3, waited: false }),
             ("tabulate", Report::Tabulate { sweep: key().sweep, lock: Digest::of(b"lock") }),
         ],

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use regatta_backends::{AwaitingSession, Judged, Settlement, SettlementResult};
+use regatta_backends::{ASKED_WITHIN, AwaitingSession, Judged, Settlement, SettlementResult};
 use regatta_catalog::Sweep;
 use regatta_proto::{
     AskedQuestion, AttemptId, Cause, Digest, Job, JudgeJob, JudgeOutcome, ModelRef, Question, Transcript, wire,
 };
 use regatta_traces::session_span;
+use tokio::time::Instant;
 
 use crate::audits::{self, SessionScoring};
 use crate::repeats::{repeats, stored};
@@ -63,6 +64,8 @@ async fn publish(
     let answerer = answerer(sweep, judge)?;
     let known = scorer.ledger.verdicts(answerer, digests).await?;
     let open: Vec<Digest> = digests.iter().filter(|digest| !known.contains_key(*digest)).copied().collect();
+    // After it they may count as lost, and be asked by somebody else.
+    let until = Instant::now() + ASKED_WITHIN;
     let claimed = scorer.ledger.claim_questions(&sweep.id, judge, answerer, &open).await?;
     let fresh: Vec<AskedQuestion> = claimed.questions.iter().filter_map(|digest| questions.remove(digest)).collect();
     let endpoint = sweep
@@ -89,9 +92,10 @@ async fn publish(
     if jobs.is_empty() {
         return Ok(());
     }
-    if let Err(error) = scorer.queue.publish_jobs(&endpoint.queue(&judge.endpoint, &sweep.id), jobs).await {
+    // Once: of two copies, each would be paid.
+    if let Err(error) = scorer.queue.publish_jobs_once(&endpoint.queue(&judge.endpoint, &sweep.id), jobs, until).await {
         if error.is_in_doubt() {
-            // Workers may have them. Should nobody, the coordinator has them asked again when nothing of the sweep moves any more.
+            // Workers may have them. Should nobody tell of them, the coordinator has them asked again.
             tracing::warn!(sweep = %sweep.id, %judge, %error, "questions may have been sent, and stay claimed");
             return Ok(());
         }

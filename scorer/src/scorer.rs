@@ -6,11 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use regatta_backends::{
-    BlobError, Consumer, Delivery, Held, Ledger, LedgerError, Outage, Queue, QueueError, Receipt, StoreHealth, ToldBy,
+    BlobError, Consumer, Delivery, Held, Ledger, LedgerError, OpenQuestion, Outage, Queue, QueueError, Receipt,
+    StoreHealth, ToldBy,
 };
 use regatta_catalog::{Catalog, CatalogError, SegmentError, checkpoint_keys, remove_checkpoints};
 use regatta_proto::{
-    Clock, CostSum, Digest, ModelRef, Progress, Report, SessionKey, SessionOutcome, SweepId, Usage, wire::WireError,
+    Clock, CostSum, Digest, HeldQuestions, ModelRef, Progress, Report, SessionKey, SessionOutcome, SweepId, Usage,
+    wire::WireError,
 };
 use regatta_traces::Tracer;
 use tokio::time::Instant;
@@ -436,13 +438,18 @@ impl Batch {
             match report {
                 Report::Session(outcome) => batch.sessions.entry(outcome.lock).or_default().push(*outcome),
                 Report::Progress(progress) => {
-                    let Progress { worker, open, batches, judging, judging_since } = progress;
+                    let Progress { worker, open, batches, judging, judging_since, questions } = progress;
+                    let is_named = questions.is_some();
                     batch.held.extend(batches.into_iter().map(Held::Batch));
                     let of_worker = |sweep: SweepId| {
                         let generation = judging_since.get(&sweep).copied().unwrap_or(0);
-                        Held::Questions { sweep, worker: worker.clone(), generation }
+                        Held::Questions { sweep, worker: worker.clone(), generation, is_named }
                     };
                     batch.held.extend(judging.into_iter().map(of_worker));
+                    for HeldQuestions { sweep, judge, questions } in questions.into_iter().flatten() {
+                        let open = |question| OpenQuestion { judge: judge.clone(), question };
+                        batch.held.extend(questions.into_iter().map(|one| Held::Question(sweep.clone(), open(one))));
+                    }
                     batch.open.extend(open.into_iter().map(|open| (open, worker.clone())));
                 }
                 other => batch.others.push(other),

@@ -6,11 +6,14 @@ use std::collections::btree_map::Entry;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use regatta_proto::{HeldBatch, OpenAttempt, Progress, SweepId, WorkerId};
+use regatta_proto::{HeldBatch, HeldQuestions, JudgeJob, OpenAttempt, Progress, SweepId, WorkerId};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::attempts::{OPEN_A_REPORT, TOLD_EVERY};
+
+/// Questions that one report names, at least, where more are to be named: a report is small.
+const QUESTIONS_A_REPORT: usize = 2_000;
 
 /// The work of this process; clones share it.
 #[derive(Debug, Clone, Default)]
@@ -20,6 +23,7 @@ pub(crate) struct Holdings(Arc<Mutex<State>>);
 struct State {
     /// Batches by number of their holds: who gathered a batch may still have it when somebody else here follows it.
     batches: BTreeMap<u64, Batch>,
+    /// Number of the last hold, of a batch or of questions.
     holds_seen: u64,
     judging: BTreeMap<SweepId, Judging>,
     /// Batches of which one delivery has its turn.
@@ -38,9 +42,17 @@ struct Batch {
 
 #[derive(Debug, Default)]
 struct Judging {
-    /// Jobs of judges that are under way, by generation.
-    jobs: BTreeMap<u32, usize>,
+    /// Jobs of judges that are under way, by number of their holds.
+    jobs: BTreeMap<u64, Judged>,
     told: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Judged {
+    generation: u32,
+    held: HeldQuestions,
+    /// Time to name the questions. Most are answered before the first.
+    named_next: Instant,
 }
 
 /// True if it is time to tell of it; takes note that it is told now.
@@ -50,6 +62,20 @@ fn is_due(told: &mut Option<Instant>, now: Instant) -> bool {
         *told = Some(now);
     }
     is_due
+}
+
+/// `all`, in parts for a report each.
+fn in_reports(all: Vec<HeldQuestions>) -> Vec<Vec<HeldQuestions>> {
+    let (mut reports, mut named) = (Vec::new(), QUESTIONS_A_REPORT);
+    for held in all {
+        if named >= QUESTIONS_A_REPORT {
+            reports.push(Vec::new());
+            named = 0;
+        }
+        named += held.questions.len();
+        reports.last_mut().expect("the first begins one").push(held);
+    }
+    reports
 }
 
 impl Holdings {
@@ -79,10 +105,21 @@ impl Holdings {
         }
     }
 
-    /// A judge of `sweep` is asked here, in a job of this generation, until the result is dropped.
-    pub(crate) fn judge(&self, sweep: &SweepId, generation: u32) -> JudgedHere {
-        *self.locked().judging.entry(sweep.clone()).or_default().jobs.entry(generation).or_default() += 1;
-        JudgedHere { holdings: self.clone(), sweep: sweep.clone(), generation }
+    /// The questions of `job` are held here until the result is dropped.
+    pub(crate) fn judge(&self, job: &JudgeJob) -> JudgedHere {
+        let held = HeldQuestions {
+            sweep: job.sweep.clone(),
+            judge: job.judge.clone(),
+            questions: job.questions.iter().map(|asked| asked.digest).collect(),
+        };
+        // One of a version that names no generation may be of before any resume.
+        let generation = job.generation.unwrap_or(0);
+        let mut state = self.locked();
+        state.holds_seen += 1;
+        let number = state.holds_seen;
+        let judged = Judged { generation, held, named_next: Instant::now() + TOLD_EVERY };
+        state.judging.entry(job.sweep.clone()).or_default().jobs.insert(number, judged);
+        JudgedHere { holdings: self.clone(), sweep: job.sweep.clone(), number }
     }
 
     /// Reports of what was not told of for [`TOLD_EVERY`], and of attempts that have begun since the last ones.
@@ -96,21 +133,27 @@ impl Holdings {
             batch.is_begun_told |= !batch.begun.is_empty();
             begun.append(&mut batch.begun);
         }
-        let (mut judging, mut judging_since) = (Vec::new(), BTreeMap::new());
+        let (mut judging, mut judging_since, mut questions) = (Vec::new(), BTreeMap::new(), Vec::new());
         for (sweep, of_sweep) in &mut state.judging {
             if is_due(&mut of_sweep.told, now) {
                 judging.push(sweep.clone());
-                let first = of_sweep.jobs.keys().next().filter(|first| **first > 0);
-                judging_since.extend(first.map(|first| (sweep.clone(), *first)));
+                let first = of_sweep.jobs.values().map(|job| job.generation).min().filter(|first| *first > 0);
+                judging_since.extend(first.map(|first| (sweep.clone(), first)));
+            }
+            for job in of_sweep.jobs.values_mut().filter(|job| job.named_next <= now) {
+                job.named_next = now + TOLD_EVERY;
+                questions.push(job.held.clone());
             }
         }
         let mut reports: Vec<Progress> =
             begun.chunks(OPEN_A_REPORT).map(|open| Progress::of_attempts(worker.clone(), open.to_vec())).collect();
+        let named = |questions| Progress { questions, ..Progress::of_attempts(worker.clone(), Vec::new()) };
         if !batches.is_empty() || !judging.is_empty() {
-            let named =
-                Progress { batches, judging, judging_since, ..Progress::of_attempts(worker.clone(), Vec::new()) };
-            reports.push(named);
+            // It says that this version names questions, also where there is none to be named yet.
+            let questions = (!judging.is_empty()).then(Vec::new);
+            reports.push(Progress { batches, judging, judging_since, ..named(questions) });
         }
+        reports.extend(in_reports(questions).into_iter().map(|questions| named(Some(questions))));
         reports
     }
 
@@ -183,17 +226,14 @@ impl Drop for Turn {
 pub(crate) struct JudgedHere {
     holdings: Holdings,
     sweep: SweepId,
-    generation: u32,
+    number: u64,
 }
 
 impl Drop for JudgedHere {
     fn drop(&mut self) {
         let mut state = self.holdings.locked();
         if let Some(judging) = state.judging.get_mut(&self.sweep) {
-            if let Some(jobs) = judging.jobs.get_mut(&self.generation) {
-                *jobs -= 1;
-            }
-            judging.jobs.retain(|_, jobs| *jobs > 0);
+            judging.jobs.remove(&self.number);
             if judging.jobs.is_empty() {
                 state.judging.remove(&self.sweep);
             }
@@ -206,7 +246,9 @@ mod tests {
     use std::time::Duration;
 
     use jiff::Timestamp;
-    use regatta_proto::{AttemptId, AttemptTotals, CellIndex, ItemIndex, Money, SessionKey};
+    use regatta_proto::{
+        AskedQuestion, AttemptId, AttemptTotals, CellIndex, Digest, ItemIndex, Money, Question, SessionKey,
+    };
 
     use super::*;
 
@@ -282,18 +324,65 @@ mod tests {
         }
     }
 
+    /// A job of as many questions.
+    fn questions(generation: Option<u32>, count: usize) -> JudgeJob {
+        let asked = |number: usize| {
+            let question = Question::Similarity { left: vec![number.to_string()], right: Vec::new() };
+            AskedQuestion { digest: question.digest(), question }
+        };
+        JudgeJob {
+            sweep: sweep(),
+            lock: Digest::of(b"lock"),
+            judge: "p/judge".parse().unwrap(),
+            questions: (0..count).map(asked).collect(),
+            generation,
+        }
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_sweep_whose_judges_are_asked_is_told_of_until_the_last_of_them_has_answered() {
         let holdings = Holdings::default();
-        let (one, other) = (holdings.judge(&sweep(), 0), holdings.judge(&sweep(), 0));
+        let (one, other) = (holdings.judge(&questions(None, 1)), holdings.judge(&questions(None, 1)));
         assert_eq!(told(&holdings), [(0, 1, 0)]);
         drop(one);
         assert_eq!(told(&holdings), []);
         tokio::time::advance(Duration::from_secs(10)).await;
-        assert_eq!(told(&holdings), [(0, 1, 0)]);
+        assert_eq!(told(&holdings)[0], (0, 1, 0));
         drop(other);
         tokio::time::advance(Duration::from_secs(10)).await;
         assert_eq!(told(&holdings), []);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn questions_are_named_when_they_have_been_held_for_ten_seconds_and_every_ten_seconds_then() {
+        let holdings = Holdings::default();
+        let named = |holdings: &Holdings| -> Vec<Option<Vec<usize>>> {
+            let reports = holdings.progress(&"w".parse().unwrap());
+            let counts = |held: Vec<HeldQuestions>| held.iter().map(|held| held.questions.len()).collect();
+            reports.into_iter().map(|report| report.questions.map(counts)).collect()
+        };
+        let job = questions(None, 3);
+        let short = holdings.judge(&job);
+        assert_eq!(named(&holdings), [Some(vec![])], "this version would name them");
+        tokio::time::advance(Duration::from_secs(5)).await;
+        let _long: Vec<JudgedHere> = (0..3).map(|_| holdings.judge(&questions(None, 1_500))).collect();
+        drop(short);
+        assert_eq!(named(&holdings), []);
+        tokio::time::advance(Duration::from_secs(5)).await;
+        assert_eq!(named(&holdings), [Some(vec![])], "they are held for five seconds");
+        for _ in 0..2 {
+            tokio::time::advance(Duration::from_secs(5)).await;
+            assert_eq!(named(&holdings), [Some(vec![1_500, 1_500]), Some(vec![1_500])], "in small reports");
+            tokio::time::advance(Duration::from_secs(5)).await;
+            assert_eq!(named(&holdings), [Some(vec![])]);
+        }
+        let _of_now = holdings.judge(&job);
+        tokio::time::advance(Duration::from_secs(10)).await;
+        let reports = holdings.progress(&"w".parse().unwrap());
+        let all: Vec<&HeldQuestions> = reports.iter().flat_map(|report| report.questions.iter().flatten()).collect();
+        let digests: Vec<Digest> = job.questions.iter().map(|asked| asked.digest).collect();
+        let expected = HeldQuestions { sweep: sweep(), judge: job.judge.clone(), questions: digests };
+        assert_eq!(all.last(), Some(&&expected));
     }
 
     #[tokio::test(start_paused = true)]
@@ -305,11 +394,12 @@ mod tests {
             assert_eq!(report.judging, [sweep()]);
             report.judging_since.into_values().collect::<Vec<_>>()
         };
-        let _last = holdings.judge(&sweep(), 2);
-        let of_before = holdings.judge(&sweep(), 1);
+        let held = |generation| holdings.judge(&questions(generation, 1));
+        let _last = held(Some(2));
+        let of_before = held(Some(1));
         assert_eq!(told().await, [1]);
-        let first = holdings.judge(&sweep(), 0);
-        assert_eq!(told().await, [0; 0], "it is before every resume");
+        let first = held(None);
+        assert_eq!(told().await, [0; 0], "it may be of before every resume");
         drop((first, of_before));
         assert_eq!(told().await, [2]);
     }

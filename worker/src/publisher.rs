@@ -12,6 +12,7 @@ use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::WorkerMetrics;
+use crate::holdings::JudgedHere;
 use crate::running::RunningSession;
 
 /// Most entries published at once.
@@ -60,8 +61,10 @@ impl Held {
 pub(crate) enum Origin {
     /// No job.
     Nobody,
-    /// A job that is not a session.
+    /// A job of a batch.
     Job(Held),
+    /// Questions for a judge, which this process tells of until their publication is settled.
+    Questions(Held, JudgedHere),
     /// A session, which runs until its publication is settled.
     Session(RunningSession),
 }
@@ -71,7 +74,7 @@ impl Origin {
     const fn is_kept(&self) -> bool {
         match self {
             Self::Session(_) => true,
-            Self::Nobody | Self::Job(_) => false,
+            Self::Nobody | Self::Job(_) | Self::Questions(..) => false,
         }
     }
 
@@ -88,6 +91,10 @@ impl Origin {
         match self {
             Self::Nobody => Vec::new(),
             Self::Job(held) => vec![held],
+            Self::Questions(held, judged_here) => {
+                drop(judged_here);
+                vec![held]
+            }
             Self::Session(running) => running.end(),
         }
     }
@@ -109,8 +116,10 @@ impl Publication {
     fn is_kept(&self, job: &Job) -> bool {
         match job {
             Job::Session(session) => self.origin.is_kept() || session.transcript.events.is_empty(),
+            // Questions of which nobody tells are asked again.
+            Job::Judge(_) => true,
             // Its copies lead to the same calls.
-            Job::Batch(_) | Job::Judge(_) => false,
+            Job::Batch(_) => false,
         }
     }
 

@@ -389,8 +389,7 @@ impl Line {
     }
 
     async fn judge(&self, job: JudgeJob, receipt: Held) {
-        // One of a version that names none may be of before any resume.
-        let _judged_here = self.shared.holdings.judge(&job.sweep, job.generation.unwrap_or(0));
+        let judged_here = self.shared.holdings.judge(&job);
         let Ok(id) = self.shared.attempts.next_id() else {
             receipt.hand_back().await;
             return;
@@ -426,7 +425,8 @@ impl Line {
             Judged::Nothing => return receipt.hand_back().await,
         };
         let (reports, jobs) = (vec![Report::Judge(outcome)], rest.into_iter().collect());
-        self.publisher.leave(Publication { reports, jobs, origin: Origin::Job(receipt) }).await;
+        let origin = Origin::Questions(receipt, judged_here);
+        self.publisher.leave(Publication { reports, jobs, origin }).await;
     }
 }
 

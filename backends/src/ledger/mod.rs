@@ -45,9 +45,9 @@ use self::postgres::Schema;
 #[cfg(feature = "cluster")]
 pub use self::postgres::{PostgresConfig, PostgresLedger};
 pub use self::rows::{
-    AgentEnd, AttemptRow, AwaitingSession, CellProgress, Claimed, CostMoments, Created, JudgeCosts, Judged, MetricRow,
-    NewCell, NewShard, NewSweep, RecordState, Recorded, Reopened, SessionRecord, SessionRow, Settlement,
-    SettlementResult, ShardRow, SweepRow, Term, TranscriptRef,
+    ASKED_WITHIN, AgentEnd, AttemptRow, AwaitingSession, CellProgress, Claimed, CostMoments, Created, JudgeCosts,
+    Judged, MetricRow, NewCell, NewShard, NewSweep, OpenQuestion, RecordState, Recorded, Reopened, SessionRecord,
+    SessionRow, Settlement, SettlementResult, ShardRow, SweepRow, Term, TranscriptRef,
 };
 pub use self::schedules::{
     Admission, MissedTicks, NewNotice, NoticeRow, PutSchedule, ScheduleRow, TickEnd, TickRow, TickState,
@@ -599,7 +599,8 @@ impl Ledger {
 
     /// Claims `questions` for this sweep and judge, and returns those that were not claimed yet and that `answerer` has not answered, in the given
     /// order; the caller has to ask them in jobs of the generation that is returned. Record the sessions that wait for them first, because an
-    /// answer may arrive at once. Claims are of one sweep: two that ask the same at once both do.
+    /// answer may arrive at once. They are to be asked within [`ASKED_WITHIN`] of this call, or released. Claims are of one sweep: two that ask the
+    /// same at once both do.
     ///
     /// # Errors
     /// When the store fails.
@@ -613,7 +614,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.claim_questions(sweep, judge, answerer, questions)) })
     }
 
-    /// Releases questions that their claimer could not ask. Those that somebody else has claimed since, after a resume, are left alone.
+    /// Releases questions that their claimer could not ask. Those that somebody else has claimed since are left alone.
     ///
     /// # Errors
     /// When the store fails.
@@ -650,6 +651,36 @@ impl Ledger {
         term: Term,
     ) -> BoxFuture<'a, Result<bool, LedgerError>> {
         Box::pin(async move { each!(self, ledger => ledger.release_stale_questions(sweep, term)) })
+    }
+
+    /// Up to `at_most` questions to `judges`, of the present generation of `sweep`, that were claimed, and last told of, longer ago than `within`.
+    /// None while a worker holds questions that names none.
+    ///
+    /// # Errors
+    /// When there is no such sweep, or the store fails.
+    pub fn silent_questions<'a>(
+        &'a self,
+        sweep: &'a SweepId,
+        judges: &'a [ModelRef],
+        within: Duration,
+        at_most: u32,
+    ) -> BoxFuture<'a, Result<Vec<OpenQuestion>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.silent_questions(sweep, judges, within, at_most)) })
+    }
+
+    /// Lets those of `questions` be claimed again that are still as [`Self::silent_questions`] says, and returns how many; `None` if `term` is over,
+    /// which changes nothing.
+    ///
+    /// # Errors
+    /// When there is no such sweep, or the store fails.
+    pub fn release_silent_questions<'a>(
+        &'a self,
+        sweep: &'a SweepId,
+        questions: &'a [OpenQuestion],
+        within: Duration,
+        term: Term,
+    ) -> BoxFuture<'a, Result<Option<u64>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.release_silent_questions(sweep, questions, within, term)) })
     }
 
     /// Sessions that wait for an answer of `judge` to any of `questions`, ordered by cell and item.

@@ -1,6 +1,7 @@
 //! Types that are written to a ledger and read from it; none depends on a database.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -426,11 +427,25 @@ pub struct MetricRow {
     pub n: u32,
 }
 
+/// Time from the beginning of a claim within which its questions are asked, or not at all: a while later they count as lost.
+pub const ASKED_WITHIN: Duration = Duration::from_secs(15);
+
+/// A question that is claimed and not answered.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OpenQuestion {
+    /// The judge that is asked.
+    pub judge: ModelRef,
+    /// The question.
+    pub question: Digest,
+}
+
 /// Questions that the caller has claimed, and has to ask.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claimed {
     /// Number of the sweep's resumes when they were claimed.
     pub generation: u32,
+    /// Mark of this claim: no later claim of one of the questions has it.
+    pub mark: i64,
     /// The questions.
     pub questions: Vec<Digest>,
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use regatta_proto::{HeldBatch, ItemIndex, SweepId, WorkerId};
 
 use super::LedgerError;
+use super::rows::OpenQuestion;
 
 macro_rules! states {
     ($(#[$doc:meta])* $name:ident, $field:literal, { $($(#[$state_doc:meta])* $state:ident = $word:literal),+ $(,)? }) => {
@@ -114,7 +115,11 @@ pub enum Held {
         worker: WorkerId,
         /// Number of the sweep's resumes when the first of them were claimed.
         generation: u32,
+        /// The worker names each that it holds for long, as [`Held::Question`].
+        is_named: bool,
     },
+    /// A question of a sweep.
+    Question(SweepId, OpenQuestion),
 }
 
 /// Questions that were claimed before their sweep was last resumed.

@@ -103,7 +103,7 @@ impl Queue {
         })
     }
 
-    /// Publishes jobs of sessions, each once, and returns when all are confirmed. One that came twice would be run by two workers at a time.
+    /// Publishes jobs, each once, and returns when all are confirmed. One that came twice would be run by two workers at a time.
     /// None is sent after `until`, when somebody else may publish them.
     ///
     /// # Errors

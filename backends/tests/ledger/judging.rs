@@ -135,10 +135,14 @@ pub(crate) async fn a_released_question_may_be_claimed_again(world: World) {
     let other: regatta_proto::ModelRef = "judges/other".parse().unwrap();
     let ledger = &world.ledger;
     let all = questions(&["a", "b", "c"]);
-    for (sweep, judge) in [(&sweep, judge()), (&sweep, other.clone()), (&unrelated, judge())] {
-        assert_eq!(ledger.claim_questions(sweep, &judge, answerer(HERE), &all).await.unwrap().questions, all);
+    let mut of_sweep = None;
+    for (sweep, judge) in [(&unrelated, judge()), (&sweep, other.clone()), (&sweep, judge())] {
+        let claimed = ledger.claim_questions(sweep, &judge, answerer(HERE), &all).await.unwrap();
+        assert_eq!(claimed.questions, all);
+        of_sweep = Some(claimed);
     }
-    let claimed = |texts| Claimed { generation: 0, questions: questions(texts) };
+    let of_sweep = of_sweep.unwrap();
+    let claimed = |texts| Claimed { questions: questions(texts), ..of_sweep };
     ledger.release_questions(&sweep, &judge(), &claimed(&["c", "a", "never claimed"])).await.unwrap();
     ledger.release_questions(&sweep, &judge(), &claimed(&[])).await.unwrap();
     assert_eq!(

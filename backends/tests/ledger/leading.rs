@@ -246,6 +246,7 @@ pub(crate) async fn questions_that_a_worker_tells_of_are_those_of_their_sweep(wo
         sweep: sweep.clone(),
         worker: worker.parse().unwrap(),
         generation: 0,
+        is_named: true,
     };
     assert!(!ledger.is_judging(&sweep, LONG).await.unwrap());
     let batch = Held::Batch(HeldBatch { sweep: sweep.clone(), id: "w1".to_owned(), generation: 0 });

@@ -18,6 +18,7 @@ mod recording;
 mod resume;
 mod schedules;
 mod server;
+mod silence;
 mod storage;
 mod transitions;
 mod views;
@@ -121,6 +122,9 @@ conformance![
     judging::a_question_without_an_answer_may_be_claimed_again_and_an_answered_one_not,
     judging::a_question_that_is_answered_while_others_claim_it_is_not_asked_again,
     judging::a_released_question_may_be_claimed_again,
+    silence::a_question_is_silent_a_while_after_it_was_claimed_and_last_told_of,
+    silence::no_question_is_silent_while_a_worker_holds_some_that_it_does_not_name,
+    silence::silent_questions_are_released_by_who_leads_unless_somebody_told_of_them,
     judging::judges_costs_are_counted_once_an_attempt,
     judging::each_judge_has_its_own_costs,
     judging::of_two_scorers_with_the_same_judge_report_one_counts,

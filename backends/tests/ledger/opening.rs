@@ -142,7 +142,7 @@ pub(crate) async fn an_unknown_sweep_is_an_error_and_not_an_empty_answer(world: 
     let sweep = SweepId::new("nobody").unwrap();
     let ledger = &world.ledger;
     assert_eq!(ledger.sweep(&sweep).await.unwrap(), None);
-    let claimed = Claimed { generation: 0, questions: Vec::new() };
+    let claimed = Claimed { generation: 0, mark: 0, questions: Vec::new() };
     let errors = [
         ledger.cell_progress(&sweep).await.err(),
         ledger.shards(&sweep).await.err(),
@@ -163,6 +163,7 @@ pub(crate) async fn an_unknown_sweep_is_an_error_and_not_an_empty_answer(world: 
         ledger.resume(&sweep, SweepState::Cancelled, None, Quota::default()).await.err(),
         ledger.release_questions(&sweep, &judge(), &claimed).await.err(),
         ledger.stale_questions(&sweep, std::time::Duration::ZERO).await.err(),
+        ledger.silent_questions(&sweep, &[judge()], std::time::Duration::ZERO, 1).await.err(),
         ledger.transition(&sweep, &SweepState::ALL, SweepState::Running, at(1)).await.err(),
     ];
     for (call, error) in errors.into_iter().enumerate() {

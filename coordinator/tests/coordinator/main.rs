@@ -9,6 +9,7 @@ mod ending;
 mod identity;
 mod lasting;
 mod lost_jobs;
+mod lost_questions;
 mod paging;
 mod planning;
 mod recovering;

@@ -447,7 +447,7 @@ pub(crate) async fn wait_for_a_verdict(stage: &Stage, sweep: &Sweep, job: &Sessi
 }
 
 /// A question, and whom it is put to.
-fn question(sweep: &Sweep) -> (Digest, ModelRef) {
+pub(crate) fn question(sweep: &Sweep) -> (Digest, ModelRef) {
     let question = Question::Similarity { left: vec!["a".to_owned()], right: vec!["b".to_owned()] };
     (question.digest(), sweep.lock.benchmarks.values().next().unwrap().judge.clone().unwrap().name())
 }

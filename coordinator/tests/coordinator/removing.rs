@@ -84,7 +84,7 @@ async fn a_complete_sweep_goes_although_workers_told_of_its_questions_a_moment_a
     stage.config.running_within = LEASE;
     let process = stage.process();
     let sweep = stage.submit(&process, &spec("s", 2, "")).await;
-    stage.tell_of_questions(&sweep.id).await;
+    stage.tell_of_questions(&sweep).await;
     assert!(stage.end(&sweep.id, SweepState::Complete, stage.clock_now()).await);
     stage.clock.advance(SignedDuration::from_secs(1));
     assert_eq!(gone(&gc(&process).await), [sweep.id.as_str()], "each session has its result");

@@ -293,12 +293,12 @@ async fn questions_that_a_worker_waits_for_while_their_sweep_is_resumed_are_not_
     let stage = slow_stage().await;
     let process = stage.start();
     let sweep = one_waits(&stage, &process).await;
-    stage.tell_of_questions(&sweep.id).await;
+    stage.tell_of_questions(&sweep).await;
     cancel(&stage, &process, &sweep).await;
     process.coordinator.resume(&sweep.id, Resumption::default()).await.unwrap();
     stage.until(async || stage.told().await.generations.contains_key(&sweep.id)).await;
     assert!(!can_be_asked_again(&stage, &sweep).await, "a session that ends meanwhile may need the same answer");
-    stage.tell_of_questions(&sweep.id).await;
+    stage.tell_of_questions(&sweep).await;
     let after = asked_again_after(&stage, &sweep).await;
     assert!(after >= stage.config.running_within - Duration::from_secs(1), "asked again after {after:?}");
     assert!(can_be_asked_again(&stage, &sweep).await);

@@ -301,7 +301,7 @@ async fn questions_that_a_worker_waits_for_are_not_asked_again_however_long_thei
     wait_for_a_verdict(&stage, &sweep, &jobs[0]).await;
     let since = tokio::time::Instant::now();
     while since.elapsed() < stage.config.lost_after * 4 {
-        stage.tell_of_questions(&sweep.id).await;
+        stage.tell_of_questions(&sweep).await;
         stage.round().await;
     }
     assert!(!can_be_asked_again(&stage, &sweep).await);
@@ -332,7 +332,7 @@ async fn questions_that_a_worker_waits_for_are_not_asked_again_because_scorers_w
         stage.round().await;
     }
     // The first that a scorer records is what waited for it.
-    stage.tell_of_questions(&sweep.id).await;
+    stage.tell_of_questions(&sweep).await;
     stage.has_scorer = true;
     for _ in 0..8 {
         stage.round().await;

@@ -32,9 +32,9 @@ impl Publishing for Queue {
             return self.publish_jobs(queue, jobs).await;
         }
         match self.publish_jobs_once(queue, jobs, Instant::now() + SENT_WITHIN).await {
-            // A second copy would be run beside the first. One that the broker has not got is a lost job, of which there is a checkpoint.
+            // A second copy would be run beside the first. One that the broker has not got is a lost job: of a session there is a checkpoint.
             Err(error) if error.is_in_doubt() => {
-                tracing::warn!(%error, queue, "sessions were handed over, and the broker may not have their jobs");
+                tracing::warn!(%error, queue, "work was handed over, and the broker may not have its jobs");
                 Ok(())
             }
             published => published,

@@ -171,13 +171,16 @@ pub(super) async fn claim(
         .prepare_cached(
             "INSERT INTO asked (sweep, judge, question, generation)
              SELECT $1, $2, question, $4 FROM UNNEST($3::bytea[]) AS u (question) ORDER BY question
-             ON CONFLICT DO NOTHING RETURNING question",
+             ON CONFLICT DO NOTHING
+             RETURNING question, (extract(epoch FROM asked_at) * 1000000)::bigint",
         )
         .await?;
     let wanted = column(questions, |question| question.bytes().as_slice());
-    let mut claimed = HashSet::new();
+    let (mut claimed, mut mark) = (HashSet::new(), 0);
     for row in tx.query(&insert, &[&number, &judge.to_string(), &wanted, &generation]).await? {
         claimed.insert(digest(row.try_get(0)?)?);
+        // The same of all, the beginning of this transaction. Who claims one of them later begins later.
+        mark = row.try_get(1)?;
     }
     // By a statement of its own, which sees the answers of whoever has just deleted the claims that were in the way of these.
     let delete = tx
@@ -193,7 +196,7 @@ pub(super) async fn claim(
         claimed.remove(&digest(row.try_get(0)?)?);
     }
     let questions = questions.iter().filter(|question| claimed.remove(*question)).copied().collect();
-    Ok(Claimed { generation: small(generation, "generation")?, questions })
+    Ok(Claimed { generation: small(generation, "generation")?, mark, questions })
 }
 
 pub(super) async fn release(
@@ -205,8 +208,9 @@ pub(super) async fn release(
     let number = number(tx, sweep).await?;
     let questions = column(&claimed.questions, |question| question.bytes().as_slice());
     tx.execute(
-        "DELETE FROM asked WHERE sweep = $1 AND judge = $2 AND question = ANY ($3) AND generation = $4",
-        &[&number, &judge.to_string(), &questions, &i64::from(claimed.generation)],
+        "DELETE FROM asked
+         WHERE sweep = $1 AND judge = $2 AND question = ANY ($3) AND (extract(epoch FROM asked_at) * 1000000)::bigint = $4",
+        &[&number, &judge.to_string(), &questions, &claimed.mark],
     )
     .await?;
     Ok(())

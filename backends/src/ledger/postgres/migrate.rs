@@ -51,7 +51,7 @@ pub(super) const LEDGER: Migrations = Migrations {
         step(20, Previous, include_str!("../../../migrations/postgres/0020_generations.sql")),
         // The previous program charges nobody. What it refers to is found by its locks, and nothing goes within a day.
         step(21, Previous, include_str!("../../../migrations/postgres/0021_storage.sql")),
-        // Workers of the previous program tell of no question. Who leads has none asked again that is not older than all of them.
+        // Workers of the previous program name no question, and its scorers do not pass on that others do: nothing is lost while one is there.
         step(22, Previous, include_str!("../../../migrations/postgres/0022_questions.sql")),
     ],
     lock: 0x7265_6761_7474_6101,

@@ -17,6 +17,7 @@ mod resume;
 mod schedules;
 mod sessions;
 mod settling;
+mod silence;
 mod storage;
 mod views;
 
@@ -35,8 +36,8 @@ use self::pool::{Connections, Fault, read, write};
 use super::{
     AttemptRow, AwaitingSession, CallSums, CellMean, CellProgress, Claimed, CostMoments, Created, DaySpending,
     EndingCount, FlagCount, Held, ItemPage, ItemQuery, JudgeCosts, Judged, LedgerError, ListedSession, MetricRow,
-    NewSweep, PageMark, Quota, Recorded, Reopened, ScoreValue, SessionRecord, SessionRow, SessionView, Settlement,
-    ShardRow, StaleQuestions, SweepRow, Term, ToldBy, TranscriptRef, UnderWay,
+    NewSweep, OpenQuestion, PageMark, Quota, Recorded, Reopened, ScoreValue, SessionRecord, SessionRow, SessionView,
+    Settlement, ShardRow, StaleQuestions, SweepRow, Term, ToldBy, TranscriptRef, UnderWay,
 };
 
 /// The ledger in a PostgreSQL database: a pool of connections, and a few statements for each call, independent of its number of rows.
@@ -307,6 +308,26 @@ impl PostgresLedger {
         within: Duration,
     ) -> Result<StaleQuestions, LedgerError> {
         read!(self.0, "look for questions of before a resume", client => judging::stale(client, sweep, within))
+    }
+
+    pub(super) async fn silent_questions(
+        &self,
+        sweep: &SweepId,
+        judges: &[ModelRef],
+        within: Duration,
+        at_most: u32,
+    ) -> Result<Vec<OpenQuestion>, LedgerError> {
+        read!(self.0, "look for questions that nobody tells of", client => silence::silent(client, sweep, judges, within, at_most))
+    }
+
+    pub(super) async fn release_silent_questions(
+        &self,
+        sweep: &SweepId,
+        questions: &[OpenQuestion],
+        within: Duration,
+        term: Term,
+    ) -> Result<Option<u64>, LedgerError> {
+        write!(self.0, "release questions that nobody tells of", tx => silence::release(tx, sweep, questions, within, term))
     }
 
     pub(super) async fn release_stale_questions(&self, sweep: &SweepId, term: Term) -> Result<bool, LedgerError> {

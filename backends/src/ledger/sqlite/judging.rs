@@ -1,6 +1,7 @@
 //! Questions, verdicts, and the sessions that wait for them.
 
 use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
 
 use bytes::Bytes;
 use regatta_proto::{Answerer, CostSum, Digest, ModelRef, SweepId, Usage, Verdict};
@@ -8,11 +9,12 @@ use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use super::attempts::spent;
 use super::planning::{generation, number};
+use super::presence::Presence;
 use super::thread::Fault;
-use crate::ledger::columns::{digests, json, key, outcome, parsed, stored_json};
+use crate::ledger::columns::{digest, digests, json, key, outcome, parsed, stored_json};
 use crate::ledger::counters::Spent;
 use crate::ledger::rows::add_served;
-use crate::ledger::{AwaitingSession, Claimed, JudgeCosts, Judged};
+use crate::ledger::{AwaitingSession, Claimed, JudgeCosts, Judged, OpenQuestion};
 
 pub(super) fn verdicts(
     tx: &Transaction<'_>,
@@ -84,10 +86,11 @@ pub(super) fn claim(
     judge: &ModelRef,
     answerer: Answerer,
     questions: &[Digest],
+    presence: &Presence,
 ) -> Result<Claimed, Fault> {
     let number = number(tx, sweep)?;
-    let judge = judge.to_string();
-    let mut claimed = Claimed { generation: generation(tx, sweep)?, questions: Vec::new() };
+    let (model, judge) = (judge, judge.to_string());
+    let mut claimed = Claimed { generation: generation(tx, sweep)?, mark: presence.next_mark(), questions: Vec::new() };
     let mut insert = tx.prepare_cached(
         "INSERT INTO asked (sweep, judge, question, generation)
          SELECT ?1, ?2, ?3, ?4 WHERE NOT EXISTS (SELECT 1 FROM verdicts WHERE answerer = ?5 AND question = ?3)
@@ -99,18 +102,70 @@ pub(super) fn claim(
             claimed.questions.push(*question);
         }
     }
+    presence.claim(sweep, model, &claimed);
     Ok(claimed)
 }
 
-pub(super) fn release(tx: &Transaction<'_>, sweep: &SweepId, judge: &ModelRef, claimed: &Claimed) -> Result<(), Fault> {
-    let number = number(tx, sweep)?;
-    let judge = judge.to_string();
-    let mut forget =
-        tx.prepare_cached("DELETE FROM asked WHERE sweep = ?1 AND judge = ?2 AND question = ?3 AND generation = ?4")?;
-    for question in &claimed.questions {
-        forget.execute(params![number, judge, question.bytes(), claimed.generation])?;
-    }
+pub(super) fn release(
+    tx: &Transaction<'_>,
+    sweep: &SweepId,
+    judge: &ModelRef,
+    claimed: &Claimed,
+    presence: &Presence,
+) -> Result<(), Fault> {
+    let own = claimed.questions.iter().map(|question| OpenQuestion { judge: judge.clone(), question: *question });
+    let own: Vec<OpenQuestion> = own.filter(|open| presence.has_claimed(sweep, open, claimed.mark)).collect();
+    delete(tx, sweep, &own)?;
     Ok(())
+}
+
+/// Deletes claims of the present generation, and returns how many there were.
+fn delete(tx: &Transaction<'_>, sweep: &SweepId, claims: &[OpenQuestion]) -> Result<u64, Fault> {
+    let number = number(tx, sweep)?;
+    let mut forget = tx.prepare_cached("DELETE FROM asked WHERE sweep = ?1 AND judge = ?2 AND question = ?3")?;
+    let mut deleted = 0;
+    for OpenQuestion { judge, question } in claims {
+        deleted += forget.execute(params![number, judge.to_string(), question.bytes()])?;
+    }
+    Ok(deleted as u64)
+}
+
+/// Claims of the present generation of which nobody has told within `within`, or might have without a name.
+pub(super) fn silent(
+    tx: &Transaction<'_>,
+    sweep: &SweepId,
+    presence: &Presence,
+    within: Duration,
+) -> Result<Vec<OpenQuestion>, Fault> {
+    if presence.is_judging_without_names(sweep, within) {
+        return Ok(Vec::new());
+    }
+    let (number, generation) = (number(tx, sweep)?, generation(tx, sweep)?);
+    let mut select = tx.prepare_cached(
+        "SELECT judge, question FROM asked WHERE sweep = ?1 AND generation = ?2 ORDER BY judge, question",
+    )?;
+    let mut rows = select.query(params![number, generation])?;
+    let mut silent = Vec::new();
+    while let Some(row) = rows.next()? {
+        let judge = parsed(&row.get::<_, String>(0)?, "asked.judge")?;
+        let open = OpenQuestion { judge, question: digest(&row.get::<_, Vec<u8>>(1)?)? };
+        if !presence.is_told_question(sweep, &open, within) {
+            silent.push(open);
+        }
+    }
+    Ok(silent)
+}
+
+pub(super) fn release_silent(
+    tx: &Transaction<'_>,
+    sweep: &SweepId,
+    questions: &[OpenQuestion],
+    presence: &Presence,
+    within: Duration,
+) -> Result<u64, Fault> {
+    let silent: BTreeSet<OpenQuestion> = silent(tx, sweep, presence, within)?.into_iter().collect();
+    let still: Vec<OpenQuestion> = questions.iter().filter(|open| silent.contains(open)).cloned().collect();
+    delete(tx, sweep, &still)
 }
 
 pub(super) fn has_stale(tx: &Transaction<'_>, sweep: &SweepId) -> Result<bool, Fault> {

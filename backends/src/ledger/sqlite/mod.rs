@@ -35,8 +35,8 @@ use self::thread::Thread;
 use super::{
     AttemptRow, AwaitingSession, CallSums, CellMean, CellProgress, Claimed, CostMoments, Created, DaySpending,
     EndingCount, FlagCount, Held, ItemPage, ItemQuery, JudgeCosts, Judged, LedgerError, ListedSession, MetricRow,
-    NewSweep, PageMark, Quota, Recorded, Reopened, ScoreValue, SessionRecord, SessionRow, SessionView, Settlement,
-    ShardRow, StaleQuestions, SweepRow, Term, ToldBy, TranscriptRef, UnderWay,
+    NewSweep, OpenQuestion, PageMark, Quota, Recorded, Reopened, ScoreValue, SessionRecord, SessionRow, SessionView,
+    Settlement, ShardRow, StaleQuestions, SweepRow, Term, ToldBy, TranscriptRef, UnderWay,
 };
 
 /// The ledger in an SQLite file: one thread owns it, and every call is a transaction there. [`Ledger`](super::Ledger) describes the calls.
@@ -400,8 +400,10 @@ impl SqliteLedger {
         answerer: Answerer,
         questions: &[Digest],
     ) -> Result<Claimed, LedgerError> {
-        let (sweep, judge, questions) = (sweep.clone(), judge.clone(), questions.to_vec());
-        self.0.write("claim questions", move |tx| judging::claim(tx, &sweep, &judge, answerer, &questions)).await
+        let (sweep, judge, questions, presence) = (sweep.clone(), judge.clone(), questions.to_vec(), self.1.clone());
+        let claiming =
+            move |tx: &rusqlite::Transaction<'_>| judging::claim(tx, &sweep, &judge, answerer, &questions, &presence);
+        self.0.write("claim questions", claiming).await
     }
 
     pub(super) async fn release_questions(
@@ -410,8 +412,44 @@ impl SqliteLedger {
         judge: &ModelRef,
         claimed: &Claimed,
     ) -> Result<(), LedgerError> {
-        let (sweep, judge, claimed) = (sweep.clone(), judge.clone(), claimed.clone());
-        self.0.write("release questions", move |tx| judging::release(tx, &sweep, &judge, &claimed)).await
+        let (sweep, judge, claimed, presence) = (sweep.clone(), judge.clone(), claimed.clone(), self.1.clone());
+        self.0.write("release questions", move |tx| judging::release(tx, &sweep, &judge, &claimed, &presence)).await
+    }
+
+    pub(super) async fn silent_questions(
+        &self,
+        sweep: &SweepId,
+        judges: &[ModelRef],
+        within: Duration,
+        at_most: u32,
+    ) -> Result<Vec<OpenQuestion>, LedgerError> {
+        let (sweep, judges, presence) = (sweep.clone(), judges.to_vec(), self.1.clone());
+        self.0
+            .read("look for questions that nobody tells of", move |tx| {
+                let mut silent = judging::silent(tx, &sweep, &presence, within)?;
+                silent.retain(|open| judges.contains(&open.judge));
+                silent.truncate(at_most as usize);
+                Ok(silent)
+            })
+            .await
+    }
+
+    pub(super) async fn release_silent_questions(
+        &self,
+        sweep: &SweepId,
+        questions: &[OpenQuestion],
+        within: Duration,
+        term: Term,
+    ) -> Result<Option<u64>, LedgerError> {
+        let (sweep, questions, presence) = (sweep.clone(), questions.to_vec(), self.1.clone());
+        self.0
+            .write("release questions that nobody tells of", move |tx| {
+                if !presence.is_leading(term) {
+                    return Ok(None);
+                }
+                judging::release_silent(tx, &sweep, &questions, &presence, within).map(Some)
+            })
+            .await
     }
 
     pub(super) async fn stale_questions(

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use regatta_proto::{AttemptId, HeldBatch, SweepId, WorkerId};
+use regatta_proto::{AttemptId, HeldBatch, ModelRef, SweepId, WorkerId};
 use tokio::time::Instant;
 
-use crate::ledger::{Held, Term};
+use crate::ledger::{Claimed, Held, OpenQuestion, Term};
 
 /// Time without a report after which an attempt is forgotten.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(3600);
@@ -24,10 +24,32 @@ struct State {
     kept: usize,
     /// Batches that workers have told of, each with its generation.
     batches: HashMap<(SweepId, String), (u32, Instant)>,
-    /// Workers that have told of questions of a sweep, each with the generation of the first of these.
-    judging: BTreeMap<(SweepId, WorkerId), (u32, Instant)>,
+    /// Workers that have told of questions of a sweep.
+    judging: BTreeMap<(SweepId, WorkerId), JudgingWorker>,
+    /// Claims of questions.
+    claims: HashMap<(SweepId, OpenQuestion), Claim>,
+    /// Number of claims after the last clean-up, and mark of the last one.
+    claims_kept: usize,
+    mark: i64,
     /// State of each sweep when last asked, and the time since when it has been the same.
     quiet: BTreeMap<SweepId, (String, Instant)>,
+}
+
+/// A worker that waits for answers of judges.
+#[derive(Debug)]
+struct JudgingWorker {
+    /// Generation of the first of its questions.
+    generation: u32,
+    /// It names those that it holds for long.
+    is_named: bool,
+    told: Instant,
+}
+
+#[derive(Debug)]
+struct Claim {
+    mark: i64,
+    /// When it was made, or last told of.
+    told: Instant,
 }
 
 #[derive(Debug)]
@@ -91,15 +113,20 @@ impl Presence {
 
     pub(super) fn hold(&self, held: impl IntoIterator<Item = Held>) {
         let (now, mut state) = (Instant::now(), self.locked());
-        state.judging.retain(|_, (_, told)| now.duration_since(*told) < FORGOTTEN_AFTER);
+        state.judging.retain(|_, worker| now.duration_since(worker.told) < FORGOTTEN_AFTER);
         state.batches.retain(|_, (_, told)| now.duration_since(*told) < FORGOTTEN_AFTER);
         for held in held {
             match held {
                 Held::Batch(HeldBatch { sweep, id, generation }) => {
                     state.batches.insert((sweep, id), (generation, now));
                 }
-                Held::Questions { sweep, worker, generation } => {
-                    state.judging.insert((sweep, worker), (generation, now));
+                Held::Questions { sweep, worker, generation, is_named } => {
+                    state.judging.insert((sweep, worker), JudgingWorker { generation, is_named, told: now });
+                }
+                Held::Question(sweep, open) => {
+                    if let Some(claim) = state.claims.get_mut(&(sweep, open)) {
+                        claim.told = now;
+                    }
                 }
             }
         }
@@ -112,10 +139,44 @@ impl Presence {
     /// True if a worker has told of questions that were claimed before the resume of number `generation`.
     pub(super) fn is_judging_before(&self, sweep: &SweepId, generation: u32, within: Duration) -> bool {
         let state = self.locked();
-        let of_before = |((judged, _), (of, told)): (&(SweepId, WorkerId), &(u32, Instant))| {
-            judged == sweep && *of < generation && told.elapsed() <= within
-        };
-        state.judging.iter().any(of_before)
+        state.judging_within(sweep, within).any(|worker| worker.generation < generation)
+    }
+
+    /// True if a worker has told of questions that would not name one of them.
+    pub(super) fn is_judging_without_names(&self, sweep: &SweepId, within: Duration) -> bool {
+        let state = self.locked();
+        state.judging_within(sweep, within).any(|worker| !worker.is_named)
+    }
+
+    /// The mark of the next claim.
+    pub(super) fn next_mark(&self) -> i64 {
+        let mut state = self.locked();
+        state.mark += 1;
+        state.mark
+    }
+
+    /// Questions are claimed now.
+    pub(super) fn claim(&self, sweep: &SweepId, judge: &ModelRef, claimed: &Claimed) {
+        let (now, mut state) = (Instant::now(), self.locked());
+        for question in &claimed.questions {
+            let open = OpenQuestion { judge: judge.clone(), question: *question };
+            state.claims.insert((sweep.clone(), open), Claim { mark: claimed.mark, told: now });
+        }
+        if state.claims.len() > 2 * state.claims_kept + 1024 {
+            state.claims.retain(|_, claim| now.duration_since(claim.told) < FORGOTTEN_AFTER);
+            state.claims_kept = state.claims.len();
+        }
+    }
+
+    /// True if the last claim of the question has this mark.
+    pub(super) fn has_claimed(&self, sweep: &SweepId, open: &OpenQuestion, mark: i64) -> bool {
+        self.locked().claims.get(&(sweep.clone(), open.clone())).is_some_and(|claim| claim.mark == mark)
+    }
+
+    /// True if the question was claimed, or told of, within `within`.
+    pub(super) fn is_told_question(&self, sweep: &SweepId, open: &OpenQuestion, within: Duration) -> bool {
+        let state = self.locked();
+        state.claims.get(&(sweep.clone(), open.clone())).is_some_and(|claim| claim.told.elapsed() <= within)
     }
 
     /// True if a worker has told of one of these attempts.
@@ -135,5 +196,13 @@ impl Presence {
 
     fn locked(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Workers that have told of questions of `sweep` within `within`.
+    fn judging_within(&self, sweep: &SweepId, within: Duration) -> impl Iterator<Item = &JudgingWorker> {
+        let of_sweep = self.judging.iter().filter(move |((judged, _), _)| judged == sweep).map(|(_, worker)| worker);
+        of_sweep.filter(move |worker| worker.told.elapsed() <= within)
     }
 }

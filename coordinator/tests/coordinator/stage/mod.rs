@@ -10,7 +10,7 @@ use futures::FutureExt;
 use jiff::{SignedDuration, Timestamp};
 use prometheus::Registry;
 use regatta_backends::ledger::ToldBy;
-use regatta_backends::{Blobs, Held, Ledger, Permits, Queue, RecordState, SessionRecord, TranscriptRef};
+use regatta_backends::{Blobs, Held, Ledger, OpenQuestion, Permits, Queue, RecordState, SessionRecord, TranscriptRef};
 use regatta_catalog::{Catalog, Sweep, store_dataset, write_segment};
 use regatta_coordinator::{
     Coordinator, CoordinatorConfig, CoordinatorMetrics, PriceBook, Quotas, Scheduling, Submission,
@@ -23,6 +23,8 @@ use regatta_proto::{
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+
+use crate::recovering::question;
 
 /// The only benchmark of these tests.
 pub(crate) const BENCHMARKS: regatta_benchmarks::Registry =
@@ -314,9 +316,19 @@ impl Stage {
         self.ledger.record_held(BTreeSet::from([Held::Batch(batch)])).await.unwrap();
     }
 
-    /// A worker says that it waits for answers of the sweep's judges.
-    pub(crate) async fn tell_of_questions(&self, sweep: &SweepId) {
-        let questions = Held::Questions { sweep: sweep.clone(), worker: "w".parse().unwrap(), generation: 0 };
+    /// A worker says that it waits for the answer to the question that sessions of the tests wait for, and names it.
+    pub(crate) async fn tell_of_questions(&self, sweep: &Sweep) {
+        let (question, judge) = question(sweep);
+        let (id, worker) = (sweep.id.clone(), "w".parse().unwrap());
+        let questions = Held::Questions { sweep: id.clone(), worker, generation: 0, is_named: true };
+        let named = Held::Question(id, OpenQuestion { judge, question });
+        self.ledger.record_held(BTreeSet::from([questions, named])).await.unwrap();
+    }
+
+    /// A worker of a version that names no questions says that it waits for answers of the sweep's judges.
+    pub(crate) async fn tell_of_unnamed_questions(&self, sweep: &SweepId) {
+        let worker = "before".parse().unwrap();
+        let questions = Held::Questions { sweep: sweep.clone(), worker, generation: 0, is_named: false };
         self.ledger.record_held(BTreeSet::from([questions])).await.unwrap();
     }
 

@@ -1,0 +1,90 @@
+//! Questions that are claimed, and of which no worker tells.
+
+use std::time::Duration;
+
+use deadpool_postgres::{Object, Transaction};
+use regatta_proto::{ModelRef, SweepId};
+
+use super::column;
+use super::leading::is_leading;
+use super::planning::number;
+use super::pool::Fault;
+use crate::ledger::columns::{digest, parsed};
+use crate::ledger::{OpenQuestion, Term};
+
+/// Condition of a row of `asked a` of a sweep of number `$1`: nobody has told of it within `$2` milliseconds, or might have without a name.
+const IS_SILENT: &str = "greatest(a.asked_at, a.told_at) < clock_timestamp() - $2 * interval '1 millisecond'
+     AND a.generation = (SELECT generation FROM sweeps WHERE number = $1)
+     AND NOT EXISTS (
+         SELECT 1 FROM held h
+         WHERE h.sweep = $1 AND h.kind = 'questions' AND h.named_at IS DISTINCT FROM h.told_at
+           AND h.told_at >= clock_timestamp() - $2 * interval '1 millisecond')";
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
+
+pub(super) async fn silent(
+    client: &Object,
+    sweep: &SweepId,
+    judges: &[ModelRef],
+    within: Duration,
+    at_most: u32,
+) -> Result<Vec<OpenQuestion>, Fault> {
+    let number = number(client, sweep).await?;
+    let select = client
+        .prepare_cached(&format!(
+            "SELECT a.judge, a.question FROM asked a
+             WHERE a.sweep = $1 AND a.judge = ANY ($3) AND {IS_SILENT} ORDER BY a.judge, a.question LIMIT $4"
+        ))
+        .await?;
+    let judges = column(judges, ToString::to_string);
+    let rows = client.query(&select, &[&number, &milliseconds(within), &judges, &i64::from(at_most)]).await?;
+    let open = |row: &tokio_postgres::Row| {
+        Ok(OpenQuestion { judge: parsed(row.try_get(0)?, "asked.judge")?, question: digest(row.try_get(1)?)? })
+    };
+    rows.iter().map(open).collect()
+}
+
+/// Records that a worker holds the questions now. Of one that somebody else writes at this moment nothing needs to be recorded: either another
+/// worker tells of it, or it is answered.
+pub(super) async fn tell(tx: &Transaction<'_>, questions: &[(&SweepId, &OpenQuestion)]) -> Result<(), Fault> {
+    let update = tx
+        .prepare_cached(
+            "UPDATE asked a SET told_at = clock_timestamp()
+             FROM (SELECT o.sweep, o.judge, o.question
+                   FROM UNNEST($1::text[], $2::text[], $3::bytea[]) AS u (sweep, judge, question)
+                   JOIN sweeps s ON s.id = u.sweep
+                   JOIN asked o ON o.sweep = s.number AND o.judge = u.judge AND o.question = u.question
+                   FOR UPDATE OF o SKIP LOCKED) AS told
+             WHERE a.sweep = told.sweep AND a.judge = told.judge AND a.question = told.question",
+        )
+        .await?;
+    let sweeps = column(questions, |(sweep, _)| sweep.as_str());
+    let judges = column(questions, |(_, open)| open.judge.to_string());
+    let digests = column(questions, |(_, open)| open.question.bytes().as_slice());
+    tx.execute(&update, &[&sweeps, &judges, &digests]).await?;
+    Ok(())
+}
+
+pub(super) async fn release(
+    tx: &Transaction<'_>,
+    sweep: &SweepId,
+    questions: &[OpenQuestion],
+    within: Duration,
+    term: Term,
+) -> Result<Option<u64>, Fault> {
+    if !is_leading(tx, term).await? {
+        return Ok(None);
+    }
+    let number = number(tx, sweep).await?;
+    let delete = tx
+        .prepare_cached(&format!(
+            "DELETE FROM asked a USING UNNEST($3::text[], $4::bytea[]) AS u (judge, question)
+             WHERE a.sweep = $1 AND a.judge = u.judge AND a.question = u.question AND {IS_SILENT}"
+        ))
+        .await?;
+    let judges = column(questions, |open| open.judge.to_string());
+    let digests = column(questions, |open| open.question.bytes().as_slice());
+    Ok(Some(tx.execute(&delete, &[&number, &milliseconds(within), &judges, &digests]).await?))
+}

@@ -1,0 +1,98 @@
+//! Questions for judges whose jobs the broker has lost while others of their sweep go on. The rule is that of lost jobs of sessions: no job has
+//! waited in the judge's queue for long, the question was claimed, and last told of by a worker, longer ago than one counts as told of, and so at
+//! several looks; then all that was reported is recorded, and then it is so once more. The claim is released, and scorers ask what nobody has
+//! claimed.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use regatta_backends::{ASKED_WITHIN, OpenQuestion};
+use regatta_catalog::Sweep;
+use regatta_proto::{Judge, ModelRef};
+use tokio::time::Instant;
+
+use crate::lost_jobs::{LostJobs, is_ripe};
+use crate::rejudging::Rejudging;
+use crate::rounds::Watched;
+use crate::{Coordinator, CoordinatorError};
+
+/// Questions that are found silent in one look.
+const QUESTIONS_A_LOOK: u32 = 8_192;
+
+impl LostJobs {
+    /// Questions that have been silent for long enough.
+    pub(crate) fn ripe_questions(&self) -> Vec<OpenQuestion> {
+        self.questions.iter().filter(|(_, since)| is_ripe(**since)).map(|(open, _)| open.clone()).collect()
+    }
+}
+
+/// The queue of a judge's questions; `None` where `sweep` has no such endpoint.
+fn queue_of(sweep: &Sweep, judge: &ModelRef) -> Option<String> {
+    let endpoint = &judge.endpoint;
+    Some(sweep.lock.endpoints.get(endpoint)?.queue(endpoint, &sweep.id))
+}
+
+impl Coordinator {
+    /// Time since it was claimed, or told of, after which a question may be lost.
+    fn questions_told_within(&self) -> Duration {
+        self.config.running_within + ASKED_WITHIN
+    }
+
+    /// True if no question has waited for a worker that asks this judge for long.
+    fn is_idle(&self, watched: &Watched, judge: &ModelRef) -> bool {
+        let queue = queue_of(&watched.sweep, judge);
+        queue.is_some_and(|queue| watched.lost_jobs.is_drained(&queue, self.config.lost_after))
+    }
+
+    /// Finds out which questions no worker tells of. The queues were looked at a moment ago.
+    pub(crate) async fn look_for_lost_questions(&self, watched: &mut Watched) -> Result<(), CoordinatorError> {
+        let sweep = watched.sweep.clone();
+        let judges: BTreeSet<&ModelRef> =
+            sweep.lock.benchmarks.values().flat_map(|benchmark| benchmark.judges()).flat_map(Judge::ids).collect();
+        let idle: Vec<ModelRef> = judges.into_iter().filter(|judge| self.is_idle(watched, judge)).cloned().collect();
+        let silent: BTreeSet<OpenQuestion> = if idle.is_empty() {
+            BTreeSet::new()
+        } else {
+            self.lead_on(watched.term).await?;
+            let within = self.questions_told_within();
+            self.ledger.silent_questions(&sweep.id, &idle, within, QUESTIONS_A_LOOK).await?.into_iter().collect()
+        };
+        let suspects = &mut watched.lost_jobs.questions;
+        suspects.retain(|open, _| silent.contains(open));
+        let now = Instant::now();
+        silent.into_iter().for_each(|open| {
+            suspects.entry(open).or_insert(now);
+        });
+        Ok(())
+    }
+
+    /// Releases those of `suspects` that are lost. Everything that was reported is recorded, and the queues were looked at a moment ago.
+    pub(crate) async fn have_asked_again(
+        &self,
+        watched: &mut Watched,
+        mut suspects: Vec<OpenQuestion>,
+    ) -> Result<(), CoordinatorError> {
+        suspects.retain(|open| self.is_idle(watched, &open.judge));
+        if suspects.is_empty() {
+            return Ok(());
+        }
+        // Nothing that is counted changes, and yet the sweep moves.
+        self.move_on(watched).await?;
+        self.lead_on(watched.term).await?;
+        let (sweep, within) = (watched.sweep.clone(), self.questions_told_within());
+        let released = self.ledger.release_silent_questions(&sweep.id, &suspects, within, watched.term).await?;
+        let questions = released.ok_or(CoordinatorError::NotLeading)?;
+        for open in &suspects {
+            watched.lost_jobs.questions.remove(open);
+            if let Some(queue) = queue_of(&sweep, &open.judge) {
+                watched.lost_jobs.filled(&queue);
+            }
+        }
+        if questions > 0 {
+            tracing::warn!(sweep = %sweep.id, questions, "asking questions again that no worker tells of, while others go on");
+            self.metrics.reconciled.inc();
+            watched.rejudging = Rejudging::Due(Instant::now());
+        }
+        Ok(())
+    }
+}
