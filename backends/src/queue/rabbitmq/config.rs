@@ -14,6 +14,7 @@ pub struct RabbitMqConfig {
     /// `amqps://user:password@host:port/vhost`, with the system's (or `SSL_CERT_FILE`'s) authorities; or `amqp://…` without TLS, which is
     /// refused beyond this machine unless `?sslmode=disable` is set. As in RabbitMQ's own URLs, `cacertfile=FILE` names authorities (PEM)
     /// in place of the system's, `certfile=FILE&keyfile=FILE` a certificate to show, and `auth_mechanism=external` logs in with it.
+    /// `heartbeat=N` is from 1 to 20 seconds.
     pub url: String,
     /// Prefix of the names of all queues and exchanges, so that deployments can share a broker.
     pub prefix: String,

@@ -22,7 +22,8 @@ const UNENCRYPTED: &str = "sslmode=disable";
 const TLS_OPTIONS: TlsOptions =
     TlsOptions { authorities: "cacertfile of its URL", identity: Some("certfile and keyfile of its URL") };
 
-/// A dead peer is noticed after two of these, in seconds, unless the URL says otherwise.
+/// A dead peer is noticed after two of these, in seconds. A URL may name a shorter one, and no longer one: whoever waits until a worker that was cut
+/// off is known to be gone waits for a minute.
 const HEARTBEAT_S: u16 = 20;
 
 /// Address of a broker, and how it is called.
@@ -44,7 +45,7 @@ impl Dial {
                 "{reason}; write amqps://user:password@host:5671/vhost, or amqp:// for one on this machine"
             ),
         })?;
-        uri.query.heartbeat.get_or_insert(HEARTBEAT_S);
+        uri.query.heartbeat = Some(uri.query.heartbeat.map_or(HEARTBEAT_S, heartbeat));
         let tls = match uri.scheme {
             AMQPScheme::AMQPS => Some(Arc::new(files.client("certfile and keyfile")?)),
             // Whoever names certificates believes that they are used.
@@ -90,6 +91,19 @@ impl Dial {
         .await;
         connected.map_err(with_reason)
     }
+}
+
+/// The heartbeat of a URL that asks for one of `asked` seconds; 0 asks for none.
+fn heartbeat(asked: u16) -> u16 {
+    if (1..=HEARTBEAT_S).contains(&asked) {
+        return asked;
+    }
+    tracing::warn!(
+        asked,
+        "the URL of the broker asks for a heartbeat that is not from 1 to {HEARTBEAT_S} seconds; it is {HEARTBEAT_S}, because a worker that \
+         is cut off has to be noticed within a minute"
+    );
+    HEARTBEAT_S
 }
 
 /// `url` without [`UNENCRYPTED`], which the driver does not know; `true` if it was there.
@@ -148,5 +162,15 @@ mod tests {
         }
         let dial = Dial::new("amqp://u:p@h/v?sslmode=disable&heartbeat=5").ok().unwrap();
         assert_eq!(dial.uri.query.heartbeat, Some(5));
+    }
+
+    #[test]
+    fn a_dead_peer_is_noticed_within_two_heartbeats_of_twenty_seconds_whatever_the_url_says() {
+        let queries = ["", "?heartbeat=1", "?heartbeat=20", "?heartbeat=21", "?heartbeat=3600", "?heartbeat=0"];
+        let heartbeats = queries.map(|query| {
+            let dial = Dial::new(&format!("amqp://u:p@localhost/v{query}")).ok().unwrap();
+            dial.uri.query.heartbeat.unwrap()
+        });
+        assert_eq!(heartbeats, [20, 1, 20, 20, 20, 20]);
     }
 }
