@@ -15,6 +15,17 @@ use regatta_proto::{Job, Report};
 #[error("the simulation let this call fail")]
 pub struct Trouble;
 
+/// Kind of a call to the broker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way<'a> {
+    /// Declares, or begins to consume, this queue of jobs.
+    Queue(&'a str),
+    /// Publishes reports.
+    Reports,
+    /// Publishes reports of progress.
+    Progress,
+}
+
 /// Fate of the calls of one process. [`Fate::before`] and [`Fate::after`] return late, or never, as they please. Without methods of its own it
 /// lets everything happen.
 pub trait Fate: Send + Sync {
@@ -32,6 +43,11 @@ pub trait Fate: Send + Sync {
     /// When the reply is lost.
     fn after(&self) -> BoxFuture<'_, Result<(), Trouble>> {
         Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// Asked besides [`Fate::before`], with the way that the call takes: one may be held up while others go on.
+    fn on<'a>(&'a self, _way: Way<'a>) -> BoxFuture<'a, ()> {
+        Box::pin(std::future::ready(()))
     }
 
     /// `true` if the broker loses the next job after it has confirmed it.
@@ -73,6 +89,10 @@ impl Troubles {
 
     pub(crate) async fn before(&self) -> Result<(), Trouble> {
         self.0.before().await
+    }
+
+    pub(crate) async fn on(&self, way: Way<'_>) {
+        self.0.on(way).await;
     }
 
     pub(crate) async fn after(&self) -> Result<(), Trouble> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -14,12 +14,22 @@ use tokio::time::Instant;
 
 use crate::traced::TracedAttempt;
 
-/// The attempts of this process.
-#[derive(Debug)]
+/// The attempts of this process; clones share them.
+#[derive(Debug, Clone)]
 pub(crate) struct Attempts {
     worker: WorkerId,
-    numbered: AtomicU64,
-    open: Mutex<BTreeMap<AttemptId, Entry>>,
+    numbered: Arc<AtomicU64>,
+    told: Told,
+}
+
+/// Attempts that are told of.
+#[derive(Debug, Clone, Default)]
+struct Told(Arc<Mutex<BTreeMap<AttemptId, Entry>>>);
+
+impl Told {
+    fn locked(&self) -> MutexGuard<'_, BTreeMap<AttemptId, Entry>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[derive(Debug)]
@@ -63,9 +73,12 @@ pub(crate) const OPEN_A_REPORT: usize = 1_000;
 /// before a coordinator that has found its queue empty asks what is under way.
 const WAITS_UNTOLD: Duration = Duration::from_secs(2);
 
+/// An attempt that has ended is told of after this time: its end is mostly published before, and tells more.
+const ENDS_UNTOLD: Duration = Duration::from_secs(2);
+
 impl Attempts {
     pub(crate) fn of(worker: WorkerId) -> Self {
-        Self { worker, numbered: AtomicU64::new(0), open: Mutex::default() }
+        Self { worker, numbered: Arc::default(), told: Told::default() }
     }
 
     /// The worker that makes these attempts.
@@ -78,7 +91,7 @@ impl Attempts {
         AttemptId::new(format!("{}-{}", self.worker, self.numbered.fetch_add(1, Ordering::Relaxed)))
     }
 
-    /// An attempt at `key` begins. It ends when the guard is turned into an [`Attempt`], or dropped.
+    /// An attempt at `key` begins. It ends when the guard is closed or dropped.
     pub(crate) fn open(&self, key: &SessionKey, number: u32, started_at: Timestamp) -> Result<OpenGuard<'_>, IdError> {
         self.open_from(key, number, started_at, None)
     }
@@ -105,15 +118,16 @@ impl Attempts {
             totals: AttemptTotals::default(),
             in_flight_at_most: Some(Money::ZERO),
         };
-        self.locked().insert(id.clone(), Entry { attempt, under_way: BTreeMap::new(), due, is_told: false });
-        Ok(OpenGuard { attempts: self, id, number, started_at })
+        self.told.locked().insert(id.clone(), Entry { attempt, under_way: BTreeMap::new(), due, is_told: false });
+        let here = AttemptHere { told: self.told.clone(), id };
+        Ok(OpenGuard { attempts: self, here, number, started_at })
     }
 
-    /// Reports of open attempts that changed since the last ones, or were last reported at least [`TOLD_EVERY`] ago. An attempt that begins
+    /// Reports of attempts that changed since the last ones, or were last reported at least [`TOLD_EVERY`] ago. An attempt that begins
     /// and ends between two reports is in none of them.
     pub(crate) fn progress(&self) -> Vec<Progress> {
         let (mut changed, now) = (Vec::new(), Instant::now());
-        for entry in self.locked().values_mut() {
+        for entry in self.told.locked().values_mut() {
             if entry.due.is_none_or(|due| now >= due) {
                 (entry.due, entry.is_told) = (Some(now + TOLD_EVERY), true);
                 changed.push(entry.as_it_stands());
@@ -124,21 +138,31 @@ impl Attempts {
 
     /// The attempts of `sweep` that were told of are told of at once: nobody may know any more that they run.
     pub(crate) fn tell_again(&self, sweep: &SweepId) {
-        let mut open = self.locked();
-        for entry in open.values_mut().filter(|entry| entry.is_told && entry.attempt.key.sweep == *sweep) {
+        let mut told = self.told.locked();
+        for entry in told.values_mut().filter(|entry| entry.is_told && entry.attempt.key.sweep == *sweep) {
             entry.due = None;
         }
     }
+}
 
-    fn locked(&self) -> std::sync::MutexGuard<'_, BTreeMap<AttemptId, Entry>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+/// An attempt that this process tells of until this is dropped: while it runs, and then until its end is published. While that waits for the
+/// broker, nobody else knows that the session is not lost.
+#[derive(Debug)]
+pub(crate) struct AttemptHere {
+    told: Told,
+    id: AttemptId,
+}
+
+impl Drop for AttemptHere {
+    fn drop(&mut self) {
+        self.told.locked().remove(&self.id);
     }
 }
 
 /// A running attempt.
 pub(crate) struct OpenGuard<'a> {
     attempts: &'a Attempts,
-    id: AttemptId,
+    here: AttemptHere,
     number: u32,
     started_at: Timestamp,
 }
@@ -151,12 +175,12 @@ impl OpenGuard<'_> {
     /// A call begins, as one of those under way. What its meter hears counts until the call is recorded, or the meter is dropped.
     pub(crate) fn call<'a>(&'a self, traced: Option<&'a TracedAttempt>) -> CallMeter<'a> {
         let number = self.attempts.numbered.fetch_add(1, Ordering::Relaxed);
-        CallMeter { attempts: self.attempts, id: self.id.clone(), number, traced, waits: AtomicU32::new(0) }
+        CallMeter { told: &self.attempts.told, id: self.here.id.clone(), number, traced, waits: AtomicU32::new(0) }
     }
 
     /// The calls that are over have spent this much, those of `recorded` among them.
     pub(crate) fn record(&self, totals: AttemptTotals, recorded: &[Arc<CallMeter<'_>>]) {
-        if let Some(entry) = self.attempts.locked().get_mut(&self.id) {
+        if let Some(entry) = self.here.told.locked().get_mut(&self.here.id) {
             entry.attempt.totals = totals;
             for meter in recorded {
                 entry.under_way.remove(&meter.number);
@@ -165,21 +189,26 @@ impl OpenGuard<'_> {
         }
     }
 
-    /// The attempt is over.
-    pub(crate) fn close(self, ended_at: Timestamp) -> Attempt {
-        self.until(ended_at)
+    /// The attempt is over, and has come to `totals`. It is told of with these until the second part is dropped, once its end is published.
+    pub(crate) fn close(self, ended_at: Timestamp, totals: AttemptTotals) -> (Attempt, AttemptHere) {
+        if let Some(entry) = self.here.told.locked().get_mut(&self.here.id) {
+            entry.attempt.totals = totals;
+            let next = Instant::now() + ENDS_UNTOLD;
+            entry.due = Some(entry.due.map_or(next, |due| due.max(next)));
+        }
+        (self.until(ended_at), self.here)
     }
 
     /// The attempt is over. `None` if no report has named it: then nobody has to hear of its end, and no later report names it.
     pub(crate) fn close_if_told(self, ended_at: Timestamp) -> Option<Attempt> {
-        let entry = self.attempts.locked().remove(&self.id)?;
+        let entry = self.here.told.locked().remove(&self.here.id)?;
         entry.is_told.then(|| self.until(ended_at))
     }
 
     /// The attempt, as if it ended at `ended_at`.
     pub(crate) fn until(&self, ended_at: Timestamp) -> Attempt {
         Attempt {
-            id: self.id.clone(),
+            id: self.here.id.clone(),
             number: self.number,
             worker: self.attempts.worker.clone(),
             started_at: self.started_at,
@@ -191,7 +220,7 @@ impl OpenGuard<'_> {
 /// Tells of a call of a running attempt while it is under way.
 #[derive(Debug)]
 pub(crate) struct CallMeter<'a> {
-    attempts: &'a Attempts,
+    told: &'a Told,
     id: AttemptId,
     /// Unique within the process.
     number: u64,
@@ -202,7 +231,7 @@ pub(crate) struct CallMeter<'a> {
 
 impl CallMeter<'_> {
     fn tell(&self, change: impl FnOnce(&mut UnderWay)) {
-        if let Some(entry) = self.attempts.locked().get_mut(&self.id) {
+        if let Some(entry) = self.told.locked().get_mut(&self.id) {
             change(entry.under_way.entry(self.number).or_default());
             entry.due = None;
         }
@@ -230,15 +259,9 @@ impl Meter for CallMeter<'_> {
 
 impl Drop for CallMeter<'_> {
     fn drop(&mut self) {
-        if let Some(entry) = self.attempts.locked().get_mut(&self.id) {
+        if let Some(entry) = self.told.locked().get_mut(&self.id) {
             entry.under_way.remove(&self.number);
         }
-    }
-}
-
-impl Drop for OpenGuard<'_> {
-    fn drop(&mut self) {
-        self.attempts.locked().remove(&self.id);
     }
 }
 
@@ -353,13 +376,42 @@ mod tests {
         drop(open);
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn an_attempt_that_is_over_is_told_of_with_its_last_totals_until_its_end_is_published() {
+        let attempts = attempts();
+        let open = attempts.open(&key(), 1, Timestamp::UNIX_EPOCH).unwrap();
+        open.call(None).sent(None);
+        attempts.progress();
+        let (closed, here) = open.close(Timestamp::UNIX_EPOCH, totals(5));
+        assert_eq!((closed.number, closed.id.as_str()), (1, "w1-0"));
+        for _ in 0..20 {
+            tokio::time::advance(Duration::from_secs(10)).await;
+            let told = attempts.progress().remove(0).open.remove(0);
+            assert_eq!((told.totals, told.in_flight_at_most), (totals(5), Some(Money::ZERO)));
+        }
+        drop(here);
+        tokio::time::advance(Duration::from_secs(10)).await;
+        assert!(told(&attempts).is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_attempt_whose_end_is_published_at_once_is_not_told_of_again() {
+        let attempts = attempts();
+        let open = attempts.open(&key(), 1, Timestamp::UNIX_EPOCH).unwrap();
+        open.record(totals(5), &[]);
+        let (_, here) = open.close(Timestamp::UNIX_EPOCH, totals(5));
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert!(told(&attempts).is_empty());
+        drop(here);
+    }
+
     #[test]
-    fn an_attempt_that_is_over_is_not_reported_any_more() {
+    fn an_attempt_that_ends_without_a_report_is_not_told_of_any_more() {
         let attempts = attempts();
         let open = attempts.open(&key(), 1, Timestamp::UNIX_EPOCH).unwrap();
         attempts.progress();
-        let closed = open.close(Timestamp::UNIX_EPOCH);
-        assert_eq!((closed.number, closed.id.as_str()), (1, "w1-0"));
+        attempts.tell_again(&key().sweep);
+        drop(open);
         assert!(told(&attempts).is_empty());
     }
 

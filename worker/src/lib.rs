@@ -21,6 +21,7 @@ mod routes;
 mod running;
 mod session;
 mod stores;
+mod telling;
 mod traced;
 mod unserved;
 mod verdicts;

@@ -2,6 +2,8 @@
 
 mod publishing;
 
+pub(crate) use publishing::insist_on_progress;
+
 use std::iter::Peekable;
 
 use regatta_backends::{Queue, Receipt};
@@ -12,7 +14,8 @@ use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::WorkerMetrics;
-use crate::holdings::JudgedHere;
+use crate::attempts::AttemptHere;
+use crate::holdings::{HeldHere, JudgedHere};
 use crate::running::RunningSession;
 
 /// Most entries published at once.
@@ -61,8 +64,10 @@ impl Held {
 pub(crate) enum Origin {
     /// No job.
     Nobody,
-    /// A job of a batch.
-    Job(Held),
+    /// An attempt that has ended, which this process tells of until its publication is settled; with its job, unless others have that.
+    Attempt(AttemptHere, Option<Held>),
+    /// A batch, which this process tells of until its publication is settled.
+    Batch(Held, HeldHere),
     /// Questions for a judge, which this process tells of until their publication is settled.
     Questions(Held, JudgedHere),
     /// A session, which runs until its publication is settled.
@@ -74,7 +79,7 @@ impl Origin {
     const fn is_kept(&self) -> bool {
         match self {
             Self::Session(_) => true,
-            Self::Nobody | Self::Job(_) | Self::Questions(..) => false,
+            Self::Nobody | Self::Attempt(..) | Self::Batch(..) | Self::Questions(..) => false,
         }
     }
 
@@ -90,7 +95,14 @@ impl Origin {
     pub(crate) fn deliveries(self) -> Vec<Held> {
         match self {
             Self::Nobody => Vec::new(),
-            Self::Job(held) => vec![held],
+            Self::Attempt(attempt, held) => {
+                drop(attempt);
+                held.into_iter().collect()
+            }
+            Self::Batch(held, batch) => {
+                drop(batch);
+                vec![held]
+            }
             Self::Questions(held, judged_here) => {
                 drop(judged_here);
                 vec![held]
@@ -194,11 +206,12 @@ mod tests {
     use regatta_backends::QueueError;
     use regatta_backends::faults::{Fate, Trouble, Troubles};
     use regatta_proto::{
-        Attempt, AttemptId, AttemptTotals, BatchJob, Cause, CellIndex, Digest, Event, ItemIndex, OpenAttempt, Outcome,
-        Progress, Reply, SessionJob, SessionKey, SessionOutcome, Transcript,
+        Attempt, AttemptId, AttemptTotals, BatchJob, Cause, CellIndex, Digest, Event, HeldBatch, ItemIndex,
+        OpenAttempt, Outcome, Progress, Reply, SessionJob, SessionKey, SessionOutcome, Transcript,
     };
 
     use super::*;
+    use crate::holdings::Holdings;
     use crate::running::Running;
 
     use publishing::{Publishing, publish};
@@ -216,6 +229,10 @@ mod tests {
         }))
     }
 
+    fn held_here() -> HeldHere {
+        Holdings::default().hold(HeldBatch { sweep: "s".parse().unwrap(), id: "0a1b".to_owned(), generation: 0 })
+    }
+
     fn report() -> Report {
         Report::Tabulate { sweep: "s".parse().unwrap(), lock: Digest::of(b"") }
     }
@@ -228,7 +245,9 @@ mod tests {
         consumer.stop();
         let metrics = WorkerMetrics::register(&Registry::new()).unwrap();
         let (publisher, publishing) = ConfirmingPublisher::start(reports.clone(), metrics.clone());
-        publisher.leave(Publication { reports: vec![report()], jobs: Vec::new(), origin: Origin::Job(held) }).await;
+        publisher
+            .leave(Publication { reports: vec![report()], jobs: Vec::new(), origin: Origin::Batch(held, held_here()) })
+            .await;
         drop(publisher);
         publishing.await.unwrap();
         unsettled.close();
@@ -419,7 +438,8 @@ mod tests {
         let unsettled = TaskTracker::new();
         let mut held = Vec::new();
         for (report, job) in publications {
-            let origin = Origin::Job(Held::new(consumer.next().await.unwrap().receipt, &unsettled));
+            let receipt = consumer.next().await.unwrap().receipt;
+            let origin = Origin::Batch(Held::new(receipt, &unsettled), held_here());
             held.push(Publication { reports: vec![report], jobs: job.into_iter().collect(), origin });
         }
         consumer.stop();

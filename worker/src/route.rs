@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
 
-use crate::attempts::OpenGuard;
+use crate::attempts::{AttemptHere, OpenGuard};
 use crate::batch::{self, BatchLane};
 use crate::cast::Cast;
 use crate::checkpoints::{Checkpoint, CheckpointWriter};
@@ -89,8 +89,8 @@ impl Drop for Route {
 enum Left {
     /// Reports, and jobs by queue, after which its deliveries are acknowledged.
     Behind(Vec<Report>, Vec<(String, Job)>),
-    /// Reports; its job is delivered again.
-    ToOthers(Vec<Report>),
+    /// The report of an attempt of which somebody may know; its job is delivered again.
+    ToOthers(Option<Box<(Report, AttemptHere)>>),
 }
 
 /// What all jobs of one queue share.
@@ -184,16 +184,18 @@ impl Line {
             (Some(holder), Some(open)) => {
                 self.run_alone(job, (open, redeliveries), &mut running, (holder, &leave)).await
             }
-            _ => Left::ToOthers(Vec::new()),
+            _ => Left::ToOthers(None),
         };
         running.holder = holder;
         match left {
             Left::Behind(reports, jobs) => {
                 self.publisher.leave(Publication { reports, jobs, origin: Origin::Session(running) }).await;
             }
-            Left::ToOthers(reports) => {
-                if !reports.is_empty() {
-                    self.publisher.leave(Publication { reports, jobs: Vec::new(), origin: Origin::Nobody }).await;
+            Left::ToOthers(ended) => {
+                if let Some(ended) = ended {
+                    let (report, attempt) = *ended;
+                    let (reports, origin) = (vec![report], Origin::Attempt(attempt, None));
+                    self.publisher.leave(Publication { reports, jobs: Vec::new(), origin }).await;
                 }
                 for delivery in running.end() {
                     delivery.hand_back().await;
@@ -221,7 +223,7 @@ impl Line {
                     if checkpoint.attempt.number >= number {
                         number = checkpoint.attempt.number.saturating_add(1);
                         tracing::Span::current().record("attempt", number);
-                        let Some(later) = self.open(&job.key, number) else { return Left::ToOthers(Vec::new()) };
+                        let Some(later) = self.open(&job.key, number) else { return Left::ToOthers(None) };
                         open = later;
                     }
                     let before = kept_bytes(&job.transcript);
@@ -255,7 +257,7 @@ impl Line {
             Err(ended) => (ended, None),
         };
         let totals = transcript.totals_of(number);
-        let attempt = open.close(shared.clock.now());
+        let (attempt, here) = open.close(shared.clock.now(), totals);
         if let Some((traced, sweep)) = traced {
             traced.tell(&sweep, &transcript, attempt.ended_at);
             traced.end(&sweep, &key, attempt.ended_at, ended.label(), &totals);
@@ -274,7 +276,7 @@ impl Line {
             }
             Ended::Unwanted if totals == AttemptTotals::default() => {
                 shared.metrics.sessions.with_label_values(&["dropped"]).inc();
-                return Left::ToOthers(Vec::new());
+                return Left::ToOthers(None);
             }
             Ended::Unwanted => {
                 if let Some(checkpoint) = checkpoint
@@ -283,7 +285,8 @@ impl Line {
                     tracing::warn!(%error, "the calls of a session that runs again elsewhere could not be kept for it");
                 }
                 shared.metrics.sessions.with_label_values(&["handed_over"]).inc();
-                return Left::ToOthers(vec![Report::HandedOver { key, attempt, totals, taken_over: false }]);
+                let report = Report::HandedOver { key, attempt, totals, taken_over: false };
+                return Left::ToOthers(Some(Box::new((report, here))));
             }
             Ended::Dropped => {
                 shared.metrics.sessions.with_label_values(&["dropped"]).inc();
@@ -307,7 +310,7 @@ impl Line {
                 ("handed_over", report, Some((self.queue.clone(), Job::Session(Box::new(next)))))
             }
         };
-        running.ended(checkpoint.and_then(CheckpointWriter::end));
+        running.ended(here, checkpoint.and_then(CheckpointWriter::end));
         shared.metrics.sessions.with_label_values(&[label]).inc();
         Left::Behind(vec![report], job.into_iter().collect())
     }

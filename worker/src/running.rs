@@ -8,6 +8,7 @@ use regatta_memory::ByteHolder;
 use regatta_proto::SessionKey;
 use tokio_util::sync::CancellationToken;
 
+use crate::attempts::AttemptHere;
 use crate::checkpoints::NeedlessCheckpoint;
 use crate::publisher::Held;
 
@@ -33,6 +34,8 @@ pub(crate) struct RunningSession {
     first: Held,
     /// Of no use once the session's end is confirmed.
     needless: Option<NeedlessCheckpoint>,
+    /// Told of until the session's end is confirmed.
+    attempt: Option<AttemptHere>,
     /// Bytes that the session keeps, until all is published.
     pub(crate) holder: Option<ByteHolder>,
 }
@@ -48,7 +51,15 @@ impl Running {
                     None => {
                         sessions.insert(key.clone(), Run::default());
                         let (running, key) = (self.clone(), key.clone());
-                        return Some(RunningSession { running, key, first: delivery, needless: None, holder: None });
+                        let first = delivery;
+                        return Some(RunningSession {
+                            running,
+                            key,
+                            first,
+                            needless: None,
+                            attempt: None,
+                            holder: None,
+                        });
                     }
                     Some(run) if run.goes_on_as.is_some_and(|next| number >= next) => run.ended.clone(),
                     Some(run) => {
@@ -96,9 +107,9 @@ impl RunningSession {
         }
     }
 
-    /// The session has ended; `checkpoint` goes once that is confirmed.
-    pub(crate) fn ended(&mut self, checkpoint: Option<NeedlessCheckpoint>) {
-        self.needless = checkpoint;
+    /// The session has ended with `attempt`, which is told of until that is confirmed; then `checkpoint` goes.
+    pub(crate) fn ended(&mut self, attempt: AttemptHere, checkpoint: Option<NeedlessCheckpoint>) {
+        (self.attempt, self.needless) = (Some(attempt), checkpoint);
     }
 
     /// The session's end is known to the broker; all its deliveries, to be acknowledged.

@@ -8,20 +8,21 @@ use regatta_backends::{Queue, QueueError};
 use regatta_catalog::{Catalog, Sweep};
 use regatta_llm::{BudgetLeases, CallMetrics};
 use regatta_memory::ByteBudget;
-use regatta_proto::{BatchJob, Clock, Control, Digest, Job, Report, SessionJob, SweepId};
+use regatta_proto::{BatchJob, Clock, Control, Digest, Job, SessionJob, SweepId};
 use regatta_traces::Tracer;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use crate::attempts::Attempts;
 use crate::checkpoints::{Checkpoint, Checkpoints};
 use crate::external::External;
 use crate::holdings::Holdings;
 use crate::opener::Opener;
-use crate::publisher::{ConfirmingPublisher, Origin, Publication};
+use crate::publisher::ConfirmingPublisher;
 use crate::routes::Routes;
 use crate::running::Running;
+use crate::telling::tell;
 use crate::void::Void;
 use crate::{Environment, WorkerConfig, WorkerMetrics};
 
@@ -236,8 +237,9 @@ impl Worker {
             );
             let (served, queue) = (self.config.endpoints.clone(), self.queue.clone());
             let mut routes = Routes::new(queue, shared.clone(), publisher.clone(), sessions.clone(), served, opener);
-            let mut progress = tokio::time::interval(self.config.progress_every);
-            progress.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+            let (attempts, holdings) = (shared.attempts.clone(), shared.holdings.clone());
+            let telling = tell(self.queue.clone(), attempts, holdings, self.config.progress_every);
+            let telling = AbortOnDropHandle::new(tokio::spawn(telling));
             loop {
                 tokio::select! {
                     biased;
@@ -247,13 +249,12 @@ impl Worker {
                         Some(control) => tracing::info!(number = ?control.number, "ignored a broadcast that came late"),
                         None => break,
                     },
-                    _ = progress.tick() => report_progress(&shared, &publisher).await,
                     Some(opened) = routes.opened() => routes.serve_at(opened).await,
                 }
             }
             drop(routes);
             sessions.close();
-            self.leave(&lifecycle, &shared, &publisher, &sessions, &mut progress).await;
+            self.leave(&lifecycle, &shared, &sessions).await;
             let budget_leases = shared.budget_leases.clone();
             drop((publisher, shared));
             if tokio::time::timeout(INTERRUPT_GRACE, budget_leases.close()).await.is_err() {
@@ -263,41 +264,23 @@ impl Worker {
             if tokio::time::timeout(INTERRUPT_GRACE, publishing).await.is_err() {
                 tracing::warn!("left before every report was confirmed; the jobs concerned will be delivered again");
             }
+            // Until then there was something to tell of.
+            drop(telling);
             Ok(())
         })
     }
 
     /// Two steps: sessions may finish until the drain time is over or a second signal comes; then they are handed over.
-    async fn leave(
-        &self,
-        lifecycle: &Lifecycle,
-        shared: &Arc<Shared>,
-        publisher: &ConfirmingPublisher,
-        sessions: &TaskTracker,
-        progress: &mut tokio::time::Interval,
-    ) {
-        let deadline = tokio::time::sleep(self.config.drain);
-        tokio::pin!(deadline);
-        loop {
-            tokio::select! {
-                biased;
-                () = sessions.wait() => return,
-                () = lifecycle.stop.cancelled() => break,
-                () = &mut deadline => break,
-                _ = progress.tick() => report_progress(shared, publisher).await,
-            }
+    async fn leave(&self, lifecycle: &Lifecycle, shared: &Shared, sessions: &TaskTracker) {
+        tokio::select! {
+            biased;
+            () = sessions.wait() => return,
+            () = lifecycle.stop.cancelled() => {}
+            () = tokio::time::sleep(self.config.drain) => {}
         }
         shared.interrupt.cancel();
         if tokio::time::timeout(INTERRUPT_GRACE, sessions.wait()).await.is_err() {
             tracing::warn!(sessions = sessions.len(), "left with calls in flight; their jobs will be delivered again");
         }
-    }
-}
-
-async fn report_progress(shared: &Shared, publisher: &ConfirmingPublisher) {
-    let told = shared.attempts.progress().into_iter().chain(shared.holdings.progress(shared.attempts.worker()));
-    let reports: Vec<Report> = told.map(Report::Progress).collect();
-    if !reports.is_empty() {
-        publisher.leave(Publication { reports, jobs: Vec::new(), origin: Origin::Nobody }).await;
     }
 }

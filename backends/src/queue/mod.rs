@@ -32,7 +32,7 @@ pub use message_bytes::message_bytes;
 use rabbitmq::Times;
 #[cfg(feature = "cluster")]
 pub use rabbitmq::{RabbitMqConfig, RabbitMqQueue};
-use regatta_proto::{Control, Job, Report};
+use regatta_proto::{Control, Job, Progress, Report};
 use tokio::time::Instant;
 #[cfg(feature = "faults")]
 pub use troubled::TroubledQueue;
@@ -154,6 +154,24 @@ impl Queue {
                 Self::RabbitMq(broker) => broker.publish_reports(&reports).await,
                 #[cfg(feature = "faults")]
                 Self::Troubled(queues) => queues.publish_reports(reports).await,
+            }
+        })
+    }
+
+    /// Publishes reports of progress, on a way of their own: they do not wait for other messages that this process publishes. Returns when all
+    /// are confirmed.
+    ///
+    /// # Errors
+    /// When a report is too large, or confirmation does not arrive in time.
+    pub fn publish_progress<'a>(&'a self, progress: Vec<Progress>) -> BoxFuture<'a, Result<(), QueueError>> {
+        let reports: Vec<Report> = progress.into_iter().map(Report::Progress).collect();
+        Box::pin(async move {
+            match self {
+                Self::Memory(memory) => memory.publish_reports(reports),
+                #[cfg(feature = "cluster")]
+                Self::RabbitMq(broker) => broker.publish_progress(&reports).await,
+                #[cfg(feature = "faults")]
+                Self::Troubled(queues) => queues.publish_progress(reports).await,
             }
         })
     }

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::memory::MemoryConsumer;
 use super::{Controls, Delivery, MemoryQueue, QueueError};
-use crate::faults::{Connection, Trouble, Troubles};
+use crate::faults::{Connection, Trouble, Troubles, Way};
 
 /// A process's view of queues in memory.
 #[derive(Debug, Clone)]
@@ -23,6 +23,7 @@ impl TroubledQueue {
     }
 
     pub(super) async fn declare_jobs(&self, queue: &str) -> Result<(), QueueError> {
+        self.troubles.on(Way::Queue(queue)).await;
         self.call(queue, 0, || self.inner.declare_jobs(queue)).await
     }
 
@@ -42,6 +43,16 @@ impl TroubledQueue {
     }
 
     pub(super) async fn publish_reports(&self, reports: Vec<Report>) -> Result<(), QueueError> {
+        self.troubles.on(Way::Reports).await;
+        self.carry_reports(reports).await
+    }
+
+    pub(super) async fn publish_progress(&self, reports: Vec<Report>) -> Result<(), QueueError> {
+        self.troubles.on(Way::Progress).await;
+        self.carry_reports(reports).await
+    }
+
+    async fn carry_reports(&self, reports: Vec<Report>) -> Result<(), QueueError> {
         let carried = || self.inner.publish_reports(self.troubles.reports(reports.clone()));
         self.call("reports", reports.len(), carried).await?;
         self.troubles.reported(&reports);
@@ -61,6 +72,7 @@ impl TroubledQueue {
     }
 
     pub(super) async fn consume_jobs(&self, queue: &str, prefetch: u32) -> Result<TroubledConsumer<Job>, QueueError> {
+        self.troubles.on(Way::Queue(queue)).await;
         let connect = |consumer| TroubledConsumer::connect(consumer, &self.troubles);
         self.call(queue, 0, || self.inner.consume_jobs(queue, prefetch).map(connect)).await
     }

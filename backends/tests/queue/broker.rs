@@ -7,8 +7,8 @@ use futures::FutureExt;
 use regatta_backends::queue::RabbitMqConfig;
 use regatta_backends::{Queue, QueueError, Receipt};
 use regatta_memory::ByteBudget;
-use regatta_proto::{Digest, Report};
-use regatta_tests::{RabbitMq, unique_name};
+use regatta_proto::{Digest, Progress, Report};
+use regatta_tests::{Proxy, RabbitMq, Traffic, unique_name};
 
 use crate::stage::{
     DELIVERY_LIMIT, broker_url, config, control, eventually_dead, eventually_depth, item, items, jobs, publish_raw,
@@ -61,6 +61,24 @@ async fn a_large_message_arrives_whole() {
         queue.publish_reports(vec![sent.clone()]).await.unwrap();
         let mut consumer = queue.consume_reports(1).await.unwrap();
         assert!(consumer.next().await.unwrap().message == sent);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn progress_does_not_wait_for_long_messages_on_a_slow_line() {
+    within(async {
+        let (line, url) = Proxy::before(&broker_url().await).await.unwrap();
+        let queue = Queue::connect(RabbitMqConfig { url, ..config(unique_name("queue")).await }).await.unwrap();
+        line.set(Traffic::Takes(Duration::from_millis(20)));
+        let text: String = (0_u32..50_000).map(|n| Digest::of(&n.to_le_bytes()).to_string()).collect();
+        let long = queue.publish_reports(vec![report(text); 16]);
+        let progress = Progress::of_attempts("w".parse().unwrap(), Vec::new());
+        tokio::select! {
+            biased;
+            _ = long => panic!("they were all sent before"),
+            told = queue.publish_progress(vec![progress]) => told.unwrap(),
+        }
     })
     .await;
 }

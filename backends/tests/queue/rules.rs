@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::join_all;
 use regatta_backends::{Queue, QueueError, Receipt};
-use regatta_proto::{Digest, Report};
+use regatta_proto::{Digest, Progress, Report};
 use tokio::time::Instant;
 
 use crate::stage::{
@@ -239,6 +239,17 @@ pub(crate) async fn reports_go_to_whoever_consumes_reports(queue: &Queue) {
     for sweep in ["one", "two"] {
         let delivery = consumer.next().await.unwrap();
         assert_eq!(delivery.message, report(sweep));
+        delivery.receipt.ack().await;
+    }
+}
+
+pub(crate) async fn progress_goes_to_whoever_consumes_reports(queue: &Queue) {
+    let mut consumer = queue.consume_reports(10).await.unwrap();
+    let progress = Progress::of_attempts("w".parse().unwrap(), Vec::new());
+    queue.publish_progress(vec![progress.clone(), progress.clone()]).await.unwrap();
+    for _ in 0..2 {
+        let delivery = consumer.next().await.unwrap();
+        assert_eq!(delivery.message, Report::Progress(progress.clone()));
         delivery.receipt.ack().await;
     }
 }

@@ -13,7 +13,9 @@ use rand_chacha::ChaCha8Rng;
 use regatta_backends::Permits;
 use regatta_backends::faults::{Connection, Fate, Trouble};
 use regatta_llm::{PermitStore, ResponseStore, Standstill, StoreError};
-use regatta_proto::{AccountReply, AccountRequest, Clock, Digest, Failing, PoolReply, PoolRequest, Report, SessionKey};
+use regatta_proto::{
+    AccountReply, AccountRequest, AttemptId, Clock, Digest, Failing, PoolReply, PoolRequest, Report, SessionKey,
+};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -58,6 +60,8 @@ struct State {
     pause: Option<(Instant, Instant)>,
     /// Sessions whose end it has reported, and knows to be reported.
     reported: BTreeSet<SessionKey>,
+    /// Attempts whose end it has reported: what it tells of them may come later.
+    ended: BTreeSet<AttemptId>,
     /// Sessions of which it has told, and knows to have told, that they run.
     told: BTreeSet<SessionKey>,
 }
@@ -78,7 +82,15 @@ impl Life {
         let skew = SignedDuration::from_hours(rng.random_range(-plan.skew_hours..=plan.skew_hours));
         let (connections, pause) = (Vec::new(), None);
         let jumped = SignedDuration::ZERO;
-        let state = State { rng, connections, jumped, pause, reported: BTreeSet::new(), told: BTreeSet::new() };
+        let state = State {
+            rng,
+            connections,
+            jumped,
+            pause,
+            reported: BTreeSet::new(),
+            ended: BTreeSet::new(),
+            told: BTreeSet::new(),
+        };
         let (plan, outages, dead) = (plan.clone(), outages.clone(), CancellationToken::new());
         let standstill = Standstill::watch();
         Arc::new(Self { plan, outages, dead, state: Mutex::new(state), standstill, skew, begun })
@@ -218,7 +230,7 @@ impl Fate for Reach {
 
     fn reported(&self, reports: &[Report]) {
         let running = reports.iter().filter_map(|report| match report {
-            Report::Progress(progress) => Some(progress.open.iter().map(|open| open.key.clone())),
+            Report::Progress(progress) => Some(progress.open.iter().map(|open| (&open.key, &open.id))),
             Report::Session(_)
             | Report::HandedOver { .. }
             | Report::Judge(_)
@@ -226,16 +238,18 @@ impl Fate for Reach {
             | Report::Echo { .. }
             | Report::Tabulate { .. } => None,
         });
-        for key in running.flatten() {
+        for (key, attempt) in running.flatten() {
             let mut state = self.life.locked();
             // Once more, if it was reported to have ended here before.
-            state.reported.remove(&key);
-            state.told.insert(key);
+            if !state.ended.contains(attempt) {
+                state.reported.remove(key);
+            }
+            state.told.insert(key.clone());
         }
-        let keys = reports.iter().filter_map(|report| match report {
-            Report::Session(outcome) => Some(outcome.key.clone()),
+        let ended = reports.iter().filter_map(|report| match report {
+            Report::Session(outcome) => Some((&outcome.key, &outcome.attempt)),
             // What another process has spent is reported by who goes on from there.
-            Report::HandedOver { key, taken_over: false, .. } => Some(key.clone()),
+            Report::HandedOver { key, attempt, taken_over: false, .. } => Some((key, attempt)),
             Report::HandedOver { taken_over: true, .. }
             | Report::Judge(_)
             | Report::Progress(_)
@@ -243,7 +257,11 @@ impl Fate for Reach {
             | Report::Echo { .. }
             | Report::Tabulate { .. } => None,
         });
-        self.life.locked().reported.extend(keys);
+        for (key, attempt) in ended {
+            let mut state = self.life.locked();
+            state.reported.insert(key.clone());
+            state.ended.insert(attempt.id.clone());
+        }
     }
 
     fn connected(&self, connection: Arc<dyn Connection>) {

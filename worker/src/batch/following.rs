@@ -19,6 +19,7 @@ use super::outages::MetOutage;
 use super::standing::Standing;
 use super::{BatchLane, named, trouble};
 use crate::cast::accounts;
+use crate::holdings::HeldHere;
 use crate::holdings::Turn;
 use crate::publisher::{Held, Origin, Publication};
 use crate::route::REDELIVERIES_MAX;
@@ -83,7 +84,7 @@ impl BatchLane {
         // All its sessions are of one generation.
         let generation = job.sessions.first().map_or(0, |session| session.generation);
         let held = HeldBatch { sweep: job.sweep.clone(), id: job.id.clone(), generation };
-        let _held_here = self.shared.holdings.hold(held);
+        let held_here = self.shared.holdings.hold(held);
         self.shared.metrics.open_batches.inc();
         let open = Open(&self.shared.metrics.open_batches);
         let step = {
@@ -100,7 +101,7 @@ impl BatchLane {
             }
         };
         drop(open);
-        self.settle(job, step, redeliveries, receipt).await;
+        self.settle(job, step, redeliveries, (receipt, held_here)).await;
     }
 
     /// Drops a batch whose sweep was cancelled, or resumed since, and tells its provider so. What it may have cost stays told as it was.
@@ -229,7 +230,7 @@ impl BatchLane {
         batches.iter().flat_map(|batch| opened(self, batch, |_| Some(Money::ZERO))).collect()
     }
 
-    async fn settle(&self, job: BatchJob, step: Step, redeliveries: u32, receipt: Held) {
+    async fn settle(&self, job: BatchJob, step: Step, redeliveries: u32, (receipt, held_here): (Held, HeldHere)) {
         // The queue of a cancelled sweep may have no consumer any more: nothing is left in it.
         let is_void = self.shared.is_void(&job);
         let batch = |job: BatchJob| (self.queue.clone(), Job::Batch(Box::new(job)));
@@ -258,7 +259,7 @@ impl BatchLane {
             Step::HandBack => return receipt.hand_back().await,
             Step::Void => return self.void(job, redeliveries, receipt).await,
         };
-        self.publisher.leave(Publication { reports, jobs, origin: Origin::Job(receipt) }).await;
+        self.publisher.leave(Publication { reports, jobs, origin: Origin::Batch(receipt, held_here) }).await;
     }
 }
 

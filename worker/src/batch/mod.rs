@@ -161,11 +161,14 @@ impl BatchLane {
                 });
                 self.conclude(job, Outcome::NotMeasured { cause: Cause::Undeliverable }, receipt, waits).await;
             } else {
-                self.waited(&job.key, waits).await;
+                let totals = AttemptTotals::default();
+                let (attempt, here) = waits.close(shared.clock.now(), totals);
+                let report = Report::HandedOver { key: job.key.clone(), attempt, totals, taken_over: false };
                 // As a new message, of which no redeliveries are counted.
                 let next = SessionJob { attempt: job.attempt.saturating_add(1), ..job };
                 let jobs = vec![(self.queue.clone(), Job::Session(Box::new(next)))];
-                self.publisher.leave(Publication { reports: Vec::new(), jobs, origin: Origin::Job(receipt) }).await;
+                let origin = Origin::Attempt(here, Some(receipt));
+                self.publisher.leave(Publication { reports: vec![report], jobs, origin }).await;
             }
             return None;
         }
@@ -249,12 +252,12 @@ impl BatchLane {
     async fn conclude(&self, job: SessionJob, outcome: Outcome, receipt: Held, waits: OpenGuard<'_>) {
         let SessionJob { key, lock, transcript, attempt: _, generation: _ } = job;
         let shared = &self.shared;
-        let attempt = waits.close(shared.clock.now());
+        let totals = transcript.totals_of(waits.number());
+        let (attempt, here) = waits.close(shared.clock.now(), totals);
         shared.metrics.sessions.with_label_values(&[outcome.as_str()]).inc();
         let report = Report::Session(Box::new(SessionOutcome { key, lock, attempt, outcome, transcript }));
-        self.publisher
-            .leave(Publication { reports: vec![report], jobs: Vec::new(), origin: Origin::Job(receipt) })
-            .await;
+        let origin = Origin::Attempt(here, Some(receipt));
+        self.publisher.leave(Publication { reports: vec![report], jobs: Vec::new(), origin }).await;
     }
 
     fn client(&self) -> Option<&BatchClient> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use regatta_backends::{Outage, Queue, QueueError};
-use regatta_proto::{AttemptId, Cause, Job, Outcome, Report, SessionJob, SessionOutcome, Transcript};
+use regatta_proto::{AttemptId, Cause, Job, Outcome, Progress, Report, SessionJob, SessionOutcome, Transcript};
 use regatta_traces::session_span;
 use tokio::time::Instant;
 
@@ -67,6 +67,20 @@ impl<Q: Publishing> Publishing for Insisting<'_, Q> {
                 Err(error) if may_pass(&error) => wait(&mut outage, &error, reports.len()).await,
                 other => return other,
             }
+        }
+    }
+}
+
+/// Publishes progress, again while the queue cannot be reached. Reports that are late do no harm: whatever newer is recorded of an attempt stays.
+///
+/// # Errors
+/// When the queue is closed, or a report is too large.
+pub(crate) async fn insist_on_progress(queue: &Queue, progress: Vec<Progress>) -> Result<(), QueueError> {
+    let mut outage = Outage::new(FIRST_PAUSE, LONGEST_PAUSE);
+    loop {
+        match queue.publish_progress(progress.clone()).await {
+            Err(error) if may_pass(&error) => wait(&mut outage, &error, progress.len()).await,
+            other => return other,
         }
     }
 }

@@ -10,4 +10,5 @@ mod opening;
 mod redelivered;
 mod reporting;
 mod stage;
+mod telling;
 mod troubled;

@@ -13,7 +13,7 @@ mod topology;
 mod unconfirmed;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use backoff::Backoff;
@@ -46,6 +46,8 @@ use crate::Outage;
 pub struct RabbitMqQueue {
     shared: Arc<Shared>,
     publisher: Publisher,
+    /// Of progress; begins with the first.
+    progress: Arc<OnceLock<Publisher>>,
     /// Consumers have `shared`, but not this, so that they see the end when the last handle is dropped.
     _closes: Arc<DropGuard>,
 }
@@ -53,13 +55,17 @@ pub struct RabbitMqQueue {
 struct Shared {
     /// A separate connection, because a broker that runs short of memory blocks publishing connections, while consuming must go on.
     consuming: Link,
-    /// `true` while there is a channel to publish on.
+    /// For further connections.
+    dial: Dial,
+    prefix: String,
+    /// `true` while there is a channel to publish results on.
     publishes: watch::Sender<bool>,
     topology: Topology,
     message_bytes_max: usize,
     bytes: Option<ByteBudget>,
     seed: u64,
     connect_timeout: Duration,
+    confirm_timeout: Duration,
     closed: CancellationToken,
 }
 
@@ -76,31 +82,29 @@ impl RabbitMqQueue {
         let closed = CancellationToken::new();
         let shared = Arc::new(Shared {
             consuming: Link::new(dial.clone(), format!("regatta {} consuming", config.prefix)),
+            dial,
+            prefix: config.prefix,
             publishes: watch::Sender::new(false),
             topology,
             message_bytes_max: config.message_bytes_max,
             bytes: config.bytes,
             seed: config.seed,
             connect_timeout: config.connect_timeout,
+            confirm_timeout: config.confirm_timeout,
             closed: closed.clone(),
         });
         // Closes everything that was opened if this call fails or is cancelled.
         let closes = Arc::new(closed.drop_guard());
         shared.first_contact().await?;
 
-        let (publisher, unconfirmed) = Publisher::new(config.confirm_timeout);
-        let publishing = Link::new(dial, format!("regatta {} publishing", config.prefix));
+        let (publisher, unconfirmed) = Publisher::new(shared.confirm_timeout);
         let of_task = Arc::clone(&shared);
         tokio::spawn(async move {
-            let mut channel = None;
-            of_task.closed.run_until_cancelled(of_task.keep_publishing(&publishing, unconfirmed, &mut channel)).await;
-            publishing.close().await;
-            // The client closes a channel that is dropped, and logs an error where its connection is being closed at that moment.
-            drop(channel);
+            of_task.publish_until_closed("publishing", unconfirmed, &of_task.publishes).await;
             of_task.closed.cancelled().await;
             of_task.consuming.close().await;
         });
-        Ok(Self { shared, publisher, _closes: closes })
+        Ok(Self { shared, publisher, progress: Arc::default(), _closes: closes })
     }
 
     pub(super) async fn declare_jobs(&self, queue: &str) -> Result<(), QueueError> {
@@ -116,6 +120,26 @@ impl RabbitMqQueue {
 
     pub(super) async fn publish_reports(&self, reports: &[Report]) -> Result<(), QueueError> {
         self.publish(ShortString::default(), self.shared.topology.reports()?, reports).await
+    }
+
+    /// On a connection of its own: the megabytes of transcripts that wait for a slow line are all on the other one.
+    pub(super) async fn publish_progress(&self, reports: &[Report]) -> Result<(), QueueError> {
+        self.shared.open()?;
+        let key = self.shared.topology.reports()?;
+        let bodies = self.shared.encode(key.as_str(), reports)?;
+        let route = Route { exchange: ShortString::default(), key, mandatory: true };
+        self.progress.get_or_init(|| self.begin_progress()).publish(route, bodies, Times::UntilConfirmed).await
+    }
+
+    fn begin_progress(&self) -> Publisher {
+        let (publisher, unconfirmed) = Publisher::new(self.shared.confirm_timeout);
+        let shared = Arc::clone(&self.shared);
+        tokio::spawn(async move {
+            // Jobs are consumed while results can be published.
+            let publishes = watch::Sender::new(false);
+            shared.publish_until_closed("progress", unconfirmed, &publishes).await;
+        });
+        publisher
     }
 
     pub(super) async fn set_aside_reports(&self, reports: Vec<Report>) -> Result<(), QueueError> {
@@ -226,8 +250,25 @@ impl Shared {
         self.topology.declare_all(&channel).await
     }
 
+    /// Publishes on a connection of its own, named after its `purpose`, which is closed at the end. `publishes` tells if it has a channel.
+    async fn publish_until_closed(&self, purpose: &str, unconfirmed: Unconfirmed, publishes: &watch::Sender<bool>) {
+        let link = Link::new(self.dial.clone(), format!("regatta {} {purpose}", self.prefix));
+        let mut channel = None;
+        let publishing = self.keep_publishing(&link, unconfirmed, &mut channel, publishes);
+        self.closed.run_until_cancelled(publishing).await;
+        link.close().await;
+        // The client closes a channel that is dropped, and logs an error where its connection is being closed at that moment.
+        drop(channel);
+    }
+
     /// Publishes, reconnecting whenever the connection breaks. `current` is the channel.
-    async fn keep_publishing(&self, link: &Link, mut unconfirmed: Unconfirmed, current: &mut Option<lapin::Channel>) {
+    async fn keep_publishing(
+        &self,
+        link: &Link,
+        mut unconfirmed: Unconfirmed,
+        current: &mut Option<lapin::Channel>,
+        publishes: &watch::Sender<bool>,
+    ) {
         let (mut backoff, mut outage) = (Backoff::new(self.seed, "publish"), Outage::with_own_pauses());
         while !unconfirmed.is_finished() {
             match in_time("open a publishing channel", self.publishing_channel(link)).await {
@@ -236,9 +277,9 @@ impl Shared {
                     if let Some(lasted) = outage.ends() {
                         tracing::info!(lasted_s = lasted.as_secs(), "opened a publishing channel again");
                     }
-                    self.publishes.send_replace(true);
+                    publishes.send_replace(true);
                     let published = unconfirmed.publish_on(current.insert(channel)).await;
-                    self.publishes.send_replace(false);
+                    publishes.send_replace(false);
                     match published {
                         Ok(()) => return,
                         Err(error) => {
