@@ -31,3 +31,75 @@ pub(crate) async fn tell(queue: Queue, attempts: Attempts, holdings: Holdings, e
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use futures::future::BoxFuture;
+    use prometheus::Registry;
+    use regatta_backends::faults::{Fate, Troubles, Way};
+    use regatta_proto::{Digest, HeldBatch, Job, JudgeJob, Report};
+    use tokio::time::Instant;
+    use tokio_util::sync::CancellationToken;
+    use tokio_util::task::TaskTracker;
+
+    use super::*;
+    use crate::WorkerMetrics;
+    use crate::publisher::{ConfirmingPublisher, Held, Origin, Publication};
+
+    /// Confirms no report that is not of progress before this fires.
+    #[derive(Default)]
+    struct Slow(CancellationToken);
+
+    impl Fate for Slow {
+        fn on<'a>(&'a self, way: Way<'a>) -> BoxFuture<'a, ()> {
+            Box::pin(async move {
+                if way == Way::Reports {
+                    self.0.cancelled().await;
+                }
+            })
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_batch_is_told_of_until_what_it_led_to_is_confirmed() {
+        let (queue, slow) = (Queue::memory(), Arc::new(Slow::default()));
+        let mut consumer = queue.consume_reports(1).await.unwrap();
+        let mut next = async || {
+            let delivery = consumer.next().await.unwrap();
+            delivery.receipt.ack().await;
+            delivery.message
+        };
+        let end = Report::Tabulate { sweep: "s".parse().unwrap(), lock: Digest::of(b"") };
+        let job = Job::Judge(JudgeJob {
+            sweep: "s".parse().unwrap(),
+            lock: Digest::of(b""),
+            judge: "a/judge".parse().unwrap(),
+            questions: Vec::new(),
+            generation: None,
+        });
+        queue.declare_jobs("q").await.unwrap();
+        queue.publish_jobs("q", vec![job]).await.unwrap();
+        let held =
+            Held::new(queue.consume_jobs("q", 1).await.unwrap().next().await.unwrap().receipt, &TaskTracker::new());
+        let (attempts, holdings) = (Attempts::of("w".parse().unwrap()), Holdings::default());
+        let batch = HeldBatch { sweep: "s".parse().unwrap(), id: "0a1b".to_owned(), generation: 0 };
+        let origin = Origin::Batch(held, holdings.hold(batch.clone()));
+        let troubled = queue.troubled(Troubles::new(slow.clone()));
+        let (publisher, _publishing) =
+            ConfirmingPublisher::start(troubled.clone(), WorkerMetrics::register(&Registry::new()).unwrap());
+        publisher.leave(Publication { reports: vec![end.clone()], jobs: Vec::new(), origin }).await;
+        let telling = tokio::spawn(tell(troubled, attempts, holdings.clone(), Duration::from_millis(250)));
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(120) {
+            let Report::Progress(told) = next().await else { panic!("it is not confirmed") };
+            assert_eq!(told.batches, [batch.clone()]);
+        }
+        slow.0.cancel();
+        assert_eq!(next().await, end);
+        telling.abort();
+        tokio::time::advance(Duration::from_secs(10)).await;
+        assert!(holdings.progress(&"w".parse().unwrap()).is_empty());
+    }
+}
