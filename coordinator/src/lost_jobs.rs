@@ -34,7 +34,7 @@ const SESSIONS_A_LOOK: u32 = 8_192;
 /// sweep.
 const SHARDS_KEPT: usize = 16_384;
 /// Sessions that are dispatched again at once, between two looks at who leads.
-const DISPATCHED_AT_ONCE: usize = 128;
+const SESSIONS_A_PART: usize = 128;
 
 /// What one coordinator knows of jobs of a sweep that may be lost.
 #[derive(Debug, Default)]
@@ -214,7 +214,7 @@ impl Coordinator {
                 of_cell.retain(|item, _| !suspects.contains(item));
             }
             let lost: Vec<ItemIndex> = suspects.into_iter().filter(|item| silent.contains(item)).collect();
-            for lost in lost.chunks(DISPATCHED_AT_ONCE) {
+            for lost in lost.chunks(SESSIONS_A_PART) {
                 self.dispatch_again(watched, cell, lost).await?;
             }
         }
