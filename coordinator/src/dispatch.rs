@@ -228,7 +228,7 @@ impl Coordinator {
             traced.send(&self.tracer, self.clock.now());
         }
         self.ledger.confirm_shard(&sweep.id, shard.index, outstanding, term).await?;
-        watched.lost_jobs.dispatched(ShardRow { state: ShardState::Dispatched, ..*shard });
+        watched.lost_jobs.dispatched(sweep, ShardRow { state: ShardState::Dispatched, ..*shard });
         self.metrics.dispatched.inc_by(u64::from(published));
         Ok(Published::Jobs(u64::from(published)))
     }

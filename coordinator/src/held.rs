@@ -61,6 +61,8 @@ impl Coordinator {
             if jobs.is_empty() {
                 watched.held.0.insert(index, still_held);
             } else {
+                // Nothing that is counted changes, and yet the sweep moves: whoever takes these has the time to tell of them.
+                self.move_on(watched).await?;
                 self.lead_on(watched.term).await?;
                 let until = self.leads_until(watched.term)?;
                 watched.lost_jobs.published(sweep, index, &to_run);

@@ -10,12 +10,13 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use regatta_backends::{OpenQuestion, ShardRow, ShardState, UnderWay};
+use regatta_backends::{CellProgress, OpenQuestion, ShardRow, ShardState, UnderWay};
 use regatta_catalog::Sweep;
 use regatta_proto::{CellIndex, ItemIndex, ShardIndex};
 use tokio::time::Instant;
 
 use crate::rounds::Watched;
+use crate::window::is_outstanding;
 use crate::{Coordinator, CoordinatorError, shards};
 
 /// Pause between two looks.
@@ -24,18 +25,27 @@ const LOOKS_APART: Duration = Duration::from_secs(5);
 const UNSEEN_AFTER: Duration = Duration::from_secs(20);
 /// Time for which a session, or a question, must be silent in every look, by this process's clock. All workers tell of all that they have within it.
 const SUSPECTED_FOR: Duration = Duration::from_secs(15);
+/// Time in which a queue is to answer. One that takes longer says nothing, and is left alone for a while: nobody else's jobs wait for it.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(2);
+const LEFT_ALONE_FOR: Duration = Duration::from_secs(30);
 /// Sessions that are asked after in one look, but for those of a last shard.
 const SESSIONS_A_LOOK: u32 = 8_192;
-/// Shards that are remembered. Where more are dispatched while sessions count as told of, the oldest ones are left to the end of the sweep.
+/// Shards of a queue that are remembered. Where more are dispatched while sessions count as told of, the oldest ones are left to the end of the
+/// sweep.
 const SHARDS_KEPT: usize = 16_384;
+/// Sessions that are dispatched again at once, between two looks at who leads.
+const SESSIONS_A_PART: usize = 128;
 
 /// What one coordinator knows of jobs of a sweep that may be lost.
 #[derive(Debug, Default)]
 pub(crate) struct LostJobs {
-    /// Shards that may have sessions without a result, each with the time by which all its jobs were published; the next to be looked at first.
-    shards: VecDeque<(Instant, ShardRow)>,
+    /// Shards of each queue that may have sessions without a result, each with the time by which all its jobs were published; the next to be
+    /// looked at first.
+    shards: BTreeMap<String, VecDeque<(Instant, ShardRow)>>,
     /// Since when each queue has been drained at every look.
     drained: BTreeMap<String, Instant>,
+    /// When queues did not answer in time.
+    unanswered: BTreeMap<String, Instant>,
     looked_at: Option<Instant>,
     /// Sessions of which no worker tells, and since when they were found so at every look.
     suspects: BTreeMap<CellIndex, BTreeMap<ItemIndex, Instant>>,
@@ -44,28 +54,32 @@ pub(crate) struct LostJobs {
 }
 
 impl LostJobs {
-    /// Nothing is known but that `shards` were dispatched before now.
-    pub(crate) fn among(shards: Vec<ShardRow>) -> Self {
+    /// Nothing is known but that those of `shards` were dispatched before now whose cells have outstanding sessions by `progress`.
+    pub(crate) fn among(sweep: &Sweep, shards: Vec<ShardRow>, progress: &[CellProgress]) -> Self {
+        let outstanding: BTreeSet<CellIndex> =
+            progress.iter().filter(|cell| is_outstanding(cell)).map(|cell| cell.index).collect();
         let mut all = Self::default();
-        shards
-            .into_iter()
-            .filter(|shard| shard.state == ShardState::Dispatched)
-            .for_each(|shard| all.dispatched(shard));
+        let is_open = |shard: &ShardRow| shard.state == ShardState::Dispatched && outstanding.contains(&shard.cell);
+        shards.into_iter().filter(is_open).for_each(|shard| all.dispatched(sweep, shard));
         all
     }
 
     /// All jobs of `shard` are published.
-    pub(crate) fn dispatched(&mut self, shard: ShardRow) {
-        if self.shards.len() == SHARDS_KEPT {
-            self.shards.pop_front();
+    pub(crate) fn dispatched(&mut self, sweep: &Sweep, shard: ShardRow) {
+        let Some(queue) = queue_of(sweep, shard.cell) else { return };
+        let shards = self.shards.entry(queue).or_default();
+        if shards.len() == SHARDS_KEPT {
+            shards.pop_front();
         }
-        self.shards.push_back((Instant::now(), shard));
+        shards.push_back((Instant::now(), shard));
     }
 
     /// Jobs of `items` of a cell are published again, or are about to be.
     pub(crate) fn published(&mut self, sweep: &Sweep, cell: CellIndex, items: &[ItemIndex]) {
         let items: BTreeSet<ItemIndex> = items.iter().copied().collect();
-        for (since, shard) in &mut self.shards {
+        let queue = queue_of(sweep, cell);
+        let of_queue = queue.as_ref().and_then(|queue| self.shards.get_mut(queue));
+        for (since, shard) in of_queue.into_iter().flatten() {
             if shard.cell == cell && shards::items(sweep, shard).iter().any(|item| items.contains(item)) {
                 *since = Instant::now();
             }
@@ -73,11 +87,16 @@ impl LostJobs {
         if let Some(suspects) = self.suspects.get_mut(&cell) {
             suspects.retain(|item, _| !items.contains(item));
         }
+        if let Some(queue) = queue {
+            self.filled(&queue);
+        }
     }
 
     /// Those of `shards` are not dispatched any more.
     pub(crate) fn planned_again(&mut self, shards: &[ShardIndex]) {
-        self.shards.retain(|(_, shard)| !shards.contains(&shard.index));
+        for of_queue in self.shards.values_mut() {
+            of_queue.retain(|(_, shard)| !shards.contains(&shard.index));
+        }
         self.suspects.clear();
     }
 
@@ -105,18 +124,35 @@ impl LostJobs {
         self.drained.remove(queue);
     }
 
-    /// The next shards to ask after, of those whose jobs have been published for `long_enough`. They are remembered no more.
-    fn take_due(&mut self, long_enough: Duration) -> Vec<(Instant, ShardRow)> {
-        let (mut due, mut kept, mut sessions) = (Vec::new(), VecDeque::with_capacity(self.shards.len()), 0);
-        for (since, shard) in std::mem::take(&mut self.shards) {
-            if sessions < SESSIONS_A_LOOK && since.elapsed() >= long_enough {
-                sessions += shard.count;
-                due.push((since, shard));
-            } else {
-                kept.push_back((since, shard));
+    /// Suspects no session whose job may have waited in its queue within `drained_for`.
+    fn forget_waiting(&mut self, sweep: &Sweep, drained_for: Duration) {
+        let cells: Vec<CellIndex> = self.suspects.keys().copied().collect();
+        for cell in cells {
+            if !self.has_been_drained(sweep, cell, drained_for) {
+                self.suspects.remove(&cell);
             }
         }
-        self.shards = kept;
+    }
+
+    /// The next shards to ask after, of those whose jobs have been published for `published_for`, and in whose queue none has waited for
+    /// `drained_for`. They are remembered no more.
+    fn take_due(&mut self, published_for: Duration, drained_for: Duration) -> Vec<(Instant, ShardRow)> {
+        let (mut due, mut sessions) = (Vec::new(), 0);
+        for (queue, shards) in &mut self.shards {
+            if self.drained.get(queue).is_none_or(|since| since.elapsed() < drained_for) {
+                continue;
+            }
+            let mut kept = VecDeque::with_capacity(shards.len());
+            for (since, shard) in std::mem::take(shards) {
+                if sessions < SESSIONS_A_LOOK && since.elapsed() >= published_for {
+                    sessions += shard.count;
+                    due.push((since, shard));
+                } else {
+                    kept.push_back((since, shard));
+                }
+            }
+            *shards = kept;
+        }
         due
     }
 
@@ -165,18 +201,21 @@ impl Coordinator {
             return Ok(());
         }
         watched.is_heard();
-        // What is true of the queues a moment ago need not be true now.
+        // What was true of the queues a moment ago need not be true now. Of all cells at once: what is dispatched here waits in them.
         self.look_at_queues(watched).await;
+        let questions = self.of_idle_judges(watched, questions);
+        let is_drained = |cell| watched.lost_jobs.has_been_drained(&watched.sweep, cell, self.config.lost_after);
+        let ripe: Vec<(CellIndex, Vec<ItemIndex>)> = ripe.into_iter().filter(|(cell, _)| is_drained(*cell)).collect();
         for (cell, suspects) in ripe {
             self.lead_on(watched.term).await?;
-            let is_drained = watched.lost_jobs.has_been_drained(&watched.sweep, cell, self.config.lost_after);
             let silent = self.unrecorded(watched, cell, &suspects).await?.silent;
-            let lost: Vec<ItemIndex> =
-                suspects.into_iter().filter(|item| is_drained && silent.contains(item)).collect();
-            if lost.is_empty() {
-                watched.lost_jobs.suspects.remove(&cell);
-            } else {
-                self.dispatch_again(watched, cell, &lost).await?;
+            if let Some(of_cell) = watched.lost_jobs.suspects.get_mut(&cell) {
+                // Those that are not lost are suspected from the beginning, if at all.
+                of_cell.retain(|item, _| !suspects.contains(item));
+            }
+            let lost: Vec<ItemIndex> = suspects.into_iter().filter(|item| silent.contains(item)).collect();
+            for lost in lost.chunks(SESSIONS_A_PART) {
+                self.dispatch_again(watched, cell, lost).await?;
             }
         }
         self.have_asked_again(watched, questions).await
@@ -191,12 +230,32 @@ impl Coordinator {
             lost_jobs.suspects.clear();
             lost_jobs.questions.clear();
         }
-        for (name, endpoint) in &sweep.lock.endpoints {
-            let queue = endpoint.queue(name, &sweep.id);
-            let is_drained = self.queue.is_drained(&queue).await.unwrap_or_else(|error| {
-                tracing::debug!(sweep = %sweep.id, queue, %error, "nobody knows whether jobs wait");
-                false
-            });
+        let queues = sweep.lock.endpoints.iter().map(|(name, endpoint)| endpoint.queue(name, &sweep.id));
+        let is_alone = |queue: &String| {
+            lost_jobs.unanswered.get(queue).is_some_and(|asked_at| asked_at.elapsed() < LEFT_ALONE_FOR)
+        };
+        let looks = queues.map(async |queue| {
+            if is_alone(&queue) {
+                return (queue, None);
+            }
+            let is_drained = tokio::time::timeout(ANSWERED_WITHIN, self.queue.is_drained(&queue)).await;
+            (queue, Some(is_drained))
+        });
+        let looks = futures::future::join_all(looks).await;
+        for (queue, look) in looks {
+            let is_drained = match look {
+                Some(Ok(Ok(is_drained))) => is_drained,
+                Some(Ok(Err(error))) => {
+                    tracing::debug!(sweep = %sweep.id, queue, %error, "nobody knows whether jobs wait");
+                    false
+                }
+                Some(Err(_)) => {
+                    tracing::debug!(sweep = %sweep.id, queue, "nobody knows whether jobs wait: the broker takes its time");
+                    watched.lost_jobs.unanswered.insert(queue.clone(), Instant::now());
+                    false
+                }
+                None => false,
+            };
             watched.lost_jobs.seen(queue, is_drained);
         }
         watched.lost_jobs.looked_at = Some(Instant::now());
@@ -208,11 +267,16 @@ impl Coordinator {
         let (sweep, now) = (watched.sweep.clone(), Instant::now());
         let long_enough = self.config.running_within.max(self.config.lost_after);
         let mut due: BTreeMap<CellIndex, Vec<(Instant, ShardRow)>> = BTreeMap::new();
-        for (since, shard) in watched.lost_jobs.take_due(long_enough) {
+        for (since, shard) in watched.lost_jobs.take_due(long_enough, self.config.lost_after) {
             due.entry(shard.cell).or_default().push((since, shard));
         }
+        let lost_jobs = &mut watched.lost_jobs;
         // Remembered whatever the ledger says, or does not say.
-        watched.lost_jobs.shards.extend(due.values().flatten().copied());
+        for (cell, shards) in &due {
+            let of_queue = queue_of(&sweep, *cell).map(|queue| lost_jobs.shards.entry(queue).or_default());
+            of_queue.into_iter().for_each(|of_queue| of_queue.extend(shards));
+        }
+        lost_jobs.forget_waiting(&sweep, self.config.lost_after);
         let mut complete = BTreeSet::new();
         for (cell, shards) in due {
             self.lead_on(watched.term).await?;
@@ -221,10 +285,9 @@ impl Coordinator {
             let Unrecorded { all, silent } = self.unrecorded(watched, cell, &items).await?;
             let is_complete = |shard: &ShardRow| shards::items(&sweep, shard).iter().all(|item| !all.contains(item));
             complete.extend(shards.iter().filter(|(_, shard)| is_complete(shard)).map(|(_, shard)| shard.index));
-            let is_drained = watched.lost_jobs.has_been_drained(&sweep, cell, self.config.lost_after);
             let suspects = watched.lost_jobs.suspects.entry(cell).or_default();
             for item in items {
-                if is_drained && silent.contains(&item) {
+                if silent.contains(&item) {
                     suspects.entry(item).or_insert(now);
                 } else {
                     suspects.remove(&item);
@@ -232,7 +295,9 @@ impl Coordinator {
             }
         }
         let lost_jobs = &mut watched.lost_jobs;
-        lost_jobs.shards.retain(|(_, shard)| !complete.contains(&shard.index));
+        for of_queue in lost_jobs.shards.values_mut() {
+            of_queue.retain(|(_, shard)| !complete.contains(&shard.index));
+        }
         lost_jobs.suspects.retain(|_, suspects| !suspects.is_empty());
         Ok(())
     }
@@ -273,7 +338,6 @@ impl Coordinator {
         let until = self.leads_until(watched.term)?;
         // Before they are published: whether they were or not, nothing is published twice on suspicion.
         watched.lost_jobs.published(&sweep, cell, lost);
-        watched.lost_jobs.filled(&queue);
         tracing::warn!(sweep = %sweep.id, sessions = lost.len(), "dispatching sessions again that no worker tells of, while others go on");
         self.metrics.reconciled.inc();
         self.metrics.dispatched.inc_by(lost.len() as u64);

@@ -66,13 +66,18 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Releases those of `suspects` that are lost. Everything that was reported is recorded, and the queues were looked at a moment ago.
+    /// Those of `suspects` that do not wait in their judge's queue.
+    pub(crate) fn of_idle_judges(&self, watched: &Watched, mut suspects: Vec<OpenQuestion>) -> Vec<OpenQuestion> {
+        suspects.retain(|open| self.is_idle(watched, &open.judge));
+        suspects
+    }
+
+    /// Releases those of `suspects` that are lost. Everything that was reported is recorded, and a moment ago none of them waited in a queue.
     pub(crate) async fn have_asked_again(
         &self,
         watched: &mut Watched,
-        mut suspects: Vec<OpenQuestion>,
+        suspects: Vec<OpenQuestion>,
     ) -> Result<(), CoordinatorError> {
-        suspects.retain(|open| self.is_idle(watched, &open.judge));
         if suspects.is_empty() {
             return Ok(());
         }

@@ -343,9 +343,12 @@ impl Coordinator {
         let (generation, settles_at) = (row.generation, Instant::now() + self.settling(row.generation));
         let (is_settled, echo) = (self.settling(generation).is_zero(), Echo::heard(row.echo));
         let may_have_run = generation > 0 || self.has_begun(&sweep).await?;
-        let before =
-            if may_have_run && self.config.queue_survives { self.ledger.shards(&sweep.id).await? } else { Vec::new() };
-        let lost_jobs = LostJobs::among(before);
+        let lost_jobs = if may_have_run && self.config.queue_survives {
+            let progress = self.ledger.cell_progress(&sweep.id).await?;
+            LostJobs::among(&sweep, self.ledger.shards(&sweep.id).await?, &progress)
+        } else {
+            LostJobs::default()
+        };
         let one = Watched {
             sweep,
             term,
