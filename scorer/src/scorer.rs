@@ -167,7 +167,7 @@ pub struct Scorer {
     pub(crate) stopwatch: Stopwatch,
     pub(crate) tracer: Tracer,
     health: StoreHealth,
-    name: WorkerId,
+    pub(crate) name: WorkerId,
 }
 
 impl Scorer {
