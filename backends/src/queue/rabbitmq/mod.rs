@@ -204,6 +204,10 @@ impl RabbitMqQueue {
         self.shared.ready_messages(self.shared.topology.reports()?).await
     }
 
+    pub(super) async fn report_consumers(&self) -> Result<u64, QueueError> {
+        Ok(self.shared.look_at(self.shared.topology.reports()?).await?.consumers)
+    }
+
     pub(super) async fn reports_set_aside(&self) -> Result<u64, QueueError> {
         self.shared.ready_messages(self.shared.topology.set_aside()?).await
     }
