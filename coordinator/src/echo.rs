@@ -55,8 +55,8 @@ impl Echo {
 }
 
 impl Coordinator {
-    /// True once everything is recorded that was reported before the first call of this function. Reports the question, and must be called
-    /// again until it returns true. What is concluded from it is to be done under `term`.
+    /// The time at which the question was first asked that is answered now: everything that was reported before then is recorded. `None` until then:
+    /// it reports the question, and must be called again. What is concluded from it is to be done under `term`.
     ///
     /// # Errors
     /// When the question cannot be reported, or another has led since `term`.
@@ -65,7 +65,7 @@ impl Coordinator {
         sweep: &SweepId,
         echo: &mut Echo,
         term: Term,
-    ) -> Result<bool, CoordinatorError> {
+    ) -> Result<Option<Instant>, CoordinatorError> {
         self.lead_on(term).await?;
         let now = Instant::now();
         let question = match echo.asked {
@@ -79,13 +79,13 @@ impl Coordinator {
                         );
                         echo.asked = None;
                     }
-                    return Ok(false);
+                    return Ok(None);
                 }
                 let counts = asked.first.elapsed() < PROMPT || echo.once_more_at.is_some();
                 (echo.asked, echo.once_more_at) = (None, (!counts).then(|| now + SAID_WITHIN));
-                return Ok(counts);
+                return Ok(counts.then_some(asked.first));
             }
-            Some(asked) if asked.last.elapsed() < ASKED_AGAIN_AFTER => return Ok(false),
+            Some(asked) if asked.last.elapsed() < ASKED_AGAIN_AFTER => return Ok(None),
             Some(asked) => {
                 tracing::warn!(
                     %sweep,
@@ -95,7 +95,7 @@ impl Coordinator {
                 );
                 Question { last: now, ..asked }
             }
-            None if echo.once_more_at.is_some_and(|at| now < at) => return Ok(false),
+            None if echo.once_more_at.is_some_and(|at| now < at) => return Ok(None),
             None => {
                 // Above every question of earlier leaders, and of this process about the same sweep, whose answers may still come.
                 let asked = self.questions.fetch_add(1, Ordering::Relaxed) + 1;
@@ -107,7 +107,7 @@ impl Coordinator {
         let number = question.number;
         self.queue.publish_reports(vec![Report::Echo { sweep: sweep.clone(), number, waited: false }]).await?;
         echo.asked = Some(question);
-        Ok(false)
+        Ok(None)
     }
 
     /// True if no scorer has anything in hand that it had been given before the question was asked. One that is gone since then has given back

@@ -23,8 +23,8 @@ use crate::{Coordinator, CoordinatorError, shards};
 const LOOKS_APART: Duration = Duration::from_secs(5);
 /// Pause after which nobody knows whether a job has waited since the last look.
 const UNSEEN_AFTER: Duration = Duration::from_secs(20);
-/// Time for which a session, or a question, must be silent in every look, by this process's clock. All workers tell of all that they have within it.
-const SUSPECTED_FOR: Duration = Duration::from_secs(15);
+/// Time for which a session must be silent in every look, by this process's clock. All workers tell of all that they have within it.
+pub(crate) const SUSPECTED_FOR: Duration = Duration::from_secs(15);
 /// Time in which a queue is to answer. One that takes longer says nothing, and is left alone for a while: nobody else's jobs wait for it.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(2);
 const LEFT_ALONE_FOR: Duration = Duration::from_secs(30);
@@ -51,6 +51,8 @@ pub(crate) struct LostJobs {
     suspects: BTreeMap<CellIndex, BTreeMap<ItemIndex, Instant>>,
     /// The same of questions.
     pub(crate) questions: BTreeMap<OpenQuestion, Instant>,
+    /// How often questions were asked again.
+    pub(crate) asked_again: BTreeMap<OpenQuestion, u32>,
 }
 
 impl LostJobs {
@@ -156,19 +158,27 @@ impl LostJobs {
         due
     }
 
-    /// Sessions that have been suspected for long enough.
-    fn ripe(&self) -> BTreeMap<CellIndex, Vec<ItemIndex>> {
+    /// What had been suspected for long enough by then.
+    fn ripe_by(&self, then: Instant) -> Ripe {
         let of_cell = |suspects: &BTreeMap<ItemIndex, Instant>| -> Vec<ItemIndex> {
-            suspects.iter().filter(|(_, since)| is_ripe(**since)).map(|(item, _)| *item).collect()
+            suspects.iter().filter(|(_, since)| **since + SUSPECTED_FOR <= then).map(|(item, _)| *item).collect()
         };
         let all = self.suspects.iter().map(|(cell, suspects)| (*cell, of_cell(suspects)));
-        all.filter(|(_, items)| !items.is_empty()).collect()
+        let sessions = all.filter(|(_, items)| !items.is_empty()).collect();
+        Ripe { sessions, questions: self.ripe_questions_by(then) }
     }
 }
 
-/// True for what was silent in every look since then.
-pub(crate) fn is_ripe(since: Instant) -> bool {
-    since.elapsed() >= SUSPECTED_FOR
+/// What may be lost, and is looked at once more.
+struct Ripe {
+    sessions: BTreeMap<CellIndex, Vec<ItemIndex>>,
+    questions: Vec<OpenQuestion>,
+}
+
+impl Ripe {
+    fn is_empty(&self) -> bool {
+        self.sessions.is_empty() && self.questions.is_empty()
+    }
 }
 
 /// The queue of a cell's sessions; `None` where the cell is not of `sweep`.
@@ -192,15 +202,15 @@ impl Coordinator {
             self.look_for_suspects(watched).await?;
             self.look_for_lost_questions(watched).await?;
         }
-        let (ripe, questions) = (watched.lost_jobs.ripe(), watched.lost_jobs.ripe_questions());
-        if ripe.is_empty() && questions.is_empty() {
+        if watched.lost_jobs.ripe_by(Instant::now()).is_empty() {
             watched.echo.forget();
             return Ok(());
         }
-        if !self.is_all_recorded(&watched.sweep.id, &mut watched.echo, watched.term).await? {
-            return Ok(());
-        }
+        let asked_at = self.is_all_recorded(&watched.sweep.id, &mut watched.echo, watched.term).await?;
+        let Some(asked_at) = asked_at else { return Ok(()) };
         watched.is_heard();
+        // Of what became suspect since the question, nobody knows what was reported.
+        let Ripe { sessions: ripe, questions } = watched.lost_jobs.ripe_by(asked_at);
         // What was true of the queues a moment ago need not be true now. Of all cells at once: what is dispatched here waits in them.
         self.look_at_queues(watched).await;
         let questions = self.of_idle_judges(watched, questions);

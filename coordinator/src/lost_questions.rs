@@ -11,17 +11,21 @@ use regatta_catalog::Sweep;
 use regatta_proto::{Judge, ModelRef};
 use tokio::time::Instant;
 
-use crate::lost_jobs::{LostJobs, is_ripe};
+use crate::lost_jobs::{LostJobs, SUSPECTED_FOR};
 use crate::rejudging::Rejudging;
 use crate::rounds::Watched;
 use crate::{Coordinator, CoordinatorError};
 
 /// Questions that are found silent in one look.
 const QUESTIONS_A_LOOK: u32 = 8_192;
+/// How often a question is asked again while others of its sweep go on. One whose job or answer is lost each time is not lost by chance, and is left
+/// to the end of the sweep.
+const ASKED_AGAIN_AT_MOST: u32 = 3;
 
 impl LostJobs {
-    /// Questions that have been silent for long enough.
-    pub(crate) fn ripe_questions(&self) -> Vec<OpenQuestion> {
+    /// Questions that had been silent for long enough by then.
+    pub(crate) fn ripe_questions_by(&self, then: Instant) -> Vec<OpenQuestion> {
+        let is_ripe = |since: Instant| since + ASKED_WITHIN + SUSPECTED_FOR <= then;
         self.questions.iter().filter(|(_, since)| is_ripe(**since)).map(|(open, _)| open.clone()).collect()
     }
 }
@@ -57,10 +61,11 @@ impl Coordinator {
             let within = self.questions_told_within();
             self.ledger.silent_questions(&sweep.id, &idle, within, QUESTIONS_A_LOOK).await?.into_iter().collect()
         };
-        let suspects = &mut watched.lost_jobs.questions;
+        let LostJobs { questions: suspects, asked_again, .. } = &mut watched.lost_jobs;
         suspects.retain(|open, _| silent.contains(open));
         let now = Instant::now();
-        silent.into_iter().for_each(|open| {
+        let is_left = |open: &OpenQuestion| asked_again.get(open).is_some_and(|times| *times >= ASKED_AGAIN_AT_MOST);
+        silent.into_iter().filter(|open| !is_left(open)).for_each(|open| {
             suspects.entry(open).or_insert(now);
         });
         Ok(())
@@ -85,10 +90,13 @@ impl Coordinator {
         self.move_on(watched).await?;
         self.lead_on(watched.term).await?;
         let (sweep, within) = (watched.sweep.clone(), self.questions_told_within());
+        // Whatever becomes of the release, or of its answer.
+        watched.rejudging = Rejudging::Due(Instant::now());
         let released = self.ledger.release_silent_questions(&sweep.id, &suspects, within, watched.term).await?;
         let questions = released.ok_or(CoordinatorError::NotLeading)?;
         for open in &suspects {
             watched.lost_jobs.questions.remove(open);
+            *watched.lost_jobs.asked_again.entry(open.clone()).or_default() += 1;
             if let Some(queue) = queue_of(&sweep, &open.judge) {
                 watched.lost_jobs.filled(&queue);
             }
@@ -96,7 +104,6 @@ impl Coordinator {
         if questions > 0 {
             tracing::warn!(sweep = %sweep.id, questions, "asking questions again that no worker tells of, while others go on");
             self.metrics.reconciled.inc();
-            watched.rejudging = Rejudging::Due(Instant::now());
         }
         Ok(())
     }

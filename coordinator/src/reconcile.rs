@@ -55,7 +55,7 @@ impl Coordinator {
         if !seems_lost && doubtful.is_empty() {
             return self.dispatch_lost(watched).await;
         }
-        if !self.is_all_recorded(&watched.sweep.id, &mut watched.echo, watched.term).await? {
+        if self.is_all_recorded(&watched.sweep.id, &mut watched.echo, watched.term).await?.is_none() {
             return Ok(());
         }
         // Looked at again: what seemed lost may have been told of in reports that waited for a scorer.

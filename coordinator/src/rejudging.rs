@@ -23,9 +23,10 @@ pub(crate) enum Rejudging {
 }
 
 impl Rejudging {
-    /// Of a sweep of this generation that begins to be watched. An earlier leader may have told scorers; they know what they have asked.
-    pub(crate) fn of(generation: u32) -> Self {
-        if generation == 0 { Self::Done } else { Self::Due(Instant::now()) }
+    /// Of a sweep that begins to be watched, or is resumed. An earlier leader may have told scorers, or may not have come to it after it had released
+    /// questions; they know what they have asked.
+    pub(crate) fn begin() -> Self {
+        Self::Due(Instant::now())
     }
 }
 
@@ -48,12 +49,12 @@ impl Coordinator {
             watched.rejudging = Rejudging::Due(now + LOOKED_AT_EVERY);
             return Ok(true);
         }
+        let are_released = stale == StaleQuestions::Lost;
         // A worker may have told of them, or answered, while no scorer recorded it.
-        if self.config.queue_survives && !watched.was_heard_lately() {
+        if are_released && self.config.queue_survives && !watched.was_heard_lately() {
             return Ok(false);
         }
         self.lead_on(term).await?;
-        let are_released = stale == StaleQuestions::Lost;
         if are_released && !self.ledger.release_stale_questions(&sweep.id, term).await? {
             return Err(CoordinatorError::NotLeading);
         }

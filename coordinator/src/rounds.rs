@@ -314,7 +314,7 @@ impl Coordinator {
                 one.is_settled = false;
                 (one.heard_at, one.may_have_run, one.held) = (None, true, HeldBack::default());
                 one.lost_jobs = LostJobs::default();
-                one.rejudging = Rejudging::of(row.generation);
+                one.rejudging = Rejudging::begin();
                 // An answer to an earlier question says nothing of what workers report now.
                 one.echo.forget();
                 one.over_since = None;
@@ -363,7 +363,7 @@ impl Coordinator {
             may_have_run,
             held: HeldBack::default(),
             lost_jobs,
-            rejudging: Rejudging::of(generation),
+            rejudging: Rejudging::begin(),
             echo,
             over_since: None,
         };
@@ -408,7 +408,7 @@ impl Coordinator {
         let heard;
         let progress = if !one.is_settled {
             let is_over = Instant::now() >= one.settles_at;
-            one.is_settled = is_over && self.is_all_recorded(&one.sweep.id, &mut one.echo, one.term).await?;
+            one.is_settled = is_over && self.is_all_recorded(&one.sweep.id, &mut one.echo, one.term).await?.is_some();
             if !one.is_settled {
                 return Ok(());
             }

@@ -22,6 +22,10 @@ use crate::verdicts::{Known, Open, Put, Subject, answerer, enter, score_all};
 const SIMILARITIES_PER_JOB: usize = 32;
 /// Judgements of one judge job: each is a conversation of several seconds, and up to as many as its limit of replies.
 const JUDGEMENTS_PER_JOB: usize = 4;
+/// Questions that are claimed at once: so few that they are asked within the time for that.
+const QUESTIONS_A_CLAIM: usize = 1_024;
+/// Sessions that are read at once to ask again what they wait for.
+const SESSIONS_A_READING: u32 = 256;
 /// Verdicts that one session may wait for; a benchmark that wants more goes round in circles.
 const QUESTIONS_MAX: usize = 100_000;
 
@@ -30,10 +34,12 @@ const QUESTIONS_MAX: usize = 100_000;
 pub(crate) async fn ask(scorer: &Scorer, sweep: &Sweep, mut open: Open) -> Result<(), ScorerError> {
     while !open.is_empty() {
         let mut further = Open::new();
-        for (judge, questions) in open {
+        for (judge, mut questions) in open {
             let mut digests: Vec<Digest> = questions.keys().copied().collect();
             digests.sort_unstable();
-            publish(scorer, sweep, &judge, &digests, questions).await?;
+            for part in digests.chunks(QUESTIONS_A_CLAIM) {
+                publish(scorer, sweep, &judge, part, &mut questions).await?;
+            }
             // Another scorer may have saved an answer after we looked and searched for waiting sessions before ours were there.
             let known = scorer.ledger.verdicts(answerer(sweep, &judge)?, &digests).await?;
             if !known.is_empty() {
@@ -58,7 +64,7 @@ async fn publish(
     sweep: &Sweep,
     judge: &ModelRef,
     digests: &[Digest],
-    mut questions: BTreeMap<Digest, AskedQuestion>,
+    questions: &mut BTreeMap<Digest, AskedQuestion>,
 ) -> Result<(), ScorerError> {
     // A saved verdict is never asked for again. Most are seen here; of one that another scorer saves at this moment the ledger knows alone.
     let answerer = answerer(sweep, judge)?;
@@ -161,9 +167,14 @@ impl Scorer {
 
     /// Asks what sessions of `sweep` wait for and nobody has claimed.
     pub(crate) async fn rejudge(&self, sweep: &Sweep) -> Result<(), ScorerError> {
-        let waiting = self.ledger.awaiting_all(&sweep.id).await?;
-        let open = settle(self, sweep, waiting, Known::default(), Asked::Again(None)).await?;
-        ask(self, sweep, open).await
+        let mut after = None;
+        loop {
+            let waiting = self.ledger.awaiting_after(&sweep.id, after, SESSIONS_A_READING).await?;
+            let Some(last) = waiting.last() else { return Ok(()) };
+            after = Some((last.key.cell, last.key.item));
+            let open = settle(self, sweep, waiting, Known::default(), Asked::Again(None)).await?;
+            ask(self, sweep, open).await?;
+        }
     }
 }
 

@@ -51,8 +51,7 @@ struct Judging {
 struct Judged {
     generation: u32,
     held: HeldQuestions,
-    /// Time to name the questions. Most are answered before the first.
-    named_next: Instant,
+    since: Instant,
 }
 
 /// True if it is time to tell of it; takes note that it is told now.
@@ -64,18 +63,19 @@ fn is_due(told: &mut Option<Instant>, now: Instant) -> bool {
     is_due
 }
 
-/// `all`, in parts for a report each.
-fn in_reports(all: Vec<HeldQuestions>) -> Vec<Vec<HeldQuestions>> {
-    let (mut reports, mut named) = (Vec::new(), QUESTIONS_A_REPORT);
+/// `all`, in parts for a report each: one at least.
+fn in_parts(all: impl Iterator<Item = HeldQuestions>) -> Vec<Vec<HeldQuestions>> {
+    let (mut parts, mut part, mut named) = (Vec::new(), Vec::new(), 0);
     for held in all {
         if named >= QUESTIONS_A_REPORT {
-            reports.push(Vec::new());
+            parts.push(std::mem::take(&mut part));
             named = 0;
         }
         named += held.questions.len();
-        reports.last_mut().expect("the first begins one").push(held);
+        part.push(held);
     }
-    reports
+    parts.push(part);
+    parts
 }
 
 impl Holdings {
@@ -117,7 +117,7 @@ impl Holdings {
         let mut state = self.locked();
         state.holds_seen += 1;
         let number = state.holds_seen;
-        let judged = Judged { generation, held, named_next: Instant::now() + TOLD_EVERY };
+        let judged = Judged { generation, held, since: Instant::now() };
         state.judging.entry(job.sweep.clone()).or_default().jobs.insert(number, judged);
         JudgedHere { holdings: self.clone(), sweep: job.sweep.clone(), number }
     }
@@ -133,27 +133,28 @@ impl Holdings {
             batch.is_begun_told |= !batch.begun.is_empty();
             begun.append(&mut batch.begun);
         }
-        let (mut judging, mut judging_since, mut questions) = (Vec::new(), BTreeMap::new(), Vec::new());
-        for (sweep, of_sweep) in &mut state.judging {
-            if is_due(&mut of_sweep.told, now) {
-                judging.push(sweep.clone());
-                let first = of_sweep.jobs.values().map(|job| job.generation).min().filter(|first| *first > 0);
-                judging_since.extend(first.map(|first| (sweep.clone(), first)));
-            }
-            for job in of_sweep.jobs.values_mut().filter(|job| job.named_next <= now) {
-                job.named_next = now + TOLD_EVERY;
-                questions.push(job.held.clone());
-            }
-        }
         let mut reports: Vec<Progress> =
             begun.chunks(OPEN_A_REPORT).map(|open| Progress::of_attempts(worker.clone(), open.to_vec())).collect();
-        let named = |questions| Progress { questions, ..Progress::of_attempts(worker.clone(), Vec::new()) };
-        if !batches.is_empty() || !judging.is_empty() {
-            // It says that this version names questions, also where there is none to be named yet.
-            let questions = (!judging.is_empty()).then(Vec::new);
-            reports.push(Progress { batches, judging, judging_since, ..named(questions) });
+        let named = || Progress::of_attempts(worker.clone(), Vec::new());
+        if !batches.is_empty() {
+            reports.push(Progress { batches, ..named() });
         }
-        reports.extend(in_reports(questions).into_iter().map(|questions| named(Some(questions))));
+        for (sweep, of_sweep) in &mut state.judging {
+            if !is_due(&mut of_sweep.told, now) {
+                continue;
+            }
+            let first = of_sweep.jobs.values().map(|job| job.generation).min().filter(|first| *first > 0);
+            let judging_since: BTreeMap<SweepId, u32> = first.map(|first| (sweep.clone(), first)).into_iter().collect();
+            // Most are answered before they are named.
+            let held_long = of_sweep.jobs.values().filter(|job| now.duration_since(job.since) >= TOLD_EVERY);
+            // In the same report as that they are named, because it may come to a scorer that knows nothing of names.
+            reports.extend(in_parts(held_long.map(|job| job.held.clone())).into_iter().map(|questions| Progress {
+                judging: vec![sweep.clone()],
+                judging_since: judging_since.clone(),
+                questions: Some(questions),
+                ..named()
+            }));
+        }
         reports
     }
 
@@ -354,7 +355,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn questions_are_named_when_they_have_been_held_for_ten_seconds_and_every_ten_seconds_then() {
+    async fn questions_that_have_been_held_for_ten_seconds_are_named_every_ten_seconds() {
         let holdings = Holdings::default();
         let named = |holdings: &Holdings| -> Vec<Option<Vec<usize>>> {
             let reports = holdings.progress(&"w".parse().unwrap());
@@ -367,14 +368,13 @@ mod tests {
         tokio::time::advance(Duration::from_secs(5)).await;
         let _long: Vec<JudgedHere> = (0..3).map(|_| holdings.judge(&questions(None, 1_500))).collect();
         drop(short);
-        assert_eq!(named(&holdings), []);
         tokio::time::advance(Duration::from_secs(5)).await;
         assert_eq!(named(&holdings), [Some(vec![])], "they are held for five seconds");
         for _ in 0..2 {
-            tokio::time::advance(Duration::from_secs(5)).await;
+            tokio::time::advance(Duration::from_secs(9)).await;
+            assert_eq!(named(&holdings), []);
+            tokio::time::advance(Duration::from_secs(1)).await;
             assert_eq!(named(&holdings), [Some(vec![1_500, 1_500]), Some(vec![1_500])], "in small reports");
-            tokio::time::advance(Duration::from_secs(5)).await;
-            assert_eq!(named(&holdings), [Some(vec![])]);
         }
         let _of_now = holdings.judge(&job);
         tokio::time::advance(Duration::from_secs(10)).await;

@@ -713,12 +713,17 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.awaiting(sweep, judge, questions)) })
     }
 
-    /// All sessions of a sweep that wait for verdicts, ordered by cell and item.
+    /// The first `at_most` sessions of a sweep that wait for verdicts, ordered by cell and item, after the given one.
     ///
     /// # Errors
     /// When the store fails.
-    pub fn awaiting_all<'a>(&'a self, sweep: &'a SweepId) -> BoxFuture<'a, Result<Vec<AwaitingSession>, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.awaiting_all(sweep)) })
+    pub fn awaiting_after<'a>(
+        &'a self,
+        sweep: &'a SweepId,
+        after: Option<(CellIndex, ItemIndex)>,
+        at_most: u32,
+    ) -> BoxFuture<'a, Result<Vec<AwaitingSession>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.awaiting_after(sweep, after, at_most)) })
     }
 
     /// Settles waiting sessions, and returns the number that were still waiting; others are left unchanged.

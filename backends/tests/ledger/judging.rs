@@ -225,8 +225,13 @@ pub(crate) async fn sessions_wait_for_their_questions(world: World) {
     assert_eq!(waiting_for(ledger, &sweep, &["a", "b"]).await, [(0, 2), (1, 0)]);
     assert_eq!(waiting_for(ledger, &sweep, &["c", "d"]).await, [(0, 1)]);
     assert_eq!(ledger.awaiting(&sweep, &"judges/other".parse().unwrap(), &questions(&["a"])).await.unwrap(), []);
-    let all = ledger.awaiting_all(&sweep).await.unwrap();
+    let all = ledger.awaiting_after(&sweep, None, u32::MAX).await.unwrap();
     assert_eq!(all.len(), 3);
+    let first = ledger.awaiting_after(&sweep, None, 1).await.unwrap();
+    let place = |session: &AwaitingSession| (session.key.cell, session.key.item);
+    let rest = ledger.awaiting_after(&sweep, Some(place(&first[0])), 5).await.unwrap();
+    assert_eq!([first, rest].concat(), all);
+    assert_eq!(ledger.awaiting_after(&sweep, Some(place(&all[2])), 5).await.unwrap(), []);
     assert_eq!(
         all[2],
         AwaitingSession {
@@ -322,7 +327,7 @@ pub(crate) async fn the_transcript_is_kept_only_for_an_unavailable_judge(world: 
         unmeasured(key(&sweep, 0, 2), Cause::Cancelled),
     ];
     ledger.settle(settlements).await.unwrap();
-    assert_eq!(ledger.awaiting_all(&sweep).await.unwrap(), []);
+    assert_eq!(ledger.awaiting_after(&sweep, None, u32::MAX).await.unwrap(), []);
     let reopened = ledger.reopen_unmeasured(&sweep, Quota::default()).await.unwrap();
     assert_eq!((reopened.to_judge, reopened.to_run), (1, 1));
     assert_eq!(waiting_for(ledger, &sweep, &["a"]).await, [(0, 1)]);

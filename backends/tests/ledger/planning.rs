@@ -250,7 +250,7 @@ pub(crate) async fn an_ended_sweep_is_removed_with_all_that_is_its_own(world: Wo
     // Nothing of it appears in a sweep that gets its number.
     let again = world.sweep("another", 2, 2).await;
     assert!(ledger.attempts(&again).await.unwrap().is_empty());
-    assert!(ledger.awaiting_all(&again).await.unwrap().is_empty());
+    assert!(ledger.awaiting_after(&again, None, u32::MAX).await.unwrap().is_empty());
     assert_eq!(
         ledger.claim_questions(&again, &judge(), answerer(HERE), &questions(&["b"])).await.unwrap().questions,
         questions(&["b"])

@@ -66,11 +66,11 @@ pub(crate) async fn a_session_without_a_judge_only_asks_again(world: World) {
     let mut failed = waiting(key(&sweep, 0, 0), "w-1", &["a", "b"]);
     failed.outcome = Outcome::ModelFailure { cause: Cause::ContextLength };
     ledger.record(vec![failed, record(key(&sweep, 0, 1), "w-2")]).await.unwrap();
-    let waiting = ledger.awaiting_all(&sweep).await.unwrap();
+    let waiting = ledger.awaiting_after(&sweep, None, u32::MAX).await.unwrap();
     ledger.settle(vec![unmeasured(key(&sweep, 0, 0), Cause::JudgeUnavailable)]).await.unwrap();
 
     assert_eq!(ledger.reopen_unmeasured(&sweep, Quota::default()).await.unwrap(), Reopened { to_run: 0, to_judge: 1 });
-    assert_eq!(ledger.awaiting_all(&sweep).await.unwrap(), waiting);
+    assert_eq!(ledger.awaiting_after(&sweep, None, u32::MAX).await.unwrap(), waiting);
     let cell = world.cell(&sweep, 0).await;
     assert_eq!((cell.dispatched, cell.recorded, cell.settled, cell.not_measured), (2, 2, 1, 0));
     assert_eq!(cell.wasted, CostSum::default());
@@ -308,7 +308,7 @@ pub(crate) async fn other_sweeps_are_not_touched(world: World) {
         ledger.claim_questions(&other, &judge(), answerer(HERE), &questions(&["q"])).await.unwrap().questions,
         []
     );
-    assert_eq!(ledger.awaiting_all(&other).await.unwrap(), []);
+    assert_eq!(ledger.awaiting_after(&other, None, u32::MAX).await.unwrap(), []);
 }
 
 pub(crate) async fn sessions_that_begin_anew_are_charged_to_their_owner(world: World) {

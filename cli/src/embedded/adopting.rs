@@ -33,7 +33,7 @@ impl Embedded {
         let settle = Report::Rejudge { sweep: sweep.id.clone(), lock: sweep.digest };
         scorer.record_left_over(vec![settle]).await.context("failed to score sessions with the verdicts of judges")?;
         // Their judges have not answered there either.
-        let waiting = self.ledger.awaiting_all(&sweep.id).await?;
+        let waiting = self.ledger.awaiting_after(&sweep.id, None, u32::MAX).await?;
         let result = SettlementResult::NotMeasured(Cause::JudgeUnavailable);
         let settlements = waiting.into_iter().map(|session| Settlement { key: session.key, result: result.clone() });
         self.ledger.settle(settlements.collect()).await?;

@@ -196,3 +196,25 @@ async fn sessions_are_not_dispatched_again_while_another_scorer_may_have_their_r
     assert_eq!(keys(&moving.given_within(Duration::from_secs(60)).await), keys(&moving.lost), "it is gone");
     moving.process.end().await;
 }
+
+/// Reports may wait for scorers for minutes, in which the ledger hears of nobody.
+#[tokio::test(start_paused = true)]
+async fn an_answer_tells_nothing_of_what_became_silent_after_its_question() {
+    let mut moving = Moving::begin().await;
+    moving.stage.has_scorer = false;
+    assert_eq!(moving.given_within(moving.noticed_within()).await, []);
+    // The late answer does not count, and the coordinator asks once more a while later.
+    moving.stage.has_scorer = true;
+    moving.go_on().await;
+    moving.stage.answer_echoes().await;
+    moving.stage.has_scorer = false;
+    assert_eq!(moving.given_within(Duration::from_secs(20)).await, []);
+    let told = std::mem::take(&mut moving.told);
+    assert_eq!(moving.given_within(moving.stage.config.running_within + Duration::from_secs(40)).await, []);
+    moving.stage.has_scorer = true;
+    moving.stage.answer_echoes().await;
+    let mut given = moving.given_within(Duration::from_secs(5)).await;
+    given.extend(moving.given().await);
+    assert_eq!(keys(&given), keys(&moving.lost), "and none of {:?}", keys(&told));
+    moving.process.end().await;
+}

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use deadpool_postgres::{Object, Transaction};
-use regatta_proto::{Answerer, CostSum, Digest, JudgeOutcome, ModelRef, SweepId, Usage, Verdict};
+use regatta_proto::{Answerer, CellIndex, CostSum, Digest, ItemIndex, JudgeOutcome, ModelRef, SweepId, Usage, Verdict};
 use tokio_postgres::Row;
 
 use super::attempts::spent;
@@ -272,16 +272,24 @@ pub(super) async fn awaiting(
     rows.iter().map(|row| session(sweep, row)).collect()
 }
 
-pub(super) async fn awaiting_all(client: &Object, sweep: &SweepId) -> Result<Vec<AwaitingSession>, Fault> {
+pub(super) async fn awaiting_after(
+    client: &Object,
+    sweep: &SweepId,
+    after: Option<(CellIndex, ItemIndex)>,
+    at_most: u32,
+) -> Result<Vec<AwaitingSession>, Fault> {
     let number = number(client, sweep).await?;
     let select = client
         .prepare_cached(
             "SELECT s.cell, s.item, s.item_id, s.outcome, s.cause, w.questions, w.transcript
              FROM awaiting w JOIN sessions s ON s.sweep = w.sweep AND s.cell = w.cell AND s.item = w.item
-             WHERE w.sweep = $1 AND s.state = 'awaiting' ORDER BY s.cell, s.item",
+             WHERE w.sweep = $1 AND s.state = 'awaiting' AND (w.cell, w.item) > ($2, $3)
+             ORDER BY w.cell, w.item LIMIT $4",
         )
         .await?;
-    client.query(&select, &[&number]).await?.iter().map(|row| session(sweep, row)).collect()
+    let (cell, item) = after.map_or((-1, -1), |(cell, item)| (i64::from(cell.0), i64::from(item.0)));
+    let rows = client.query(&select, &[&number, &cell, &item, &i64::from(at_most)]).await?;
+    rows.iter().map(|row| session(sweep, row)).collect()
 }
 
 fn session(sweep: &SweepId, row: &Row) -> Result<AwaitingSession, Fault> {

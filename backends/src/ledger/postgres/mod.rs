@@ -352,8 +352,13 @@ impl PostgresLedger {
         read!(self.0, "read waiting sessions", client => judging::awaiting(client, sweep, judge, questions))
     }
 
-    pub(super) async fn awaiting_all(&self, sweep: &SweepId) -> Result<Vec<AwaitingSession>, LedgerError> {
-        read!(self.0, "read waiting sessions", client => judging::awaiting_all(client, sweep))
+    pub(super) async fn awaiting_after(
+        &self,
+        sweep: &SweepId,
+        after: Option<(CellIndex, ItemIndex)>,
+        at_most: u32,
+    ) -> Result<Vec<AwaitingSession>, LedgerError> {
+        read!(self.0, "read waiting sessions", client => judging::awaiting_after(client, sweep, after, at_most))
     }
 
     pub(super) async fn settle(&self, settlements: Vec<Settlement>) -> Result<u64, LedgerError> {

@@ -12,13 +12,16 @@ use super::pool::Fault;
 use crate::ledger::columns::{digest, parsed};
 use crate::ledger::{OpenQuestion, Term};
 
-/// Condition of a row of `asked a` of a sweep of number `$1`: nobody has told of it within `$2` milliseconds, or might have without a name.
-const IS_SILENT: &str = "greatest(a.asked_at, a.told_at) < clock_timestamp() - $2 * interval '1 millisecond'
+/// Condition of a row of `asked a` of a sweep of number `$1`: nobody has told of it within `$2` milliseconds, or might have without a name. What was told
+/// in a time to come was told before the clock was put back.
+const IS_SILENT: &str = "(coalesce(a.told_at, a.asked_at) < clock_timestamp() - $2 * interval '1 millisecond'
+          OR coalesce(a.told_at, a.asked_at) > clock_timestamp() + interval '1 minute')
      AND a.generation = (SELECT generation FROM sweeps WHERE number = $1)
      AND NOT EXISTS (
          SELECT 1 FROM held h
          WHERE h.sweep = $1 AND h.kind = 'questions' AND h.named_at IS DISTINCT FROM h.told_at
-           AND h.told_at >= clock_timestamp() - $2 * interval '1 millisecond')";
+           AND h.told_at >= clock_timestamp() - $2 * interval '1 millisecond'
+           AND h.told_at <= clock_timestamp() + interval '1 minute')";
 
 fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
@@ -56,6 +59,8 @@ pub(super) async fn tell(tx: &Transaction<'_>, questions: &[(&SweepId, &OpenQues
                    FROM UNNEST($1::text[], $2::text[], $3::bytea[]) AS u (sweep, judge, question)
                    JOIN sweeps s ON s.id = u.sweep
                    JOIN asked o ON o.sweep = s.number AND o.judge = u.judge AND o.question = u.question
+                   -- Often enough to be known, and seldom enough to be cheap.
+                   WHERE o.told_at IS NULL OR o.told_at NOT BETWEEN clock_timestamp() - interval '30 seconds' AND clock_timestamp()
                    FOR UPDATE OF o SKIP LOCKED) AS told
              WHERE a.sweep = told.sweep AND a.judge = told.judge AND a.question = told.question",
         )

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use bytes::Bytes;
-use regatta_proto::{Answerer, CostSum, Digest, ModelRef, SweepId, Usage, Verdict};
+use regatta_proto::{Answerer, CellIndex, CostSum, Digest, ItemIndex, ModelRef, SweepId, Usage, Verdict};
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use super::attempts::spent;
@@ -33,7 +33,7 @@ pub(super) fn verdicts(
     Ok(verdicts)
 }
 
-pub(super) fn save(tx: &Transaction<'_>, judged: &[Judged]) -> Result<usize, Fault> {
+pub(super) fn save(tx: &Transaction<'_>, judged: &[Judged], presence: &Presence) -> Result<usize, Fault> {
     let mut saved = 0;
     for Judged { answerer, outcome } in judged {
         let number = number(tx, &outcome.sweep)?;
@@ -75,6 +75,7 @@ pub(super) fn save(tx: &Transaction<'_>, judged: &[Judged]) -> Result<usize, Fau
         let answered = outcome.verdicts.iter().map(|(question, _)| question);
         for question in answered.chain(outcome.unanswered.iter().map(|(asked, _)| &asked.digest)) {
             forget.execute(params![number, judge, question.bytes()])?;
+            presence.forget_claim(&outcome.sweep, &outcome.judge, *question);
         }
     }
     Ok(saved)
@@ -211,10 +212,17 @@ pub(super) fn awaiting(
     Ok(sessions)
 }
 
-pub(super) fn awaiting_all(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Vec<AwaitingSession>, Fault> {
+pub(super) fn awaiting_after(
+    tx: &Transaction<'_>,
+    sweep: &SweepId,
+    after: Option<(CellIndex, ItemIndex)>,
+    at_most: u32,
+) -> Result<Vec<AwaitingSession>, Fault> {
     let number = number(tx, sweep)?;
-    let mut select = tx.prepare_cached(&format!("{AWAITING} ORDER BY a.cell, a.item"))?;
-    let mut rows = select.query([number])?;
+    let mut select =
+        tx.prepare_cached(&format!("{AWAITING} AND (a.cell, a.item) > (?2, ?3) ORDER BY a.cell, a.item LIMIT ?4"))?;
+    let (cell, item) = after.map_or((-1, -1), |(cell, item)| (i64::from(cell.0), i64::from(item.0)));
+    let mut rows = select.query(params![number, cell, item, at_most])?;
     let mut sessions = Vec::new();
     while let Some(row) = rows.next()? {
         sessions.push(session(sweep, row)?);

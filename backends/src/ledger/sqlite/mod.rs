@@ -399,7 +399,8 @@ impl SqliteLedger {
     }
 
     pub(super) async fn save_judged(&self, judged: Vec<Judged>) -> Result<usize, LedgerError> {
-        self.0.write("save verdicts", move |tx| judging::save(tx, &judged)).await
+        let presence = self.1.clone();
+        self.0.write("save verdicts", move |tx| judging::save(tx, &judged, &presence)).await
     }
 
     pub(super) async fn claim_questions(
@@ -502,9 +503,14 @@ impl SqliteLedger {
         self.0.read("read waiting sessions", move |tx| judging::awaiting(tx, &sweep, &judge, &questions)).await
     }
 
-    pub(super) async fn awaiting_all(&self, sweep: &SweepId) -> Result<Vec<AwaitingSession>, LedgerError> {
+    pub(super) async fn awaiting_after(
+        &self,
+        sweep: &SweepId,
+        after: Option<(CellIndex, ItemIndex)>,
+        at_most: u32,
+    ) -> Result<Vec<AwaitingSession>, LedgerError> {
         let sweep = sweep.clone();
-        self.0.read("read waiting sessions", move |tx| judging::awaiting_all(tx, &sweep)).await
+        self.0.read("read waiting sessions", move |tx| judging::awaiting_after(tx, &sweep, after, at_most)).await
     }
 
     pub(super) async fn settle(&self, settlements: Vec<Settlement>) -> Result<u64, LedgerError> {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use regatta_proto::{AttemptId, HeldBatch, ModelRef, SweepId, WorkerId};
+use regatta_proto::{AttemptId, Digest, HeldBatch, ModelRef, SweepId, WorkerId};
 use tokio::time::Instant;
 
 use crate::ledger::{Claimed, Held, OpenQuestion, Term};
@@ -191,6 +191,12 @@ impl Presence {
             state.claims.retain(|_, claim| now.duration_since(claim.told) < FORGOTTEN_AFTER);
             state.claims_kept = state.claims.len();
         }
+    }
+
+    /// The question is answered, or asked no more. A transaction that is taken back loses nothing by it: of a claim of which nobody knows when it was
+    /// made, nothing is told.
+    pub(super) fn forget_claim(&self, sweep: &SweepId, judge: &ModelRef, question: Digest) {
+        self.locked().claims.remove(&(sweep.clone(), OpenQuestion { judge: judge.clone(), question }));
     }
 
     /// True if the last claim of the question has this mark.

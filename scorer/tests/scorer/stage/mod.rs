@@ -319,7 +319,7 @@ impl Stage {
             sessions,
             attempts,
             judging: self.ledger.judge_costs(sweep).await.unwrap(),
-            waiting: self.ledger.awaiting_all(sweep).await.unwrap().len(),
+            waiting: self.ledger.awaiting_after(sweep, None, u32::MAX).await.unwrap().len(),
         }
     }
 
