@@ -22,8 +22,8 @@ pub use ledger::{
     NewToken, NoticeRow, OBJECT_BYTES_MIN, ObjectRow, ObjectState, ObjectUse, ObjectUses, OpenQuestion, OtherCalls,
     OwnerRow, PageMark, PageMarkError, PutBack, PutSchedule, Quota, REMOVAL_MAX, RecordState, Recorded, Reopened,
     ReportedCost, Salvaged, ScheduleRow, ScoreValue, SessionRecord, SessionRow, SessionState, SessionView, Settlement,
-    SettlementResult, ShardRow, ShardState, Sketch, SqliteLedger, StaleQuestions, Standing, StorageQuota, SweepCost,
-    SweepRow, Term, TickEnd, TickRow, TickState, TokenRow, ToldBy, TranscriptRef, UnderWay,
+    SettlementResult, ShardRow, ShardState, Silence, Sketch, SqliteLedger, StaleQuestions, Standing, StorageQuota,
+    SweepCost, SweepRow, Term, TickEnd, TickRow, TickState, TokenRow, ToldBy, TranscriptRef, UnderWay,
 };
 pub use outage::{FailedTry, Outage};
 pub use permits::{AccountState, Permits, PermitsError, PoolChange, PoolHolder};

@@ -51,6 +51,8 @@ pub(crate) struct LostJobs {
     suspects: BTreeMap<CellIndex, BTreeMap<ItemIndex, Instant>>,
     /// The same of questions.
     pub(crate) questions: BTreeMap<OpenQuestion, Instant>,
+    /// Questions whose jobs the broker may not have, and since when no worker tells of them.
+    pub(crate) in_doubt: BTreeMap<OpenQuestion, Instant>,
     /// How often questions were asked again.
     pub(crate) asked_again: BTreeMap<OpenQuestion, u32>,
 }
@@ -228,7 +230,7 @@ impl Coordinator {
                 self.dispatch_again(watched, cell, lost).await?;
             }
         }
-        self.have_asked_again(watched, questions).await
+        self.have_lost_asked_again(watched, questions).await
     }
 
     /// Takes note of which queues are drained.

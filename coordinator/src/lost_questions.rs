@@ -6,9 +6,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use regatta_backends::{ASKED_WITHIN, OpenQuestion};
+use regatta_backends::{ASKED_WITHIN, OpenQuestion, Silence};
 use regatta_catalog::Sweep;
-use regatta_proto::{Judge, ModelRef};
+use regatta_proto::{BenchmarkLock, Judge, ModelRef};
 use tokio::time::Instant;
 
 use crate::lost_jobs::{LostJobs, SUSPECTED_FOR};
@@ -18,6 +18,8 @@ use crate::{Coordinator, CoordinatorError};
 
 /// Questions that are found silent in one look.
 const QUESTIONS_A_LOOK: u32 = 8_192;
+/// Time in which scorers have heard of a question that a worker has taken: it names what it has held for two seconds.
+const NAMED_WITHIN: Duration = Duration::from_secs(5);
 /// How often a question is asked again while others of its sweep go on. One whose job or answer is lost each time is not lost by chance, and is left
 /// to the end of the sweep.
 const ASKED_AGAIN_AT_MOST: u32 = 3;
@@ -36,10 +38,20 @@ fn queue_of(sweep: &Sweep, judge: &ModelRef) -> Option<String> {
     Some(sweep.lock.endpoints.get(endpoint)?.queue(endpoint, &sweep.id))
 }
 
+/// All judges of `sweep`.
+fn judges(sweep: &Sweep) -> BTreeSet<&ModelRef> {
+    sweep.lock.benchmarks.values().flat_map(BenchmarkLock::judges).flat_map(Judge::ids).collect()
+}
+
 impl Coordinator {
-    /// Time since it was claimed, or told of, after which a question may be lost.
-    fn questions_told_within(&self) -> Duration {
-        self.config.running_within + ASKED_WITHIN
+    /// Silence after which a question may be lost.
+    fn silence(&self) -> Silence {
+        Silence { within: self.config.running_within + ASKED_WITHIN, in_doubt: false }
+    }
+
+    /// Silence after which a question of a quiet sweep is lost whose job the broker may not have.
+    fn silence_in_doubt(&self) -> Silence {
+        Silence { within: self.config.doubtful_after + NAMED_WITHIN, in_doubt: true }
     }
 
     /// True if no question has waited for a worker that asks this judge for long.
@@ -51,15 +63,14 @@ impl Coordinator {
     /// Finds out which questions no worker tells of. The queues were looked at a moment ago.
     pub(crate) async fn look_for_lost_questions(&self, watched: &mut Watched) -> Result<(), CoordinatorError> {
         let sweep = watched.sweep.clone();
-        let judges: BTreeSet<&ModelRef> =
-            sweep.lock.benchmarks.values().flat_map(|benchmark| benchmark.judges()).flat_map(Judge::ids).collect();
-        let idle: Vec<ModelRef> = judges.into_iter().filter(|judge| self.is_idle(watched, judge)).cloned().collect();
+        let idle: Vec<ModelRef> =
+            judges(&sweep).into_iter().filter(|judge| self.is_idle(watched, judge)).cloned().collect();
         let silent: BTreeSet<OpenQuestion> = if idle.is_empty() {
             BTreeSet::new()
         } else {
             self.lead_on(watched.term).await?;
-            let within = self.questions_told_within();
-            self.ledger.silent_questions(&sweep.id, &idle, within, QUESTIONS_A_LOOK).await?.into_iter().collect()
+            let silent = self.ledger.silent_questions(&sweep.id, &idle, self.silence(), QUESTIONS_A_LOOK).await?;
+            silent.into_iter().collect()
         };
         let LostJobs { questions: suspects, asked_again, .. } = &mut watched.lost_jobs;
         suspects.retain(|open, _| silent.contains(open));
@@ -77,11 +88,47 @@ impl Coordinator {
         suspects
     }
 
-    /// Releases those of `suspects` that are lost. Everything that was reported is recorded, and a moment ago none of them waited in a queue.
-    pub(crate) async fn have_asked_again(
+    /// Questions of a sweep that is quiet whose jobs the broker may not have, and of which no worker tells.
+    pub(crate) async fn doubtful_questions(&self, watched: &mut Watched) -> Result<(), CoordinatorError> {
+        let sweep = watched.sweep.clone();
+        let judges: Vec<ModelRef> = judges(&sweep).into_iter().cloned().collect();
+        let silence = self.silence_in_doubt();
+        let silent = self.ledger.silent_questions(&sweep.id, &judges, silence, QUESTIONS_A_LOOK).await?;
+        let (silent, now) = (BTreeSet::from_iter(silent), Instant::now());
+        let in_doubt = &mut watched.lost_jobs.in_doubt;
+        in_doubt.retain(|open, _| silent.contains(open));
+        silent.into_iter().for_each(|open| {
+            in_doubt.entry(open).or_insert(now);
+        });
+        Ok(())
+    }
+
+    /// Has those asked again that were in doubt when it was asked whether all is recorded.
+    pub(crate) async fn have_doubtful_asked_again(
+        &self,
+        watched: &mut Watched,
+        asked_at: Instant,
+    ) -> Result<(), CoordinatorError> {
+        let in_doubt = std::mem::take(&mut watched.lost_jobs.in_doubt);
+        let suspects = in_doubt.into_iter().filter(|(_, since)| *since <= asked_at).map(|(open, _)| open).collect();
+        self.have_asked_again(watched, suspects, self.silence_in_doubt()).await
+    }
+
+    /// Releases those of `suspects` that were lost while others went on. Everything that was reported is recorded, and a moment ago none of them waited
+    /// in a queue.
+    pub(crate) async fn have_lost_asked_again(
         &self,
         watched: &mut Watched,
         suspects: Vec<OpenQuestion>,
+    ) -> Result<(), CoordinatorError> {
+        self.have_asked_again(watched, suspects, self.silence()).await
+    }
+
+    async fn have_asked_again(
+        &self,
+        watched: &mut Watched,
+        suspects: Vec<OpenQuestion>,
+        silence: Silence,
     ) -> Result<(), CoordinatorError> {
         if suspects.is_empty() {
             return Ok(());
@@ -89,10 +136,10 @@ impl Coordinator {
         // Nothing that is counted changes, and yet the sweep moves.
         self.move_on(watched).await?;
         self.lead_on(watched.term).await?;
-        let (sweep, within) = (watched.sweep.clone(), self.questions_told_within());
+        let sweep = watched.sweep.clone();
         // Whatever becomes of the release, or of its answer.
         watched.rejudging = Rejudging::Due(Instant::now());
-        let released = self.ledger.release_silent_questions(&sweep.id, &suspects, within, watched.term).await?;
+        let released = self.ledger.release_silent_questions(&sweep.id, &suspects, silence, watched.term).await?;
         let questions = released.ok_or(CoordinatorError::NotLeading)?;
         for open in &suspects {
             watched.lost_jobs.questions.remove(open);
@@ -102,7 +149,7 @@ impl Coordinator {
             }
         }
         if questions > 0 {
-            tracing::warn!(sweep = %sweep.id, questions, "asking questions again that no worker tells of, while others go on");
+            tracing::warn!(sweep = %sweep.id, questions, "asking questions again that no worker tells of");
             self.metrics.reconciled.inc();
         }
         Ok(())

@@ -42,7 +42,7 @@ impl Coordinator {
         if quiet < self.config.doubtful_after || watched.quiet.watched() < self.hears_within() {
             return self.dispatch_lost(watched).await;
         }
-        let sweep = &watched.sweep;
+        let sweep = &watched.sweep.clone();
         let shards = self.ledger.shards(&sweep.id).await?;
         let released: BTreeMap<CellIndex, u64> = progress.iter().map(|cell| (cell.index, cell.items)).collect();
         let is_released =
@@ -52,14 +52,22 @@ impl Coordinator {
         let doubtful: Vec<&ShardRow> =
             shards.iter().filter(|shard| shard.state == ShardState::Dispatching && is_released(shard)).collect();
         let seems_lost = may_be_lost && self.seems_lost(sweep, &mut watched.quiet, progress, all_dispatched).await?;
-        if !seems_lost && doubtful.is_empty() {
+        if progress.iter().any(|cell| cell.recorded > cell.settled) {
+            self.doubtful_questions(watched).await?;
+        } else {
+            watched.lost_jobs.in_doubt.clear();
+        }
+        if !seems_lost && doubtful.is_empty() && watched.lost_jobs.in_doubt.is_empty() {
             return self.dispatch_lost(watched).await;
         }
-        if self.is_all_recorded(&watched.sweep.id, &mut watched.echo, watched.term).await?.is_none() {
-            return Ok(());
-        }
+        let asked_at = self.is_all_recorded(&watched.sweep.id, &mut watched.echo, watched.term).await?;
+        let Some(asked_at) = asked_at else { return Ok(()) };
         // Looked at again: what seemed lost may have been told of in reports that waited for a scorer.
         let lost = seems_lost && self.look_for_lost(sweep, progress, all_dispatched).await?;
+        if !lost {
+            watched.is_heard();
+            self.have_doubtful_asked_again(watched, asked_at).await?;
+        }
         if !lost && doubtful.is_empty() {
             watched.quiet.looked_at = Some((Instant::now(), false));
             watched.echo.forget();

@@ -134,7 +134,7 @@ pub struct Progress {
     /// Of each sweep in `judging` the number of resumes when the first of these questions were claimed, if there was any.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub judging_since: BTreeMap<SweepId, u32>,
-    /// Questions for judges that the worker has held for ten seconds, each named every ten seconds, so that nobody takes it for lost. `None` in
+    /// Questions for judges that the worker has held for two seconds, each named every ten seconds, so that nobody takes it for lost. `None` in
     /// reports without `judging`, and where the worker's version names no questions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub questions: Option<Vec<HeldQuestions>>,

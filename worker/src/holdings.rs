@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use regatta_proto::{HeldBatch, HeldQuestions, JudgeJob, OpenAttempt, Progress, SweepId, WorkerId};
 use tokio::time::Instant;
@@ -14,6 +15,9 @@ use crate::attempts::{OPEN_A_REPORT, TOLD_EVERY};
 
 /// Questions that one report names, at least, where more are to be named: a report is small.
 const QUESTIONS_A_REPORT: usize = 2_000;
+
+/// Time for which questions are held before they are named.
+const NAMED_AFTER: Duration = Duration::from_secs(2);
 
 /// The work of this process; clones share it.
 #[derive(Debug, Clone, Default)]
@@ -52,6 +56,14 @@ struct Judged {
     generation: u32,
     held: HeldQuestions,
     since: Instant,
+    is_named: bool,
+}
+
+impl Judged {
+    /// Most are answered before they are to be named.
+    fn is_to_be_named(&self, now: Instant) -> bool {
+        now.duration_since(self.since) >= NAMED_AFTER
+    }
 }
 
 /// True if it is time to tell of it; takes note that it is told now.
@@ -117,7 +129,7 @@ impl Holdings {
         let mut state = self.locked();
         state.holds_seen += 1;
         let number = state.holds_seen;
-        let judged = Judged { generation, held, since: Instant::now() };
+        let judged = Judged { generation, held, since: Instant::now(), is_named: false };
         state.judging.entry(job.sweep.clone()).or_default().jobs.insert(number, judged);
         JudgedHere { holdings: self.clone(), sweep: job.sweep.clone(), number }
     }
@@ -140,15 +152,21 @@ impl Holdings {
             reports.push(Progress { batches, ..named() });
         }
         for (sweep, of_sweep) in &mut state.judging {
+            let has_new = of_sweep.jobs.values().any(|job| !job.is_named && job.is_to_be_named(now));
+            if has_new {
+                of_sweep.told = None;
+            }
             if !is_due(&mut of_sweep.told, now) {
                 continue;
             }
             let first = of_sweep.jobs.values().map(|job| job.generation).min().filter(|first| *first > 0);
             let judging_since: BTreeMap<SweepId, u32> = first.map(|first| (sweep.clone(), first)).into_iter().collect();
-            // Most are answered before they are named.
-            let held_long = of_sweep.jobs.values().filter(|job| now.duration_since(job.since) >= TOLD_EVERY);
+            let named_now = of_sweep.jobs.values_mut().filter(|job| job.is_to_be_named(now)).map(|job| {
+                job.is_named = true;
+                job.held.clone()
+            });
             // In the same report as that they are named, because it may come to a scorer that knows nothing of names.
-            reports.extend(in_parts(held_long.map(|job| job.held.clone())).into_iter().map(|questions| Progress {
+            reports.extend(in_parts(named_now).into_iter().map(|questions| Progress {
                 judging: vec![sweep.clone()],
                 judging_since: judging_since.clone(),
                 questions: Some(questions),
@@ -355,7 +373,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn questions_that_have_been_held_for_ten_seconds_are_named_every_ten_seconds() {
+    async fn questions_that_have_been_held_for_two_seconds_are_named_and_every_ten_seconds_from_then_on() {
         let holdings = Holdings::default();
         let named = |holdings: &Holdings| -> Vec<Option<Vec<usize>>> {
             let reports = holdings.progress(&"w".parse().unwrap());
@@ -365,19 +383,19 @@ mod tests {
         let job = questions(None, 3);
         let short = holdings.judge(&job);
         assert_eq!(named(&holdings), [Some(vec![])], "this version would name them");
-        tokio::time::advance(Duration::from_secs(5)).await;
         let _long: Vec<JudgedHere> = (0..3).map(|_| holdings.judge(&questions(None, 1_500))).collect();
+        tokio::time::advance(Duration::from_secs(1)).await;
         drop(short);
-        tokio::time::advance(Duration::from_secs(5)).await;
-        assert_eq!(named(&holdings), [Some(vec![])], "they are held for five seconds");
-        for _ in 0..2 {
+        assert_eq!(named(&holdings), []);
+        tokio::time::advance(Duration::from_secs(1)).await;
+        for _ in 0..3 {
+            assert_eq!(named(&holdings), [Some(vec![1_500, 1_500]), Some(vec![1_500])], "in small reports");
             tokio::time::advance(Duration::from_secs(9)).await;
             assert_eq!(named(&holdings), []);
             tokio::time::advance(Duration::from_secs(1)).await;
-            assert_eq!(named(&holdings), [Some(vec![1_500, 1_500]), Some(vec![1_500])], "in small reports");
         }
         let _of_now = holdings.judge(&job);
-        tokio::time::advance(Duration::from_secs(10)).await;
+        tokio::time::advance(Duration::from_secs(2)).await;
         let reports = holdings.progress(&"w".parse().unwrap());
         let all: Vec<&HeldQuestions> = reports.iter().flat_map(|report| report.questions.iter().flatten()).collect();
         let digests: Vec<Digest> = job.questions.iter().map(|asked| asked.digest).collect();

@@ -47,7 +47,7 @@ pub use self::postgres::{PostgresConfig, PostgresLedger};
 pub use self::rows::{
     ASKED_WITHIN, AgentEnd, AttemptRow, AwaitingSession, CellProgress, Claimed, CostMoments, Created, JudgeCosts,
     Judged, MetricRow, NewCell, NewShard, NewSweep, OpenQuestion, RecordState, Recorded, Reopened, SessionRecord,
-    SessionRow, Settlement, SettlementResult, ShardRow, SweepRow, Term, TranscriptRef,
+    SessionRow, Settlement, SettlementResult, ShardRow, Silence, SweepRow, Term, TranscriptRef,
 };
 pub use self::schedules::{
     Admission, MissedTicks, NewNotice, NoticeRow, PutSchedule, ScheduleRow, TickEnd, TickRow, TickState,
@@ -670,8 +670,21 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.release_stale_questions(sweep, term)) })
     }
 
-    /// Up to `at_most` questions to `judges`, of the present generation of `sweep`, that were claimed, and last told of, longer ago than `within`.
-    /// None while a worker holds questions that names none.
+    /// Takes note that the broker may or may not have the jobs of questions. Those that somebody else has claimed since are left alone.
+    ///
+    /// # Errors
+    /// When there is no such sweep, or the store fails.
+    pub fn doubt_questions<'a>(
+        &'a self,
+        sweep: &'a SweepId,
+        judge: &'a ModelRef,
+        claimed: &'a Claimed,
+    ) -> BoxFuture<'a, Result<(), LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.doubt_questions(sweep, judge, claimed)) })
+    }
+
+    /// Up to `at_most` questions to `judges`, of the present generation of `sweep`, about which there is `silence`. None while a worker holds
+    /// questions that names none.
     ///
     /// # Errors
     /// When there is no such sweep, or the store fails.
@@ -679,10 +692,10 @@ impl Ledger {
         &'a self,
         sweep: &'a SweepId,
         judges: &'a [ModelRef],
-        within: Duration,
+        silence: Silence,
         at_most: u32,
     ) -> BoxFuture<'a, Result<Vec<OpenQuestion>, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.silent_questions(sweep, judges, within, at_most)) })
+        Box::pin(async move { each!(self, ledger => ledger.silent_questions(sweep, judges, silence, at_most)) })
     }
 
     /// Lets those of `questions` be claimed again that are still as [`Self::silent_questions`] says, and returns how many; `None` if `term` is over,
@@ -694,10 +707,10 @@ impl Ledger {
         &'a self,
         sweep: &'a SweepId,
         questions: &'a [OpenQuestion],
-        within: Duration,
+        silence: Silence,
         term: Term,
     ) -> BoxFuture<'a, Result<Option<u64>, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.release_silent_questions(sweep, questions, within, term)) })
+        Box::pin(async move { each!(self, ledger => ledger.release_silent_questions(sweep, questions, silence, term)) })
     }
 
     /// Sessions that wait for an answer of `judge` to any of `questions`, ordered by cell and item.

@@ -439,6 +439,15 @@ pub struct OpenQuestion {
     pub question: Digest,
 }
 
+/// Silence about a question that is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Silence {
+    /// It was claimed, and last told of, longer ago.
+    pub within: Duration,
+    /// Only of questions whose jobs the broker may not have, which no worker has told of since they were claimed.
+    pub in_doubt: bool,
+}
+
 /// Questions that the caller has claimed, and has to ask.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claimed {

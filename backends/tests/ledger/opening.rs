@@ -1,7 +1,7 @@
 //! Opening, restarting, sharing.
 
 use regatta_backends::ledger::Created;
-use regatta_backends::{Claimed, LedgerError, Quota};
+use regatta_backends::{Claimed, LedgerError, Quota, Silence};
 use regatta_proto::{CellIndex, Digest, ItemIndex, Money, SweepId, SweepState};
 
 use crate::world::{
@@ -143,6 +143,7 @@ pub(crate) async fn an_unknown_sweep_is_an_error_and_not_an_empty_answer(world: 
     let ledger = &world.ledger;
     assert_eq!(ledger.sweep(&sweep).await.unwrap(), None);
     let claimed = Claimed { generation: 0, mark: 0, questions: Vec::new() };
+    let silence = Silence { within: std::time::Duration::ZERO, in_doubt: false };
     let errors = [
         ledger.cell_progress(&sweep).await.err(),
         ledger.shards(&sweep).await.err(),
@@ -163,7 +164,7 @@ pub(crate) async fn an_unknown_sweep_is_an_error_and_not_an_empty_answer(world: 
         ledger.resume(&sweep, SweepState::Cancelled, None, Quota::default()).await.err(),
         ledger.release_questions(&sweep, &judge(), &claimed).await.err(),
         ledger.stale_questions(&sweep, std::time::Duration::ZERO).await.err(),
-        ledger.silent_questions(&sweep, &[judge()], std::time::Duration::ZERO, 1).await.err(),
+        ledger.silent_questions(&sweep, &[judge()], silence, 1).await.err(),
         ledger.transition(&sweep, &SweepState::ALL, SweepState::Running, at(1)).await.err(),
     ];
     for (call, error) in errors.into_iter().enumerate() {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use regatta_backends::ledger::Held;
-use regatta_backends::{Ledger, OpenQuestion, Quota};
+use regatta_backends::{Ledger, OpenQuestion, Quota, Silence};
 use regatta_proto::{ModelRef, SweepId};
 
 use crate::world::{HERE, World, answerer, judge, question, questions};
@@ -13,6 +13,7 @@ use crate::world::{HERE, World, answerer, judge, question, questions};
 const LONG: Duration = Duration::from_secs(3600);
 /// Time without a word after which a question is silent in these tests.
 const WITHIN: Duration = Duration::from_millis(50);
+const SILENCE: Silence = Silence { within: WITHIN, in_doubt: false };
 
 fn open(text: &str) -> OpenQuestion {
     OpenQuestion { judge: judge(), question: question(text) }
@@ -25,7 +26,7 @@ fn all_open(texts: &[&str]) -> Vec<OpenQuestion> {
 }
 
 async fn silent(ledger: &Ledger, sweep: &SweepId, within: Duration) -> Vec<OpenQuestion> {
-    ledger.silent_questions(sweep, &[judge()], within, 100).await.unwrap()
+    ledger.silent_questions(sweep, &[judge()], Silence { within, in_doubt: false }, 100).await.unwrap()
 }
 
 async fn until_silent(ledger: &Ledger, sweep: &SweepId, texts: &[&str]) {
@@ -68,10 +69,10 @@ pub(crate) async fn a_question_is_silent_a_while_after_it_was_claimed_and_last_t
     assert_eq!(told.await, all_open(&["b", "c"]));
     until_silent(ledger, &other, &["a"]).await;
     until_silent(ledger, &sweep, &["a", "b", "c"]).await;
-    let of_both = ledger.silent_questions(&sweep, &[judge(), another], WITHIN, 100).await.unwrap();
+    let of_both = ledger.silent_questions(&sweep, &[judge(), another], SILENCE, 100).await.unwrap();
     assert_eq!(of_both.len(), 4);
-    assert_eq!(ledger.silent_questions(&sweep, &[judge()], WITHIN, 2).await.unwrap(), all_open(&["a", "b", "c"])[..2]);
-    assert_eq!(ledger.silent_questions(&sweep, &[], WITHIN, 2).await.unwrap(), []);
+    assert_eq!(ledger.silent_questions(&sweep, &[judge()], SILENCE, 2).await.unwrap(), all_open(&["a", "b", "c"])[..2]);
+    assert_eq!(ledger.silent_questions(&sweep, &[], SILENCE, 2).await.unwrap(), []);
 
     ledger.reopen_unmeasured(&sweep, Quota::default()).await.unwrap();
     assert_eq!(silent(ledger, &sweep, WITHIN).await, [], "these are of before the resume");
@@ -105,15 +106,15 @@ pub(crate) async fn silent_questions_are_released_by_who_leads_unless_somebody_t
     let over = ledger.lead(&"before".parse().unwrap(), Duration::ZERO).await.unwrap().unwrap();
     let term = world.term().await;
     let suspects = all_open(&["a", "b", "never claimed"]);
-    assert_eq!(ledger.release_silent_questions(&sweep, &suspects, WITHIN, over).await.unwrap(), None);
+    assert_eq!(ledger.release_silent_questions(&sweep, &suspects, SILENCE, over).await.unwrap(), None);
     assert_eq!(claim(&["a", "b", "c"]).await.questions, []);
     let released = at_once(async || {
         tell(ledger, &sweep, true, &["a"]).await;
-        ledger.release_silent_questions(&sweep, &all_open(&["a"]), WITHIN, term).await.unwrap()
+        ledger.release_silent_questions(&sweep, &all_open(&["a"]), SILENCE, term).await.unwrap()
     });
     assert_eq!(released.await, Some(0), "a worker has told of it");
     until_silent(ledger, &sweep, &["a", "b", "c"]).await;
-    assert_eq!(ledger.release_silent_questions(&sweep, &suspects, WITHIN, term).await.unwrap(), Some(2));
+    assert_eq!(ledger.release_silent_questions(&sweep, &suspects, SILENCE, term).await.unwrap(), Some(2));
 
     let second = claim(&["a", "b", "c"]).await;
     assert_eq!(second.questions, questions(&["a", "b"]));
@@ -126,4 +127,30 @@ pub(crate) async fn silent_questions_are_released_by_who_leads_unless_somebody_t
     );
     ledger.release_questions(&sweep, &judge(), &second).await.unwrap();
     assert_eq!(claim(&["a", "b", "c"]).await.questions, questions(&["a", "b"]));
+}
+
+pub(crate) async fn a_question_is_in_doubt_until_a_worker_tells_of_it(world: World) {
+    let sweep = world.sweep("s", 1, 1).await;
+    let ledger = &world.ledger;
+    let claim =
+        async |texts| ledger.claim_questions(&sweep, &judge(), answerer(HERE), &questions(texts)).await.unwrap();
+    let doubtful = Silence { within: WITHIN, in_doubt: true };
+    let in_doubt = async || ledger.silent_questions(&sweep, &[judge()], doubtful, 100).await.unwrap();
+    let (certain, first) = (claim(&["a"]).await, claim(&["b", "c"]).await);
+    until_silent(ledger, &sweep, &["a", "b", "c"]).await;
+    assert_eq!(in_doubt().await, []);
+    ledger.doubt_questions(&sweep, &judge(), &first).await.unwrap();
+    assert_eq!(in_doubt().await, all_open(&["b", "c"]));
+    tell(ledger, &sweep, true, &["b"]).await;
+    until_silent(ledger, &sweep, &["a", "b", "c"]).await;
+    assert_eq!(in_doubt().await, all_open(&["c"]), "a worker had the job of the other one");
+    let term = world.term().await;
+    let all = all_open(&["a", "b", "c"]);
+    assert_eq!(ledger.release_silent_questions(&sweep, &all, doubtful, term).await.unwrap(), Some(1));
+    assert_eq!(claim(&["a", "b", "c"]).await.questions, questions(&["c"]));
+    // Whose claim is over doubts nothing of the next one.
+    ledger.doubt_questions(&sweep, &judge(), &first).await.unwrap();
+    until_silent(ledger, &sweep, &["a", "b", "c"]).await;
+    assert_eq!(in_doubt().await, all_open(&["b"]));
+    drop(certain);
 }

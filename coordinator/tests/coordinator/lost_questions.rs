@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use regatta_proto::Report;
+use regatta_backends::Claimed;
+use regatta_proto::{Money, Report, SessionJob};
 use tokio::time::Instant;
 
 use crate::lost_jobs::Moving;
-use crate::recovering::{can_be_asked_again, wait_for_a_verdict};
+use crate::recovering::{can_be_asked_again, question, wait_for_a_verdict};
 
 /// A sweep that goes on, one of whose sessions waits for a verdict that was asked for.
 async fn waiting() -> Moving {
@@ -75,5 +76,48 @@ async fn questions_whose_answers_wait_for_a_scorer_are_not_asked_again() {
     let patience = moving.noticed_within() * 2;
     assert!(!moving.is_asked_again_within(patience, async |_| {}).await, "nobody has answered that all is recorded");
     assert!(!can_be_asked_again(&moving.stage, &moving.sweep).await);
+    moving.process.end().await;
+}
+
+/// A sweep of which nothing is left but the verdict that a session waits for; returns the claim of its question.
+async fn with_nothing_else_left() -> (Moving, Claimed) {
+    let moving = Moving::begin().await;
+    let all: Vec<SessionJob> =
+        [&moving.lost, &moving.told, &moving.ending].into_iter().flat_map(|jobs| jobs.iter().cloned()).collect();
+    moving.stage.finish(&moving.sweep, &all[1..], Money::ZERO).await;
+    let claimed = wait_for_a_verdict(&moving.stage, &moving.sweep, &all[0]).await;
+    (moving, claimed)
+}
+
+#[tokio::test(start_paused = true)]
+async fn questions_whose_jobs_the_broker_may_not_have_are_asked_again_when_their_sweep_is_quiet() {
+    let (moving, claimed) = with_nothing_else_left().await;
+    let (_, judge) = question(&moving.sweep);
+    moving.stage.ledger.doubt_questions(&moving.sweep.id, &judge, &claimed).await.unwrap();
+    let since = Instant::now();
+    while moving.stage.reported().await == 0 {
+        moving.stage.round().await;
+    }
+    let doubtful_after = moving.stage.config.doubtful_after;
+    assert!(
+        (doubtful_after..doubtful_after + Duration::from_secs(10)).contains(&since.elapsed()),
+        "{:?}",
+        since.elapsed()
+    );
+    assert!(can_be_asked_again(&moving.stage, &moving.sweep).await);
+    moving.process.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn questions_whose_jobs_a_worker_has_taken_are_in_no_doubt() {
+    let (moving, claimed) = with_nothing_else_left().await;
+    let (_, judge) = question(&moving.sweep);
+    moving.stage.ledger.doubt_questions(&moving.sweep.id, &judge, &claimed).await.unwrap();
+    moving.stage.tell_of_questions(&moving.sweep).await;
+    let since = Instant::now();
+    while since.elapsed() < moving.stage.config.doubtful_after + Duration::from_secs(10) {
+        moving.stage.round().await;
+        assert_eq!(moving.stage.reported().await, 0);
+    }
     moving.process.end().await;
 }

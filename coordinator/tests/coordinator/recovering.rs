@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use regatta_backends::faults::{Fate, Trouble, Troubles};
-use regatta_backends::{Blobs, Ledger, Queue, RecordState, ShardRow, Term};
+use regatta_backends::{Blobs, Claimed, Ledger, Queue, RecordState, ShardRow, Term};
 use regatta_catalog::Sweep;
 use regatta_coordinator::CoordinatorConfig;
 use regatta_proto::{
@@ -434,8 +434,8 @@ async fn a_sweep_of_this_very_process_is_not_planned_again() {
     process.end().await;
 }
 
-/// A session of `job` waits for a verdict that was asked for.
-pub(crate) async fn wait_for_a_verdict(stage: &Stage, sweep: &Sweep, job: &SessionJob) {
+/// A session of `job` waits for a verdict that was asked for; returns the claim.
+pub(crate) async fn wait_for_a_verdict(stage: &Stage, sweep: &Sweep, job: &SessionJob) -> Claimed {
     let (question, judge) = question(sweep);
     let state = RecordState::Awaiting {
         judge: judge.clone(),
@@ -443,7 +443,9 @@ pub(crate) async fn wait_for_a_verdict(stage: &Stage, sweep: &Sweep, job: &Sessi
         transcript: bytes::Bytes::from_static(b"kept"),
     };
     stage.ledger.record(vec![record(sweep, job, Money::ZERO, state)]).await.unwrap();
-    assert!(can_be_asked_again(stage, sweep).await, "it was not asked before");
+    let claimed = claim(stage, sweep).await;
+    assert_eq!(claimed.questions.len(), 1, "it was not asked before");
+    claimed
 }
 
 /// A question, and whom it is put to.
@@ -454,9 +456,13 @@ pub(crate) fn question(sweep: &Sweep) -> (Digest, ModelRef) {
 
 /// Claims the question if nobody has, and says so.
 pub(crate) async fn can_be_asked_again(stage: &Stage, sweep: &Sweep) -> bool {
+    !claim(stage, sweep).await.questions.is_empty()
+}
+
+async fn claim(stage: &Stage, sweep: &Sweep) -> Claimed {
     let (question, judge) = question(sweep);
     let answerer = Answerer::new(&sweep.lock.endpoints[&judge.endpoint], &judge.model, &sweep.id);
-    stage.ledger.claim_questions(&sweep.id, &judge, answerer, &[question]).await.unwrap().questions == [question]
+    stage.ledger.claim_questions(&sweep.id, &judge, answerer, &[question]).await.unwrap()
 }
 
 #[tokio::test]

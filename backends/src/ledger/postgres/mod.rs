@@ -38,7 +38,7 @@ use super::{
     AttemptRow, AwaitingSession, CallSums, CellMean, CellProgress, Claimed, CostMoments, Created, DaySpending,
     EndingCount, FlagCount, Held, ItemPage, ItemQuery, JudgeCosts, Judged, LedgerError, ListedSession, MetricRow,
     NewSweep, OpenQuestion, PageMark, Quota, Recorded, Reopened, ScoreValue, SessionRecord, SessionRow, SessionView,
-    Settlement, ShardRow, StaleQuestions, SweepRow, Term, ToldBy, TranscriptRef, UnderWay,
+    Settlement, ShardRow, Silence, StaleQuestions, SweepRow, Term, ToldBy, TranscriptRef, UnderWay,
 };
 
 /// The ledger in a PostgreSQL database: a pool of connections, and a few statements for each call, independent of its number of rows.
@@ -319,24 +319,33 @@ impl PostgresLedger {
         read!(self.0, "look for questions of before a resume", client => judging::stale(client, sweep, within))
     }
 
+    pub(super) async fn doubt_questions(
+        &self,
+        sweep: &SweepId,
+        judge: &ModelRef,
+        claimed: &Claimed,
+    ) -> Result<(), LedgerError> {
+        write!(self.0, "note that questions are in doubt", tx => silence::doubt(tx, sweep, judge, claimed))
+    }
+
     pub(super) async fn silent_questions(
         &self,
         sweep: &SweepId,
         judges: &[ModelRef],
-        within: Duration,
+        silence: Silence,
         at_most: u32,
     ) -> Result<Vec<OpenQuestion>, LedgerError> {
-        read!(self.0, "look for questions that nobody tells of", client => silence::silent(client, sweep, judges, within, at_most))
+        read!(self.0, "look for questions that nobody tells of", client => silence::silent(client, sweep, judges, silence, at_most))
     }
 
     pub(super) async fn release_silent_questions(
         &self,
         sweep: &SweepId,
         questions: &[OpenQuestion],
-        within: Duration,
+        silence: Silence,
         term: Term,
     ) -> Result<Option<u64>, LedgerError> {
-        write!(self.0, "release questions that nobody tells of", tx => silence::release(tx, sweep, questions, within, term))
+        write!(self.0, "release questions that nobody tells of", tx => silence::release(tx, sweep, questions, silence, term))
     }
 
     pub(super) async fn release_stale_questions(&self, sweep: &SweepId, term: Term) -> Result<bool, LedgerError> {

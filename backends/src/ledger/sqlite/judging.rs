@@ -1,7 +1,6 @@
 //! Questions, verdicts, and the sessions that wait for them.
 
 use std::collections::{BTreeSet, HashMap};
-use std::time::Duration;
 
 use bytes::Bytes;
 use regatta_proto::{Answerer, CellIndex, CostSum, Digest, ItemIndex, ModelRef, SweepId, Usage, Verdict};
@@ -14,7 +13,7 @@ use super::thread::Fault;
 use crate::ledger::columns::{digest, digests, json, key, outcome, parsed, stored_json};
 use crate::ledger::counters::Spent;
 use crate::ledger::rows::add_served;
-use crate::ledger::{AwaitingSession, Claimed, JudgeCosts, Judged, OpenQuestion};
+use crate::ledger::{AwaitingSession, Claimed, JudgeCosts, Judged, OpenQuestion, Silence};
 
 pub(super) fn verdicts(
     tx: &Transaction<'_>,
@@ -131,14 +130,14 @@ fn delete(tx: &Transaction<'_>, sweep: &SweepId, claims: &[OpenQuestion]) -> Res
     Ok(deleted as u64)
 }
 
-/// Claims of the present generation of which nobody has told within `within`, or might have without a name.
+/// Claims of the present generation about which there is `silence`, unless somebody might have told of them without a name.
 pub(super) fn silent(
     tx: &Transaction<'_>,
     sweep: &SweepId,
     presence: &Presence,
-    within: Duration,
+    silence: Silence,
 ) -> Result<Vec<OpenQuestion>, Fault> {
-    if presence.is_judging_without_names(sweep, within) {
+    if presence.is_judging_without_names(sweep, silence.within) {
         return Ok(Vec::new());
     }
     let (number, generation) = (number(tx, sweep)?, generation(tx, sweep)?);
@@ -150,7 +149,7 @@ pub(super) fn silent(
     while let Some(row) = rows.next()? {
         let judge = parsed(&row.get::<_, String>(0)?, "asked.judge")?;
         let open = OpenQuestion { judge, question: digest(&row.get::<_, Vec<u8>>(1)?)? };
-        if !presence.is_told_question(sweep, &open, within) {
+        if presence.is_silent(sweep, &open, silence) {
             silent.push(open);
         }
     }
@@ -162,9 +161,9 @@ pub(super) fn release_silent(
     sweep: &SweepId,
     questions: &[OpenQuestion],
     presence: &Presence,
-    within: Duration,
+    silence: Silence,
 ) -> Result<u64, Fault> {
-    let silent: BTreeSet<OpenQuestion> = silent(tx, sweep, presence, within)?.into_iter().collect();
+    let silent: BTreeSet<OpenQuestion> = silent(tx, sweep, presence, silence)?.into_iter().collect();
     let still: Vec<OpenQuestion> = questions.iter().filter(|open| silent.contains(open)).cloned().collect();
     delete(tx, sweep, &still)
 }

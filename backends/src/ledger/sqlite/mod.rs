@@ -36,7 +36,7 @@ use super::{
     AttemptRow, AwaitingSession, CallSums, CellMean, CellProgress, Claimed, CostMoments, Created, DaySpending,
     EndingCount, FlagCount, Held, ItemPage, ItemQuery, JudgeCosts, Judged, LedgerError, ListedSession, MetricRow,
     NewSweep, OpenQuestion, PageMark, Quota, Recorded, Reopened, ScoreValue, SessionRecord, SessionRow, SessionView,
-    Settlement, ShardRow, StaleQuestions, SweepRow, Term, ToldBy, TranscriptRef, UnderWay,
+    Settlement, ShardRow, Silence, StaleQuestions, SweepRow, Term, ToldBy, TranscriptRef, UnderWay,
 };
 
 /// The ledger in an SQLite file: one thread owns it, and every call is a transaction there. [`Ledger`](super::Ledger) describes the calls.
@@ -426,17 +426,27 @@ impl SqliteLedger {
         self.0.write("release questions", move |tx| judging::release(tx, &sweep, &judge, &claimed, &presence)).await
     }
 
+    pub(super) async fn doubt_questions(
+        &self,
+        sweep: &SweepId,
+        judge: &ModelRef,
+        claimed: &Claimed,
+    ) -> Result<(), LedgerError> {
+        self.1.doubt(sweep, judge, claimed);
+        Ok(())
+    }
+
     pub(super) async fn silent_questions(
         &self,
         sweep: &SweepId,
         judges: &[ModelRef],
-        within: Duration,
+        silence: Silence,
         at_most: u32,
     ) -> Result<Vec<OpenQuestion>, LedgerError> {
         let (sweep, judges, presence) = (sweep.clone(), judges.to_vec(), self.1.clone());
         self.0
             .read("look for questions that nobody tells of", move |tx| {
-                let mut silent = judging::silent(tx, &sweep, &presence, within)?;
+                let mut silent = judging::silent(tx, &sweep, &presence, silence)?;
                 silent.retain(|open| judges.contains(&open.judge));
                 silent.truncate(at_most as usize);
                 Ok(silent)
@@ -448,7 +458,7 @@ impl SqliteLedger {
         &self,
         sweep: &SweepId,
         questions: &[OpenQuestion],
-        within: Duration,
+        silence: Silence,
         term: Term,
     ) -> Result<Option<u64>, LedgerError> {
         let (sweep, questions, presence) = (sweep.clone(), questions.to_vec(), self.1.clone());
@@ -457,7 +467,7 @@ impl SqliteLedger {
                 if !presence.is_leading(term) {
                     return Ok(None);
                 }
-                judging::release_silent(tx, &sweep, &questions, &presence, within).map(Some)
+                judging::release_silent(tx, &sweep, &questions, &presence, silence).map(Some)
             })
             .await
     }

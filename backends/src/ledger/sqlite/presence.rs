@@ -8,7 +8,7 @@ use std::time::Duration;
 use regatta_proto::{AttemptId, Digest, HeldBatch, ModelRef, SweepId, WorkerId};
 use tokio::time::Instant;
 
-use crate::ledger::{Claimed, Held, OpenQuestion, Term};
+use crate::ledger::{Claimed, Held, OpenQuestion, Silence, Term};
 
 /// Time without a report after which an attempt is forgotten.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(3600);
@@ -59,6 +59,7 @@ struct Claim {
     mark: i64,
     /// When it was made, or last told of.
     told: Instant,
+    is_doubtful: bool,
 }
 
 #[derive(Debug)]
@@ -150,7 +151,7 @@ impl Presence {
                 }
                 Held::Question(sweep, open) => {
                     if let Some(claim) = state.claims.get_mut(&(sweep, open)) {
-                        claim.told = now;
+                        (claim.told, claim.is_doubtful) = (now, false);
                     }
                 }
             }
@@ -185,7 +186,7 @@ impl Presence {
         let (now, mut state) = (Instant::now(), self.locked());
         for question in &claimed.questions {
             let open = OpenQuestion { judge: judge.clone(), question: *question };
-            state.claims.insert((sweep.clone(), open), Claim { mark: claimed.mark, told: now });
+            state.claims.insert((sweep.clone(), open), Claim { mark: claimed.mark, told: now, is_doubtful: false });
         }
         if state.claims.len() > 2 * state.claims_kept + 1024 {
             state.claims.retain(|_, claim| now.duration_since(claim.told) < FORGOTTEN_AFTER);
@@ -204,10 +205,24 @@ impl Presence {
         self.locked().claims.get(&(sweep.clone(), open.clone())).is_some_and(|claim| claim.mark == mark)
     }
 
-    /// True if the question was claimed, or told of, within `within`.
-    pub(super) fn is_told_question(&self, sweep: &SweepId, open: &OpenQuestion, within: Duration) -> bool {
+    /// Takes note that the broker may not have the jobs of these claims.
+    pub(super) fn doubt(&self, sweep: &SweepId, judge: &ModelRef, claimed: &Claimed) {
+        let mut state = self.locked();
+        for question in &claimed.questions {
+            let key = (sweep.clone(), OpenQuestion { judge: judge.clone(), question: *question });
+            if let Some(claim) = state.claims.get_mut(&key).filter(|claim| claim.mark == claimed.mark) {
+                claim.is_doubtful = true;
+            }
+        }
+    }
+
+    /// True if there is `silence` about the question. Nobody tells of one that was claimed before this process began.
+    pub(super) fn is_silent(&self, sweep: &SweepId, open: &OpenQuestion, silence: Silence) -> bool {
         let state = self.locked();
-        state.claims.get(&(sweep.clone(), open.clone())).is_some_and(|claim| claim.told.elapsed() <= within)
+        match state.claims.get(&(sweep.clone(), open.clone())) {
+            Some(claim) => claim.told.elapsed() > silence.within && (claim.is_doubtful || !silence.in_doubt),
+            None => !silence.in_doubt,
+        }
     }
 
     /// True if a worker has told of one of these attempts.
