@@ -73,6 +73,12 @@ impl World {
         Self::of(Store::Postgres(create_database(&server().await).await.unwrap())).await
     }
 
+    /// Ids and states of a sweep's attempts.
+    pub(crate) async fn states(&self, sweep: &SweepId) -> Vec<(String, AttemptState)> {
+        let attempts = self.ledger.attempts(sweep).await.unwrap();
+        attempts.into_iter().map(|attempt| (attempt.id.to_string(), attempt.state)).collect()
+    }
+
     async fn of(store: Store) -> Self {
         let ledger = store.open().await;
         Self { store, ledger }
