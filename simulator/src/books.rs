@@ -6,7 +6,7 @@ use regatta_serving::Stamp;
 use serde::{Deserialize, Serialize};
 
 use crate::draft::Draft;
-use crate::routes::Endpoint;
+use crate::endpoint::Endpoint;
 
 /// The `system_fingerprint` of all chat completions.
 const FINGERPRINT: &str = "regatta-simulated";

@@ -12,7 +12,7 @@ use regatta_tests::referee::{CONCURRENCY, Referee};
 use regatta_tests::regatta::{Process, ended, finish, free_address, regatta, workspace};
 use regatta_tests::waiting::{in_time, until};
 use serde_json::Value;
-use tokio::io::{AsyncWriteExt as _, BufReader};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpListener;
 
 const SPEC: &str = "

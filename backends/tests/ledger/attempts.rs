@@ -1,21 +1,12 @@
 //! Attempts that run: their progress, handing over, and loss.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use regatta_backends::ledger::{
-    AttemptRow, AttemptState, CallSums, CostMoments, RecordState, Recorded, SessionRecord, SessionRow, TranscriptRef,
-    UnderWay,
-};
-use regatta_backends::{LedgerError, Quota, ToldBy};
-use regatta_proto::{
-    AttemptTotals, Cause, CellIndex, CostSum, Flag, ItemId, ItemIndex, Money, OpenAttempt, Outcome, SweepState, Usage,
-};
-use serde_json::{Value, json};
+use regatta_backends::ledger::{AttemptState, Recorded, UnderWay};
+use regatta_backends::{Quota, ToldBy};
+use regatta_proto::{AttemptTotals, CellIndex, CostSum, ItemIndex, Money, OpenAttempt, SweepState};
 
-use crate::world::{
-    HERE, World, answerer, at, attempt, calls, cost, key, lost_agent, not_measured, open, record, usage, waiting,
-};
+use crate::world::{World, at, attempt, cost, key, open, record, usage};
 
 pub(crate) async fn a_running_attempt_is_known_until_it_ends(world: World) {
     let sweep = world.sweep("s", 1, 1).await;

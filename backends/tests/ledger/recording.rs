@@ -1,16 +1,12 @@
 //! Attempts that ended, and sessions.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use regatta_backends::ledger::{
     AttemptRow, AttemptState, CallSums, CostMoments, RecordState, Recorded, SessionRecord, SessionRow, TranscriptRef,
-    UnderWay,
 };
-use regatta_backends::{LedgerError, Quota, ToldBy};
-use regatta_proto::{
-    AttemptTotals, Cause, CellIndex, CostSum, Flag, ItemId, ItemIndex, Money, OpenAttempt, Outcome, SweepState, Usage,
-};
+use regatta_backends::{LedgerError, ToldBy};
+use regatta_proto::{AttemptTotals, Cause, CellIndex, CostSum, Flag, ItemId, ItemIndex, Money, Outcome, Usage};
 use serde_json::{Value, json};
 
 use crate::world::{

@@ -6,8 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use jiff::Timestamp;
 use regatta_backends::ledger::{
-    CallSums, CellProgress, Created, NewCell, NewShard, NewSweep, PostgresConfig, RecordState, SessionRecord,
-    Settlement, SettlementResult, Term, ToldBy, TranscriptRef,
+    AttemptState, CallSums, CellProgress, Created, NewCell, NewShard, NewSweep, PostgresConfig, RecordState,
+    SessionRecord, Settlement, SettlementResult, Term, ToldBy, TranscriptRef,
 };
 use regatta_backends::{AgentEnd, Judged, Ledger, LedgerError};
 use regatta_proto::{

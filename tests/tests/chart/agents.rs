@@ -2,12 +2,9 @@
 
 use std::process::Command;
 
-use regatta_tests::regatta::workspace;
 use serde_yaml_ng::Value;
 
-use crate::rendering::{
-    chart, field, items, kind, named, objects_of, python, renderer, succeeds, text, value_set, word,
-};
+use crate::rendering::{chart, field, items, kind, named, objects_of, renderer, text, value_set, word};
 
 #[test]
 fn a_worker_whose_agents_run_in_pods_may_make_pods_in_their_namespace_and_nothing_else() {

@@ -7,8 +7,7 @@ use regatta_tests::regatta::workspace;
 use serde_yaml_ng::Value;
 
 use crate::rendering::{
-    KUBERNETES, containers, documents, field, items, kind, named, objects_of, pod, python, render, renderer, text,
-    value_sets, word,
+    KUBERNETES, documents, field, items, kind, named, objects_of, pod, python, render, renderer, text, value_sets, word,
 };
 
 #[test]

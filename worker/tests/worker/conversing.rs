@@ -2,22 +2,17 @@
 
 mod company;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use regatta_benchmarks::{DataError, Item, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table, Verdicts};
-use regatta_catalog::Sweep;
 use regatta_memory::ByteBudget;
 use regatta_proto::{
-    AccountId, BenchmarkLock, Call, Cause, CellIndex, ChatMessage, ChatRequest, ChatRole, Control, Digest,
-    EndpointKind, EndpointName, EndpointRoute, EndpointSpec, Evaluator, Event, Faults, ItemIndex, Job, Lane, Latency,
-    ModelRef, ModelSpec, Money, Outcome, Price, PriceSource, Reply, Report, Role, RoleModels, Sampling, Served,
-    SessionJob, SessionSeed, Setting, Simulation, SweepLock, Transcript, Usage,
+    Call, Cause, CellIndex, ChatRequest, Event, ItemIndex, Job, Lane, Latency, Money, Outcome, Reply, Report, Role,
+    Served, SessionJob, Simulation, Transcript, Usage,
 };
-use regatta_simulator::{Config, SimulatedEndpoint, SimulatedSuite, answer_seed};
+use regatta_simulator::answer_seed;
 
-use self::company::{Company, NAMES, broken, cost_of, stage_account, talk, texts, undisturbed};
+use self::company::{Company, NAMES, PARTS, broken, cost_of, texts, undisturbed};
 use crate::stage::{Cable, Reports, Stage};
 
 #[tokio::test]

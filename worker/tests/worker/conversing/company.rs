@@ -2,25 +2,22 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use regatta_benchmarks::{DataError, Item, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table, Verdicts};
 use regatta_catalog::Sweep;
-use regatta_memory::ByteBudget;
 use regatta_proto::{
-    AccountId, BenchmarkLock, Call, Cause, CellIndex, ChatMessage, ChatRequest, ChatRole, Control, Digest,
-    EndpointKind, EndpointName, EndpointRoute, EndpointSpec, Evaluator, Event, Faults, ItemIndex, Job, Lane, Latency,
-    ModelRef, ModelSpec, Money, Outcome, Price, PriceSource, Reply, Report, Role, RoleModels, Sampling, Served,
-    SessionJob, SessionSeed, Setting, Simulation, SweepLock, Transcript, Usage,
+    AccountId, BenchmarkLock, ChatMessage, ChatRequest, ChatRole, Control, Digest, EndpointKind, EndpointName,
+    EndpointRoute, EndpointSpec, Evaluator, Faults, ItemIndex, ModelRef, ModelSpec, Money, Price, PriceSource, Reply,
+    Role, RoleModels, Sampling, SessionSeed, Setting, Simulation, SweepLock, Transcript,
 };
-use regatta_simulator::{Config, SimulatedEndpoint, SimulatedSuite, answer_seed};
+use regatta_simulator::{Config, SimulatedEndpoint, SimulatedSuite};
 
-use crate::stage::{Reports, Stage};
+use crate::stage::Stage;
 
 /// A benchmark of conversations: the user begins, the agent calls a tool, and is then asked the same twice.
 pub(crate) struct Talk(Vec<Item>);
 
-const PARTS: [Role; 5] = [Role::User, Role::Agent, Role::Environment, Role::Agent, Role::Agent];
+pub(crate) const PARTS: [Role; 5] = [Role::User, Role::Agent, Role::Environment, Role::Agent, Role::Agent];
 
 impl Suite for Talk {
     fn items(&self) -> &[Item] {
