@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::books::Bill;
+use crate::bill::Bill;
 use crate::endpoint::Endpoint;
 use crate::session::AnsweredItem;
 

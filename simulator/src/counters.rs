@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::arrivals::{ArrivalLog, Arrivals, BusiestMinute, Seconds};
 use crate::batches::lines::LineCounts;
-use crate::books::{Bill, BilledNanodollars};
+use crate::bill::{Bill, BilledNanodollars};
 use crate::faults::Fault;
 use crate::limits::Limit;
 use crate::session::{AnsweredItem, ServedSuite};

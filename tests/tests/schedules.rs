@@ -41,7 +41,7 @@ impl Received {
 
 async fn receive(stream: TcpStream) -> Received {
     let mut stream = BufReader::new(stream);
-    let request = Request::read(&mut stream).await.unwrap().expect("the request ended early");
+    let request = Request::read(&mut stream).await.unwrap().unwrap();
     stream.write_all(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n").await.unwrap();
     Received(request)
 }

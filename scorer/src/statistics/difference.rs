@@ -6,10 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::clusters::{Influence, Spread, spread};
 use super::discordance::{Discordance, OneSided};
-use super::estimate::mean;
 use super::flips::Flips;
-use super::linear::{Linear, averaged, linear, with_samples};
+use super::linear::Linear;
+use super::linearised::{averaged, linear, with_samples};
 use super::mcnemar::mcnemar;
+use super::means::mean;
 use super::paired::Paired;
 use super::ratio::{End, ratio};
 use super::sample::{Sample, Samples, Trials};

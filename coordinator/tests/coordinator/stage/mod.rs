@@ -10,7 +10,6 @@ use jiff::{SignedDuration, Timestamp};
 use prometheus::Registry;
 use regatta_backends::ledger::ToldBy;
 use regatta_backends::{Blobs, Held, Ledger, Permits, Queue, RecordState, SessionRecord, TranscriptRef};
-use regatta_benchmark_testing::miniature;
 use regatta_catalog::{Catalog, Sweep, store_dataset, write_segment};
 use regatta_coordinator::{
     Coordinator, CoordinatorConfig, CoordinatorMetrics, PriceBook, Quotas, Scheduling, Submission,
@@ -169,7 +168,7 @@ impl Stage {
 
     /// `spec` with the miniature of WorFBench, uploaded.
     pub(crate) async fn submission(&self, spec: &str) -> Submission {
-        let files = miniature(&WorfBench);
+        let files = regatta_benchmark_testing::miniature(&WorfBench);
         store_dataset(&self.blobs(), &files).await.unwrap();
         let spec = parse_spec(spec, &|_| None).unwrap();
         let data = BTreeMap::from([("worfbench".parse().unwrap(), files.snapshot())]);
