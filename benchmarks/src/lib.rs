@@ -16,6 +16,7 @@ mod registry;
 mod sampling;
 pub mod source_location;
 mod suite;
+mod suite_error;
 
 pub use drawing::{Drawing, DrawnEdge, DrawnNode, Presence};
 pub use markup::{markdown_cell, markup_text};
@@ -27,6 +28,7 @@ pub use recorded::{MissingVerdict, NULL_CONTENT, RecordedVerdicts};
 pub use registry::{Registry, default_setting};
 pub use sampling::select_items;
 pub use suite::{
-    Benchmark, DataError, DelegatedTask, Item, Persona, Picture, RatedScore, SampledBy, Score, Scores, Scoring,
-    SelectError, Step, Suite, Table, ToolAnswer, ToolRequest, Verdicts, flat_value,
+    Benchmark, DelegatedTask, Item, Persona, Picture, RatedScore, SampledBy, Score, Scores, Scoring, Step, Suite,
+    Table, ToolAnswer, ToolRequest, Verdicts, flat_value,
 };
+pub use suite_error::{DataError, SelectError};

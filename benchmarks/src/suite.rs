@@ -14,7 +14,7 @@ use regatta_proto::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{CellResult, Drawing, Metric, PaperTable};
+use crate::{CellResult, DataError, Drawing, Metric, PaperTable, SelectError};
 
 /// A benchmark: its name, settings and evaluators, and the function that loads a data set.
 pub trait Benchmark: Send + Sync {
@@ -440,62 +440,4 @@ pub enum Persona {
     Oracle,
     /// Answers with the gold, perturbed with this probability (0..=1). The seed of the session decides which answers are.
     Noisy(f64),
-}
-
-/// A problem in a benchmark's files.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum DataError {
-    /// A required file is missing.
-    #[error("{origin}: {path} is missing: {hint}")]
-    MissingFile {
-        /// Origin of the files, such as a folder or an archive.
-        origin: String,
-        /// Path of the file.
-        path: String,
-        /// Hint for the user: what the file is and where to get it.
-        hint: String,
-    },
-    /// A record could not be read.
-    #[error("{origin}: {path}, {place}: {problem}")]
-    Malformed {
-        /// Origin of the files, such as a folder or an archive.
-        origin: String,
-        /// Path of the file.
-        path: String,
-        /// Record, line or field.
-        place: String,
-        /// The problem and its remedy.
-        problem: String,
-    },
-}
-
-/// Reasons why items could not be selected.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SelectError {
-    /// The setting does not exist.
-    #[error("unknown setting {setting:?}; known: {known}")]
-    UnknownSetting {
-        /// The requested setting.
-        setting: String,
-        /// List of the known settings.
-        known: String,
-    },
-    /// The task does not exist in the data.
-    #[error("unknown task {task:?}; the data has: {known}")]
-    UnknownTask {
-        /// The requested task.
-        task: String,
-        /// List of the tasks in the data.
-        known: String,
-    },
-    /// The task cannot be run in the setting.
-    #[error("task {task:?} cannot be run {setting}: {reason}")]
-    NotInSetting {
-        /// The task.
-        task: String,
-        /// The setting.
-        setting: String,
-        /// The reason and the remedy.
-        reason: String,
-    },
 }

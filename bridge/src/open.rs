@@ -11,10 +11,12 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::connection::Peer;
-use crate::routes::REQUESTS_MAX;
 use crate::session::{Answered, BridgedSession, Refused};
 use crate::single_flight::SingleFlight;
 use crate::token::Tokens;
+
+/// Requests of one session that are served at once.
+pub(crate) const REQUESTS_MAX: usize = 256;
 
 /// The sessions of one bridge.
 pub(crate) struct Sessions {

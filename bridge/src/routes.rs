@@ -14,15 +14,13 @@ use crate::answer_body::{AnswerBody, Gone};
 use crate::answers::refuse;
 use crate::calls::{Asked, closed};
 use crate::connection::Peer;
-use crate::open::{Absent, Opened, Sessions};
+use crate::open::{Absent, Opened, REQUESTS_MAX, Sessions};
 use crate::{models, tools};
 
 /// Longest request to a model.
 const CALL_BYTES_MAX: usize = 4 << 20;
 /// Longest request to a tool.
 const TOOL_BYTES_MAX: usize = 1 << 20;
-/// Requests of one session that are served at once.
-pub(crate) const REQUESTS_MAX: usize = 256;
 
 const MEMBER: &str = "x-regatta-member";
 const MODELS: &str = "/v1/models";

@@ -1,4 +1,4 @@
-//! Where checkpoints of running sessions are, and how they go.
+//! Names of checkpoints of running sessions in Blobs, and their removal.
 
 use futures::future::{BoxFuture, join_all};
 use regatta_backends::{BlobError, Blobs};

@@ -33,7 +33,7 @@ pub(crate) fn unknown(name: &BenchmarkName) -> String {
 /// Reads the files below `directory` that `wanted` accepts.
 pub(crate) fn read_files(directory: &Path, wanted: &dyn Fn(&str) -> bool) -> anyhow::Result<FileSet> {
     if !directory.is_dir() {
-        bail!("{} is not a directory", directory.display());
+        bail!("{} is not a directory; name the folder that holds the files", directory.display());
     }
     let mut files = FileSet::from_origin(directory.display().to_string());
     collect(directory, "", wanted, &mut files, 0)?;

@@ -223,6 +223,14 @@ impl<'r> Paired<'r> {
         Self::of(a, b, cell, &|_| true)
     }
 
+    /// The metric `name` of `evaluator`, or of whichever has it first, if both runs define it alike.
+    pub(crate) fn definition(&self, name: &str, evaluator: Option<Evaluator>) -> Option<&'r MetricDefinition> {
+        let is_of = |metric: &&&MetricDefinition| {
+            metric.metric == name && evaluator.is_none_or(|evaluator| metric.evaluator == evaluator)
+        };
+        self.definitions.iter().find(is_of).copied()
+    }
+
     fn of(a: &'r EndedRun, b: &'r EndedRun, cell: &'r MatchedCell, is_in: &dyn Fn(&ResultLine) -> bool) -> Self {
         let scores = |run: &'r EndedRun, model: &'r ModelRef| -> Vec<SessionScores<'r>> {
             let sessions = run.sessions(&cell.benchmark, &cell.setting, model);
@@ -263,7 +271,7 @@ impl<'r> Paired<'r> {
         level(self.a, self.b)
     }
 
-    /// What each session of both runs took: that of A, and that of B.
+    /// Time, tokens and money of each session, in run A and in run B.
     fn took(&self) -> [BTreeMap<(ItemId, u16), Took>; 2] {
         let took = |run: &'r EndedRun, model: &'r ModelRef| run.took(&self.cell.benchmark, &self.cell.setting, model);
         [took(self.a, &self.cell.model_a), took(self.b, &self.cell.model_b)]

@@ -6,7 +6,7 @@
 //! gain about as much, but depend on the order of the draws, and their capital is no monotone function of `m`. These two properties are
 //! worth more here: equal draws give equal bounds, and one bisection finds the end of the sequence exactly.
 
-use crate::sequence::Population;
+use crate::population::Population;
 use crate::unit::Unit;
 
 /// Fractions of the largest bet, each with the same part of the stake. The best fraction is about the difference over the variance: small

@@ -6,9 +6,10 @@
 //! bounds hold at all looks together.
 
 use crate::interval::Interval;
+use crate::population::Population;
 use crate::question::{Over, Question};
 use crate::rounds::{Round, rounds};
-use crate::sequence::{Population, bounds};
+use crate::sequence::bounds;
 use crate::track::{Estimand, Relation, Track};
 use crate::unit::{Unit, UnitScore};
 

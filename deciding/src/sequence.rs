@@ -2,21 +2,13 @@
 
 use crate::capital::Draws;
 use crate::interval::Interval;
+use crate::population::Population;
 use crate::unit::Unit;
 
 /// Precision of the bounds; the error is always on the wider side.
 const PRECISION: f64 = 1e-7;
 /// Largest number of steps to find a bound; bisection alone takes 24.
 const STEPS_MAX: u32 = 60;
-
-/// A finite population that is drawn from without replacement.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Population {
-    /// Number of units in it.
-    pub units: usize,
-    /// Sum of their weights.
-    pub weight: f64,
-}
 
 /// Bounds of the mean, 0 to 1, of the population that `units` are the first draws of: the ratio of the expected value to the expected
 /// weight of a unit. Over all numbers of draws together, each of the two bounds misses the mean with probability at most `level`.

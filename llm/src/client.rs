@@ -7,12 +7,13 @@ use crate::bedrock::{self, BedrockClient};
 use crate::call::Told;
 use crate::errors::Failure;
 use crate::http::{self, HttpClient};
-use crate::open::{OpenContext, OpenError};
+use crate::open::OpenContext;
+use crate::open_error::OpenError;
 use crate::received::Received;
 use crate::redaction::{redacted, redacted_failure};
+use crate::usable::usable;
 use crate::wire::Completion;
 use crate::wire::openai::embeddings::Embedded;
-use crate::withheld::usable;
 
 /// A client of one endpoint.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use regatta_proto::EndpointName;
 
 use crate::encoding::Encoding;
-use crate::open::OpenError;
+use crate::open_error::OpenError;
 
 /// Encoders that are loaded, each while an endpoint uses it; clones share them.
 #[derive(Debug, Clone, Default)]

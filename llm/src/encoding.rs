@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::answer::{Answers, Trouble};
 use crate::call::Interrupted;
 use crate::embedding::Embedding;
-use crate::open::OpenError;
+use crate::open_error::OpenError;
 use crate::similarity::{Known, VectorCache, Vectors, answers};
 
 /// Texts encoded in one go, before other waiting questions get a turn.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use regatta_proto::{Cause, ErrorClass, Try, Usage};
 use serde_json::Value;
 
-use crate::events::ProviderEvent;
+use crate::events::{EventRule, ProviderEvent};
 use crate::limits;
 
 /// The party at fault for a class of errors.
@@ -105,6 +105,14 @@ pub const TABLE: [Rule; 14] = [
 #[must_use]
 pub const fn rule(class: ErrorClass) -> &'static Rule {
     &TABLE[class as usize]
+}
+
+impl EventRule {
+    /// The party at fault; `None` if the call has an answer.
+    #[must_use]
+    pub fn fault(&self) -> Option<Fault> {
+        self.class.map(|class| rule(class).fault)
+    }
 }
 
 /// Events by status, unless [`WORDS`] matches; the first line that contains the status counts.

@@ -6,8 +6,6 @@
 
 use regatta_proto::ErrorClass;
 
-use crate::errors::{Fault, rule};
-
 /// A special treatment of a call by its provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ProviderEvent {
@@ -62,14 +60,6 @@ pub struct EventRule {
     pub told: &'static str,
     /// The reason for this classification, for the documentation.
     pub because: &'static str,
-}
-
-impl EventRule {
-    /// The party at fault; `None` if the call has an answer.
-    #[must_use]
-    pub fn fault(&self) -> Option<Fault> {
-        self.class.map(|class| rule(class).fault)
-    }
 }
 
 const fn row(

@@ -32,6 +32,7 @@ mod meter;
 mod metrics;
 mod money;
 mod open;
+mod open_error;
 mod permits;
 mod policy;
 mod prices;
@@ -49,6 +50,7 @@ mod similarity;
 mod standstill;
 mod transport;
 mod tries;
+mod usable;
 mod wire;
 mod withheld;
 
@@ -66,7 +68,8 @@ pub use events::{EVENTS, EventRule, ProviderEvent};
 pub use meter::Meter;
 pub use metrics::CallMetrics;
 pub use money::{BudgetLeases, OUTPUT_TOKENS_MAX, ReservationState, worst_case};
-pub use open::{Build, OpenContext, OpenError, VERDICTS_BYTES_MAX, check_access};
+pub use open::{Build, OpenContext, VERDICTS_BYTES_MAX, check_access};
+pub use open_error::OpenError;
 pub use permits::store::{PermitStore, StoreError};
 pub use policy::{EgressRules, EgressSection, KeyRule, Origin, OutboundPolicy, OutboundRules, PrivateNetwork};
 pub use prices::{

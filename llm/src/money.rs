@@ -25,8 +25,9 @@ use tokio_util::task::TaskTracker;
 use crate::CallMetrics;
 use crate::permits::store::PermitStore;
 use budget_lease::BudgetLease;
+pub(crate) use lease_state::Paid;
+pub(crate) use reservation::Reservation;
 pub use reservation::ReservationState;
-pub(crate) use reservation::{Paid, Reservation};
 
 /// Tokens that an answer is assumed to have at most if the request sets no limit.
 pub const OUTPUT_TOKENS_MAX: u32 = 16_384;

@@ -4,7 +4,8 @@ use regatta_memory::ByteHolder;
 use regatta_proto::{ChatRequest, EndpointName, EndpointSpec};
 
 use crate::errors::Failure;
-use crate::open::{OpenContext, OpenError};
+use crate::open::OpenContext;
+use crate::open_error::OpenError;
 use crate::received::Received;
 use crate::secret::Secret;
 use crate::wire::Completion;

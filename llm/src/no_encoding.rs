@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::answer::Answers;
 use crate::call::Interrupted;
-use crate::open::OpenError;
+use crate::open_error::OpenError;
 
 #[derive(Debug)]
 pub(crate) enum Encoding {}

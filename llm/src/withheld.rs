@@ -1,10 +1,8 @@
-//! Finds answers with a status of 200 that were withheld, or whose usage is impossible; the same for every format.
+//! Finds answers with a status of 200 that were withheld; the same for every format.
 
 use regatta_proto::Finish;
 
-use crate::errors::Failure;
 use crate::events::ProviderEvent;
-use crate::wire::Completion;
 
 /// An answer that was withheld.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,28 +49,6 @@ impl Withheld {
     pub(crate) fn blocked(reason: Option<&str>) -> Option<Self> {
         reason.map(|reason| Self { event: ProviderEvent::PromptFiltered, said: format!("block reason {reason}") })
     }
-}
-
-/// Checks that an answer was not withheld, and marks a usage that is not known or impossible as that of an unmetered call.
-///
-/// # Errors
-/// When the answer was withheld, with its usage; the rest of such an answer is not the model's.
-pub(crate) fn usable(completion: Completion) -> Result<Completion, Failure> {
-    let usage_is_known = completion.usage_is_known && completion.usage.can_be_of(&completion.reply);
-    let Some(Withheld { event, said }) = completion.withheld else {
-        let usage = if usage_is_known { completion.usage } else { completion.usage.of_unmetered_call() };
-        return Ok(Completion { usage, usage_is_known, ..completion });
-    };
-    let usage = usage_is_known.then_some(completion.usage);
-    Err(Failure {
-        status: Some(200),
-        usage,
-        tier: completion.served.tier.map(String::into_boxed_str),
-        unreached: false,
-        maybe_billed: usage.is_none(),
-        refused: event == ProviderEvent::Refused,
-        ..Failure::unanswered(event.class(), format!("{}: {said}", event.rule().word))
-    })
 }
 
 /// The finish of an answer: that of `withheld`, or else `finish`.

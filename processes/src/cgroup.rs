@@ -225,7 +225,7 @@ fn count_of(events: &str, name: &str) -> u64 {
     value.unwrap_or(0)
 }
 
-/// Where a process's own group is, and where its hierarchy begins.
+/// Folders of a process's own group, and of the root of its hierarchy.
 #[derive(Debug, PartialEq, Eq)]
 struct Place {
     root: PathBuf,

@@ -12,8 +12,9 @@ use std::process::Command;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::LinkedProgram;
-use crate::relay::RELAY;
 
+/// First argument by which a program of Regatta knows that it is started in a container.
+pub(crate) const RELAY: &str = "container-relay";
 /// Second arguments of this program.
 pub(crate) const INSTALL: &str = "install";
 pub(crate) const BECOME: &str = "become";

@@ -13,10 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 
-use crate::pod;
+use crate::pod::{self, RELAY};
 
-/// First argument by which a program of Regatta knows that it is to be a relay.
-pub(crate) const RELAY: &str = "container-relay";
 /// Second argument of each of its three starts in a container. In a pod of Kubernetes they are those of [`pod`].
 const ENTER: &str = "enter";
 const DETACH: &str = "detach";

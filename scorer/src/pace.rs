@@ -1,4 +1,4 @@
-//! How fast sessions are scored. Mostly that takes no time, but programs of others take as long as they please, and until a report is recorded
+//! Speed at which sessions are scored. Mostly that takes no time, but programs of others take as long as they please, and until a report is recorded
 //! what was paid for is in no store.
 
 use std::sync::{Mutex, PoisonError};

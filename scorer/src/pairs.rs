@@ -252,8 +252,8 @@ pub(crate) fn matched_by_trial(one: &GroupResult, other: &GroupResult) -> Option
     Some(ByTrial { key: key.clone(), differences, clusters: paired.clusters.to_vec() })
 }
 
-/// Which of two models is better, so that over all benchmarks of a sweep one wrong claim has a probability of at most what the level leaves:
-/// the p-values of a family, which are corrected over its pairs, are multiplied by the number of benchmarks that compare models.
+/// Order of the models of a pair. Over all benchmarks of a sweep, one wrong claim has a probability of at most one less the level: the
+/// p-values of a family, which are corrected over its pairs, are multiplied by the number of benchmarks that compare models.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ModelOrders {
     benchmarks: usize,

@@ -5,11 +5,6 @@ use std::borrow::Cow;
 use regatta_proto::ChatRequest;
 use serde_json::value::RawValue;
 
-use crate::error::ApiError;
-use crate::fields::Reader;
-use crate::format::Format;
-use crate::{chat, messages, responses};
-
 /// The part of a request that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
@@ -42,21 +37,4 @@ pub struct ChatCall<'a> {
 pub struct Streaming {
     /// Ends OpenAI's chat completions with a chunk that has the usage. The other formats always have it.
     pub include_usage: bool,
-}
-
-impl<'a> ChatCall<'a> {
-    /// Reads the body of a request in `format`.
-    ///
-    /// # Errors
-    /// 400, naming the field at fault: one that the format does not have or, in a whole reading, that a [`ChatRequest`] cannot carry.
-    pub fn parse(format: Format, body: &'a [u8], reading: Reading) -> Result<Self, ApiError> {
-        let mut reader = Reader::new(reading);
-        let mut call = match format {
-            Format::Chat => chat::request::parse(body, &mut reader),
-            Format::Messages => messages::request::parse(body, &mut reader),
-            Format::Responses => responses::request::parse(body, &mut reader),
-        }?;
-        call.left_out = reader.left_out.into_iter().collect();
-        Ok(call)
-    }
 }

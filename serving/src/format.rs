@@ -1,6 +1,13 @@
-//! The formats of requests and answers.
+//! The formats of requests and answers, and the folder that reads or writes each.
 
-use crate::error::Dialect;
+use bytes::Bytes;
+
+use crate::answer::Answer;
+use crate::call::{ChatCall, Reading, Streaming};
+use crate::error::{ApiError, Dialect};
+use crate::fields::Reader;
+use crate::sse_encoder::{SseEncoder, at_once};
+use crate::{chat, messages, responses};
 
 /// The wire format of a request to a chat model and of its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -40,6 +47,58 @@ impl Format {
         match self {
             Self::Messages => Dialect::Anthropic,
             Self::Chat | Self::Responses => Dialect::Openai,
+        }
+    }
+}
+
+impl<'a> ChatCall<'a> {
+    /// Reads the body of a request in `format`.
+    ///
+    /// # Errors
+    /// 400, naming the field at fault: one that the format does not have or, in a whole reading, that a [`ChatRequest`] cannot carry.
+    pub fn parse(format: Format, body: &'a [u8], reading: Reading) -> Result<Self, ApiError> {
+        let mut reader = Reader::new(reading);
+        let mut call = match format {
+            Format::Chat => chat::request::parse(body, &mut reader),
+            Format::Messages => messages::request::parse(body, &mut reader),
+            Format::Responses => responses::request::parse(body, &mut reader),
+        }?;
+        call.left_out = reader.left_out.into_iter().collect();
+        Ok(call)
+    }
+}
+
+impl Answer<'_> {
+    /// The whole answer as JSON.
+    #[must_use]
+    pub fn whole(&self, format: Format) -> Bytes {
+        match format {
+            Format::Chat => chat::answer::completion(self),
+            Format::Messages => messages::answer::message(self),
+            Format::Responses => responses::answer::response(self),
+        }
+    }
+
+    /// The whole answer as events. Arguments that are no JSON object are written as in a whole answer, so that every client can assemble
+    /// them.
+    #[must_use]
+    pub fn streamed(&self, format: Format, streaming: Streaming) -> Bytes {
+        match format {
+            Format::Messages => {
+                let reply = messages::answer::with_objects(self.reply);
+                at_once(Answer { reply: &reply, ..*self }.sse_encoder(format, streaming), &reply)
+            }
+            Format::Chat | Format::Responses => at_once(self.sse_encoder(format, streaming), self.reply),
+        }
+    }
+
+    /// The SSE encoder that writes the answer piece by piece.
+    #[must_use]
+    pub fn sse_encoder(&self, format: Format, streaming: Streaming) -> Box<dyn SseEncoder> {
+        match format {
+            Format::Chat => Box::new(chat::answer::Chunks::new(self, streaming.include_usage)),
+            Format::Messages => Box::new(messages::answer::Events::new(self)),
+            Format::Responses => Box::new(responses::answer::Events::new(self)),
         }
     }
 }

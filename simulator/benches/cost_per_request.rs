@@ -4,11 +4,10 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::Path;
 use std::sync::Arc;
 
 use regatta_benchmarks::{Benchmark, Step, Suite};
-use regatta_proto::{FileSet, ItemIndex, Latency, Simulation, Transcript};
+use regatta_proto::{ItemIndex, Latency, Simulation, Transcript};
 use regatta_simulator::{Config, SimulatedEndpoint, SimulatedSuite};
 use serde_json::json;
 
@@ -146,19 +145,5 @@ fn kernel_ticks() -> u64 {
 
 fn miniature() -> Arc<dyn Suite> {
     let benchmark = regatta_worfbench::WorfBench;
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/data/worfbench");
-    let mut files = FileSet::from_origin("miniature");
-    let mut folders = vec![root.clone()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
-            if path.is_dir() {
-                folders.push(path);
-            } else if benchmark.wants(&name) {
-                files.insert(name, std::fs::read(&path).unwrap());
-            }
-        }
-    }
-    benchmark.load(&files).unwrap()
+    benchmark.load(&regatta_benchmark_testing::miniature(&benchmark)).unwrap()
 }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::books::Bill;
-use crate::counters::AnsweredItem;
-use crate::routes::Endpoint;
+use crate::bill::Bill;
+use crate::endpoint::Endpoint;
+use crate::session::AnsweredItem;
 
 /// Holds a request's slot until it is dropped, and counts the request exactly once: as delivered, lost, failed or, if it is dropped before
 /// any of these, as abandoned by its client.

@@ -7,10 +7,10 @@ use regatta_serving::Format as ChatFormat;
 
 use crate::api_error::ApiError;
 use crate::draft::{Content, Draft};
+use crate::endpoint::Endpoint;
 use crate::formats::{ChatCall, Format};
 use crate::identity::Identity;
 use crate::model::ChatModel;
-use crate::routes::Endpoint;
 use crate::said::{tokens, within};
 use crate::session::Session;
 

@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use regatta_proto::{BenchmarkName, ItemId, ItemIndex, Usage};
+use regatta_proto::{BenchmarkName, ItemId, Usage};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use crate::arrivals::{ArrivalLog, Arrivals, BusiestMinute, Seconds};
-use crate::batches::LineCounts;
-use crate::books::{Bill, BilledNanodollars};
+use crate::batches::lines::LineCounts;
+use crate::bill::{Bill, BilledNanodollars};
 use crate::faults::Fault;
 use crate::limits::Limit;
-use crate::session::ServedSuite;
+use crate::session::{AnsweredItem, ServedSuite};
 
 /// Most model names with counts of their own; others are counted as `(others)`, because `noisy-P` has any number of names.
 const MAX_MODELS: usize = 256;
@@ -105,9 +105,6 @@ impl Counters {
         sum
     }
 }
-
-/// The item of an answer: positions of the suite and of the item.
-pub(crate) type AnsweredItem = (usize, ItemIndex);
 
 /// Counters that are updated while requests are served.
 #[derive(Debug, Default)]

@@ -11,12 +11,13 @@ use tokio::time::Instant;
 
 use crate::account::Account;
 use crate::answer_body::AnswerBody;
-use crate::api_error::{ApiError, Dialect, overloaded, respond, respond_error, server_error};
+use crate::api_error::{ApiError, Dialect, overloaded, server_error};
 use crate::draft::Draft;
+use crate::endpoint::Endpoint;
 use crate::event_stream::{Ending, EventStream};
 use crate::faults::{Fate, Fault, generation_time};
 use crate::rate_limit_headers::{tell_like_anthropic, tell_like_openai};
-use crate::routes::Endpoint;
+use crate::responding::{respond, respond_error};
 use crate::trickle::Trickle;
 
 const GARBAGE: &[u8] = b"<html><head><title>upstream connect error</title></head><body>\xff\xfe{\"choices\": [{\"mess";

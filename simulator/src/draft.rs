@@ -4,9 +4,9 @@ use bytes::Bytes;
 use regatta_proto::{Reply, Usage};
 use regatta_serving::{Answer, Format as ChatFormat, SseEncoder, Stamp, Streaming};
 
-use crate::counters::AnsweredItem;
-use crate::formats::embeddings::Encoding;
-use crate::formats::{Format, embeddings};
+use crate::formats::Format;
+use crate::formats::embeddings_answer::{self, Encoding};
+use crate::session::AnsweredItem;
 
 /// A model's answer, without the parts that depend on the delivery.
 #[derive(Debug)]
@@ -34,7 +34,9 @@ impl Draft {
     pub(crate) fn whole(&self, stamp: &Stamp) -> Bytes {
         match &self.content {
             Content::Said { format, reply } => self.answer(reply, stamp).whole(*format),
-            Content::Vectors { texts, encoding } => embeddings::list(self, texts, *encoding, stamp),
+            Content::Vectors { texts, encoding } => {
+                embeddings_answer::list(&self.model, self.usage.input, texts, *encoding, stamp)
+            }
         }
     }
 

@@ -11,10 +11,10 @@ use hyper::{Request, Response};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use crate::batches::Batches;
+use crate::batches::store::Batches;
 use crate::counters::Counters;
 use crate::delivery::Dropped;
-use crate::routes::Endpoint;
+use crate::endpoint::Endpoint;
 use crate::server::{Config, StartError};
 use crate::session::ServedSuite;
 

@@ -5,22 +5,20 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hyper::body::Body;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
-use regatta_proto::{Clock, Digest, Simulation};
+use regatta_proto::Digest;
 use regatta_serving::{Format as ChatFormat, NoBody, read_body};
 
 use crate::answer_body::AnswerBody;
-use crate::api_error::{ApiError, Dialect, json_bytes, respond, respond_error};
-use crate::batches::{self, Batches};
-use crate::counters::{Counters, Tally};
+use crate::api_error::{ApiError, Dialect, json_bytes};
+use crate::batches;
+use crate::counters::Counters;
 use crate::delivery::Dropped;
 use crate::draft::Draft;
+use crate::endpoint::Endpoint;
 use crate::formats::{ChatCall, Format, embeddings};
 use crate::identity::request_digest;
-use crate::limits::Limits;
 use crate::model::ModelList;
-use crate::script::Script;
-use crate::seen::Seen;
-use crate::session::ServedSuite;
+use crate::responding::{respond, respond_error};
 
 /// Longest request to a model in bytes: far above any benchmark's longest conversation.
 const MAX_BODY_BYTES: usize = 16 << 20;
@@ -41,44 +39,7 @@ const ROUTES: [&str; 10] = [
     COUNTERS,
 ];
 
-/// State that all requests share.
-pub(crate) struct Endpoint {
-    pub(crate) simulation: Simulation,
-    pub(crate) suites: Vec<ServedSuite>,
-    pub(crate) script: Option<Script>,
-    /// The `created` time of every answer, in seconds since 1970: the start of the endpoint, so that answers do not depend on their time.
-    pub(crate) created: i64,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) limits: Limits,
-    pub(crate) seen: Seen,
-    /// Counts of judgements without a session.
-    pub(crate) judged: Seen,
-    pub(crate) tally: Tally,
-    pub(crate) batches: Batches,
-}
-
 impl Endpoint {
-    pub(crate) fn new(
-        simulation: Simulation,
-        suites: Vec<ServedSuite>,
-        script: Option<Script>,
-        clock: Arc<dyn Clock>,
-        batches: Batches,
-    ) -> Self {
-        Self {
-            limits: Limits::new(&simulation),
-            simulation,
-            suites,
-            script,
-            created: clock.now().as_second(),
-            clock,
-            seen: Seen::new(),
-            judged: Seen::new(),
-            tally: Tally::default(),
-            batches,
-        }
-    }
-
     /// Answers a request.
     pub(crate) async fn serve<B>(self: &Arc<Self>, request: Request<B>) -> Result<Response<AnswerBody>, Dropped>
     where

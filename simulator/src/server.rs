@@ -8,33 +8,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::service::service_fn;
-use regatta_benchmarks::Suite;
-use regatta_proto::{BenchmarkName, Clock, Setting, Simulation, SystemClock};
+use regatta_proto::{Clock, Simulation, SystemClock};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use crate::batches::Batches;
+use crate::batches::store::Batches;
 use crate::connections::{Ending, accept};
 use crate::counters::Counters;
-use crate::routes::Endpoint;
+use crate::endpoint::Endpoint;
 use crate::script::Script;
-use crate::session::ServedSuite;
+use crate::session::{ServedSuite, SimulatedSuite};
 
 /// Most connections at once; further ones wait to be accepted. A client opens one per call in flight.
 const MAX_CONNECTIONS: usize = 4096;
 /// Longest time for requests to end after the shutdown begins.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
-
-/// A benchmark whose models are simulated.
-#[derive(Clone)]
-pub struct SimulatedSuite {
-    /// Name of the benchmark.
-    pub benchmark: BenchmarkName,
-    /// The setting of requests that name none; without one, such requests are refused.
-    pub default_setting: Option<Setting>,
-    /// Loaded data set of the benchmark.
-    pub suite: Arc<dyn Suite>,
-}
 
 /// Configuration of a simulated endpoint.
 #[derive(Clone)]

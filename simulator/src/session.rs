@@ -10,7 +10,6 @@ use regatta_proto::{
 
 use crate::api_error::ApiError;
 use crate::identity::{BENCHMARK, ITEM, Identity, SETTING};
-use crate::server::SimulatedSuite;
 
 /// A benchmark that the endpoint can answer.
 pub(crate) struct ServedSuite {
@@ -139,4 +138,18 @@ fn names(suites: &[ServedSuite]) -> String {
         return "no benchmark".to_owned();
     }
     suites.iter().map(|served| served.benchmark.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// The item of an answer: positions of the suite and of the item.
+pub(crate) type AnsweredItem = (usize, ItemIndex);
+
+/// A benchmark whose models are simulated.
+#[derive(Clone)]
+pub struct SimulatedSuite {
+    /// Name of the benchmark.
+    pub benchmark: BenchmarkName,
+    /// The setting of requests that name none; without one, such requests are refused.
+    pub default_setting: Option<Setting>,
+    /// Loaded data set of the benchmark.
+    pub suite: Arc<dyn Suite>,
 }

@@ -10,6 +10,7 @@ mod deployment;
 pub mod deployment_roles;
 pub mod drawing;
 mod error;
+pub mod http;
 mod logged;
 mod names;
 mod port;

@@ -10,7 +10,7 @@ use crate::port::Port;
 
 /// Of the broker's user; unlike any other word, so that a search finds it wherever it was written down.
 pub(crate) const PASSWORD: &str = "broker5b1e0c47password";
-/// Where the server's own start script lies. The wrapper on the `PATH` of Debian insists on the user `rabbitmq` and on
+/// Folders in which the server's own start script may lie. The wrapper on the `PATH` of Debian insists on the user `rabbitmq` and on
 /// system folders, so it is the last choice.
 const SCRIPTS: [&str; 2] = ["/usr/lib/rabbitmq/bin", "/usr/lib/rabbitmq/lib"];
 

@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::HarnessError;
+use crate::http::{self, Request};
 
 /// Longest wait for calls.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -263,22 +264,7 @@ fn answer(request: &[u8]) -> &'static str {
 
 async fn serve(stream: TcpStream, books: &Books, mut answers: watch::Receiver<u64>) -> std::io::Result<()> {
     let mut stream = BufReader::new(stream);
-    loop {
-        let mut length = 0;
-        loop {
-            let mut line = String::new();
-            if stream.read_line(&mut line).await? == 0 {
-                return Ok(());
-            }
-            if line.trim().is_empty() {
-                break;
-            }
-            if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-                length = value.trim().parse().map_err(std::io::Error::other)?;
-            }
-        }
-        let mut request = vec![0; length];
-        stream.read_exact(&mut request).await?;
+    while let Some(Request { body: request, .. }) = Request::read(&mut stream).await? {
         let (word, working) = (answer(&request), Working::begin(books));
         *books.requests().entry(request).or_default() += 1;
         *books.last_read.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
@@ -294,10 +280,9 @@ async fn serve(stream: TcpStream, books: &Books, mut answers: watch::Receiver<u6
             "usage": { "prompt_tokens": TOKENS.0, "completion_tokens": TOKENS.1, "total_tokens": TOKENS.0 + TOKENS.1 },
         })
         .to_string();
-        let head =
-            format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", body.len());
         // Whoever has the answer may call again before this goes on.
         drop(working);
-        stream.write_all(format!("{head}{body}").as_bytes()).await?;
+        stream.write_all(&http::answer("200 OK", "application/json", &body)).await?;
     }
+    Ok(())
 }

@@ -67,7 +67,7 @@ async fn calls(server: &Process) -> u64 {
     MODELS.iter().filter_map(|model| answered[model].as_u64()).sum()
 }
 
-/// What the endpoint has billed for the models under test, in nano-dollars: for answers that arrived, and for others.
+/// Bill of the endpoint for the models under test, in nano-dollars: for answers that arrived, and for others.
 async fn billed(server: &Process) -> (u64, u64) {
     let billed = &counters(server).await["billed_nanodollars"];
     let sum = |part: &str| MODELS.iter().filter_map(|model| billed[model][part].as_u64()).sum();

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use regatta_tests::http::{self, Request};
 use regatta_tests::referee::{CONCURRENCY, Referee};
 use regatta_tests::regatta::{Process, ended, finish, free_address, regatta, workspace};
 use regatta_tests::waiting::{in_time, until};
 use serde_json::Value;
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpListener;
 
 const SPEC: &str = "
@@ -128,32 +129,13 @@ async fn choosy() -> (String, Arc<[AtomicUsize; 2]>) {
             let counts = Arc::clone(&counting);
             tokio::spawn(async move {
                 let mut stream = BufReader::new(stream);
-                loop {
-                    let (mut length, mut is_right) = (0, false);
-                    loop {
-                        let mut line = String::new();
-                        if stream.read_line(&mut line).await? == 0 {
-                            return std::io::Result::Ok(());
-                        }
-                        let line = line.trim().to_ascii_lowercase();
-                        is_right |= line == "authorization: bearer right";
-                        if let Some(told) = line.strip_prefix("content-length:") {
-                            length = told.trim().parse().unwrap();
-                        }
-                        if line.is_empty() {
-                            break;
-                        }
-                    }
-                    let mut body = vec![0; length];
-                    stream.read_exact(&mut body).await?;
+                while let Some(request) = Request::read(&mut stream).await? {
+                    let is_right = request.header("authorization") == Some("Bearer right");
                     counts[usize::from(is_right)].fetch_add(1, Ordering::SeqCst);
                     let (status, body) = if is_right { ("200 OK", ANSWER) } else { ("401 Unauthorized", REFUSAL) };
-                    let head = format!(
-                        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
-                        body.len()
-                    );
-                    stream.write_all(format!("{head}{body}").as_bytes()).await?;
+                    stream.write_all(&http::answer(status, "application/json", body)).await?;
                 }
+                std::io::Result::Ok(())
             });
         }
     });

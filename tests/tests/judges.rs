@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use regatta_tests::http::{self, Request};
 use regatta_tests::{Deployment, unique_name};
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
 const ITEMS: usize = 3;
@@ -48,22 +49,7 @@ impl Endpoint {
 /// Answers the requests of a connection until its client closes it.
 async fn answer(stream: TcpStream, reply: &str, asked: Arc<AtomicUsize>) -> std::io::Result<()> {
     let mut stream = BufReader::new(stream);
-    loop {
-        let mut length = 0;
-        loop {
-            let mut line = String::new();
-            if stream.read_line(&mut line).await? == 0 {
-                return Ok(());
-            }
-            if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-                length = value.trim().parse().unwrap();
-            }
-            if line == "\r\n" {
-                break;
-            }
-        }
-        let mut body = vec![0; length];
-        stream.read_exact(&mut body).await?;
+    while let Some(Request { body, .. }) = Request::read(&mut stream).await? {
         let request: Value = serde_json::from_slice(&body).unwrap();
         assert_ne!(request["stream"], true, "it is not asked for a stream");
         asked.fetch_add(1, Ordering::SeqCst);
@@ -73,11 +59,9 @@ async fn answer(stream: TcpStream, reply: &str, asked: Arc<AtomicUsize>) -> std:
             "usage": { "prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12 },
         })
         .to_string();
-        let head =
-            format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", said.len());
-        stream.write_all(head.as_bytes()).await?;
-        stream.write_all(said.as_bytes()).await?;
+        stream.write_all(&http::answer("200 OK", "application/json", &said)).await?;
     }
+    Ok(())
 }
 
 /// A sweep of the same sessions, judged by `judge/strict` at `judge`.

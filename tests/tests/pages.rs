@@ -10,7 +10,7 @@ use regatta_tests::regatta::{skipped, workspace};
 
 const LIMITS: &str = "docs/tools/limits.py";
 
-/// What `script` says of the pages as they are, or of `page`; `None` where there is no Python.
+/// Verdict of `script` on the pages as they are, or on `page`; `None` where there is no Python.
 fn check(script: &str, page: Option<&Path>) -> Option<Result<(), String>> {
     let mut python = Command::new("python3");
     match python.arg(workspace().join(script)).arg("--check").args(page).output() {

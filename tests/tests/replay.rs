@@ -5,8 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use regatta_tests::http::{self, Request};
 use regatta_tests::regatta::{finish, regatta, workspace};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
 /// Words of the prompt of one of the four items, which occur in no other.
@@ -36,41 +37,18 @@ impl Endpoint {
     }
 }
 
-async fn answer(mut connection: TcpStream, stumbling_block: &str, is_repaired: Arc<AtomicBool>) {
-    let body = read_body(&mut connection).await;
-    let fails = body.contains(stumbling_block) && !is_repaired.load(Ordering::SeqCst);
-    let (status, json) = if fails {
-        ("500 Internal Server Error", r#"{"error":{"message":"stumbled\u001b]0;owned\u0007","type":"server_error"}}"#)
-    } else {
-        (
-            "200 OK",
-            r#"{"id":"1","model":"m","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"I am back\u001b[2J\u009b1A\u202e"}}],"usage":{"prompt_tokens":9,"completion_tokens":3}}"#,
-        )
-    };
-    let head = format!(
-        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
-        json.len()
-    );
-    connection.write_all(format!("{head}{json}").as_bytes()).await.unwrap();
-}
-
-async fn read_body(connection: &mut TcpStream) -> String {
-    let mut received = Vec::new();
-    loop {
-        let text = String::from_utf8_lossy(&received);
-        if let Some((head, body)) = text.split_once("\r\n\r\n") {
-            let length = head.lines().find_map(|line| {
-                let (name, value) = line.split_once(':')?;
-                name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().unwrap())
-            });
-            if body.len() >= length.unwrap_or_default() {
-                return body.to_owned();
-            }
-        }
-        if connection.read_buf(&mut received).await.unwrap() == 0 {
-            return String::new();
-        }
+/// Answers the requests of a connection until its client closes it.
+async fn answer(connection: TcpStream, stumbling_block: &str, is_repaired: Arc<AtomicBool>) -> std::io::Result<()> {
+    const FAILURE: &str = r#"{"error":{"message":"stumbled\u001b]0;owned\u0007","type":"server_error"}}"#;
+    const ANSWER: &str = r#"{"id":"1","model":"m","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"I am back\u001b[2J\u009b1A\u202e"}}],"usage":{"prompt_tokens":9,"completion_tokens":3}}"#;
+    let mut connection = BufReader::new(connection);
+    while let Some(Request { body, .. }) = Request::read(&mut connection).await? {
+        let body = String::from_utf8(body).unwrap();
+        let fails = body.contains(stumbling_block) && !is_repaired.load(Ordering::SeqCst);
+        let (status, json) = if fails { ("500 Internal Server Error", FAILURE) } else { ("200 OK", ANSWER) };
+        connection.write_all(&http::answer(status, "application/json", json)).await?;
     }
+    Ok(())
 }
 
 /// Runs `regatta` with `arguments`: exit code and standard output.

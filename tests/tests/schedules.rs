@@ -7,56 +7,43 @@ use std::path::Path;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, Mac};
+use regatta_tests::http::Request;
 use regatta_tests::regatta::{Process, regatta, workspace};
 use regatta_tests::waiting;
 use regatta_tests::{Deployment, Proxy, Traffic, unique_name};
 use serde_json::Value;
 use sha2::Sha256;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
 const SECRET: &str = "a-secret-of-this-test-alone";
 
 /// A request as a receiver gets it.
-struct Received {
-    headers: String,
-    body: String,
-}
+struct Received(Request);
 
 impl Received {
     fn header(&self, name: &str) -> &str {
-        let line = self.headers.lines().find_map(|line| line.strip_prefix(&format!("{name}: ")));
-        line.unwrap_or_else(|| panic!("no {name} in {}", self.headers))
+        self.0.header(name).unwrap_or_else(|| panic!("no {name} in {}", self.0.head))
     }
 
     /// The body, if the signature is right.
     fn verified(&self) -> Value {
-        let signed = format!("{}.{}.{}", self.header("webhook-id"), self.header("webhook-timestamp"), self.body);
+        let body = str::from_utf8(&self.0.body).unwrap();
+        let signed = format!("{}.{}.{}", self.header("webhook-id"), self.header("webhook-timestamp"), body);
         let mut mac = Hmac::<Sha256>::new_from_slice(SECRET.as_bytes()).unwrap();
         mac.update(signed.as_bytes());
         let expected = format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()));
         assert_eq!(self.header("webhook-signature"), expected);
-        serde_json::from_str(&self.body).unwrap()
+        serde_json::from_str(body).unwrap()
     }
 }
 
-async fn receive(mut stream: TcpStream) -> Received {
-    let mut bytes = Vec::new();
-    loop {
-        let text = String::from_utf8_lossy(&bytes).to_lowercase();
-        if let Some((head, body)) = text.split_once("\r\n\r\n") {
-            let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
-            if body.len() >= length.parse().unwrap() {
-                break;
-            }
-        }
-        assert!(stream.read_buf(&mut bytes).await.unwrap() > 0, "the request ended early");
-    }
+async fn receive(stream: TcpStream) -> Received {
+    let mut stream = BufReader::new(stream);
+    let request = Request::read(&mut stream).await.unwrap().unwrap();
     stream.write_all(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n").await.unwrap();
-    let text = String::from_utf8(bytes).unwrap();
-    let (headers, body) = text.split_once("\r\n\r\n").unwrap();
-    Received { headers: headers.to_owned(), body: body.to_owned() }
+    Received(request)
 }
 
 async fn receiver() -> (SocketAddr, mpsc::UnboundedReceiver<Received>) {

@@ -43,7 +43,7 @@ async fn shell(script: &str, place: &Path) {
 /// A disk of its own, mounted where no process sees it but those that begin in the namespace of the one that keeps it.
 struct Disk {
     keeper: Child,
-    /// Where it is seen from here.
+    /// Path of the disk from outside of the namespace.
     folder: PathBuf,
 }
 

@@ -6,6 +6,7 @@ use axum::response::{Html, IntoResponse, Response};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::address;
+use crate::problem::Problem;
 use crate::source::Run;
 
 /// Content security policy: pages load their own style and script, and send forms to themselves; nothing else.
@@ -174,6 +175,21 @@ pub(crate) fn scrolled(label: &str, table: Markup) -> Markup {
 /// Marks an SVG element as escaped; only for elements made here, in which every text is.
 pub(crate) const fn svg(element: String) -> PreEscaped<String> {
     PreEscaped(element)
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let body = html! {
+            section.narrow {
+                h1 { (self.status().as_u16()) " " (self.status().canonical_reason().unwrap_or_default()) }
+                p { (self.sentence()) }
+                p { a href="/ui/" { "All runs" } }
+            }
+        };
+        let mut response = respond(Page { title: "No page", ..Page::bare(body) });
+        *response.status_mut() = self.status();
+        response
+    }
 }
 
 #[cfg(test)]

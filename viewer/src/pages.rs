@@ -2,6 +2,7 @@
 
 pub(crate) mod annotate;
 mod annotations;
+mod bars;
 pub(crate) mod compare;
 pub(crate) mod endpoints;
 pub(crate) mod files;
@@ -9,6 +10,7 @@ pub(crate) mod group;
 pub(crate) mod items;
 pub(crate) mod leaderboard;
 mod live_board;
+mod located;
 pub(crate) mod money;
 pub(crate) mod run;
 pub(crate) mod runs;

@@ -1,15 +1,11 @@
-//! Errors as pages.
+//! Errors that become pages.
 
 use std::path::Path;
 
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
-use maud::html;
 use regatta_backends::{BlobError, LedgerError};
 use regatta_catalog::{CatalogError, SegmentError};
 use regatta_scorer::ScorerError;
-
-use crate::page::{self, Page};
 
 /// An error page: a status with a sentence that explains it.
 #[derive(Debug)]
@@ -67,6 +63,10 @@ impl Problem {
         Self { status: StatusCode::SERVICE_UNAVAILABLE, sentence }
     }
 
+    pub(crate) const fn status(&self) -> StatusCode {
+        self.status
+    }
+
     pub(crate) fn sentence(&self) -> &str {
         &self.sentence
     }
@@ -108,21 +108,6 @@ impl From<tokio::task::JoinError> for Problem {
 impl From<ScorerError> for Problem {
     fn from(error: ScorerError) -> Self {
         Self::of_store(&error)
-    }
-}
-
-impl IntoResponse for Problem {
-    fn into_response(self) -> Response {
-        let body = html! {
-            section.narrow {
-                h1 { (self.status.as_u16()) " " (self.status.canonical_reason().unwrap_or_default()) }
-                p { (self.sentence) }
-                p { a href="/ui/" { "All runs" } }
-            }
-        };
-        let mut response = page::respond(Page { title: "No page", ..Page::bare(body) });
-        *response.status_mut() = self.status;
-        response
     }
 }
 

@@ -55,7 +55,7 @@ pub(crate) enum CheckpointError {
     Wire(#[from] WireError),
 }
 
-/// Where all checkpoints are.
+/// The checkpoints of all sessions.
 #[derive(Debug, Clone)]
 pub(crate) struct Checkpoints {
     blobs: Blobs,

@@ -93,7 +93,7 @@ enum Left {
     ToOthers(Option<Box<(Report, AttemptHere)>>),
 }
 
-/// What all jobs of one queue share.
+/// State that all jobs of one queue share.
 struct Line {
     queue: String,
     endpoint: Endpoint,

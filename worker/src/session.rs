@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::attempts::{CallMeter, OpenGuard};
 use crate::cast::{Cast, Player};
 use crate::checkpoints::CheckpointWriter;
-use crate::external::External;
+use crate::external::shared::External;
 use crate::traced::TracedAttempt;
 
 /// The way in which this process was done with a session.

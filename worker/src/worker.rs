@@ -16,7 +16,7 @@ use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use crate::attempts::Attempts;
 use crate::checkpoints::{Checkpoint, Checkpoints};
-use crate::external::External;
+use crate::external::shared::External;
 use crate::holdings::Holdings;
 use crate::opener::Opener;
 use crate::publisher::ConfirmingPublisher;

@@ -12,7 +12,6 @@ use regatta_proto::{Call, CostSum, ErrorClass, Event, Money, Role, Served, Trans
 use serde::{Deserialize, Serialize};
 
 use super::columns::Place;
-use super::rows::SessionRecord;
 use super::sketch::Sketch;
 
 /// Most distinct names of models or encoders that answered.
@@ -275,10 +274,10 @@ pub(super) struct NewCalls<'a> {
 }
 
 impl<'a> NewCalls<'a> {
-    /// Adds a record that is new.
-    pub(super) fn add(&mut self, place: Place, record: &'a SessionRecord) {
-        for (attempt, sums) in &record.call_sums {
-            if *attempt == record.attempt.number {
+    /// Adds the sums of a record that is new, of the attempt `number`.
+    pub(super) fn add(&mut self, place: Place, number: u32, call_sums: &'a BTreeMap<u32, CallSums>) {
+        for (attempt, sums) in call_sums {
+            if *attempt == number {
                 self.cells.entry((place.sweep, place.cell)).or_default().merge(sums);
             } else {
                 self.handed_on.entry((place, *attempt)).or_insert(sums);

@@ -155,11 +155,11 @@ pub(super) struct AttemptWrite<'a> {
 /// Part of a sweep's life in which its attempts are told of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Its sessions run.
+    /// Sessions of the sweep run.
     Running,
     /// It was ended, and its open attempts are still to be closed.
     Ending,
-    /// Its open attempts have been closed.
+    /// The sweep has no open attempt any more.
     Closed,
 }
 

@@ -11,7 +11,7 @@ use super::LedgerError;
 pub(crate) struct Step {
     /// Version of the schema after it.
     pub(crate) version: i64,
-    /// Its statements.
+    /// Statements that lead to it.
     pub(crate) sql: &'static str,
     /// Programs that may run on the schema before or after it.
     pub(crate) admits: Admits,

@@ -7,6 +7,7 @@
 #[cfg(not(feature = "cluster"))]
 compile_error!("the conformance suites need every implementation: scripts/test -p regatta-backends");
 
+mod attempts;
 mod identity;
 mod judging;
 mod laws;
@@ -97,21 +98,21 @@ conformance![
     recording::what_is_told_of_sweeps_and_cells_that_do_not_exist_is_left_out,
     recording::a_number_no_column_can_hold_is_refused,
     recording::empty_batches_are_nothing,
-    recording::a_running_attempt_is_known_until_it_ends,
-    recording::the_attempt_that_runs_for_longest_is_found,
-    recording::an_overtaken_progress_report_is_ignored,
-    recording::what_a_line_of_a_batch_may_cost_is_told_of_by_whoever_knows_of_the_most,
-    recording::progress_never_touches_an_attempt_that_ended,
-    recording::a_hand_over_counts_once_and_is_not_waste,
-    recording::an_attempt_knows_better_than_its_successor_what_it_has_spent,
-    recording::an_attempt_that_is_taken_over_has_spent_the_more_of_checkpoint_and_progress,
-    recording::a_result_after_a_hand_over_of_the_same_attempt_still_counts,
-    recording::attempts_that_never_ended_are_lost_and_wasted,
-    recording::a_call_of_unknown_price_that_was_in_flight_is_an_unknown_call_and_no_free_one,
-    recording::a_lost_attempt_that_reports_after_all_counts,
-    recording::an_attempt_of_a_closed_sweep_of_which_nobody_had_heard_is_lost,
-    recording::a_lost_attempt_that_is_heard_of_runs_if_its_sweep_does,
-    recording::what_may_have_been_spent_is_counted_beside_what_was,
+    attempts::a_running_attempt_is_known_until_it_ends,
+    attempts::the_attempt_that_runs_for_longest_is_found,
+    attempts::an_overtaken_progress_report_is_ignored,
+    attempts::what_a_line_of_a_batch_may_cost_is_told_of_by_whoever_knows_of_the_most,
+    attempts::progress_never_touches_an_attempt_that_ended,
+    attempts::a_hand_over_counts_once_and_is_not_waste,
+    attempts::an_attempt_knows_better_than_its_successor_what_it_has_spent,
+    attempts::an_attempt_that_is_taken_over_has_spent_the_more_of_checkpoint_and_progress,
+    attempts::a_result_after_a_hand_over_of_the_same_attempt_still_counts,
+    attempts::attempts_that_never_ended_are_lost_and_wasted,
+    attempts::a_call_of_unknown_price_that_was_in_flight_is_an_unknown_call_and_no_free_one,
+    attempts::a_lost_attempt_that_reports_after_all_counts,
+    attempts::an_attempt_of_a_closed_sweep_of_which_nobody_had_heard_is_lost,
+    attempts::a_lost_attempt_that_is_heard_of_runs_if_its_sweep_does,
+    attempts::what_may_have_been_spent_is_counted_beside_what_was,
     recording::each_call_is_counted_once,
     recording::calls_that_several_scorers_add_at_once_all_count,
     recording::what_sessions_cost_is_told_of_those_whose_price_is_known_and_was_paid,

@@ -315,7 +315,7 @@ pub(crate) async fn idle_objects_are_read_by_key_page_by_page(world: World) {
     assert_eq!(ledger.idle_objects(at(0), None, 9).await.unwrap(), []);
 }
 
-/// What each owner is charged is the sum over its uses, whatever happens in whatever order.
+/// An owner is charged the sum over its uses, whatever happens in whatever order.
 pub(crate) async fn owners_are_charged_the_sum_of_their_uses_whatever_happens(world: World) {
     let ledger = &world.ledger;
     // A generator of pseudo-random numbers, the same each time.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use jiff::Timestamp;
 use regatta_backends::ledger::{
-    CallSums, CellProgress, Created, NewCell, NewShard, NewSweep, PostgresConfig, RecordState, SessionRecord,
-    Settlement, SettlementResult, Term, ToldBy, TranscriptRef,
+    AttemptState, CallSums, CellProgress, Created, NewCell, NewShard, NewSweep, PostgresConfig, RecordState,
+    SessionRecord, Settlement, SettlementResult, Term, ToldBy, TranscriptRef,
 };
 use regatta_backends::{AgentEnd, Judged, Ledger, LedgerError};
 use regatta_proto::{
@@ -71,6 +71,12 @@ impl World {
 
     pub(crate) async fn postgres() -> Self {
         Self::of(Store::Postgres(create_database(&server().await).await.unwrap())).await
+    }
+
+    /// Ids and states of a sweep's attempts.
+    pub(crate) async fn states(&self, sweep: &SweepId) -> Vec<(String, AttemptState)> {
+        let attempts = self.ledger.attempts(sweep).await.unwrap();
+        attempts.into_iter().map(|attempt| (attempt.id.to_string(), attempt.state)).collect()
     }
 
     async fn of(store: Store) -> Self {

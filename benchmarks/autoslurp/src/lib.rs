@@ -12,6 +12,7 @@ mod items;
 mod members;
 mod official;
 mod policies;
+mod policy;
 mod prompts;
 mod run;
 mod scoring;

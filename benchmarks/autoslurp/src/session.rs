@@ -5,7 +5,8 @@ use regatta_proto::{Reply, Role, Transcript};
 use serde_json::{Map, Value, json};
 
 use super::data::Utterance;
-use super::policies::{Asking, Policy, Query, Replies, play};
+use super::policies::{Asking, Query, Replies, play};
+use super::policy::Policy;
 use super::run::Run;
 use super::setting::{Mode, Route};
 use super::{delegated, servers};

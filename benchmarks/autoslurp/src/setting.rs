@@ -3,7 +3,7 @@
 use jiff::civil::Date;
 use regatta_proto::{AgentName, Setting};
 
-use super::policies::Policy;
+use super::policy::Policy;
 
 /// The day that sessions happen on, unless their setting says another: a Wednesday, so that every word for a day that the data uses means
 /// another date.

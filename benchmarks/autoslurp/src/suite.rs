@@ -13,7 +13,8 @@ use regatta_proto::{
 };
 
 use super::data::{Data, Utterance};
-use super::policies::{self, Policy};
+use super::policies;
+use super::policy::Policy;
 use super::run::Run;
 use super::scoring::{self, Rule, rule};
 use super::session::{self, Progress};

@@ -1,46 +1,15 @@
 //! The grid of settings: every combination of the axes' values, the first values first.
 
-use std::fmt;
-
 use regatta_benchmarks::DataError;
 use regatta_proto::Setting;
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use crate::definition::{Named, Source, check_axis};
+use crate::definition::{AxisValue, Named, Source, check_axis};
 
 /// Most settings of a benchmark.
 const SETTINGS_MAX: usize = 256;
 /// The setting of a benchmark without axes.
 const ONLY: &str = "default";
-
-/// A value of an axis: a text, a number, or yes or no.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct AxisValue(Value);
-
-impl fmt::Display for AxisValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Value::String(text) => f.write_str(text),
-            other => other.fmt(f),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for AxisValue {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = Self(Value::deserialize(deserializer)?);
-        let is_scalar = matches!(value.0, Value::String(_) | Value::Number(_) | Value::Bool(_));
-        let text = value.to_string();
-        let is_slug = text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'));
-        if is_scalar && is_slug && !text.is_empty() {
-            Ok(value)
-        } else {
-            Err(D::Error::custom(format!("invalid value {text} of a setting: write letters, digits, '.', '_' and '-'")))
-        }
-    }
-}
 
 /// A setting with the values that it stands for.
 #[derive(Debug, Clone)]
@@ -75,7 +44,7 @@ pub(crate) fn grid(source: &Source, settings: &Named<Vec<AxisValue>>) -> Result<
         let with = |(parts, fields): &(Vec<String>, Map<String, Value>), value: &AxisValue| {
             let (mut parts, mut fields) = (parts.clone(), fields.clone());
             parts.push(format!("{axis}={value}"));
-            fields.insert(axis.to_string(), value.0.clone());
+            fields.insert(axis.to_string(), value.value().clone());
             (parts, fields)
         };
         grid = grid.iter().flat_map(|so_far| values.iter().map(move |value| with(so_far, value))).collect();

@@ -10,12 +10,14 @@ use regatta_proto::{ChatMessage, ChatRole, FileSet, ItemId, ItemIndex};
 use serde_json::Value;
 
 use super::gold::check_gold;
-use super::session::TURN;
 use super::task::Task;
 
 const GOLD_FOLDER: &str = "gold_traj";
 const GOLD_FILE: &str = "graph_eval.json";
 const SHOTS_FOLDER: &str = "few_shot";
+
+/// Begins every user message, with and without examples.
+pub(crate) const TURN: &str = "Now it's your turn.\n";
 
 /// Roles of a record's conversation.
 const ROLES: [ChatRole; 3] = [ChatRole::System, ChatRole::User, ChatRole::Assistant];

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use regatta_proto::{ChatRequest, ChatRole, ItemIndex};
 
 use super::data::Data;
-use super::session::TURN;
+use super::data::TURN;
 
 /// Items by the user message they send; the first one where several send the same.
 #[derive(Debug, Default)]

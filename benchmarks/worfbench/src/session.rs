@@ -6,9 +6,6 @@ use regatta_proto::{ChatMessage, ChatRequest, ChatRole, Role, Sampling, Transcri
 use super::data::{Data, Record};
 use super::setting::Shots;
 
-/// Begins every user message, with and without examples.
-pub(crate) const TURN: &str = "Now it's your turn.\n";
-
 /// The published generation parameters.
 const SAMPLING: Sampling = Sampling { temperature: Some(0.5), top_p: Some(1.0), max_tokens: Some(1024), seed: None };
 

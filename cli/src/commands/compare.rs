@@ -149,7 +149,7 @@ fn add_numbers(table: &mut Table, of: &ComparedCell) {
     }
 }
 
-/// Where both runs have a score of other sessions, the values beside a difference do not differ by it.
+/// A note under values that do not differ by the difference beside them, because the two runs have scores of different sessions.
 fn sessions_note(Scored { a, b, both }: &Scored) -> String {
     if a == both && b == both {
         return String::new();

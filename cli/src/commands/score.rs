@@ -35,7 +35,8 @@ fn score_file(name: &BenchmarkName, predictions: &Path, args: &ScoreArgs) -> any
     let usual = || known.iter().copied().find(|one| *one == Evaluator::Official).or_else(|| known.first().copied());
     let evaluator = args.evaluator.or_else(usual).with_context(|| format!("{name} has no evaluators"))?;
     if !known.contains(&evaluator) {
-        anyhow::bail!("{name} has no evaluator {evaluator}");
+        let known: Vec<String> = known.iter().map(ToString::to_string).collect();
+        anyhow::bail!("{name} has no evaluator {evaluator}; known: {}", known.join(", "));
     }
     let suite = benchmark.load(&read_dataset(name, &args.data)?)?;
     if let Some(setting) = &args.setting {

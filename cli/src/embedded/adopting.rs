@@ -43,7 +43,10 @@ impl Embedded {
         }
         let from = [SweepState::Running, SweepState::Tabulating];
         if !self.ledger.transition(&sweep.id, &from, state, ended_at).await? {
-            anyhow::bail!("failed to record {} as {state}", sweep.id);
+            anyhow::bail!(
+                "failed to record {} as {state}: another process changed its state meanwhile; try again",
+                sweep.id
+            );
         }
         Ok(())
     }

@@ -68,7 +68,10 @@ async fn copy_into(run: &Embedded, client: &Client, sweep: &SweepId, directory: 
         Err(error) => return Err(error),
     };
     if copied.id != *sweep {
-        anyhow::bail!("the coordinator gave {} for {sweep}", copied.id);
+        anyhow::bail!(
+            "asked for {sweep}, the coordinator sent {}; is the address that of another deployment?",
+            copied.id
+        );
     }
     let verdicts = verdicts(client, &copied, directory).await.context("failed to fetch verdicts")?;
     run.adopt(&copied, state, &verdicts).await?;

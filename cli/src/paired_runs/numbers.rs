@@ -233,8 +233,8 @@ impl Answered {
     }
 }
 
-/// What `of` tells of each run, over the sessions that both have answers of their own of: a run of fewer sessions, or of others, is neither
-/// dearer nor slower for that. What was left out is that of each run by itself.
+/// Observations that `of` makes of each run over the sessions that both runs have answers of their own of: a run of fewer sessions, or of
+/// other ones, is neither dearer nor slower for that. Counts of left-out sessions are of each run by itself.
 pub(super) fn in_both(
     took: &[BTreeMap<(ItemId, u16), Took>; 2],
     of: impl Fn(&BTreeMap<(ItemId, u16), Took>) -> Observations,

@@ -1,4 +1,4 @@
-//! What a person gets to read who has misspelt a name, or asks for what is not there yet. Exit code 78: trying again would not help.
+//! Messages about names that are misspelt, or of things that are not there yet. Exit code 78: trying again would not help.
 
 use std::path::Path;
 

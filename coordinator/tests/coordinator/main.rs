@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 mod api;
+mod auditing;
 mod deposed;
 mod dispatching;
 mod doctoring;

@@ -11,8 +11,8 @@ use crate::chat::kept_request;
 use crate::errors::Failure;
 use crate::redaction::redacted;
 use crate::transport::Answer;
+use crate::usable::usable;
 use crate::wire::Completion;
-use crate::withheld::usable;
 
 /// The header in which wire formats look for the provider's id of a request.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

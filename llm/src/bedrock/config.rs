@@ -13,7 +13,8 @@ use regatta_proto::{EndpointName, EndpointSpec, Timeouts};
 use reqwest::Url;
 use reqwest::header::HeaderMap;
 
-use crate::open::{OpenError, headers, shown};
+use crate::open::{headers, shown};
+use crate::open_error::OpenError;
 use crate::policy::{Origin, OutboundPolicy, Withheld};
 use crate::secret::Secret;
 

@@ -32,7 +32,8 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::errors::Failure;
 use crate::http::extra;
-use crate::open::{OpenContext, OpenError};
+use crate::open::OpenContext;
+use crate::open_error::OpenError;
 use crate::received::Received;
 use crate::secret::Secret;
 use crate::wire::{Completion, ReadContext};

@@ -5,6 +5,7 @@ use regatta_hostile::{Event, Wire, ways};
 use regatta_proto::{Filtered, Outcome};
 
 use super::*;
+use crate::errors::rule;
 
 #[test]
 fn the_table_has_one_row_for_each_event_in_its_place() {

@@ -15,7 +15,8 @@ use serde_json::{Map, Value};
 
 use crate::call::Told;
 use crate::errors::Failure;
-use crate::open::{Access, OpenContext, OpenError};
+use crate::open::{Access, OpenContext};
+use crate::open_error::OpenError;
 use crate::received::Received;
 use crate::secret::Secret;
 use crate::transport::{Incoming, Transport};

@@ -10,8 +10,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::lease_state::{Answer, Answers, Due, LeaseState};
-use super::reservation::{Paid, Stage};
+use super::lease_state::{Answer, Answers, Due, LeaseState, Paid, Stage};
 use crate::CallMetrics;
 use crate::permits::store::{PermitStore, StoreError};
 

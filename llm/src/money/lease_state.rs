@@ -8,8 +8,6 @@ use regatta_proto::{AccountId, AccountReply, AccountRequest, Money, WorkerId};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::reservation::{Paid, Stage};
-
 /// Longest time after which the store is told of changes.
 const TELL_AFTER: Duration = Duration::from_secs(2);
 /// The same while the account has no money left, so that others can use money as soon as it is free.
@@ -23,6 +21,24 @@ const ASK_AGAIN: Duration = Duration::from_millis(50);
 const ASK_AGAIN_MAX: Duration = Duration::from_secs(2);
 /// Longest pause before a store that does not answer is asked again.
 const BACK_OFF_MAX: Duration = Duration::from_secs(5);
+
+/// The two leases that a call needs from an account, one after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Money for the worst case of the call.
+    Reserve,
+    /// Leave to send a call that has its money.
+    Send,
+}
+
+/// Payment of a try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Paid {
+    /// The amount billed, possibly zero.
+    Known(Money),
+    /// Unknown; all of the reservation may have been spent.
+    Unknown,
+}
 
 /// The answer to a waiting call: its money, or the most that may still come.
 pub(super) type Answer = Result<Money, Money>;

@@ -6,6 +6,7 @@ use regatta_proto::{AccountId, Money};
 
 use super::UsedUp;
 use super::budget_lease::BudgetLease;
+use super::lease_state::{Paid, Stage};
 
 /// State of a reservation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -54,24 +55,6 @@ impl ReservationState {
             Self::Settled => None,
         }
     }
-}
-
-/// The two leases that a call needs from an account, one after the other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
-    /// Money for the worst case of the call.
-    Reserve,
-    /// Leave to send a call that has its money.
-    Send,
-}
-
-/// Payment of a try.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Paid {
-    /// The amount billed, possibly zero.
-    Known(Money),
-    /// Unknown; all of the reservation may have been spent.
-    Unknown,
 }
 
 /// Money that is reserved for one try. Dropped before the try was sent, it is released; dropped afterwards without being settled, all of it

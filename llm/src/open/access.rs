@@ -6,7 +6,7 @@ use regatta_proto::{EndpointKind, EndpointName, EndpointSpec, is_reserved_header
 use reqwest::Url;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
-use super::OpenError;
+use crate::open_error::OpenError;
 use crate::policy::{EgressRules, Origin, OutboundPolicy, Withheld};
 use crate::secret::Secret;
 use crate::transport::KeyHeader;

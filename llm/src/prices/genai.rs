@@ -8,8 +8,7 @@ use jiff::civil::{Date, Time};
 use regatta_proto::{BATCH, Meter, PriceWindow, Rates};
 use serde_json::{Map, Value};
 
-use super::import::{Import, ImportError, ImportReport, dollars, parse, why_no_price};
-use super::litellm::brief;
+use super::import::{Import, ImportError, ImportReport, brief, dollars, parse, why_no_price};
 use super::provider::{canonical, name_in_table};
 use super::sheet::{Figure, Figures, Sheet};
 
@@ -19,7 +18,17 @@ const PER_REQUEST: i32 = -3;
 /// Providers that sell only embeddings, so that a missing price of generated tokens is no gap.
 const EMBEDDING_PROVIDERS: [&str; 1] = ["voyage"];
 
-pub(super) fn import(json: &[u8]) -> Result<Import, ImportError> {
+impl Import {
+    /// Reads the `data.json` of pydantic's genai-prices: a list of providers, or an object with such a list in `providers`.
+    ///
+    /// # Errors
+    /// When it is neither. Problems of single entries are in the report.
+    pub fn genai_prices(json: &[u8]) -> Result<Self, ImportError> {
+        import(json)
+    }
+}
+
+fn import(json: &[u8]) -> Result<Import, ImportError> {
     let value = parse(SOURCE, json)?;
     let providers = value.as_array().or_else(|| value.get("providers")?.as_array());
     let providers =

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use jiff::civil::Date;
 use regatta_proto::Meter;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::sheet::{Figure, Sheet};
-use super::{DatedPrice, PRICE_FILE_BYTES_MAX, genai, litellm, without_snapshot_date};
+use super::{DatedPrice, PRICE_FILE_BYTES_MAX, without_snapshot_date};
 
 /// A file that cannot be imported at all.
 #[derive(Debug, thiserror::Error)]
@@ -116,22 +117,6 @@ pub struct Import {
 }
 
 impl Import {
-    /// Reads LiteLLM's `model_prices_and_context_window.json`.
-    ///
-    /// # Errors
-    /// When it is not a JSON object. Problems of single entries are in the report.
-    pub fn litellm(json: &[u8]) -> Result<Self, ImportError> {
-        litellm::import(json)
-    }
-
-    /// Reads the `data.json` of pydantic's genai-prices: a list of providers, or an object with such a list in `providers`.
-    ///
-    /// # Errors
-    /// When it is neither. Problems of single entries are in the report.
-    pub fn genai_prices(json: &[u8]) -> Result<Self, ImportError> {
-        genai::import(json)
-    }
-
     /// Removes snapshots with the price of their model, because a table finds them by the model's name.
     pub(super) fn without_needless_snapshots(mut self) -> Self {
         let needless = |(name, sheets): (&String, &Vec<Sheet>)| {
@@ -195,5 +180,15 @@ pub(super) fn why_no_price(sheet: &Sheet, sells_embeddings: bool) -> Option<&'st
         (Some(input), output) => {
             (input == 0.0 && output.unwrap_or(0.0) == 0.0).then_some("zero, which may mean free or unknown")
         }
+    }
+}
+
+/// A value for an error message, cut to a readable length.
+pub(super) fn brief(value: &Value) -> String {
+    const CHARACTERS_MAX: usize = 60;
+    let text = value.to_string();
+    match text.char_indices().nth(CHARACTERS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
     }
 }

@@ -11,7 +11,7 @@ use jiff::civil::Time;
 use regatta_proto::{BATCH, Day, Meter, PriceWindow, Rates};
 use serde_json::{Map, Value};
 
-use super::import::{Import, ImportError, ImportReport, dollars, parse, why_no_price};
+use super::import::{Import, ImportError, ImportReport, brief, dollars, parse, why_no_price};
 use super::provider::{canonical, name_in_table};
 use super::sheet::{Figure, Figures, Sheet};
 
@@ -39,7 +39,17 @@ const VARIANTS: [(&str, &str); 6] = [
     ("_ultrafast", "ultrafast"),
 ];
 
-pub(super) fn import(json: &[u8]) -> Result<Import, ImportError> {
+impl Import {
+    /// Reads LiteLLM's `model_prices_and_context_window.json`.
+    ///
+    /// # Errors
+    /// When it is not a JSON object. Problems of single entries are in the report.
+    pub fn litellm(json: &[u8]) -> Result<Self, ImportError> {
+        import(json)
+    }
+}
+
+fn import(json: &[u8]) -> Result<Import, ImportError> {
     let Value::Object(entries) = parse(SOURCE, json)? else {
         return Err(ImportError::Shape { source_name: SOURCE, problem: "expected an object of models" });
     };
@@ -403,14 +413,4 @@ fn days_of(value: Option<&Value>) -> Result<Vec<Day>, String> {
         |day: &Value| day.as_u64().and_then(|day| Day::WEEK.get(usize::try_from(day).ok()?.checked_sub(1)?).copied());
     let days: Option<Vec<Day>> = value.as_array().and_then(|days| days.iter().map(day).collect());
     days.filter(|days| !days.is_empty()).ok_or_else(|| format!("has the weekdays {}", brief(value)))
-}
-
-/// A value for an error message, cut to a readable length.
-pub(super) fn brief(value: &Value) -> String {
-    const CHARACTERS_MAX: usize = 60;
-    let text = value.to_string();
-    match text.char_indices().nth(CHARACTERS_MAX) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
 }

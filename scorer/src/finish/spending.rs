@@ -105,7 +105,7 @@ pub(crate) fn lines<'a>(
 /// End of the session that an attempt is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SessionEnd {
-    /// Its score is of answers.
+    /// The session has a score of answers.
     Answered,
     /// It has a score, though a filter, the length of the context or a refusal of the model ended it.
     CutOff,

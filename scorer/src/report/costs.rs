@@ -100,7 +100,7 @@ fn reported(reported: &ReportedCost) -> Option<Block> {
     (!facts.is_empty()).then_some(Block::Facts(facts))
 }
 
-/// What providers told beside ours of the same calls: `2.50 % more than ours for the same ($1.00)`.
+/// The sum that providers told, beside our own for the same calls: `2.50 % more than ours for the same ($1.00)`.
 fn beside(theirs: Money, ours: Money) -> String {
     let percent = 100.0 * (theirs.dollars() / ours.dollars() - 1.0);
     match theirs.cmp(&ours) {

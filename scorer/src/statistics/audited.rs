@@ -5,7 +5,7 @@ use regatta_deciding::{Audit, Corrected, Figure, audited_mean};
 use regatta_proto::Level;
 use serde::{Deserialize, Serialize};
 
-use super::estimate::item_mean;
+use super::means::item_mean;
 use super::sample::{Samples, Trials};
 use super::student;
 

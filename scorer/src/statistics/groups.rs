@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use regatta_benchmarks::{Measure, Metric, OverTrials};
 
 use super::clusters::Influence;
-use super::estimate::mean;
 use super::linear::{Linear, single_trials};
+use super::means::mean;
 use super::ratio::End;
 use super::sample::{Sample, Samples, Trials};
 

@@ -29,7 +29,7 @@ const CORRELATED: (f64, f64) = (0.35, 0.1);
 const MANY_FAILURES: f64 = -0.03;
 /// Up to so many clusters both corrections are whole; more clusters tell their correlation themselves.
 const CORRECTED_CLUSTERS: f64 = 10.0;
-/// What is left of the squared distance to an end on whose other side nothing can be missed, over that of an error on one side alone.
+/// Factor of the squared distance to an end on whose other side nothing can be missed, over that of an error on one side alone.
 const CAUTION: f64 = 0.85;
 /// Power of the part of the items' weight that is shared within clusters, by which such an end is eased.
 const EASED: f64 = 4.4;

@@ -3,8 +3,8 @@
 use regatta_benchmarks::{Measure, Metric};
 use serde::{Deserialize, Serialize};
 
-use super::estimate::{averaged_over_leaves, item_mean, mean};
-use super::linear::with_samples;
+use super::linearised::{averaged_over_leaves, with_samples};
+use super::means::{item_mean, mean};
 use super::sample::{Samples, Trials};
 
 /// The judge's part of the uncertainty over new items, which contains it.

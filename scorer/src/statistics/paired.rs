@@ -3,8 +3,8 @@
 use regatta_benchmarks::Metric;
 
 use super::completion::completed;
-use super::estimate::sessions;
-use super::linear::with_samples;
+use super::linearised::with_samples;
+use super::means::sessions;
 use super::ratio::End;
 use super::sample::{Sample, Trials};
 

@@ -8,7 +8,7 @@ use regatta_proto::Level;
 use serde::{Deserialize, Serialize};
 
 use super::clusters::{Influence, spread};
-use super::estimate::mean;
+use super::means::mean;
 
 /// A ratio of amounts of a single run, of which nothing is inferred.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -7,8 +7,8 @@ use std::ops::Range;
 use regatta_benchmarks::{Measure, Metric};
 
 use super::clusters::Influence;
-use super::estimate::mean;
 use super::linear::{Linear, single_trials};
+use super::means::mean;
 use super::population::ROUNDING;
 use super::sample::{Sample, Samples, Trials};
 

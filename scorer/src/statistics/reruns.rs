@@ -5,9 +5,9 @@ use regatta_benchmarks::{Measure, Metric};
 use regatta_proto::Level;
 use serde::{Deserialize, Serialize};
 
-use super::estimate::{of_item, sessions};
 use super::interval::{Margin, Range};
 use super::linear::Linear;
+use super::means::{of_item, sessions};
 use super::sample::Samples;
 
 /// Uncertainty over reruns of the same items, from how trials of one item differ. What answers differ by and what judges differ by over

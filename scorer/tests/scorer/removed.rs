@@ -1,4 +1,4 @@
-//! What is told of sweeps that were removed, or that nobody knows, is dropped, and holds up nothing of others.
+//! Messages about sweeps that were removed, or that nobody knows, are dropped, and hold up no others.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -30,8 +30,8 @@ use super::store::{Batch, Origin, Results};
 use super::{answer, json_lines, no_such, no_such_route, query, segments};
 use crate::answer_body::AnswerBody;
 use crate::api_error::{ApiError, Dialect, json_bytes};
+use crate::endpoint::Endpoint;
 use crate::formats::Format;
-use crate::routes::Endpoint;
 
 const WINDOW: SignedDuration = SignedDuration::from_hours(24);
 /// Most requests of a batch.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::multipart;
 use super::store::File;
 use crate::api_error::ApiError;
-use crate::routes::Endpoint;
+use crate::endpoint::Endpoint;
 
 /// The only supported purpose of uploaded files.
 const PURPOSE: &str = "batch";

@@ -15,45 +15,24 @@ use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
 use regatta_serving::{NoBody, read_body};
 use serde::Serialize;
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use crate::answer_body::AnswerBody;
-use crate::api_error::{ApiError, Dialect, json_bytes, respond};
+use crate::api_error::{ApiError, Dialect, json_bytes};
 use crate::delivery::Dropped;
-use crate::routes::Endpoint;
+use crate::endpoint::Endpoint;
+use crate::responding::respond;
 
 mod anthropic;
 mod files;
-mod lines;
+pub(crate) mod lines;
 mod multipart;
 mod openai;
 mod query;
-mod store;
+pub(crate) mod store;
 mod work;
-
-pub(crate) use lines::LineCounts;
-use store::Store;
 
 /// Longest upload in bytes: Anthropic's limit, which is above OpenAI's.
 const MAX_UPLOAD_BYTES: usize = 256 << 20;
-
-/// The batches of an endpoint.
-#[derive(Debug)]
-pub(crate) struct Batches {
-    store: Store,
-    /// Tracks the tasks that process batches.
-    tasks: TaskTracker,
-    /// Aborts all of these tasks.
-    stopping: CancellationToken,
-}
-
-impl Batches {
-    /// No batches. Their tasks are tracked by `tasks`, and aborted when `stopping` fires.
-    pub(crate) fn new(tasks: TaskTracker, stopping: CancellationToken) -> Self {
-        Self { store: Store::default(), tasks, stopping }
-    }
-}
 
 /// The provider whose batch API `path` belongs to; `None` for other paths.
 pub(crate) fn dialect_of(path: &str) -> Option<Dialect> {

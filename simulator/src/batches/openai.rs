@@ -31,8 +31,8 @@ use super::store::{Batch, End, File, Mistake, Origin, Results};
 use super::{answer, json_lines, no_such, no_such_route, query, segments};
 use crate::answer_body::AnswerBody;
 use crate::api_error::{ApiError, Dialect, json_bytes};
+use crate::endpoint::Endpoint;
 use crate::formats::Format;
-use crate::routes::Endpoint;
 
 /// The only completion window that the API accepts.
 const WINDOW: &str = "24h";

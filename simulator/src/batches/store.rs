@@ -7,6 +7,7 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use regatta_proto::Digest;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::lines::LineCounts;
 use crate::api_error::{ApiError, Dialect};
@@ -172,5 +173,22 @@ impl Store {
 
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The batches of an endpoint.
+#[derive(Debug)]
+pub(crate) struct Batches {
+    pub(super) store: Store,
+    /// Tracks the tasks that process batches.
+    pub(super) tasks: TaskTracker,
+    /// Aborts all of these tasks.
+    pub(super) stopping: CancellationToken,
+}
+
+impl Batches {
+    /// No batches. Their tasks are tracked by `tasks`, and aborted when `stopping` fires.
+    pub(crate) fn new(tasks: TaskTracker, stopping: CancellationToken) -> Self {
+        Self { store: Store::default(), tasks, stopping }
     }
 }

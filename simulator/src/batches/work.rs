@@ -11,10 +11,10 @@ use super::anthropic;
 use super::lines::{Line, LineCounts, LineEnd, Work, raw};
 use super::store::{Batch, End, Mistake, Origin, Results};
 use crate::api_error::{ApiError, Dialect, server_error};
+use crate::endpoint::Endpoint;
 use crate::faults::{LineFault, draw_line_fault};
 use crate::formats::Format;
 use crate::identity::request_digest;
-use crate::routes::Endpoint;
 
 /// Requests answered before the task yields.
 const LINES_A_TURN: usize = 32;

@@ -1,19 +1,17 @@
-//! OpenAI's embeddings.
+//! OpenAI's embeddings: requests.
 
 use std::borrow::Cow;
 use std::fmt;
 
-use bytes::Bytes;
 use regatta_proto::Usage;
-use regatta_serving::Stamp;
 use serde::de::{SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer};
 
-use crate::api_error::{ApiError, json_bytes};
-use crate::base64;
+use crate::api_error::ApiError;
 use crate::draft::{Content, Draft};
 use crate::formats::Format;
-use crate::lexical::{LEXICAL_DIMENSIONS, embed};
+use crate::formats::embeddings_answer::Encoding;
+use crate::lexical::LEXICAL_DIMENSIONS;
 use crate::model::check_embedding_model;
 use crate::tokens::count_tokens;
 
@@ -30,49 +28,8 @@ struct WireCall<'a> {
     dimensions: Option<usize>,
 }
 
-/// Encoding of vectors.
-#[derive(Debug, Deserialize, Default, Clone, Copy)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Encoding {
-    /// A list of numbers.
-    #[default]
-    Float,
-    /// Base64 of the little-endian bytes.
-    Base64,
-}
-
 /// One text, or several.
 struct Texts(Vec<String>);
-
-#[derive(Serialize)]
-struct EmbeddingList<'a> {
-    object: &'a str,
-    data: Vec<Entry>,
-    model: &'a str,
-    usage: WireUsage,
-}
-
-#[derive(Serialize)]
-struct Entry {
-    object: &'static str,
-    index: usize,
-    embedding: Vector,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Vector {
-    Numbers(Vec<f32>),
-    Base64(String),
-}
-
-#[derive(Serialize)]
-struct WireUsage {
-    prompt_tokens: u64,
-    total_tokens: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cost: Option<f64>,
-}
 
 /// Drafts the answer to the request `body`.
 pub(crate) fn draft(body: &[u8]) -> Result<Draft, ApiError> {
@@ -85,21 +42,6 @@ pub(crate) fn draft(body: &[u8]) -> Result<Draft, ApiError> {
         item: None,
         streaming: None,
         content: Content::Vectors { texts, encoding },
-    })
-}
-
-/// The whole answer.
-pub(crate) fn list(draft: &Draft, texts: &[String], encoding: Encoding, stamp: &Stamp) -> Bytes {
-    let entry = |(index, text): (usize, &String)| Entry {
-        object: "embedding",
-        index,
-        embedding: Vector::new(&embed(text), encoding),
-    };
-    json_bytes(&EmbeddingList {
-        object: "list",
-        data: texts.iter().enumerate().map(entry).collect(),
-        model: &draft.model,
-        usage: WireUsage { prompt_tokens: draft.usage.input, total_tokens: draft.usage.input, cost: stamp.cost },
     })
 }
 
@@ -118,17 +60,6 @@ impl<'a> WireCall<'a> {
             return Err(ApiError::bad_request(Some("input"), message));
         }
         Ok(call)
-    }
-}
-
-impl Vector {
-    fn new(vector: &[f32], encoding: Encoding) -> Self {
-        match encoding {
-            Encoding::Float => Self::Numbers(vector.to_vec()),
-            Encoding::Base64 => {
-                Self::Base64(base64::encode(&vector.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>()))
-            }
-        }
     }
 }
 

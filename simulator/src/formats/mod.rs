@@ -15,6 +15,7 @@ use crate::identity::Metadata;
 use crate::tokens::count_tokens;
 
 pub(crate) mod embeddings;
+pub(crate) mod embeddings_answer;
 
 /// The wire format of a request and its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

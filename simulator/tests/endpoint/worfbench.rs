@@ -1,10 +1,9 @@
 //! A real benchmark behind the endpoint: the miniature WorFBench of the examples.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use regatta_benchmarks::{Benchmark, Persona, Step, Suite};
-use regatta_proto::{ChatRequest, FileSet, ItemIndex, Role, SessionSeed, Setting, Transcript};
+use regatta_proto::{ChatRequest, ItemIndex, Role, SessionSeed, Setting, Transcript};
 use regatta_simulator::{Config, SimulatedSuite};
 use serde_json::{Value, json};
 
@@ -15,21 +14,7 @@ fn worfbench() -> &'static dyn Benchmark {
 }
 
 fn miniature() -> Arc<dyn Suite> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/data/worfbench");
-    let mut files = FileSet::from_origin("miniature");
-    let mut folders = vec![root.clone()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
-            if path.is_dir() {
-                folders.push(path);
-            } else if worfbench().wants(&name) {
-                files.insert(name, std::fs::read(&path).unwrap());
-            }
-        }
-    }
-    worfbench().load(&files).unwrap()
+    worfbench().load(&regatta_benchmark_testing::miniature(worfbench())).unwrap()
 }
 
 fn first_request(suite: &dyn Suite, item: ItemIndex, setting: &Setting) -> ChatRequest {

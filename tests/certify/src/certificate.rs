@@ -108,7 +108,7 @@ pub struct Certificate {
     pub trials: u16,
     /// Faults of each seed.
     pub faults_per_seed: usize,
-    /// Why there were no external agents; `None` if there were.
+    /// Reason for which there were no external agents; `None` if there were.
     pub without_agents: Option<&'static str>,
     /// Sessions and calls of the undisturbed run.
     pub sessions: usize,

@@ -6,11 +6,13 @@
 
 mod answer;
 mod errors;
+mod event;
 mod events;
 mod server;
 mod streams;
 
-pub use events::{Event, Way, ways};
+pub use event::Event;
+pub use events::{Way, ways};
 pub use server::Hostile;
 
 /// A wire format.

@@ -8,7 +8,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-use crate::events::{Event, Said, Way, ways};
+use crate::event::Event;
+use crate::events::{Said, Way, ways};
 use crate::{Wire, answer::Answer};
 
 /// A hostile endpoint that listens on loopback until it is dropped.

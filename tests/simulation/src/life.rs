@@ -116,7 +116,7 @@ impl Life {
         }
     }
 
-    /// Its clock is put forward by `hours`, or back.
+    /// Puts the process's clock forward by `hours`; back, if they are negative.
     pub(crate) fn put_clock(&self, hours: i64) {
         self.locked().jumped += SignedDuration::from_hours(hours);
     }

@@ -63,7 +63,7 @@ pub enum Blow {
         /// For how long.
         ms: u64,
     },
-    /// Its clock is put forward or back while it works.
+    /// The clock of the process is put forward or back while it works.
     Clock {
         /// By how much.
         hours: i64,

@@ -7,8 +7,9 @@ use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue, any_value};
 use opentelemetry_proto::tonic::trace::v1::Span as ProtoSpan;
 use prost::Message as _;
+use regatta_tests::http::{self, Request};
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::io::{AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
 /// A span as it arrived.
@@ -91,23 +92,7 @@ impl Collector {
 /// Takes the requests of a connection until its client closes it.
 async fn take(stream: TcpStream, manner: Manner, taken: Arc<Mutex<Taken>>) -> std::io::Result<()> {
     let mut stream = BufReader::new(stream);
-    loop {
-        let (mut head, mut length) = (String::new(), 0);
-        loop {
-            let mut line = String::new();
-            if stream.read_line(&mut line).await? == 0 {
-                return Ok(());
-            }
-            if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-                length = value.trim().parse().unwrap();
-            }
-            if line.trim().is_empty() {
-                break;
-            }
-            head.push_str(&line);
-        }
-        let mut body = vec![0; length];
-        stream.read_exact(&mut body).await?;
+    while let Some(Request { head, body }) = Request::read(&mut stream).await? {
         taken.lock().unwrap().requests += 1;
         if manner == Manner::NeverAnswers {
             std::future::pending::<()>().await;
@@ -117,10 +102,9 @@ async fn take(stream: TcpStream, manner: Manner, taken: Arc<Mutex<Taken>>) -> st
             taken.heads.push(head);
             taken.bodies.push(body);
         }
-        stream
-            .write_all(b"HTTP/1.1 200 OK\r\ncontent-type: application/x-protobuf\r\ncontent-length: 0\r\n\r\n")
-            .await?;
+        stream.write_all(&http::answer("200 OK", "application/x-protobuf", "")).await?;
     }
+    Ok(())
 }
 
 fn spans_of(request: ExportTraceServiceRequest) -> Vec<Span> {

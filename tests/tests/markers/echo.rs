@@ -6,8 +6,9 @@ use std::net::SocketAddr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use regatta_tests::http::Request;
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
 /// Encodings of the echo; the first part of a model's name.
@@ -29,13 +30,12 @@ pub(crate) async fn start() -> SocketAddr {
     address
 }
 
-async fn serve(mut stream: TcpStream) -> Option<()> {
-    let mut buffer = Vec::new();
-    loop {
-        let (head, body) = request(&mut stream, &mut buffer).await?;
+async fn serve(stream: TcpStream) -> std::io::Result<()> {
+    let mut stream = BufReader::new(stream);
+    while let Some(Request { head, body }) = Request::read(&mut stream).await? {
         let told: Vec<&str> =
             TOLD.iter().filter_map(|name| head.lines().find_map(|line| line.strip_prefix(name))).collect();
-        let asked: Value = serde_json::from_str(&body).unwrap_or_default();
+        let asked: Value = serde_json::from_slice(&body).unwrap_or_default();
         let model = asked["model"].as_str().unwrap_or_default();
         let (encoding, way) = model.split_once('-').unwrap_or(("plain", "error"));
         let echo = told.iter().map(|told| encoded(told, encoding)).collect::<Vec<_>>().join(" ");
@@ -50,8 +50,9 @@ async fn serve(mut stream: TcpStream) -> Option<()> {
                 _ => whole(400, &echo, &json!({"error": {"message": echo, "type": echo, "code": echo, "param": echo}})),
             }
         };
-        stream.write_all(&written).await.ok()?;
+        stream.write_all(&written).await?;
     }
+    Ok(())
 }
 
 fn encoded(text: &str, encoding: &str) -> String {
@@ -129,23 +130,4 @@ fn response(status: u16, echo: &str, kind: &str, body: &str) -> Vec<u8> {
         write!(head, "{name}: {echo}\r\n").unwrap();
     }
     format!("{head}\r\n{body}").into_bytes()
-}
-
-/// Head and body of the next request; `None` at the end of the connection.
-async fn request(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<(String, String)> {
-    loop {
-        if let Some(end) = buffer.windows(4).position(|window| window == b"\r\n\r\n") {
-            let head = String::from_utf8_lossy(&buffer[..end]).into_owned();
-            let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse::<usize>().ok());
-            let whole = end + 4 + length.unwrap_or(0);
-            if buffer.len() >= whole {
-                let body = String::from_utf8_lossy(&buffer[end + 4..whole]).into_owned();
-                buffer.drain(..whole);
-                return Some((head, body));
-            }
-        }
-        if stream.read_buf(buffer).await.ok()? == 0 {
-            return None;
-        }
-    }
 }

@@ -6,9 +6,9 @@ use axum::response::{IntoResponse, Redirect, Response};
 use regatta_benchmarks::RatedScore;
 use serde::Deserialize;
 
-use super::annotations::{Steps, Toward};
-use super::items::Wanted;
-use super::session::{Located, locate};
+use super::annotations::{NEXT, Steps, Toward};
+use super::items::wanted::Wanted;
+use super::located::{Located, locate};
 use crate::address;
 use crate::annotations::{self, Annotation, Annotator, Mark, Note, SessionName};
 use crate::forms::FormLimit;
@@ -20,9 +20,6 @@ use crate::{Viewer, selection};
 const FORM_BYTES_MAX: usize = 64 << 10;
 /// The form of an annotation.
 pub(crate) const FORM: FormLimit = FormLimit { bytes_max: FORM_BYTES_MAX, advice: "shorten the note" };
-
-/// Value of the button that leads on.
-pub(super) const NEXT: &str = "next";
 
 /// The fields of the form.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]

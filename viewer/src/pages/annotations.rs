@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use maud::{Markup, html};
 
-use super::annotate::NEXT;
 use super::group;
-use super::items::Wanted;
-use super::session::Located;
+use super::items::wanted::Wanted;
+use super::located::Located;
 use crate::annotations::text::NOTE_CHARS_MAX;
 use crate::annotations::{Annotation, Annotations, Annotator, Mark, Note};
 use crate::conversation::Words;
@@ -17,6 +16,9 @@ use crate::searching::{STEP_TIME_MAX, search};
 use crate::selection::{self, Annotated, Place, is_done};
 use crate::source::{AnnotatedRun, ReadAnnotations, Run};
 use crate::{Viewer, address, numbers};
+
+/// Value of the button that leads on.
+pub(super) const NEXT: &str = "next";
 
 /// Earlier annotations of a session that are shown, the newest first.
 const SHOWN: usize = 50;

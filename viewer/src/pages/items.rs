@@ -2,7 +2,7 @@
 
 mod form;
 mod table;
-mod wanted;
+pub(super) mod wanted;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use regatta_catalog::Sweep;
 use regatta_proto::{CellIndex, ItemIndex};
 
 use self::table::Rows;
-pub(crate) use self::wanted::Wanted;
+use self::wanted::{ITEMS, Wanted};
 use super::annotations;
 use super::group::{self, Group};
 use crate::annotations::ByPerson;
@@ -25,9 +25,6 @@ use crate::searching::{TIME_MAX, search};
 use crate::selection::{self, Place};
 use crate::source::{ReadAnnotations, Run};
 use crate::{Viewer, address, numbers, progress};
-
-/// Items on a page.
-const ITEMS: u32 = 50;
 
 pub(crate) async fn show(
     State(viewer): State<Viewer>,

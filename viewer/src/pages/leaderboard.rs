@@ -9,6 +9,7 @@ use regatta_proto::Evaluator;
 use regatta_scorer::{LeaderboardRow, Summary, SummaryMetric};
 use serde::Deserialize;
 
+use super::bars::{bar, part};
 use super::group::{self, select};
 use super::live_board;
 use crate::page::{self, Page, Tab, scrolled};
@@ -220,20 +221,6 @@ fn of_the_best(metric: &SummaryMetric, best: f64) -> Option<f64> {
         // Half as good is twice as much.
         Better::Lower => part(best, value),
     })
-}
-
-/// `one` as a part of the larger `other`, 0..=1. Of two that are equal it is the whole, whatever their sign.
-pub(crate) fn part(one: f64, other: f64) -> f64 {
-    match (one == other, other > 0.0) {
-        (true, _) => 1.0,
-        (false, true) => (one / other).clamp(0.0, 1.0),
-        (false, false) => 0.0,
-    }
-}
-
-/// A bar of a part, 0..=1.
-pub(crate) fn bar(part: f64) -> Markup {
-    html! { meter min="0" max="1" value=(format!("{part:.3}")) { (format!("{:.0} %", part * 100.0)) } }
 }
 
 #[cfg(test)]

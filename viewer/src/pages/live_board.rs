@@ -5,8 +5,8 @@ use regatta_backends::CellMean;
 use regatta_catalog::Sweep;
 use regatta_proto::CellIndex;
 
+use super::bars::{bar, part};
 use super::group::{self, select};
-use super::leaderboard::{bar, part};
 use crate::page::scrolled;
 use crate::problem::Problem;
 use crate::source::Run;

@@ -164,7 +164,7 @@ fn by_model(
     }
 }
 
-/// What a session costs, as reports have it.
+/// Mean cost of a session, as reports have it.
 fn a_session(standing: Option<&Standing>) -> String {
     match standing {
         // What was not paid now says nothing of the model.

@@ -1,18 +1,17 @@
 //! A session: the conversation with tools, times, tokens and costs, the right answers beside it, verdicts, attempts, and the same item
 //! elsewhere.
 
-use std::sync::Arc;
-
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use maud::{Markup, html};
 use regatta_backends::{AttemptRow, SessionRow, SessionView, TranscriptRef};
-use regatta_benchmarks::{RatedScore, Scores, Scoring};
+use regatta_benchmarks::Scores;
 use regatta_catalog::{Sweep, read_transcript};
-use regatta_proto::{Call, Cell, CellIndex, Event, ItemIndex, Role, Transcript, counted};
+use regatta_proto::{Call, Cell, Event, ItemIndex, Role, Transcript, counted};
 use regatta_scorer::{AskedOfSession, asked_of_session};
 
-use super::items::Wanted;
+use super::items::wanted::Wanted;
+use super::located::{Located, locate};
 use super::run::outcome;
 use super::{annotations, verdicts};
 use crate::conversation::{Part, parts};
@@ -33,34 +32,6 @@ pub(crate) struct Found {
     pub(crate) view: Option<SessionView>,
     pub(crate) attempts: Vec<AttemptRow>,
     pub(crate) transcript: Option<Transcript>,
-}
-
-/// A session that the run has, run or not.
-pub(crate) struct Located {
-    pub(crate) run: Run,
-    pub(crate) sweep: Arc<Sweep>,
-    pub(crate) cell: Cell,
-    pub(crate) item: ItemIndex,
-}
-
-impl Located {
-    /// The judge's score that people may rate too.
-    pub(super) fn rated_score(&self) -> Option<RatedScore> {
-        self.sweep.suite(&self.cell)?.rated_score(&self.cell.setting)
-    }
-}
-
-/// Finds the session in the run's grid.
-pub(super) async fn locate(viewer: &Viewer, name: &str, cell: u32, item: u32) -> Result<Located, Problem> {
-    let run = viewer.source.run(name).await?;
-    let sweep = run.sweep().await?;
-    let (index, item) = (CellIndex(cell), ItemIndex(item));
-    let missing = || Problem::missing(format!("the run has no session of item {item} in cell {cell}"));
-    let cell = sweep.cell(index).ok_or_else(missing)?.clone();
-    match sweep.selected(&cell).contains(&item) {
-        true => Ok(Located { run, sweep, cell, item }),
-        false => Err(missing()),
-    }
 }
 
 /// Looks a session up, with everything known about it.
@@ -403,17 +374,4 @@ fn calls(row: &SessionRow) -> String {
         parts.push(format!("{} waiting for answers", numbers::micros(row.latency_us)));
     }
     parts.join(", ")
-}
-
-/// A line that explains why the session shown has no score; `None` if it has one.
-pub(crate) fn unscored(scoring: &Scoring) -> Option<String> {
-    match scoring {
-        Scoring::Scored(_) => None,
-        Scoring::Needs(questions) => Some(match questions.len() {
-            1 => "1 question has no answer yet.".to_owned(),
-            questions => format!("{questions} questions have no answer yet."),
-        }),
-        Scoring::Unfit(why) => Some(format!("The transcript cannot be scored: {why}")),
-        Scoring::Failed(failed) => Some(format!("The benchmark's program failed: {}", failed.why)),
-    }
 }

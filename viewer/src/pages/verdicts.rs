@@ -5,7 +5,6 @@ use regatta_benchmarks::{Scoring, Verdicts};
 use regatta_proto::{Question, Verdict};
 use regatta_scorer::AskedOfSession;
 
-use super::session::unscored;
 use crate::page::{said, scrolled};
 
 /// Most questions shown.
@@ -100,5 +99,18 @@ fn similarities(left: &[String], right: &[String], micro: &[Vec<i32>]) -> Markup
             }
         }))
         @if left.len() > TEXTS_MAX || right.len() > TEXTS_MAX { p.hint { "the first " (TEXTS_MAX) " of each" } }
+    }
+}
+
+/// A line that explains why the session shown has no score; `None` if it has one.
+fn unscored(scoring: &Scoring) -> Option<String> {
+    match scoring {
+        Scoring::Scored(_) => None,
+        Scoring::Needs(questions) => Some(match questions.len() {
+            1 => "1 question has no answer yet.".to_owned(),
+            questions => format!("{questions} questions have no answer yet."),
+        }),
+        Scoring::Unfit(why) => Some(format!("The transcript cannot be scored: {why}")),
+        Scoring::Failed(failed) => Some(format!("The benchmark's program failed: {}", failed.why)),
     }
 }

@@ -14,7 +14,7 @@ use super::gathering::PROMPT_BYTES_MAX;
 
 /// A session that goes on after a batch.
 pub(super) struct GoesOn {
-    /// Its line in the batch.
+    /// Position of the session in the batch.
     pub(super) position: usize,
     /// That line failed and is asked again.
     pub(super) has_failed: bool,

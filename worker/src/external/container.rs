@@ -30,7 +30,7 @@ use crate::policy::{Image, Program};
 use engine::{Engine, OWNER, owner};
 use relay::Relay;
 
-/// Where a bridge is found from within a container.
+/// Address of the bridge within a container.
 pub(super) const ORIGIN: &str = "http://127.0.0.1:7177";
 const PORT: u16 = 7177;
 /// The bridge's socket there.

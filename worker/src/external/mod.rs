@@ -17,10 +17,10 @@ mod post;
 mod program;
 mod recorded;
 mod running;
+pub(crate) mod shared;
 mod starts;
 mod stop;
 
-use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,127 +28,23 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use regatta_benchmarks::DelegatedTask;
-use regatta_bridge::{Bridge, BridgePlace};
-use regatta_memory::ByteBudget;
 use regatta_proto::{
     Cause, Ended as AgentEnded, Event, ExternalAgent, HowEnded, Money, Outcome, SessionKey, Started, Transcript,
 };
-use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
-use crate::config::{AgentAuthorities, WorkerConfig};
-use crate::policy::{ContainerEngine, Image, PodRules, Policy, Program};
 use crate::session::{Ended, Session};
 use briefing::{Addresses, Briefing};
 use budget::Budget;
-use container::{Contained, Containers};
 use desk::Desk;
-use failures::Failures;
-use places::Places;
-use pods::{Podded, Pods};
 use running::Running;
+use shared::Runnable;
 use starts::{times_lost, times_started};
 use stop::Stop;
 
 /// Most starts in one session, whatever ended them. An agent that asks something else each time, and takes longer than workers keep a
 /// session, would be started for ever.
 const STARTS_MAX: usize = 64;
-
-/// State that all external agents of a worker share.
-pub(crate) struct External {
-    place: BridgePlace,
-    /// Handed to agents.
-    authorities: Option<AgentAuthorities>,
-    /// Started with the first agent.
-    bridge: OnceCell<Bridge>,
-    places: Places,
-    failures: Failures,
-    /// Variables of which commands get those that are passed on to them.
-    variables: Arc<BTreeMap<String, String>>,
-    policy: Arc<Policy>,
-    containers: Containers,
-    pods: Pods,
-    /// Bytes that the process may hold; requests to the bridge are read within them.
-    bytes: ByteBudget,
-}
-
-/// An agent as this worker runs it.
-enum Runnable<'a> {
-    /// A service at this address.
-    Service(&'a str),
-    /// A command, or why there is none.
-    Process(Result<Program, String>),
-    /// A command in a container, and the engine's program where one is chosen.
-    Container(Program, Image, Option<String>),
-    /// A command in a pod.
-    Pod(Program, Image, Arc<PodRules>),
-}
-
-impl External {
-    pub(crate) fn new(
-        config: &WorkerConfig,
-        variables: Arc<BTreeMap<String, String>>,
-        policy: Arc<Policy>,
-        bytes: ByteBudget,
-    ) -> Self {
-        let (place, authorities) = (config.bridge.clone(), config.bridge_authorities.clone());
-        let (places, failures) = (Places::default(), Failures::default());
-        let containers = Containers::new(config.container_relay.clone());
-        let pods = Pods::new(config, authorities.as_ref());
-        Self {
-            place,
-            authorities,
-            bridge: OnceCell::new(),
-            places,
-            failures,
-            variables,
-            policy,
-            containers,
-            pods,
-            bytes,
-        }
-    }
-
-    fn runnable<'a>(&self, agent: &'a ExternalAgent) -> Runnable<'a> {
-        if let Some(url) = &agent.url {
-            return Runnable::Service(url);
-        }
-        match self.policy.program(agent, rustix::process::geteuid().is_root()) {
-            Ok(mut program) => match program.container.take() {
-                Some((image, ContainerEngine::Program(chosen))) => Runnable::Container(program, image, chosen),
-                Some((image, ContainerEngine::Kubernetes(rules))) => Runnable::Pod(program, image, rules),
-                None => Runnable::Process(Ok(program)),
-            },
-            Err(problem) => Runnable::Process(Err(problem)),
-        }
-    }
-
-    async fn bridge(&self) -> io::Result<&Bridge> {
-        self.bridge.get_or_try_init(|| Bridge::start(self.place.clone(), self.bytes.clone())).await
-    }
-
-    async fn run(
-        &self,
-        bridge: &Bridge,
-        (agent, runnable): (&ExternalAgent, Runnable<'_>),
-        session: &SessionKey,
-        briefing: &Briefing,
-        stop: &Stop,
-    ) -> AgentEnded {
-        match runnable {
-            Runnable::Service(url) => post::run(agent, url, &self.policy.outbound.egress, briefing, stop).await,
-            Runnable::Process(program) => program::run(agent, program, briefing, &self.variables, stop).await,
-            Runnable::Container(program, image, engine) => {
-                let contained = Contained { program: &program, image: &image, engine: engine.as_deref() };
-                container::run((&self.containers, bridge), agent, contained, briefing, &self.variables, stop).await
-            }
-            Runnable::Pod(program, image, rules) => {
-                let podded = Podded { program: &program, image: &image, rules: &rules, session };
-                pods::run((&self.pods, bridge), agent, podded, briefing, &self.variables, stop).await
-            }
-        }
-    }
-}
 
 impl Session<'_> {
     /// Has an external agent do `task`, and appends to `transcript` what it did. `None` when it has ended by itself or at a limit of its

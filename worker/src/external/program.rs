@@ -20,9 +20,9 @@ use super::pipes::{Head, Tail, feed};
 use super::stop::Stop;
 use crate::policy::Program;
 
-/// How long a program may take to end after it was asked to, before it is killed.
+/// Time that a program has to end after it was asked to; then it is killed.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
-/// How long the rest of what was written is waited for, where somebody outside the group holds the pipes.
+/// Longest wait for the rest of the output, where somebody outside the group holds the pipes.
 const LEFTOVERS: Duration = Duration::from_secs(1);
 /// Variables of the worker that every command gets.
 const PASSED: [&str; 2] = ["PATH", "LANG"];
@@ -153,7 +153,7 @@ pub(super) fn is_unable(code: i32) -> bool {
     NOT_RUN.contains(&code)
 }
 
-/// How a status that nobody here caused is to be read. Wrappers report the signal of what they wrapped as a number of their own.
+/// End that a status stands for which nobody here caused. Wrappers report the signal of what they wrapped as a number of their own.
 pub(super) fn how_ended(status: ExitStatus) -> HowEnded {
     match (status.code(), status.signal()) {
         (Some(code), _) => how_exited(code),

@@ -1,229 +1,19 @@
 //! Sessions in which models talk to each other.
 
-use std::collections::BTreeMap;
+mod company;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use regatta_benchmarks::{DataError, Item, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table, Verdicts};
-use regatta_catalog::Sweep;
 use regatta_memory::ByteBudget;
 use regatta_proto::{
-    AccountId, BenchmarkLock, Call, Cause, CellIndex, ChatMessage, ChatRequest, ChatRole, Control, Digest,
-    EndpointKind, EndpointName, EndpointRoute, EndpointSpec, Evaluator, Event, Faults, ItemIndex, Job, Lane, Latency,
-    ModelRef, ModelSpec, Money, Outcome, Price, PriceSource, Reply, Report, Role, RoleModels, Sampling, Served,
-    SessionJob, SessionSeed, Setting, Simulation, SweepLock, Transcript, Usage,
+    Call, Cause, CellIndex, ChatRequest, Event, ItemIndex, Job, Lane, Latency, Money, Outcome, Reply, Report, Role,
+    Served, SessionJob, Simulation, Transcript, Usage,
 };
-use regatta_simulator::{Config, SimulatedEndpoint, SimulatedSuite, answer_seed};
+use regatta_simulator::answer_seed;
 
+use self::company::{Company, NAMES, PARTS, broken, cost_of, texts, undisturbed};
 use crate::stage::{Cable, Reports, Stage};
-
-/// A benchmark of conversations: the user begins, the agent calls a tool, and is then asked the same twice.
-struct Talk(Vec<Item>);
-
-const PARTS: [Role; 5] = [Role::User, Role::Agent, Role::Environment, Role::Agent, Role::Agent];
-
-impl Suite for Talk {
-    fn items(&self) -> &[Item] {
-        &self.0
-    }
-
-    fn select(&self, _: &Setting, _: &[String], _: Option<u32>) -> Result<Vec<ItemIndex>, SelectError> {
-        Ok(vec![ItemIndex(0)])
-    }
-
-    fn roles(&self, _: &Setting) -> Vec<Role> {
-        vec![Role::Agent, Role::User, Role::Environment]
-    }
-
-    fn next(&self, _: ItemIndex, _: &Setting, transcript: &Transcript) -> Step {
-        let calls: Vec<_> = transcript.calls().collect();
-        if let Some((call, part)) = calls.iter().zip(PARTS).find(|(call, part)| call.role != *part) {
-            return Step::Unfit(format!("{} spoke for {part}", call.role));
-        }
-        let Some(role) = PARTS.get(calls.len()) else { return Step::Done };
-        let heard = match calls.last() {
-            Some(call) if calls.len() < 3 => call.reply.text.as_deref().unwrap_or_default().to_owned(),
-            Some(_) => "again?".to_owned(),
-            None => "begin".to_owned(),
-        };
-        Step::Ask(*role, ChatRequest::new(vec![ChatMessage::new(ChatRole::User, heard)], Sampling::default()))
-    }
-
-    fn simulate(
-        &self,
-        _: ItemIndex,
-        _: &Setting,
-        role: Role,
-        _: Persona,
-        SessionSeed(seed): SessionSeed,
-        request: &ChatRequest,
-    ) -> Reply {
-        let heard = request.messages.last().map(|message| message.content.to_string()).unwrap_or_default();
-        Reply::said(format!("{role} {seed} after ({heard})"))
-    }
-
-    fn recognise(&self, _: &ChatRequest) -> Option<ItemIndex> {
-        None
-    }
-
-    fn score(&self, _: ItemIndex, _: &[Evaluator], _: &Transcript, _: &dyn Verdicts) -> Scoring {
-        unreachable!("a worker scores nothing")
-    }
-
-    fn score_failure(&self, _: ItemIndex, _: &[Evaluator]) -> Scores {
-        unreachable!("a worker scores nothing")
-    }
-
-    fn tabulate(&self, _: Evaluator, _: &[Vec<(ItemIndex, &Score)>]) -> Table {
-        unreachable!("a worker scores nothing")
-    }
-
-    fn read_predictions(&self, _: &str, _: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
-        unreachable!("a worker reads no predictions")
-    }
-}
-
-/// The three endpoints of a conversation, each a server of its own.
-struct Company {
-    stage: Stage,
-    servers: BTreeMap<&'static str, SimulatedEndpoint>,
-}
-
-const NAMES: [&str; 3] = ["people", "sim", "tools"];
-
-fn talk() -> Arc<dyn Suite> {
-    Arc::new(Talk(vec![Item { id: "tea".parse().unwrap(), task: "talk".into(), group: None }]))
-}
-
-async fn serve(simulation: Simulation, address: Option<&str>) -> SimulatedEndpoint {
-    let suites = vec![SimulatedSuite { benchmark: "talk".parse().unwrap(), default_setting: None, suite: talk() }];
-    let mut config = Config { simulation, ..Config::on_loopback(suites) };
-    if let Some(address) = address {
-        config.listen = address.parse().unwrap();
-    }
-    SimulatedEndpoint::start(config).await.unwrap()
-}
-
-fn endpoint(server: &SimulatedEndpoint) -> EndpointSpec {
-    let mut endpoint = EndpointSpec::of_kind(EndpointKind::Openai);
-    endpoint.base_url = Some(server.url());
-    endpoint.identify_sessions = true;
-    endpoint.retries.base_delay_ms = 3_600_000;
-    endpoint.retries.max_delay_ms = 3_600_000;
-    endpoint.retries.deadline_ms = 36_000_000;
-    endpoint
-}
-
-fn model(id: &str, max_tokens: u32, dollars_per_mtok: f64) -> ModelSpec {
-    ModelSpec {
-        max_tokens: Some(max_tokens),
-        price: Some(Price::per_mtok(0.0, dollars_per_mtok)),
-        ..ModelSpec::from(id.parse::<ModelRef>().unwrap())
-    }
-}
-
-impl Company {
-    /// Workers hear that the sweep was resumed, once.
-    async fn tell_of_resume(&self) {
-        let generations = BTreeMap::from([(self.stage.sweep.id.clone(), 1)]);
-        let control = Control { routes: self.routes(&NAMES), generations, ..Control::default() };
-        self.stage.queue.broadcast(control).await.unwrap();
-    }
-
-    async fn gather(tools: Simulation) -> Self {
-        let mut servers = BTreeMap::new();
-        for name in NAMES {
-            let simulation = if name == "tools" { tools.clone() } else { Simulation::default() };
-            servers.insert(name, serve(simulation, None).await);
-        }
-        let setting: Setting = "talk".parse().unwrap();
-        let roles = RoleModels {
-            user: Some(ModelSpec { temperature: Some(0.5), ..model("people/oracle", 100, 5.0) }),
-            environment: Some(model("tools/oracle", 500, 2.0)),
-        };
-        let benchmark = BenchmarkLock {
-            dataset: Digest::of(b"talk"),
-            settings: vec![setting.clone()],
-            tasks: Vec::new(),
-            limit: None,
-            sample: None,
-            evaluators: vec![Evaluator::Official],
-            roles,
-            casts: BTreeMap::new(),
-            judge: None,
-            judge_price: None,
-            audit: None,
-            items: BTreeMap::from([(setting, 1)]),
-        };
-        let lock = SweepLock {
-            v: SweepLock::VERSION,
-            regatta: "test".to_owned(),
-            name: "s".parse().unwrap(),
-            removed_before: 0,
-            seed: 1,
-            trials: 1,
-            coverage_min: regatta_proto::COVERAGE_MIN,
-            level: regatta_proto::Level::default(),
-            decide: None,
-            budget_usd: Some(100.0),
-            share: regatta_proto::Share::default(),
-            cache: regatta_proto::CacheMode::Off,
-            filtered: regatta_proto::Filtered::Wrong,
-            benchmarks: BTreeMap::from([("talk".parse().unwrap(), benchmark)]),
-            endpoints: servers.iter().map(|(name, server)| (name.parse().unwrap(), endpoint(server))).collect(),
-            agents: BTreeMap::new(),
-            models: vec![ModelSpec { budget_usd: Some(50.0), ..model("sim/oracle", 1000, 1000.0) }],
-            price_sources: vec![PriceSource::Spec],
-        };
-        let sweep = Sweep::new(lock, BTreeMap::from([("talk".parse().unwrap(), talk())])).unwrap();
-        let stage = Stage::of(sweep);
-        for account in [stage_account(&stage, None), stage_account(&stage, Some("sim/oracle"))] {
-            stage.permits.open_account(&account, Money(100_000_000_000), Money::ZERO).await.unwrap();
-        }
-        Self { stage, servers }
-    }
-
-    fn routes(&self, names: &[&str]) -> Vec<EndpointRoute> {
-        let lock = &self.stage.sweep.lock;
-        let route = |name: &EndpointName| {
-            let endpoint = &lock.endpoints[name];
-            EndpointRoute {
-                name: name.clone(),
-                sweep: self.stage.sweep.id.clone(),
-                queue: endpoint.queue(name, &self.stage.sweep.id),
-                needs: lock.needed_beside(name),
-                pool: endpoint.pool(),
-                share: lock.share,
-                endpoint: endpoint.clone(),
-            }
-        };
-        names.iter().map(|name| route(&name.parse().unwrap())).collect()
-    }
-
-    /// Tools work from now on, where they were.
-    async fn mend_tools(&mut self) {
-        let tools = self.servers.remove("tools").unwrap();
-        let address = tools.address().to_string();
-        tools.shutdown().await;
-        self.servers.insert("tools", serve(Simulation::default(), Some(&address)).await);
-    }
-
-    fn requests(&self) -> [u64; 3] {
-        NAMES.map(|name| self.servers[name].counters().total_answered())
-    }
-
-    async fn spent(&self, model: Option<&str>) -> Money {
-        self.stage.permits.account(&stage_account(&self.stage, model)).await.unwrap().unwrap().spent
-    }
-}
-
-fn stage_account(stage: &Stage, model: Option<&str>) -> AccountId {
-    AccountId { sweep: stage.sweep.id.clone(), model: model.map(|model| model.parse().unwrap()) }
-}
-
-fn cost_of(transcript: &Transcript, roles: &[Role]) -> Money {
-    transcript.calls().filter(|call| roles.contains(&call.role)).filter_map(|call| call.cost).sum()
-}
 
 #[tokio::test]
 async fn every_role_is_asked_at_its_own_endpoint_with_its_own_parameters_and_money() {
@@ -297,22 +87,6 @@ async fn a_conversation_that_is_handed_over_goes_on_where_it_was_and_no_call_is_
     assert_eq!(attempts, expected);
     assert_eq!(company.requests(), [1, 3, 1]);
     assert_eq!(company.spent(None).await, cost_of(&outcome.transcript, &PARTS));
-}
-
-/// Texts of all answers of a conversation that nothing disturbs.
-async fn undisturbed() -> Vec<Option<Arc<str>>> {
-    let company = Company::gather(Simulation::default()).await;
-    company.stage.publish([company.stage.job(0, 0)]).await;
-    let mut reports = company.stage.reports().await;
-    company.stage.tell(company.routes(&NAMES), Vec::new()).await;
-    let worker = company.stage.start_untold("w", |_| {});
-    let outcome = reports.outcome().await;
-    worker.leave().await;
-    texts(&outcome.transcript)
-}
-
-fn texts(transcript: &Transcript) -> Vec<Option<Arc<str>>> {
-    transcript.calls().map(|call| call.reply.text.clone()).collect()
 }
 
 #[tokio::test]
@@ -504,11 +278,6 @@ async fn left_after_two_calls() -> (Company, Reports) {
     company.stage.checkpoint(2, 0).await;
     first.kill();
     (company, reports)
-}
-
-/// Every call fails and is tried again an hour later.
-fn broken() -> Simulation {
-    Simulation { faults: Faults { server_error: 1.0, ..Faults::default() }, ..Simulation::default() }
 }
 
 /// Returns once the job of a worker that died waits again.

@@ -12,7 +12,7 @@ use regatta_proto::{
 use tokio_postgres::Row;
 
 use super::cells::{self, Deltas};
-use super::planning::number;
+use super::planning::number::number;
 use super::pool::{Fault, both};
 use super::{all_changed, column};
 use crate::ledger::columns::{Place, key, large, money, outcome, parsed, small, stored_time, time, unreadable};

@@ -44,7 +44,7 @@ pub(super) async fn lock<'k>(
     for key in keys {
         if locked.find(key).is_none() {
             // Distinguishes an unknown sweep from an unknown cell.
-            super::planning::number(tx, &key.sweep).await?;
+            super::planning::number::number(tx, &key.sweep).await?;
             return Err(LedgerError::UnknownCell { sweep: key.sweep.clone(), cell: key.cell }.into());
         }
     }

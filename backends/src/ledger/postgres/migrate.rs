@@ -61,7 +61,7 @@ pub(super) const LEDGER: Migrations = Migrations {
 
 /// A schema as it was found.
 struct Found {
-    /// Its version; 0 if there is none.
+    /// Version of the schema; 0 for an empty database.
     version: i64,
     /// It is newer than this build, and whoever made it says that this build's version may use it.
     admits_previous: bool,

@@ -1,5 +1,7 @@
 //! Sweeps, cells and shards.
 
+pub(super) mod number;
+
 use std::time::Duration;
 
 use deadpool_postgres::{GenericClient, Object, Transaction};
@@ -7,6 +9,7 @@ use jiff::Timestamp;
 use regatta_proto::{CellIndex, Money, OwnerName, ShardIndex, SweepId, SweepState};
 use tokio_postgres::Row;
 
+pub(super) use self::number::number;
 use super::attempts::spent;
 use super::column;
 use super::identity::charge;
@@ -18,13 +21,6 @@ use crate::ledger::columns::{
     cost, digest, large, money, parsed, small, stored, stored_money, stored_time, time, unreadable,
 };
 use crate::ledger::{CellProgress, Created, LedgerError, NewSweep, PageMark, ShardRow, ShardState, SweepRow, Term};
-
-pub(super) async fn number(client: &impl GenericClient, sweep: &SweepId) -> Result<i64, Fault> {
-    let select = client.prepare_cached("SELECT number FROM sweeps WHERE id = $1").await?;
-    let row = client.query_opt(&select, &[&sweep.as_str()]).await?;
-    let row = row.ok_or_else(|| LedgerError::UnknownSweep { sweep: sweep.clone() })?;
-    Ok(row.try_get(0)?)
-}
 
 pub(super) async fn create(tx: &Transaction<'_>, sweep: &NewSweep) -> Result<Created, Fault> {
     // Of several concurrent transactions, all but one wait here and then find the sweep.

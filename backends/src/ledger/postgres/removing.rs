@@ -6,7 +6,7 @@ use std::time::Duration;
 use deadpool_postgres::{GenericClient, Object, Transaction};
 use regatta_proto::SweepId;
 
-use super::planning::number;
+use super::planning::number::number;
 use super::pool::Fault;
 use crate::ledger::LedgerError;
 use crate::ledger::columns::{TABLES_OF_SWEEPS, parsed};

@@ -56,7 +56,7 @@ pub(super) async fn record(tx: &Transaction<'_>, records: &[SessionRecord]) -> R
         }
         befores.insert(attempt, row.as_before());
         attempts.push(row);
-        calls.add(place, record);
+        calls.add(place, record.attempt.number, &record.call_sums);
     }
     let (attempts, sessions, waiting, counters, calls) = tokio::join!(
         put(tx, &attempts),

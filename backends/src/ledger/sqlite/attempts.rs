@@ -9,7 +9,7 @@ use regatta_proto::{
 };
 use rusqlite::{CachedStatement, OptionalExtension, Row, Transaction, params};
 
-use super::planning::number;
+use super::planning::number::number;
 use super::thread::Fault;
 use crate::ledger::columns::{Place, key, large, money, outcome, parsed, small, stored_time, time, unreadable};
 use crate::ledger::counters::{AttemptWrite, Before, Delta, Phase, Spent};

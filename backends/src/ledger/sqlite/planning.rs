@@ -1,9 +1,12 @@
 //! Sweeps, cells and shards.
 
+pub(super) mod number;
+
 use jiff::Timestamp;
 use regatta_proto::{CellIndex, Money, OwnerName, ShardIndex, SweepId, SweepState};
 use rusqlite::{OptionalExtension, Row, Rows, Transaction, params};
 
+pub(super) use self::number::{generation, number};
 use super::attempts::spent;
 use super::identity::charge;
 use super::removing::refuse_removed;
@@ -13,20 +16,6 @@ use crate::ledger::columns::{
     cost, digest, large, money, parsed, small, stored, stored_money, stored_time, time, unreadable,
 };
 use crate::ledger::{CellProgress, Created, LedgerError, NewSweep, PageMark, ShardRow, ShardState, SweepRow};
-
-pub(super) fn number(tx: &Transaction<'_>, sweep: &SweepId) -> Result<i64, Fault> {
-    let mut find = tx.prepare_cached("SELECT number FROM sweeps WHERE id = ?1")?;
-    let found: Option<i64> = find.query_row([sweep.as_str()], |row| row.get(0)).optional()?;
-    found.ok_or_else(|| LedgerError::UnknownSweep { sweep: sweep.clone() }.into())
-}
-
-/// Number of resumes of a sweep.
-pub(super) fn generation(tx: &Transaction<'_>, sweep: &SweepId) -> Result<u32, Fault> {
-    let mut find = tx.prepare_cached("SELECT generation FROM sweeps WHERE id = ?1")?;
-    let found: Option<i64> = find.query_row([sweep.as_str()], |row| row.get(0)).optional()?;
-    let found = found.ok_or_else(|| LedgerError::UnknownSweep { sweep: sweep.clone() })?;
-    Ok(small(found, "generation")?)
-}
 
 pub(super) fn create(tx: &Transaction<'_>, sweep: &NewSweep) -> Result<Created, Fault> {
     refuse_removed(tx, &sweep.id)?;

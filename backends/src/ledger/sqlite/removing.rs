@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use regatta_proto::{AttemptId, SweepId};
 use rusqlite::{OptionalExtension, Transaction, params};
 
-use super::planning::number;
+use super::planning::number::number;
 use super::thread::Fault;
 use crate::ledger::LedgerError;
 use crate::ledger::columns::{TABLES_OF_SWEEPS, parsed};

@@ -141,7 +141,7 @@ fn take(tx: &Transaction<'_>, old: &Connection, taken: &Taken, numbers: Option<(
     Ok(copied)
 }
 
-/// Those of `columns` that `table` has in the old ledger. An older schema lacks some; in this one they have defaults.
+/// Columns that `table` has in the old ledger, of `columns`, a list with commas. An older schema lacks some; in this one they have defaults.
 fn columns_there<'c>(old: &Connection, table: &str, columns: &'c str) -> rusqlite::Result<Vec<&'c str>> {
     let mut select = old.prepare("SELECT name FROM pragma_table_info(?1)")?;
     let there = select.query_map([table], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;

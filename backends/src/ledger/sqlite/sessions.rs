@@ -24,7 +24,7 @@ pub(super) fn record(tx: &Transaction<'_>, records: &[SessionRecord]) -> Result<
         let place = deltas.place(tx, &record.key)?;
         let result = record_one(tx, &mut deltas, place, record)?;
         if result != Recorded::Repeat {
-            calls.add(place, record);
+            calls.add(place, record.attempt.number, &record.call_sums);
         }
         results.push(result);
     }

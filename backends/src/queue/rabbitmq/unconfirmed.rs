@@ -15,7 +15,7 @@ use lapin::{BasicProperties, Channel, Confirmation};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use super::publisher::{Claim, Request, Route, Times};
+use super::publication::{Claim, Request, Route, Times};
 use crate::queue::QueueError;
 
 /// Most messages in flight, which are not confirmed yet.

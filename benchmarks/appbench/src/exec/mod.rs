@@ -3,6 +3,7 @@
 //! Neither the paper nor the official repository executes anything; what is defined here is reported apart from their metrics.
 
 mod aggregate;
+mod counts;
 mod outcome;
 mod plan;
 mod refusal;

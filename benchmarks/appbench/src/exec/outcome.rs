@@ -3,7 +3,7 @@
 use regatta_benchmarks::flat_value;
 use std::collections::BTreeMap;
 
-use super::score::Counts;
+use super::counts::Counts;
 use super::world::Executed;
 use crate::data::Entry;
 use crate::official::counters::{to_counter, to_value};

@@ -8,7 +8,7 @@ use regatta_proto::FileSet;
 use regatta_pycompat::{lower, strip};
 use serde_json::{Map, Value};
 
-use super::score::Counts;
+use super::counts::Counts;
 use super::world::{Executed, World};
 use crate::data::{Data, Phone, load, wants};
 

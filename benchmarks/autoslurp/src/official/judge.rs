@@ -9,8 +9,8 @@ use super::log::tail;
 use super::message::printed;
 use super::prompts;
 use super::rules::{Rules, TAIL_CHARS};
-use super::scoring::Subject;
 use super::stat::said;
+use super::subject::Subject;
 
 /// The kind of questions about the slots that a server received.
 pub(super) const SLOT: &str = "slot";

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use jiff::civil::Date;
 use regatta_benchmarks::Score;
 use regatta_proto::{Question, Script};
 use serde_json::{Map, Value, json};
@@ -14,6 +13,7 @@ use super::message::printed;
 use super::resolve;
 use super::rules::Rules;
 use super::stat::{Said, Verdict, said};
+use super::subject::Subject;
 use crate::data::Utterance;
 
 /// Flat values: the verdict, one of the three.
@@ -24,19 +24,6 @@ pub(super) const ERROR: &str = "error";
 const STATIC_WRONG: &str = "static_wrong";
 /// A judge's words that were not understood.
 pub(super) const UNPARSABLE: [&str; 2] = ["unparsable_slot", "unparsable_final"];
-
-/// Input of a script for one item.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Subject<'a> {
-    /// Name of the item in questions to judges.
-    pub(crate) item: &'a str,
-    /// Row of the data set.
-    pub(crate) utterance: &'a Utterance,
-    /// The day for which words like today are resolved, and which judges are told.
-    pub(crate) today: Date,
-    /// Log that the session printed.
-    pub(crate) log: &'a str,
-}
 
 /// Scores an item as `script` does; `None` is `eval/eval.py`. Its questions are judgements about `[item, evaluator, attempt]` of the kinds
 /// `slot` and `final`; `answers` gives what is known. Time and size are linear in the log, of which questions and details may hold all.

@@ -8,7 +8,8 @@ use proptest::prelude::*;
 use regatta_proto::{ChatMessage, ChatRequest, Reply, ToolCall};
 use serde_json::Value;
 
-use super::{Asking, Query, Replies};
+use super::query::Query;
+use super::replies::{Asking, Replies};
 use crate::data::Utterance;
 use crate::run::Run;
 use crate::simulate::Gold;

@@ -1,6 +1,6 @@
 //! Domains and intents as agents are told them (docs/benchmarks/autoslurp.md §3.2).
 
-use crate::policies::Policy;
+use crate::policy::Policy;
 
 /// Domains with their intents, those of lights that only some are told aside.
 const DOMAINS: [(&str, &[&str]); 23] = [

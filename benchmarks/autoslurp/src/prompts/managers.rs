@@ -1,6 +1,6 @@
 //! System prompts of the managers.
 
-use crate::policies::Policy;
+use crate::policy::Policy;
 
 /// System prompt of the manager of `policy`. It names the workers as the policy names them.
 pub(super) const fn told(policy: Policy) -> &'static str {

@@ -9,7 +9,7 @@ mod managers;
 pub(crate) mod services;
 
 use crate::members;
-use crate::policies::Policy;
+use crate::policy::Policy;
 
 /// System prompt of `member` under `policy`: the system message of an agent of LangGraph, AutoGen and CamelAI, the role of one of
 /// AgentLite.

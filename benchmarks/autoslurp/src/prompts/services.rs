@@ -1,6 +1,6 @@
 //! The list of servers as agents are told it (docs/benchmarks/autoslurp.md §2.5, §2.6).
 
-use crate::policies::Policy;
+use crate::policy::Policy;
 use crate::servers::{SERVERS, Server};
 
 /// Address of the simulated servers in prompts.

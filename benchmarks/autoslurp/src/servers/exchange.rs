@@ -6,6 +6,7 @@ use regatta_proto::Exchange;
 
 use super::address::Address;
 use super::answer;
+use super::escaping::escape;
 use super::services::Service;
 use super::table::SERVERS;
 
@@ -42,23 +43,6 @@ pub(super) fn reached(url: &str, all_at: Option<u16>) -> Option<String> {
     // Where all of them are, the path decides, even if it is the official port of one.
     let port = if is_all { 80 } else { port };
     Some(format!("{scheme}://{host}:{port}{}{question}{}", escape(&without_dots(path)), escape(query)))
-}
-
-/// A part of a URL with everything escaped that must be. Percent signs are taken for escapes when all of them can be, else for themselves.
-pub(super) fn escape(part: &str) -> String {
-    let bytes = part.as_bytes();
-    let is_escape =
-        |at: usize| bytes.get(at + 1..at + 3).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit));
-    let are_escapes = bytes.iter().enumerate().all(|(at, byte)| *byte != b'%' || is_escape(at));
-    let mut escaped = String::with_capacity(part.len());
-    for c in part.chars() {
-        match c {
-            '%' if !are_escapes => escaped.push_str("%25"),
-            '!'..='~' => escaped.push(c),
-            c => escaped.extend(c.encode_utf8(&mut [0; 4]).bytes().map(|byte| format!("%{byte:02X}"))),
-        }
-    }
-    escaped
 }
 
 /// A path without its segments `.` and `..`.

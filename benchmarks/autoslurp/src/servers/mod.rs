@@ -4,6 +4,7 @@
 
 mod address;
 mod dumps;
+mod escaping;
 mod exchange;
 mod query;
 mod respond;
@@ -14,6 +15,7 @@ mod services;
 mod table;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use jiff::civil::Date;
 

@@ -1,6 +1,7 @@
 //! The table of the servers (docs/benchmarks/autoslurp.md §2.5), by port.
 
-use super::server::{Format, Intent, OK, Rule, Server, Slot};
+use super::server::{OK, Server};
+use super::words::{always, as_checked, date, date_time, free, time, unless_all_of, unless_any, unless_one_of};
 
 /// All simulated servers, by ascending port.
 pub(crate) static SERVERS: [Server; 18] = [
@@ -430,73 +431,3 @@ pub(crate) static SERVERS: [Server; 18] = [
         checks_first: false,
     },
 ];
-
-const fn slot(name: &'static str, format: Option<Format>) -> Slot {
-    Slot { name, format, in_prompts: true, value_of: name }
-}
-
-const fn free(name: &'static str) -> Slot {
-    slot(name, None)
-}
-
-const fn time(name: &'static str) -> Slot {
-    slot(name, Some(Format::Time))
-}
-
-const fn date_time(name: &'static str) -> Slot {
-    slot(name, Some(Format::DateTime))
-}
-
-const fn date(name: &'static str) -> Slot {
-    slot(name, Some(Format::Date))
-}
-
-const fn intent(name: &'static str, rule: Rule) -> Intent {
-    Intent { name, in_prompts: true, rule }
-}
-
-const fn always(name: &'static str, answer: &'static str) -> Intent {
-    intent(name, Rule::Always(answer))
-}
-
-const fn as_checked(name: &'static str) -> Intent {
-    intent(name, Rule::AsChecked)
-}
-
-const fn unless_any(name: &'static str, question: &'static str, answer: Option<&'static str>) -> Intent {
-    intent(name, Rule::UnlessAny(question, answer))
-}
-
-const fn unless_one_of(
-    name: &'static str,
-    slots: &'static [&'static str],
-    question: &'static str,
-    answer: &'static str,
-) -> Intent {
-    intent(name, Rule::UnlessOneOf(slots, question, answer))
-}
-
-const fn unless_all_of(
-    name: &'static str,
-    slots: &'static [&'static str],
-    question: &'static str,
-    answer: &'static str,
-) -> Intent {
-    intent(name, Rule::UnlessAllOf(slots, question, answer))
-}
-
-impl Slot {
-    const fn left_out_of_prompts(self) -> Self {
-        Self { in_prompts: false, ..self }
-    }
-
-    const fn taken_from(self, other: &'static str) -> Self {
-        Self { value_of: other, ..self }
-    }
-}
-
-impl Intent {
-    const fn left_out_of_prompts(self) -> Self {
-        Self { in_prompts: false, ..self }
-    }
-}

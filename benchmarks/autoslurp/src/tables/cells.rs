@@ -2,7 +2,7 @@
 
 use regatta_benchmarks::{CellResult, Measured, PaperEntry, PaperRow};
 
-use crate::policies::Policy;
+use crate::policy::Policy;
 use crate::setting::{Mode, Route, TODAY};
 
 /// A cell and its place on the benchmark's axes.

@@ -1,7 +1,7 @@
 //! The published numbers: Tables 2 to 7, in the paper's own digits, shares in percent.
 
 use super::cells::Cell;
-use crate::policies::Policy;
+use crate::policy::Policy;
 use crate::setting::Dataset;
 
 /// Names by which providers and people call the model of Tables 2 to 4, in lower case.

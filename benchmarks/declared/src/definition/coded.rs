@@ -3,8 +3,8 @@
 use regatta_benchmarks::Better;
 use serde::Deserialize;
 
+use super::AxisValue;
 use super::{MetricSpec, Named};
-use crate::setting::AxisValue;
 
 /// The whole file.
 #[derive(Debug, Clone, Deserialize)]

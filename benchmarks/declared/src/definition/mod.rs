@@ -1,5 +1,6 @@
 //! `benchmark.yaml`: all that a declared benchmark says. What it must be beyond its form is checked where it is used.
 
+mod axis_value;
 mod coded;
 mod locate;
 mod metrics;
@@ -10,6 +11,7 @@ mod source;
 
 use serde::Deserialize;
 
+pub(crate) use self::axis_value::AxisValue;
 pub(crate) use self::coded::{Coded, Limits, ValueSpec};
 pub(crate) use self::metrics::MetricSpec;
 pub(crate) use self::named::{Name, Named};
@@ -17,7 +19,6 @@ pub(crate) use self::prompt::{Choose, Count, FewShot, Prompt, Turn, check_axis};
 pub(crate) use self::scorers::{ChoiceSpec, ExactSpec, JudgeSpec, NumberSpec, SchemaSpec, Scorer};
 pub(crate) use self::source::Source;
 use crate::answer::Step;
-use crate::setting::AxisValue;
 use crate::template::Template;
 
 /// The file that makes a folder a benchmark.

@@ -1,7 +1,6 @@
 //! Loading of the whole data set.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use regatta_benchmarks::DataError;
@@ -11,15 +10,15 @@ use serde_json::Value;
 
 use super::Data;
 use super::archive::{UNPACKED_BYTES_MAX, unpack};
-use super::entry::{Content, Entry, Group, Origin};
+use super::entry::{Content, Entry, Origin};
 use super::files::Kind;
+use super::groups::Groups;
 use super::read_official::OfficialReader;
 use super::read_samples::read_samples;
 use super::read_scenarios::Registry;
 use super::read_sessions::{ReadSession, read_session};
-use super::scenario::Scenario;
 use crate::prompts::OfficialPrompts;
-use crate::setting::{Level, Scope};
+use crate::setting::Level;
 
 /// Files of the data set with their kinds, in the order of their paths, archives unpacked.
 struct Files<'f> {
@@ -55,46 +54,6 @@ impl<'f> Files<'f> {
     fn of_kind(&self, kind: Kind) -> impl Iterator<Item = (SourceLocation<'_>, &str, &[u8])> {
         let files = self.files.iter().filter(move |(found, ..)| *found == kind);
         files.map(|(_, path, content)| (SourceLocation::file(self.origin, path), &**path, &**content))
-    }
-}
-
-/// Groups of items, and the ids that are in use.
-#[derive(Debug, Default)]
-pub(super) struct Groups {
-    known: HashMap<(Scope, String, Arc<str>), Arc<Group>>,
-    ids: HashSet<ItemId>,
-}
-
-impl Groups {
-    /// Makes an item's id from the text in `field`; an error if it is invalid or used before.
-    pub(super) fn id(&mut self, place: &SourceLocation<'_>, field: &str, id: &str) -> Result<ItemId, DataError> {
-        let id = ItemId::new(id).map_err(|error| place.error(field, error))?;
-        if !self.ids.insert(id.clone()) {
-            return Err(place.error(field, format!("{id} is the id of an earlier record too; every id may occur once")));
-        }
-        Ok(id)
-    }
-
-    /// Returns the group of a file: the knowledge of `scenario`, or of its whole role.
-    pub(super) fn of(&mut self, registry: &Registry, file: &str, scope: Scope, scenario: &Arc<Scenario>) -> Arc<Group> {
-        let key = match scope {
-            Scope::Single => Arc::clone(&scenario.uuid),
-            Scope::Cross => Arc::clone(&scenario.role),
-        };
-        let group = self.known.entry((scope, file.to_owned(), key)).or_insert_with(|| {
-            Arc::new(Group {
-                file: file.into(),
-                scope,
-                domain: Arc::clone(&scenario.domain),
-                role: Arc::clone(&scenario.role),
-                background: registry.background(&scenario.role).cloned(),
-                scenarios: match scope {
-                    Scope::Single => vec![Arc::clone(scenario)],
-                    Scope::Cross => registry.of_role(&scenario.role),
-                },
-            })
-        });
-        Arc::clone(group)
     }
 }
 

@@ -7,6 +7,7 @@ mod archive;
 mod conversation;
 mod entry;
 mod files;
+mod groups;
 mod load;
 mod official_prompt;
 mod one_line;

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::conversation::{GoldTurn, Line, Speaker};
 use super::entry::{Content, Entry, Function, Origin, Script, SessionRecord, TurnRecord, Variant};
 use super::files::scope_of;
-use super::load::Groups;
+use super::groups::Groups;
 use super::official_prompt::{Prompt, read_prompt};
 use super::read_scenarios::Registry;
 use super::read_sessions::read_thought;

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::conversation::GoldTurn;
 use super::entry::{Content, Entry, Origin, TurnRecord};
-use super::load::Groups;
+use super::groups::Groups;
 use super::read_official::{optional_text, others, read_line};
 use super::read_scenarios::Registry;
 use super::read_sessions::read_thought;

@@ -7,7 +7,7 @@ use regatta_pycompat::dumps;
 use regatta_pycompat::yaml::{Value, safe_load};
 
 use super::label::{Content, Entry, GoldCall, Labels, Speaker, Suffix};
-use super::read_scenario::{Author, Step};
+use super::scenario_step::{Author, Step};
 
 /// Name of a gold call's tool when the data name none.
 const NAMELESS: &str = "tool_name";

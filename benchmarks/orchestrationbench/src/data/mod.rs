@@ -11,6 +11,7 @@ mod read_card;
 mod read_scenario;
 mod refined_queries;
 mod scenario;
+mod scenario_step;
 mod yaml_file;
 
 #[cfg(test)]

@@ -11,35 +11,12 @@ use super::card::Agents;
 use super::language::Language;
 use super::refined_queries::refined_queries;
 use super::scenario::{Decision, Scenario};
+use super::scenario_step::{Author, Step};
 use super::yaml_file::{load_yaml, must_be, text_at};
 
 /// Greatest number of steps of a scenario; the longest official one has 31, and every step is asked with all earlier
 /// ones in its history.
 const STEPS_MAX: usize = 1000;
-
-/// One step of the file.
-#[derive(Debug, Clone)]
-pub(super) struct Step {
-    /// Number from 1, without gaps.
-    pub(super) number: u32,
-    /// Id of the workflow, an annotation.
-    pub(super) workflow_id: Option<String>,
-    /// Author of the step.
-    pub(super) author: Author,
-    /// Text of the step.
-    pub(super) content: Arc<str>,
-}
-
-/// Author of a step.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Author {
-    /// The main agent.
-    Main,
-    /// The user.
-    User,
-    /// A sub agent.
-    Agent(Arc<str>),
-}
 
 /// Parses the scenario of one file.
 ///

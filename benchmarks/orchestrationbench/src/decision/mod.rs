@@ -13,6 +13,7 @@ mod crash;
 mod integer;
 mod pattern;
 mod quality;
+mod reason;
 mod schema;
 mod score_official;
 mod score_paper;

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::arguments::Values;
 use super::canonical::canonical;
 use super::class::Called;
+use super::reason::Reason;
 use super::schema::Schemas;
 use crate::data::Agents;
 
@@ -33,40 +34,6 @@ pub(crate) struct KeyCounts {
     pub(crate) reason: Reason,
     /// When a judge is needed, the values behind `fp` and `fn_`, ascending.
     pub(crate) unsettled: Option<(Vec<String>, Vec<String>)>,
-}
-
-/// Rule by which the counts were determined.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Reason {
-    /// The prediction lacks the key.
-    KeyMissingInPredicted,
-    /// The gold lacks the key.
-    KeyMissingInActual,
-    /// One side has no values that the other lacks.
-    ExactComparison,
-    /// A value is not of the declared type.
-    TypeMismatch,
-    /// The key is an enumeration, where different words are different values.
-    EnumExactComparison,
-    /// A value does not match the declared pattern.
-    PatternMismatch,
-    /// Only a judge can decide.
-    Judge,
-}
-
-impl Reason {
-    /// Name in the golden files.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::KeyMissingInPredicted => "key_missing_in_predicted",
-            Self::KeyMissingInActual => "key_missing_in_actual",
-            Self::ExactComparison => "exact_comparison",
-            Self::TypeMismatch => "type_mismatch",
-            Self::EnumExactComparison => "enum_exact_comparison",
-            Self::PatternMismatch => "pattern_mismatch",
-            Self::Judge => "judge",
-        }
-    }
 }
 
 /// A key that the judge is asked about.

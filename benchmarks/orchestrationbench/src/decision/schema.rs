@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::integer::is_integer;
 use super::pattern::matches_at_start;
-use super::quality::Reason;
+use super::reason::Reason;
 use crate::data::Agents;
 
 /// Properties of the predicted tools that exist, in the order of the calls.

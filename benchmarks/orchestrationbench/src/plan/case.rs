@@ -9,7 +9,8 @@ use serde_json::{Map, Value as Json, json};
 
 use super::compare;
 use super::component::{self, ComponentGraph};
-use super::distance::{self, Costs, Search, Shape, Similarity};
+use super::distance::{self, Costs, Search, Similarity};
+use super::pair::Shape;
 use super::reading::Workflows;
 use super::structure::{self, StructureGraph};
 

@@ -5,7 +5,7 @@
 //! at both its ends.
 
 use super::assignment::Assigner;
-use super::distance::{Found, Pair};
+use super::pair::{Found, Pair};
 use super::work::{Exhausted, Work};
 
 /// Costs that differ by less count as equal: they are sums of 0.2 and 0.8.
@@ -26,7 +26,7 @@ struct Graph {
 }
 
 impl Graph {
-    fn new(shape: &super::distance::Shape) -> Self {
+    fn new(shape: &super::pair::Shape) -> Self {
         Self { nodes: shape.nodes, edges: shape.edges.len(), adjacency: shape.adjacency() }
     }
 

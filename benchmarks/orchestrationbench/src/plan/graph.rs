@@ -5,7 +5,7 @@ use std::hash::Hash;
 
 use petgraph::graphmap::DiGraphMap;
 
-use super::distance::Shape;
+use super::pair::Shape;
 
 /// A directed graph that is built up. Nodes are identified by key; adding a node or an edge twice has no effect.
 #[derive(Debug)]

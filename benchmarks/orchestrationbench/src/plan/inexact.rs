@@ -8,7 +8,7 @@
 //! any edge.
 
 use super::assignment::{Assigner, sum};
-use super::distance::{Found, Pair};
+use super::pair::{Found, Pair};
 use super::work::{Exhausted, Work};
 
 /// Searches until the limit on work is reached.

@@ -15,6 +15,7 @@ mod drawing;
 mod exact;
 mod graph;
 mod inexact;
+mod pair;
 mod reading;
 mod run;
 mod step;

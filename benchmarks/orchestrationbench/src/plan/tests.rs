@@ -6,7 +6,7 @@ use regatta_pycompat::parse;
 use regatta_pycompat::yaml::{Dict, Value};
 use serde_json::json;
 
-use super::distance::{Found, Pair, Shape};
+use super::pair::{Found, Pair, Shape};
 use super::work::Work;
 use super::*;
 use crate::aggregate::{PlanValues, Run, StepValues};

@@ -10,14 +10,12 @@ use regatta_proto::{BenchmarkLock, BenchmarkName, Judge, ModelRef, RoleModels};
 use regatta_scorer::{MetricDefinition, holm};
 
 use super::finding::{Cause, Evidence, Finding, Moved, Paced};
-use super::parts::{Part, PartOf, ended, graded};
+use super::parts::{ALPHA, Part, PartOf, ended, graded};
 use crate::ended_run::EndedRun;
 use crate::paired_runs::{
     Change, Changes, Chosen, Distribution, MatchedCell, Numbers, Paired, Quantity, matched, parameters, served,
 };
 
-/// Level of all tests of a night together.
-pub(super) const ALPHA: f64 = 0.01;
 /// Relative change of the mean tokens of an answer that speaks of another model.
 const TOKENS_SHIFT: f64 = 0.05;
 /// Relative change of the median time of a session from which on it is shown.

@@ -7,11 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use regatta_proto::SweepState;
 
 use super::finding::{Cause, Evidence, Finding};
-use super::observing::ALPHA;
 use crate::ended_run::EndedRun;
 use crate::paired_runs::{MatchedCell, Paired, SessionPart};
 use crate::results::{CutOff, ResultLine};
 
+/// Level of all tests of a night together.
+pub(super) const ALPHA: f64 = 0.01;
 /// Outcome of a session that nobody began.
 const NOT_RUN: &str = "not_run";
 

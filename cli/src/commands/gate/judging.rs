@@ -37,7 +37,7 @@ pub(super) fn judge(
     for Asked { cell, name, of } in asked {
         let (at, paired) = (&cells[cell], &paired[cell]);
         // Was found when it was asked for.
-        let Some(definition) = definition(paired, name, of) else { continue };
+        let Some(definition) = paired.definition(name, of.evaluator) else { continue };
         checks.push(metric(policy, at, paired, definition, of, alpha_each)?);
     }
     for (cell, paired) in cells.iter().zip(&paired) {
@@ -95,20 +95,13 @@ fn lost(policy: &Policy, baseline: &EndedRun, run: &EndedRun, cells: &[MatchedCe
     lost.into_iter().map(check).collect()
 }
 
-pub(super) fn definition<'r>(paired: &Paired<'r>, name: &str, of: &MetricPolicy) -> Option<&'r MetricDefinition> {
-    let is_of = |metric: &&&MetricDefinition| {
-        metric.metric == name && of.evaluator.is_none_or(|evaluator| metric.evaluator == evaluator)
-    };
-    paired.definitions.iter().find(is_of).copied()
-}
-
 fn asked<'p>(policy: &'p Policy, cells: &[MatchedCell], paired: &[Paired<'_>]) -> anyhow::Result<Vec<Asked<'p>>> {
     let mut all = Vec::new();
     for (name, of) in &policy.metrics {
         let before = all.len();
         for (at, (cell, paired)) in cells.iter().zip(paired).enumerate() {
             let is_asked = of.benchmark.as_ref().is_none_or(|benchmark| cell.benchmark == *benchmark);
-            if is_asked && definition(paired, name, of).is_some() {
+            if is_asked && paired.definition(name, of.evaluator).is_some() {
                 all.push(Asked { cell: at, name, of });
             }
         }

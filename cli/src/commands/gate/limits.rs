@@ -3,7 +3,6 @@
 use regatta_proto::counted;
 use regatta_scorer::SummaryMetric;
 
-use super::judging::definition;
 use super::policy::Policy;
 use super::verdict::{Check, Verdict};
 use crate::commands::compare::percent;
@@ -80,7 +79,7 @@ fn covered(policy: &Policy, run: &EndedRun, cell: &MatchedCell, paired: &Paired<
     };
     let coverages = policy.metrics.iter().filter_map(|(name, of)| {
         let is_asked = of.benchmark.as_ref().is_none_or(|benchmark| cell.benchmark == *benchmark);
-        let definition = definition(paired, name, of).filter(|_| is_asked)?;
+        let definition = paired.definition(name, of.evaluator).filter(|_| is_asked)?;
         let is_its =
             |metric: &&SummaryMetric| metric.evaluator == definition.evaluator && metric.metric == definition.metric;
         Some((row.metrics.iter().find(is_its)?.estimate.coverage, name))

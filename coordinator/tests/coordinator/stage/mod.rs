@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::future::Future;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,10 +15,10 @@ use regatta_coordinator::{
     Coordinator, CoordinatorConfig, CoordinatorMetrics, PriceBook, Quotas, Scheduling, Submission,
 };
 use regatta_proto::{
-    Attempt, AttemptId, AttemptTotals, Cause, Control, CostSum, FileSet, Flags, HeldBatch, Job, ManualClock, Money,
-    OpenAttempt, Outcome, PriceSource, Report, SessionJob, SessionOutcome, SweepId, SweepState, Transcript, Usage,
-    parse_spec,
+    Attempt, AttemptId, AttemptTotals, Cause, Control, CostSum, Flags, HeldBatch, Job, ManualClock, Money, OpenAttempt,
+    Outcome, PriceSource, Report, SessionJob, SessionOutcome, SweepId, SweepState, Transcript, Usage, parse_spec,
 };
+use regatta_worfbench::WorfBench;
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -27,8 +26,7 @@ use tokio_util::sync::CancellationToken;
 use crate::recovering::question;
 
 /// The only benchmark of these tests.
-pub(crate) const BENCHMARKS: regatta_benchmarks::Registry =
-    regatta_benchmarks::Registry::new(&[&regatta_worfbench::WorfBench]);
+pub(crate) const BENCHMARKS: regatta_benchmarks::Registry = regatta_benchmarks::Registry::new(&[&WorfBench]);
 
 /// A test that waits longer than this has failed.
 const PATIENCE: Duration = Duration::from_secs(150);
@@ -172,7 +170,7 @@ impl Stage {
 
     /// `spec` with the miniature of WorFBench, uploaded.
     pub(crate) async fn submission(&self, spec: &str) -> Submission {
-        let files = miniature();
+        let files = regatta_benchmark_testing::miniature(&WorfBench);
         store_dataset(&self.blobs(), &files).await.unwrap();
         let spec = parse_spec(spec, &|_| None).unwrap();
         let data = BTreeMap::from([("worfbench".parse().unwrap(), files.snapshot())]);
@@ -450,22 +448,4 @@ pub(crate) fn record(sweep: &Sweep, job: &SessionJob, cost: Money, state: Record
 
 fn attempt_id(job: &SessionJob) -> regatta_proto::AttemptId {
     format!("{}-{}-{}-{}", job.key.sweep, job.key.cell, job.key.item, job.attempt).parse().unwrap()
-}
-
-fn miniature() -> FileSet {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/data/worfbench");
-    let mut files = FileSet::from_origin("the miniature of WorFBench");
-    let mut folders = vec![root.clone()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
-            if path.is_dir() {
-                folders.push(path);
-            } else if name.ends_with(".json") {
-                files.insert(name, std::fs::read(&path).unwrap());
-            }
-        }
-    }
-    files
 }

@@ -1,7 +1,6 @@
 //! A small sweep with rows made by hand.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
@@ -23,22 +22,7 @@ pub(crate) fn at(seconds: i64) -> Timestamp {
 }
 
 pub(crate) fn miniature() -> FileSet {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/data/worfbench");
-    let benchmark = WorfBench;
-    let mut files = FileSet::from_origin("the miniature");
-    let mut folders = vec![root.clone()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
-            if path.is_dir() {
-                folders.push(path);
-            } else if benchmark.wants(&name) {
-                files.insert(name, std::fs::read(&path).unwrap());
-            }
-        }
-    }
-    files
+    regatta_benchmark_testing::miniature(&WorfBench)
 }
 
 /// Two items each of two tasks, two trials, evaluated with `official`.

@@ -4,7 +4,7 @@ use regatta_proto::Level;
 
 use super::*;
 use crate::statistics::estimate;
-use crate::statistics::linear::linear;
+use crate::statistics::linearised::linear;
 
 fn metric(measure: Measure) -> Metric {
     Metric { measure, ..Metric::mean("x") }

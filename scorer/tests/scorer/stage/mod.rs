@@ -1,7 +1,6 @@
 //! A scorer over a ledger in a file, queues in memory and blobs in a folder. The tests play workers and judges.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,21 +8,22 @@ use jiff::Timestamp;
 use prometheus::Registry;
 use regatta_backends::faults::{Fate, Troubles};
 use regatta_backends::{AttemptRow, Blobs, CellProgress, Ledger, NewCell, NewSweep, Queue, SessionRow, TranscriptRef};
+use regatta_benchmark_testing::miniature;
 use regatta_benchmarks::{Persona, Scoring, Step, Verdicts};
 use regatta_catalog::{Catalog, Sweep, store_dataset};
 use regatta_proto::{
     AskedQuestion, Attempt, BenchmarkLock, Call, CellIndex, ChatRequest, CostSum, Digest, EndpointKind, EndpointSpec,
-    Evaluator, Event, FileSet, Finish, ItemIndex, Job, JudgeJob, JudgeOutcome, ManualClock, ModelRef, ModelSpec, Money,
-    Outcome, PriceSource, Question, Reply, Report, Role, Served, SessionKey, SessionOutcome, SessionSeed, Setting,
-    SweepLock, SweepState, Transcript, Usage, Verdict,
+    Evaluator, Event, Finish, ItemIndex, Job, JudgeJob, JudgeOutcome, ManualClock, ModelRef, ModelSpec, Money, Outcome,
+    PriceSource, Question, Reply, Report, Role, Served, SessionKey, SessionOutcome, SessionSeed, Setting, SweepLock,
+    SweepState, Transcript, Usage, Verdict,
 };
 use regatta_scorer::{Scorer, ScorerConfig, ScorerError, ScorerMetrics};
+use regatta_worfbench::WorfBench;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 /// The only benchmark of these tests.
-pub(crate) const BENCHMARKS: regatta_benchmarks::Registry =
-    regatta_benchmarks::Registry::new(&[&regatta_worfbench::WorfBench]);
+pub(crate) const BENCHMARKS: regatta_benchmarks::Registry = regatta_benchmarks::Registry::new(&[&WorfBench]);
 
 /// Real time after which a test that waits has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -434,7 +434,7 @@ fn verdict(question: &Question) -> Verdict {
 }
 
 async fn lock(blobs: &Blobs) -> SweepLock {
-    let dataset = store_dataset(blobs, &miniature()).await.unwrap();
+    let dataset = store_dataset(blobs, &miniature(&WorfBench)).await.unwrap();
     let setting: Setting = "zero-shot".parse().unwrap();
     let benchmark = BenchmarkLock {
         dataset,
@@ -475,22 +475,4 @@ async fn lock(blobs: &Blobs) -> SweepLock {
 /// A digest of nothing that exists.
 pub(crate) fn nowhere() -> Digest {
     Digest::of(b"nowhere")
-}
-
-fn miniature() -> FileSet {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/data/worfbench");
-    let mut files = FileSet::from_origin("the miniature of WorFBench");
-    let mut folders = vec![root.clone()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
-            if path.is_dir() {
-                folders.push(path);
-            } else if name.ends_with(".json") {
-                files.insert(name, std::fs::read(&path).unwrap());
-            }
-        }
-    }
-    files
 }

@@ -10,33 +10,16 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use axum::{Json, Router};
 use serde_json::{Map, Value, json};
-#[cfg(feature = "mcp")]
-use tokio_util::sync::CancellationToken;
 
 use super::answer::Refused;
-use super::sessions::{SessionKey, Sessions, unknown_item};
-#[cfg(feature = "mcp")]
-use super::tools::Tools;
+use super::sessions::{SessionKey, unknown_item};
+use super::shared::{BODY_BYTES_MAX, Shared};
 use super::{describe, mcp};
 
-/// Longest request in bytes: a call has a handful of short arguments.
-pub(super) const BODY_BYTES_MAX: usize = 64 << 10;
 /// The header that names the item.
 const ITEM: &str = "x-regatta-item";
 /// The header that names the session within the item.
 const SESSION: &str = "x-regatta-session";
-
-/// State that all requests share.
-pub(super) struct Shared {
-    pub(super) sessions: Sessions,
-    #[cfg(feature = "mcp")]
-    pub(super) tools: Tools,
-    #[cfg(feature = "mcp")]
-    pub(super) stopping: CancellationToken,
-    /// Only this machine can connect.
-    #[cfg(feature = "mcp")]
-    pub(super) is_local: bool,
-}
 
 /// All routes.
 pub(super) fn router(shared: Arc<Shared>) -> Router {

@@ -15,8 +15,8 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
 use super::answer::Refused;
-use super::http::Shared;
 use super::sessions::{SessionKey, unknown_item};
+use super::shared::Shared;
 
 /// One session's apps.
 struct SessionApps {
@@ -81,7 +81,7 @@ async fn serve(shared: Arc<Shared>, item: &str, session: Option<&str>, request: 
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
-        .with_max_request_body_bytes(super::http::BODY_BYTES_MAX)
+        .with_max_request_body_bytes(super::shared::BODY_BYTES_MAX)
         .with_cancellation_token(shared.stopping.clone());
     // The check of hosts keeps browsers out, but only makes sense if no other machine can connect.
     let config = if shared.is_local { config } else { config.disable_allowed_hosts() };

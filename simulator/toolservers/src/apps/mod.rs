@@ -18,6 +18,7 @@ mod http;
 mod mcp;
 mod server;
 mod sessions;
+mod shared;
 #[cfg(feature = "mcp")]
 mod tools;
 

@@ -13,8 +13,9 @@ use regatta_simulator::{Ending, StartError, accept};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use super::http::{Shared, router};
+use super::http::router;
 use super::sessions::Sessions;
+use super::shared::Shared;
 #[cfg(feature = "mcp")]
 use super::tools::Tools;
 use crate::CONNECTIONS_MAX;

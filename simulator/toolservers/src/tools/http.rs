@@ -9,30 +9,15 @@ use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, StatusCode, header};
 use regatta_autoslurp::ServedTools;
 use regatta_benchmarks::ToolRequest;
-use regatta_proto::Simulation;
 use regatta_serving::{NoBody, read_body};
 use regatta_simulator::{Dropped, first_half};
-use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
+use serde_json::json;
 
-use super::delivery::{Delivery, Outcome};
+use super::delivery::Outcome;
 use super::mcp;
-use super::sessions::{SessionName, Sessions};
-
-/// State that all requests share.
-#[derive(Debug)]
-pub(super) struct Shared {
-    pub(super) tools: ServedTools,
-    pub(super) simulation: Simulation,
-    pub(super) sessions: Sessions,
-    pub(super) stopping: CancellationToken,
-    /// The port that serves everything.
-    #[cfg(feature = "mcp")]
-    pub(super) port: u16,
-    /// Only this machine can connect.
-    #[cfg(feature = "mcp")]
-    pub(super) is_local: bool,
-}
+use super::refused::{Refused, respond};
+use super::sessions::SessionName;
+use super::shared::Shared;
 
 /// The port at which a request arrived.
 #[derive(Debug, Clone, Copy)]
@@ -41,31 +26,6 @@ pub(super) enum Door {
     All,
     /// A port of the server whose official port is this one.
     Of(u16),
-}
-
-/// An error response.
-#[derive(Debug)]
-pub(super) struct Refused {
-    status: StatusCode,
-    /// Error code, for programs.
-    code: &'static str,
-    /// The problem and its solution, for people.
-    message: String,
-}
-
-impl Refused {
-    pub(super) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
-        Self { status, code, message: message.into() }
-    }
-
-    /// `{"error": {"code", "message"}}`.
-    pub(super) fn json(&self) -> Value {
-        json!({"error": {"code": self.code, "message": self.message}})
-    }
-
-    pub(super) fn response(&self) -> Response<Body> {
-        respond(self.status, "application/json", self.json().to_string())
-    }
 }
 
 /// Answers a request.
@@ -139,24 +99,6 @@ async fn ask(
     Ok(respond_with(shared, shared.play(session, request, &seen).await?).await)
 }
 
-impl Shared {
-    /// Answers a request, logs it, and waits for its latency. `seen` is the URL as the client knows it.
-    pub(super) async fn play(
-        &self,
-        session: Option<&SessionName>,
-        request: ToolRequest,
-        seen: &str,
-    ) -> Result<Outcome, Refused> {
-        let admitted = self.sessions.admit(session)?;
-        let Delivery { delay, outcome } = Delivery::draw(&self.simulation, &admitted, self.tools.answer(&request));
-        self.sessions.log(session, &admitted, outcome.exchange(&request.method, seen, request.body.as_deref()));
-        if !delay.is_zero() {
-            tokio::time::sleep(delay).await;
-        }
-        Ok(outcome)
-    }
-}
-
 /// The URL for the simulation, and the one that the client knows.
 fn urls(door: Door, path: &str, head: &Parts) -> (String, String) {
     let query = head.uri.query().map(|query| format!("?{query}")).unwrap_or_default();
@@ -200,11 +142,4 @@ async fn respond_with(shared: &Shared, outcome: Outcome) -> Result<Response<Body
     let body = Bytes::from(answer.body);
     *response.body_mut() = if is_whole { Body::from(body) } else { Body::new(first_half(&body)) };
     Ok(response)
-}
-
-fn respond(status: StatusCode, content_type: &'static str, text: impl Into<Body>) -> Response<Body> {
-    let mut response = Response::new(text.into());
-    *response.status_mut() = status;
-    response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(content_type));
-    response
 }

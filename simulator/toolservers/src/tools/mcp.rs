@@ -18,8 +18,8 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Map, Value, json};
 
 use super::delivery::Outcome;
-use super::http::Shared;
 use super::sessions::SessionName;
+use super::shared::Shared;
 
 const REQUEST: &str = "request";
 const GET_DATE: &str = "get_date";

@@ -17,7 +17,9 @@ mod delivery;
 mod http;
 #[cfg_attr(not(feature = "mcp"), path = "no_mcp.rs")]
 mod mcp;
+mod refused;
 mod server;
 mod sessions;
+mod shared;
 
 pub use server::{SimulatedTools, ToolPort, ToolsConfig};

@@ -6,8 +6,9 @@ use axum::body::Body;
 use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode};
 
-use super::http::{Refused, Shared};
+use super::refused::Refused;
 use super::sessions::SessionName;
+use super::shared::Shared;
 
 /// `/mcp` and `/sessions/ID/mcp`.
 pub(super) async fn serve(_: Arc<Shared>, _: Option<SessionName>, _: Request<Incoming>) -> Response<Body> {

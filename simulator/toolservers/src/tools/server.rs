@@ -15,8 +15,9 @@ use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use super::http::{Door, Shared, serve};
+use super::http::{Door, serve};
 use super::sessions::Sessions;
+use super::shared::Shared;
 use crate::CONNECTIONS_MAX;
 
 /// Longest time for requests to end after the shutdown begins.

@@ -7,7 +7,7 @@ use hyper::StatusCode;
 use regatta_proto::{Digest, Exchange};
 use serde_json::{Value, json};
 
-use super::http::Refused;
+use super::refused::Refused;
 
 /// Most sessions; a caller that needs more has to delete some.
 pub(super) const SESSIONS_MAX: usize = 1024;

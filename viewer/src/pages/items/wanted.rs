@@ -5,11 +5,13 @@ use regatta_proto::{Cell, Flag};
 use serde::Deserialize;
 
 use super::super::group::Group;
-use super::ITEMS;
 use crate::address;
 use crate::conversation::Words;
 use crate::problem::Problem;
 use crate::selection::{Annotated, Sample};
+
+/// Items on a page.
+pub(super) const ITEMS: u32 = 50;
 
 /// Longest text to search for, in bytes.
 const TEXT_BYTES_MAX: usize = 200;

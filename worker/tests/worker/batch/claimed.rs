@@ -138,7 +138,7 @@ async fn without_an_account_a_batch_that_came_to_be_while_its_lines_were_uploade
     worker.leave().await;
 }
 
-/// Its worker knew not whether the batch was taken, told the account so, and died before it published what goes on.
+/// The worker did not know whether the batch was taken, told the account so, and died before it published the sessions that go on.
 #[tokio::test(start_paused = true)]
 async fn a_batch_whose_account_knows_already_what_it_may_have_cost_goes_on_after_that() {
     let (stage, server, account) = intended().await;
@@ -154,7 +154,7 @@ async fn a_batch_whose_account_knows_already_what_it_may_have_cost_goes_on_after
     assert_eq!(state(&stage, &account).await, (COST, AT_MOST));
 }
 
-/// Whether there is money says nothing of a batch that is over, and what it may have cost is in the account.
+/// Money that is left says nothing of a batch that is over; its possible cost is in the account.
 #[tokio::test(start_paused = true)]
 async fn a_batch_that_is_over_goes_on_although_there_is_no_money_for_it() {
     let (stage, server, account) = intended().await;

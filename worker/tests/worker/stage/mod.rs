@@ -1,32 +1,35 @@
 //! A worker between queues in memory and a simulated endpoint. The tests play the coordinator and the scorers.
 
+mod reports;
+
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use prometheus::Registry;
 use regatta_backends::faults::{Connection, Fate, Troubles};
-use regatta_backends::{Blobs, Consumer, Permits, Queue};
+use regatta_backends::{Blobs, Permits, Queue};
+use regatta_benchmark_testing::miniature;
 use regatta_catalog::{Catalog, Sweep, store_dataset};
 use regatta_llm::{CallMetrics, PermitStore, Standstill};
 use regatta_memory::ByteBudget;
 use regatta_proto::{
     AccountId, AskedQuestion, BATCH, BenchmarkLock, Clock, Control, Digest, EndpointKind, EndpointRoute, EndpointSpec,
-    Evaluator, FileSet, ItemIndex, Job, JudgeJob, JudgeOutcome, ModelRef, ModelSpec, Money, OpenAttempt, Party,
-    PoolRequest, Price, PriceSource, Question, Report, SessionJob, SessionKey, SessionOutcome, Setting, Share, Signals,
-    Simulation, SweepId, SweepLock, SystemClock, Transcript,
+    Evaluator, ItemIndex, Job, JudgeJob, ModelRef, ModelSpec, Money, Party, PoolRequest, Price, PriceSource, Question,
+    SessionJob, SessionKey, Setting, Share, Signals, Simulation, SweepId, SweepLock, SystemClock, Transcript,
 };
 use regatta_simulator::{Config, SimulatedEndpoint, SimulatedSuite};
+use regatta_worfbench::WorfBench;
 use regatta_worker::{
     CachedResponses, Environment, Lifecycle, Policy, SharedPermits, Worker, WorkerConfig, WorkerError, WorkerMetrics,
 };
 use tokio::task::JoinHandle;
 
+pub(crate) use self::reports::Reports;
+
 /// The only benchmark of these tests.
-pub(crate) const BENCHMARKS: regatta_benchmarks::Registry =
-    regatta_benchmarks::Registry::new(&[&regatta_worfbench::WorfBench]);
+pub(crate) const BENCHMARKS: regatta_benchmarks::Registry = regatta_benchmarks::Registry::new(&[&WorfBench]);
 
 /// A test that waits longer than this has failed. Tests with paused time have worked off everything else by then.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -82,9 +85,6 @@ impl Fate for Cable {
         self.0.lock().unwrap().push(connection);
     }
 }
-
-/// What workers report, in the order in which it comes.
-pub(crate) struct Reports(Consumer<Report>);
 
 impl Stage {
     /// A stage without an endpoint; one call at a time, and an hour between two tries.
@@ -434,71 +434,8 @@ impl Process {
     }
 }
 
-impl Reports {
-    pub(crate) async fn next(&mut self) -> Report {
-        let delivery = within(self.0.next()).await.expect("the queue is open");
-        delivery.receipt.ack().await;
-        delivery.message
-    }
-
-    /// The next report that is not about progress.
-    pub(crate) async fn result(&mut self) -> Report {
-        loop {
-            match self.next().await {
-                Report::Progress(_) => {}
-                result => return result,
-            }
-        }
-    }
-
-    pub(crate) async fn outcome(&mut self) -> SessionOutcome {
-        match self.result().await {
-            Report::Session(outcome) => *outcome,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    pub(crate) async fn verdicts(&mut self) -> JudgeOutcome {
-        match self.result().await {
-            Report::Judge(outcome) => outcome,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    /// The next attempt in progress for which `wanted` holds.
-    pub(crate) async fn progress(&mut self, wanted: impl Fn(&OpenAttempt) -> bool) -> OpenAttempt {
-        loop {
-            match self.next().await {
-                Report::Progress(progress) => {
-                    if let Some(open) = progress.open.into_iter().find(|open| wanted(open)) {
-                        return open;
-                    }
-                }
-                other => panic!("{other:?}"),
-            }
-        }
-    }
-
-    /// Reports that were not read yet, without progress. For when no worker is left.
-    pub(crate) async fn rest(mut self, queue: &Queue) -> Vec<Report> {
-        let end = Report::Tabulate { sweep: "end".parse().unwrap(), lock: Digest::of(b"end") };
-        queue.publish_reports(vec![end.clone()]).await.unwrap();
-        let mut rest = Vec::new();
-        loop {
-            match self.result().await {
-                report if report == end => return rest,
-                report => rest.push(report),
-            }
-        }
-    }
-}
-
-pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, future).await.expect("it happens in time")
-}
-
 async fn lock(blobs: &Blobs, endpoint: &EndpointSpec) -> SweepLock {
-    let dataset = store_dataset(blobs, &miniature()).await.unwrap();
+    let dataset = store_dataset(blobs, &miniature(&WorfBench)).await.unwrap();
     let benchmark = "worfbench".parse().unwrap();
     let suite = Catalog::new(blobs.clone(), BENCHMARKS).suite(&benchmark, &dataset).await.unwrap();
     let setting: Setting = "zero-shot".parse().unwrap();
@@ -562,20 +499,6 @@ fn route(sweep: &Sweep, endpoint: EndpointSpec) -> EndpointRoute {
     }
 }
 
-fn miniature() -> FileSet {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/data/worfbench");
-    let mut files = FileSet::from_origin("the miniature of WorFBench");
-    let mut folders = vec![root.clone()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
-            if path.is_dir() {
-                folders.push(path);
-            } else if name.ends_with(".json") {
-                files.insert(name, std::fs::read(&path).unwrap());
-            }
-        }
-    }
-    files
+pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, future).await.expect("it happens in time")
 }

@@ -11,8 +11,9 @@ use serde_json::{Map, Value, json};
 use super::answers::{Answers, not_recorded};
 use super::{Inputs, whole};
 use crate::official::rules::Rules;
-use crate::official::scoring::{Subject, judged, rowless};
+use crate::official::scoring::{judged, rowless};
 use crate::official::stat::{Counts, DIVISOR, Said, Verdict};
+use crate::official::subject::Subject;
 
 /// A file of a scenario.
 struct Position<'a> {

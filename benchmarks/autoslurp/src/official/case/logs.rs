@@ -10,7 +10,8 @@ use super::answers::{Answers, not_recorded};
 use super::{Inputs, whole};
 use crate::data::Utterance;
 use crate::official::rules::Rules;
-use crate::official::scoring::{Judged, Subject, judged};
+use crate::official::scoring::{Judged, judged};
+use crate::official::subject::Subject;
 use crate::official::tabulation::{Chunk, table};
 
 /// Scores that a script gives the logs of a case.

@@ -23,7 +23,8 @@ use regatta_pycompat::yaml::Value;
 
 use self::action::Action;
 use self::team::{Agent, Deed, MANAGER};
-use super::{Asking, Query, Replies};
+use super::query::Query;
+use super::replies::{Asking, Replies};
 use crate::members::{self, member};
 use crate::run::Run;
 

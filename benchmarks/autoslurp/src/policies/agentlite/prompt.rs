@@ -6,7 +6,7 @@ use regatta_pycompat::{dumps, repr};
 
 use super::team::{Agent, Deed};
 use crate::members::member;
-use crate::policies::Policy;
+use crate::policy::Policy;
 use crate::prompts;
 
 /// The line behind which task and past steps stand.

@@ -9,6 +9,7 @@
 //! Bounds: [`MESSAGES_MAX`] messages, for each at most three calls of the selector and one of the speaker, [`tools::EXECUTED_MAX`] executed calls
 //! a message. Each text is kept once in the chat and once in the log.
 
+mod message;
 mod participant;
 mod print;
 mod selection;
@@ -21,13 +22,14 @@ mod tests;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use regatta_proto::{ChatMessage, ChatRequest, ChatRole, MemberName, Reasoning, Reply, Sampling, Tool, ToolCall};
+use regatta_proto::{ChatMessage, ChatRequest, ChatRole, MemberName, Reply, Sampling, Tool, ToolCall};
 
+use self::message::Message;
 use self::participant::Participant;
-use self::tools::ToolResult;
-use super::naming::named;
-use super::{Asking, Policy, Query, Replies};
+use super::query::Query;
+use super::replies::{Asking, Replies};
 use crate::members;
+use crate::policy::Policy;
 use crate::prompts;
 use crate::run::Run;
 
@@ -62,51 +64,6 @@ pub(crate) fn play(query: &Query<'_>, replies: &mut Replies<'_>) -> Result<Run, 
     }
     chat.run.members = Some(chat.members);
     Ok(chat.run)
-}
-
-/// A message that everybody has.
-#[derive(Debug)]
-struct Message {
-    speaker: Participant,
-    /// Text of the message; `None` is printed in another way than an empty text.
-    text: Option<Arc<str>>,
-    /// Calls of tools.
-    calls: Vec<ToolCall>,
-    /// Results of calls of tools.
-    results: Vec<ToolResult>,
-    /// Reasoning of the model, which is sent to that model alone.
-    reasoning: Option<Reasoning>,
-}
-
-impl Message {
-    fn of(speaker: Participant, text: Option<Arc<str>>) -> Self {
-        Self { speaker, text, calls: Vec::new(), results: Vec::new(), reasoning: None }
-    }
-
-    fn text(&self) -> &str {
-        self.text.as_deref().unwrap_or_default()
-    }
-
-    /// True if the word is in the text, or in a result of a tool.
-    fn holds(&self, word: &str) -> bool {
-        self.text().contains(word) || self.results.iter().any(|result| result.text.contains(word))
-    }
-
-    /// As `reader` gets it (the selector when there is none): what it said itself is its own, calls and their results are what they are.
-    fn as_sent(&self, reader: Option<Participant>) -> Vec<ChatMessage> {
-        if !self.results.is_empty() {
-            return self.results.iter().map(ToolResult::as_sent).collect();
-        }
-        let is_own = reader == Some(self.speaker);
-        if self.calls.is_empty() && !is_own {
-            return vec![named(self.speaker.name(), self.text())];
-        }
-        vec![ChatMessage {
-            tool_calls: self.calls.clone(),
-            reasoning: self.reasoning.clone().filter(|_| is_own),
-            ..ChatMessage::new(ChatRole::Assistant, self.text())
-        }]
-    }
 }
 
 struct Chat<'q> {

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::tools::{DATE_TOOL, REQUEST_TOOL};
 use crate::members;
-use crate::policies::Policy;
+use crate::policy::Policy;
 use crate::prompts;
 
 /// A participant.

@@ -1,6 +1,7 @@
 //! Output of the framework: without colours, since standard output is no terminal.
 
-use super::{Message, Query};
+use super::message::Message;
+use crate::policies::query::Query;
 
 /// End of the head of a message in the chat, whoever gets it.
 const TO: &str = "(to chat_manager):";

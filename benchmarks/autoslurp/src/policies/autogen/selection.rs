@@ -3,7 +3,7 @@
 use regatta_proto::{ChatMessage, ChatRole, Reply};
 use regatta_pycompat::{is_word, repr_texts};
 
-use super::Message;
+use super::message::Message;
 use super::participant::Participant;
 
 /// Most requests to the selector for one turn.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use regatta_proto::{ChatMessage, ChatRole, ToolCall};
 use regatta_pycompat::{Json, Refusal, parse_or_refuse};
 
-use crate::policies::Query;
+use crate::policies::query::Query;
 use crate::run::Run;
 use crate::servers;
 

@@ -16,14 +16,16 @@ mod task;
 #[cfg(test)]
 mod tests;
 mod worker;
+mod worker_tool;
 
 use std::collections::BTreeSet;
 
 use regatta_proto::{ChatMessage, ChatRequest, ChatRole, Reply};
 
 use self::task::{Board, TaskId};
-use self::worker::Worker;
-use super::{Asking, Query, Replies};
+use self::worker::{Worker, listed};
+use super::query::Query;
+use super::replies::{Asking, Replies};
 use crate::members::{self, member};
 use crate::run::Run;
 
@@ -144,7 +146,7 @@ impl<'s, 't> Workforce<'s, 't> {
     /// Puts the pieces of a task at the head of the queue. The planner begins anew each time.
     fn decompose(&mut self, task: TaskId) -> Result<(), Stop> {
         let content = self.board.get(task).content.clone();
-        let workers = prompt::listed(&self.workers);
+        let workers = listed(&self.workers);
         let reply = self.ask(members::PLANNER, || prompt::decompose(&content, &workers))?;
         self.board.take_apart(task, reading::pieces(reply.text.as_deref().unwrap_or_default()));
         Ok(())
@@ -166,7 +168,7 @@ impl<'s, 't> Workforce<'s, 't> {
     /// Worker that gets the task; the coordinator begins anew each time.
     fn assign(&mut self, task: TaskId) -> Result<usize, Stop> {
         self.coordination.clear();
-        let request = prompt::assign(&self.board.get(task).content, &prompt::listed(&self.workers));
+        let request = prompt::assign(&self.board.get(task).content, &listed(&self.workers));
         let reply = self.coordinate(request, prompt::assignment)?;
         let id = reading::assignee(reply.text.as_deref().unwrap_or_default()).ok_or(Stop::Unreadable)?;
         self.workers.iter().position(|worker| worker.id == id).ok_or(Stop::TimeUp)
@@ -174,7 +176,7 @@ impl<'s, 't> Workforce<'s, 't> {
 
     /// Makes a worker for a task; the coordinator still knows what it has said about it.
     fn hire(&mut self, task: TaskId) -> Result<usize, Stop> {
-        let request = prompt::hire(&self.board.get(task).content, &prompt::listed(&self.workers));
+        let request = prompt::hire(&self.board.get(task).content, &listed(&self.workers));
         let reply = self.coordinate(request, prompt::new_worker)?;
         let conf = reading::new_worker(reply.text.as_deref().unwrap_or_default()).ok_or(Stop::Unreadable)?;
         let worker = Worker::made(self.query, self.workers.len(), conf);

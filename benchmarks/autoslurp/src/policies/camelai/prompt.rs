@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use regatta_proto::{ChatMessage, ChatRequest, ChatRole, OutputSchema, Sampling, Tool};
 use serde_json::{Value, json};
 
-use super::worker::{Worker, WorkerTool};
+use super::worker_tool::WorkerTool;
 
 /// The library's default temperature.
 const TEMPERATURE: f64 = 0.2;
@@ -35,18 +35,6 @@ pub(super) fn section_of<'t>(text: &'t str, title: &str) -> &'t str {
     let start = format!("{title}\n{RULE}\n");
     let Some((_, after)) = text.split_once(&start) else { return "" };
     after.split_once(&format!("\n{RULE}\n")).map_or(after, |(content, _)| content)
-}
-
-/// Workers, a line each.
-pub(super) fn listed(workers: &[Worker]) -> String {
-    let lines: Vec<String> = workers
-        .iter()
-        .map(|worker| {
-            let tools: Vec<&str> = worker.tools.iter().map(|tool| tool.name()).collect();
-            format!("<{}>:<{}>:<tools: {}>", worker.id, worker.description, tools.join(", "))
-        })
-        .collect();
-    lines.join("\n")
 }
 
 /// The planner is to take a task apart.

@@ -5,8 +5,10 @@ use regatta_proto::{ChatMessage, ChatRequest, ChatRole, Digest, Reasoning, ToolC
 
 use super::prompt;
 use super::reading::{self, NewWorker};
+use super::worker_tool::WorkerTool;
 use crate::members;
-use crate::policies::{Policy, Query};
+use crate::policies::query::Query;
+use crate::policy::Policy;
 use crate::prompts;
 use crate::run::Run;
 use crate::servers;
@@ -26,24 +28,6 @@ const TEAM: [&str; 7] = [
     members::REQUEST,
     members::RESPONSE,
 ];
-
-/// A tool of a worker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum WorkerTool {
-    /// Tells today's date.
-    GetDate,
-    /// Fetches a URL.
-    Req,
-}
-
-impl WorkerTool {
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::GetDate => "getdate",
-            Self::Req => "req",
-        }
-    }
-}
 
 /// A worker.
 #[derive(Debug, Clone)]
@@ -162,6 +146,18 @@ fn id(query: &Query<'_>, at: usize) -> String {
     let start = digest.bytes().iter().take(4).fold(0u64, |sum, byte| (sum << 8) | u64::from(*byte));
     // Objects that are made one after the other lie close together.
     format!("{}", 140_000_000_000_000 + start * 16 + at as u64 * 48)
+}
+
+/// Workers, a line each.
+pub(super) fn listed(workers: &[Worker]) -> String {
+    let lines: Vec<String> = workers
+        .iter()
+        .map(|worker| {
+            let tools: Vec<&str> = worker.tools.iter().map(|tool| tool.name()).collect();
+            format!("<{}>:<{}>:<tools: {}>", worker.id, worker.description, tools.join(", "))
+        })
+        .collect();
+    lines.join("\n")
 }
 
 #[cfg(test)]

@@ -29,8 +29,10 @@ use regatta_pycompat::{literal, repr_text};
 use self::supervisor::Next;
 use self::worker::Worker;
 use super::naming::named;
-use super::{Asking, Policy, Query, Replies};
+use super::query::Query;
+use super::replies::{Asking, Replies};
 use crate::members;
+use crate::policy::Policy;
 use crate::prompts;
 use crate::run::Run;
 

@@ -6,7 +6,7 @@ use regatta_proto::{Reply, ToolCall};
 use regatta_pycompat::{Json, Object, parse};
 
 use super::worker::{REQUEST_TOOL, TIME_TOOL, Worker};
-use crate::policies::Query;
+use crate::policies::query::Query;
 use crate::run::Run;
 use crate::servers;
 

@@ -15,7 +15,7 @@ use regatta_benchmarks::ToolAnswer;
 use serde_json::Value;
 
 use self::parameters::Parameters;
-use super::exchange::escape;
+use super::escaping::escape;
 use super::respond::page;
 
 /// A service that has a stand-in.

@@ -1,0 +1,116 @@
+//! State that all external agents of a worker share, and the ways in which it runs one.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+
+use regatta_bridge::{Bridge, BridgePlace};
+use regatta_memory::ByteBudget;
+use regatta_proto::{Ended as AgentEnded, ExternalAgent, SessionKey};
+use tokio::sync::OnceCell;
+
+use super::briefing::Briefing;
+use super::container::{self, Contained, Containers};
+use super::failures::Failures;
+use super::places::Places;
+use super::pods::{self, Podded, Pods};
+use super::stop::Stop;
+use super::{post, program};
+use crate::config::{AgentAuthorities, WorkerConfig};
+use crate::policy::{ContainerEngine, Image, PodRules, Policy, Program};
+
+/// State that all external agents of a worker share.
+pub(crate) struct External {
+    pub(super) place: BridgePlace,
+    /// Handed to agents.
+    pub(super) authorities: Option<AgentAuthorities>,
+    /// Started with the first agent.
+    pub(super) bridge: OnceCell<Bridge>,
+    pub(super) places: Places,
+    pub(super) failures: Failures,
+    /// Variables of which commands get those that are passed on to them.
+    pub(super) variables: Arc<BTreeMap<String, String>>,
+    pub(super) policy: Arc<Policy>,
+    pub(super) containers: Containers,
+    pub(super) pods: Pods,
+    /// Bytes that the process may hold; requests to the bridge are read within them.
+    pub(super) bytes: ByteBudget,
+}
+
+/// An agent as this worker runs it.
+pub(super) enum Runnable<'a> {
+    /// A service at this address.
+    Service(&'a str),
+    /// A command, or why there is none.
+    Process(Result<Program, String>),
+    /// A command in a container, and the engine's program where one is chosen.
+    Container(Program, Image, Option<String>),
+    /// A command in a pod.
+    Pod(Program, Image, Arc<PodRules>),
+}
+
+impl External {
+    pub(crate) fn new(
+        config: &WorkerConfig,
+        variables: Arc<BTreeMap<String, String>>,
+        policy: Arc<Policy>,
+        bytes: ByteBudget,
+    ) -> Self {
+        let (place, authorities) = (config.bridge.clone(), config.bridge_authorities.clone());
+        let (places, failures) = (Places::default(), Failures::default());
+        let containers = Containers::new(config.container_relay.clone());
+        let pods = Pods::new(config, authorities.as_ref());
+        Self {
+            place,
+            authorities,
+            bridge: OnceCell::new(),
+            places,
+            failures,
+            variables,
+            policy,
+            containers,
+            pods,
+            bytes,
+        }
+    }
+
+    pub(super) fn runnable<'a>(&self, agent: &'a ExternalAgent) -> Runnable<'a> {
+        if let Some(url) = &agent.url {
+            return Runnable::Service(url);
+        }
+        match self.policy.program(agent, rustix::process::geteuid().is_root()) {
+            Ok(mut program) => match program.container.take() {
+                Some((image, ContainerEngine::Program(chosen))) => Runnable::Container(program, image, chosen),
+                Some((image, ContainerEngine::Kubernetes(rules))) => Runnable::Pod(program, image, rules),
+                None => Runnable::Process(Ok(program)),
+            },
+            Err(problem) => Runnable::Process(Err(problem)),
+        }
+    }
+
+    pub(super) async fn bridge(&self) -> io::Result<&Bridge> {
+        self.bridge.get_or_try_init(|| Bridge::start(self.place.clone(), self.bytes.clone())).await
+    }
+
+    pub(super) async fn run(
+        &self,
+        bridge: &Bridge,
+        (agent, runnable): (&ExternalAgent, Runnable<'_>),
+        session: &SessionKey,
+        briefing: &Briefing,
+        stop: &Stop,
+    ) -> AgentEnded {
+        match runnable {
+            Runnable::Service(url) => post::run(agent, url, &self.policy.outbound.egress, briefing, stop).await,
+            Runnable::Process(program) => program::run(agent, program, briefing, &self.variables, stop).await,
+            Runnable::Container(program, image, engine) => {
+                let contained = Contained { program: &program, image: &image, engine: engine.as_deref() };
+                container::run((&self.containers, bridge), agent, contained, briefing, &self.variables, stop).await
+            }
+            Runnable::Pod(program, image, rules) => {
+                let podded = Podded { program: &program, image: &image, rules: &rules, session };
+                pods::run((&self.pods, bridge), agent, podded, briefing, &self.variables, stop).await
+            }
+        }
+    }
+}
