@@ -78,6 +78,10 @@ impl Suite for Talk {
         unreachable!("a scorer asks no model")
     }
 
+    fn is_judged(&self, _: Evaluator, _: &str) -> bool {
+        true
+    }
+
     fn recognise(&self, _: &ChatRequest) -> Option<ItemIndex> {
         None
     }

@@ -62,6 +62,10 @@ impl Suite for Talk {
         Reply::said(format!("{role} {seed} after ({heard})"))
     }
 
+    fn is_judged(&self, _: Evaluator, _: &str) -> bool {
+        false
+    }
+
     fn recognise(&self, _: &ChatRequest) -> Option<ItemIndex> {
         None
     }

@@ -23,6 +23,6 @@ mod tests;
 
 pub(crate) use self::judge::Answer;
 pub(crate) use self::resolve::resolve;
-pub(crate) use self::scoring::{Subject, failure, score};
+pub(crate) use self::scoring::{JUDGED, Subject, failure, score};
 pub(crate) use self::stat::DIVISOR as RUN_ITEMS;
 pub(crate) use self::tabulation::tabulate;

@@ -25,6 +25,9 @@ const STATIC_WRONG: &str = "static_wrong";
 /// A judge's words that were not understood.
 pub(super) const UNPARSABLE: [&str; 2] = ["unparsable_slot", "unparsable_final"];
 
+/// Flat values that a judge's words can change: all but what is wrong without them.
+pub(crate) const JUDGED: [&str; 5] = [RIGHT, WRONG, ERROR, UNPARSABLE[0], UNPARSABLE[1]];
+
 /// Input of a script for one item.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Subject<'a> {
