@@ -109,6 +109,18 @@ impl Measure {
         }
     }
 
+    /// Names of the values that exclude sessions or groups from it.
+    fn exclusions(&self) -> Vec<&str> {
+        match self {
+            Self::Mean { .. } | Self::Ratio { .. } | Self::F1 { .. } => Vec::new(),
+            Self::Pooled { of, zero_group_if } => of.exclusions().into_iter().chain(zero_group_if.as_deref()).collect(),
+            Self::GroupMean { drop_run_if, zero_group_if, .. } => {
+                drop_run_if.as_deref().into_iter().chain(zero_group_if.as_deref()).collect()
+            }
+            Self::Average { of } => of.iter().flat_map(Self::exclusions).collect(),
+        }
+    }
+
     /// Names of the values that it is made of.
     #[must_use]
     pub fn values(&self) -> Vec<&str> {
@@ -206,5 +218,32 @@ impl Metric {
             missing_if: BTreeMap::new(),
             headline: true,
         }
+    }
+
+    /// `true` if `is_such` holds for one of the values that it is made of, or that exclude sessions from it.
+    pub fn depends_on(&self, is_such: impl Fn(&str) -> bool) -> bool {
+        let flags = self.void_if.iter().chain(self.missing_if.values()).map(String::as_str);
+        self.measure.values().into_iter().chain(self.measure.exclusions()).chain(flags).any(is_such)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_metric_depends_on_what_it_sums_and_on_what_excludes_sessions_from_it() {
+        let ratio = || Measure::Ratio { numerator: "top".into(), denominator: "bottom".into(), of_item: false };
+        let pooled = Measure::Pooled { of: Box::new(ratio()), zero_group_if: Some("crashed".into()) };
+        let metric = Metric {
+            measure: Measure::Average { of: vec![Measure::Mean { value: "grade".into() }, pooled] },
+            void_if: Some("void".into()),
+            missing_if: BTreeMap::from([("grade".into(), "ungraded".into())]),
+            ..Metric::mean("all")
+        };
+        for name in ["grade", "top", "bottom", "crashed", "void", "ungraded"] {
+            assert!(metric.depends_on(|value| value == name), "{name}");
+        }
+        assert!(!metric.depends_on(|value| value == "all"), "its own name is no value");
     }
 }

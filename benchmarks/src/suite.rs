@@ -167,6 +167,14 @@ pub trait Suite: Send + Sync {
         values.keys().map(|name| Metric::mean(name)).collect()
     }
 
+    /// Returns `true` if a judge's verdict can change the value `value` of a session's score by `evaluator`.
+    fn is_judged(&self, evaluator: Evaluator, value: &str) -> bool;
+
+    /// Returns `true` if a judge's verdict can change `metric`, one of `evaluator`.
+    fn is_judged_metric(&self, evaluator: Evaluator, metric: &Metric) -> bool {
+        metric.depends_on(|value| self.is_judged(evaluator, value))
+    }
+
     /// Returns the least and greatest possible value of the number at the JSON pointer `pointer` in an aggregate; the
     /// greatest is infinite where there is no limit.
     ///

@@ -1,6 +1,8 @@
 //! The smallest benchmark of conversations, for tests.
 
-use regatta_benchmarks::{DataError, Item, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table, Verdicts};
+use regatta_benchmarks::{
+    DataError, Item, Metric, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table, Verdicts,
+};
 use regatta_proto::{
     ChatMessage, ChatRequest, ChatRole, Evaluator, ItemIndex, MemberName, Question, Reply, Role, Sampling, SessionSeed,
     Setting, Transcript,
@@ -66,6 +68,14 @@ impl Suite for Talk {
 
     fn simulate(&self, _: ItemIndex, _: &Setting, role: Role, _: Persona, _: SessionSeed, _: &ChatRequest) -> Reply {
         Reply::said(role.to_string())
+    }
+
+    fn metrics(&self, setting: &Setting, _: Evaluator) -> Vec<Metric> {
+        vec![Metric::mean(if setting.as_str() == "talk" { "done" } else { "length" })]
+    }
+
+    fn is_judged(&self, evaluator: Evaluator, value: &str) -> bool {
+        value == "done" && evaluator != Evaluator::Exec
     }
 
     fn recognise(&self, _: &ChatRequest) -> Option<ItemIndex> {

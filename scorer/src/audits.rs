@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 
 use regatta_benchmarks::{Score, Scores, Scoring};
 use regatta_catalog::Sweep;
-use regatta_proto::{BenchmarkFailed, BenchmarkLock, Judge, ModelRef, Question};
+use regatta_proto::{BenchmarkFailed, BenchmarkLock, Judge, ModelRef, Outcome, Question};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::repeats::{Repeats, stored as with_repeats};
 use crate::verdicts::Subject;
 
 const KEY: &str = "audited";
@@ -24,7 +25,14 @@ pub(crate) enum SessionScoring<'s> {
         /// Scores by the audit's judge, if the session is audited.
         audited: Option<Scores>,
     },
-    /// Questions without an answer, by the judge that is to be asked. Empty where the benchmark has no judge.
+    /// The audit's judge alone has questions without an answer.
+    NeedsAudit {
+        /// Scores that count.
+        scores: Scores,
+        /// Judge of the audit, and what it is to be asked.
+        needed: (&'s Judge, Vec<Question>),
+    },
+    /// Questions without an answer, by the judge that is to be asked: the benchmark's first. Empty where the benchmark has no judge.
     Needs(Vec<(&'s Judge, Vec<Question>)>),
     /// The transcript is of no such session, for this reason.
     Unfit(String),
@@ -33,22 +41,41 @@ pub(crate) enum SessionScoring<'s> {
 }
 
 impl<'s> SessionScoring<'s> {
-    /// Puts `scoring` by the benchmark's judge and `audit` by that of its audit together, each with its judge.
+    /// Puts `scoring` by the benchmark's judge and `audit` by that of its audit together, each with its judge. What comes of the audit takes no
+    /// score from a session: one that its judge's verdicts give no score for is not audited.
     pub(crate) fn of(scoring: (Option<&'s Judge>, Scoring), audit: Option<(&'s Judge, Scoring)>) -> Self {
         let (judge, scoring) = scoring;
         let needed = |questions| judge.map(|judge| (judge, questions)).into_iter().collect::<Vec<_>>();
         match (scoring, audit) {
-            (Scoring::Unfit(reason), _) | (_, Some((_, Scoring::Unfit(reason)))) => Self::Unfit(reason),
-            (Scoring::Failed(failed), _) | (_, Some((_, Scoring::Failed(failed)))) => Self::Failed(failed),
+            (Scoring::Unfit(reason), _) => Self::Unfit(reason),
+            (Scoring::Failed(failed), _) => Self::Failed(failed),
             (Scoring::Needs(of_judge), Some((auditor, Scoring::Needs(of_audit)))) => {
                 let mut both = needed(of_judge);
                 both.push((auditor, of_audit));
                 Self::Needs(both)
             }
-            (Scoring::Needs(questions), Some((_, Scoring::Scored(_))) | None) => Self::Needs(needed(questions)),
-            (Scoring::Scored(_), Some((auditor, Scoring::Needs(questions)))) => Self::Needs(vec![(auditor, questions)]),
+            (
+                Scoring::Needs(questions),
+                Some((_, Scoring::Scored(_) | Scoring::Unfit(_) | Scoring::Failed(_))) | None,
+            ) => Self::Needs(needed(questions)),
+            (Scoring::Scored(scores), Some((auditor, Scoring::Needs(questions)))) => {
+                Self::NeedsAudit { scores, needed: (auditor, questions) }
+            }
             (Scoring::Scored(scores), Some((_, Scoring::Scored(audited)))) => {
                 Self::Scored { scores, audited: Some(audited) }
+            }
+            (Scoring::Scored(scores), Some((auditor, Scoring::Unfit(reason)))) => {
+                tracing::error!(judge = %auditor, reason, "a session cannot be scored by the verdicts of the audit's judge");
+                Self::Scored { scores, audited: None }
+            }
+            (Scoring::Scored(scores), Some((auditor, Scoring::Failed(failed)))) => {
+                tracing::error!(
+                    judge = %auditor,
+                    reason = failed.why,
+                    errors = failed.errors,
+                    "the benchmark's program failed with the verdicts of the audit's judge"
+                );
+                Self::Scored { scores, audited: None }
             }
             (Scoring::Scored(scores), None) => Self::Scored { scores, audited: None },
         }
@@ -65,42 +92,48 @@ pub(crate) fn waits_for(subject: &Subject<'_>, sweep: &Sweep) -> Option<ModelRef
     })
 }
 
-/// The names under which sessions of `benchmark` wait for its judges, each with the models that are asked.
+/// The names under which sessions of `benchmark` wait for its judges, each with the models that are asked. Also under the name of the
+/// benchmark's own judge a session may wait for the audit's, if a scorer recorded it that does not know audits.
 pub(crate) fn names(benchmark: &BenchmarkLock) -> Vec<(ModelRef, Vec<&ModelRef>)> {
     let Some(judge) = &benchmark.judge else { return Vec::new() };
-    let mut names = vec![(judge.name(), judge.ids())];
-    if let Some(audit) = &benchmark.audit {
-        names.push((audit.name_with(judge), benchmark.judges().flat_map(Judge::ids).collect()));
-    }
-    names
+    let members: Vec<&ModelRef> = benchmark.judges().flat_map(Judge::ids).collect();
+    let with_audit = benchmark.audit.iter().map(|audit| audit.name_with(judge));
+    std::iter::once(judge.name()).chain(with_audit).map(|name| (name, members.clone())).collect()
 }
 
-/// Enters the values by the audit's judge into `stored`, scores as the ledger keeps them.
+/// `scores` as the ledger keeps them, with those by each of `repeats` alone and the values by the audit's judge.
 ///
 /// # Errors
-/// When a value is no JSON.
-pub(crate) fn store(stored: &mut Value, audited: &Scores) -> serde_json::Result<()> {
-    for (evaluator, by_audit) in audited {
+/// When a score is no JSON.
+pub(crate) fn stored(scores: &Scores, repeats: &Repeats, audited: Option<&Scores>) -> serde_json::Result<Value> {
+    let mut stored = with_repeats(scores, repeats)?;
+    for (evaluator, by_audit) in audited.into_iter().flatten() {
         if let Some(Value::Object(score)) = stored.get_mut(evaluator.as_str()) {
             score.insert(KEY.to_owned(), serde_json::to_value(&by_audit.values)?);
         }
     }
-    Ok(())
+    Ok(stored)
 }
 
-/// `scores` of an audited session as they are by the audit's judge, from what the ledger `stored`. Where nobody was asked, as after a failure
-/// of the model, they are the same by every judge.
+/// `scores` of a session of the sample as they are by the audit's judge, from what the ledger `stored` of it. After a failure of the model they
+/// are the same by every judge. `None` for a session that it did not score: it was away, or a scorer settled the session that does not know
+/// audits.
 ///
 /// # Errors
 /// When the stored values are no flat values.
-pub(crate) fn kept(stored: &Value, scores: &Scores) -> serde_json::Result<Scores> {
-    let of = |(evaluator, score): (&regatta_proto::Evaluator, &Score)| {
-        let by_audit = stored.get(evaluator.as_str()).and_then(|score| score.get(KEY));
-        let values = match by_audit {
-            Some(values) => BTreeMap::deserialize(values)?,
-            None => score.values.clone(),
-        };
-        Ok((*evaluator, Score { values, detail: Value::Null }))
-    };
-    scores.iter().map(of).collect()
+pub(crate) fn kept(outcome: &Outcome, stored: &Value, scores: &Scores) -> serde_json::Result<Option<Scores>> {
+    match outcome {
+        Outcome::Measured => {}
+        Outcome::ModelFailure { .. } => return Ok(Some(scores.clone())),
+        Outcome::NotMeasured { .. } => return Ok(None),
+    }
+    let mut audited = Scores::new();
+    for evaluator in scores.keys() {
+        let Some(values) = stored.get(evaluator.as_str()).and_then(|score| score.get(KEY)) else { return Ok(None) };
+        audited.insert(*evaluator, Score { values: BTreeMap::deserialize(values)?, detail: Value::Null });
+    }
+    Ok(Some(audited))
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,7 @@ use regatta_proto::{Audit, BenchmarkName, CostSum, Evaluator, Judge, Level, Mode
 use serde::{Deserialize, Serialize};
 
 use crate::finish::{GroupResult, is_simulated};
-use crate::statistics::{Audited, audited_difference};
+use crate::statistics::{Audited, GapMeans, audited_difference};
 use crate::summary::{JudgeSpending, per};
 
 /// Findings of the audits by one judge.
@@ -29,9 +29,51 @@ pub struct AuditFindings {
     /// one benchmark and setting than of another, because bills do not tell what each has cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_of_all: Option<Money>,
+    /// Audits that are missing. Absent where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<MissingAudits>,
     /// Differences between models as it would have them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub differences: Vec<AuditedDifference>,
+}
+
+/// Measured sessions of the sample that corrected values are estimated without.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MissingAudits {
+    /// Sessions that the audit's judge did not score.
+    pub sessions: u64,
+    /// Sessions of the items that the audit draws.
+    pub sampled: u64,
+    /// Audited sessions to which the judge gave no grade of a metric on leaderboards, and the other judge did.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub ungraded: u64,
+    /// Metrics of models whose missing audits are no random part of the sample.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gaps: Vec<AuditGap>,
+}
+
+/// Difference between audited and missing items of a model, beyond chance.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AuditGap {
+    /// Benchmark.
+    pub benchmark: BenchmarkName,
+    /// Setting.
+    pub setting: Setting,
+    /// Model.
+    pub model: ModelRef,
+    /// Scoring rule of the metric.
+    pub evaluator: Evaluator,
+    /// Metric.
+    pub metric: String,
+    /// Unit of the metric.
+    pub unit: Unit,
+    /// Values of both by the judge whose scores count.
+    #[serde(flatten)]
+    pub gap: GapMeans,
+}
+
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// Difference between two models by the judge of an audit: `one` minus `other`.
@@ -66,12 +108,12 @@ pub(crate) fn findings(sweep: &Sweep, groups: &[GroupResult], spent: &[JudgeSpen
     }
     let of_judge = |(name, (judge, benchmarks)): (String, (&Judge, Vec<&BenchmarkName>))| {
         let its = || groups.iter().filter(|group| benchmarks.contains(&&group.first.benchmark));
-        let audited = its().map(|group| group.audited_sessions).sum();
+        let audited = its().map(|group| group.sampled.audited).sum();
         let sessions = its().map(|group| group.sessions.measured).sum();
         let mut parts: BTreeMap<_, (u64, u64)> = BTreeMap::new();
         for group in its() {
             let part = parts.entry((&group.first.benchmark, &group.first.setting)).or_default();
-            *part = (part.0 + group.audited_sessions, part.1 + group.sessions.measured);
+            *part = (part.0 + group.sampled.audited, part.1 + group.sessions.measured);
         }
         let shares: Vec<(u64, u64)> = parts.into_values().collect();
         let cost = cost(&sweep.lock, judge, spent);
@@ -84,10 +126,34 @@ pub(crate) fn findings(sweep: &Sweep, groups: &[GroupResult], spent: &[JudgeSpen
             cost_of_all: cost
                 .filter(|_| are_alike(&shares))
                 .and_then(|cost| per(cost, audited as f64 / sessions as f64)),
+            missing: missing(its()),
             differences: differences(&its().collect::<Vec<_>>(), sweep.lock.level),
         }
     };
     by_judge.into_iter().map(of_judge).collect()
+}
+
+/// Audits of `groups` that are missing; `None` where there are none.
+fn missing<'g>(groups: impl Iterator<Item = &'g GroupResult>) -> Option<MissingAudits> {
+    let mut missing = MissingAudits { sessions: 0, sampled: 0, ungraded: 0, gaps: Vec::new() };
+    for group in groups {
+        missing.sessions += group.sampled.unaudited;
+        missing.sampled += group.sampled.audited + group.sampled.unaudited;
+        missing.ungraded += group.sampled.ungraded;
+        missing.gaps.extend(group.gaps.iter().map(|(at, gap)| {
+            let (evaluator, metric) = &group.keys[*at];
+            AuditGap {
+                benchmark: group.first.benchmark.clone(),
+                setting: group.first.setting.clone(),
+                model: group.first.model.clone(),
+                evaluator: *evaluator,
+                metric: metric.name.clone(),
+                unit: metric.unit,
+                gap: *gap,
+            }
+        }));
+    }
+    (missing.sessions + missing.ungraded > 0).then_some(missing)
 }
 
 /// Notes on audits by judges that are simulated.

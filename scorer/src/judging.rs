@@ -6,17 +6,15 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use regatta_backends::{ASKED_WITHIN, AwaitingSession, Judged, Settlement, SettlementResult};
 use regatta_catalog::Sweep;
-use regatta_proto::{
-    AskedQuestion, AttemptId, Cause, Digest, Job, JudgeJob, JudgeOutcome, ModelRef, Question, Transcript, wire,
-};
+use regatta_proto::{AskedQuestion, AttemptId, Cause, Digest, Job, JudgeJob, JudgeOutcome, ModelRef, Question};
 use regatta_traces::session_span;
 use tokio::time::Instant;
 
-use crate::audits::{self, SessionScoring};
-use crate::repeats::{repeats, stored};
+use crate::audits;
 use crate::scorer::{Scorer, ScorerError};
 use crate::traced::settled;
-use crate::verdicts::{Known, Open, Put, Subject, answerer, enter, score_all};
+use crate::verdicts::{Known, Open, Put, answerer, enter, score_all};
+use crate::waiting::{Progress, progress, subjects, with_transcripts};
 
 /// Similarities of one judge job: enough to spread its cost, few enough that a lost job repeats little.
 const SIMILARITIES_PER_JOB: usize = 32;
@@ -25,7 +23,7 @@ const JUDGEMENTS_PER_JOB: usize = 4;
 /// Questions that are claimed at once: so few that they are asked within the time for that.
 const QUESTIONS_A_CLAIM: usize = 1_024;
 /// Sessions that are read at once to ask again what they wait for.
-const SESSIONS_A_READING: u32 = 256;
+pub(crate) const SESSIONS_A_READING: u32 = 256;
 /// Verdicts that one session may wait for; a benchmark that wants more goes round in circles.
 const QUESTIONS_MAX: usize = 100_000;
 
@@ -135,22 +133,12 @@ impl Scorer {
             ask(self, sweep, open).await?;
         }
         if !unanswered.is_empty() {
-            for waited_for in judges_with(sweep, &judge) {
-                let waiting = self.ledger.awaiting(&sweep.id, &waited_for, &unanswered).await?;
-                let settlements = waiting
-                    .into_iter()
-                    .map(|session| Settlement {
-                        key: session.key,
-                        result: SettlementResult::NotMeasured(Cause::JudgeUnavailable),
-                    })
-                    .collect();
-                self.settle(sweep, settlements, Some(&attempt), self.clock.now()).await?;
-            }
+            self.settle_unanswered(sweep, &judge, &unanswered, &attempt).await?;
         }
         Ok(())
     }
 
-    async fn settle(
+    pub(crate) async fn settle(
         &self,
         sweep: &Sweep,
         settlements: Vec<Settlement>,
@@ -172,7 +160,7 @@ impl Scorer {
             let waiting = self.ledger.awaiting_after(&sweep.id, after, SESSIONS_A_READING).await?;
             let Some(last) = waiting.last() else { return Ok(()) };
             after = Some((last.key.cell, last.key.item));
-            let open = settle(self, sweep, waiting, Known::default(), Asked::Again(None)).await?;
+            let open = settle(self, sweep, waiting, Known::default(), Asked::Again(None), None).await?;
             ask(self, sweep, open).await?;
         }
     }
@@ -200,7 +188,7 @@ impl<'a> Asked<'a> {
 }
 
 /// The names under which sessions wait for verdicts of `member`: its own, and those of panels that it sits on and of audits.
-fn judges_with(sweep: &Sweep, member: &ModelRef) -> BTreeSet<ModelRef> {
+pub(crate) fn judges_with(sweep: &Sweep, member: &ModelRef) -> BTreeSet<ModelRef> {
     let names = sweep.lock.benchmarks.values().flat_map(audits::names);
     names.filter(|(_, members)| members.contains(&member)).map(|(name, _)| name).collect()
 }
@@ -228,77 +216,69 @@ async fn settle_waiting(
             let held = |digest: &Digest| known.holds(&Put { to: member.clone(), digest: *digest });
             waiting.retain(|session| session.questions.iter().all(held));
         }
-        merge(&mut open, settle(scorer, sweep, waiting, known, asked).await?);
+        merge(&mut open, settle(scorer, sweep, waiting, known, asked, Some(member)).await?);
     }
     Ok(open)
 }
 
-/// Settles those of `waiting` that can be scored. Returns what must be asked for the others: what they need and have not waited for yet,
-/// or, to ask `again`, all that they need.
+/// Settles those of `waiting` that can be scored, now that `member` has answered. Returns what must be asked for the others: what they need
+/// and have not waited for yet, or, to ask `again`, all that they need.
 async fn settle(
     scorer: &Scorer,
     sweep: &Sweep,
     waiting: Vec<AwaitingSession>,
     mut known: Known,
     asked: Asked<'_>,
+    member: Option<&ModelRef>,
 ) -> Result<Open, ScorerError> {
     let since = scorer.clock.now();
-    let mut sessions: Vec<(AwaitingSession, Transcript)> = Vec::with_capacity(waiting.len());
-    for session in waiting {
-        let transcript = wire::decode(&session.transcript)?;
-        sessions.push((session, transcript));
-    }
-    let mut subjects = Vec::with_capacity(sessions.len());
-    for (session, transcript) in &sessions {
-        let cell = sweep.cell(session.key.cell).ok_or_else(|| ScorerError::UnknownSession(session.key.clone()))?;
-        subjects.push(Subject { cell, item: session.key.item, transcript });
-    }
+    let sessions = with_transcripts(waiting)?;
+    let subjects = subjects(sweep, &sessions)?;
     let scorings = score_all(scorer, sweep, &subjects, &mut known).await?;
     let mut open = Open::new();
     let mut settlements = Vec::new();
     for (((session, _), subject), scoring) in sessions.iter().zip(&subjects).zip(scorings) {
         let key = session.key.clone();
-        let needed = match scoring {
-            Some(SessionScoring::Scored { scores, audited }) => {
-                let mut scores = stored(&scores, &repeats(subject, sweep, &known))?;
-                audited.iter().try_for_each(|audited| audits::store(&mut scores, audited))?;
-                settlements.push(Settlement { key, result: SettlementResult::Scored(scores) });
+        let (needed, scores) = match progress(&key, subject, sweep, &known, scoring)? {
+            Progress::Settled(result) => {
+                settlements.push(Settlement { key, result });
                 continue;
             }
-            Some(SessionScoring::Unfit(reason)) => {
-                let _about = session_span(&key, None).entered();
-                tracing::error!(reason, "the transcript is of no such session");
-                settlements.push(Settlement { key, result: SettlementResult::NotMeasured(Cause::TranscriptUnfit) });
-                continue;
-            }
-            Some(SessionScoring::Failed(failed)) => {
-                let _about = session_span(&key, None).entered();
-                tracing::error!(reason = failed.why, errors = failed.errors, "the benchmark's program failed");
-                settlements.push(Settlement { key, result: SettlementResult::NotMeasured(Cause::BenchmarkFailed) });
-                continue;
-            }
-            Some(SessionScoring::Needs(needed)) if !needed.is_empty() => needed,
-            Some(SessionScoring::Needs(_)) | None => return Err(ScorerError::UnknownSession(key)),
+            Progress::NeedsAudit { scores, needed } => (vec![needed], Some(scores)),
+            Progress::Needs(needed) => (needed, None),
         };
+        let auditor = subject.auditor(sweep);
         let mut needs = Open::new();
         let mut further: BTreeSet<Digest> = BTreeSet::new();
-        let mut unfitting = None;
-        for (judge, questions) in &needed {
-            let puts = enter(&mut needs, judge, questions, &known);
-            if puts.is_empty() {
-                unfitting = Some(*judge);
+        let mut given_up = None;
+        for (at, (judge, questions)) in needed.iter().enumerate() {
+            let is_audit = at > 0 || scores.is_some();
+            let mut of_judge = Open::new();
+            let puts = enter(&mut of_judge, judge, questions, &known);
+            let new: Vec<Digest> =
+                puts.iter().map(|put| put.digest).filter(|digest| !session.questions.contains(digest)).collect();
+            if puts.is_empty() || session.questions.len() + further.len() + new.len() > QUESTIONS_MAX {
+                let _about = session_span(&key, None).entered();
+                tracing::error!(judge = %judge, "the judge's verdicts do not fit the questions");
+                if !is_audit {
+                    given_up = Some(SettlementResult::NotMeasured(Cause::Internal));
+                }
+                given_up = given_up.or_else(|| scores.clone().map(SettlementResult::Scored));
+                continue;
             }
-            further.extend(puts.iter().map(|put| put.digest).filter(|digest| !session.questions.contains(digest)));
+            // An audit's judge that was away is not asked again at each answer of the other one, but once, when that one has given its score.
+            let is_theirs = || auditor.zip(member).is_some_and(|(auditor, member)| auditor.ids().contains(&member));
+            if !is_audit || !new.is_empty() || scores.is_some() || asked.is_again() || is_theirs() {
+                merge(&mut needs, of_judge);
+            }
+            further.extend(new);
         }
-        let is_too_much = session.questions.len() + further.len() > QUESTIONS_MAX;
-        if let Some(judge) = unfitting.or_else(|| needed.first().map(|(judge, _)| *judge).filter(|_| is_too_much)) {
-            let _about = session_span(&key, None).entered();
-            tracing::error!(judge = %judge, "the judge's verdicts do not fit the questions");
-            settlements.push(Settlement { key, result: SettlementResult::NotMeasured(Cause::Internal) });
+        if let Some(result) = given_up {
+            settlements.push(Settlement { key, result });
             continue;
         }
         // Two judges may be asked one question, of which the second is no further digest. Who is asked already is not asked again.
-        let is_audited = subject.auditor(sweep).is_some();
+        let is_audited = auditor.is_some();
         if !further.is_empty() {
             further.extend(session.questions.iter().copied());
             let result = SettlementResult::Waits(further.into_iter().collect());

@@ -36,6 +36,7 @@ mod summary;
 mod traced;
 mod tradeoffs;
 mod verdicts;
+mod waiting;
 mod wanted;
 
 pub use asked::{AskedOfSession, GivenVerdict, asked_of_session};
@@ -56,10 +57,10 @@ pub use runs::{
 pub use scorer::{Scorer, ScorerConfig, ScorerError};
 pub use statistics::holm;
 pub use summary::{
-    AuditFindings, Audited, AuditedDifference, AuditedNumber, BenchmarkTable, BothWays, Comparison, Components,
-    Contestant, Decided, DecidedContest, DecidedContestant, DecidedSequence, Difference, Ending, Estimate, Failure,
-    Gaps, JudgePart, JudgeSpending, Judging, LeaderboardRow, MetricBothWays, Pair, PairFamily, PairedRatio, Pass,
-    Percentiles, Provider, Quality, Rank, Ranking, RatioOfRun, Reruns, SequencePoint, SequenceRelation, SessionCounts,
-    Spending, Standing, Summary, SummaryMetric, Test, Tradeoff,
+    AuditFindings, AuditGap, Audited, AuditedDifference, AuditedNumber, BenchmarkTable, BothWays, Comparison,
+    Components, Contestant, Decided, DecidedContest, DecidedContestant, DecidedSequence, Difference, Ending, Estimate,
+    Failure, GapMeans, Gaps, JudgePart, JudgeSpending, Judging, LeaderboardRow, MetricBothWays, MissingAudits, Pair,
+    PairFamily, PairedRatio, Pass, Percentiles, Provider, Quality, Rank, Ranking, RatioOfRun, Reruns, SequencePoint,
+    SequenceRelation, SessionCounts, Spending, Standing, Summary, SummaryMetric, Test, Tradeoff,
 };
 pub use wanted::WantedVerdicts;

@@ -8,17 +8,17 @@ use futures::future::BoxFuture;
 use regatta_backends::{CallSums, RecordState, Recorded, SessionRecord, TranscriptRef};
 use regatta_catalog::{Sweep, write_segment};
 use regatta_proto::{
-    AttemptTotals, Cause, Cell, CostSum, Digest, Event, Flags, ItemId, Outcome, Role, SessionOutcome, Transcript,
-    Usage, wire,
+    AttemptTotals, Cause, Cell, CostSum, Digest, Event, Flags, ItemId, Judge, Outcome, Question, Role, SessionOutcome,
+    Transcript, Usage, wire,
 };
 use regatta_traces::session_span;
 
 use crate::agents::agent_end;
-use crate::audits::{self, SessionScoring, waits_for};
+use crate::audits::{SessionScoring, stored, waits_for};
 use crate::flags::flags;
 use crate::judging::ask;
 use crate::pace::Turns;
-use crate::repeats::{Repeats, repeats, stored};
+use crate::repeats::{Repeats, repeats};
 use crate::scorer::{BATCH_BYTES, Scorer, ScorerError};
 use crate::traced::{Scored, TracedRecord};
 use crate::verdicts::{Known, Open, Subject, enter, score_all};
@@ -202,9 +202,13 @@ fn with_failure<'o>(outcome: &'o SessionOutcome, scoring: Option<&SessionScoring
             outcome.transcript.events.push(Event::BenchmarkFailed(failed.clone()));
             Cow::Owned(outcome)
         }
-        Some(SessionScoring::Scored { .. } | SessionScoring::Needs(_) | SessionScoring::Unfit(_)) | None => {
-            Cow::Borrowed(outcome)
-        }
+        Some(
+            SessionScoring::Scored { .. }
+            | SessionScoring::NeedsAudit { .. }
+            | SessionScoring::Needs(_)
+            | SessionScoring::Unfit(_),
+        )
+        | None => Cow::Borrowed(outcome),
     }
 }
 
@@ -236,9 +240,7 @@ fn prepare(
         }
         Outcome::Measured => match scoring.ok_or_else(unknown)? {
             (SessionScoring::Scored { scores, audited }, repeats) => {
-                let mut scores = stored(&scores, &repeats)?;
-                audited.iter().try_for_each(|audited| audits::store(&mut scores, audited))?;
-                RecordState::Settled { scores }
+                RecordState::Settled { scores: stored(&scores, &repeats, audited.as_ref())? }
             }
             (SessionScoring::Unfit(reason), _) => {
                 result = unfit(outcome, &reason);
@@ -250,26 +252,17 @@ fn prepare(
                 result = Outcome::NotMeasured { cause: Cause::BenchmarkFailed };
                 RecordState::Settled { scores: serde_json::Value::Null }
             }
-            (SessionScoring::Needs(needed), _) => {
-                let subject = Subject { cell, item: outcome.key.item, transcript: &outcome.transcript };
-                match waits_for(&subject, sweep) {
-                    Some(judge) => {
-                        // All of them, also those that are known already: what was saved in between settles the session then.
-                        let questions: BTreeSet<Digest> = needed
-                            .iter()
-                            .flat_map(|(judge, questions)| enter(&mut open, judge, questions, &Known::default()))
-                            .map(|put| put.digest)
-                            .collect();
-                        RecordState::Awaiting {
-                            judge,
-                            questions: questions.into_iter().collect(),
-                            transcript: keep(&outcome.transcript)?,
-                        }
-                    }
-                    None => {
-                        result = Outcome::NotMeasured { cause: Cause::JudgeUnavailable };
-                        RecordState::Settled { scores: serde_json::Value::Null }
-                    }
+            (SessionScoring::Needs(needed), _) => match waiting(sweep, cell, outcome, needed, &mut open)? {
+                Some(waiting) => waiting,
+                None => {
+                    result = Outcome::NotMeasured { cause: Cause::JudgeUnavailable };
+                    RecordState::Settled { scores: serde_json::Value::Null }
+                }
+            },
+            (SessionScoring::NeedsAudit { scores, needed }, repeats) => {
+                match waiting(sweep, cell, outcome, vec![needed], &mut open)? {
+                    Some(waiting) => waiting,
+                    None => RecordState::Settled { scores: stored(&scores, &repeats, None)? },
                 }
             }
         },
@@ -306,6 +299,26 @@ fn prepare(
         state,
     };
     Ok(Prepared { record, open })
+}
+
+/// Record of a session that waits for verdicts on what is `needed`, which is entered into `open`; `None` where its benchmark has no judge.
+fn waiting(
+    sweep: &Sweep,
+    cell: &Cell,
+    outcome: &SessionOutcome,
+    needed: Vec<(&Judge, Vec<Question>)>,
+    open: &mut Open,
+) -> Result<Option<RecordState>, ScorerError> {
+    let subject = Subject { cell, item: outcome.key.item, transcript: &outcome.transcript };
+    let Some(judge) = waits_for(&subject, sweep) else { return Ok(None) };
+    // All of them, also those that are known already: what was saved in between settles the session then.
+    let questions: BTreeSet<Digest> = needed
+        .iter()
+        .flat_map(|(judge, questions)| enter(open, judge, questions, &Known::default()))
+        .map(|put| put.digest)
+        .collect();
+    let questions = questions.into_iter().collect();
+    Ok(Some(RecordState::Awaiting { judge, questions, transcript: keep(&outcome.transcript)? }))
 }
 
 /// A session that says nothing about the model has no flags.

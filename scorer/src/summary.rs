@@ -15,12 +15,12 @@ pub use crate::decided::{
     Decided, DecidedContest, DecidedContestant, DecidedSequence, Ending, SequencePoint, SequenceRelation,
 };
 pub use crate::failures::Failure;
-pub use crate::findings::{AuditFindings, AuditedDifference};
+pub use crate::findings::{AuditFindings, AuditGap, AuditedDifference, MissingAudits};
 pub use crate::pairs::{Contestant, Pair, PairFamily, Ranking};
 pub use crate::standings::Standing;
 pub use crate::statistics::{
-    Audited, AuditedNumber, Components, Difference, Estimate, Gaps, JudgePart, PairedRatio, Pass, Rank, RatioOfRun,
-    Reruns, Test,
+    Audited, AuditedNumber, Components, Difference, Estimate, GapMeans, Gaps, JudgePart, PairedRatio, Pass, Rank,
+    RatioOfRun, Reruns, Test,
 };
 pub use crate::tradeoffs::Tradeoff;
 

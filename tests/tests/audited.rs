@@ -24,6 +24,11 @@ scorers:
 simulate: { reply: \"{{ example }}\" }
 ";
 
+/// The same where no judge decides the first metric on leaderboards.
+const COUNTED_FIRST: &str = "scorers:
+  same: { exact: { gold: \"{{ example }}\" } }
+  polite:";
+
 /// The judge of the benchmark errs in a third of its verdicts, the audit's in none.
 const SPEC: &str = "
 name: NAME
@@ -39,14 +44,19 @@ endpoints:
   sim: { kind: simulated }
   cheap: { kind: simulated }
   dear: { kind: simulated }
+  gone: { kind: recorded, path: nothing.jsonl }
 models: [sim/oracle, sim/noisy-0.4]
 ";
 const AUDIT: &str =
     "audit: { judge: { id: dear/oracle, price: { input_per_mtok: 100, output_per_mtok: 100 } }, share: 0.2 }";
 
+/// An audit whose judge has no verdict on anything.
+const GONE: &str = "audit: { judge: gone/verdicts, share: 0.2 }";
+
 fn written(folder: &Path, name: &str, audit: &str) -> PathBuf {
     std::fs::create_dir_all(folder.join("polite")).unwrap();
     std::fs::write(folder.join("polite/benchmark.yaml"), BENCHMARK).unwrap();
+    std::fs::write(folder.join("nothing.jsonl"), "").unwrap();
     let item = |at: usize| {
         let kind = if at.is_multiple_of(2) { "short" } else { "long" };
         format!(
@@ -180,6 +190,23 @@ async fn a_dry_run_counts_the_questions_of_the_audit() {
     assert_eq!(calls, [800.0, 960.0]);
 }
 
+/// What a sweep with a question buys hangs on scores, and so would the number of its audits: neither is estimated.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_audit_of_a_sweep_with_a_question_is_refused_before_anything_is_estimated() {
+    let place = tempfile::tempdir().unwrap();
+    let spec = written(place.path(), "audited", AUDIT);
+    let question = "decide: { question: ranking, margin: 2pp }\nbenchmarks:";
+    std::fs::write(&spec, read(place.path(), "audited.yaml").replace("benchmarks:", question)).unwrap();
+    for command in [vec!["check"], vec!["run", "--dry-run"]] {
+        let mut regatta = regatta().unwrap();
+        regatta.args(&command).arg(&spec);
+        let output = finish(regatta).await.unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && output.stdout.is_empty(), "{command:?}: {said}");
+        assert!(said.contains("does not go with `decide`"), "{command:?}: {said}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_has_ended_is_audited_by_rescoring_it_and_only_the_audit_is_paid() {
     let place = tempfile::tempdir().unwrap();
@@ -202,4 +229,49 @@ async fn a_run_that_has_ended_is_audited_by_rescoring_it_and_only_the_audit_is_p
     assert_eq!(asked, BTreeSet::from(["dear/oracle"]));
     assert_eq!(number(&summary["audits"][0]["audited"]), 160.0);
     assert_eq!(read(&to, "results.jsonl"), read(&directory, "results.jsonl"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn metrics_that_no_judge_decides_are_not_audited_and_do_not_stand_for_the_judged_ones() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let (spec, directory) = (written(folder, "audited", AUDIT), folder.join("audited"));
+    std::fs::write(folder.join("polite/benchmark.yaml"), BENCHMARK.replace("scorers:\n  polite:", COUNTED_FIRST))
+        .unwrap();
+    run(&["run", spec.to_str().unwrap(), "--output", directory.to_str().unwrap()]).await;
+    let summary = document(&directory, "summary.json");
+    let metrics = summary["rows"][0]["metrics"].as_array().unwrap();
+    let audited = |name: &str| metrics.iter().find(|metric| metric["metric"] == name).unwrap().get("audited").is_some();
+    assert!(audited("polite") && !audited("same"), "{metrics:?}");
+    let differences = summary["audits"][0]["differences"].as_array().unwrap();
+    assert_eq!(differences.iter().map(|of| &of["metric"]).collect::<Vec<_>>(), ["polite"]);
+    let report = read(&directory, "report.md");
+    let section = report.split("## Audit of the judge").nth(1).unwrap().split("\n## ").next().unwrap();
+    assert!(section.contains("polite (declared)") && !section.contains("same (declared)"), "{section}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_audits_judge_that_is_away_takes_nothing_from_the_run_and_rescoring_asks_for_what_is_missing() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    for (name, audit) in [("plain", ""), ("gone", GONE)] {
+        let spec = written(folder, name, audit);
+        run(&["run", spec.to_str().unwrap(), "--output", folder.join(name).to_str().unwrap()]).await;
+    }
+    let (plain, gone) = (folder.join("plain"), folder.join("gone"));
+    assert_eq!(read(&plain, "results.jsonl"), read(&gone, "results.jsonl"));
+    let summary = document(&gone, "summary.json");
+    assert_eq!(summary["audits"][0]["audited"], 0);
+    let words = "160 of 160 sampled sessions were not audited";
+    assert!(summary["notes"].to_string().contains(words), "{}", summary["notes"]);
+    assert!(read(&gone, "report.md").contains(words));
+
+    let audited = written(folder, "audited", AUDIT);
+    let to = folder.join("again");
+    let arguments = [gone.to_str().unwrap(), "--spec", audited.to_str().unwrap(), "--output", to.to_str().unwrap()];
+    run(&[&["rescore", "--yes"], arguments.as_slice()].concat()).await;
+    let again = document(&to, "summary.json");
+    assert_eq!(again["audits"][0]["audited"], 160);
+    assert!(again["audits"][0].get("missing").is_none());
+    assert_eq!(read(&to, "results.jsonl"), read(&plain, "results.jsonl"));
 }

@@ -65,6 +65,14 @@ pub(crate) fn score(
     if missing.is_empty() { Scoring::Scored(scores) } else { Scoring::Needs(missing) }
 }
 
+/// `true` if a judge's verdict can change `value`, one of `evaluator`.
+pub(crate) fn is_judged(evaluator: Evaluator, value: &str) -> bool {
+    match rule(evaluator) {
+        Rule::Official(_) | Rule::Paper => official::JUDGED.contains(&value),
+        Rule::Structured => false,
+    }
+}
+
 /// The scores of a session that the model itself made impossible.
 pub(crate) fn failure(utterance: &Utterance, evaluators: &[Evaluator]) -> Scores {
     let of = |evaluator: &Evaluator| -> Score {

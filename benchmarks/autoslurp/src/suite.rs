@@ -176,6 +176,10 @@ impl Suite for Loaded {
         }
     }
 
+    fn is_judged(&self, evaluator: Evaluator, value: &str) -> bool {
+        scoring::is_judged(evaluator, value)
+    }
+
     fn aggregate_range(&self, evaluator: Evaluator, pointer: &str) -> Option<(f64, f64)> {
         tables::aggregate_range(evaluator, pointer)
     }

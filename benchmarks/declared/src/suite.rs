@@ -241,6 +241,10 @@ impl Suite for Loaded {
         self.metrics.clone()
     }
 
+    fn is_judged(&self, _evaluator: Evaluator, value: &str) -> bool {
+        self.scorers.is_judged(value)
+    }
+
     fn parts(&self, item: ItemIndex) -> Vec<Arc<str>> {
         self.items.parts.get(position(item)).cloned().unwrap_or_default()
     }

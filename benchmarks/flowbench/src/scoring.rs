@@ -90,6 +90,12 @@ pub(crate) fn score_failure(entry: &Entry, evaluators: &[Evaluator]) -> Scores {
     }
 }
 
+/// Returns `true` if a judge's verdict can change `value`. Judges compare arguments, grade replies, and say whether goals were reached and
+/// why not; calls, nodes and turns are counted.
+pub(crate) fn is_judged(value: &str) -> bool {
+    turn_level::JUDGED.contains(&value) || session_level::is_judged(value)
+}
+
 /// A judge that gives the worst verdicts.
 struct Worst;
 

@@ -93,6 +93,10 @@ impl Suite for Loaded {
         Table { aggregate: scoring::aggregate(evaluator, &self.entries(&trials.concat())), columns: Vec::new() }
     }
 
+    fn is_judged(&self, _evaluator: Evaluator, value: &str) -> bool {
+        scoring::is_judged(value)
+    }
+
     fn aggregate_range(&self, _evaluator: Evaluator, pointer: &str) -> Option<(f64, f64)> {
         tables::aggregate_range(pointer)
     }

@@ -101,6 +101,11 @@ pub(crate) fn derive(values: &mut BTreeMap<String, f64>, is_gold_call: bool) {
     values.extend(derived.into_iter().map(|(name, value)| (name.to_owned(), value)));
 }
 
+/// Returns `true` if a judge's verdict can change `value`: judges compare the values of arguments alone.
+pub(crate) fn is_judged(value: &str) -> bool {
+    ["value_f1", value::VALUED_CALL].contains(&value)
+}
+
 /// Metrics of `evaluator`; the first four are those of the tables.
 pub(crate) fn metrics(mode: Mode, evaluator: Evaluator) -> Vec<Metric> {
     let mut metrics = match evaluator {

@@ -109,6 +109,10 @@ impl Suite for Loaded {
         Table { aggregate: tabulation::aggregate(&self.data, &self.items, evaluator, trials), columns: Vec::new() }
     }
 
+    fn is_judged(&self, _evaluator: Evaluator, value: &str) -> bool {
+        metrics::is_judged(value)
+    }
+
     fn aggregate_range(&self, _evaluator: Evaluator, pointer: &str) -> Option<(f64, f64)> {
         tables::aggregate_range(pointer)
     }

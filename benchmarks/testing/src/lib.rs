@@ -2,6 +2,7 @@
 //! comparing golden files.
 #![expect(
     clippy::unwrap_used,
+    clippy::panic,
     clippy::print_stdout,
     reason = "only tests use it, where a panic is a failure and a skipped test says so"
 )]
@@ -9,6 +10,7 @@
 mod differential;
 mod driving;
 mod golden;
+mod judged;
 
 use std::path::{Path, PathBuf};
 
@@ -18,6 +20,7 @@ use regatta_proto::FileSet;
 pub use self::differential::differ;
 pub use self::driving::{answered, drive, drive_with};
 pub use self::golden::{score_cases, score_every_case};
+pub use self::judged::judged_values;
 
 /// Reads the files below `root` that `benchmark` wants, or all of them without a benchmark.
 ///

@@ -69,6 +69,11 @@ impl Suite for Loaded {
         tables::tabulate(evaluator, with_tasks)
     }
 
+    /// Every value counts nodes that were matched by similarity.
+    fn is_judged(&self, _evaluator: Evaluator, value: &str) -> bool {
+        scoring::VALUE_NAMES.contains(&value)
+    }
+
     fn aggregate_range(&self, _evaluator: Evaluator, pointer: &str) -> Option<(f64, f64)> {
         tables::aggregate_range(pointer)
     }

@@ -84,6 +84,10 @@ impl Suite for Weight {
         Reply::said(role.to_string())
     }
 
+    fn is_judged(&self, _: Evaluator, _: &str) -> bool {
+        false
+    }
+
     fn recognise(&self, _: &ChatRequest) -> Option<ItemIndex> {
         None
     }

@@ -1,9 +1,8 @@
 //! A sweep that ran elsewhere becomes a run of this machine: its files and everything that it is made of are in the run's blobs already.
 
 use anyhow::Context;
-use regatta_backends::{Settlement, SettlementResult};
 use regatta_catalog::Sweep;
-use regatta_proto::{Cause, Report, SweepState};
+use regatta_proto::{Report, SweepState};
 use regatta_scorer::{Past, WantedVerdicts};
 
 use super::{Embedded, clock};
@@ -33,10 +32,7 @@ impl Embedded {
         let settle = Report::Rejudge { sweep: sweep.id.clone(), lock: sweep.digest };
         scorer.record_left_over(vec![settle]).await.context("failed to score sessions with the verdicts of judges")?;
         // Their judges have not answered there either.
-        let waiting = self.ledger.awaiting_after(&sweep.id, None, u32::MAX).await?;
-        let result = SettlementResult::NotMeasured(Cause::JudgeUnavailable);
-        let settlements = waiting.into_iter().map(|session| Settlement { key: session.key, result: result.clone() });
-        self.ledger.settle(settlements.collect()).await?;
+        scorer.settle_left_waiting(sweep).await.context("failed to settle sessions whose judges have not answered")?;
         let ended_at = past.ended_at.unwrap_or_else(|| clock().now());
         if state != SweepState::Cancelled {
             self.ledger.transition(&sweep.id, &[SweepState::Running], SweepState::Tabulating, ended_at).await?;

@@ -123,6 +123,9 @@ pub(super) fn check_judge(
     settings: &[Setting],
     evaluators: &[Evaluator],
 ) -> Result<(), PlanError> {
+    if wanted.audit.is_some() {
+        check_audited(name, suite, settings, evaluators)?;
+    }
     let Some(model) = spec.models.first() else { return Ok(()) };
     let place = format!("benchmarks.{name}");
     let first = || {
@@ -148,6 +151,28 @@ pub(super) fn check_judge(
             check_answers(&format!("{place}.audit.judge"), &question, &audit.judge, kind)
         }
     }
+}
+
+/// An audit corrects what a judge decides, so there must be some.
+fn check_audited(
+    name: &BenchmarkName,
+    suite: &dyn Suite,
+    settings: &[Setting],
+    evaluators: &[Evaluator],
+) -> Result<(), PlanError> {
+    let is_judged = |setting, evaluator| {
+        suite.metrics(setting, evaluator).iter().any(|metric| suite.is_judged_metric(evaluator, metric))
+    };
+    if settings.iter().any(|setting| evaluators.iter().any(|evaluator| is_judged(setting, *evaluator))) {
+        return Ok(());
+    }
+    field(
+        format!("benchmarks.{name}.audit"),
+        format!(
+            "has nothing to correct: {name} declares no metric that a judge's verdict can change; a benchmark with a program declares \
+             such values as `judged: true`; leave the audit out otherwise"
+        ),
+    )
 }
 
 /// The judge at `place`, whose models are at endpoints of a `kind`, can answer `question`.

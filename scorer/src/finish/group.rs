@@ -18,12 +18,13 @@ use super::flag_counts::{FlagCounts, flag_counts};
 use super::jackknife::{LeftOut, left_out, under};
 use super::partition::{clusters, parts, tasks};
 use super::results::push_session;
+use super::sampled::{Sampled, SampledSessions, drawn};
 use crate::audits as audited;
 use crate::comparison::is_compared;
 use crate::repeats::{Repeats, kept};
 use crate::statistics::{
-    Estimate, Pass, Sample, Trials, audited_value, audits, estimate, judge_part, leaves, missing, passes, sample,
-    void_all,
+    Estimate, GapMeans, Pass, Sample, Trials, audited_value, audits, estimate, gap, judge_part, leaves, missing,
+    passes, sample, void_all,
 };
 use crate::summary::{BothWays, SessionCounts};
 
@@ -46,9 +47,11 @@ pub(crate) struct Group<'s> {
     samples: Vec<Vec<Trials>>,
     /// The same for each repeat of a panel alone; empty where the judge is asked once.
     repeats: Vec<Vec<Vec<Trials>>>,
-    /// The same by the judge of the audit, of the audited items alone; empty without an audit.
+    /// True for each of `keys` that a judge's verdict can change.
+    is_judged: Vec<bool>,
+    /// The same as `samples` by the judge of the audit, of the items that it draws alone; empty without an audit.
     by_audit: Vec<Vec<Trials>>,
-    audited_sessions: u64,
+    sampled: Sampled,
     /// Evaluators with scores by repeat.
     judged: BTreeSet<Evaluator>,
     /// Cluster of each position.
@@ -126,8 +129,10 @@ pub(crate) struct GroupResult {
     pub(crate) samples: Vec<Vec<Trials>>,
     /// Items by both judges, by those of `headline` that an audit corrects.
     pub(crate) audits: BTreeMap<usize, Vec<(usize, Audit)>>,
-    /// Measured sessions that the judge of the audit judged.
-    pub(crate) audited_sessions: u64,
+    /// Audits that are missing.
+    pub(crate) sampled: SampledSessions,
+    /// By those of `audits` whose missing ones are no random part of the sample.
+    pub(crate) gaps: BTreeMap<usize, GapMeans>,
     /// Item at each position.
     pub(crate) selected: Vec<ItemIndex>,
     /// Cluster of each position.
@@ -152,7 +157,8 @@ impl<'s> Group<'s> {
             repeats: if judge_repeats > 1 { vec![samples.clone(); judge_repeats.into()] } else { Vec::new() },
             by_audit: if lock.audit.is_some() { samples.clone() } else { Vec::new() },
             samples,
-            audited_sessions: 0,
+            is_judged: keys.iter().map(|(evaluator, metric)| suite.is_judged_metric(*evaluator, metric)).collect(),
+            sampled: Sampled::default(),
             judged: BTreeSet::new(),
             leaves,
             keys,
@@ -216,11 +222,15 @@ impl<'s> Group<'s> {
             }
             self.judged.extend(repeats.into_keys());
             if audited.is_some_and(|audited| audited.contains(index)) {
-                self.audited_sessions += u64::from(row.is_some_and(|row| row.outcome == Outcome::Measured));
-                let by_audit = row.zip(scores.as_ref()).map(|(row, scores)| {
-                    audited::kept(&row.scores, scores).map_err(|source| unreadable(cell, row, source))
-                });
-                self.push_samples(*index, by_audit.transpose()?.as_ref(), &mut of_audit);
+                let by_audit = match row.zip(scores.as_ref()) {
+                    Some((row, scores)) => audited::kept(&row.outcome, &row.scores, scores)
+                        .map_err(|source| unreadable(cell, row, source))?,
+                    None => None,
+                };
+                if row.is_some_and(|row| row.outcome == Outcome::Measured) {
+                    self.sampled.add((self.cells.len(), position), by_audit.is_some());
+                }
+                self.push_samples(*index, by_audit.as_ref(), &mut of_audit);
             } else {
                 of_audit.iter_mut().flatten().flatten().for_each(|trial| trial.push(Sample::NotBought));
             }
@@ -254,8 +264,11 @@ impl<'s> Group<'s> {
             .withheld_below(self.sweep.lock.coverage_min)
     }
 
-    /// The items at `positions` by both judges, under the metric at `at` of `keys`. `None` without an audit.
+    /// The items at `positions` by both judges, under the metric at `at` of `keys`. `None` without an audit, and where no judge decides it.
     fn audits(&self, at: usize, positions: &[usize]) -> Option<Vec<(usize, Audit)>> {
+        if !self.is_judged[at] {
+            return None;
+        }
         audits(&self.keys[at].1, (&self.samples[at], self.by_audit.get(at)?), positions, &self.clusters)
     }
 
@@ -377,7 +390,7 @@ impl<'s> Group<'s> {
         let all: Vec<usize> = (0..selected.len()).collect();
         let mut estimates = over(&self.keys, &all);
         for (at, ((evaluator, metric), estimate)) in self.keys.iter().zip(&mut estimates).enumerate() {
-            if self.judged.contains(evaluator) {
+            if self.judged.contains(evaluator) && self.is_judged[at] {
                 let repeats: Vec<&[Trials]> = self.repeats.iter().map(|keys| keys[at].as_slice()).collect();
                 estimate.judge = judge_part(metric, &self.samples[at], &repeats, &all, &self.clusters);
             }
@@ -403,7 +416,14 @@ impl<'s> Group<'s> {
         let left_out = left_out(self.suite, &self.lock.evaluators, &self.scores, selected, &self.clusters);
         let headline = headline(&self.keys);
         let filtered = self.both_ways(&headline, &estimates);
-        let audits = headline.iter().filter_map(|at| Some((*at, self.audits(*at, &all)?))).collect();
+        let audits: BTreeMap<usize, Vec<(usize, Audit)>> =
+            headline.iter().filter_map(|at| Some((*at, self.audits(*at, &all)?))).collect();
+        let by_both = audits.keys().map(|at| (&self.samples[*at], &self.by_audit[*at]));
+        let sampled = self.sampled.sessions(by_both);
+        let gap_of = |(at, items): (&usize, &Vec<(usize, Audit)>)| {
+            Some((*at, gap(items, &drawn(&self.by_audit[*at]), self.sweep.lock.level)?))
+        };
+        let gaps = audits.iter().filter_map(gap_of).collect();
         let is_kept = |at: usize| is_compared || headline.first() == Some(&at);
         let kept = |(at, samples)| if is_kept(at) { samples } else { Vec::new() };
         let samples = self.samples.into_iter().enumerate().map(kept).collect();
@@ -430,7 +450,8 @@ impl<'s> Group<'s> {
             agent_ends: self.agent_ends,
             samples,
             audits,
-            audited_sessions: self.audited_sessions,
+            sampled,
+            gaps,
             selected: selected.to_vec(),
             clusters: self.clusters,
             left_out,

@@ -14,6 +14,7 @@ mod metrics;
 pub(crate) mod partition;
 mod per_session;
 mod results;
+mod sampled;
 mod spending;
 mod tables;
 pub(crate) mod tabulation;
@@ -28,6 +29,8 @@ use regatta_proto::{CellIndex, Clock, ItemIndex, SweepLock, SweepState};
 
 pub use self::error::FinishError;
 pub(crate) use self::group::{GroupResult, deciding_key, is_simulated};
+#[cfg(test)]
+pub(crate) use self::sampled::SampledSessions;
 use self::tabulation::{Circumstances, Tabulation};
 use crate::failures::{Place, failure_message};
 use crate::summary::SessionCounts;

@@ -22,11 +22,12 @@ use crate::durations::{Durations, is_answered, running_seconds};
 use crate::failures::{Failure, Place, place};
 use crate::findings::{findings, simulated_audits};
 use crate::pairs::{Ranking, families, rankings};
-use crate::report::Report;
+use crate::report::{Report, missing_audits};
 use crate::runs::Measures;
 use crate::standings::standings;
 use crate::summary::{
-    BenchmarkTable, JudgeSpending, Judging, LeaderboardRow, SessionCounts, Spending, Summary, SummaryMetric,
+    AuditFindings, BenchmarkTable, JudgeSpending, Judging, LeaderboardRow, SessionCounts, Spending, Summary,
+    SummaryMetric,
 };
 use crate::tradeoffs::Amounts;
 
@@ -220,6 +221,7 @@ impl<'s> Tabulation<'s> {
             sum.cost += of.cost;
             sum
         });
+        let audits = findings(self.sweep, &self.groups, &judges);
         let wall = circumstances.ended_at.duration_since(circumstances.created_at);
         let all_calls = all_calls(&circumstances.calls);
         Summary {
@@ -242,9 +244,9 @@ impl<'s> Tabulation<'s> {
             judging,
             at_most: (circumstances.cost.in_doubt() > Money::ZERO).then_some(circumstances.cost.at_most),
             decided: self.deciding.decided(&by_cell, judging.cost, circumstances.state),
-            audits: findings(self.sweep, &self.groups, &judges),
+            notes: self.notes(&rows, &sessions, &audits),
+            audits,
             judges,
-            notes: self.notes(&rows, &sessions),
             comparisons,
             standings,
             tradeoffs,
@@ -325,7 +327,7 @@ impl<'s> Tabulation<'s> {
         }
     }
 
-    fn notes(&self, rows: &[LeaderboardRow], sessions: &SessionCounts) -> Vec<String> {
+    fn notes(&self, rows: &[LeaderboardRow], sessions: &SessionCounts, audits: &[AuditFindings]) -> Vec<String> {
         let mut notes = Vec::new();
         let mut simulated: Vec<String> = Vec::new();
         for row in rows.iter().filter(|row| row.simulated) {
@@ -376,6 +378,7 @@ impl<'s> Tabulation<'s> {
             ));
         }
         notes.extend(self.groups.iter().flat_map(ungraded_notes));
+        notes.extend(missing_audits(audits));
         notes.extend(rows.iter().filter(|row| row.cached > 0).map(cached_note));
         notes.extend(rows.iter().flat_map(flag_notes));
         notes.extend(self.groups.iter().flat_map(|group| group.agent_ends.notes(group)));

@@ -10,6 +10,7 @@ use regatta_benchmarks::Metric;
 use regatta_proto::{Cell, CellIndex, ItemIndex, Level, Trial};
 
 use super::*;
+use crate::finish::SampledSessions;
 use crate::statistics::{Estimate, Sample};
 use crate::summary::SessionCounts;
 
@@ -67,7 +68,8 @@ fn group(model: &str, setting: &str, ability: f64, seed: u64) -> GroupResult {
         left_out: Vec::new(),
         samples: vec![vec![trials]],
         audits: BTreeMap::new(),
-        audited_sessions: 0,
+        sampled: SampledSessions::default(),
+        gaps: BTreeMap::new(),
         selected: (0..count).map(ItemIndex).collect(),
         clusters: (0..count).map(|at| at / ITEMS_OF_CLUSTER).collect(),
     }

@@ -8,7 +8,9 @@ use super::numbers::{NOTHING, counted, grouped, heading, interval, score, signed
 use super::sections::{columns, model};
 use crate::finish::GroupResult;
 use crate::statistics::{Audited, AuditedNumber};
-use crate::summary::{AuditFindings, AuditedDifference, Summary};
+use crate::summary::{AuditFindings, AuditGap, AuditedDifference, Summary};
+
+const TITLE: &str = "Audit of the judge";
 
 /// Estimates, biases and bills of all audits; `None` without an audit.
 pub(super) fn section(summary: &Summary, groups: &[GroupResult]) -> Option<Section> {
@@ -25,6 +27,7 @@ pub(super) fn section(summary: &Summary, groups: &[GroupResult]) -> Option<Secti
         ),
         Block::List("Audits".to_owned(), summary.audits.iter().map(bill).collect()),
     ];
+    blocks.extend(missing_audits(&summary.audits).map(Block::Text));
     let of_headlines = |group| headlines(group).map(move |(name, unit, _, at)| (group, name, unit, at));
     let values: Vec<Vec<Field>> = groups
         .iter()
@@ -37,6 +40,13 @@ pub(super) fn section(summary: &Summary, groups: &[GroupResult]) -> Option<Secti
             Some(line)
         })
         .collect();
+    if values.is_empty() {
+        blocks.push(Block::Text(
+            "No value is corrected: too little was audited, or no metric on leaderboards that the judge decides is a mean over items."
+                .to_owned(),
+        ));
+        return Some(Section { id: "audit", title: TITLE.to_owned(), is_folded: false, blocks });
+    }
     let header =
         ["model", "setting", "metric", "cheaper judge", "corrected", "audit alone", "weight", "audited items", "worth"];
     blocks.push(table("Values corrected by the audit", &header, values));
@@ -53,7 +63,47 @@ pub(super) fn section(summary: &Summary, groups: &[GroupResult]) -> Option<Secti
             differences,
         ));
     }
-    Some(Section { id: "audit", title: "Audit of the judge".to_owned(), is_folded: false, blocks })
+    Some(Section { id: "audit", title: TITLE.to_owned(), is_folded: false, blocks })
+}
+
+/// A sentence on the audits that are missing in each of `audits`, and one on each that is not missing at random.
+pub(crate) fn missing_audits(audits: &[AuditFindings]) -> impl Iterator<Item = String> {
+    audits.iter().filter_map(|of| Some((of, of.missing.as_ref()?))).flat_map(|(of, missing)| {
+        let mut said = Vec::new();
+        if missing.sessions > 0 {
+            let were = if missing.sessions == 1 { "was" } else { "were" };
+            said.push(format!(
+                "{} of {} {were} not audited by {}",
+                grouped(missing.sessions),
+                counted(missing.sampled, "sampled session", "sampled sessions"),
+                of.judge
+            ));
+        }
+        if missing.ungraded > 0 {
+            said.push(format!(
+                "{} gave no grade in {}",
+                of.judge,
+                counted(missing.ungraded, "audited session", "audited sessions")
+            ));
+        }
+        let first = format!(
+            "{}: corrected values are estimated without their items, and hold for all only if these are missing at random. `regatta rescore` \
+             asks for the verdicts that are missing.",
+            said.join("; ")
+        );
+        std::iter::once(first).chain(missing.gaps.iter().map(gap)).collect::<Vec<_>>()
+    })
+}
+
+fn gap(of: &AuditGap) -> String {
+    let AuditGap { benchmark, setting, model, evaluator, metric, unit, gap } = of;
+    format!(
+        "Audits of {model} in {benchmark} {setting} are not missing at random: the cheaper judge gives a {} ({evaluator}) of {} to the items \
+         without an audit, and of {} to those with one. Its corrected value may be biased.",
+        heading(metric, *unit),
+        score(Some(gap.missing), *unit),
+        score(Some(gap.audited), *unit)
+    )
 }
 
 fn table(caption: &str, header: &[&str], rows: Vec<Vec<Field>>) -> Block {
@@ -148,4 +198,30 @@ fn difference(summary: &Summary, of: &AuditedDifference) -> Vec<Field> {
         signed(&of.difference.alone, of.unit),
         signed(&of.difference.bias, of.unit),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_missing_of_an_audit_is_said_and_what_is_not_missing_at_random() {
+        let of: AuditFindings = serde_json::from_value(json!({
+            "judge": "dear/judge", "benchmarks": ["polite"], "audited": 1500, "sessions": 9000,
+            "missing": {
+                "sessions": 1200, "sampled": 2700, "ungraded": 1,
+                "gaps": [{
+                    "benchmark": "polite", "setting": "default", "model": "sim/first", "evaluator": "declared", "metric": "polite",
+                    "unit": "percent", "audited": 0.75, "missing": 0.5,
+                }],
+            },
+        }))
+        .unwrap();
+        insta::assert_snapshot!(missing_audits(&[of]).collect::<Vec<_>>().join("\n"), @r"
+        1,200 of 2,700 sampled sessions were not audited by dear/judge; dear/judge gave no grade in 1 audited session: corrected values are estimated without their items, and hold for all only if these are missing at random. `regatta rescore` asks for the verdicts that are missing.
+        Audits of sim/first in polite default are not missing at random: the cheaper judge gives a polite, % (declared) of 50.0 to the items without an audit, and of 75.0 to those with one. Its corrected value may be biased.
+        ");
+    }
 }

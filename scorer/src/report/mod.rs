@@ -25,6 +25,7 @@ mod uncertainty;
 use regatta_catalog::Sweep;
 use regatta_proto::CostSum;
 
+pub(crate) use self::audits::missing_audits;
 use self::content::Section;
 use self::numbers::{counted, duration, grouped};
 use crate::finish::GroupResult;

@@ -67,7 +67,8 @@ impl Audited {
     }
 }
 
-/// The items at `positions` that have a value of `metric`, a mean over items, each with the mean of its trials by either judge.
+/// The items at `positions` that have a value of `metric`, a mean over items, each with the mean of its trials by either judge. An item is
+/// audited if each of its sessions with a value has one by the audit's judge: means over other trials would be compared otherwise.
 pub(crate) fn audits(
     metric: &Metric,
     (samples, by_audit): (&[Trials], &[Trials]),
@@ -79,7 +80,10 @@ pub(crate) fn audits(
     let (all, audited) = (of(samples.first()?), of(by_audit.first()?));
     let item = |at: &usize| {
         let cheap = item_mean(&all, *at)?;
-        Some((*at, Audit { cluster: clusters[*at], cheap, expensive: item_mean(&audited, *at) }))
+        let is_whole =
+            all.of(*at).zip(audited.of(*at)).all(|(one, other)| one.parts().is_none() || other.parts().is_some());
+        let expensive = if is_whole { item_mean(&audited, *at) } else { None };
+        Some((*at, Audit { cluster: clusters[*at], cheap, expensive }))
     };
     Some(positions.iter().filter_map(item).collect())
 }
@@ -109,5 +113,9 @@ pub(crate) fn audited_difference(
     Audited::from(&items, (-length, length), length, level)
 }
 
+mod gap;
 #[cfg(test)]
 mod tests;
+
+pub use self::gap::GapMeans;
+pub(crate) use self::gap::gap;

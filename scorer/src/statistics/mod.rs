@@ -32,8 +32,8 @@ mod sample;
 mod shares;
 mod student;
 
-pub use audited::{Audited, AuditedNumber};
-pub(crate) use audited::{audited_difference, audited_value, audits};
+pub use audited::{Audited, AuditedNumber, GapMeans};
+pub(crate) use audited::{audited_difference, audited_value, audits, gap};
 pub(crate) use clusters::{Influence, Spread, spread};
 pub use components::Components;
 #[cfg(test)]

@@ -78,6 +78,10 @@ impl Suite for Talk {
         unreachable!("a scorer asks no model")
     }
 
+    fn is_judged(&self, _: Evaluator, _: &str) -> bool {
+        true
+    }
+
     fn recognise(&self, _: &ChatRequest) -> Option<ItemIndex> {
         None
     }
@@ -404,21 +408,62 @@ async fn verdicts_of_an_audit_that_are_known_are_not_asked_for_again() {
 }
 
 #[tokio::test]
-async fn a_session_whose_audit_is_away_is_unmeasured_until_the_audit_alone_is_asked_again() {
+async fn a_session_whose_audit_is_away_has_the_score_of_its_own_judge_and_is_not_audited() {
     let stage = Stage::of(audited_sweep(r#""one/judge""#, Some(AUDIT), 1)).await;
     stage.score(vec![report(&session(&stage, 0))]).await;
     let (one, two) = (asked(&stage, "one/judge").await, asked(&stage, "two/auditor").await);
     stage.score(vec![says(&stage, "j-1", "one/judge", &one, Some("yes"))]).await;
     stage.score(vec![says(&stage, "j-2", "two/auditor", &two, None)]).await;
-    let outcomes = stage.books().await.outcomes();
-    assert_eq!(outcomes, [Outcome::NotMeasured { cause: Cause::JudgeUnavailable }]);
+    assert_eq!(stage.books().await.outcomes(), [Outcome::Measured]);
+    assert_eq!(values(&stage).await, [[json!({"yes": 1.0}), Value::Null]]);
+    assert_eq!(stage.books().await.waiting, 0);
+}
+
+#[tokio::test]
+async fn an_audit_that_is_away_before_the_judge_has_spoken_is_asked_once_more_when_it_has() {
+    let stage = Stage::of(audited_sweep(r#""one/judge""#, Some(AUDIT), 1)).await;
+    stage.score(vec![report(&session(&stage, 0))]).await;
+    let (one, two) = (asked(&stage, "one/judge").await, asked(&stage, "two/auditor").await);
+    stage.score(vec![says(&stage, "j-1", "two/auditor", &two, None)]).await;
+    assert_eq!(stage.books().await.waiting, 1, "its own judge is still at it");
+    stage.score(vec![says(&stage, "j-2", "one/judge", &one, Some("no"))]).await;
+    let why = asked(&stage, "one/judge").await;
+    assert_eq!(kinds(&why), ["why"]);
+    assert!(asked(&stage, "two/auditor").await.is_empty(), "not at every answer of the other judge");
+    stage.score(vec![says(&stage, "j-4", "one/judge", &why, Some("forgot"))]).await;
+    let last = asked(&stage, "two/auditor").await;
+    assert_eq!(kinds(&last), ["done"]);
+    stage.score(vec![says(&stage, "j-5", "two/auditor", &last, None)]).await;
+    assert_eq!(stage.books().await.waiting, 0);
+    assert_eq!(values(&stage).await, [[json!({"yes": 0.0}), Value::Null]]);
+    assert!(asked(&stage, "two/auditor").await.is_empty());
+}
+
+#[tokio::test]
+async fn a_session_whose_own_judge_is_away_is_unmeasured_although_its_audit_has_answered() {
+    let stage = Stage::of(audited_sweep(r#""one/judge""#, Some(AUDIT), 1)).await;
+    stage.score(vec![report(&session(&stage, 0))]).await;
+    let (one, two) = (asked(&stage, "one/judge").await, asked(&stage, "two/auditor").await);
+    stage.score(vec![says(&stage, "j-1", "two/auditor", &two, Some("yes"))]).await;
+    stage.score(vec![says(&stage, "j-2", "one/judge", &one, None)]).await;
+    assert_eq!(stage.books().await.outcomes(), [Outcome::NotMeasured { cause: Cause::JudgeUnavailable }]);
     stage.ledger.reopen_unmeasured(&stage.sweep.id, Quota::default()).await.unwrap();
     stage.score(vec![Report::Rejudge { sweep: stage.sweep.id.clone(), lock: stage.sweep.digest }]).await;
-    assert!(asked(&stage, "one/judge").await.is_empty());
-    let again = asked(&stage, "two/auditor").await;
-    assert_eq!(again, two);
-    stage.score(vec![says(&stage, "j-3", "two/auditor", &again, Some("yes"))]).await;
+    assert!(asked(&stage, "two/auditor").await.is_empty());
+    let again = asked(&stage, "one/judge").await;
+    assert_eq!(again, one);
+    stage.score(vec![says(&stage, "j-3", "one/judge", &again, Some("yes"))]).await;
     assert_eq!(values(&stage).await, [[json!({"yes": 1.0}), json!({"yes": 1.0})]]);
+}
+
+#[tokio::test]
+async fn a_session_whose_judges_are_both_away_is_unmeasured() {
+    let stage = Stage::of(audited_sweep(r#""one/judge""#, Some(AUDIT), 1)).await;
+    stage.score(vec![report(&session(&stage, 0))]).await;
+    let (one, two) = (asked(&stage, "one/judge").await, asked(&stage, "two/auditor").await);
+    stage.score(vec![says(&stage, "j-1", "two/auditor", &two, None)]).await;
+    stage.score(vec![says(&stage, "j-2", "one/judge", &one, None)]).await;
+    assert_eq!(stage.books().await.outcomes(), [Outcome::NotMeasured { cause: Cause::JudgeUnavailable }]);
 }
 
 /// Panels may share a model: it answers a question once.

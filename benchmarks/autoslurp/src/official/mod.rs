@@ -24,7 +24,7 @@ mod tests;
 
 pub(crate) use self::judge::Answer;
 pub(crate) use self::resolve::resolve;
-pub(crate) use self::scoring::{failure, score};
+pub(crate) use self::scoring::{JUDGED, failure, score};
 pub(crate) use self::stat::DIVISOR as RUN_ITEMS;
 pub(crate) use self::subject::Subject;
 pub(crate) use self::tabulation::tabulate;

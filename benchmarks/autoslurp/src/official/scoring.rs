@@ -25,6 +25,9 @@ const STATIC_WRONG: &str = "static_wrong";
 /// A judge's words that were not understood.
 pub(super) const UNPARSABLE: [&str; 2] = ["unparsable_slot", "unparsable_final"];
 
+/// Flat values that a judge's words can change: all but what is wrong without them.
+pub(crate) const JUDGED: [&str; 5] = [RIGHT, WRONG, ERROR, UNPARSABLE[0], UNPARSABLE[1]];
+
 /// Scores an item as `script` does; `None` is `eval/eval.py`. Its questions are judgements about `[item, evaluator, attempt]` of the kinds
 /// `slot` and `final`; `answers` gives what is known. Time and size are linear in the log, of which questions and details may hold all.
 ///

@@ -313,6 +313,11 @@ impl Suite for CodedSuite {
         self.metrics.clone()
     }
 
+    /// Only the program knows what it makes of verdicts, so the definition says it.
+    fn is_judged(&self, _evaluator: Evaluator, value: &str) -> bool {
+        self.definition.values.iter().any(|(name, spec)| name.as_str() == value && spec.judged)
+    }
+
     fn parts(&self, item: ItemIndex) -> Vec<Arc<str>> {
         self.items.parts.get(position(item)).cloned().unwrap_or_default()
     }

@@ -170,6 +170,14 @@ fn whatever_is_wrong_in_a_file_with_a_program_is_named_with_its_line() {
 }
 
 #[test]
+fn values_that_replies_of_a_judge_can_change_are_those_that_the_file_says() {
+    let suite = DECLARED.load(&of(&YAML.replace("right: {}", "right: { judged: true }, length: {}"), &[])).unwrap();
+    let metrics = suite.metrics(&suite.declared_settings()[0], Evaluator::Declared);
+    let judged = metrics.iter().filter(|metric| suite.is_judged_metric(Evaluator::Declared, metric));
+    assert_eq!(judged.map(|metric| metric.name.as_str()).collect::<Vec<_>>(), ["right"]);
+}
+
+#[test]
 fn what_a_program_says_of_a_session_is_held_against_what_its_file_declares() {
     let said = |name: &str, answer: &str| {
         let suite = DECLARED.load(&of(YAML, &[(name, answer)])).unwrap();

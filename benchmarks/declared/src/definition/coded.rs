@@ -46,11 +46,13 @@ pub(crate) struct ValueSpec {
     pub(crate) worst: Option<f64>,
     /// The better end.
     pub(crate) better: Better,
+    /// Replies of a judge can change it, so an audit of the judge corrects it.
+    pub(crate) judged: bool,
 }
 
 impl Default for ValueSpec {
     fn default() -> Self {
-        Self { range: (0.0, 1.0), worst: None, better: Better::Higher }
+        Self { range: (0.0, 1.0), worst: None, better: Better::Higher, judged: false }
     }
 }
 

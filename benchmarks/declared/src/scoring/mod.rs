@@ -112,6 +112,23 @@ impl Scorer {
         std::iter::once(self.name.to_string()).chain(more.iter().map(|of| self.value(of))).collect()
     }
 
+    /// `true` if a judge or an encoder gives its values.
+    fn asks(&self) -> bool {
+        match self.rule {
+            Rule::Judge(_) | Rule::Similarity => true,
+            Rule::Exact(_)
+            | Rule::Normalised
+            | Rule::F1
+            | Rule::Contains
+            | Rule::Number(_)
+            | Rule::Choice
+            | Rule::Schema(_)
+            | Rule::Fields
+            | Rule::Calls { .. }
+            | Rule::Constraints => false,
+        }
+    }
+
     /// Values of an answer that is as wrong as it can be.
     fn worst(&self, gold: &Gold) -> Values {
         let of = |of: &str, value: usize| (self.value(of), value as f64);
@@ -226,6 +243,14 @@ impl Scorers {
         let answers: Map<String, Value> = names.zip(&answers).map(read).collect();
         let detail = json!({ "answers": answers, "scores": values });
         Some(Scoring::Scored(scores(evaluators, Score { values, detail })))
+    }
+
+    /// `true` if a verdict can change the value `name`.
+    pub(crate) fn is_judged(&self, name: &str) -> bool {
+        self.scorers
+            .iter()
+            .filter(|scorer| scorer.asks())
+            .any(|scorer| scorer.values().iter().any(|value| value == name))
     }
 
     /// The worst scores that a session of the item at `item` can have.

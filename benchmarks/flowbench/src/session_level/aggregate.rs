@@ -31,6 +31,12 @@ pub(super) mod value {
     }
 }
 
+/// Returns `true` if a judge's verdict can change the flat value `name` of a session.
+pub(crate) fn is_judged(name: &str) -> bool {
+    [value::SUCCESS, value::PROGRESS, value::RIGHT, value::FAILED].contains(&name)
+        || (1..=FAILURE_TYPES).any(|category| value::failure(category) == name)
+}
+
 /// Makes the `aggregate` of the golden files.
 pub(crate) fn aggregate(evaluator: Evaluator, scores: &[&Score]) -> Value {
     let sums = Sums::of(scores);

@@ -34,7 +34,7 @@ use super::protocol::{Failure, Limits, Message};
 use super::setting::Scope;
 use super::statistics::FAILURE_TYPES;
 use super::turn_level::ToolSchema;
-pub(crate) use aggregate::{aggregate, by_group};
+pub(crate) use aggregate::{aggregate, by_group, is_judged};
 pub(crate) use dialogue::{dialogue, intents, nodes};
 pub(crate) use entries::actions_string;
 use regatta_benchmarks::{Score, Scores, Scoring, Verdicts};

@@ -25,6 +25,9 @@ use super::judge::Judge;
 use super::prompts::OfficialJudges;
 use regatta_benchmarks::{Score, Scores, Scoring, Verdicts};
 
+/// Flat values that a judge's verdict can change.
+pub(crate) const JUDGED: [&str; 4] = ["right_api", "right_params", "response_score", "response_unscored"];
+
 /// One turn to be scored.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TurnRecord<'a> {

@@ -4,5 +4,6 @@
 mod golden;
 #[cfg(test)]
 mod harness;
+mod judged;
 #[cfg(test)]
 mod simulated;

@@ -8,6 +8,7 @@ mod examples;
 mod golden;
 #[cfg(test)]
 mod harness;
+mod judged;
 #[cfg(test)]
 mod predictions;
 #[cfg(test)]

@@ -84,6 +84,20 @@ fn a_judge_is_missed_where_some_session_is_judged_in_words() {
 }
 
 #[test]
+fn an_audit_needs_a_metric_that_a_judge_decides() {
+    let text =
+        SPEC.replace("judge: people/oracle }", "judge: people/oracle, audit: { judge: sim/oracle, share: 0.1 } }");
+    let spec = parse_spec(&text, &|_| None).unwrap();
+    let wanted = spec.benchmarks.values().next().unwrap();
+    let check = |evaluated: &[Evaluator]| {
+        check_judge(&"talk".parse().unwrap(), &Talk, wanted, &spec, &settings(&["alone", "talk"]), evaluated)
+    };
+    assert!(check(&[Evaluator::Official]).is_ok());
+    let refused = check(&[Evaluator::Exec]).unwrap_err();
+    insta::assert_snapshot!(refused.to_string(), @"benchmarks.talk.audit: has nothing to correct: talk declares no metric that a judge's verdict can change; a benchmark with a program declares such values as `judged: true`; leave the audit out otherwise");
+}
+
+#[test]
 fn a_cast_gives_models_to_members_that_its_sessions_have() {
     let model = || ModelSpec::from("people/oracle".parse::<ModelRef>().unwrap());
     let cast =

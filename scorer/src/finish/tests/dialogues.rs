@@ -127,6 +127,11 @@ impl Suite for Dialogues {
         Reply::said("")
     }
 
+    /// Turns are counted.
+    fn is_judged(&self, _: Evaluator, value: &str) -> bool {
+        value == "right"
+    }
+
     fn recognise(&self, _: &ChatRequest) -> Option<ItemIndex> {
         None
     }

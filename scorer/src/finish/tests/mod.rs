@@ -1,3 +1,4 @@
+mod audited;
 mod both;
 mod dialogues;
 mod documents;

@@ -68,6 +68,10 @@ impl Suite for Twice {
         unreachable!("the server of these tests answers")
     }
 
+    fn is_judged(&self, _: Evaluator, _: &str) -> bool {
+        false
+    }
+
     fn recognise(&self, _: &ChatRequest) -> Option<ItemIndex> {
         None
     }

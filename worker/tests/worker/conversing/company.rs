@@ -24,6 +24,10 @@ impl Suite for Talk {
         &self.0
     }
 
+    fn is_judged(&self, _: Evaluator, _: &str) -> bool {
+        false
+    }
+
     fn select(&self, _: &Setting, _: &[String], _: Option<u32>) -> Result<Vec<ItemIndex>, SelectError> {
         Ok(vec![ItemIndex(0)])
     }

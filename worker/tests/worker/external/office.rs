@@ -69,6 +69,10 @@ impl Suite for Errands {
         Reply::said(format!("{} {who} {seed} heard ({heard})", self.items[item.0 as usize].id))
     }
 
+    fn is_judged(&self, _: Evaluator, _: &str) -> bool {
+        false
+    }
+
     fn recognise(&self, _: &ChatRequest) -> Option<ItemIndex> {
         None
     }

@@ -1,0 +1,16 @@
+//! Values that judges decide are declared as such, so that an audit corrects them and no others.
+
+use regatta_benchmark_testing::judged_values;
+use regatta_proto::Evaluator;
+
+use crate::harness::{miniature, setting};
+
+const ALL: [Evaluator; 2] = [Evaluator::Official, Evaluator::Paper];
+
+#[test]
+fn what_verdicts_change_is_declared_as_judged() {
+    let found = judged_values(&*miniature(), &["zero-shot"].map(setting), &ALL);
+    for (evaluator, value) in [(Evaluator::Official, "f1_graph"), (Evaluator::Paper, "f1_chain")] {
+        assert!(found.contains(&(evaluator, value.to_owned())), "{value} is not among {found:?}");
+    }
+}
