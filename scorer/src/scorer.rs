@@ -173,6 +173,7 @@ pub struct Scorer {
 impl Scorer {
     /// A scorer over the three seams.
     #[must_use]
+    #[expect(clippy::expect_used, reason = "it is a name, as every test finds out")]
     pub fn new(
         config: ScorerConfig,
         ledger: Ledger,

@@ -136,7 +136,7 @@ async fn a_job_that_has_waited_long_is_not_lost_before_whoever_took_it_is_known_
         assert_eq!(moving.stage.waiting(&moving.sweep).await, 1, "nothing is lost before it was taken");
     }
     moving.consumer = moving.stage.queue.consume_jobs(&queue, 1_000).await.unwrap();
-    assert_eq!(keys(&moving.given().await), keys(&[waits.clone()]));
+    assert_eq!(keys(&moving.given().await), keys(std::slice::from_ref(&waits)));
     let given = moving.given_within(GIVEN_TO_ANOTHER_WITHIN).await;
     assert!(!keys(&given).contains(&waits.key), "its worker may be cut off, and the next one be given it");
     moving.told.push(waits);
