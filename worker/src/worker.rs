@@ -239,7 +239,7 @@ impl Worker {
             let mut routes = Routes::new(queue, shared.clone(), publisher.clone(), sessions.clone(), served, opener);
             let (attempts, holdings) = (shared.attempts.clone(), shared.holdings.clone());
             let telling = tell(self.queue.clone(), attempts, holdings, self.config.progress_every);
-            let telling = AbortOnDropHandle::new(tokio::spawn(telling));
+            let mut telling = AbortOnDropHandle::new(tokio::spawn(telling));
             loop {
                 tokio::select! {
                     biased;
@@ -250,6 +250,10 @@ impl Worker {
                         None => break,
                     },
                     Some(opened) = routes.opened() => routes.serve_at(opened).await,
+                    _ = &mut telling => {
+                        tracing::error!("nobody tells any more of what this worker has; it leaves");
+                        break;
+                    }
                 }
             }
             drop(routes);

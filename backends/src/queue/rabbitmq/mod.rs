@@ -43,6 +43,9 @@ use unconfirmed::Unconfirmed;
 use super::{Controls, QueueError};
 use crate::Outage;
 
+/// Time in which the broker is to confirm progress: well within that in which a silent worker counts as gone.
+const PROGRESS_CONFIRMED_WITHIN: Duration = Duration::from_secs(15);
+
 /// A connected set of queues; clones share the connections.
 #[derive(Clone)]
 pub struct RabbitMqQueue {
@@ -124,17 +127,25 @@ impl RabbitMqQueue {
         self.publish(ShortString::default(), self.shared.topology.reports()?, reports).await
     }
 
-    /// On a connection of its own: the megabytes of transcripts that wait for a slow line are all on the other one.
+    /// On a connection of its own: the megabytes of transcripts that wait for a slow line are all on the other one. Where it confirms nothing in time, as
+    /// where a broker grants no further connection, on that one: who takes jobs must be able to tell of them. A copy does no harm.
     pub(super) async fn publish_progress(&self, reports: &[Report]) -> Result<(), QueueError> {
         self.shared.open()?;
         let key = self.shared.topology.reports()?;
         let bodies = self.shared.encode(key.as_str(), reports)?;
         let route = Route { exchange: ShortString::default(), key, mandatory: true };
-        self.progress.get_or_init(|| self.begin_progress()).publish(route, bodies, Times::UntilConfirmed).await
+        let own = self.progress.get_or_init(|| self.begin_progress());
+        match own.publish(route.clone(), bodies.clone(), Times::UntilConfirmed).await {
+            Err(error) if !error.is_of_a_message() && !matches!(error, QueueError::Closed) => {
+                tracing::warn!(%error, "progress goes the way of results: its own connection is away");
+                self.publisher.publish(route, bodies, Times::UntilConfirmed).await
+            }
+            other => other,
+        }
     }
 
     fn begin_progress(&self) -> Publisher {
-        let (publisher, unconfirmed) = Publisher::new(self.shared.confirm_timeout);
+        let (publisher, unconfirmed) = Publisher::new(self.shared.confirm_timeout.min(PROGRESS_CONFIRMED_WITHIN));
         let shared = Arc::clone(&self.shared);
         tokio::spawn(async move {
             // Jobs are consumed while results can be published.
