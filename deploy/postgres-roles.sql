@@ -25,7 +25,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON
     counted_calls, leadership, schedules, schedule_ticks, schedule_notices, stored_objects, stored_uses
     TO regatta_coordinator;
 -- Work that workers hold, as scorers have heard. It goes with its sweep, for which no right to it is needed.
-GRANT SELECT ON held, scorers TO regatta_coordinator;
+GRANT SELECT ON held TO regatta_coordinator;
 -- Ids of removed sweeps, which are never used again.
 GRANT SELECT, INSERT ON removals TO regatta_coordinator;
 -- Knows people by their tokens, and counts what they were granted; what it has written down of them it cannot change. Rights to whole
@@ -46,7 +46,6 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON
     attempts, sessions, awaiting, awaiting_questions, asked, verdicts, judge_attempts, metrics, cell_calls, counted_calls
     TO regatta_scorer;
 GRANT SELECT, INSERT, UPDATE ON held TO regatta_scorer;
-GRANT SELECT, INSERT, UPDATE, DELETE ON scorers TO regatta_scorer;
 GRANT SELECT ON removals TO regatta_scorer;
 
 -- Asks for permits and pays. It sees no sweep and no result, opens no account and raises none by adding one.
@@ -57,6 +56,6 @@ GRANT USAGE, SELECT ON SEQUENCE permit_failure_numbers TO regatta_worker;
 -- Looks, but neither at tokens nor at the audit log.
 GRANT SELECT ON
     sweeps, cells, shards, attempts, sessions, awaiting, awaiting_questions, asked, verdicts, judge_attempts, metrics, cell_calls,
-    counted_calls, held, scorers, removals, leadership, schedules, schedule_ticks, owners, stored_objects, stored_uses, permit_pools,
+    counted_calls, held, removals, leadership, schedules, schedule_ticks, owners, stored_objects, stored_uses, permit_pools,
     permit_pool_states, permit_accounts, permit_failures
     TO regatta_reader;

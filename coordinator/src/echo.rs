@@ -38,8 +38,6 @@ struct Question {
     /// When it was reported first, and last.
     first: Instant,
     last: Instant,
-    /// Scorers that took reports then.
-    scorers: u64,
 }
 
 impl Echo {
@@ -70,17 +68,6 @@ impl Coordinator {
         let now = Instant::now();
         let question = match echo.asked {
             Some(asked) if echo.heard >= asked.number => {
-                // Whoever has answered knows nothing of what others have in hand.
-                if !self.have_all_settled(asked).await? {
-                    if asked.first.elapsed() >= PROMPT {
-                        tracing::warn!(
-                            %sweep,
-                            "waiting for a scorer to record what it has in hand: is one cut off from its stores, or of an older version?"
-                        );
-                        echo.asked = None;
-                    }
-                    return Ok(None);
-                }
                 let counts = asked.first.elapsed() < PROMPT || echo.once_more_at.is_some();
                 (echo.asked, echo.once_more_at) = (None, (!counts).then(|| now + SAID_WITHIN));
                 return Ok(counts.then_some(asked.first));
@@ -100,22 +87,12 @@ impl Coordinator {
                 // Above every question of earlier leaders, and of this process about the same sweep, whose answers may still come.
                 let asked = self.questions.fetch_add(1, Ordering::Relaxed) + 1;
                 let number = ((term.0 << 32) + asked).max(echo.heard + 1);
-                let scorers = self.queue.report_consumers().await?;
-                Question { number, first: now, last: now, scorers }
+                Question { number, first: now, last: now }
             }
         };
         let number = question.number;
         self.queue.publish_reports(vec![Report::Echo { sweep: sweep.clone(), number, waited: false }]).await?;
         echo.asked = Some(question);
         Ok(None)
-    }
-
-    /// True if no scorer has anything in hand that it had been given before the question was asked. One that is gone since then has given back
-    /// what it had, and nobody knows whether that is recorded.
-    async fn have_all_settled(&self, question: Question) -> Result<bool, CoordinatorError> {
-        let needed = question.scorers.max(self.queue.report_consumers().await?);
-        // Of those that have come since then each has settled what it was given, if there was none before.
-        let of_later = question.scorers == 0;
-        Ok(self.ledger.settled_scorers(question.first.elapsed(), of_later).await? >= needed)
     }
 }

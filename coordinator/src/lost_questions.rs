@@ -32,6 +32,14 @@ impl LostJobs {
     }
 }
 
+impl LostJobs {
+    /// Questions that had been in doubt by then for as long as whoever has taken one needs to name it.
+    pub(crate) fn doubtful_by(&self, then: Instant) -> Vec<OpenQuestion> {
+        let is_ripe = |since: Instant| since + NAMED_WITHIN <= then;
+        self.in_doubt.iter().filter(|(_, since)| is_ripe(**since)).map(|(open, _)| open.clone()).collect()
+    }
+}
+
 /// The queue of a judge's questions; `None` where `sweep` has no such endpoint.
 fn queue_of(sweep: &Sweep, judge: &ModelRef) -> Option<String> {
     let endpoint = &judge.endpoint;
@@ -103,14 +111,14 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Has those asked again that were in doubt when it was asked whether all is recorded.
+    /// Has those asked again that had been in doubt for a while when it was asked whether all is recorded.
     pub(crate) async fn have_doubtful_asked_again(
         &self,
         watched: &mut Watched,
         asked_at: Instant,
     ) -> Result<(), CoordinatorError> {
-        let in_doubt = std::mem::take(&mut watched.lost_jobs.in_doubt);
-        let suspects = in_doubt.into_iter().filter(|(_, since)| *since <= asked_at).map(|(open, _)| open).collect();
+        let suspects = watched.lost_jobs.doubtful_by(asked_at);
+        watched.lost_jobs.in_doubt.retain(|open, _| !suspects.contains(open));
         self.have_asked_again(watched, suspects, self.silence_in_doubt()).await
     }
 

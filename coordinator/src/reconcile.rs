@@ -57,7 +57,8 @@ impl Coordinator {
         } else {
             watched.lost_jobs.in_doubt.clear();
         }
-        if !seems_lost && doubtful.is_empty() && watched.lost_jobs.in_doubt.is_empty() {
+        let are_questions_doubtful = !watched.lost_jobs.doubtful_by(Instant::now()).is_empty();
+        if !seems_lost && doubtful.is_empty() && !are_questions_doubtful {
             return self.dispatch_lost(watched).await;
         }
         let asked_at = self.is_all_recorded(&watched.sweep.id, &mut watched.echo, watched.term).await?;

@@ -23,10 +23,10 @@ pub(crate) enum Rejudging {
 }
 
 impl Rejudging {
-    /// Of a sweep that begins to be watched, or is resumed. An earlier leader may have told scorers, or may not have come to it after it had released
-    /// questions; they know what they have asked.
-    pub(crate) fn begin() -> Self {
-        Self::Due(Instant::now())
+    /// Of a sweep of this generation that begins to be watched. An earlier leader may have told scorers; they know what they have asked. What it had
+    /// released and nobody was told of is asked when the sweep is quiet.
+    pub(crate) fn of(generation: u32) -> Self {
+        if generation == 0 { Self::Done } else { Self::Due(Instant::now()) }
     }
 }
 
@@ -60,9 +60,11 @@ impl Coordinator {
         }
         // Whoever was recorded before they were released could not claim them, and may not be counted in `progress` yet.
         if are_released || progress.iter().any(|cell| cell.recorded > cell.settled) {
-            // Their jobs are not lost while a scorer publishes them.
-            self.take_note(watched, progress).await?;
-            self.move_on(watched).await?;
+            if are_released {
+                // Their jobs are not lost while a scorer publishes them.
+                self.take_note(watched, progress).await?;
+                self.move_on(watched).await?;
+            }
             let rejudge = Report::Rejudge { sweep: sweep.id.clone(), lock: sweep.digest };
             self.queue.publish_reports(vec![rejudge]).await?;
         }

@@ -314,7 +314,7 @@ impl Coordinator {
                 one.is_settled = false;
                 (one.heard_at, one.may_have_run, one.held) = (None, true, HeldBack::default());
                 one.lost_jobs = LostJobs::default();
-                one.rejudging = Rejudging::begin();
+                one.rejudging = Rejudging::of(row.generation);
                 // An answer to an earlier question says nothing of what workers report now.
                 one.echo.forget();
                 one.over_since = None;
@@ -363,7 +363,7 @@ impl Coordinator {
             may_have_run,
             held: HeldBack::default(),
             lost_jobs,
-            rejudging: Rejudging::begin(),
+            rejudging: Rejudging::of(generation),
             echo,
             over_since: None,
         };

@@ -29,7 +29,6 @@ mod report;
 mod rescoring;
 mod runs;
 mod scorer;
-mod settled;
 mod standings;
 pub mod statistics;
 mod summary;

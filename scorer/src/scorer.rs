@@ -12,7 +12,7 @@ use regatta_backends::{
 use regatta_catalog::{Catalog, CatalogError, SegmentError, checkpoint_keys, remove_checkpoints};
 use regatta_proto::{
     Clock, CostSum, Digest, HeldQuestions, ModelRef, Progress, Report, SessionKey, SessionOutcome, SweepId, Usage,
-    WorkerId, wire::WireError,
+    wire::WireError,
 };
 use regatta_traces::Tracer;
 use tokio::time::Instant;
@@ -23,7 +23,6 @@ use crate::aside::{Sorted, Unreadable};
 use crate::finish::{FinishError, finish};
 use crate::gone::Gone;
 use crate::pace::{BatchSize, Stopwatch};
-use crate::settled::Settled;
 
 /// Bytes of transcripts that a batch gathers: the one that exceeds them is its last. No more than what the smallest budget of bytes decodes
 /// at once, so that nobody lingers for what cannot come.
@@ -167,13 +166,11 @@ pub struct Scorer {
     pub(crate) stopwatch: Stopwatch,
     pub(crate) tracer: Tracer,
     health: StoreHealth,
-    pub(crate) name: WorkerId,
 }
 
 impl Scorer {
     /// A scorer over the three seams.
     #[must_use]
-    #[expect(clippy::expect_used, reason = "it is a name, as every test finds out")]
     pub fn new(
         config: ScorerConfig,
         ledger: Ledger,
@@ -194,15 +191,7 @@ impl Scorer {
             stopwatch: Stopwatch::default(),
             tracer: Tracer::default(),
             health: StoreHealth::default(),
-            name: WorkerId::new("scorer").expect("a name"),
         }
-    }
-
-    /// The same scorer, by a name of its own among all that take reports of the same queue.
-    #[must_use]
-    pub fn named(mut self, name: WorkerId) -> Self {
-        self.name = name;
-        self
     }
 
     /// The same scorer, which sends spans of what it does to `tracer`.
@@ -236,13 +225,7 @@ impl Scorer {
             let prefetch = u32::try_from(self.config.batch * 2).unwrap_or(u32::MAX);
             let mut consumer = self.queue.consume_reports(prefetch).await?;
             let (mut kept_back, mut size) = (None, BatchSize::up_to(self.config.batch));
-            let mut settled = Settled::new(prefetch as usize);
-            loop {
-                if kept_back.is_none() {
-                    kept_back = self.first(&mut consumer, &mut settled, &stop).await;
-                }
-                let Some(first) = kept_back.take() else { break };
-                let batch = self.gather(first, &mut consumer, &mut kept_back, size.now()).await;
+            while let Some(batch) = self.gather(&mut consumer, &mut kept_back, size.now(), &stop).await {
                 let reports_in_hand = batch.len();
                 self.metrics.batch_reports.observe(batch.len() as f64);
                 let Sorted { reports, receipts, unreadable } = self.sort_out(batch, &stop).await;
@@ -263,40 +246,30 @@ impl Scorer {
                 if !is_set_aside {
                     break;
                 }
-                self.note_settled(&mut settled, reports_in_hand).await;
             }
             consumer.stop();
             Ok(())
         })
     }
 
-    /// The next report; `None` at the end.
-    async fn first(
-        &self,
-        consumer: &mut Consumer<Report>,
-        settled: &mut Settled,
-        stop: &CancellationToken,
-    ) -> Option<Delivery<Report>> {
-        loop {
-            // Reports that are here already are recorded even when it is time to stop: in an embedded run nobody else would.
-            tokio::select! {
-                biased;
-                first = consumer.next() => return first,
-                () = stop.cancelled() => return None,
-                () = tokio::time::sleep_until(settled.idle_note_at()) => self.note_idle(settled).await,
-            }
-        }
-    }
-
-    /// The next batch, which begins with `first`: of `most` reports, or as large as it got within the linger time. A report that was delivered before
+    /// The next batch: of `most` reports, or as large as it got within the linger time. `None` at the end. A report that was delivered before
     /// comes alone: it may be the one for which its batch failed, and must not take the others with it to the dead letters.
     async fn gather(
         &self,
-        first: Delivery<Report>,
         consumer: &mut Consumer<Report>,
         kept_back: &mut Option<Delivery<Report>>,
         most: usize,
-    ) -> Vec<Delivery<Report>> {
+        stop: &CancellationToken,
+    ) -> Option<Vec<Delivery<Report>>> {
+        let first = match kept_back.take() {
+            Some(first) => first,
+            // Reports that are here already are recorded even when it is time to stop: in an embedded run nobody else would.
+            None => tokio::select! {
+                biased;
+                first = consumer.next() => first?,
+                () = stop.cancelled() => return None,
+            },
+        };
         let most = if first.redeliveries > 0 { 1 } else { most };
         let mut bytes = transcript_bytes(&first.message);
         let mut batch = vec![first];
@@ -314,7 +287,7 @@ impl Scorer {
                 Ok(None) | Err(_) => break,
             }
         }
-        batch
+        Some(batch)
     }
 
     /// Handles `batch` until it is durable. `false` when it never will be.

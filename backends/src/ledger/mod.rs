@@ -387,23 +387,6 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.echo(sweep, number)) })
     }
 
-    /// Records that `scorer` has settled everything that it had been given until `ago` ago.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn note_settled<'a>(&'a self, scorer: &'a WorkerId, ago: Duration) -> BoxFuture<'a, Result<(), LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.note_settled(scorer, ago)) })
-    }
-
-    /// Number of scorers that have settled everything that they had been given until `within` ago; only of those that worked before then, unless
-    /// `of_later` ones count too.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn settled_scorers(&self, within: Duration, of_later: bool) -> BoxFuture<'_, Result<u64, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.settled_scorers(within, of_later)) })
-    }
-
     /// The time for which the state of `sweep`, as the caller describes it in `life`, has been the same, by the store's clock, whichever
     /// process asked. Zero if the state has changed since the last call, or if `anew` is set.
     ///

@@ -344,22 +344,6 @@ impl Queue {
         })
     }
 
-    /// Number of consumers of reports.
-    ///
-    /// # Errors
-    /// When the broker does not answer.
-    pub fn report_consumers(&self) -> BoxFuture<'_, Result<u64, QueueError>> {
-        Box::pin(async move {
-            match self {
-                Self::Memory(memory) => memory.report_consumers(),
-                #[cfg(feature = "cluster")]
-                Self::RabbitMq(broker) => broker.report_consumers().await,
-                #[cfg(feature = "faults")]
-                Self::Troubled(queues) => queues.report_consumers().await,
-            }
-        })
-    }
-
     /// Number of messages that were delivered too often, or cannot be decoded. An operator should examine them if it is not 0.
     ///
     /// # Errors

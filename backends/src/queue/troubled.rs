@@ -98,10 +98,6 @@ impl TroubledQueue {
         self.call(queue, 0, || self.inner.is_drained(queue)).await
     }
 
-    pub(super) async fn report_consumers(&self) -> Result<u64, QueueError> {
-        self.call("reports", 0, || self.inner.report_consumers()).await
-    }
-
     pub(super) async fn waiting_reports(&self) -> Result<u64, QueueError> {
         self.call("reports", 0, || self.inner.waiting_reports()).await
     }

@@ -257,29 +257,6 @@ pub(crate) async fn questions_that_a_worker_tells_of_are_those_of_their_sweep(wo
     assert!(!ledger.is_judging(&sweep, Duration::ZERO).await.unwrap(), "a worker that is gone tells nothing");
 }
 
-pub(crate) async fn scorers_are_counted_by_the_time_until_which_they_have_settled_everything(world: World) {
-    let ledger = &world.ledger;
-    let (one, other) = ("one".parse().unwrap(), "other".parse().unwrap());
-    assert_eq!(ledger.settled_scorers(LONG, true).await.unwrap(), 0);
-    ledger.note_settled(&one, Duration::ZERO).await.unwrap();
-    assert_eq!(ledger.settled_scorers(LONG, true).await.unwrap(), 1);
-    assert_eq!(ledger.settled_scorers(LONG, false).await.unwrap(), 0, "it did not work then");
-    ledger.note_settled(&other, LONG).await.unwrap();
-    assert_eq!(ledger.settled_scorers(LONG / 2, true).await.unwrap(), 1, "the other has reports in hand");
-    ledger.note_settled(&other, Duration::ZERO).await.unwrap();
-    assert_eq!(ledger.settled_scorers(LONG / 2, true).await.unwrap(), 2);
-    let within = Duration::from_millis(50);
-    let mut both = 0;
-    while both < 2 {
-        for scorer in [&one, &other] {
-            ledger.note_settled(scorer, Duration::ZERO).await.unwrap();
-        }
-        both = ledger.settled_scorers(within, false).await.unwrap();
-    }
-    ledger.note_settled(&other, LONG).await.unwrap();
-    assert!(ledger.settled_scorers(within, false).await.unwrap() < 2);
-}
-
 pub(crate) async fn an_older_echo_changes_nothing(world: World) {
     let sweep = world.sweep("s", 1, 1).await;
     for (number, noted) in [(3, 3), (2, 3), (3, 3), (1 << 40, 1 << 40)] {

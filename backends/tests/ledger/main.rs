@@ -88,7 +88,6 @@ conformance![
     leading::a_batch_that_a_worker_tells_of_tells_of_all_its_sessions,
     leading::a_sweep_that_has_ended_is_alive_while_workers_tell_of_something_of_it,
     leading::questions_that_a_worker_tells_of_are_those_of_their_sweep,
-    leading::scorers_are_counted_by_the_time_until_which_they_have_settled_everything,
     leading::an_older_echo_changes_nothing,
     leading::a_sweep_is_quiet_since_it_last_moved_whoever_asks,
     recording::a_session_is_read_back_as_it_was_recorded,

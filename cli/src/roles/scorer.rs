@@ -46,7 +46,6 @@ pub(crate) async fn run(args: ScorerArgs) -> anyhow::Result<ExitCode> {
         Arc::new(SystemClock),
         ScorerMetrics::register(&registry)?,
     )
-    .named(crate::process::worker_id(seed)?)
     .with_tracer(traces.tracer("regatta.scorer"));
     let health = scorer.health();
     let look = move || -> BoxFuture<'static, anyhow::Result<()>> {

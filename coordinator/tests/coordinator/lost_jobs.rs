@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use regatta_backends::Consumer;
 use regatta_catalog::Sweep;
-use regatta_proto::{Job, Money, Report, SessionJob, SessionKey};
+use regatta_proto::{Job, Money, SessionJob, SessionKey};
 use tokio::time::Instant;
 
 use crate::recovering::all_jobs;
@@ -178,22 +178,6 @@ async fn a_coordinator_that_takes_over_notices_jobs_that_were_lost_before() {
     std::mem::replace(&mut moving.process, next).end().await;
     let again = moving.given_within(moving.noticed_within() + Duration::from_secs(20)).await;
     assert_eq!(keys(&again), keys(&moving.lost));
-    moving.process.end().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn sessions_are_not_dispatched_again_while_another_scorer_may_have_their_reports() {
-    let mut moving = Moving::begin().await;
-    // A scorer that cannot reach its stores: it takes a report and says nothing more.
-    let report = Report::Rejudge { sweep: moving.sweep.id.clone(), lock: moving.sweep.digest };
-    moving.stage.queue.publish_reports(vec![report]).await.unwrap();
-    let mut other = moving.stage.queue.consume_reports(1).await.unwrap();
-    let in_hand = other.next().await.unwrap();
-    let patience = moving.noticed_within() + Duration::from_secs(60);
-    assert_eq!(moving.given_within(patience).await, []);
-    in_hand.receipt.hand_back().await;
-    drop(other);
-    assert_eq!(keys(&moving.given_within(Duration::from_secs(60)).await), keys(&moving.lost), "it is gone");
     moving.process.end().await;
 }
 

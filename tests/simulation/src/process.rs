@@ -114,8 +114,7 @@ pub(crate) fn start(
                 Catalog::new(stores.blobs.clone(), BENCHMARKS),
                 life.clone(),
                 ScorerMetrics::register(&Registry::new()).expect("the registry is new"),
-            )
-            .named(format!("s{process}-{generation}").parse().expect("a name"));
+            );
             tokio::spawn(async move {
                 while scorer.run(CancellationToken::new()).await.is_err() {
                     tokio::time::sleep(RESTARTED_AFTER).await;

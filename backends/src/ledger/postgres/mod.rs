@@ -15,7 +15,6 @@ pub(crate) mod pool;
 mod removing;
 mod resume;
 mod schedules;
-mod scorers;
 mod sessions;
 mod settling;
 mod silence;
@@ -166,14 +165,6 @@ impl PostgresLedger {
 
     pub(super) async fn is_judging(&self, sweep: &SweepId, within: Duration) -> Result<bool, LedgerError> {
         read!(self.0, "read who waits for judges", client => held::is_judging(client, sweep, within))
-    }
-
-    pub(super) async fn note_settled(&self, scorer: &WorkerId, ago: Duration) -> Result<(), LedgerError> {
-        write!(self.0, "note what a scorer has settled", tx => scorers::note(tx, scorer, ago))
-    }
-
-    pub(super) async fn settled_scorers(&self, within: Duration, of_later: bool) -> Result<u64, LedgerError> {
-        read!(self.0, "ask what scorers have settled", client => scorers::settled(client, within, of_later))
     }
 
     pub(super) async fn echo(&self, sweep: &SweepId, number: u64) -> Result<(), LedgerError> {

@@ -249,15 +249,6 @@ impl SqliteLedger {
         Ok(self.1.is_judging(sweep, within))
     }
 
-    pub(super) async fn note_settled(&self, scorer: &WorkerId, ago: Duration) -> Result<(), LedgerError> {
-        self.1.settle(scorer, ago);
-        Ok(())
-    }
-
-    pub(super) async fn settled_scorers(&self, within: Duration, of_later: bool) -> Result<u64, LedgerError> {
-        Ok(self.1.settled_scorers(within, of_later))
-    }
-
     pub(super) async fn echo(&self, sweep: &SweepId, number: u64) -> Result<(), LedgerError> {
         let sweep = sweep.clone();
         self.0.write("note an echo", move |tx| planning::echo(tx, &sweep, number)).await

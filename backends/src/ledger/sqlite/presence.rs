@@ -31,17 +31,8 @@ struct State {
     /// Number of claims after the last clean-up, and mark of the last one.
     claims_kept: usize,
     mark: i64,
-    scorers: HashMap<WorkerId, Settling>,
     /// State of each sweep when last asked, and the time since when it has been the same.
     quiet: BTreeMap<SweepId, (String, Instant)>,
-}
-
-/// A scorer.
-#[derive(Debug)]
-struct Settling {
-    began: Instant,
-    /// Time by which it had been given what it has settled; `None` before this process began.
-    settled: Option<Instant>,
 }
 
 /// A worker that waits for answers of judges.
@@ -91,22 +82,6 @@ impl Presence {
 
     pub(super) fn is_leading(&self, term: Term) -> bool {
         self.locked().leader.as_ref().is_some_and(|leader| leader.term == term)
-    }
-
-    pub(super) fn settle(&self, scorer: &WorkerId, ago: Duration) {
-        let (now, mut state) = (Instant::now(), self.locked());
-        let settled = now.checked_sub(ago);
-        let entry = state.scorers.entry(scorer.clone()).or_insert(Settling { began: now, settled });
-        entry.settled = settled;
-    }
-
-    pub(super) fn settled_scorers(&self, within: Duration, of_later: bool) -> u64 {
-        let (now, state) = (Instant::now(), self.locked());
-        let Some(since) = now.checked_sub(within) else { return 0 };
-        let counts = |scorer: &&Settling| {
-            scorer.settled.is_some_and(|settled| settled >= since) && (of_later || scorer.began < since)
-        };
-        state.scorers.values().filter(counts).count() as u64
     }
 
     pub(super) fn quiet(&self, sweep: &SweepId, life: &str, anew: bool) -> Duration {

@@ -162,11 +162,6 @@ impl MemoryQueue {
         Ok(self.shared.reports.depth())
     }
 
-    pub(super) fn report_consumers(&self) -> Result<u64, QueueError> {
-        self.open()?;
-        Ok(self.shared.reports.consumers())
-    }
-
     pub(super) fn dead_letters(&self) -> u64 {
         self.shared.dead.load(Ordering::SeqCst)
     }

@@ -133,12 +133,12 @@ impl RabbitMqQueue {
         self.shared.open()?;
         let key = self.shared.topology.reports()?;
         let bodies = self.shared.encode(key.as_str(), reports)?;
-        let route = Route { exchange: ShortString::default(), key, mandatory: true };
+        let route = || Route { exchange: ShortString::default(), key: key.clone(), mandatory: true };
         let own = self.progress.get_or_init(|| self.begin_progress());
-        match own.publish(route.clone(), bodies.clone(), Times::UntilConfirmed).await {
+        match own.publish(route(), bodies.clone(), Times::UntilConfirmed).await {
             Err(error) if !error.is_of_a_message() && !matches!(error, QueueError::Closed) => {
                 tracing::warn!(%error, "progress goes the way of results: its own connection is away");
-                self.publisher.publish(route, bodies, Times::UntilConfirmed).await
+                self.publisher.publish(route(), bodies, Times::UntilConfirmed).await
             }
             other => other,
         }
@@ -215,10 +215,6 @@ impl RabbitMqQueue {
 
     pub(super) async fn waiting_reports(&self) -> Result<u64, QueueError> {
         self.shared.ready_messages(self.shared.topology.reports()?).await
-    }
-
-    pub(super) async fn report_consumers(&self) -> Result<u64, QueueError> {
-        Ok(self.shared.look_at(self.shared.topology.reports()?).await?.consumers)
     }
 
     pub(super) async fn reports_set_aside(&self) -> Result<u64, QueueError> {

@@ -371,19 +371,13 @@ impl Stage {
         }
         let mut unread = self.unread.lock().await;
         let mut consumer = self.queue.consume_reports(64).await.unwrap();
-        let mut reports = Vec::new();
         while let Some(delivery) = consumer.next().now_or_never() {
             let delivery = delivery.expect("the queue is open");
-            delivery.receipt.ack().await;
-            reports.push(delivery.message);
-        }
-        // One that consumes and does not say what it has settled would be waited for.
-        drop(consumer);
-        for report in reports {
-            match report {
+            match delivery.message {
                 Report::Echo { sweep, number, .. } => self.ledger.echo(&sweep, number).await.unwrap(),
                 report => unread.push_back(report),
             }
+            delivery.receipt.ack().await;
         }
     }
 }
