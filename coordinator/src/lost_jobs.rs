@@ -36,7 +36,7 @@ const SHARDS_KEPT: usize = 16_384;
 /// Sessions that are dispatched again at once, between two looks at who leads.
 const SESSIONS_A_PART: usize = 128;
 
-/// What one coordinator knows of jobs of a sweep that may be lost.
+/// Knowledge of one coordinator about jobs of a sweep that may be lost.
 #[derive(Debug, Default)]
 pub(crate) struct LostJobs {
     /// Shards of each queue that may have sessions without a result, each with the time by which all its jobs were published; the next to be
@@ -53,7 +53,7 @@ pub(crate) struct LostJobs {
     pub(crate) questions: BTreeMap<OpenQuestion, Instant>,
     /// Questions whose jobs the broker may not have, and since when no worker tells of them.
     pub(crate) in_doubt: BTreeMap<OpenQuestion, Instant>,
-    /// How often questions were asked again.
+    /// Number of times that each question was asked again.
     pub(crate) asked_again: BTreeMap<OpenQuestion, u32>,
 }
 
@@ -96,7 +96,7 @@ impl LostJobs {
         }
     }
 
-    /// Those of `shards` are not dispatched any more.
+    /// The shards of these indices are not dispatched any more.
     pub(crate) fn planned_again(&mut self, shards: &[ShardIndex]) {
         for of_queue in self.shards.values_mut() {
             of_queue.retain(|(_, shard)| !shards.contains(&shard.index));
@@ -160,7 +160,7 @@ impl LostJobs {
         due
     }
 
-    /// What had been suspected for long enough by then.
+    /// Sessions and questions that had been suspected for long enough by then.
     fn ripe_by(&self, then: Instant) -> Ripe {
         let of_cell = |suspects: &BTreeMap<ItemIndex, Instant>| -> Vec<ItemIndex> {
             suspects.iter().filter(|(_, since)| **since + SUSPECTED_FOR <= then).map(|(item, _)| *item).collect()
@@ -171,7 +171,7 @@ impl LostJobs {
     }
 }
 
-/// What may be lost, and is looked at once more.
+/// Sessions and questions that may be lost, and are looked at once more.
 struct Ripe {
     sessions: BTreeMap<CellIndex, Vec<ItemIndex>>,
     questions: Vec<OpenQuestion>,
@@ -192,7 +192,7 @@ fn queue_of(sweep: &Sweep, cell: CellIndex) -> Option<String> {
 /// Sessions without a result.
 struct Unrecorded {
     all: BTreeSet<ItemIndex>,
-    /// Those of which no worker tells, and which are not held back.
+    /// Of these the ones of which no worker tells, and which are not held back.
     silent: BTreeSet<ItemIndex>,
 }
 
@@ -314,7 +314,7 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Those of `items` without a result.
+    /// Sessions of `items` without a result.
     async fn unrecorded(
         &self,
         watched: &Watched,

@@ -20,7 +20,7 @@ use crate::{Coordinator, CoordinatorError};
 const QUESTIONS_A_LOOK: u32 = 8_192;
 /// Time in which scorers have heard of a question that a worker has taken: it names what it has held for two seconds.
 const NAMED_WITHIN: Duration = Duration::from_secs(5);
-/// How often a question is asked again while others of its sweep go on. One whose job or answer is lost each time is not lost by chance, and is left
+/// Number of times that a question is asked again while others of its sweep go on, at most. One whose job or answer is lost each time is not lost by chance, and is left
 /// to the end of the sweep.
 const ASKED_AGAIN_AT_MOST: u32 = 3;
 
@@ -90,7 +90,7 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Those of `suspects` that do not wait in their judge's queue.
+    /// The `suspects` that do not wait in their judge's queue.
     pub(crate) fn of_idle_judges(&self, watched: &Watched, mut suspects: Vec<OpenQuestion>) -> Vec<OpenQuestion> {
         suspects.retain(|open| self.is_idle(watched, &open.judge));
         suspects

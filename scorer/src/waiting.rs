@@ -21,14 +21,14 @@ use crate::verdicts::{Known, Subject, puts, score_all};
 pub(crate) enum Progress<'s> {
     /// It waits for nothing any more.
     Settled(SettlementResult),
-    /// Its own judge has given its score, and the audit's has questions without an answer.
+    /// The session's own judge has given its score, and the audit's has questions without an answer.
     NeedsAudit {
-        /// Its scores, as the ledger keeps them.
+        /// Scores by its own judge, as the ledger keeps them.
         scores: Value,
         /// Judge of the audit, and what it is to be asked.
         needed: (&'s Judge, Vec<Question>),
     },
-    /// Its own judge, which comes first, has questions without an answer.
+    /// The session's own judge, which comes first, has questions without an answer.
     Needs(Vec<(&'s Judge, Vec<Question>)>),
 }
 

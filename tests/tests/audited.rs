@@ -190,7 +190,7 @@ async fn a_dry_run_counts_the_questions_of_the_audit() {
     assert_eq!(calls, [800.0, 960.0]);
 }
 
-/// What a sweep with a question buys hangs on scores, and so would the number of its audits: neither is estimated.
+/// A sweep with a question buys what scores make it buy, and so it would be with audits: neither is estimated.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_audit_of_a_sweep_with_a_question_is_refused_before_anything_is_estimated() {
     let place = tempfile::tempdir().unwrap();

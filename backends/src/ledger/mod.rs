@@ -465,7 +465,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.recorded_items(sweep, cell, from, to)) })
     }
 
-    /// Those of `items` that have a result, in no particular order.
+    /// All of `items` that have a result, in no particular order.
     ///
     /// # Errors
     /// When the store fails.

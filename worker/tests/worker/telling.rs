@@ -1,4 +1,4 @@
-//! Who holds work tells of it every ten seconds, whatever else of the process is held up: the work of the silent is dispatched again.
+//! Workers tell of what they hold every ten seconds, whatever else of the process is held up: the work of the silent is dispatched again.
 
 use std::sync::Arc;
 use std::time::Duration;

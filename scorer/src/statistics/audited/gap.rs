@@ -14,7 +14,7 @@ use crate::statistics::student;
 pub struct GapMeans {
     /// Mean of the audited items by the judge whose scores count.
     pub audited: f64,
-    /// Its mean of the items that were drawn and not audited.
+    /// Mean of the items that were drawn and not audited.
     pub missing: f64,
 }
 
