@@ -6,25 +6,31 @@
 //! the queue; the session's job was published, and the session last told of, longer ago than one counts as told of
 //! ([`CoordinatorConfig::running_within`](crate::CoordinatorConfig::running_within)). It is so at several looks, because the ledger's clock may be
 //! put forward; then all that was reported is recorded; and then it is so once more.
+//!
+//! Whatever is published fills its queue, and what else is lost there has to wait for as long again. So sessions are suspected before they are
+//! silent for long enough: what was lost together is suspected at one look, and dispatched again together.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use regatta_backends::{CellProgress, OpenQuestion, ShardRow, ShardState, UnderWay};
+use regatta_backends::{ASKED_WITHIN, CellProgress, OpenQuestion, ShardRow, ShardState, UnderWay};
 use regatta_catalog::Sweep;
 use regatta_proto::{CellIndex, ItemIndex, ShardIndex};
 use tokio::time::Instant;
 
 use crate::rounds::Watched;
 use crate::window::is_outstanding;
-use crate::{Coordinator, CoordinatorError, shards};
+use crate::{Coordinator, CoordinatorConfig, CoordinatorError, shards};
 
 /// Pause between two looks.
 const LOOKS_APART: Duration = Duration::from_secs(5);
 /// Pause after which nobody knows whether a job has waited since the last look.
 const UNSEEN_AFTER: Duration = Duration::from_secs(20);
-/// Time for which a session must be silent in every look, by this process's clock. All workers tell of all that they have within it.
-pub(crate) const SUSPECTED_FOR: Duration = Duration::from_secs(15);
+/// Time for which a session must be silent for long enough in every look, by this process's clock. All workers tell of all that they have within
+/// it.
+const SUSPECTED_FOR: Duration = Duration::from_secs(15);
+/// Time for which those that may be dispatched again wait for others that are suspected.
+const GATHERED_FOR: Duration = Duration::from_secs(20);
 /// Time in which a queue is to answer. One that takes longer says nothing, and is left alone for a while: nobody else's jobs wait for it.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(2);
 const LEFT_ALONE_FOR: Duration = Duration::from_secs(30);
@@ -161,26 +167,37 @@ impl LostJobs {
     }
 
     /// Sessions and questions that had been suspected for long enough by then.
-    fn ripe_by(&self, then: Instant) -> Ripe {
+    fn ripe_by(&self, then: Instant, suspected_for: SuspectedFor) -> Ripe {
         let of_cell = |suspects: &BTreeMap<ItemIndex, Instant>| -> Vec<ItemIndex> {
-            suspects.iter().filter(|(_, since)| **since + SUSPECTED_FOR <= then).map(|(item, _)| *item).collect()
+            let is_ripe = |since: Instant| since + suspected_for.sessions <= then;
+            suspects.iter().filter(|(_, since)| is_ripe(**since)).map(|(item, _)| *item).collect()
         };
         let all = self.suspects.iter().map(|(cell, suspects)| (*cell, of_cell(suspects)));
         let sessions = all.filter(|(_, items)| !items.is_empty()).collect();
-        Ripe { sessions, questions: self.ripe_questions_by(then) }
+        Ripe { sessions, questions: self.ripe_questions_by(then, suspected_for.questions) }
     }
+
+    /// True if something is ripe, and nothing else that is suspected will be soon.
+    fn is_gathered(&self, now: Instant, suspected_for: SuspectedFor) -> bool {
+        let sessions = self.suspects.values().flat_map(BTreeMap::values).map(|since| *since + suspected_for.sessions);
+        let questions = self.questions.values().map(|since| *since + suspected_for.questions);
+        let ripe_at = || sessions.clone().chain(questions.clone());
+        let is_due = |first: Instant| ripe_at().all(|at| at <= now) || first + GATHERED_FOR <= now;
+        ripe_at().min().is_some_and(|first| first <= now && is_due(first))
+    }
+}
+
+/// Times for which something must have been suspected, by this process's clock, before it is dispatched again.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SuspectedFor {
+    pub(crate) sessions: Duration,
+    pub(crate) questions: Duration,
 }
 
 /// Sessions and questions that may be lost, and are looked at once more.
 struct Ripe {
     sessions: BTreeMap<CellIndex, Vec<ItemIndex>>,
     questions: Vec<OpenQuestion>,
-}
-
-impl Ripe {
-    fn is_empty(&self) -> bool {
-        self.sessions.is_empty() && self.questions.is_empty()
-    }
 }
 
 /// The queue of a cell's sessions; `None` where the cell is not of `sweep`.
@@ -204,7 +221,8 @@ impl Coordinator {
             self.look_for_suspects(watched).await?;
             self.look_for_lost_questions(watched).await?;
         }
-        if watched.lost_jobs.ripe_by(Instant::now()).is_empty() {
+        let suspected_for = self.suspected_for();
+        if !watched.lost_jobs.is_gathered(Instant::now(), suspected_for) {
             watched.echo.forget();
             return Ok(());
         }
@@ -212,7 +230,7 @@ impl Coordinator {
         let Some(asked_at) = asked_at else { return Ok(()) };
         watched.is_heard();
         // Of what became suspect since the question, nobody knows what was reported.
-        let Ripe { sessions: ripe, questions } = watched.lost_jobs.ripe_by(asked_at);
+        let Ripe { sessions: ripe, questions } = watched.lost_jobs.ripe_by(asked_at, suspected_for);
         // What was true of the queues a moment ago need not be true now. Of all cells at once: what is dispatched here waits in them.
         self.look_at_queues(watched).await;
         let questions = self.of_idle_judges(watched, questions);
@@ -220,7 +238,7 @@ impl Coordinator {
         let ripe: Vec<(CellIndex, Vec<ItemIndex>)> = ripe.into_iter().filter(|(cell, _)| is_drained(*cell)).collect();
         for (cell, suspects) in ripe {
             self.lead_on(watched.term).await?;
-            let silent = self.unrecorded(watched, cell, &suspects).await?.silent;
+            let silent = self.unrecorded(watched, cell, &suspects, self.config.running_within).await?.silent;
             if let Some(of_cell) = watched.lost_jobs.suspects.get_mut(&cell) {
                 // Those that are not lost are suspected from the beginning, if at all.
                 of_cell.retain(|item, _| !suspects.contains(item));
@@ -277,9 +295,8 @@ impl Coordinator {
     async fn look_for_suspects(&self, watched: &mut Watched) -> Result<(), CoordinatorError> {
         self.look_at_queues(watched).await;
         let (sweep, now) = (watched.sweep.clone(), Instant::now());
-        let long_enough = self.config.running_within.max(self.config.lost_after);
         let mut due: BTreeMap<CellIndex, Vec<(Instant, ShardRow)>> = BTreeMap::new();
-        for (since, shard) in watched.lost_jobs.take_due(long_enough, self.config.lost_after) {
+        for (since, shard) in watched.lost_jobs.take_due(self.config.lost_after, self.config.lost_after) {
             due.entry(shard.cell).or_default().push((since, shard));
         }
         let lost_jobs = &mut watched.lost_jobs;
@@ -294,7 +311,7 @@ impl Coordinator {
             self.lead_on(watched.term).await?;
             let items: Vec<ItemIndex> =
                 shards.iter().flat_map(|(_, shard)| shards::items(&sweep, shard)).copied().collect();
-            let Unrecorded { all, silent } = self.unrecorded(watched, cell, &items).await?;
+            let Unrecorded { all, silent } = self.unrecorded(watched, cell, &items, self.config.lost_after).await?;
             let is_complete = |shard: &ShardRow| shards::items(&sweep, shard).iter().all(|item| !all.contains(item));
             complete.extend(shards.iter().filter(|(_, shard)| is_complete(shard)).map(|(_, shard)| shard.index));
             let suspects = watched.lost_jobs.suspects.entry(cell).or_default();
@@ -314,16 +331,25 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Sessions of `items` without a result.
+    /// Times for which something is suspected that nobody has told of since it was lost, until it is silent for long enough, and for a while then.
+    fn suspected_for(&self) -> SuspectedFor {
+        let CoordinatorConfig { running_within, lost_after, .. } = self.config;
+        let sessions = running_within.saturating_sub(lost_after) + SUSPECTED_FOR;
+        // Questions count as claimed until they may have been asked for the last time, and are told of then.
+        SuspectedFor { sessions, questions: sessions + ASKED_WITHIN * 2 }
+    }
+
+    /// Sessions of `items` without a result, silent if nobody has told of them for `within`.
     async fn unrecorded(
         &self,
         watched: &Watched,
         cell: CellIndex,
         items: &[ItemIndex],
+        within: Duration,
     ) -> Result<Unrecorded, CoordinatorError> {
         let sweep = &watched.sweep;
         // Before the results: a session that ends in between has one then.
-        let under_way = self.ledger.under_way(&sweep.id, cell, items, self.config.running_within).await?;
+        let under_way = self.ledger.under_way(&sweep.id, cell, items, within).await?;
         let recorded: BTreeSet<ItemIndex> =
             self.ledger.recorded_among(&sweep.id, cell, items).await?.into_iter().collect();
         let all: BTreeSet<ItemIndex> = items.iter().copied().filter(|item| !recorded.contains(item)).collect();

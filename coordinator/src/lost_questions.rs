@@ -11,7 +11,7 @@ use regatta_catalog::Sweep;
 use regatta_proto::{BenchmarkLock, Judge, ModelRef};
 use tokio::time::Instant;
 
-use crate::lost_jobs::{LostJobs, SUSPECTED_FOR};
+use crate::lost_jobs::LostJobs;
 use crate::rejudging::Rejudging;
 use crate::rounds::Watched;
 use crate::{Coordinator, CoordinatorError};
@@ -25,9 +25,9 @@ const NAMED_WITHIN: Duration = Duration::from_secs(5);
 const ASKED_AGAIN_AT_MOST: u32 = 3;
 
 impl LostJobs {
-    /// Questions that had been silent for long enough by then.
-    pub(crate) fn ripe_questions_by(&self, then: Instant) -> Vec<OpenQuestion> {
-        let is_ripe = |since: Instant| since + ASKED_WITHIN + SUSPECTED_FOR <= then;
+    /// Questions that had been suspected for that long by then.
+    pub(crate) fn ripe_questions_by(&self, then: Instant, suspected_for: Duration) -> Vec<OpenQuestion> {
+        let is_ripe = |since: Instant| since + suspected_for <= then;
         self.questions.iter().filter(|(_, since)| is_ripe(**since)).map(|(open, _)| open.clone()).collect()
     }
 }
@@ -77,7 +77,8 @@ impl Coordinator {
             BTreeSet::new()
         } else {
             self.lead_on(watched.term).await?;
-            let silent = self.ledger.silent_questions(&sweep.id, &idle, self.silence(), QUESTIONS_A_LOOK).await?;
+            let silence = Silence { within: self.config.lost_after, in_doubt: false };
+            let silent = self.ledger.silent_questions(&sweep.id, &idle, silence, QUESTIONS_A_LOOK).await?;
             silent.into_iter().collect()
         };
         let LostJobs { questions: suspects, asked_again, .. } = &mut watched.lost_jobs;

@@ -202,3 +202,20 @@ async fn an_answer_tells_nothing_of_what_became_silent_after_its_question() {
     assert_eq!(keys(&given), keys(&moving.lost), "and none of {:?}", keys(&told));
     moving.process.end().await;
 }
+
+/// A broker that loses what it has loses jobs that were taken a while ago, and others that were about to be.
+#[tokio::test(start_paused = true)]
+async fn jobs_that_were_lost_within_seconds_of_each_other_are_dispatched_again_together() {
+    let mut moving = Moving::begin().await;
+    for job in moving.lost.clone() {
+        moving.stage.begin(&job).await;
+    }
+    let (since, last) = (Instant::now(), moving.lost[2].clone());
+    while since.elapsed() < Duration::from_secs(12) {
+        moving.go_on().await;
+        moving.stage.begin(&last).await;
+    }
+    let again = moving.given_within(moving.noticed_within() + Duration::from_secs(12)).await;
+    assert_eq!(keys(&again), keys(&moving.lost));
+    moving.process.end().await;
+}
