@@ -4,11 +4,12 @@
 //! The rule is that of a quiet sweep, for one session and the queue of its job: for as long as it takes a broker to notice that a worker is cut
 //! off, and another to tell of what it is given ([`CoordinatorConfig::lost_after`](crate::CoordinatorConfig::lost_after)), no job has waited in
 //! the queue; the session's job was published, and the session last told of, longer ago than one counts as told of
-//! ([`CoordinatorConfig::running_within`](crate::CoordinatorConfig::running_within)). It is so at several looks, because the ledger's clock may be
-//! put forward; then all that was reported is recorded; and then it is so once more.
+//! ([`CoordinatorConfig::running_within`](crate::CoordinatorConfig::running_within)). Because the ledger's clock may be put forward, the session is
+//! suspected at several looks before, for as long by this process's clock; then all that was reported is recorded; and then the rule is looked at
+//! once more.
 //!
 //! Whatever is published fills its queue, and what else is lost there has to wait for as long again. So sessions are suspected before they are
-//! silent for long enough: what was lost together is suspected at one look, and dispatched again together.
+//! silent for long enough, from `lost_after` on: what was lost together is suspected at one look, and dispatched again together.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -177,14 +178,25 @@ impl LostJobs {
         Ripe { sessions, questions: self.ripe_questions_by(then, suspected_for.questions) }
     }
 
-    /// True if something is ripe, and nothing else that is suspected will be soon.
-    fn is_gathered(&self, now: Instant, suspected_for: SuspectedFor) -> bool {
+    /// Looks for what is ripe, and what else that is suspected will be soon.
+    fn gathering(&self, now: Instant, suspected_for: SuspectedFor) -> Gathering {
         let sessions = self.suspects.values().flat_map(BTreeMap::values).map(|since| *since + suspected_for.sessions);
         let questions = self.questions.values().map(|since| *since + suspected_for.questions);
         let ripe_at = || sessions.clone().chain(questions.clone());
-        let is_due = |first: Instant| ripe_at().all(|at| at <= now) || first + GATHERED_FOR <= now;
-        ripe_at().min().is_some_and(|first| first <= now && is_due(first))
+        match ripe_at().min().filter(|first| *first <= now) {
+            None => Gathering::NothingIsRipe,
+            Some(first) if first + GATHERED_FOR > now && ripe_at().any(|at| at > now) => Gathering::OthersWillBe,
+            Some(_) => Gathering::Done,
+        }
     }
+}
+
+/// State of what may be dispatched again.
+enum Gathering {
+    NothingIsRipe,
+    /// Something is ripe, and waits for others that will be soon.
+    OthersWillBe,
+    Done,
 }
 
 /// Times for which something must have been suspected, by this process's clock, before it is dispatched again.
@@ -222,9 +234,13 @@ impl Coordinator {
             self.look_for_lost_questions(watched).await?;
         }
         let suspected_for = self.suspected_for();
-        if !watched.lost_jobs.is_gathered(Instant::now(), suspected_for) {
-            watched.echo.forget();
-            return Ok(());
+        match watched.lost_jobs.gathering(Instant::now(), suspected_for) {
+            Gathering::NothingIsRipe => {
+                watched.echo.forget();
+                return Ok(());
+            }
+            Gathering::OthersWillBe => return Ok(()),
+            Gathering::Done => {}
         }
         let asked_at = self.is_all_recorded(&watched.sweep.id, &mut watched.echo, watched.term).await?;
         let Some(asked_at) = asked_at else { return Ok(()) };

@@ -1,6 +1,6 @@
 //! Questions for judges whose jobs the broker has lost while others of their sweep go on. The rule is that of lost jobs of sessions: no job has
 //! waited in the judge's queue for long, the question was claimed, and last told of by a worker, longer ago than one counts as told of, and so at
-//! several looks; then all that was reported is recorded, and then it is so once more. The claim is released, and scorers ask what nobody has
+//! several looks before; then all that was reported is recorded, and then it is so once more. The claim is released, and scorers ask what nobody has
 //! claimed.
 
 use std::collections::BTreeSet;
