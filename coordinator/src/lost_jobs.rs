@@ -27,8 +27,7 @@ use crate::{Coordinator, CoordinatorConfig, CoordinatorError, shards};
 const LOOKS_APART: Duration = Duration::from_secs(5);
 /// Pause after which nobody knows whether a job has waited since the last look.
 const UNSEEN_AFTER: Duration = Duration::from_secs(20);
-/// Time for which a session must be silent for long enough in every look, by this process's clock. All workers tell of all that they have within
-/// it.
+/// Shortest time for which a session must be silent in every look, by this process's clock. All workers tell of all that they have within it.
 const SUSPECTED_FOR: Duration = Duration::from_secs(15);
 /// Time for which those that may be dispatched again wait for others that are suspected.
 const GATHERED_FOR: Duration = Duration::from_secs(20);
@@ -168,20 +167,20 @@ impl LostJobs {
     }
 
     /// Sessions and questions that had been suspected for long enough by then.
-    fn ripe_by(&self, then: Instant, suspected_for: SuspectedFor) -> Ripe {
+    fn ripe_by(&self, then: Instant, suspected_for: Duration) -> Ripe {
         let of_cell = |suspects: &BTreeMap<ItemIndex, Instant>| -> Vec<ItemIndex> {
-            let is_ripe = |since: Instant| since + suspected_for.sessions <= then;
+            let is_ripe = |since: Instant| since + suspected_for <= then;
             suspects.iter().filter(|(_, since)| is_ripe(**since)).map(|(item, _)| *item).collect()
         };
         let all = self.suspects.iter().map(|(cell, suspects)| (*cell, of_cell(suspects)));
         let sessions = all.filter(|(_, items)| !items.is_empty()).collect();
-        Ripe { sessions, questions: self.ripe_questions_by(then, suspected_for.questions) }
+        Ripe { sessions, questions: self.ripe_questions_by(then, suspected_for) }
     }
 
     /// Looks for what is ripe, and what else that is suspected will be soon.
-    fn gathering(&self, now: Instant, suspected_for: SuspectedFor) -> Gathering {
-        let sessions = self.suspects.values().flat_map(BTreeMap::values).map(|since| *since + suspected_for.sessions);
-        let questions = self.questions.values().map(|since| *since + suspected_for.questions);
+    fn gathering(&self, now: Instant, suspected_for: Duration) -> Gathering {
+        let sessions = self.suspects.values().flat_map(BTreeMap::values).map(|since| *since + suspected_for);
+        let questions = self.questions.values().map(|since| *since + suspected_for);
         let ripe_at = || sessions.clone().chain(questions.clone());
         match ripe_at().min().filter(|first| *first <= now) {
             None => Gathering::NothingIsRipe,
@@ -197,13 +196,6 @@ enum Gathering {
     /// Something is ripe, and waits for others that will be soon.
     OthersWillBe,
     Done,
-}
-
-/// Times for which something must have been suspected, by this process's clock, before it is dispatched again.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct SuspectedFor {
-    pub(crate) sessions: Duration,
-    pub(crate) questions: Duration,
 }
 
 /// Sessions and questions that may be lost, and are looked at once more.
@@ -347,12 +339,12 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Times for which something is suspected that nobody has told of since it was lost, until it is silent for long enough, and for a while then.
-    fn suspected_for(&self) -> SuspectedFor {
+    /// Time for which a session or question must be suspected, by this process's clock. What nobody has told of since its job was lost is silent for
+    /// long enough then, and all workers have had the time to tell of what they have. Sessions and questions count as lost at once: what comes
+    /// of the ones fills the queues of the others.
+    fn suspected_for(&self) -> Duration {
         let CoordinatorConfig { running_within, lost_after, .. } = self.config;
-        let sessions = running_within.saturating_sub(lost_after) + SUSPECTED_FOR;
-        // Questions count as claimed until they may have been asked for the last time, and are told of then.
-        SuspectedFor { sessions, questions: sessions + ASKED_WITHIN * 2 }
+        (running_within + ASKED_WITHIN).saturating_sub(lost_after).max(SUSPECTED_FOR) + LOOKS_APART
     }
 
     /// Sessions of `items` without a result, silent if nobody has told of them for `within`.

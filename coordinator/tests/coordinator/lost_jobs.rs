@@ -46,7 +46,7 @@ impl Moving {
     }
 
     /// Lets rounds pass for `time`, in which workers tell of what they have, or until they are given more; returns that.
-    async fn given_within(&mut self, time: Duration) -> Vec<SessionJob> {
+    pub(crate) async fn given_within(&mut self, time: Duration) -> Vec<SessionJob> {
         let since = Instant::now();
         loop {
             let given = self.given().await;

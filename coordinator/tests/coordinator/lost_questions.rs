@@ -51,6 +51,20 @@ async fn questions_that_are_lost_are_asked_again_while_others_go_on() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn questions_and_sessions_that_were_lost_at_once_count_as_lost_at_once() {
+    let mut moving = Moving::begin().await;
+    for job in moving.lost.clone() {
+        moving.stage.begin(&job).await;
+    }
+    let waits = moving.ending.pop().unwrap();
+    wait_for_a_verdict(&moving.stage, &moving.sweep, &waits).await;
+    assert_eq!(moving.given_within(moving.noticed_within()).await.len(), moving.lost.len());
+    // What comes of these sessions fills the queue of the judge.
+    assert!(moving.is_asked_again_within(Duration::from_secs(2), async |_| {}).await);
+    moving.process.end().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn questions_that_a_worker_names_are_not_asked_again() {
     let mut moving = waiting().await;
     let patience = moving.noticed_within() * 2;
