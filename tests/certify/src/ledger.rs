@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, NoTls, Row};
 
 use crate::CertifyError;
@@ -162,7 +163,15 @@ impl<'u> LedgerView<'u> {
     /// Locks the tables of sessions and attempts for `time`.
     pub(crate) async fn hold_lock(&self, time: Duration) -> Result<(), CertifyError> {
         let client = self.client().await?;
-        client.batch_execute("BEGIN; LOCK TABLE sessions, attempts IN ACCESS EXCLUSIVE MODE").await?;
+        // A writer that has locked one of them may wait for the other; of two that wait for each other the server ends one.
+        while let Err(error) =
+            client.batch_execute("BEGIN; LOCK TABLE sessions, attempts IN ACCESS EXCLUSIVE MODE").await
+        {
+            if error.code() != Some(&SqlState::T_R_DEADLOCK_DETECTED) {
+                return Err(error.into());
+            }
+            client.batch_execute("ROLLBACK").await?;
+        }
         tokio::time::sleep(time).await;
         client.batch_execute("ROLLBACK").await?;
         Ok(())
