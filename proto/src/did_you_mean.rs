@@ -23,7 +23,9 @@ pub fn nearest<'k>(wanted: &str, known: impl IntoIterator<Item = &'k str>) -> Op
         Some(best) if best.0 >= next.0 => Some(best),
         _ => Some(next),
     });
-    best.filter(|(like, _)| *like >= LIKE_MIN).map(|(_, name)| name)
+    // One letter is in half of all names.
+    let least = if wanted.len() > 1 { LIKE_MIN } else { 1.0 };
+    best.filter(|(like, _)| *like >= least).map(|(_, name)| name)
 }
 
 /// The end of a message about the unknown name `wanted`: `; did you mean "worfbench"?`, or nothing.
@@ -52,6 +54,7 @@ mod tests {
     fn nothing_is_proposed_that_is_not_like_it() {
         assert_eq!(nearest("mmlu", KNOWN), None);
         assert_eq!(nearest("", KNOWN), None);
+        assert_eq!((nearest("a", ["data", "cap"]), nearest("A", ["data", "a"])), (None, Some("a")));
         assert_eq!(did_you_mean("anything", []), "");
     }
 }

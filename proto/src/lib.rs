@@ -99,4 +99,4 @@ pub use stage::SweepState;
 pub use totals::AttemptTotals;
 pub use transcript::{BenchmarkFailed, Call, ErrorClass, Event, FailedCall, Role, Served, Transcript, Try};
 pub use usage::Usage;
-pub use yaml::{check_yaml, read_yaml};
+pub use yaml::{check_yaml, plain_message, read_yaml};

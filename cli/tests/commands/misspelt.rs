@@ -107,6 +107,12 @@ fn a_spec_is_refused_with_its_file_and_the_field_that_is_wrong() {
     assert!(error.contains("benchmarks.worfbench.tasks[0]: ") && error.contains("did you mean"), "{error}");
     let error = check("trials: 3", "trials: three");
     assert!(error.contains("trials: found the text \"three\", expected a whole number"), "{error}");
+    let error = check("trials: 3", "trials: [3]");
+    assert!(error.contains("trials: found a list, expected a whole number"), "{error}");
+    let error = check("trials: 3", "trails: 3");
+    assert!(error.contains("unknown field `trails`") && error.contains("did you mean \"trials\"?"), "{error}");
+    let error = check("endpoints:", "endpoints:\n  other: openai");
+    assert!(error.contains("endpoints.other: found the text \"openai\", expected a mapping of keys"), "{error}");
     let error = check("  worfbench:", "  worfbnch:");
     assert!(error.contains("did you mean \"worfbench\"?"), "{error}");
 }
@@ -118,6 +124,11 @@ fn a_spec_that_is_no_text_or_no_file_is_refused_in_words() {
     std::fs::write(&file, [0xff, 0xfe, 0x00]).expect("a file");
     let error = refused(&["check", file.to_str().expect("a path")]);
     assert!(error.contains("is not text (UTF-8)"), "{error}");
+    let policy = folder.path().join("policy.yaml");
+    std::fs::copy(&file, &policy).expect("a file");
+    let spec = spec(folder.path(), |spec| spec);
+    let error = refused(&["check", &spec, "--policy", policy.to_str().expect("a path")]);
+    assert!(error.contains("policy.yaml: it is not text (UTF-8)"), "{error}");
     let error = refused(&["check", folder.path().to_str().expect("a path")]);
     assert!(error.contains("it has no benchmark.yaml"), "{error}");
 }
