@@ -8,7 +8,7 @@ use bytes::Bytes;
 use regatta_llm::Build;
 use regatta_proto::{
     BenchmarkName, BenchmarkSpec, CacheMode, EndpointKind, EndpointName, EndpointSpec, FileSet, Judge, SweepLock,
-    SweepSpec, parse_spec,
+    SweepSpec, did_you_mean, parse_spec,
 };
 use regatta_worker::Policy;
 
@@ -59,7 +59,9 @@ fn load_inner(args: &SpecArgs) -> anyhow::Result<Loaded> {
         args.data.iter().map(|(name, directory)| (name, directory)).collect();
     for name in given.keys() {
         if !spec.benchmarks.contains_key(*name) {
-            anyhow::bail!("--data {name}=…: {place} does not run {name}");
+            let runs: Vec<&str> = spec.benchmarks.keys().map(BenchmarkName::as_str).collect();
+            let meant = did_you_mean(name.as_str(), runs.iter().copied());
+            anyhow::bail!("--data {name}=…: {place} does not run {name}; it runs {}{meant}", runs.join(", "));
         }
     }
     let mut data = BTreeMap::new();

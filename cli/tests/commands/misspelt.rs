@@ -149,6 +149,39 @@ fn a_misspelt_model_is_guessed_wherever_it_is_named() {
 }
 
 #[test]
+fn a_misspelt_benchmark_is_guessed_wherever_it_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name).to_str().expect("a path").to_owned();
+    let worfbench = examples().join("data/worfbench");
+    let (worfbench, nowhere) = (worfbench.to_str().expect("a path"), at("nowhere"));
+    for data in [worfbench, &nowhere] {
+        let file = spec(folder.path(), |spec| spec.replace("  worfbench:", "  worfbnch:").replace(worfbench, data));
+        let of_data = format!("worfbnch={data}");
+        for arguments in [
+            &["check", &file][..],
+            &["score", "worfbnch", "--data", data, "--predictions", &file, "--out", &at("out.json")],
+            &["simulate", "llm", "--data", &of_data],
+        ] {
+            let error = refused(arguments);
+            assert!(error.contains("unknown benchmark \"worfbnch\""), "{error}");
+            assert!(error.contains("did you mean \"worfbench\"?"), "{error}");
+        }
+    }
+    let file = spec(folder.path(), |spec| spec);
+    let error = refused(&["check", &file, "--data", &format!("worfbnch={worfbench}")]);
+    assert!(error.contains("does not run worfbnch; it runs worfbench; did you mean \"worfbench\"?"), "{error}");
+    std::fs::create_dir(at("case")).expect("a case");
+    let case = serde_json::json!({ "benchmark": "worfbnch", "kind": "predictions", "outputs": {} });
+    std::fs::write(at("case/case.json"), case.to_string()).expect("a file");
+    let error = refused(&["score", "--case", &at("case"), "--data", worfbench, "--out", &at("out")]);
+    assert!(error.contains("case.json, field benchmark: \"worfbnch\" is unknown"), "{error}");
+    assert!(error.contains("did you mean \"worfbench\"?"), "{error}");
+    // A data set of one's own that is not where it was said to be is not taken for a misspelt one.
+    let error = refused(&["score", "mine", "--data", &nowhere, "--predictions", &file, "--out", &at("out.json")]);
+    assert!(error.contains("is not a directory") && !error.contains("unknown benchmark"), "{error}");
+}
+
+#[test]
 fn items_without_a_prediction_are_noted_beside_the_means() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = |name: &str| folder.path().join(name).to_str().expect("a path").to_owned();
