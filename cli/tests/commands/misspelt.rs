@@ -113,6 +113,9 @@ fn a_spec_is_refused_with_its_file_and_the_field_that_is_wrong() {
     assert!(error.contains("unknown field `trails`") && error.contains("did you mean \"trials\"?"), "{error}");
     let error = check("endpoints:", "endpoints:\n  other: openai");
     assert!(error.contains("endpoints.other: found the text \"openai\", expected a mapping of keys"), "{error}");
+    let error = check("    data:", "    evaluators: [offical]\n    data:");
+    assert!(error.contains("benchmarks.worfbench.evaluators[0]: unknown evaluator \"offical\""), "{error}");
+    assert!(error.contains("known: official, paper; did you mean \"official\"?"), "{error}");
     let error = check("  worfbench:", "  worfbnch:");
     assert!(error.contains("did you mean \"worfbench\"?"), "{error}");
 }

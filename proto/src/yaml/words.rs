@@ -43,13 +43,16 @@ const MISMATCHES: [&str; 2] = ["invalid type: ", "invalid value: "];
 const BUT_EXPECTED: &str = ", expected ";
 /// Messages about a name that is none of those there are, as parsers begin them, and as people do.
 const UNKNOWN: [(&str, &str); 2] = [("unknown variant `", "unknown value `"), ("unknown field `", "unknown field `")];
+/// Start of a guess ([`did_you_mean`]).
+const MEANT: &str = "; did you mean ";
 /// Start of the place in the document with which messages end.
 const PLACE: &str = " at line ";
 
 /// The message of a parser without names of types, and with the name that may have been meant.
 #[must_use]
 pub fn plain_message(message: &str) -> String {
-    mismatch(message).or_else(|| unknown(message)).unwrap_or_else(|| message.to_owned())
+    let plain = mismatch(message).or_else(|| unknown(message));
+    plain.or_else(|| guess(message)).unwrap_or_else(|| message.to_owned())
 }
 
 /// `trials: found the text "three", expected a whole number from 0 to 65535 at line 3 column 9`.
@@ -82,6 +85,13 @@ fn unknown(message: &str) -> Option<String> {
     let (known, place) = rest.split_at(end);
     let meant = did_you_mean(wanted, known.split('`').skip(1).step_by(2));
     Some(format!("{field}{words}{wanted}`{known}{place}{meant}"))
+}
+
+/// `judge: unknown encoder "x" at line 4 column 9; did you mean "y"?`: parsers put the place behind what the type of a value has said.
+fn guess(message: &str) -> Option<String> {
+    let (said, place) = message.split_at(message.rfind(PLACE)?);
+    let (problem, meant) = said.split_at(said.rfind(MEANT).filter(|_| said.ends_with('?'))?);
+    Some(format!("{problem}{place}{meant}"))
 }
 
 #[cfg(test)]
@@ -134,6 +144,15 @@ mod tests {
             plain_message("unknown field `trails`, expected `name` or `trials` at line 2 column 1"),
             "unknown field `trails`, expected `name` or `trials` at line 2 column 1; did you mean \"trials\"?"
         );
+    }
+
+    #[test]
+    fn a_guess_stands_behind_the_place() {
+        let said =
+            "benchmarks.a.evaluators: unknown evaluator \"offical\"; did you mean \"official\"? at line 2 column 4";
+        let words =
+            "benchmarks.a.evaluators: unknown evaluator \"offical\" at line 2 column 4; did you mean \"official\"?";
+        assert_eq!(plain_message(said), words);
     }
 
     #[test]
