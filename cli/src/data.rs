@@ -71,7 +71,7 @@ pub(crate) fn read_dataset(name: &BenchmarkName, directory: &Path) -> anyhow::Re
 }
 
 /// The content of a file that is not too large.
-fn read_file(path: &Path) -> anyhow::Result<Vec<u8>> {
+pub(crate) fn read_file(path: &Path) -> anyhow::Result<Vec<u8>> {
     let context = || format!("failed to read {}", path.display());
     let bytes = std::fs::metadata(path).with_context(context)?.len();
     if bytes > FILE_BYTES_MAX {

@@ -30,6 +30,7 @@ mod lock;
 mod model;
 mod money;
 mod outcome;
+mod parsed;
 mod price;
 mod question;
 mod report;

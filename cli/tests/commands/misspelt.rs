@@ -107,6 +107,9 @@ fn a_spec_is_refused_with_its_file_and_the_field_that_is_wrong() {
     assert!(error.contains("benchmarks.worfbench.tasks[0]: ") && error.contains("did you mean"), "{error}");
     let error = check("trials: 3", "trials: three");
     assert!(error.contains("trials: found the text \"three\", expected a whole number"), "{error}");
+    let error = check("name: quickstart", "name: quick start");
+    assert!(error.contains("name: sweep id \"quick start\" contains ' '"), "{error}");
+    assert!(error.contains(" at line 3 column 7"), "{error}");
     let error = check("trials: 3", "trials: [3]");
     assert!(error.contains("trials: found a list, expected a whole number"), "{error}");
     let error = check("trials: 3", "trails: 3");
