@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_not_text_is_called_so() {
-        let error = std::io::read_to_string(&[0xff, 0xfe][..]).unwrap_err();
+        let error = std::io::read_to_string(&[0xff_u8, 0xfe][..]).unwrap_err();
         assert_eq!(causes(&error), "it is not text (UTF-8)");
         assert_eq!(root_cause(&error), "it is not text (UTF-8)");
     }
