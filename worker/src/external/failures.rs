@@ -40,7 +40,7 @@ impl Failures {
             return None;
         }
         let Streak { how, last_line, count, .. } = streak;
-        Some(format!("not started: the last {count} agents of this cell ended alike, with {how:?}: {last_line}"))
+        Some(format!("not started: each of the last {count} agents of this cell {how}: {last_line}"))
     }
 
     /// An agent failed before it had asked its model.
@@ -102,7 +102,7 @@ mod tests {
     async fn a_cell_whose_agents_fail_alike_is_held_and_tried_again_after_a_minute() {
         assert_eq!(failing(ALIKE_MAX - 1).held(&sweep(), CELL), None);
         let failures = failing(ALIKE_MAX);
-        insta::assert_snapshot!(failures.held(&sweep(), CELL).unwrap(), @"not started: the last 5 agents of this cell ended alike, with Exited(1): no module x");
+        insta::assert_snapshot!(failures.held(&sweep(), CELL).unwrap(), @"not started: each of the last 5 agents of this cell ended by itself with 1: no module x");
         assert_eq!(failures.held(&sweep(), CellIndex(1)), None, "another cell has another agent or model");
         tokio::time::advance(HELD_FOR).await;
         assert_eq!(failures.held(&sweep(), CELL), None);

@@ -221,7 +221,7 @@ impl Session<'_> {
             running.settle(done);
         }
         if running.is_idle() && is_unable(agent, ended.how) {
-            ended.errors = format!("it did nothing and ended with {:?}\n{}", ended.how, ended.errors).into();
+            ended.errors = format!("it did nothing and {}\n{}", ended.how, ended.errors).into();
             ended.how = HowEnded::NotStarted;
         }
         let ruin = match running.ruin() {
