@@ -2,12 +2,17 @@
 
 /// Least similarity, 0 to 1, of a suggested name.
 const LIKE_MIN: f64 = 0.75;
+/// Longest name, in bytes, that is looked at: comparing takes time, and a longer one is not misspelt.
+const NAME_BYTES: usize = 256;
 /// Shortest name, in bytes, in which one letter may be wrong: of two letters, each is like every other.
 const SLIPPED_BYTES: usize = 3;
 
 /// The name in `known` that is most similar to `wanted`; `None` if none is similar.
 #[must_use]
 pub fn nearest<'k>(wanted: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    if wanted.len() > NAME_BYTES {
+        return None;
+    }
     let wanted = wanted.to_lowercase();
     let likeness = |name: &str| {
         let name = name.to_lowercase();
@@ -54,6 +59,7 @@ mod tests {
     fn nothing_is_proposed_that_is_not_like_it() {
         assert_eq!(nearest("mmlu", KNOWN), None);
         assert_eq!(nearest("", KNOWN), None);
+        assert_eq!(nearest(&"worfbench ".repeat(100), KNOWN), None);
         assert_eq!((nearest("a", ["data", "cap"]), nearest("A", ["data", "a"])), (None, Some("a")));
         assert_eq!(did_you_mean("anything", []), "");
     }
