@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_proto::{BenchmarkName, FileSet, Setting};
+use regatta_proto::{BenchmarkName, FileSet, Setting, did_you_mean, nearest};
 use serde_json::Value;
 
 use crate::case::{Case, case_place};
@@ -52,6 +52,22 @@ impl Registry {
         self.built_in.iter().map(|benchmark| benchmark.name().to_string()).collect::<Vec<_>>().join(", ")
     }
 
+    /// The built-in benchmark that may have been meant by the unknown name `wanted`.
+    #[must_use]
+    pub fn nearest(self, wanted: &str) -> Option<&'static dyn Benchmark> {
+        let names = self.names();
+        let meant = nearest(wanted, names.split(", "))?;
+        self.built_in.iter().copied().find(|benchmark| benchmark.name().as_str() == meant)
+    }
+
+    /// The end of a message about the unknown benchmark `wanted`: those there are, and the one that may have been meant.
+    #[must_use]
+    pub fn known(self, wanted: &str) -> String {
+        let names = self.names();
+        let meant = did_you_mean(wanted, names.split(", "));
+        format!("known: {names}{meant}")
+    }
+
     /// Scores a golden case and returns its outputs by file name, each `{"evaluator", "aggregate", "items"}`. A case
     /// without outputs (test vectors of single functions, for example) returns an empty map.
     ///
@@ -60,7 +76,8 @@ impl Registry {
     pub fn score_case(self, case: &FileSet, data: &FileSet) -> Result<BTreeMap<String, Value>, DataError> {
         let read = Case::read(case)?;
         let Some(benchmark) = self.find_built_in(&read.benchmark) else {
-            let problem = format!("{:?} is unknown; known: {}", read.benchmark.as_str(), self.names());
+            let name = read.benchmark.as_str();
+            let problem = format!("{name:?} is unknown; {}", self.known(name));
             return Err(case_place(case).error("benchmark", problem));
         };
         benchmark.score_case(case, data)

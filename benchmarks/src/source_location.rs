@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use regatta_proto::plain_message;
 use serde_json::Value;
 
 use crate::DataError;
@@ -58,7 +59,7 @@ impl<'a> SourceLocation<'a> {
         };
         let said = error.to_string();
         let problem = said.split(" at line ").next().unwrap_or(&said);
-        let problem = if error.is_data() { problem.to_owned() } else { format!("not valid JSON: {problem}") };
+        let problem = if error.is_data() { plain_message(problem) } else { format!("not valid JSON: {problem}") };
         self.malformed(place, problem)
     }
 

@@ -217,7 +217,7 @@ pub(crate) struct SpecArgs {
     #[arg(long)]
     pub(crate) seed: Option<u64>,
     /// Most dollars to spend
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", allow_negative_numbers = true, value_parser = dollars)]
     pub(crate) budget: Option<f64>,
     /// Price table to use instead of the shipped one; a coordinator that sweeps are submitted to has its own
     #[arg(long, value_name = "FILE", env = "REGATTA_PRICES")]
@@ -312,12 +312,29 @@ fn name_and_directory(text: &str) -> Result<(BenchmarkName, PathBuf), String> {
     Ok((name.parse().map_err(|error| format!("{error}"))?, PathBuf::from(directory)))
 }
 
+/// Parses the dollars of a budget.
+fn dollars(text: &str) -> Result<f64, String> {
+    let dollars: Option<f64> = text.parse().ok();
+    dollars
+        .filter(|dollars| dollars.is_finite() && *dollars > 0.0)
+        .ok_or_else(|| "not a positive number of dollars".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
+    use clap::{CommandFactory, Parser};
 
     #[test]
     fn the_command_line_is_consistent() {
         super::Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_budget_that_is_no_amount_is_refused_as_one() {
+        for line in ["run s.yaml --budget -3", "init --budget 0", "rescore r --budget much", "resume r --budget -3"] {
+            let error =
+                super::Cli::try_parse_from(["regatta"].into_iter().chain(line.split(' '))).unwrap_err().to_string();
+            assert!(error.contains("for '--budget <") && error.contains("number of dollars"), "{line}: {error}");
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use regatta_benchmarks::Benchmark;
-use regatta_proto::{BenchmarkName, FileSet, did_you_mean};
+use regatta_proto::{BenchmarkName, FileSet};
 
 use crate::benchmarks::BENCHMARKS;
 
@@ -25,9 +25,7 @@ pub(crate) fn built_in(name: &BenchmarkName) -> anyhow::Result<&'static dyn Benc
 
 /// Says that there is no built-in benchmark `name`, and which one may have been meant.
 pub(crate) fn unknown(name: &BenchmarkName) -> String {
-    let known = BENCHMARKS.names();
-    let meant = did_you_mean(name.as_str(), known.split(", "));
-    format!("unknown benchmark {:?}; known: {known}{meant}", name.as_str())
+    format!("unknown benchmark {:?}; {}", name.as_str(), BENCHMARKS.known(name.as_str()))
 }
 
 /// Reads the files below `directory` that `wanted` accepts.
@@ -43,15 +41,20 @@ pub(crate) fn read_files(directory: &Path, wanted: &dyn Fn(&str) -> bool) -> any
 /// Reads the data set of benchmark `name`.
 pub(crate) fn read_dataset(name: &BenchmarkName, directory: &Path) -> anyhow::Result<FileSet> {
     let benchmark = benchmark(name)?;
+    let declares_none = || {
+        let directory = directory.display();
+        format!("{}; and {directory} has no benchmark.yaml, which would declare another one", unknown(name))
+    };
+    let is_built_in = BENCHMARKS.find_built_in(name).is_some();
+    // Where a built-in one was meant, the directory is as misspelt as its name, or was right.
+    if !is_built_in && !directory.is_dir() && BENCHMARKS.nearest(name.as_str()).is_some() {
+        bail!(declares_none());
+    }
     let context = || format!("failed to read the data of {name}; give its directory with --data {name}=DIR");
     let mut files = read_files(directory, &|path| benchmark.wants(path)).with_context(context)?;
     if files.iter().next().is_none() {
-        if BENCHMARKS.find_built_in(name).is_none() {
-            bail!(
-                "{}; and {} has no benchmark.yaml, which would declare another one",
-                unknown(name),
-                directory.display()
-            );
+        if !is_built_in {
+            bail!(declares_none());
         }
         bail!(
             "{} holds no file that belongs to {name}; give its data directory with --data {name}=DIR",
@@ -68,7 +71,7 @@ pub(crate) fn read_dataset(name: &BenchmarkName, directory: &Path) -> anyhow::Re
 }
 
 /// The content of a file that is not too large.
-fn read_file(path: &Path) -> anyhow::Result<Vec<u8>> {
+pub(crate) fn read_file(path: &Path) -> anyhow::Result<Vec<u8>> {
     let context = || format!("failed to read {}", path.display());
     let bytes = std::fs::metadata(path).with_context(context)?.len();
     if bytes > FILE_BYTES_MAX {

@@ -1,5 +1,7 @@
 //! A spec file with what the command line changes in it, and the data it names.
 
+mod evaluators;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -8,7 +10,7 @@ use bytes::Bytes;
 use regatta_llm::Build;
 use regatta_proto::{
     BenchmarkName, BenchmarkSpec, CacheMode, EndpointKind, EndpointName, EndpointSpec, FileSet, Judge, SweepLock,
-    SweepSpec, parse_spec,
+    SweepSpec, did_you_mean, parse_spec,
 };
 use regatta_worker::Policy;
 
@@ -52,14 +54,16 @@ fn load_inner(args: &SpecArgs) -> anyhow::Result<Loaded> {
     let bytes = std::fs::read(&args.spec).with_context(|| format!("failed to read the spec {place}"))?;
     let text =
         String::from_utf8(bytes).ok().with_context(|| format!("{place} is not a spec: it is not text (UTF-8)"))?;
-    let mut spec = parse_spec(&text, &|name| std::env::var(name).ok()).with_context(|| format!("{place}"))?;
+    let mut spec = parse(&text).with_context(|| format!("{place}"))?;
     override_from(args, &mut spec);
     let base = args.spec.parent().unwrap_or(Path::new(".")).to_owned();
     let given: BTreeMap<&BenchmarkName, &PathBuf> =
         args.data.iter().map(|(name, directory)| (name, directory)).collect();
     for name in given.keys() {
         if !spec.benchmarks.contains_key(*name) {
-            anyhow::bail!("--data {name}=…: {place} does not run {name}");
+            let runs: Vec<&str> = spec.benchmarks.keys().map(BenchmarkName::as_str).collect();
+            let meant = did_you_mean(name.as_str(), runs.iter().copied());
+            anyhow::bail!("--data {name}=…: {place} does not run {name}; it runs {}{meant}", runs.join(", "));
         }
     }
     let mut data = BTreeMap::new();
@@ -114,6 +118,15 @@ fn load_inner(args: &SpecArgs) -> anyhow::Result<Loaded> {
     let unpriced = models.difference(&priced);
     unpriced.filter_map(|model| misspelt(&prices, model)).for_each(|note| output::note(&note));
     Ok(Loaded { file: Some(args.spec.clone()), spec, data, recorded, prices: args.prices.clone() })
+}
+
+/// Parses a spec whose variables are those of this process.
+pub(crate) fn parse(text: &str) -> anyhow::Result<SweepSpec> {
+    let variable = |name: &str| std::env::var(name).ok();
+    parse_spec(text, &variable).map_err(|error| {
+        let evaluator = evaluators::unknown(text, &variable, BENCHMARKS);
+        evaluator.map_or_else(|| error.into(), anyhow::Error::msg)
+    })
 }
 
 fn override_from(args: &SpecArgs, spec: &mut SweepSpec) {

@@ -193,9 +193,7 @@ async fn plan_benchmark(
 ) -> Result<BenchmarkLock, PlanError> {
     let place = format!("benchmarks.{name}");
     let Some(benchmark) = catalog.benchmarks().find(name) else {
-        let known = catalog.benchmarks().names();
-        let meant = did_you_mean(name.as_str(), known.split(", "));
-        return field(place, format!("unknown benchmark; known: {known}{meant}"));
+        return field(place, format!("unknown benchmark; {}", catalog.benchmarks().known(name.as_str())));
     };
     let Some(dataset) = datasets.get(name) else {
         return field(format!("{place}.data"), format!("is missing; write it, or give --data {name}=DIR"));

@@ -5,7 +5,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-use crate::{FILE_MODE, folder_of, read_within};
+use crate::{FILE_MODE, folder_of, no_follow, read_within};
 
 /// Times that a file is opened again because an editor has put another one in its place meanwhile.
 const REPLACED: usize = 8;
@@ -58,14 +58,13 @@ pub fn read_lines_within(path: &Path, bytes_max: u64) -> io::Result<Option<Vec<u
 
 /// The file at `path`, opened to be added to while nobody else does.
 fn open_locked(path: &Path) -> io::Result<File> {
-    let no_follow = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
     for _ in 0..REPLACED {
         match refuse_others(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
         }
-        let file =
-            File::options().create(true).read(true).append(true).mode(FILE_MODE).custom_flags(no_follow).open(path)?;
+        let mut options = File::options();
+        let file = options.create(true).read(true).append(true).mode(FILE_MODE).custom_flags(no_follow()).open(path)?;
         file.lock()?;
         // Editors save by a rename: what is written to the file of before would be lost.
         let opened = file.metadata()?;

@@ -7,17 +7,19 @@
 
 mod appending;
 mod folder;
+mod locking;
 mod reading;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
-use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
 pub use self::appending::{append_line, read_lines_within};
 pub use self::folder::{FolderError, own_folder};
+pub use self::locking::{is_locked, open_lock, try_lock};
 pub use self::reading::read_within;
 
 const FILE_MODE: u32 = 0o600;
@@ -139,14 +141,9 @@ pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
     file.finish()
 }
 
-/// Opens the file at `path` to be locked, and makes it where there is none.
-///
-/// # Errors
-/// When it cannot be opened, or is a link.
-pub fn open_lock(path: &Path) -> io::Result<File> {
-    // The flag as rustix has it for this system; a link in the place of the file is an error then.
-    let no_follow = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
-    File::options().create(true).truncate(false).write(true).mode(FILE_MODE).custom_flags(no_follow).open(path)
+/// The flag as rustix has it for this system; a link in the place of the file is an error then.
+const fn no_follow() -> i32 {
+    rustix::fs::OFlags::NOFOLLOW.bits().cast_signed()
 }
 
 fn folder_of(path: &Path) -> &Path {

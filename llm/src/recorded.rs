@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use regatta_proto::{AskedQuestion, Digest, ErrorClass, Question, Verdict};
+use regatta_proto::{AskedQuestion, Digest, ErrorClass, Question, Verdict, plain_message};
 use serde::Deserialize;
 
 use crate::acceptance::Expressions;
@@ -257,7 +257,7 @@ impl RecordedVerdicts {
 fn not_a_verdict(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let problem = text.split(" at line ").next().unwrap_or(&text);
-    format!("not a verdict: {problem} (column {})", error.column())
+    format!("not a verdict: {} (column {})", plain_message(problem), error.column())
 }
 
 fn ordered(a: u32, b: u32) -> (u32, u32) {

@@ -15,7 +15,7 @@ pub fn causes(error: &(dyn Error + 'static)) -> String {
         }
         next = cause.source();
     }
-    without_numbers(&text)
+    in_plain_words(&text)
 }
 
 /// The message of the innermost source of `error`, or its own: the layers above say only that a connection or a read failed.
@@ -25,7 +25,15 @@ pub fn root_cause(error: &(dyn Error + 'static)) -> String {
     while let Some(cause) = root.source() {
         root = cause;
     }
-    without_numbers(&root.to_string())
+    in_plain_words(&root.to_string())
+}
+
+/// Words of the standard library about a file that is not text.
+const NOT_TEXT: &str = "stream did not contain valid UTF-8";
+
+/// `text` in words for people who did not write the program.
+fn in_plain_words(text: &str) -> String {
+    without_numbers(text).replace(NOT_TEXT, "it is not text (UTF-8)")
 }
 
 /// Start of the number that the standard library appends to the words of the operating system.
@@ -77,6 +85,13 @@ mod tests {
         let error = std::io::Error::other(format!("failed to connect: {refused}; give an address"));
         assert_eq!(causes(&error), "failed to connect: Connection refused; give an address");
         assert_eq!(without_numbers("a (os error x) b (os error 2"), "a (os error x) b (os error 2");
+    }
+
+    #[test]
+    fn a_file_that_is_not_text_is_called_so() {
+        let error = std::io::read_to_string(&[0xff_u8, 0xfe][..]).unwrap_err();
+        assert_eq!(causes(&error), "it is not text (UTF-8)");
+        assert_eq!(root_cause(&error), "it is not text (UTF-8)");
     }
 
     #[test]

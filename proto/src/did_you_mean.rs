@@ -2,12 +2,17 @@
 
 /// Least similarity, 0 to 1, of a suggested name.
 const LIKE_MIN: f64 = 0.75;
+/// Longest name, in bytes, that is looked at: comparing takes time, and a longer one is not misspelt.
+const NAME_BYTES: usize = 256;
 /// Shortest name, in bytes, in which one letter may be wrong: of two letters, each is like every other.
 const SLIPPED_BYTES: usize = 3;
 
 /// The name in `known` that is most similar to `wanted`; `None` if none is similar.
 #[must_use]
 pub fn nearest<'k>(wanted: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    if wanted.len() > NAME_BYTES {
+        return None;
+    }
     let wanted = wanted.to_lowercase();
     let likeness = |name: &str| {
         let name = name.to_lowercase();
@@ -23,7 +28,9 @@ pub fn nearest<'k>(wanted: &str, known: impl IntoIterator<Item = &'k str>) -> Op
         Some(best) if best.0 >= next.0 => Some(best),
         _ => Some(next),
     });
-    best.filter(|(like, _)| *like >= LIKE_MIN).map(|(_, name)| name)
+    // One letter is in half of all names.
+    let least = if wanted.len() > 1 { LIKE_MIN } else { 1.0 };
+    best.filter(|(like, _)| *like >= least).map(|(_, name)| name)
 }
 
 /// The end of a message about the unknown name `wanted`: `; did you mean "worfbench"?`, or nothing.
@@ -52,6 +59,8 @@ mod tests {
     fn nothing_is_proposed_that_is_not_like_it() {
         assert_eq!(nearest("mmlu", KNOWN), None);
         assert_eq!(nearest("", KNOWN), None);
+        assert_eq!(nearest(&"worfbench ".repeat(100), KNOWN), None);
+        assert_eq!((nearest("a", ["data", "cap"]), nearest("A", ["data", "a"])), (None, Some("a")));
         assert_eq!(did_you_mean("anything", []), "");
     }
 }

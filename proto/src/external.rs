@@ -1,6 +1,7 @@
 //! External agents: their settings in a spec, and their events in a transcript.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -155,4 +156,20 @@ pub enum HowEnded {
     NotStarted,
     /// It was stopped because the worker had to leave, or because a model call could not be answered for a reason of Regatta's.
     Interrupted,
+}
+
+impl fmt::Display for HowEnded {
+    /// The end of a sentence about one agent.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exited(status) => write!(f, "ended by itself with {status}"),
+            Self::Killed(0) => f.write_str("broke off"),
+            Self::Killed(signal) => write!(f, "was killed by signal {signal}"),
+            Self::Deadline => f.write_str("was stopped at its deadline"),
+            Self::TooMuchOutput => f.write_str("was stopped because it wrote too much"),
+            Self::OutOfMemory => f.write_str("was stopped because it used more memory than it may"),
+            Self::NotStarted => f.write_str("could not be started or reached"),
+            Self::Interrupted => f.write_str("was stopped for reasons that are not its own"),
+        }
+    }
 }

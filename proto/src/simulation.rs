@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize, de};
+use serde::{Deserialize, Serialize};
 
-use crate::{Price, check_yaml};
+use crate::{Price, read_yaml};
 
 /// Latency, limits, faults, prices and batches of a simulated endpoint. Every draw derives from `seed` and the request, so a run can be
 /// repeated.
@@ -160,9 +160,8 @@ impl Simulation {
     ///
     /// # Errors
     /// With line and column, when the text is no YAML of a simulation.
-    pub fn from_yaml(text: &str) -> Result<Self, serde_yaml_ng::Error> {
-        check_yaml(text).map_err(<serde_yaml_ng::Error as de::Error>::custom)?;
-        serde_yaml_ng::from_str(text)
+    pub fn from_yaml(text: &str) -> Result<Self, String> {
+        read_yaml(text)
     }
 
     /// Checks every figure.

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::parsed::parsed;
 use crate::{
     AgentName, Audit, BenchmarkName, Decide, EndpointName, EndpointSpec, Evaluator, ExternalAgent, Filtered, Judge,
     Level, Limit, MemberName, ModelSpec, Price, RoleModels, Setting, SweepId,
@@ -18,6 +19,7 @@ use crate::{
 #[serde(deny_unknown_fields)]
 pub struct SweepSpec {
     /// Name of the sweep; with the spec's digest it makes the sweep's id.
+    #[serde(deserialize_with = "parsed")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub name: SweepId,
     /// Seed that all others derive from.

@@ -8,6 +8,8 @@ use std::str::Chars;
 
 use serde::de::DeserializeOwned;
 
+pub use self::words::plain_message;
+
 /// Most brackets, or dashes of lists in one line, that may be open at once.
 const NESTING_MAX: usize = 100;
 /// Steps taken over a document, as a multiple of its length. Only a document with hundreds of brackets that nothing closes takes so many.
@@ -19,7 +21,7 @@ const STEPS_PER_CHARACTER: usize = 256;
 /// When it is no YAML of a `T`, has a key twice or is [more than anybody needs](check_yaml); names line and field.
 pub fn read_yaml<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     check_yaml(text)?;
-    let value = serde_yaml_ng::from_str(text).map_err(|error| words::in_words(&error.to_string()))?;
+    let value = serde_yaml_ng::from_str(text).map_err(|error| plain_message(&error.to_string()))?;
     // A map silently takes the last of two equal keys; a YAML document refuses them.
     serde_yaml_ng::from_str::<serde_yaml_ng::Value>(text).map_err(|error| error.to_string())?;
     Ok(value)

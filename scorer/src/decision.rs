@@ -19,6 +19,8 @@ use crate::summary::{LeaderboardRow, Summary, SummaryMetric};
 const CONTESTS_MAX: usize = 3;
 /// Most ways to fail that are listed.
 const FAILURES_MAX: usize = 8;
+/// Most models that are named where they fail alike.
+const MODELS_MAX: usize = 6;
 
 /// A benchmark and setting with the metric that models are ranked by in it.
 pub(crate) struct Contest<'s> {
@@ -186,28 +188,29 @@ fn from_to(low: u32, high: u32, what: &str) -> String {
     }
 }
 
-/// Sessions that ended in one way, of one model.
+/// Sessions that ended in one way, of the models of which the same was said.
 struct Way<'s> {
-    model: &'s ModelRef,
+    models: Vec<&'s ModelRef>,
     counts_as_wrong: bool,
     cause: &'s str,
     sessions: u64,
     said: Option<&'s str>,
 }
 
-/// Sessions that did not end well, by model and cause, with what was said in one of them; the commonest first.
+/// Sessions that did not end well, by model and cause, with what was said in one of them; the commonest first. Models of which the same was said,
+/// as of an agent that cannot run, have one line.
 pub(crate) fn failures(summary: &Summary) -> Vec<String> {
     let mut ways: Vec<Way<'_>> = Vec::new();
     for row in &summary.rows {
         for failure in &row.failures {
             let (counts_as_wrong, said) = (failure.counts_as_wrong(), failure.said.as_deref());
             let is_same = |way: &&mut Way<'_>| {
-                *way.model == row.model && way.counts_as_wrong == counts_as_wrong && way.cause == failure.cause
+                *way.models[0] == row.model && way.counts_as_wrong == counts_as_wrong && way.cause == failure.cause
             };
             match ways.iter_mut().find(is_same) {
                 Some(way) => (way.sessions, way.said) = (way.sessions + failure.sessions, way.said.or(said)),
                 None => ways.push(Way {
-                    model: &row.model,
+                    models: vec![&row.model],
                     counts_as_wrong,
                     cause: &failure.cause,
                     sessions: failure.sessions,
@@ -216,6 +219,7 @@ pub(crate) fn failures(summary: &Summary) -> Vec<String> {
             }
         }
     }
+    let mut ways = joined(ways);
     ways.sort_by_key(|way| std::cmp::Reverse(way.sessions));
     let mut lines: Vec<String> = ways.iter().take(FAILURES_MAX).map(Way::line).collect();
     if ways.len() > FAILURES_MAX {
@@ -224,13 +228,35 @@ pub(crate) fn failures(summary: &Summary) -> Vec<String> {
     lines
 }
 
+/// `ways` of single models, those that differ in nothing but the model together.
+fn joined(ways: Vec<Way<'_>>) -> Vec<Way<'_>> {
+    let mut joined: Vec<Way<'_>> = Vec::new();
+    for way in ways {
+        let is_alike = |other: &&mut Way<'_>| {
+            (other.counts_as_wrong, other.cause, other.said) == (way.counts_as_wrong, way.cause, way.said)
+        };
+        match joined.iter_mut().find(is_alike) {
+            Some(alike) => {
+                alike.models.extend(way.models);
+                alike.sessions += way.sessions;
+            }
+            None => joined.push(way),
+        }
+    }
+    joined
+}
+
 impl Way<'_> {
     /// `here/model: 500 × auth, HTTP 401: Incorrect API key`.
     fn line(&self) -> String {
         let what = if self.cause.is_empty() { "not run" } else { self.cause };
         let wrong = if self.counts_as_wrong { " (counts as wrong)" } else { "" };
         let said = self.said.map(|said| format!(", {said}")).unwrap_or_default();
-        format!("{}: {} × {what}{wrong}{said}", self.model, grouped(self.sessions))
+        let models = match self.models.as_slice() {
+            few if few.len() <= MODELS_MAX => few.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+            many => format!("{} models", many.len()),
+        };
+        format!("{models}: {} × {what}{wrong}{said}", grouped(self.sessions))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Sessions that did not end well, by cause, with what was said in one of them: most often the provider's own message.
 
-use regatta_backends::AttemptRow;
+use regatta_backends::{AgentEnd, AttemptRow};
 use regatta_proto::{BenchmarkFailed, Cause, CellIndex, Event, ItemIndex, Outcome, Transcript, Try};
 use serde::{Deserialize, Serialize};
 
@@ -49,11 +49,18 @@ pub(crate) fn failure_message(transcript: &Transcript) -> Option<String> {
     });
     let words = match failed {
         Some(words) => words,
-        None => {
-            let end = agent_end(transcript)?;
-            if end.errors.is_empty() { end.how } else { format!("{}: {}", end.how, end.errors) }
-        }
+        None => end_in_words(&agent_end(transcript)?),
     };
+    in_one_line(&words)
+}
+
+/// The way in which an external agent ended, and what it wrote then.
+pub(crate) fn end_in_words(end: &AgentEnd) -> String {
+    if end.errors.is_empty() { end.how.clone() } else { format!("{}: {}", end.how, end.errors) }
+}
+
+/// `words` in one line that is not too long; `None` where there are none.
+pub(crate) fn in_one_line(words: &str) -> Option<String> {
     let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
     (!line.is_empty()).then(|| shortened(&line))
 }

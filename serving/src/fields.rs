@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 
+use regatta_proto::plain_message;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -148,7 +149,7 @@ pub(crate) fn parse<'a, T: Deserialize<'a>>(value: &'a RawValue, path: &str) -> 
         // The location counts from the start of this value, which would mislead.
         let text = error.to_string();
         let problem = text.rsplit_once(" at line ").map_or(text.as_str(), |(problem, _)| problem);
-        refuse(path, &format!("cannot be read: {problem}"))
+        refuse(path, &format!("cannot be read: {}", plain_message(problem)))
     })
 }
 
@@ -216,7 +217,7 @@ mod tests {
         let mut fields = Fields::of_body(br#"{"list": [{"n": 1}, {"n": "x"}]}"#).unwrap();
         let mut list = fields.objects("list").unwrap();
         let wrong = message(list.pop().unwrap().take::<u8>("n"));
-        assert_eq!(wrong, "`list[1].n` cannot be read: invalid type: string \"x\", expected u8");
+        assert_eq!(wrong, "`list[1].n` cannot be read: found the text \"x\", expected a whole number from 0 to 255");
         assert_eq!(message(list.pop().unwrap().need::<u8>("m")), "`list[0].m` is missing");
     }
 

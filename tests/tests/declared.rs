@@ -145,6 +145,12 @@ async fn a_task_of_another_harness_becomes_a_folder_that_scores_predictions() {
     assert!(said.contains("12 items"), "{said}");
     let (code, said) = run(&import).await;
     assert_eq!(code, Some(78), "nothing is written over: {said}");
+    std::fs::write(at("wrong.yaml"), TASK.replace("answer.split", "anwser.split")).unwrap();
+    let (code, said) =
+        run(&["import", "lm-eval", &at("wrong.yaml"), "--split", &split, "--output", &at("wrong")]).await;
+    assert_eq!(code, Some(78), "{said}");
+    assert!(said.contains("makes no benchmark that can be read; nothing is written: "), "{said}");
+    assert!(!std::fs::exists(at("wrong")).unwrap(), "the next try may have the same folder");
     let predictions = "{\"item\": \"1\", \"output\": \"It is 17.\"}\n{\"item\": \"7\", \"output\": \"1,500\"}\n{\"item\": \"2\", \"output\": \"13\"}\n";
     std::fs::write(at("predictions.jsonl"), predictions).unwrap();
     let (code, said) = run(&[

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::path::Path;
+use std::process::Stdio;
 use std::time::Duration;
 
 use regatta_tests::referee::Referee;
@@ -250,6 +251,30 @@ async fn a_run_is_followed_while_it_goes_on_without_loading_the_page_again() {
     assert_eq!(browser.evaluate("window.loadedOnce").await.unwrap(), true, "the page was not loaded again");
     assert!(browser.complaints.is_empty(), "{:?}", browser.complaints);
     assert_eq!(in_time("the end of the run", going.wait()).await.unwrap().unwrap().code(), Some(0));
+}
+
+#[tokio::test]
+async fn a_run_that_was_killed_is_interrupted_and_says_how_it_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let referee = Referee::start(10, Duration::ZERO).await.unwrap();
+    let spec = referee.spec(folder.path(), "killed", 40, "").unwrap();
+    let directory = folder.path().join("killed");
+    let mut command = regatta().unwrap();
+    command.arg("run").arg(&spec).arg("--output").arg(&directory).stdout(Stdio::null());
+    let mut going = command.spawn().unwrap();
+    referee.has_read(11).await;
+    let (_viewer, ui) = view(&directory, &[]).await.unwrap();
+    let address = format!("{ui}/runs/killed");
+    let shown = page(&address).await;
+    assert!(shown.contains(">running<") && shown.contains("Queued or under way"), "{shown}");
+    assert!(!shown.contains("regatta resume"), "{shown}");
+    going.kill().await.unwrap();
+    let shown = page(&address).await;
+    let advice = format!("<code>regatta resume {}</code> continues it", directory.canonicalize().unwrap().display());
+    assert!(shown.contains(">interrupted<") && shown.contains(&advice), "{shown}");
+    assert!(!shown.contains("sessions a second") && !shown.contains("Time left"), "{shown}");
+    let runs = page(&format!("{ui}/")).await;
+    assert!(runs.contains(">interrupted<") && !runs.contains("/s</td>"), "{runs}");
 }
 
 #[tokio::test]

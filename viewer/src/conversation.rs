@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use regatta_proto::{
-    Call, ChatMessage, ChatRequest, ChatRole, Ended, Event, Exchange, HowEnded, MemberName, Reply, Role, Transcript,
-    Try,
+    Call, ChatMessage, ChatRequest, ChatRole, Ended, Event, Exchange, MemberName, Reply, Role, Transcript, Try,
 };
 
 /// One contribution to a conversation.
@@ -164,16 +163,6 @@ fn of_exchange(exchange: &Exchange) -> Part {
 
 /// The end of the program, and its output.
 fn of_end(ended: &Ended) -> Part {
-    let facts = match ended.how {
-        HowEnded::Exited(status) => format!("ended by itself with {status}"),
-        HowEnded::Killed(0) => "broke off".to_owned(),
-        HowEnded::Killed(signal) => format!("was killed by signal {signal}"),
-        HowEnded::Deadline => "was stopped at its deadline".to_owned(),
-        HowEnded::TooMuchOutput => "was stopped because it wrote too much".to_owned(),
-        HowEnded::OutOfMemory => "was stopped because it used more memory than it may".to_owned(),
-        HowEnded::NotStarted => "could not be started or reached".to_owned(),
-        HowEnded::Interrupted => "was stopped for reasons that are not its own".to_owned(),
-    };
     let mut said = if ended.output.is_empty() { "(no output)".to_owned() } else { ended.output.to_string() };
     if ended.is_cut {
         said.push_str("\n(cut here)");
@@ -181,7 +170,7 @@ fn of_end(ended: &Ended) -> Part {
     if !ended.errors.is_empty() {
         said.push_str(&format!("\n(standard error: {})", ended.errors.trim_end()));
     }
-    of_program(facts, said)
+    of_program(ended.how.to_string(), said)
 }
 
 fn facts(call: &Call) -> String {

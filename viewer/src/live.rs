@@ -57,14 +57,14 @@ impl Follower {
         match &self.run {
             Some(name) => {
                 let run = self.viewer.source.run(name).await?;
-                Ok(progress::of(&run).await?.fingerprint(run.row.state))
+                Ok(progress::of(&run).await?.fingerprint(run.state()))
             }
             None => {
                 let mut all = String::new();
                 for run in self.viewer.source.newest().await?.runs {
                     let cells = run.store.ledger.cell_progress(&run.row.id).await?;
                     let totals = progress::Totals::of(&cells);
-                    all += &format!("{}/{}/{}/{};", run.name, run.row.state, totals.recorded, totals.cost.known.0);
+                    all += &format!("{}/{}/{}/{};", run.name, run.state(), totals.recorded, totals.cost.known.0);
                 }
                 Ok(all)
             }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use jiff::Timestamp;
 use regatta_backends::CellProgress;
-use regatta_proto::{CostSum, SweepState, Usage};
+use regatta_proto::{CostSum, Usage};
 
 use crate::problem::Problem;
 use crate::source::Run;
@@ -69,7 +69,7 @@ impl Progress {
     }
 
     /// A text that changes whenever a value changes that pages of the run show.
-    pub(crate) fn fingerprint(&self, state: SweepState) -> String {
+    pub(crate) fn fingerprint(&self, state: &str) -> String {
         let t = &self.totals;
         let cost = self.cost();
         format!("{state}/{}/{}/{}/{}/{}", t.dispatched, t.recorded, t.settled, cost.known.0, t.usage.output)

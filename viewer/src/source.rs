@@ -48,6 +48,8 @@ pub struct Run {
     pub row: SweepRow,
     /// The stores that hold it.
     pub store: Store,
+    /// Directory of a run that has not ended and that no process is at work on; `None` for all others. A deployment goes on with its sweeps.
+    pub(crate) interrupted: Option<PathBuf>,
     /// The file of its annotations; `None` where there are none to be shown.
     pub(crate) annotated: Option<AnnotatedRun>,
 }
@@ -123,7 +125,7 @@ impl Source {
                 let is_more = rows.len() > RUNS_MAX as usize;
                 rows.truncate(RUNS_MAX as usize);
                 let next = rows.last().map(PageMark::from).filter(|_| is_more);
-                let run = |row: SweepRow| Run { name: row.id.to_string(), row, store: store.clone(), annotated: None };
+                let run = |row: SweepRow| Run::of_deployment(store, row);
                 Ok(Runs { runs: rows.into_iter().map(run).collect(), problems: Vec::new(), next })
             }
             Self::Directories(directories) => {
@@ -140,7 +142,7 @@ impl Source {
             Self::Deployment(store) => {
                 let id = name.parse().map_err(|_| missing())?;
                 let row = store.ledger.sweep(&id).await?.ok_or_else(missing)?;
-                Ok(Run { name: name.to_owned(), row, store: store.clone(), annotated: None })
+                Ok(Run::of_deployment(store, row))
             }
             Self::Directories(directories) => directories.run(name).await?.ok_or_else(missing),
         }
@@ -156,6 +158,23 @@ impl Source {
 }
 
 impl Run {
+    fn of_deployment(store: &Store, row: SweepRow) -> Self {
+        Self { name: row.id.to_string(), row, store: store.clone(), interrupted: None, annotated: None }
+    }
+
+    /// `true` while something may happen by itself.
+    pub(crate) const fn goes_on(&self) -> bool {
+        !self.row.state.is_end() && self.interrupted.is_none()
+    }
+
+    /// The state in a word: that of the ledger, which an interruption leaves as it was.
+    pub(crate) const fn state(&self) -> &'static str {
+        match self.interrupted {
+            Some(_) => "interrupted",
+            None => self.row.state.as_str(),
+        }
+    }
+
     /// The run's lock, grid and data sets.
     pub(crate) async fn sweep(&self) -> Result<Arc<Sweep>, Problem> {
         Ok(self.store.catalog.sweep(&self.row.lock).await?)
@@ -272,6 +291,8 @@ impl Directories {
                 self.open.lock().await.entry(path.to_owned()).or_insert(store).clone()
             }
         };
+        // Before the row is read: a run that ends in between has ended, and was not interrupted.
+        let is_at_work = is_at_work(path);
         let row = match store.ledger.sweeps().await {
             Ok(mut rows) if !rows.is_empty() => Some(rows.remove(0)),
             Ok(_) => None,
@@ -287,12 +308,20 @@ impl Directories {
                 Some(AnnotatedRun { path: path.join(annotations::FILE_NAME), by: by.clone() })
             }
         };
-        Ok(row.map(|row| Run { name: name.to_owned(), row, store, annotated }))
+        Ok(row.map(|row| {
+            let interrupted = (!is_at_work && !row.state.is_end()).then(|| path.to_owned());
+            Run { name: name.to_owned(), row, store, interrupted, annotated }
+        }))
     }
 }
 
 fn holds_run(path: &Path) -> bool {
     path.join("store/ledger.sqlite").is_file()
+}
+
+/// `true` while a process holds the lock of the run in `path`. Where that cannot be told, the run is as its ledger says.
+fn is_at_work(path: &Path) -> bool {
+    regatta_files::is_locked(&path.join("store/lock")).unwrap_or(true)
 }
 
 #[cfg(test)]
@@ -301,27 +330,31 @@ mod tests {
 
     use jiff::{SignedDuration, Timestamp};
     use regatta_backends::{NewSweep, Quota};
+    use regatta_proto::SweepState;
 
     use super::*;
+
+    fn sweep(number: u32) -> NewSweep {
+        let name = format!("s{number}");
+        NewSweep {
+            id: name.parse().unwrap(),
+            lock: Digest::of(name.as_bytes()),
+            name,
+            budget: None,
+            created_at: Timestamp::UNIX_EPOCH + SignedDuration::from_secs(i64::from(number)),
+            cells: Vec::new(),
+            shards: Vec::new(),
+            owner: None,
+            quota: Quota::default(),
+            inputs: BTreeSet::new(),
+        }
+    }
 
     /// A deployment with so many sweeps, a second apart.
     async fn deployment(sweeps: u32) -> Source {
         let ledger = Ledger::in_memory().unwrap();
         for number in 0..sweeps {
-            let name = format!("s{number}");
-            let sweep = NewSweep {
-                id: name.parse().unwrap(),
-                lock: Digest::of(name.as_bytes()),
-                name,
-                budget: None,
-                created_at: Timestamp::UNIX_EPOCH + SignedDuration::from_secs(i64::from(number)),
-                cells: Vec::new(),
-                shards: Vec::new(),
-                owner: None,
-                quota: Quota::default(),
-                inputs: BTreeSet::new(),
-            };
-            ledger.create_sweep(sweep).await.unwrap();
+            ledger.create_sweep(sweep(number)).await.unwrap();
         }
         let catalog = Catalog::new(Blobs::memory(), Registry::new(&[]));
         Source::Deployment(Store { ledger, catalog, permits: None })
@@ -343,6 +376,32 @@ mod tests {
         assert_eq!(sizes, [200, 200, 1]);
         assert_eq!((names[0].as_str(), names[400].as_str()), ("s400", "s0"));
         assert!(deployment(RUNS_MAX).await.newest().await.unwrap().next.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_run_is_interrupted_when_it_has_not_ended_and_no_process_is_at_work_on_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mine, store) = (folder.path().join("mine"), folder.path().join("mine/store"));
+        std::fs::create_dir_all(&store).unwrap();
+        let ledger = Ledger::sqlite(store.join("ledger.sqlite")).await.unwrap();
+        ledger.create_sweep(sweep(1)).await.unwrap();
+        let none = |_: &[Digest]| Registry::new(&[]);
+        let directories = Directories::new(vec![folder.path().to_owned()], none, AnnotationUse::Hidden);
+        let source = Source::Directories(Arc::new(directories));
+        let seen = async || {
+            let run = source.run("mine").await.unwrap();
+            (run.state(), run.goes_on(), run.interrupted)
+        };
+        let lock = regatta_files::open_lock(&store.join("lock")).unwrap();
+        regatta_files::try_lock(&lock).unwrap();
+        assert_eq!(seen().await, ("running", true, None));
+        drop(lock);
+        assert_eq!(seen().await, ("interrupted", false, Some(mine)));
+        let (id, at) = ("s1".parse().unwrap(), Timestamp::UNIX_EPOCH);
+        assert!(ledger.transition(&id, &[SweepState::Running], SweepState::Cancelled, at).await.unwrap());
+        assert_eq!(seen().await, ("cancelled", false, None));
+        let run = &deployment(1).await.newest().await.unwrap().runs[0];
+        assert_eq!((run.state(), run.goes_on()), ("running", true), "a coordinator goes on with it");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use regatta_processes::{
     Cgroup, Cgroups, Group, Launch, Namespaces, Place, check, end_survivors, gain_nothing, home, keep_to_ourselves,
 };
+use regatta_proto::plain_message;
 use serde_json::value::RawValue;
 use tempfile::TempDir;
 
@@ -192,7 +193,7 @@ fn said(line: &[u8], id: u64) -> Result<Said, String> {
 
 /// The beginning of an error about an answer.
 pub(crate) fn brief(error: &serde_json::Error) -> String {
-    let problem = error.to_string();
+    let problem = plain_message(&error.to_string());
     match problem.char_indices().nth(PROBLEM_MAX) {
         Some((end, _)) => format!("{}… at line {} column {}", &problem[..end], error.line(), error.column()),
         None => problem,

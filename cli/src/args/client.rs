@@ -122,7 +122,7 @@ pub(crate) struct ResumeArgs {
     /// A sweep of a coordinator, or the directory of an embedded run
     pub(crate) sweep: String,
     /// Raise the budget, to so many dollars or by so many: 80 or +50
-    #[arg(long, value_name = "DOLLARS")]
+    #[arg(long, value_name = "DOLLARS", allow_negative_numbers = true)]
     pub(crate) budget: Option<BudgetChange>,
     /// Directory of the response cache (embedded run)
     #[arg(long, value_name = "DIR", env = "REGATTA_CACHE")]

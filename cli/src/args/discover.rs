@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use clap_complete::Shell;
 use regatta_proto::{BenchmarkName, Limit, ModelRef, Setting};
 
-use super::name_and_directory;
+use super::{dollars, name_and_directory};
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
@@ -68,7 +68,7 @@ pub(crate) struct InitArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) trials: u16,
     /// Most dollars to spend
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", allow_negative_numbers = true, value_parser = dollars)]
     pub(crate) budget: Option<f64>,
 }
 

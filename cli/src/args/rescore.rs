@@ -6,7 +6,7 @@ use clap::Args;
 use regatta_proto::{BenchmarkName, Evaluator, ModelRef};
 
 use super::client::ClientArgs;
-use super::{PolicyArgs, TrustArgs, name_and_directory};
+use super::{PolicyArgs, TrustArgs, dollars, name_and_directory};
 
 #[derive(Debug, Args)]
 pub(crate) struct RescoreArgs {
@@ -37,7 +37,7 @@ pub(crate) struct RescoreArgs {
     #[arg(long)]
     pub(crate) yes: bool,
     /// Ask judges, for at most so many dollars
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", allow_negative_numbers = true, value_parser = dollars)]
     pub(crate) budget: Option<f64>,
     /// Price table to use instead of the shipped one
     #[arg(long, value_name = "FILE", env = "REGATTA_PRICES")]

@@ -1,19 +1,22 @@
 //! `regatta import`: other harnesses' tasks as folders that declare a benchmark, and their answers as predictions.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use regatta_benchmarks::Benchmark as _;
 use regatta_export::predictions::Predictions;
-use regatta_proto::counted;
+use regatta_proto::{FileSet, counted};
 
 use crate::args::{ImportArgs, ImportFrom, LmEvalArgs, PredictionsArgs};
 use crate::benchmarks::OF_PERSON;
-use crate::data::read_dataset;
+use crate::data::read_file;
 use crate::exit::bad_configuration;
 use crate::output;
 
+/// Name of the file that declares a benchmark.
+const DEFINITION: &str = "benchmark.yaml";
 /// Largest task, in bytes.
 const TASK_BYTES_MAX: u64 = 1 << 20;
 
@@ -40,19 +43,33 @@ fn lm_eval(args: &LmEvalArgs) -> anyhow::Result<ExitCode> {
         files.insert(split.clone(), format!("{split}.{suffix}"));
     }
     let imported = regatta_declared::lm_eval(&text, &files).map_err(|problem| anyhow::anyhow!("{task}: {problem}"))?;
-    std::fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))?;
+    let mut benchmark = FileSet::from_origin(folder.display().to_string());
     for (split, file) in &args.splits {
         let Some(name) = files.get(split) else { continue };
-        regatta_files::copy(file, &folder.join(name)).with_context(|| format!("failed to copy {}", file.display()))?;
+        benchmark.insert(name.clone(), read_file(file)?);
     }
     let yaml = format!("# Imported from a task of lm-evaluation-harness.\n{}", imported.yaml);
-    regatta_files::write(&folder.join("benchmark.yaml"), yaml)
-        .with_context(|| format!("failed to write into {}", folder.display()))?;
+    benchmark.insert(DEFINITION, yaml.into_bytes());
+    // Before anything is written: a folder that is there would be in the way of the next try.
+    let suite = OF_PERSON.load(&benchmark);
+    let suite = suite.with_context(|| format!("{task} makes no benchmark that can be read; nothing is written"))?;
+    write(folder, &benchmark)?;
     imported.notes.iter().for_each(|note| output::line(&format!("note: {note}")));
-    let suite = OF_PERSON.load(&read_dataset(&OF_PERSON.name(), folder)?)?;
     let items = counted(suite.items().len() as u64, "item", "items");
     output::line(&format!("{}: {items}; look at it with regatta check {0}", folder.display()));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes `files` into the new `folder`, which is removed again where one of them cannot be written.
+fn write(folder: &Path, files: &FileSet) -> anyhow::Result<()> {
+    std::fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))?;
+    files.iter().try_for_each(|(name, content)| {
+        let written = regatta_files::write(&folder.join(name), content);
+        written.with_context(|| format!("failed to write {name} into {}", folder.display())).inspect_err(|_| {
+            // The error that led here is the one that is told.
+            let _ = std::fs::remove_dir_all(folder);
+        })
+    })
 }
 
 fn predictions(args: &PredictionsArgs) -> anyhow::Result<ExitCode> {

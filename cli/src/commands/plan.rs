@@ -47,7 +47,10 @@ pub(crate) async fn run(args: PlanArgs) -> anyhow::Result<ExitCode> {
             let (low, high) = outlook.range;
             let problem =
                 format!("no two models can differ by {shown} in {}, which is {low} to {high}", outlook.metric);
-            return Err(BadConfiguration(format!("{problem}; write a smaller --detect")).into());
+            return Err(BadConfiguration(format!(
+                "{problem}; write a smaller --detect, as 2pp for 2 percentage points"
+            ))
+            .into());
         }
         answers.push(Answer::new(&planned.sweep, outlook, wished, pilot.as_ref(), &cells));
     }

@@ -105,12 +105,14 @@ pub(crate) async fn conclude(
 fn first_step(summary: &Summary) -> &'static str {
     let failures = || summary.rows.iter().flat_map(|row| &row.failures);
     let has = |cause: Cause| failures().any(|failure| failure.cause == cause.as_str());
-    match (has(Cause::ModelNotFound), has(Cause::Auth)) {
-        (true, _) => {
-            "correct the ids of the models that the spec has (model_not_found), and run it again; if they are right, "
-        }
-        (false, true) => "correct the key that api_key_env names (auth), then ",
-        (false, false) => "",
+    if has(Cause::ModelNotFound) {
+        "correct the ids of the models that the spec has (model_not_found), and run it again; if they are right, "
+    } else if has(Cause::Auth) {
+        "correct the key that api_key_env names (auth), then "
+    } else if has(Cause::AgentLost) {
+        "correct the agent, unless what ended it was an accident (agent_lost), then "
+    } else {
+        ""
     }
 }
 

@@ -98,7 +98,7 @@ fn simulation(text: &str) -> anyhow::Result<Simulation> {
         Some(path) => (path, std::fs::read_to_string(path).with_context(|| format!("failed to read {path}"))?),
         None => ("--simulation", text.to_owned()),
     };
-    let simulation = Simulation::from_yaml(&yaml).with_context(|| origin.to_owned())?;
+    let simulation = Simulation::from_yaml(&yaml).map_err(anyhow::Error::msg).with_context(|| origin.to_owned())?;
     simulation.check().map_err(|(field, problem)| anyhow::anyhow!("{origin}: {field}: {problem}"))?;
     Ok(simulation)
 }
@@ -120,5 +120,8 @@ mod tests {
     fn a_setting_that_cannot_be_is_named() {
         let error = simulation("cached_fraction: 2").unwrap_err();
         assert_eq!(error.to_string(), "--simulation: cached_fraction: must be a share between 0 and 1, is 2");
+        let misspelt = format!("{:#}", simulation("latncy: 2").unwrap_err());
+        assert!(misspelt.starts_with("--simulation: unknown field `latncy`"), "{misspelt}");
+        assert!(misspelt.ends_with("did you mean \"latency\"?"), "{misspelt}");
     }
 }

@@ -23,11 +23,7 @@ pub(crate) async fn diagnose(directory: &Path) -> anyhow::Result<(bool, Diagnosi
     if !file.is_file() {
         return Err(BadConfiguration(run_directory::holds_no_run(directory)).into());
     }
-    let is_at_work = match DirectoryLock::take(directory, &store) {
-        Ok(_released_at_once) => false,
-        Err(error) if error.downcast_ref::<BadConfiguration>().is_some() => true,
-        Err(error) => return Err(error),
-    };
+    let is_at_work = DirectoryLock::is_taken(&store)?;
     let ledger = Ledger::sqlite(file).await.with_context(|| {
         format!("failed to open the run's ledger; if it is damaged, see `regatta repair {}`", directory.display())
     })?;

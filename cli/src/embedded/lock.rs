@@ -8,6 +8,9 @@ use anyhow::Context;
 
 use crate::exit::BadConfiguration;
 
+/// File that is locked, in the folder of the stores. The viewer looks at it too.
+const LOCK: &str = "lock";
+
 /// The right to work in a directory. It ends with the process, however that ends.
 #[derive(Debug)]
 pub(crate) struct DirectoryLock {
@@ -20,11 +23,11 @@ impl DirectoryLock {
     /// # Errors
     /// [`BadConfiguration`] when another process works there; or when the lock's file cannot be written.
     pub(crate) fn take(directory: &Path, store: &Path) -> anyhow::Result<Self> {
-        let path = store.join("lock");
+        let path = store.join(LOCK);
         let failed = || format!("failed to lock {}", path.display());
         let mut file =
             File::options().read(true).write(true).create(true).truncate(false).open(&path).with_context(failed)?;
-        match file.try_lock() {
+        match regatta_files::try_lock(&file) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut holder = String::new();
@@ -49,6 +52,15 @@ impl DirectoryLock {
         }
         Ok(Self { _file: file })
     }
+
+    /// `true` while a process works in the directory whose stores are in `store`.
+    ///
+    /// # Errors
+    /// When the lock cannot be looked at.
+    pub(crate) fn is_taken(store: &Path) -> anyhow::Result<bool> {
+        let path = store.join(LOCK);
+        regatta_files::is_locked(&path).with_context(|| format!("failed to look at {}", path.display()))
+    }
 }
 
 #[cfg(test)]
@@ -68,7 +80,9 @@ mod tests {
                 std::process::id()
             )
         );
+        assert!(DirectoryLock::is_taken(folder.path()).unwrap());
         drop(lock);
+        assert!(!DirectoryLock::is_taken(folder.path()).unwrap());
         DirectoryLock::take(Path::new("runs/s"), folder.path()).unwrap();
     }
 }

@@ -107,6 +107,18 @@ fn a_spec_is_refused_with_its_file_and_the_field_that_is_wrong() {
     assert!(error.contains("benchmarks.worfbench.tasks[0]: ") && error.contains("did you mean"), "{error}");
     let error = check("trials: 3", "trials: three");
     assert!(error.contains("trials: found the text \"three\", expected a whole number"), "{error}");
+    let error = check("name: quickstart", "name: quick start");
+    assert!(error.contains("name: sweep id \"quick start\" contains ' '"), "{error}");
+    assert!(error.contains(" at line 3 column 7"), "{error}");
+    let error = check("trials: 3", "trials: [3]");
+    assert!(error.contains("trials: found a list, expected a whole number"), "{error}");
+    let error = check("trials: 3", "trails: 3");
+    assert!(error.contains("unknown field `trails`") && error.contains("did you mean \"trials\"?"), "{error}");
+    let error = check("endpoints:", "endpoints:\n  other: openai");
+    assert!(error.contains("endpoints.other: found the text \"openai\", expected a mapping of keys"), "{error}");
+    let error = check("    data:", "    evaluators: [offical]\n    data:");
+    assert!(error.contains("benchmarks.worfbench.evaluators[0]: unknown evaluator \"offical\""), "{error}");
+    assert!(error.contains("known: official, paper; did you mean \"official\"?"), "{error}");
     let error = check("  worfbench:", "  worfbnch:");
     assert!(error.contains("did you mean \"worfbench\"?"), "{error}");
 }
@@ -118,6 +130,11 @@ fn a_spec_that_is_no_text_or_no_file_is_refused_in_words() {
     std::fs::write(&file, [0xff, 0xfe, 0x00]).expect("a file");
     let error = refused(&["check", file.to_str().expect("a path")]);
     assert!(error.contains("is not text (UTF-8)"), "{error}");
+    let policy = folder.path().join("policy.yaml");
+    std::fs::copy(&file, &policy).expect("a file");
+    let spec = spec(folder.path(), |spec| spec);
+    let error = refused(&["check", &spec, "--policy", policy.to_str().expect("a path")]);
+    assert!(error.contains("policy.yaml: it is not text (UTF-8)"), "{error}");
     let error = refused(&["check", folder.path().to_str().expect("a path")]);
     assert!(error.contains("it has no benchmark.yaml"), "{error}");
 }
@@ -135,6 +152,39 @@ fn a_misspelt_model_is_guessed_wherever_it_is_named() {
     assert!(models.contains("1 model with a price"), "{models}");
     let alone = regatta(&["init", file, "--model", "gpt-4o-mini"]);
     assert!(text(&alone.stderr).contains("openai/gpt-4o-mini"), "{}", text(&alone.stderr));
+}
+
+#[test]
+fn a_misspelt_benchmark_is_guessed_wherever_it_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name).to_str().expect("a path").to_owned();
+    let worfbench = examples().join("data/worfbench");
+    let (worfbench, nowhere) = (worfbench.to_str().expect("a path"), at("nowhere"));
+    for data in [worfbench, &nowhere] {
+        let file = spec(folder.path(), |spec| spec.replace("  worfbench:", "  worfbnch:").replace(worfbench, data));
+        let of_data = format!("worfbnch={data}");
+        for arguments in [
+            &["check", &file][..],
+            &["score", "worfbnch", "--data", data, "--predictions", &file, "--out", &at("out.json")],
+            &["simulate", "llm", "--data", &of_data],
+        ] {
+            let error = refused(arguments);
+            assert!(error.contains("unknown benchmark \"worfbnch\""), "{error}");
+            assert!(error.contains("did you mean \"worfbench\"?"), "{error}");
+        }
+    }
+    let file = spec(folder.path(), |spec| spec);
+    let error = refused(&["check", &file, "--data", &format!("worfbnch={worfbench}")]);
+    assert!(error.contains("does not run worfbnch; it runs worfbench; did you mean \"worfbench\"?"), "{error}");
+    std::fs::create_dir(at("case")).expect("a case");
+    let case = serde_json::json!({ "benchmark": "worfbnch", "kind": "predictions", "outputs": {} });
+    std::fs::write(at("case/case.json"), case.to_string()).expect("a file");
+    let error = refused(&["score", "--case", &at("case"), "--data", worfbench, "--out", &at("out")]);
+    assert!(error.contains("case.json, field benchmark: \"worfbnch\" is unknown"), "{error}");
+    assert!(error.contains("did you mean \"worfbench\"?"), "{error}");
+    // A data set of one's own that is not where it was said to be is not taken for a misspelt one.
+    let error = refused(&["score", "mine", "--data", &nowhere, "--predictions", &file, "--out", &at("out.json")]);
+    assert!(error.contains("is not a directory") && !error.contains("unknown benchmark"), "{error}");
 }
 
 #[test]

@@ -163,6 +163,7 @@ fn a_difference_beyond_the_metrics_range_is_refused() {
         let output = regatta(&["plan", &spec, detect]);
         assert_eq!(output.status.code(), Some(78), "{detect}: {}", text(&output.stdout));
         assert!(text(&output.stderr).contains("no two models can differ by"), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("as 2pp for 2 percentage points"), "{}", text(&output.stderr));
     }
 }
 

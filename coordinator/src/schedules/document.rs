@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::SignedDuration;
-use regatta_proto::{Digest, Money, ScheduleName, SweepId, SweepSpec};
+use regatta_proto::{Digest, Money, ScheduleName, SweepId, SweepSpec, plain_message};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -169,7 +169,7 @@ impl ScheduleSpec {
     /// # Errors
     /// With the field and the reason.
     pub fn from_value(value: Value) -> Result<Self, String> {
-        serde_json::from_value(value).map_err(|error| error.to_string())
+        serde_json::from_value(value).map_err(|error| plain_message(&error.to_string()))
     }
 
     /// Checks the fields that can be checked without the sweep; returns the schedule's ticks.
@@ -223,7 +223,7 @@ impl ScheduleSpec {
     pub(crate) fn overridden(&self, spec: &SweepSpec, name: SweepId) -> Result<SweepSpec, PlanError> {
         let problem = |error: serde_json::Error| PlanError::Field {
             field: "overrides".to_owned(),
-            problem: format!("make no spec of a sweep: {error}"),
+            problem: format!("make no spec of a sweep: {}", plain_message(&error.to_string())),
         };
         let mut document = serde_json::to_value(spec).map_err(problem)?;
         merge(&mut document, &Value::Object(self.overrides.clone()));

@@ -195,8 +195,8 @@ fn what_is_wrong_in_a_table_is_named() {
     insta::assert_snapshot!(refused("  m: []\n"), @"failed to read the price table: m must have one price from each day that it lists");
     insta::assert_snapshot!(refused("  m: [{price: {input_per_mtok: 1, output_per_mtok: 1}}, {price: {input_per_mtok: 2, output_per_mtok: 1}}]\n"), @"failed to read the price table: m must have one price from each day that it lists");
     insta::assert_snapshot!(refused("  m: {input_per_mtok: 1, output_per_mtok: 1}\n  m: {input_per_mtok: 2, output_per_mtok: 1}\n"), @"failed to read the price table: models: m is listed twice at line 3 column 3");
-    insta::assert_snapshot!(refused("  m: {input_per_mtok: 1, ouput_per_mtok: 1}\n"), @"failed to read the price table: models.m: unknown field `ouput_per_mtok`, expected one of `input_per_mtok`, `cached_input_per_mtok`, `cache_write_per_mtok`, `cache_write_1h_per_mtok`, `output_per_mtok`, `reasoning_per_mtok`, `per_request`, `tiers`, `windows`, `variants` at line 3 column 26");
-    insta::assert_snapshot!(refused("  m: 7\n"), @"failed to read the price table: models.m: invalid type: integer `7`, expected a price, or a list of prices with the days they hold from at line 3 column 6");
+    insta::assert_snapshot!(refused("  m: {input_per_mtok: 1, ouput_per_mtok: 1}\n"), @r#"failed to read the price table: models.m: unknown field `ouput_per_mtok`, expected one of `input_per_mtok`, `cached_input_per_mtok`, `cache_write_per_mtok`, `cache_write_1h_per_mtok`, `output_per_mtok`, `reasoning_per_mtok`, `per_request`, `tiers`, `windows`, `variants` at line 3 column 26; did you mean "output_per_mtok"?"#);
+    insta::assert_snapshot!(refused("  m: 7\n"), @"failed to read the price table: models.m: found `7`, expected a price, or a list of prices with the days they hold from at line 3 column 6");
 }
 
 proptest! {

@@ -65,7 +65,7 @@ fn a_bad_line_is_named_with_its_file() {
         .join("\n"),
         @r"
     failed to read verdicts of dir/judge.jsonl, line 1: a line holds either `text` and `embedding`, or `pred_texts`, `gold_texts` and `sim`, or `kind` and `responses`
-    failed to read verdicts of dir/judge.jsonl, line 2: not a verdict: invalid type: integer `1`, expected a string (column 2)
+    failed to read verdicts of dir/judge.jsonl, line 2: not a verdict: found `1`, expected a text (column 2)
     failed to read verdicts of dir/judge.jsonl, line 1: a line holds either `text` and `embedding`, or `pred_texts`, `gold_texts` and `sim`, or `kind` and `responses`
     failed to read verdicts of dir/judge.jsonl, line 1: a judgement is about an `item`, or an `api`, a `parameter`, `input_a` and `input_b`
     failed to read verdicts of dir/judge.jsonl, line 1: `responses` must hold at least one reply

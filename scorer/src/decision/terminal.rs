@@ -7,7 +7,7 @@ use crate::decided::{headline, sentences as answers};
 use crate::leaderboard::{align, empty_table, in_short, written};
 use crate::report::filtered;
 use crate::report::numbers::{
-    NOTHING, at_most, brief, counted, duration, grouped, percent, session_median, shown, waste,
+    NOTHING, at_most, brief, counted, duration, grouped, median, percent, session_median, shown, waste,
 };
 use crate::report::running;
 use crate::summary::{Standing, Summary};
@@ -50,7 +50,7 @@ fn ranking(summary: &Summary, contests: &[Contest<'_>]) -> String {
     header.extend(scores.iter().map(|(name, _)| name.clone()));
     header.extend(scores.is_empty().then(|| "better/worse/tied".to_owned()));
     header.extend(has_flags.then(|| "flags".to_owned()));
-    header.extend(["coverage", "cost", "session p50"].map(str::to_owned));
+    header.extend(["coverage", "cost", "session p50", "call p50"].map(str::to_owned));
     let (mut table, columns) = (empty_table(), header.len());
     table.set_header(header);
     for standing in &summary.standings {
@@ -66,6 +66,8 @@ fn ranking(summary: &Summary, contests: &[Contest<'_>]) -> String {
         line.push(percent(coverage(summary, &standing.model)));
         line.push(in_short(&standing.cost));
         line.push(session_median(standing));
+        // Sentences compare models by the time of their calls.
+        line.push(median(standing.call_seconds));
         table.add_row(line);
     }
     align(&mut table, names..columns);

@@ -403,3 +403,26 @@ fn failures_are_summed_by_cause_with_the_providers_words_and_the_commonest_first
         ]
     );
 }
+
+#[test]
+fn models_that_fail_alike_have_one_line() {
+    let mut found = two();
+    let failure = |sessions, said: &str| Failure {
+        outcome: "not_measured".to_owned(),
+        cause: "agent_lost".to_owned(),
+        sessions,
+        said: Some(said.to_owned()),
+    };
+    found.rows[0].failures = vec![failure(4, "exited 1: no module x")];
+    found.rows[1].failures = vec![failure(3, "exited 1: no module x")];
+    assert_eq!(failures(&found), ["x/one, x/two: 7 × agent_lost, exited 1: no module x"]);
+    found.rows[1].failures = vec![failure(3, "exited 1: no module y")];
+    assert_eq!(failures(&found).len(), 2, "what was said of another model is another thing");
+    let many = (0..=MODELS_MAX).map(|number| {
+        let mut row = found.rows[0].clone();
+        row.model = format!("x/model-{number}").parse().unwrap();
+        row
+    });
+    found.rows = many.collect();
+    assert_eq!(failures(&found), ["7 models: 28 × agent_lost, exited 1: no module x"]);
+}

@@ -1,4 +1,4 @@
-//! Sessions of a cell by flag, and the warnings that a reader is given.
+//! Sessions of a cell by flag, and the warnings that a reader is given of what their answers are.
 
 use std::collections::BTreeMap;
 
@@ -42,6 +42,19 @@ pub(crate) fn flag_notes(row: &LeaderboardRow) -> Vec<String> {
         )
     };
     row.flags.iter().filter(worth_telling).map(note).collect()
+}
+
+/// A warning that sessions took what another run paid for and waited for.
+pub(crate) fn cached_note(row: &LeaderboardRow) -> String {
+    format!(
+        "{} in {} {}: {} of {} sessions with a score have answers of the response cache. These have no time, tokens or cost of their own: \
+         times of sessions are not shown, and tokens and cost are of the other answers alone.",
+        row.model,
+        row.benchmark,
+        row.setting,
+        row.cached,
+        row.sessions.scored()
+    )
 }
 
 /// Meaning of a flag, with advice where something can be done.

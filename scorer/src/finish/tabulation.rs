@@ -10,7 +10,8 @@ use regatta_backends::{
 use regatta_catalog::Sweep;
 use regatta_proto::{Cause, Cell, CellIndex, ItemIndex, ModelRef, Money, Outcome, SweepState};
 
-use super::flag_counts::flag_notes;
+use super::agent_ends::agent_notes;
+use super::flag_counts::{cached_note, flag_notes};
 use super::group::{Group, GroupResult, is_simulated};
 use super::per_session::Usages;
 use super::spending::SessionEnd;
@@ -381,7 +382,7 @@ impl<'s> Tabulation<'s> {
         notes.extend(missing_audits(audits));
         notes.extend(rows.iter().filter(|row| row.cached > 0).map(cached_note));
         notes.extend(rows.iter().flat_map(flag_notes));
-        notes.extend(self.groups.iter().flat_map(|group| group.agent_ends.notes(group)));
+        notes.extend(agent_notes(&self.groups, rows));
         let poison = ("not_measured", Cause::Poison.as_str());
         let poisoned: u64 = self.groups.iter().filter_map(|group| group.outcomes.get(&poison)).sum();
         if let Some((cell, item)) = self.groups.iter().find_map(|group| group.poisoned) {
@@ -453,19 +454,6 @@ pub(super) fn ungraded_notes(group: &GroupResult) -> Vec<String> {
         )
     };
     lacking.into_iter().map(note).collect()
-}
-
-/// A warning that sessions took what another run paid for and waited for.
-fn cached_note(row: &LeaderboardRow) -> String {
-    format!(
-        "{} in {} {}: {} of {} sessions with a score have answers of the response cache. These have no time, tokens or cost of their own: \
-         times of sessions are not shown, and tokens and cost are of the other answers alone.",
-        row.model,
-        row.benchmark,
-        row.setting,
-        row.cached,
-        row.sessions.scored()
-    )
 }
 
 /// Sessions whose attempt that counts a filter or the length of the context ended, or that has no score.

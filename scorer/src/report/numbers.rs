@@ -220,6 +220,11 @@ pub(crate) fn session_median(of: &Standing) -> String {
     }
 }
 
+/// Median seconds of what `of` is about, as of a model's calls.
+pub(crate) fn median(of: Option<Percentiles>) -> String {
+    of.map_or_else(|| NOTHING.to_owned(), |seconds| short_seconds(seconds.p50))
+}
+
 /// Money of one of a model's sessions, with how many of the `scored` ones it is over where some were cut off; `None` where it is absent.
 pub(crate) fn per_session(money: Option<Money>, cut_off: u64, scored: u64) -> Option<String> {
     let money = money?;

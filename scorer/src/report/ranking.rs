@@ -4,11 +4,11 @@ use regatta_proto::CostSum;
 
 use super::content::{Block, Field, Section, Sheet};
 use super::funnel::funnels;
-use super::numbers::{NOTHING, each_cost, percent, session_median, short_seconds};
+use super::numbers::{NOTHING, each_cost, median, percent, session_median};
 use super::sections::named;
 use crate::decided::{headline, sentences as answers};
 use crate::decision::{Contest, basis, contests, coverage, failures, flags, score_columns, sentences};
-use crate::summary::{Percentiles, Standing, Summary};
+use crate::summary::{Standing, Summary};
 
 /// The card.
 pub(crate) fn section(summary: &Summary) -> Section {
@@ -76,7 +76,7 @@ fn sheet(summary: &Summary, contests: &[Contest<'_>]) -> Sheet {
         row.push(Field::Number(percent(coverage(summary, &standing.model))));
         row.push(Field::number(standing.cost));
         row.push(Field::Number(each_cost(standing.rendered_per_session(), standing.cached, CostSum::default())));
-        row.extend([session_median(standing), seconds(standing.call_seconds)].map(Field::Number));
+        row.extend([session_median(standing), median(standing.call_seconds)].map(Field::Number));
         row
     };
     Sheet {
@@ -86,11 +86,6 @@ fn sheet(summary: &Summary, contests: &[Contest<'_>]) -> Sheet {
         is_board: true,
         ..Sheet::default()
     }
-}
-
-/// The median.
-fn seconds(of: Option<Percentiles>) -> String {
-    of.map_or_else(|| NOTHING.to_owned(), |seconds| short_seconds(seconds.p50))
 }
 
 /// With a capital letter, as at the beginning of a sentence.

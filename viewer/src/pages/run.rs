@@ -68,10 +68,11 @@ pub(crate) async fn show(State(viewer): State<Viewer>, Path(name): Path<String>)
 
 fn facts(viewer: &Viewer, run: &Run, progress: &Progress) -> Markup {
     let totals = &progress.totals;
-    let rate = (!run.row.state.is_end()).then(|| viewer.rates.of(run, totals.recorded, viewer.clock.now())).flatten();
+    let rate = run.goes_on().then(|| viewer.rates.of(run, totals.recorded, viewer.clock.now())).flatten();
     let left = rate.and_then(|rate| rate.left(totals.items.saturating_sub(totals.recorded)));
     html! {
-        p.big { (state(run.row.state)) " " (bar(totals.settled, totals.items)) }
+        p.big { (state(run)) " " (bar(totals.settled, totals.items)) }
+        @if let Some(directory) = &run.interrupted { (interruption(directory)) }
         dl.facts {
             dt { "Sessions" } dd { (numbers::count(totals.settled)) " of " (numbers::count(totals.items)) }
             dt { "Measured" } dd { (numbers::count(totals.measured)) }
@@ -99,6 +100,17 @@ fn facts(viewer: &Viewer, run: &Run, progress: &Progress) -> Markup {
                 }
             }
             @if run.row.generation > 0 { dt { "Resumed" } dd { (run.row.generation) " times" } }
+        }
+    }
+}
+
+/// A notice that nothing is at work on the run in `directory`, which has not ended, and how it goes on.
+fn interruption(directory: &std::path::Path) -> Markup {
+    html! {
+        p.notice role="note" {
+            "It has not ended, and nothing is at work on it. "
+            code { "regatta resume " (directory.display()) }
+            " continues it, as does the command that began it; what was recorded is not paid for again."
         }
     }
 }
@@ -259,7 +271,7 @@ fn waits(run: &Run, progress: &Progress, errors: &BTreeMap<&str, u64>) -> Markup
     html! {
         dl.facts {
             dt { "Not given to workers yet" } dd { (numbers::counted(totals.items.saturating_sub(totals.dispatched), "session", "sessions")) }
-            dt { "Queued or under way" } dd { (numbers::counted(with_workers, "session", "sessions")) }
+            dt { (if run.interrupted.is_some() { "Under way when it was interrupted" } else { "Queued or under way" }) } dd { (numbers::counted(with_workers, "session", "sessions")) }
             dt { "Waiting for verdicts" } dd { (numbers::counted(awaiting, "session", "sessions")) }
             dt { "Failed tries at calls" }
             dd {
@@ -292,6 +304,15 @@ pub(crate) fn outcome(of: &Outcome, is_awaiting: bool) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_that_was_interrupted_names_the_command_that_continues_it() {
+        let shown = interruption(std::path::Path::new("runs/a<b")).into_string();
+        assert!(
+            shown.contains("nothing is at work on it. <code>regatta resume runs/a&lt;b</code> continues it"),
+            "{shown}"
+        );
+    }
 
     #[test]
     fn sessions_that_were_not_run_or_not_graded_are_told_beside_the_outcomes() {

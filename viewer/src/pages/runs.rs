@@ -70,12 +70,12 @@ pub(crate) fn pager(address: &str, after: Option<&PageMark>, next: Option<&PageM
 
 fn row(viewer: &Viewer, run: &Run, progress: &Progress) -> Markup {
     let totals = &progress.totals;
-    let rate = (!run.row.state.is_end()).then(|| viewer.rates.of(run, totals.recorded, viewer.clock.now())).flatten();
+    let rate = run.goes_on().then(|| viewer.rates.of(run, totals.recorded, viewer.clock.now())).flatten();
     let left = rate.and_then(|rate| rate.left(totals.items.saturating_sub(totals.recorded)));
     html! {
         tr {
             th scope="row" { a href=(address::run(&run.name)) { (run.name) } }
-            td data-label="State" { (state(run.row.state)) }
+            td data-label="State" { (state(run)) }
             td data-label="Progress" { (bar(totals.settled, totals.items)) }
             td.number data-label="Sessions" { (numbers::count(totals.settled)) " of " (numbers::count(totals.items)) }
             td.number data-label="Rate" { @if let Some(rate) = rate { (format!("{:.2}/s", rate.per_second)) } @else { (numbers::NOTHING) } }
@@ -89,14 +89,15 @@ fn row(viewer: &Viewer, run: &Run, progress: &Progress) -> Markup {
     }
 }
 
-/// The state under its name in the ledger, as a tag.
-pub(crate) fn state(state: SweepState) -> Markup {
-    let class = match state {
+/// The state in a word, as a tag.
+pub(crate) fn state(run: &Run) -> Markup {
+    let class = match run.row.state {
+        SweepState::Running | SweepState::Tabulating if run.interrupted.is_some() => "tag flag",
         SweepState::Running | SweepState::Tabulating => "tag going",
         SweepState::Complete => "tag good",
         SweepState::StoppedByBudget | SweepState::Cancelled | SweepState::Incomplete => "tag flag",
     };
-    html! { span class=(class) { (state.as_str().replace('_', " ")) } }
+    html! { span class=(class) { (run.state().replace('_', " ")) } }
 }
 
 /// A progress bar for a part of a whole.

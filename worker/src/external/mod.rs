@@ -221,22 +221,31 @@ impl Session<'_> {
             running.settle(done);
         }
         if running.is_idle() && is_unable(agent, ended.how) {
-            ended.errors = format!("it did nothing and ended with {:?}\n{}", ended.how, ended.errors).into();
+            ended.errors = format!("it did nothing and {}\n{}", ended.how, ended.errors).into();
             ended.how = HowEnded::NotStarted;
         }
         let ruin = match running.ruin() {
             None if running.is_broken(has_failed(agent, ended.how)) || (running.is_idle() && is_silent(&ended)) => {
-                let (how, errors) = (ended.how, &ended.errors);
-                tracing::warn!(
-                    agent = %task.agent, item = %self.item.id, ?how, missed_route = running.missed_route(), %errors,
-                    "an external agent failed before it had asked its model, or for want of a route, or it did and said nothing; its session is not \
-                     measured"
-                );
+                self.log_lost(task, &ended, running.missed_route());
                 Some(Cause::AgentLost)
             }
             ruin => ruin,
         };
         Ok((ended, ruin))
+    }
+
+    /// Warns of an agent that failed; of the same failure again it only says that at a lower level.
+    fn log_lost(&self, task: &DelegatedTask, ended: &AgentEnded, missed_route: Option<&str>) {
+        let (agent, item, how, errors) = (&task.agent, &self.item.id, ended.how, &ended.errors);
+        if self.external.failures.is_news(&self.sweep.id, ended) {
+            tracing::warn!(
+                %agent, %item, ?how, missed_route, %errors,
+                "an external agent failed before it had asked its model, or for want of a route, or it did and said nothing; its session is not \
+                 measured, nor are others that end alike"
+            );
+        } else {
+            tracing::debug!(%agent, %item, ?how, missed_route, %errors, "an external agent failed as one before it did");
+        }
     }
 }
 

@@ -195,7 +195,7 @@ fn what_is_no_answer_is_told_from_one() {
         ("echo '{\"v\":1,\"id\":2}'", "its answer has neither `answer` nor `error`"),
         ("echo '{\"v\":1,\"id\":2,\"error\":\"KeyError\"}'", "KeyError"),
         ("say '{\"ask\":{}}'", "what it answered is no answer of next: missing field `messages`"),
-        ("say '{\"finished\":true}'", "what it answered is no answer of next: unknown variant `finished`"),
+        ("say '{\"finished\":true}'", "what it answered is no answer of next: unknown value `finished`"),
         ("say '[1]'", "what it answered is no answer of next"),
         ("exec 1>&-; sleep 1000", "it closed its standard output"),
         ("kill -KILL $$", "the program was ended by signal 9"),

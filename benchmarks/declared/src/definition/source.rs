@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use regatta_benchmarks::DataError;
-use regatta_proto::{FileSet, check_yaml};
+use regatta_proto::{FileSet, check_yaml, plain_message};
 use serde::de::DeserializeOwned;
 use serde_yaml_ng::with::singleton_map_recursive;
 
@@ -156,9 +156,9 @@ impl Source {
         match error.location() {
             Some(at) => {
                 let problem = said.rsplit_once(" at line ").map_or(said.as_str(), |(problem, _)| problem);
-                self.malformed(format!("line {}, column {}", at.line(), at.column()), &problem)
+                self.malformed(format!("line {}, column {}", at.line(), at.column()), &plain_message(problem))
             }
-            None => self.malformed("whole file".to_owned(), &said),
+            None => self.malformed("whole file".to_owned(), &plain_message(&said)),
         }
     }
 

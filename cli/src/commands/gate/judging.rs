@@ -99,6 +99,9 @@ fn asked<'p>(policy: &'p Policy, cells: &[MatchedCell], paired: &[Paired<'_>]) -
     let mut all = Vec::new();
     for (name, of) in &policy.metrics {
         let before = all.len();
+        if let Some(benchmark) = &of.benchmark {
+            check_benchmark(name, benchmark, cells)?;
+        }
         for (at, (cell, paired)) in cells.iter().zip(paired).enumerate() {
             let is_asked = of.benchmark.as_ref().is_none_or(|benchmark| cell.benchmark == *benchmark);
             if is_asked && paired.definition(name, of.evaluator).is_some() {
@@ -117,6 +120,20 @@ fn asked<'p>(policy: &'p Policy, cells: &[MatchedCell], paired: &[Paired<'_>]) -
         }
     }
     Ok(all)
+}
+
+/// Refuses the `benchmark` of a policy's `metric` that no cell of both runs is of.
+fn check_benchmark(metric: &str, benchmark: &BenchmarkName, cells: &[MatchedCell]) -> anyhow::Result<()> {
+    if cells.iter().any(|cell| cell.benchmark == *benchmark) {
+        return Ok(());
+    }
+    let known: BTreeSet<&str> = cells.iter().map(|cell| cell.benchmark.as_str()).collect();
+    let meant = did_you_mean(benchmark.as_str(), known.iter().copied());
+    let known = known.into_iter().collect::<Vec<_>>().join(", ");
+    let problem = format!(
+        "the policy's metrics.{metric}.benchmark is {benchmark}, which the runs do not share; they share {known}{meant}"
+    );
+    Err(BadConfiguration(problem).into())
 }
 
 fn metric(

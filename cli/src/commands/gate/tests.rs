@@ -175,6 +175,12 @@ fn a_metric_that_there_is_not_is_refused() {
         error,
         "the policy names the metric succes, which no cell has in both runs; they have success; did you mean \"success\"?"
     );
+    let misspelt = policy("metrics: { success: { margin: 2pp, benchmark: worfbnch } }");
+    let error = judged(&misspelt, made(right(3, 8)), made(right(3, 8))).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "the policy's metrics.success.benchmark is worfbnch, which the runs do not share; they share worfbench; did you mean \"worfbench\"?"
+    );
 }
 
 #[test]

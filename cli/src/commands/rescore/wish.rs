@@ -8,7 +8,7 @@ use bytes::Bytes;
 use regatta_catalog::{Sweep, load_dataset};
 use regatta_proto::{
     BenchmarkLock, BenchmarkName, BenchmarkSpec, CacheMode, EndpointKind, EndpointName, FileSet, Judge, Money,
-    SweepLock, SweepSpec, add_implied_endpoints, check_spec, parse_spec,
+    SweepLock, SweepSpec, add_implied_endpoints, check_spec,
 };
 
 use crate::args::RescoreArgs;
@@ -124,7 +124,7 @@ fn take_over(
 ) -> anyhow::Result<()> {
     let place = path.display();
     let text = std::fs::read_to_string(path).with_context(|| format!("failed to read the spec {place}"))?;
-    let wished = parse_spec(&text, &|name| std::env::var(name).ok()).with_context(|| format!("{place}"))?;
+    let wished = crate::spec::parse(&text).with_context(|| format!("{place}"))?;
     let base = path.parent().unwrap_or(Path::new("."));
     for (name, mut endpoint) in wished.endpoints {
         if let Some(file) = endpoint.path.clone() {

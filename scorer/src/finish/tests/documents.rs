@@ -1,5 +1,7 @@
 //! Documents of a finished sweep, for people and for programs.
 
+use std::collections::BTreeMap;
+
 use insta::assert_snapshot;
 use regatta_backends::{AgentEnd, AttemptRow, AttemptState};
 use regatta_proto::{Cause, Cell, CostSum, Flag, Money, Outcome, SweepLock, SweepState, Usage};
@@ -7,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::harness::{all_measured, attempt, circumstances, documents, lock, rows, some_trouble, summary, sweep, text};
 use crate::finish::spending;
-use crate::finish::tabulation::Tabulation;
+use crate::finish::tabulation::{Circumstances, Tabulation};
 use crate::report::numbers::at_most;
 use crate::{render_decision, render_tables};
 
@@ -345,6 +347,32 @@ fn a_reader_is_told_how_broken_agents_ended_and_which_answers_are_less_than_answ
     let found = summary(&documents);
     assert_snapshot!(found.notes.join("\n"));
     assert_eq!(found.rows[0].flags, [(Flag::Truncated, 2), (Flag::ReasoningOnly, 2)].into());
+}
+
+#[test]
+fn agents_that_cannot_run_are_told_of_once_for_all_models_and_quoted_once() {
+    let sweep = sweep(lock(&["sim/first", "sim/second"]));
+    let lost = |_: &Cell, _: usize| Some(Outcome::NotMeasured { cause: Cause::AgentLost });
+    let errors = "Traceback:\n  No module named 'x'\n".to_owned();
+    let end = AgentEnd { how: "exited 1 and asked nothing".to_owned(), errors };
+    let told = |of_failure: &str| {
+        let mut tabulation = Tabulation::new(&sweep, &[]).unwrap();
+        let mut said = BTreeMap::new();
+        for cell in sweep.cells() {
+            let mut rows = rows(&sweep, cell, &lost);
+            for row in &mut rows {
+                row.agent_end = Some(end.clone());
+                said.insert((cell.index, row.item), of_failure.to_owned());
+            }
+            tabulation.add(cell, &rows).unwrap();
+        }
+        let circumstances = Circumstances { said, ..circumstances(SweepState::Incomplete, Vec::new()) };
+        let notes = summary(&tabulation.finish(&circumstances).unwrap()).notes;
+        notes.into_iter().filter(|note| note.contains("agents")).collect::<Vec<_>>()
+    };
+    let note = "sim/first, sim/second in worfbench two-shot: 16 of 16 agents exited 1 and asked nothing.";
+    assert_eq!(told("exited 1 and asked nothing: Traceback: No module named 'x'"), [note]);
+    assert_eq!(told("no judge"), [format!("{note} One wrote at its end: Traceback: /   No module named 'x'")]);
 }
 
 /// The number at `pointer` of the aggregate of the first model, over all trials or in the first.
