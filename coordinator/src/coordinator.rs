@@ -21,6 +21,7 @@ use crate::admission::{check_data, check_recorded};
 use crate::budget::of_sweep;
 use crate::forecast::Forecasts;
 use crate::leading::Leading;
+use crate::retention::Undeleted;
 use crate::schedules::Scheduling;
 use crate::schedules::keeping::Outages;
 use crate::schedules::starting::HeldUp;
@@ -136,17 +137,9 @@ pub enum CoordinatorError {
         DELETED_WITHIN.as_secs()
     )]
     SlowRemoval,
-    /// The lock of a sweep cannot be read, so that nobody knows which objects it refers to.
-    #[error(
-        "failed to tell what is unused, and removed none of it: the lock of {referrers} cannot be read; restore it from a backup, or cancel the \
-         sweep if it runs, and remove it with `regatta gc`"
-    )]
-    UnknownReferences {
-        /// The sweeps, for people.
-        referrers: String,
-        /// The problem with the lock.
-        source: CatalogError,
-    },
+    /// Objects that are removed cannot be deleted.
+    #[error(transparent)]
+    Undeleted(#[from] Undeleted),
     /// The ledger failed.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
