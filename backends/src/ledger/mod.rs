@@ -50,7 +50,7 @@ pub use self::rows::{
     SessionRow, Settlement, SettlementResult, ShardRow, Silence, SweepRow, Term, TranscriptRef,
 };
 pub use self::schedules::{
-    Admission, MissedTicks, NewNotice, NoticeRow, PutSchedule, ScheduleRow, TickEnd, TickRow, TickState,
+    Admission, MissedTicks, NewNotice, NewSchedule, NoticeRow, PutSchedule, ScheduleRow, TickEnd, TickRow, TickState,
 };
 pub use self::sketch::Sketch;
 pub use self::sqlite::{PutBack, Salvaged, SqliteLedger};

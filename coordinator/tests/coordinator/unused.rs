@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use regatta_backends::blobs::content_key;
 use regatta_backends::faults::{Fate, Trouble, Troubles};
 use regatta_backends::{Blobs, Ledger, ObjectUses, StorageQuota};
 use regatta_catalog::{Input, Sweep, sweep_inputs};
 use regatta_coordinator::{GcRequest, OwnerQuotas, Quotas, Retention, UnusedObjects};
-use regatta_proto::{Digest, OwnerName, SweepState};
+use regatta_proto::{Digest, OwnerName, SweepState, json_bytes};
 use serde_json::json;
 
 use crate::identity::Desk;
@@ -380,6 +380,46 @@ async fn a_submission_that_is_refused_takes_back_no_charge_of_an_upload_beside_i
     assert!(fate.is_begun.load(Ordering::SeqCst));
     ledger.end_uses(&alice, &[content_key(&file)], true).await.unwrap();
     assert_eq!(ledger.owners().await.unwrap()[0].stored_bytes, 9000);
+}
+
+/// Somebody removes a file of a schedule as soon as the ledger has heard of the schedule's submission.
+struct RemovesMeanwhile {
+    ledger: Ledger,
+    submission: String,
+    file: String,
+    is_done: AtomicBool,
+}
+
+impl Fate for RemovesMeanwhile {
+    fn before(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+        async {
+            let known = self.ledger.object_states(std::slice::from_ref(&self.submission)).await.unwrap();
+            if !known.is_empty() && !self.is_done.swap(true, Ordering::SeqCst) {
+                let later: Timestamp = "2100-01-01T00:00:00Z".parse().unwrap();
+                let rows = self.ledger.idle_objects(later, None, 1000).await.unwrap();
+                let seen = rows.into_iter().filter(|row| row.key == self.file).map(|row| (row.key, row.used_at));
+                let marked = self.ledger.begin_object_removal(&seen.collect(), Timestamp::UNIX_EPOCH).await;
+                assert_eq!(marked.unwrap(), [self.file.clone()]);
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+}
+
+#[tokio::test]
+async fn a_schedule_whose_data_is_removed_while_it_is_written_is_refused() {
+    let mut shift = NightShift::on_disk("2026-11-23T00:00:00Z").await;
+    let request = shift.request(json!({})).await;
+    let submission = content_key(&Digest::of(&json_bytes(&request.submission)));
+    let file = content_key(&request.submission.data.values().next().unwrap().files[0].digest);
+    let ledger = shift.stage.ledger.clone();
+    let fate =
+        RemovesMeanwhile { ledger: ledger.clone(), submission, file: file.clone(), is_done: AtomicBool::new(false) };
+    shift.stage.ledger = ledger.troubled(Troubles::new(Arc::new(fate)));
+    let error = shift.stage.process().coordinator.put_schedule(request, None, None).await.unwrap_err().to_string();
+    assert!(error.contains(&file) && error.contains("upload it again"), "{error}");
+    assert!(ledger.schedules().await.unwrap().is_empty());
 }
 
 #[tokio::test]

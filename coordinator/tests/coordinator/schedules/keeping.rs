@@ -299,7 +299,7 @@ async fn a_schedule_of_before_there_were_bounds_of_specs_has_its_nights_and_is_r
     // As the version before has written it.
     let submission = shift.stage.blobs().put_content(json_bytes(&request.submission).into()).await.unwrap();
     let document = json!({ "spec": request.schedule, "submission": submission }).to_string();
-    shift.stage.ledger.put_schedule(&nightly(), &document, None, shift.stage.clock_now(), None).await.unwrap();
+    shift.keep("nightly", document, None).await;
     shift.pass(60);
     process.coordinator.look_after_schedules().await.unwrap();
     assert_eq!(shift.states(&process).await, ["2026-11-23T00:01:00Z running"]);
