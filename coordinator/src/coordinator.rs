@@ -248,13 +248,14 @@ impl Coordinator {
         self.health.clone()
     }
 
-    /// Asks ledger and queue whether they answer, and notes what waits in the queues that all sweeps share.
+    /// Asks ledger and queue whether they answer, the ledger also whether it lets this process do all its work, and notes what waits in the queues that all sweeps share.
     ///
     /// # Errors
     /// When one of them does not.
     pub fn survey(&self) -> BoxFuture<'_, Result<(), CoordinatorError>> {
         Box::pin(async move {
             self.ledger.sweeps_after(None, 1).await?;
+            self.ledger.check_rights().await?;
             let (reports, dead) = (self.queue.waiting_reports().await?, self.queue.dead_letters().await?);
             self.metrics.reports_set_aside.set(self.queue.reports_set_aside().await?.cast_signed());
             self.metrics.reports_waiting.set(reports.cast_signed());

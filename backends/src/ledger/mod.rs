@@ -255,6 +255,14 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.removed(sweeps)) })
     }
 
+    /// Fails if the login to a server lacks a right that a coordinator needs.
+    ///
+    /// # Errors
+    /// [`LedgerError::MissingRights`], or when the store fails.
+    pub fn check_rights<'a>(&'a self) -> BoxFuture<'a, Result<(), LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.check_rights()) })
+    }
+
     /// `true` if workers have told within the last `within` of sessions of `sweep` without a result, of batches or of questions. What runs
     /// goes on when its sweep ends.
     ///
