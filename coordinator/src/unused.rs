@@ -5,6 +5,7 @@
 //! manifests: sweeps of earlier versions have left nothing else. Nothing is removed that one of these which cannot be read may refer to.
 
 mod documents;
+mod neighbours;
 mod references;
 mod unknown;
 
@@ -89,6 +90,8 @@ impl Coordinator {
     /// its own.
     pub fn keep_removing_unused<'a>(&'a self, stop: CancellationToken) -> BoxFuture<'a, ()> {
         Box::pin(async move {
+            // Others may remove what this one refers to.
+            self.leave_name(&stop).await;
             if self.config.keep_unused.is_none() {
                 return stop.cancelled().await;
             }
@@ -139,6 +142,13 @@ impl Coordinator {
 
     async fn go_on_removing(&self, apply: bool, removal: &mut Removal) -> Result<(), CoordinatorError> {
         let Some(keep) = self.config.keep_unused else { return Ok(()) };
+        if let Some(name) = self.neighbour().await? {
+            removal.problems.note(format!(
+                "another database uses this bucket and prefix ({name}), and may refer to anything, so nothing is removed that this one does not \
+                 refer to; give each a prefix of its own, or delete this object if the other database is gone"
+            ));
+            return Ok(());
+        }
         // Nothing is older where the clock cannot show it.
         let before = self.clock.now().checked_sub(keep).unwrap_or(Timestamp::MIN);
         let (mut after, mut documents): (Option<String>, _) = (None, Documents::default());

@@ -255,6 +255,15 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.removed(sweeps)) })
     }
 
+    /// A name of the database that neither others of its server have nor those of other servers, nor a copy that was restored from a dump. Letters,
+    /// digits and `-`. `None` of a file.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn database_name<'a>(&'a self) -> BoxFuture<'a, Result<Option<String>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.database_name()) })
+    }
+
     /// Fails if the login to a server lacks a right that a coordinator needs.
     ///
     /// # Errors

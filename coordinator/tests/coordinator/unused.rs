@@ -251,6 +251,25 @@ async fn an_object_that_cannot_be_deleted_is_named_and_does_not_hold_up_the_othe
     assert!(stage.blobs().list("").await.unwrap().is_empty());
 }
 
+#[tokio::test]
+async fn nothing_that_only_another_database_may_refer_to_is_removed() {
+    let stage = Stage::set().await;
+    let process = stage.process();
+    let unused = stage.blobs().put_content(Bytes::from_static(b"unused")).await.unwrap();
+    process.coordinator.collect(APPLY).await.unwrap();
+    stage.clock.advance(SignedDuration::from_hours(24));
+    // As a coordinator over a copy of the database leaves it.
+    let name = "ledgers/7000000000000000001-16384.json";
+    stage.blobs().put(name, Bytes::from_static(b"{}")).await.unwrap();
+    let told = process.coordinator.collect(APPLY).await.unwrap();
+    let [problem] = &told.problems[..] else { panic!("{told:?}") };
+    assert!(problem.contains(name) && problem.contains("a prefix of its own"), "{problem}");
+    assert!(stage.blobs().content_size(&unused).await.unwrap().is_some());
+    stage.blobs().delete(name).await.unwrap();
+    let told = process.coordinator.collect(APPLY).await.unwrap();
+    assert_eq!((told.unused.objects, told.problems), (1, vec![]));
+}
+
 /// Counts the calls to a store.
 #[derive(Default)]
 struct Calls(AtomicUsize);
@@ -284,7 +303,7 @@ async fn documents_are_read_once_for_all_pages_of_objects() {
     let before = calls.0.load(Ordering::SeqCst);
     let told = process.coordinator.collect(GcRequest { keep: None, apply: false }).await.unwrap().unused;
     assert_eq!((told.objects, told.credited), (0, BTreeMap::from([(alice, 20_001 * 4096)])));
-    assert_eq!(calls.0.load(Ordering::SeqCst) - before, 2, "a lock and a manifest");
+    assert_eq!(calls.0.load(Ordering::SeqCst) - before, 3, "a lock, a manifest and the names of databases");
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ mod attempts;
 mod audit;
 mod calls;
 mod cells;
+mod database;
 mod held;
 mod identity;
 mod judging;
@@ -120,6 +121,10 @@ impl PostgresLedger {
         limit: u32,
     ) -> Result<Vec<ShardRow>, LedgerError> {
         read!(self.0, "read the next shards", client => planning::shards(client, sweep, Some((queue, limit))))
+    }
+
+    pub(super) async fn database_name(&self) -> Result<Option<String>, LedgerError> {
+        read!(self.0, "read which database this is", client => database::name(client)).map(Some)
     }
 
     pub(super) async fn check_rights(&self) -> Result<(), LedgerError> {
