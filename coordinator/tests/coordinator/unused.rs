@@ -418,7 +418,7 @@ impl Fate for RemovesMeanwhile {
                 let rows = self.ledger.idle_objects(later, None, 1000).await.unwrap();
                 let seen = rows.into_iter().filter(|row| row.key == self.file).map(|row| (row.key, row.used_at));
                 let marked = self.ledger.begin_object_removal(&seen.collect(), Timestamp::UNIX_EPOCH).await;
-                assert_eq!(marked.unwrap(), [self.file.clone()]);
+                assert_eq!(marked.unwrap(), std::slice::from_ref(&self.file));
             }
             Ok(())
         }
