@@ -60,6 +60,11 @@ pub trait Fate: Send + Sync {
         false
     }
 
+    /// `true` if the blob store refuses to delete the object `key`, and that one alone.
+    fn keeps(&self, _key: &str) -> bool {
+        false
+    }
+
     /// Called with reports whose confirmation the process has received, so that it acknowledges their jobs. Before, it may lose the
     /// reports, even if they are in the queue.
     fn reported(&self, _reports: &[Report]) {}
@@ -97,6 +102,10 @@ impl Troubles {
 
     pub(crate) async fn after(&self) -> Result<(), Trouble> {
         self.0.after().await
+    }
+
+    pub(crate) fn keeps(&self, key: &str) -> bool {
+        self.0.keeps(key)
     }
 
     pub(crate) fn connected(&self, connection: Arc<dyn Connection>) {

@@ -191,7 +191,7 @@ impl IntoResponse for CoordinatorError {
             Self::NoScheduling => StatusCode::NOT_IMPLEMENTED,
             Self::NotLeading
             | Self::SlowRemoval
-            | Self::UnknownReferences { .. }
+            | Self::Undeleted(_)
             | Self::Ledger(_)
             | Self::Permits(_)
             | Self::Segment(_)

@@ -21,6 +21,7 @@ use crate::admission::{check_data, check_recorded};
 use crate::budget::of_sweep;
 use crate::forecast::Forecasts;
 use crate::leading::Leading;
+use crate::retention::Undeleted;
 use crate::schedules::Scheduling;
 use crate::schedules::keeping::Outages;
 use crate::schedules::starting::HeldUp;
@@ -136,17 +137,9 @@ pub enum CoordinatorError {
         DELETED_WITHIN.as_secs()
     )]
     SlowRemoval,
-    /// The lock of a sweep cannot be read, so that nobody knows which objects it refers to.
-    #[error(
-        "failed to tell what is unused, and removed none of it: the lock of {referrers} cannot be read; restore it from a backup, or cancel the \
-         sweep if it runs, and remove it with `regatta gc`"
-    )]
-    UnknownReferences {
-        /// The sweeps, for people.
-        referrers: String,
-        /// The problem with the lock.
-        source: CatalogError,
-    },
+    /// Objects that are removed cannot be deleted.
+    #[error(transparent)]
+    Undeleted(#[from] Undeleted),
     /// The ledger failed.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -255,13 +248,14 @@ impl Coordinator {
         self.health.clone()
     }
 
-    /// Asks ledger and queue whether they answer, and notes what waits in the queues that all sweeps share.
+    /// Asks ledger and queue whether they answer, the ledger also whether it lets this process do all its work, and notes what waits in the queues that all sweeps share.
     ///
     /// # Errors
     /// When one of them does not.
     pub fn survey(&self) -> BoxFuture<'_, Result<(), CoordinatorError>> {
         Box::pin(async move {
             self.ledger.sweeps_after(None, 1).await?;
+            self.ledger.check_rights().await?;
             let (reports, dead) = (self.queue.waiting_reports().await?, self.queue.dead_letters().await?);
             self.metrics.reports_set_aside.set(self.queue.reports_set_aside().await?.cast_signed());
             self.metrics.reports_waiting.set(reports.cast_signed());

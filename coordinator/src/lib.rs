@@ -21,6 +21,7 @@ mod lost_questions;
 mod metrics;
 mod plan;
 mod pricing;
+mod problems;
 mod quiet;
 mod reconcile;
 mod refusals;
@@ -57,7 +58,7 @@ pub use identity::{
 pub use metrics::CoordinatorMetrics;
 pub use plan::{PlanError, plan};
 pub use pricing::{PriceBook, Pricing};
-pub use retention::{GcRequest, GcResult, Goes, Going};
+pub use retention::{GcRequest, GcResult, Goes, Going, Undeleted};
 pub use schedules::{
     Baseline, CatchUp, GateError, GateJudgement, GateQuestion, Message, Messenger, NightEvent, NightGate, NightOutcome,
     NightVerdict, Notify, Retention, ScheduleBudget, SchedulePut, ScheduleRequest, ScheduleSpec, ScheduleStatus,

@@ -7,13 +7,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, join_all};
 use jiff::{SignedDuration, Timestamp};
-use regatta_backends::{BlobError, Blobs, SweepRow, TickState};
-use regatta_catalog::{checkpoint_keys, read_lock, remove_checkpoints};
-use regatta_proto::{ScheduleName, SweepId, SweepState};
+use regatta_backends::{BlobError, Blobs, LedgerError, ScheduleRow, SweepRow, TickRow, TickState};
+use regatta_catalog::{checkpoint_keys, read_lock};
+use regatta_proto::{ScheduleName, SweepId, SweepState, causes, counted};
 use serde::{Deserialize, Serialize};
 
+use crate::problems::Problems;
 use crate::schedules::ending::chosen;
 use crate::schedules::{Stored, stored};
 use crate::unused::UnusedObjects;
@@ -74,17 +75,46 @@ pub struct GcResult {
     pub kept: u64,
     /// `true` if it was removed, `false` if it was only reported.
     pub applied: bool,
-    /// Sweeps that are left for the next request.
+    /// Sweeps that are left for the next request, which looks whether anything of them goes.
     pub left: u64,
     /// Objects that nothing refers to; they are looked for once no sweep is left.
     #[serde(default)]
     pub unused: UnusedObjects,
+    /// Reasons why not everything was removed, or could be said to go, that nobody keeps; the removal went on beside them as far as it could.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
+}
+
+/// Objects that could not be deleted.
+#[derive(Debug, thiserror::Error)]
+#[error("{} cannot be deleted; the next removal tries again", counted(*count as u64, "object", "objects"))]
+pub struct Undeleted {
+    count: usize,
+    /// The reason of the first one.
+    #[source]
+    first: BlobError,
+}
+
+impl Undeleted {
+    /// Fails if some objects could not be deleted.
+    pub(crate) fn check(failed: Vec<BlobError>) -> Result<(), Self> {
+        let count = failed.len();
+        failed.into_iter().next().map_or(Ok(()), |first| Err(Self { count, first }))
+    }
 }
 
 /// The nights of a schedule, newest first.
 struct Nights {
     spec: ScheduleSpec,
     ticks: Vec<TickStatus>,
+}
+
+impl Nights {
+    fn read(row: &ScheduleRow, ticks: &[TickRow]) -> Result<Self, CoordinatorError> {
+        let Stored { spec, .. } = stored(row)?;
+        let ticks = ticks.iter().cloned().map(TickStatus::new).collect::<Result<_, LedgerError>>()?;
+        Ok(Self { spec, ticks })
+    }
 }
 
 /// A removal before its objects are counted.
@@ -99,10 +129,11 @@ struct Decided {
 }
 
 impl Coordinator {
-    /// Removes what the retention policies do not keep, or says what that would be.
+    /// Removes what the retention policies do not keep, or says what that would be. What cannot be read or deleted stays, with a text among the
+    /// problems, and keeps nothing else from being removed.
     ///
     /// # Errors
-    /// When the policy makes no sense, or a store fails; what is gone by then stays gone.
+    /// When the policy makes no sense, or a store fails before anything is removed.
     pub fn collect<'a>(&'a self, request: GcRequest) -> BoxFuture<'a, Result<GcResult, CoordinatorError>> {
         Box::pin(async move {
             if let Some(keep) = &request.keep
@@ -113,66 +144,110 @@ impl Coordinator {
                 return Err(PlanError::Field { field: "keep".to_owned(), problem }.into());
             }
             let sweeps = self.ledger.sweeps().await?;
-            let mut schedules = Vec::new();
+            let (mut schedules, mut held, mut problems) = (Vec::new(), BTreeSet::new(), Problems::default());
             for row in self.ledger.schedules().await? {
-                let Stored { spec, .. } = stored(&row)?;
-                let rows = self.ledger.ticks(&row.name, TICKS_MAX).await?;
-                let ticks = rows.into_iter().map(TickStatus::new).collect::<Result<_, _>>()?;
-                schedules.push(Nights { spec, ticks });
+                let ticks = self.ledger.ticks(&row.name, TICKS_MAX).await?;
+                match Nights::read(&row, &ticks) {
+                    Ok(nights) => schedules.push(nights),
+                    Err(error) => {
+                        held.extend(ticks.into_iter().filter_map(|tick| tick.sweep));
+                        problems.note(format!(
+                            "schedule {} cannot be read, so its nights are kept: {}; write it again (`regatta schedule create --replace`), or \
+                             delete it",
+                            row.name,
+                            causes(&error)
+                        ));
+                    }
+                }
             }
             let begun = self.ledger.removed(&sweeps.iter().map(|row| row.id.clone()).collect()).await?;
-            let decided = decide(&sweeps, &schedules, &begun, request.keep, self.clock.now());
-            let (going, unused) = (Vec::new(), UnusedObjects::default());
-            let mut result = GcResult { going, kept: 0, applied: request.apply, left: 0, unused };
-            for Decided { sweep, schedule, ended_at, goes, generation } in decided {
-                let row = sweeps.iter().find(|row| row.id == sweep);
-                if let Some(row) = row
-                    && goes == Goes::Everything
-                    && !begun.contains(&sweep)
-                    && self.is_alive(row).await?
-                {
-                    tracing::info!(%sweep, "not removed: workers tell of its sessions, or jobs of it wait");
+            let decided = decide(&sweeps, &schedules, held, &begun, request.keep, self.clock.now());
+            let (mut going, mut left, mut undeleted) = (Vec::new(), 0, 0);
+            let mut all = decided.into_iter();
+            while let Some(one) = all.next() {
+                if request.apply && going.len() + undeleted >= REMOVED_AT_ONCE {
+                    left += 1;
                     continue;
                 }
-                let (is_applied, is_left) = (request.apply, request.apply && result.going.len() == REMOVED_AT_ONCE);
-                // What was resumed since the sweeps were read stays whole, whether or not it has ended again. Begun before its files are
-                // listed, so that none is written after.
-                if goes == Goes::Everything
-                    && is_applied
-                    && !is_left
-                    && !self.ledger.begin_removal(&sweep, generation).await?
-                {
-                    continue;
-                }
-                let prefix = match goes {
-                    Goes::Everything => format!("sweeps/{sweep}/"),
-                    Goes::Transcripts => format!("sweeps/{sweep}/transcripts/"),
+                let error = match self.look_at(&one, &sweeps, &begun, request.apply).await {
+                    Ok(None) => continue,
+                    Ok(Some(objects)) => {
+                        let Decided { sweep, schedule, ended_at, goes, generation: _ } = one;
+                        going.push(Going { sweep, schedule, ended_at, goes, objects });
+                        continue;
+                    }
+                    Err(error) => error,
                 };
-                let keys = self.catalog.blobs().list(&prefix).await?;
-                // Looked at after they are listed: whoever resumes it later writes others.
-                if goes == Goes::Transcripts
-                    && (keys.is_empty() || is_applied && !self.has_ended_since(&sweep, generation).await?)
-                {
-                    continue;
+                if let CoordinatorError::Undeleted(_) = &error {
+                    undeleted += 1;
+                } else if going.is_empty() && undeleted == 0 {
+                    return Err(error);
+                } else {
+                    // A store is away that the others need too.
+                    left += 1 + all.by_ref().count() as u64;
                 }
-                if is_left {
-                    result.left += 1;
-                    continue;
-                }
-                if is_applied {
-                    self.remove(&sweep, goes, &keys).await?;
-                }
-                result.going.push(Going { sweep, schedule, ended_at, goes, objects: keys.len() as u64 });
+                let failed = if request.apply { "remove" } else { "look at" };
+                problems.note(format!("failed to {failed} sweep {}: {}", one.sweep, causes(&error)));
             }
-            result.kept = sweeps.len() as u64 - result.going.len() as u64 - result.left;
-            if result.left == 0 {
-                if request.apply {
-                    self.record_unknown().await?;
+            let mut unused = UnusedObjects::default();
+            if left == 0 {
+                let removal = self.remove_unused(request.apply).await;
+                problems.append(removal.problems);
+                unused = removal.unused;
+                // Last: what is recorded now is not removed now, and the bucket is listed for it.
+                if request.apply && !unused.left {
+                    match self.record_unknown().await {
+                        Ok(is_left) => unused.left = is_left,
+                        Err(error) => {
+                            problems
+                                .note(format!("failed to look for objects of earlier versions: {}", causes(&error)));
+                        }
+                    }
                 }
-                result.unused = self.remove_unused(request.apply).await?;
             }
-            Ok(result)
+            let kept = sweeps.len() as u64 - going.len() as u64 - left - undeleted as u64;
+            Ok(GcResult { going, kept, applied: request.apply, left, unused, problems: problems.into_texts() })
         })
+    }
+
+    /// Looks whether anything goes of a sweep, removes that if it is to be applied, and returns the number of its objects. `None` if nothing goes.
+    async fn look_at(
+        &self,
+        decided: &Decided,
+        sweeps: &[SweepRow],
+        begun: &BTreeSet<SweepId>,
+        is_applied: bool,
+    ) -> Result<Option<u64>, CoordinatorError> {
+        let Decided { sweep, goes, generation, schedule: _, ended_at: _ } = decided;
+        let row = sweeps.iter().find(|row| row.id == *sweep);
+        if let Some(row) = row
+            && *goes == Goes::Everything
+            && !begun.contains(sweep)
+            && self.is_alive(row).await?
+        {
+            tracing::info!(%sweep, "not removed: workers tell of its sessions, or jobs of it wait");
+            return Ok(None);
+        }
+        // What was resumed since the sweeps were read stays whole, whether or not it has ended again. Begun before its files are
+        // listed, so that none is written after.
+        if *goes == Goes::Everything && is_applied && !self.ledger.begin_removal(sweep, *generation).await? {
+            return Ok(None);
+        }
+        let prefix = match goes {
+            Goes::Everything => format!("sweeps/{sweep}/"),
+            Goes::Transcripts => format!("sweeps/{sweep}/transcripts/"),
+        };
+        let keys = self.catalog.blobs().list(&prefix).await?;
+        // Looked at after they are listed: whoever resumes it later writes others.
+        if *goes == Goes::Transcripts
+            && (keys.is_empty() || is_applied && !self.has_ended_since(sweep, *generation).await?)
+        {
+            return Ok(None);
+        }
+        if is_applied {
+            self.remove(sweep, *goes, &keys).await?;
+        }
+        Ok(Some(keys.len() as u64))
     }
 
     /// `true` if workers tell of something of the sweep of `row`, which has ended, or if jobs of it wait, which are dropped by workers alone.
@@ -208,7 +283,7 @@ impl Coordinator {
             tracing::info!(%sweep, objects = keys.len(), "transcripts removed");
             return Ok(());
         }
-        remove_checkpoints(blobs, &checkpoint_keys(blobs, sweep).await?).await?;
+        delete_all(blobs, &checkpoint_keys(blobs, sweep).await?).await?;
         self.permits.close_accounts(sweep).await?;
         if self.ledger.drop_sweep(sweep).await? {
             tracing::info!(%sweep, objects = keys.len(), "sweep removed");
@@ -217,26 +292,34 @@ impl Coordinator {
     }
 }
 
-/// Deletes objects, several at the same time.
-pub(crate) async fn delete_all(blobs: &Blobs, keys: &[String]) -> Result<(), BlobError> {
-    for some in keys.chunks(AT_ONCE) {
-        for deleted in futures::future::join_all(some.iter().map(|key| blobs.delete(key))).await {
-            deleted?;
-        }
-    }
-    Ok(())
+/// Deletes a few objects at the same time. One result for each, in their order.
+pub(crate) async fn delete_at_once(blobs: &Blobs, keys: &[String]) -> Vec<Result<(), BlobError>> {
+    join_all(keys.iter().map(|key| blobs.delete(key))).await
 }
 
-/// Removals, the oldest sweep first; those that have `begun` in any case.
+/// Deletes objects, several at the same time, beside those that cannot be deleted. It gives up where these are as many as are deleted at once: the
+/// store does not answer then.
+async fn delete_all(blobs: &Blobs, keys: &[String]) -> Result<(), Undeleted> {
+    let mut failed = Vec::new();
+    for some in keys.chunks(AT_ONCE) {
+        failed.extend(delete_at_once(blobs, some).await.into_iter().filter_map(Result::err));
+        if failed.len() >= AT_ONCE {
+            break;
+        }
+    }
+    Undeleted::check(failed)
+}
+
+/// Removals, the oldest sweep first; those that have `begun` in any case, and none of those that are `held`.
 fn decide(
     sweeps: &[SweepRow],
     schedules: &[Nights],
+    mut held: BTreeSet<SweepId>,
     begun: &BTreeSet<SweepId>,
     keep: Option<Retention>,
     now: Timestamp,
 ) -> Vec<Decided> {
     let mut of_schedule: BTreeMap<&SweepId, (&Nights, usize)> = BTreeMap::new();
-    let mut held: BTreeSet<SweepId> = BTreeSet::new();
     for nights in schedules {
         let ended = nights.ticks.iter().filter(|tick| tick.state == TickState::Ended);
         for (age, tick) in ended.enumerate() {
@@ -332,7 +415,7 @@ mod tests {
     }
 
     fn going(sweeps: &[SweepRow], schedules: &[Nights], keep: Option<Retention>) -> Vec<String> {
-        let decided = decide(sweeps, schedules, &BTreeSet::new(), keep, day(100));
+        let decided = decide(sweeps, schedules, BTreeSet::new(), &BTreeSet::new(), keep, day(100));
         decided.iter().map(|of| format!("{} {:?}", of.sweep, of.goes)).collect()
     }
 
@@ -352,7 +435,7 @@ mod tests {
         let begun = BTreeSet::from(["n-3".parse().unwrap(), "x".parse().unwrap()]);
         let mut all: Vec<SweepRow> = (1..=3).map(|night| sweep(&format!("n-{night}"), Some(night))).collect();
         all.push(sweep("x", Some(99)));
-        let decided = decide(&all, &[nights(3, json!({}))], &begun, None, day(100));
+        let decided = decide(&all, &[nights(3, json!({}))], BTreeSet::new(), &begun, None, day(100));
         assert_eq!(decided.iter().map(|of| of.sweep.as_str()).collect::<Vec<_>>(), ["n-3", "x"]);
         assert!(decided.iter().all(|of| of.goes == Goes::Everything));
     }

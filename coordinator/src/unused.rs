@@ -2,23 +2,28 @@
 //!
 //! An object is read before the references are, and is marked only as it was read; a sweep is written only if none of its inputs is marked. So
 //! of a removal and a submission at the same moment one fails, and no sweep runs without its data. References are read from locks and
-//! manifests: sweeps of earlier versions have left nothing else. If one of these cannot be read, nothing is removed.
+//! manifests: sweeps of earlier versions have left nothing else. Nothing is removed that one of these which cannot be read may refer to.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+mod documents;
+mod neighbours;
+mod references;
+mod unknown;
+
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use futures::future::{BoxFuture, join_all};
+use futures::future::BoxFuture;
 use jiff::Timestamp;
-use regatta_backends::blobs::content_key;
-use regatta_backends::{Credits, EndedUse, ObjectRow, SweepRow, TickState};
-use regatta_catalog::{Input, InputKind, read_lock, read_manifest};
-use regatta_proto::{Digest, OwnerName};
+use regatta_backends::{BlobError, Credits, EndedUse, ObjectRow};
+use regatta_proto::causes;
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::retention::{AT_ONCE, TICKS_MAX, delete_all};
-use crate::schedules::{Stored, stored};
+use self::documents::Documents;
+use self::references::References;
+use crate::problems::Problems;
+use crate::retention::{AT_ONCE, Undeleted, delete_at_once};
 use crate::{Coordinator, CoordinatorError};
 
 /// Objects that are read at once, and then decided about.
@@ -29,17 +34,10 @@ const REMOVED_AT_ONCE: u64 = 5_000;
 const CHUNK: usize = 500;
 /// Longest time for deleting a chunk; two thirds of what others wait before they take the removal for dead.
 pub(crate) const DELETED_WITHIN: Duration = Duration::from_secs(600);
-/// Locks, and manifests, in memory at once.
-const READ_AT_ONCE: usize = 8;
-/// Folders of the blob store whose objects are known by their digests.
-const FOLDERS: [&str; 3] = ["content", "datasets", "locks"];
 /// Time from the start of a process to its first removal, which leaves a fleet alone that is being replaced.
 const FIRST_AFTER: Duration = Duration::from_secs(600);
 /// Pause between two removals: references are read from many objects.
 const EVERY: Duration = Duration::from_secs(6 * 3600);
-
-/// Owners who refer to an object; `None` is the owner of sweeps that belong to nobody.
-type Referrers = BTreeSet<Option<OwnerName>>;
 
 /// Objects that nothing refers to, which were removed or would be.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,15 +68,12 @@ impl UnusedObjects {
     }
 }
 
-/// References to the objects of a page, by key.
-struct References<'r>(HashMap<&'r str, Referrers>);
-
-impl References<'_> {
-    fn note(&mut self, key: &str, referrers: &Referrers) {
-        if let Some(known) = self.0.get_mut(key) {
-            known.extend(referrers.iter().cloned());
-        }
-    }
+/// A removal, as far as it has come.
+#[derive(Debug, Default)]
+pub(crate) struct Removal {
+    pub(crate) unused: UnusedObjects,
+    /// Reasons why objects stay of which nobody can tell that they are used.
+    pub(crate) problems: Problems,
 }
 
 /// Decisions about a page of objects.
@@ -95,6 +90,8 @@ impl Coordinator {
     /// its own.
     pub fn keep_removing_unused<'a>(&'a self, stop: CancellationToken) -> BoxFuture<'a, ()> {
         Box::pin(async move {
+            // Others may remove what this one refers to.
+            self.leave_name(&stop).await;
             if self.config.keep_unused.is_none() {
                 return stop.cancelled().await;
             }
@@ -109,14 +106,7 @@ impl Coordinator {
                 // An interrupted removal goes on with the next one.
                 match stop.run_until_cancelled(self.remove_all_unused()).await {
                     None | Some(Ok(()) | Err(CoordinatorError::NotLeading)) => {}
-                    Some(Err(error)) => {
-                        let error = regatta_proto::causes(&error);
-                        tracing::warn!(
-                            error,
-                            "failed to remove objects that nothing refers to; trying again in {} h",
-                            EVERY.as_secs() / 3600
-                        );
-                    }
+                    Some(Err(error)) => tell(&causes(&error)),
                 }
             }
         })
@@ -125,29 +115,51 @@ impl Coordinator {
     async fn remove_all_unused(&self) -> Result<(), CoordinatorError> {
         loop {
             self.lead_beside_dispatching().await?;
-            if !self.remove_unused(true).await?.left {
+            let Removal { unused, problems } = self.remove_unused(true).await;
+            if !problems.is_empty() {
+                tell(&problems.into_texts().join("; "));
+            }
+            if !unused.left {
                 return Ok(());
             }
         }
     }
 
-    /// Removes objects that nothing refers to and nobody has used for as long as they are kept, or says which these would be.
-    ///
-    /// # Errors
-    /// When a reference cannot be read or a store fails; what is gone by then stays gone.
-    pub(crate) async fn remove_unused(&self, apply: bool) -> Result<UnusedObjects, CoordinatorError> {
-        let mut result = UnusedObjects::default();
-        let Some(keep) = self.config.keep_unused else { return Ok(result) };
+    /// Removes objects that nothing refers to and nobody has used for as long as they are kept, or says which these would be. One that breaks off
+    /// tells why among its problems: what is gone by then stays gone.
+    pub(crate) async fn remove_unused(&self, apply: bool) -> Removal {
+        let mut removal = Removal::default();
+        if let Err(error) = self.go_on_removing(apply, &mut removal).await {
+            removal.problems.note(format!("failed to remove objects that nothing refers to: {}", causes(&error)));
+        }
+        let UnusedObjects { objects, bytes, credited, left: _ } = &removal.unused;
+        if apply && (*objects > 0 || !credited.is_empty()) {
+            let credited: u64 = credited.values().sum();
+            tracing::info!(objects, bytes, credited, "objects that nothing refers to are removed");
+        }
+        removal
+    }
+
+    async fn go_on_removing(&self, apply: bool, removal: &mut Removal) -> Result<(), CoordinatorError> {
+        let Some(keep) = self.config.keep_unused else { return Ok(()) };
+        if let Some(name) = self.neighbour().await? {
+            removal.problems.note(format!(
+                "another database uses this bucket and prefix ({name}), and may refer to anything, so nothing is removed that this one does not \
+                 refer to; give each a prefix of its own, or delete this object if the other database is gone"
+            ));
+            return Ok(());
+        }
         // Nothing is older where the clock cannot show it.
         let before = self.clock.now().checked_sub(keep).unwrap_or(Timestamp::MIN);
-        let mut after: Option<String> = None;
-        'pages: loop {
+        let (mut after, mut documents): (Option<String>, _) = (None, Documents::default());
+        loop {
             // Before the references: what comes to be referred to from here on is not as it was read.
             let rows = self.ledger.idle_objects(before, after.as_deref(), PAGE).await?;
-            let Some(last) = rows.last() else { break };
+            let Some(last) = rows.last() else { return Ok(()) };
             after = Some(last.key.clone());
-            let references = self.references(&rows).await?;
+            let references = self.references(&rows, &mut documents, &mut removal.problems).await?;
             let decided = decide(&rows, &references, before);
+            let result = &mut removal.unused;
             if apply {
                 let ended = decided.ended.into_iter().map(|(ended, _)| ended).collect();
                 result.credit(self.ledger.release_uses(ended).await?);
@@ -157,165 +169,78 @@ impl Coordinator {
                 }
             }
             for chunk in decided.going.chunks(CHUNK) {
-                if result.objects >= REMOVED_AT_ONCE {
-                    result.left = true;
-                    break 'pages;
+                if removal.unused.objects >= REMOVED_AT_ONCE {
+                    removal.unused.left = true;
+                    return Ok(());
                 }
                 if apply {
-                    self.remove_objects(chunk, &mut result).await?;
+                    self.remove_objects(chunk, removal).await?;
                     continue;
                 }
                 for object in chunk {
-                    result.objects += 1;
-                    result.bytes += object.bytes;
-                    result.credit(object.uses.iter().map(|of| (of.owner.clone(), of.bytes)).collect());
+                    removal.unused.objects += 1;
+                    removal.unused.bytes += object.bytes;
+                    removal.unused.credit(object.uses.iter().map(|of| (of.owner.clone(), of.bytes)).collect());
                 }
             }
         }
-        if apply && result != UnusedObjects::default() {
-            let credited: u64 = result.credited.values().sum();
-            tracing::info!(
-                objects = result.objects,
-                bytes = result.bytes,
-                credited,
-                "objects that nothing refers to are removed"
-            );
-        }
-        Ok(result)
     }
 
-    /// Marks objects, deletes those that are as they were read, and forgets them.
-    async fn remove_objects(&self, going: &[&ObjectRow], result: &mut UnusedObjects) -> Result<(), CoordinatorError> {
+    /// Marks objects, deletes those that are as they were read, and forgets them. One that cannot be deleted stays marked, for the next removal.
+    async fn remove_objects(&self, going: &[&ObjectRow], removal: &mut Removal) -> Result<(), CoordinatorError> {
         // Others count from the mark, which the ledger may take a while to write.
         let (at, until) = (self.clock.now(), Instant::now() + DELETED_WITHIN);
         let seen = going.iter().map(|object| (object.key.clone(), object.used_at)).collect();
         let marked = self.ledger.begin_object_removal(&seen, at).await?;
+        let (mut deleted, mut failed, mut is_slow) = (Vec::new(), Vec::new(), false);
         for some in marked.chunks(AT_ONCE) {
             // By both clocks: one of them stands still while a machine is suspended.
-            if self.clock.now().duration_since(at).unsigned_abs() >= DELETED_WITHIN || Instant::now() >= until {
-                return Err(CoordinatorError::SlowRemoval);
+            is_slow = self.clock.now().duration_since(at).unsigned_abs() >= DELETED_WITHIN || Instant::now() >= until;
+            if is_slow || failed.len() >= AT_ONCE {
+                break;
             }
-            let deleting = delete_all(self.catalog.blobs(), some);
-            timeout_at(until, deleting).await.map_err(|_| CoordinatorError::SlowRemoval)??;
-        }
-        result.credit(self.ledger.finish_object_removal(&marked, at).await?);
-        let marked: BTreeSet<&str> = marked.iter().map(String::as_str).collect();
-        for object in going.iter().filter(|object| marked.contains(object.key.as_str())) {
-            result.objects += 1;
-            result.bytes += object.bytes;
-        }
-        Ok(())
-    }
-
-    /// Owners who refer to each of these objects.
-    async fn references<'r>(&self, rows: &'r [ObjectRow]) -> Result<References<'r>, CoordinatorError> {
-        let mut references = References(rows.iter().map(|row| (row.key.as_str(), Referrers::new())).collect());
-        let mut locks: BTreeMap<Digest, Referrers> = BTreeMap::new();
-        let mut sweeps = self.ledger.sweeps().await?;
-        // One whose removal has begun runs no more, and a coordinator of an earlier version may have deleted its lock.
-        let removed = self.ledger.removed(&sweeps.iter().map(|row| row.id.clone()).collect()).await?;
-        sweeps.retain(|row| !removed.contains(&row.id));
-        for row in &sweeps {
-            locks.entry(row.lock).or_default().insert(row.owner.clone());
-        }
-        for row in self.ledger.schedules().await? {
-            let owner = Referrers::from([row.owner.clone()]);
-            let Stored { submission, .. } = stored(&row)?;
-            references.note(&content_key(&submission), &owner);
-            for digest in self.submission(&submission).await?.contents() {
-                references.note(&content_key(digest), &owner);
-            }
-            // A night that is planned, and perhaps not entered.
-            let ticks = self.ledger.ticks(&row.name, TICKS_MAX).await?;
-            for lock in ticks.into_iter().filter(|tick| tick.state == TickState::Running).filter_map(|tick| tick.lock) {
-                locks.entry(lock).or_default().extend(owner.iter().cloned());
-            }
-        }
-        let blobs = self.catalog.blobs();
-        let mut manifests: BTreeMap<Digest, Referrers> = BTreeMap::new();
-        for some in Vec::from_iter(locks).chunks(READ_AT_ONCE) {
-            let read = join_all(some.iter().map(|(digest, _)| read_lock(blobs, digest))).await;
-            for ((digest, referrers), lock) in some.iter().zip(read) {
-                references.note(&Input { kind: InputKind::Lock, digest: *digest }.key(), referrers);
-                let lock = lock.map_err(|source| match source.is_outage() {
-                    true => CoordinatorError::from(source),
-                    false => CoordinatorError::UnknownReferences { referrers: named(&sweeps, digest), source },
-                })?;
-                for input in Input::of_lock(&lock) {
-                    match input.kind {
-                        InputKind::Manifest => {
-                            manifests.entry(input.digest).or_default().extend(referrers.iter().cloned());
-                        }
-                        InputKind::Content | InputKind::Lock => references.note(&input.key(), referrers),
-                    }
+            let Ok(results) = timeout_at(until, delete_at_once(self.catalog.blobs(), some)).await else {
+                is_slow = true;
+                break;
+            };
+            for (key, result) in some.iter().zip(results) {
+                match result {
+                    Ok(()) => deleted.push(key.clone()),
+                    Err(error) => failed.push(error),
                 }
             }
         }
-        for some in Vec::from_iter(manifests).chunks(READ_AT_ONCE) {
-            let read = join_all(some.iter().map(|(digest, _)| read_manifest(blobs, digest))).await;
-            for ((digest, referrers), manifest) in some.iter().zip(read) {
-                references.note(&Input { kind: InputKind::Manifest, digest: *digest }.key(), referrers);
-                for input in Input::of_manifest(&manifest?) {
-                    references.note(&input.key(), referrers);
-                }
-            }
+        removal.unused.credit(self.ledger.finish_object_removal(&deleted, at).await?);
+        let deleted: BTreeSet<&str> = deleted.iter().map(String::as_str).collect();
+        for object in going.iter().filter(|object| deleted.contains(object.key.as_str())) {
+            removal.unused.objects += 1;
+            removal.unused.bytes += object.bytes;
         }
-        Ok(references)
-    }
-
-    /// Adds objects to the ledger that it does not know, as nobody's: those that versions without a record of objects have stored. They count as
-    /// used now, so that they are kept for a while even if nothing refers to them. Only where a person asks for it: in a bucket that is shared by
-    /// mistake, as with the copy of a deployment, they may be another's.
-    pub(crate) async fn record_unknown(&self) -> Result<(), CoordinatorError> {
-        if self.config.keep_unused.is_none() {
+        if is_slow {
+            return Err(CoordinatorError::SlowRemoval);
+        }
+        if failed.len() < AT_ONCE {
+            failed.iter().for_each(|error: &BlobError| removal.problems.note(causes(error)));
             return Ok(());
         }
-        let blobs = self.catalog.blobs();
-        // By their first digit, because a listing is in memory.
-        for prefix in FOLDERS.iter().flat_map(|folder| (0..16).map(move |digit| format!("{folder}/{digit:x}"))) {
-            let mut keys = blobs.list(&prefix).await?;
-            keys.retain(|key| is_of_an_input(key));
-            for some in keys.chunks(CHUNK) {
-                let known = self.ledger.object_states(some).await?;
-                let mut sizes = BTreeMap::new();
-                for key in some.iter().filter(|key| !known.contains_key(*key)) {
-                    if let Some(bytes) = blobs.size(key).await? {
-                        sizes.insert(key.clone(), bytes);
-                    }
-                }
-                self.record_objects(None, sizes).await?;
-            }
-        }
-        Ok(())
+        // The store does not answer, or lets nothing be deleted.
+        Undeleted::check(failed).map_err(CoordinatorError::from)
     }
 }
 
-/// True if an input is stored under `key`. Others may have files of their own in folders of these names.
-fn is_of_an_input(key: &str) -> bool {
-    let Some((folder, name)) = key.split_once('/') else { return false };
-    let kind = match folder {
-        "content" => InputKind::Content,
-        "datasets" => InputKind::Manifest,
-        "locks" => InputKind::Lock,
-        _ => return false,
-    };
-    let digest = name.strip_suffix(".json").unwrap_or(name).parse();
-    digest.is_ok_and(|digest| Input { kind, digest }.key() == key)
-}
-
-/// The sweeps with this lock, for people.
-fn named(sweeps: &[SweepRow], lock: &Digest) -> String {
-    let of_lock = sweeps.iter().filter(|row| row.lock == *lock).map(|row| row.id.to_string());
-    let ids = Vec::from_iter(of_lock).join(", ");
-    // Planned, and not entered.
-    if ids.is_empty() { "a night that is about to begin".to_owned() } else { ids }
+fn tell(problems: &str) {
+    tracing::warn!(
+        problems,
+        "not all objects that nothing refers to are removed; trying again in {} h",
+        EVERY.as_secs() / 3600
+    );
 }
 
 /// Objects and uses that end: nobody, or not their owner, refers to them, and they were last used at `before` or earlier.
 fn decide<'r>(rows: &'r [ObjectRow], references: &References<'_>, before: Timestamp) -> Decided<'r> {
     let mut decided = Decided::default();
     for row in rows {
-        let referrers = references.0.get(row.key.as_str());
+        let referrers = references.of(&row.key);
         let is_needed = referrers.is_none_or(|referrers| !referrers.is_empty());
         let is_idle = row.used_at <= before && row.uses.iter().all(|of| of.used_at <= before);
         if is_idle && !is_needed {
@@ -337,7 +262,9 @@ fn decide<'r>(rows: &'r [ObjectRow], references: &References<'_>, before: Timest
 #[cfg(test)]
 mod tests {
     use regatta_backends::ObjectUse;
+    use regatta_proto::OwnerName;
 
+    use super::references::Referrers;
     use super::*;
 
     fn at(hour: i64) -> Timestamp {
@@ -357,7 +284,7 @@ mod tests {
 
     /// Objects that go, and uses that end, of what was last used at the tenth hour or earlier.
     fn decided(rows: &[ObjectRow], references: &[(&str, Option<&str>)]) -> (Vec<String>, Vec<String>) {
-        let mut found = References(rows.iter().map(|row| (row.key.as_str(), Referrers::new())).collect());
+        let mut found = References::to(rows);
         for (key, name) in references {
             found.note(key, &Referrers::from([name.map(owner)]));
         }

@@ -94,6 +94,7 @@ ROWS = [
     ("what an owner has stored at a time: uploads, manifests, locks, submissions of schedules; each of them", "the owner's quota, if there is one (`stored_gib`, `--stored-gib`); as {size backends/src/ledger/storage.rs OBJECT_BYTES_MIN} at least", "422"),
     ("stored objects that nothing refers to", "none; with `--keep-unused-h` so many hours after their last use, {count @keep-unused-least} to {count @keep-unused-most}", "removed"),
     ("removal of such objects: in one request, marked at once; deleting these", "{count coordinator/src/unused.rs REMOVED_AT_ONCE}, {count coordinator/src/unused.rs CHUNK}; {time coordinator/src/unused.rs DELETED_WITHIN}", "the next one goes on"),
+    ("objects of earlier versions that are found in one request", "{count coordinator/src/unused/unknown.rs RECORDED_AT_ONCE}", "the next one goes on"),
     ("refusals in the audit log; a text in it", "{count coordinator/src/api/rates.rs REFUSALS_MAX} a minute of each owner, {count coordinator/src/api/rates.rs STRANGERS_REFUSALS_MAX} of strangers; {count coordinator/src/api/auditing.rs TEXT_MAX} characters, {count coordinator/src/api/auditing.rs STRANGERS_TEXT_MAX}", "counted; cut"),
     ("documents of an issuer; its keys; time for an answer", "{size cli/src/roles/oidc/keys.rs DOCUMENT_BYTES_MAX}; {count cli/src/roles/oidc/keys.rs KEYS_MAX}; {time cli/src/roles/oidc/keys.rs TIMEOUT}", "the keys before count for a day, then 503"),
     ("uploaded file", "{size coordinator/src/api/content.rs FILE_BYTES_MAX}, streamed to a disk; {word coordinator/src/api/content.rs UPLOADS_MAX} at once, with a piece of {fixed 128 KiB} at most in memory each; a pause of {time coordinator/src/api/content.rs TURN_MAX}", "413, 429, 408"),
@@ -201,7 +202,7 @@ OTHERS = {
         "cli/src/roles/channels/command.rs SHOWN_BYTES_MAX", "llm/src/prices/import.rs", "llm/src/permits/signals.rs REASON_MAX",
         "backends/src/permits/pool/steering.rs REASON_MAX", "backends/src/ledger/calls.rs", "export/src/inspect", "serving/src/fields.rs",
         "worker/src/external/pods/labels.rs", "worker/src/external/failures.rs", "cli/src/hostile.rs", "llm/src/secret.rs NAME_MAX",
-        "coordinator/src/api/auditing.rs PROBLEM_BYTES_MAX",
+        "coordinator/src/api/auditing.rs PROBLEM_BYTES_MAX", "coordinator/src/problems.rs",
     ],
     "pauses, patience and retries between the parts of Regatta": [
         "backends/src/permits/pool", "coordinator/src/rounds.rs", "coordinator/src/schedules/notices.rs PAUSE_MAX", "scorer/src/aside.rs",
@@ -213,14 +214,14 @@ OTHERS = {
     ],
     "how many things are done at once, or at a time": [
         "catalog/src/checkpoints.rs", "coordinator/src/schedules/keeping.rs", "coordinator/src/dispatch.rs", "coordinator/src/retention.rs",
-        "coordinator/src/unused.rs READ_AT_ONCE", "coordinator/src/voided.rs", "coordinator/src/api/sources.rs AT_ONCE", "coordinator/src/api/pages.rs READ_AT_ONCE", "scorer/src/verdicts.rs",
+        "coordinator/src/unused/references.rs READ_AT_ONCE", "coordinator/src/voided.rs", "coordinator/src/api/sources.rs AT_ONCE", "coordinator/src/api/pages.rs READ_AT_ONCE", "scorer/src/verdicts.rs",
         "llm/src/judgement.rs", "llm/src/encoding.rs", "llm/src/judge.rs", "llm/src/batch/keeping.rs", "llm/src/batch/search.rs",
         "cli/src/fetched", "cli/src/commands/rescore.rs", "backends/src/queue/rabbitmq/consumer.rs", "worker/src/batch/mod.rs PREFETCH_MAX",
         "benchmarks/coded/src/pipes.rs", "export/src/tables", "export/src/transcripts.rs KEPT_BYTES_MAX",
     ],
     "sizes of caches and sketches": [
         "backends/src/ledger/sketch.rs", "backends/src/permits/kept.rs", "backends/src/permits/kept_pools.rs", "coordinator/src/forecast.rs",
-        "llm/src/similarity.rs", "llm/src/transport.rs BODY_ROOM_MAX", "viewer/src/progress.rs",
+        "coordinator/src/unused/documents.rs", "llm/src/similarity.rs", "llm/src/transport.rs BODY_ROOM_MAX", "viewer/src/progress.rs",
     ],
     "parts of estimates, of statistics and of a wire format": [
         "coordinator/src/estimate.rs", "coordinator/src/estimate", "llm/src/money.rs", "llm/src/wire/anthropic", "llm/src/bedrock/conversation.rs",

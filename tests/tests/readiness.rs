@@ -4,6 +4,7 @@
 use std::net::SocketAddr;
 
 use regatta_tests::Deployment;
+use regatta_tests::deployment_roles::connect;
 use regatta_tests::regatta::{Process, finish, free_address, get_text, ready};
 use regatta_tests::waiting::until;
 
@@ -22,6 +23,14 @@ async fn wait_until_it_says(address: SocketAddr, words: &str) -> bool {
         if said.contains(words) { Ok(is_ready) } else { Err(said) }
     });
     says.await.unwrap()
+}
+
+async fn wait_until_it_is_ready(address: SocketAddr) {
+    let is_ready = until("a role that is ready", async || {
+        let (is_ready, said) = ready(address).await.unwrap();
+        if is_ready { Ok(()) } else { Err(said) }
+    });
+    is_ready.await.unwrap();
 }
 
 async fn health(deployment: &Deployment, address: SocketAddr, more: &[&str]) -> (Option<i32>, String) {
@@ -49,13 +58,21 @@ async fn roles_that_only_check_the_schema_are_ready_when_it_was_migrated() {
         assert_eq!(deployment.run(&["migrate"]).await.unwrap().status.code(), Some(0));
     }
     for (_, address) in &roles {
-        let is_ready = until("a role that is ready", async || {
-            let (is_ready, said) = ready(*address).await.unwrap();
-            if is_ready { Ok(()) } else { Err(said) }
-        });
-        is_ready.await.unwrap();
+        wait_until_it_is_ready(*address).await;
         assert_eq!(health(&deployment, *address, &[]).await.0, Some(0));
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_coordinator_that_lacks_a_right_in_the_database_is_not_ready_until_it_is_granted() {
+    let deployment = Deployment::new().await.unwrap();
+    let owner = connect(deployment.database_url()).await.unwrap();
+    let (_process, address) = start(&deployment, "coordinator", &[]).await;
+    wait_until_it_is_ready(address).await;
+    owner.batch_execute("REVOKE INSERT, DELETE ON stored_uses FROM regatta_coordinator").await.unwrap();
+    assert!(!wait_until_it_says(address, "(INSERT on stored_uses, DELETE on stored_uses); run `deploy/").await);
+    owner.batch_execute("GRANT INSERT, DELETE ON stored_uses TO regatta_coordinator").await.unwrap();
+    wait_until_it_is_ready(address).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

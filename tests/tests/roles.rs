@@ -177,6 +177,15 @@ async fn a_worker_that_was_taken_over_reads_no_result_and_no_token() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_coordinator_may_ask_which_database_it_is_in() {
+    let deployment = Deployment::new().await.unwrap();
+    let coordinator = deployment.command("coordinator").unwrap();
+    let url = coordinator.as_std().get_envs().find(|(name, _)| *name == "DATABASE_URL").unwrap().1.unwrap();
+    let client = connect(&url.to_string_lossy()).await.unwrap();
+    client.query_one("SELECT system_identifier FROM pg_control_system()", &[]).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_role_that_was_taken_over_forges_no_entry_and_takes_no_sweep() {
     let deployment = Deployment::new().await.unwrap();
     let refused = async |role: &str, statement: &str| {

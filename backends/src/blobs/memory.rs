@@ -45,6 +45,9 @@ impl MemoryBlobs {
     }
 
     pub(super) async fn delete(&self, key: &str) -> Result<(), BlobError> {
+        if self.troubles.as_ref().is_some_and(|troubles| troubles.keeps(key)) {
+            return Err(failed("delete", key, Trouble));
+        }
         self.call("delete", key, |objects| drop(objects.remove(key))).await
     }
 
@@ -74,11 +77,7 @@ impl MemoryBlobs {
         key: &str,
         body: impl FnOnce(&mut BTreeMap<String, Bytes>) -> T + Send,
     ) -> Result<T, BlobError> {
-        let away = |trouble: Trouble| BlobError::Io {
-            action,
-            path: Self::place(key).into(),
-            source: std::io::Error::other(trouble),
-        };
+        let away = |trouble: Trouble| failed(action, key, trouble);
         let Some(troubles) = &self.troubles else { return Ok(body(&mut self.locked())) };
         troubles.before().await.map_err(away)?;
         let value = body(&mut self.locked());
@@ -89,4 +88,8 @@ impl MemoryBlobs {
     fn locked(&self) -> MutexGuard<'_, BTreeMap<String, Bytes>> {
         self.objects.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn failed(action: &'static str, key: &str, trouble: Trouble) -> BlobError {
+    BlobError::Io { action, path: MemoryBlobs::place(key).into(), source: std::io::Error::other(trouble) }
 }

@@ -165,6 +165,15 @@ pub enum LedgerError {
         /// Number of rows that would have changed.
         found: u64,
     },
+    /// The login has fewer rights than a coordinator needs.
+    #[error(
+        "the login to the database lacks rights that a coordinator needs ({rights}); run `deploy/postgres-roles.sql` as the owner of the \
+         tables, as after each migration"
+    )]
+    MissingRights {
+        /// The rights, and the tables that they are to.
+        rights: String,
+    },
     /// The thread that owns the database has ended.
     #[error("failed to {action}: the ledger's thread has ended")]
     Closed {
@@ -196,6 +205,7 @@ impl LedgerError {
             | Self::OutOfRange { .. }
             | Self::Unreadable { .. }
             | Self::RowsAffected { .. }
+            | Self::MissingRights { .. }
             | Self::Closed { .. } => false,
         }
     }
@@ -228,6 +238,7 @@ impl LedgerError {
             | Self::OutOfRange { .. }
             | Self::Unreadable { .. }
             | Self::RowsAffected { .. }
+            | Self::MissingRights { .. }
             | Self::Closed { .. } => false,
         }
     }

@@ -50,7 +50,7 @@ pub use self::rows::{
     SessionRow, Settlement, SettlementResult, ShardRow, Silence, SweepRow, Term, TranscriptRef,
 };
 pub use self::schedules::{
-    Admission, MissedTicks, NewNotice, NoticeRow, PutSchedule, ScheduleRow, TickEnd, TickRow, TickState,
+    Admission, MissedTicks, NewNotice, NewSchedule, NoticeRow, PutSchedule, ScheduleRow, TickEnd, TickRow, TickState,
 };
 pub use self::sketch::Sketch;
 pub use self::sqlite::{PutBack, Salvaged, SqliteLedger};
@@ -253,6 +253,23 @@ impl Ledger {
         sweeps: &'a BTreeSet<SweepId>,
     ) -> BoxFuture<'a, Result<BTreeSet<SweepId>, LedgerError>> {
         Box::pin(async move { each!(self, ledger => ledger.removed(sweeps)) })
+    }
+
+    /// A name of the database that neither others of its server have nor those of other servers, nor a copy that was restored from a dump. Letters,
+    /// digits and `-`. `None` of a file.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn database_name<'a>(&'a self) -> BoxFuture<'a, Result<Option<String>, LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.database_name()) })
+    }
+
+    /// Fails if the login to a server lacks a right that a coordinator needs.
+    ///
+    /// # Errors
+    /// [`LedgerError::MissingRights`], or when the store fails.
+    pub fn check_rights<'a>(&'a self) -> BoxFuture<'a, Result<(), LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.check_rights()) })
     }
 
     /// `true` if workers have told within the last `within` of sessions of `sweep` without a result, of batches or of questions. What runs

@@ -3,6 +3,7 @@
 //! A schedule's clock is advanced only by [`Ledger::admit_ticks`], which compares it with the expected value, and a tick changes its state
 //! only from the given one. All calls of the leader carry its term, and have no effect under another one.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -53,6 +54,16 @@ pub enum PutSchedule {
     Overtaken,
 }
 
+impl PutSchedule {
+    /// `true` if the schedule is there now as it was to be written.
+    pub(super) const fn is_there(self) -> bool {
+        match self {
+            Self::Created | Self::Unchanged | Self::Replaced => true,
+            Self::Differs | Self::Overtaken => false,
+        }
+    }
+}
+
 /// State of a tick. `due` → `running` → `ended`; or `due` → `missed`, and `refused` from either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -96,6 +107,21 @@ impl FromStr for TickState {
         let found = Self::ALL.into_iter().find(|state| state.as_str() == text);
         found.ok_or_else(|| format!("unknown state of a tick {text:?}"))
     }
+}
+
+/// A schedule to write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewSchedule {
+    /// Name.
+    pub name: ScheduleName,
+    /// Document of the schedule, which the ledger does not read.
+    pub document: String,
+    /// Owner, unless the schedule replaces another, which keeps its own.
+    pub owner: Option<OwnerName>,
+    /// Time of writing.
+    pub at: Timestamp,
+    /// Keys of the stored objects that its sweeps are planned from.
+    pub inputs: BTreeSet<String>,
 }
 
 /// A moment at which a schedule starts a sweep.
@@ -206,20 +232,17 @@ pub struct NoticeRow {
 
 /// Schedules: calls of the API.
 impl Ledger {
-    /// Writes a schedule of `owner`. An existing one with another document is replaced if it is the one that `replaces` names, as it was
-    /// read before, by document, owner and time of writing; its clock then starts at `at`, and its owner stays.
+    /// Writes a schedule. An existing one with another document is replaced if it is the one that `replaces` names, as it was read before, by
+    /// document, owner and time of writing; its clock then starts anew, and its owner stays.
     ///
     /// # Errors
-    /// When the store fails.
+    /// [`LedgerError::ObjectRemoved`] if an input of what would be there is not stored any more, or when the store fails.
     pub fn put_schedule<'a>(
         &'a self,
-        name: &'a ScheduleName,
-        document: &'a str,
-        owner: Option<&'a OwnerName>,
-        at: Timestamp,
+        new: &'a NewSchedule,
         replaces: Option<&'a ScheduleRow>,
     ) -> BoxFuture<'a, Result<PutSchedule, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.put_schedule(name, document, owner, at, replaces)) })
+        Box::pin(async move { each!(self, ledger => ledger.put_schedule(new, replaces)) })
     }
 
     /// All schedules, by name.

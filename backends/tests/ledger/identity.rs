@@ -3,12 +3,12 @@
 use futures::future::join_all;
 use regatta_backends::ledger::Created;
 use regatta_backends::{
-    AuditOutcome, AuditResult, LedgerError, NewAuditEntry, NewSweep, NewToken, OwnerRow, PageMark, PutSchedule, Quota,
-    TokenRow,
+    AuditOutcome, AuditResult, LedgerError, NewAuditEntry, NewSchedule, NewSweep, NewToken, OwnerRow, PageMark,
+    PutSchedule, Quota, TokenRow,
 };
 use regatta_proto::{Digest, Money, OwnerName, SweepId, SweepState};
 
-use crate::world::{World, at, new_sweep, run};
+use crate::world::{World, at, new_schedule, new_sweep, run};
 
 pub(crate) fn owner(name: &str) -> OwnerName {
     name.parse().unwrap()
@@ -269,7 +269,8 @@ pub(crate) async fn a_schedule_keeps_its_owner(world: World) {
     let (ledger, name) = (&world.ledger, "nightly".parse().unwrap());
     let put = async |document: &str, who: &str| {
         let seen = ledger.schedule(&name).await.unwrap();
-        ledger.put_schedule(&name, document, Some(&owner(who)), at(1), seen.as_ref()).await.unwrap()
+        let new = NewSchedule { owner: Some(owner(who)), ..new_schedule("nightly", document, 1) };
+        ledger.put_schedule(&new, seen.as_ref()).await.unwrap()
     };
     assert_eq!(put("{}", "alice").await, PutSchedule::Created);
     assert_eq!(put("[]", "bob").await, PutSchedule::Replaced);

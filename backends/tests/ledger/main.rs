@@ -197,6 +197,7 @@ conformance![
     storage::an_object_that_is_being_removed_is_not_referred_to_and_stored_again_once_it_is_gone,
     storage::an_owner_who_refers_to_an_object_no_more_is_credited_and_it_stays,
     storage::a_sweep_is_created_only_with_inputs_that_are_there,
+    storage::a_schedule_is_written_only_with_inputs_that_are_there,
     storage::of_a_removal_and_a_submission_at_once_one_fails,
     storage::idle_objects_are_read_by_key_page_by_page,
     storage::owners_are_charged_the_sum_of_their_uses_whatever_happens,

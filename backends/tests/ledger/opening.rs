@@ -120,6 +120,15 @@ pub(crate) async fn a_newer_ledger_that_admits_no_older_program_is_refused(world
     assert!(matches!(world.try_open().await.unwrap_err(), LedgerError::NewerSchema { .. }));
 }
 
+#[tokio::test]
+async fn each_database_of_a_server_has_a_name_of_its_own() {
+    let (one, other) = (World::postgres().await, World::postgres().await);
+    let name = one.ledger.database_name().await.unwrap().unwrap();
+    assert_eq!(one.open().await.database_name().await.unwrap().as_ref(), Some(&name));
+    assert_ne!(other.ledger.database_name().await.unwrap().unwrap(), name);
+    assert!(name.chars().all(|c| c.is_ascii_digit() || c == '-'), "{name} is part of a key");
+}
+
 pub(crate) async fn many_processes_may_open_at_once(world: World) {
     let ledgers = world.open_new_at_once(8).await;
     let created =

@@ -1,10 +1,12 @@
 //! Schedules: each tick is decided once, started once and ended once, whoever leads.
 
 use jiff::Timestamp;
-use regatta_backends::{Admission, MissedTicks, NewNotice, PutSchedule, Quota, TickEnd, TickRow, TickState};
-use regatta_proto::{Digest, Money, ScheduleName, SweepId, SweepState};
+use regatta_backends::{
+    Admission, MissedTicks, NewNotice, NewSchedule, PutSchedule, Quota, TickEnd, TickRow, TickState,
+};
+use regatta_proto::{Digest, Money, OwnerName, ScheduleName, SweepId, SweepState};
 
-use crate::world::{World, at};
+use crate::world::{World, at, new_schedule};
 
 fn nightly() -> ScheduleName {
     "nightly".parse().unwrap()
@@ -12,7 +14,8 @@ fn nightly() -> ScheduleName {
 
 async fn put(world: &World) -> ScheduleName {
     let name = nightly();
-    assert_eq!(world.ledger.put_schedule(&name, "{}", None, at(0), None).await.unwrap(), PutSchedule::Created);
+    let put = world.ledger.put_schedule(&new_schedule("nightly", "{}", 0), None).await;
+    assert_eq!(put.unwrap(), PutSchedule::Created);
     name
 }
 
@@ -37,7 +40,7 @@ pub(crate) async fn a_schedule_is_written_once_and_replaced_only_on_demand(world
     let ledger = &world.ledger;
     let put = async |document: &str, seconds, replaces: bool| {
         let seen = ledger.schedule(&nightly()).await.unwrap().filter(|_| replaces);
-        ledger.put_schedule(&nightly(), document, None, at(seconds), seen.as_ref()).await.unwrap()
+        ledger.put_schedule(&new_schedule("nightly", document, seconds), seen.as_ref()).await.unwrap()
     };
     assert_eq!(ledger.schedule(&nightly()).await.unwrap(), None);
     assert_eq!(put("{}", 1, false).await, PutSchedule::Created);
@@ -48,7 +51,7 @@ pub(crate) async fn a_schedule_is_written_once_and_replaced_only_on_demand(world
     assert_eq!(put("[]", 4, true).await, PutSchedule::Replaced);
     let row = ledger.schedule(&nightly()).await.unwrap().unwrap();
     assert_eq!((row.document.as_str(), row.decided_until), ("[]", at(4)));
-    ledger.put_schedule(&"a".parse().unwrap(), "{}", None, at(5), None).await.unwrap();
+    ledger.put_schedule(&new_schedule("a", "{}", 5), None).await.unwrap();
     let names: Vec<_> = ledger.schedules().await.unwrap().into_iter().map(|row| row.name.to_string()).collect();
     assert_eq!(names, ["a", "nightly"]);
     let after = async |name: Option<&str>, limit| {
@@ -68,24 +71,28 @@ pub(crate) async fn a_schedule_is_replaced_only_as_it_was_seen(world: World) {
     let seen = ledger.schedule(&name).await.unwrap().unwrap();
     // Two people replace what both have seen: one does.
     let others = world.open().await;
-    let (first, second) = futures::join!(
-        ledger.put_schedule(&name, "[1]", None, at(1), Some(&seen)),
-        others.put_schedule(&name, "[2]", None, at(1), Some(&seen)),
-    );
+    let (one, other) = (new_schedule("nightly", "[1]", 1), new_schedule("nightly", "[2]", 1));
+    let (first, second) =
+        futures::join!(ledger.put_schedule(&one, Some(&seen)), others.put_schedule(&other, Some(&seen)));
     let mut effects = [first.unwrap(), second.unwrap()];
     effects.sort_by_key(|effect| *effect == PutSchedule::Overtaken);
     assert_eq!(effects, [PutSchedule::Replaced, PutSchedule::Overtaken]);
     // It became somebody else's meanwhile, with the document that was seen.
     let seen = ledger.schedule(&name).await.unwrap().unwrap();
     ledger.delete_schedule(&name).await.unwrap();
-    ledger.put_schedule(&name, &seen.document, Some(&bob), seen.created_at, None).await.unwrap();
-    let effect = ledger.put_schedule(&name, "[3]", Some(&alice), at(2), Some(&seen)).await.unwrap();
+    let of = |owner: &OwnerName, document: &str, at| NewSchedule {
+        owner: Some(owner.clone()),
+        at,
+        ..new_schedule("nightly", document, 0)
+    };
+    ledger.put_schedule(&of(&bob, &seen.document, seen.created_at), None).await.unwrap();
+    let effect = ledger.put_schedule(&of(&alice, "[3]", at(2)), Some(&seen)).await.unwrap();
     assert_eq!(effect, PutSchedule::Overtaken);
     let there = ledger.schedule(&name).await.unwrap().unwrap();
     assert_eq!((&there.document, there.owner), (&seen.document, Some(bob)));
     // What is gone is written anew, and belongs to who writes it.
     ledger.delete_schedule(&name).await.unwrap();
-    let effect = ledger.put_schedule(&name, "[3]", Some(&alice), at(3), Some(&seen)).await.unwrap();
+    let effect = ledger.put_schedule(&of(&alice, "[3]", at(3)), Some(&seen)).await.unwrap();
     assert_eq!(effect, PutSchedule::Created);
 }
 

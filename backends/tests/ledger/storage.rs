@@ -6,13 +6,13 @@ use futures::future::join_all;
 use jiff::Timestamp;
 use regatta_backends::ledger::Created;
 use regatta_backends::{
-    Credits, EndedUse, Ledger, LedgerError, NewSweep, NewToken, OBJECT_BYTES_MIN, ObjectState, ObjectUses, REMOVAL_MAX,
-    StorageQuota,
+    Credits, EndedUse, Ledger, LedgerError, NewSchedule, NewSweep, NewToken, OBJECT_BYTES_MIN, ObjectState, ObjectUses,
+    PutSchedule, REMOVAL_MAX, StorageQuota,
 };
 use regatta_proto::{OwnerName, SweepId};
 
 use crate::identity::{owner, token};
-use crate::world::{World, at, new_sweep};
+use crate::world::{World, at, new_schedule, new_sweep};
 
 const MIB: u64 = 1 << 20;
 
@@ -284,6 +284,33 @@ pub(crate) async fn a_sweep_is_created_only_with_inputs_that_are_there(world: Wo
     assert_eq!(ledger.create_sweep(of(&["content/a"])).await.unwrap(), Created::New);
     // One that is there already has its inputs, whatever is asked for now.
     assert_eq!(ledger.create_sweep(of(&["content/b"])).await.unwrap(), Created::AlreadyThere);
+}
+
+pub(crate) async fn a_schedule_is_written_only_with_inputs_that_are_there(world: World) {
+    let ledger = &world.ledger;
+    for key in ["content/a", "content/b"] {
+        store(ledger, "alice", key, MIB, 1).await;
+    }
+    let of = |document: &str, keys: &[&str]| NewSchedule {
+        inputs: keys.iter().map(|key| (*key).to_owned()).collect(),
+        ..new_schedule("nightly", document, 9)
+    };
+    let going = BTreeMap::from([("content/b".to_owned(), at(1))]);
+    ledger.begin_object_removal(&going, at(5)).await.unwrap();
+    for gone in ["content/b", "content/c"] {
+        let error = ledger.put_schedule(&of("{}", &["content/a", gone]), None).await.unwrap_err();
+        assert!(matches!(&error, LedgerError::ObjectRemoved { key } if key == gone), "{error}");
+    }
+    assert_eq!(ledger.schedules().await.unwrap(), []);
+    assert_eq!(ledger.put_schedule(&of("{}", &["content/a"]), None).await.unwrap(), PutSchedule::Created);
+    // Whoever has read it before does not remove it.
+    let going = BTreeMap::from([("content/a".to_owned(), at(1))]);
+    assert_eq!(ledger.begin_object_removal(&going, at(10)).await.unwrap(), [""; 0]);
+    let seen = ledger.schedules().await.unwrap().remove(0);
+    assert!(ledger.put_schedule(&of("[]", &["content/b"]), Some(&seen)).await.is_err());
+    assert_eq!(ledger.schedules().await.unwrap(), std::slice::from_ref(&seen));
+    // Nothing is written, so that nothing is missing.
+    assert_eq!(ledger.put_schedule(&of("[]", &["content/b"]), None).await.unwrap(), PutSchedule::Differs);
 }
 
 pub(crate) async fn of_a_removal_and_a_submission_at_once_one_fails(world: World) {

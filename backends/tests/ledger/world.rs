@@ -1,6 +1,6 @@
 //! A fresh store for each test, and helpers to fill it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,7 +9,7 @@ use regatta_backends::ledger::{
     AttemptState, CallSums, CellProgress, Created, NewCell, NewShard, NewSweep, PostgresConfig, RecordState,
     SessionRecord, Settlement, SettlementResult, Term, ToldBy, TranscriptRef,
 };
-use regatta_backends::{AgentEnd, Judged, Ledger, LedgerError};
+use regatta_backends::{AgentEnd, Judged, Ledger, LedgerError, NewSchedule};
 use regatta_proto::{
     Answerer, Attempt, AttemptId, AttemptTotals, Call, Cause, Cell, CellIndex, ChatRequest, CostSum, Digest,
     EndpointKind, EndpointSpec, Event, Finish, Flag, ItemId, ItemIndex, JudgeOutcome, Lane, ModelRef, Money,
@@ -221,6 +221,17 @@ pub(crate) fn coordinator() -> WorkerId {
     "coordinator".parse().unwrap()
 }
 
+/// The schedule `name` of nobody, which needs no stored object.
+pub(crate) fn new_schedule(name: &str, document: &str, second: i64) -> NewSchedule {
+    NewSchedule {
+        name: name.parse().unwrap(),
+        document: document.to_owned(),
+        owner: None,
+        at: at(second),
+        inputs: BTreeSet::new(),
+    }
+}
+
 pub(crate) fn new_sweep(name: &str, cells: u32, items: u32) -> NewSweep {
     let mut shards = Vec::new();
     for cell in 0..cells {
@@ -232,7 +243,7 @@ pub(crate) fn new_sweep(name: &str, cells: u32, items: u32) -> NewSweep {
     NewSweep {
         owner: None,
         quota: regatta_backends::Quota::default(),
-        inputs: std::collections::BTreeSet::new(),
+        inputs: BTreeSet::new(),
         id: SweepId::new(name).unwrap(),
         name: name.to_owned(),
         lock: Digest::of(name.as_bytes()),

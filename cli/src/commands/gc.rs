@@ -1,10 +1,12 @@
 //! `regatta gc`: remove what retention does not keep, and what nothing refers to; without `--apply`, only say it.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
+use anyhow::anyhow;
 use comfy_table::{Table, presets};
 use regatta_coordinator::{GcRequest, GcResult, Goes, Retention, UnusedObjects};
-use regatta_proto::{binary_size, counted};
+use regatta_proto::{binary_size, causes, counted};
 
 use crate::args::GcArgs;
 use crate::client::Client;
@@ -14,19 +16,47 @@ pub(crate) async fn run(args: GcArgs) -> anyhow::Result<ExitCode> {
     let client = Client::new(&args.client)?;
     let keep = Retention { days: args.days, nights: args.nights, transcripts_days: args.transcripts_days };
     let keep = (keep != Retention::default()).then_some(keep);
-    let mut result = client.collect(&GcRequest { keep, apply: args.apply }).await?;
+    let request = GcRequest { keep, apply: args.apply };
+    let mut result = client.collect(&request).await?;
     // A request removes a few, so that none takes too long.
     while args.apply && (result.left > 0 || result.unused.left) {
-        let mut more = client.collect(&GcRequest { keep, apply: args.apply }).await?;
+        let more = match client.collect(&request).await {
+            Ok(more) => more,
+            Err(error) => {
+                result.problems.push(causes(error.as_ref()));
+                break;
+            }
+        };
         let is_stuck = more.left > 0 && more.going.is_empty();
-        anyhow::ensure!(!is_stuck, "{} sweeps are left that cannot be removed", more.left);
-        more.going = [result.going, more.going].concat();
-        let unused = std::mem::replace(&mut more.unused, result.unused);
-        more.unused.add(unused);
-        result = more;
+        result = joined(result, more);
+        if is_stuck {
+            break;
+        }
     }
     output::line(&if args.json { serde_json::to_string_pretty(&result)? } else { rendered(&result) });
-    Ok(ExitCode::SUCCESS)
+    failure(&result).map_or(Ok(ExitCode::SUCCESS), |failure| Err(anyhow!(failure)))
+}
+
+/// The results of two requests, one after the other.
+fn joined(before: GcResult, more: GcResult) -> GcResult {
+    let mut unused = before.unused;
+    unused.add(more.unused);
+    let known: BTreeSet<&String> = before.problems.iter().collect();
+    let new = Vec::from_iter(more.problems.into_iter().filter(|problem| !known.contains(problem)));
+    let problems = [before.problems, new].concat();
+    GcResult { going: [before.going, more.going].concat(), unused, problems, ..more }
+}
+
+/// Reasons why what nobody keeps was not all removed, if it was not.
+fn failure(result: &GcResult) -> Option<String> {
+    let left = (result.applied && result.left > 0).then(|| {
+        let sweeps = counted(result.left, "sweep", "sweeps");
+        format!(
+            "{sweeps} that nobody keeps could not be removed, and objects that nothing refers to were not looked at"
+        )
+    });
+    let problems: Vec<&str> = left.iter().chain(&result.problems).map(String::as_str).collect();
+    (!problems.is_empty()).then(|| problems.join("\n"))
 }
 
 fn rendered(result: &GcResult) -> String {
@@ -93,5 +123,26 @@ mod tests {
         let nothing: GcResult =
             serde_json::from_value(json!({ "going": [], "kept": 31, "applied": true, "left": 0 })).unwrap();
         insta::assert_snapshot!([&result, &objects, &nothing].map(rendered).join("\n\n"));
+    }
+    fn result(more: serde_json::Value) -> GcResult {
+        let mut document = json!({ "going": [], "kept": 3, "applied": true, "left": 0 });
+        document.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        serde_json::from_value(document).unwrap()
+    }
+
+    #[test]
+    fn what_could_not_be_removed_is_a_failure_that_says_why_once_each() {
+        let going = |sweep: &str| json!([{ "sweep": sweep, "ended_at": "2026-08-01T02:31:07Z", "goes": "everything", "objects": 2 }]);
+        let first = result(json!({ "going": going("a"), "left": 1, "problems": ["no key", "no lock"] }));
+        let second =
+            result(json!({ "going": going("b"), "unused": { "objects": 2, "bytes": 9, "credited": {}, "left": false },
+                                    "problems": ["no lock", "no manifest"] }));
+        let all = joined(first.clone(), second);
+        assert_eq!(all.going.iter().map(|going| going.sweep.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!((all.left, all.kept, all.unused.objects), (0, 3, 2));
+        assert_eq!(failure(&all).as_deref(), Some("no key\nno lock\nno manifest"));
+        let text = failure(&first).unwrap();
+        assert!(text.starts_with("1 sweep that nobody keeps could not be removed, and"), "{text}");
+        assert_eq!(failure(&result(json!({}))), None);
     }
 }

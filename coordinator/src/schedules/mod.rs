@@ -15,10 +15,13 @@ pub(crate) mod starting;
 mod status;
 mod ticks;
 
+use std::collections::BTreeSet;
+
 use futures::future::BoxFuture;
 use jiff::civil::Time;
 use jiff::{Timestamp, ToSpan, Zoned};
-use regatta_backends::{LedgerError, PutSchedule, ScheduleRow};
+use regatta_backends::blobs::content_key;
+use regatta_backends::{LedgerError, NewSchedule, PutSchedule, ScheduleRow};
 use regatta_proto::{Digest, OwnerName, ScheduleName, SweepId, check_bounds, json_bytes};
 
 pub use self::choices::{Baseline, CatchUp};
@@ -84,11 +87,18 @@ impl Coordinator {
             check_bounds(&night).map_err(PlanError::from)?;
             // Planned as a night would be; nothing but its manifests and its lock is written.
             self.plan_night(&schedule, &submission, owner, now, None).await?;
+            let files: Vec<Digest> = submission.contents().copied().collect();
             let submission = self.store_document(json_bytes(&submission), owner).await?;
+            let inputs = match self.config.queue_survives {
+                true => files.iter().chain([&submission]).map(content_key).collect(),
+                // It keeps no record of objects.
+                false => BTreeSet::new(),
+            };
             let name = schedule.name.clone();
             let document = serde_json::to_string(&Stored { spec: schedule, submission })?;
             let replaced = if replace { seen } else { None };
-            let effect = self.ledger.put_schedule(&name, &document, owner, now, replaced).await?;
+            let new = NewSchedule { name: name.clone(), document, owner: owner.cloned(), at: now, inputs };
+            let effect = self.ledger.put_schedule(&new, replaced).await?;
             match effect {
                 PutSchedule::Created | PutSchedule::Unchanged | PutSchedule::Replaced => {}
                 PutSchedule::Differs if !replace => return Err(CoordinatorError::ScheduleDiffers(name)),

@@ -233,7 +233,7 @@ fn reason(error: &CoordinatorError) -> Option<String> {
         | CoordinatorError::NotYours { .. }
         | CoordinatorError::NotLeading
         | CoordinatorError::SlowRemoval
-        | CoordinatorError::UnknownReferences { .. }
+        | CoordinatorError::Undeleted(_)
         | CoordinatorError::Ledger(_)
         | CoordinatorError::Permits(_)
         | CoordinatorError::Segment(_)

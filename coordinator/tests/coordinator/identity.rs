@@ -290,8 +290,7 @@ async fn an_owner_has_so_many_schedules_and_leaves_room_for_others() {
     let bob = desk.token(2, "bob", &["read", "submit"], json!({})).await;
     let owner = "alice".parse().unwrap();
     for number in 0..100 {
-        let name = format!("n{number}").parse().unwrap();
-        shift.stage.ledger.put_schedule(&name, "{}", Some(&owner), shift.stage.clock_now(), None).await.unwrap();
+        shift.keep(&format!("n{number}"), "{}".to_owned(), Some(&owner)).await;
     }
     let request = serde_json::to_value(shift.request(json!({ "cron": "0 2 * * *" })).await).unwrap();
     let (status, body) = desk.ask(&alice, "POST", "/v1/schedules", request.clone()).await;

@@ -13,7 +13,7 @@ use tower::ServiceExt;
 
 use crate::identity::{Desk, OPERATOR};
 use crate::schedules::night_shift::NightShift;
-use crate::stage::{Stage, spec};
+use crate::stage::{Stage, spec, within};
 
 /// A file of `bytes` bytes that is like no other.
 fn file(of: char, bytes: usize) -> Value {
@@ -257,6 +257,40 @@ async fn files_of_versions_without_quotas_go_too_a_day_after_they_were_found() {
     assert_eq!(desk.collect(true).await["objects"], 1);
     assert_eq!(stage.blobs().content_size(&old).await.unwrap(), None);
     assert_eq!(stage.blobs().list("").await.unwrap(), ["sweeps/s/results.jsonl"]);
+}
+
+#[tokio::test]
+async fn a_submission_and_a_schedule_whose_client_goes_away_are_finished() {
+    let shift = NightShift::on_disk("2026-11-23T00:00:00Z").await;
+    let (stage, process) = (&shift.stage, shift.stage.process());
+    let desk = Desk::open(stage, &process);
+    let alice = desk.token(1, "alice", &["submit"], json!({})).await;
+    let schedule = serde_json::to_value(shift.request(json!({ "cron": "0 2 * * 0" })).await).unwrap();
+    let submission = serde_json::to_value(stage.submission(&spec("t", 2, "")).await).unwrap();
+    let entries = async |folder: &str| stage.blobs().list(folder).await.unwrap().len();
+    for (path, body) in [("/v1/sweeps", submission), ("/v1/schedules", schedule)] {
+        let before = entries("locks/").await;
+        let until_its_lock_is_stored = async {
+            while entries("locks/").await == before {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = within(until_its_lock_is_stored) => {}
+            (status, body) = desk.ask(&alice, "POST", path, body) => assert_eq!(status, 200, "{body}"),
+        }
+    }
+    let is_written = async || {
+        let (sweeps, schedules) = (stage.ledger.sweeps().await.unwrap(), stage.ledger.schedules().await.unwrap());
+        sweeps.len() + schedules.len() == 2
+    };
+    within(async {
+        while !is_written().await {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
 }
 
 #[tokio::test]

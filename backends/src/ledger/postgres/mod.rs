@@ -4,6 +4,7 @@ mod attempts;
 mod audit;
 mod calls;
 mod cells;
+mod database;
 mod held;
 mod identity;
 mod judging;
@@ -14,6 +15,7 @@ mod planning;
 pub(crate) mod pool;
 mod removing;
 mod resume;
+mod rights;
 mod schedules;
 mod sessions;
 mod settling;
@@ -119,6 +121,14 @@ impl PostgresLedger {
         limit: u32,
     ) -> Result<Vec<ShardRow>, LedgerError> {
         read!(self.0, "read the next shards", client => planning::shards(client, sweep, Some((queue, limit))))
+    }
+
+    pub(super) async fn database_name(&self) -> Result<Option<String>, LedgerError> {
+        read!(self.0, "read which database this is", client => database::name(client)).map(Some)
+    }
+
+    pub(super) async fn check_rights(&self) -> Result<(), LedgerError> {
+        read!(self.0, "look at the login's rights", client => rights::check(client))
     }
 
     pub(super) async fn lead(&self, holder: &WorkerId, lease: Duration) -> Result<Option<Term>, LedgerError> {

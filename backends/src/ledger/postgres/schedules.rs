@@ -9,22 +9,20 @@ use tokio_postgres::types::ToSql;
 use super::PostgresLedger;
 use super::leading::is_leading;
 use super::pool::{Fault, read, write};
+use super::storage::refer;
 use crate::ledger::columns::{digest, large, money, parsed, small, stored_money, stored_time, time, unreadable};
 use crate::ledger::schedules::{
-    Admission, NOTICES_KEPT, NewNotice, NoticeRow, PutSchedule, ScheduleRow, TickEnd, TickRow,
+    Admission, NOTICES_KEPT, NewNotice, NewSchedule, NoticeRow, PutSchedule, ScheduleRow, TickEnd, TickRow,
 };
 use crate::ledger::{LedgerError, Term};
 
 impl PostgresLedger {
     pub(in crate::ledger) async fn put_schedule(
         &self,
-        name: &ScheduleName,
-        document: &str,
-        owner: Option<&OwnerName>,
-        at: Timestamp,
+        new: &NewSchedule,
         replaces: Option<&ScheduleRow>,
     ) -> Result<PutSchedule, LedgerError> {
-        write!(self.0, "write a schedule", tx => put(tx, name, document, owner, at, replaces))
+        write!(self.0, "write a schedule", tx => put_with_inputs(tx, new, replaces))
     }
 
     pub(in crate::ledger) async fn schedules(
@@ -133,22 +131,28 @@ impl PostgresLedger {
     }
 }
 
-async fn put(
+async fn put_with_inputs(
     tx: &Transaction<'_>,
-    name: &ScheduleName,
-    document: &str,
-    owner: Option<&OwnerName>,
-    at: Timestamp,
+    new: &NewSchedule,
     replaces: Option<&ScheduleRow>,
 ) -> Result<PutSchedule, Fault> {
-    let now = stored_time(at, "created_at")?;
+    let effect = put(tx, new, replaces).await?;
+    if effect.is_there() {
+        refer(tx, &new.inputs, new.at).await?;
+    }
+    Ok(effect)
+}
+
+async fn put(tx: &Transaction<'_>, new: &NewSchedule, replaces: Option<&ScheduleRow>) -> Result<PutSchedule, Fault> {
+    let NewSchedule { name, document, owner, at, inputs: _ } = new;
+    let now = stored_time(*at, "created_at")?;
     let insert = tx
         .prepare_cached(
             "INSERT INTO schedules (name, document, created_at_ns, decided_until_ns, owner) VALUES ($1, $2, $3, $3, $4)
              ON CONFLICT (name) DO NOTHING",
         )
         .await?;
-    if tx.execute(&insert, &[&name.as_str(), &document, &now, &owner.map(OwnerName::as_str)]).await? == 1 {
+    if tx.execute(&insert, &[&name.as_str(), &document, &now, &owner.as_ref().map(OwnerName::as_str)]).await? == 1 {
         return Ok(PutSchedule::Created);
     }
     let same = tx.prepare_cached("SELECT 1 FROM schedules WHERE name = $1 AND document = $2 FOR UPDATE").await?;

@@ -5,26 +5,29 @@ use regatta_proto::{Digest, Money, OwnerName, ScheduleName, SweepId};
 use rusqlite::{Row, Rows, Transaction, params};
 
 use super::SqliteLedger;
+use super::storage::refer;
 use super::thread::Fault;
 use crate::ledger::columns::{digest, large, money, parsed, small, stored_money, stored_time, time, unreadable};
 use crate::ledger::schedules::{
-    Admission, NOTICES_KEPT, NewNotice, NoticeRow, PutSchedule, ScheduleRow, TickEnd, TickRow,
+    Admission, NOTICES_KEPT, NewNotice, NewSchedule, NoticeRow, PutSchedule, ScheduleRow, TickEnd, TickRow,
 };
 use crate::ledger::{LedgerError, Term};
 
 impl SqliteLedger {
     pub(in crate::ledger) async fn put_schedule(
         &self,
-        name: &ScheduleName,
-        document: &str,
-        owner: Option<&OwnerName>,
-        at: Timestamp,
+        new: &NewSchedule,
         replaces: Option<&ScheduleRow>,
     ) -> Result<PutSchedule, LedgerError> {
-        let (name, document, owner) = (name.clone(), document.to_owned(), owner.cloned());
-        let replaces = replaces.cloned();
+        let (new, replaces) = (new.clone(), replaces.cloned());
         self.0
-            .write("write a schedule", move |tx| put(tx, &name, &document, owner.as_ref(), at, replaces.as_ref()))
+            .write("write a schedule", move |tx| {
+                let effect = put(tx, &new, replaces.as_ref())?;
+                if effect.is_there() {
+                    refer(tx, &new.inputs, new.at)?;
+                }
+                Ok(effect)
+            })
             .await
     }
 
@@ -223,24 +226,18 @@ pub(super) fn reopen_tick(tx: &Transaction<'_>, sweep: &SweepId) -> Result<(), F
     Ok(())
 }
 
-fn put(
-    tx: &Transaction<'_>,
-    name: &ScheduleName,
-    document: &str,
-    owner: Option<&OwnerName>,
-    at: Timestamp,
-    replaces: Option<&ScheduleRow>,
-) -> Result<PutSchedule, Fault> {
-    let now = stored_time(at, "created_at")?;
+fn put(tx: &Transaction<'_>, new: &NewSchedule, replaces: Option<&ScheduleRow>) -> Result<PutSchedule, Fault> {
+    let NewSchedule { name, document, owner, at, inputs: _ } = new;
+    let now = stored_time(*at, "created_at")?;
     match (all(tx, Some(name))?.pop(), replaces) {
         (None, _) => {
             tx.execute(
                 "INSERT INTO schedules (name, document, created_at_ns, decided_until_ns, owner) VALUES (?1, ?2, ?3, ?3, ?4)",
-                params![name.as_str(), document, now, owner.map(OwnerName::as_str)],
+                params![name.as_str(), document, now, owner.as_ref().map(OwnerName::as_str)],
             )?;
             Ok(PutSchedule::Created)
         }
-        (Some(there), _) if there.document == document => Ok(PutSchedule::Unchanged),
+        (Some(there), _) if there.document == *document => Ok(PutSchedule::Unchanged),
         (Some(_), None) => Ok(PutSchedule::Differs),
         (Some(there), Some(seen))
             if (&there.document, there.created_at, &there.owner) != (&seen.document, seen.created_at, &seen.owner) =>

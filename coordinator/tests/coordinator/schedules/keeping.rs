@@ -1,6 +1,6 @@
 use regatta_backends::TickState;
 use regatta_coordinator::{GateError, NightVerdict};
-use regatta_proto::{ScheduleName, SweepState};
+use regatta_proto::{ScheduleName, SweepState, json_bytes};
 use serde_json::json;
 
 use super::night_shift::NightShift;
@@ -284,4 +284,23 @@ async fn a_night_whose_store_is_away_is_tried_for_half_an_hour_however_late_it_i
     shift.pass(31 * 60);
     look().await;
     assert_eq!(shift.states(&process).await, ["2026-11-24T00:00:00Z refused"]);
+}
+
+#[tokio::test]
+async fn a_schedule_of_before_there_were_bounds_of_specs_has_its_nights_and_is_refused_when_it_is_written_again() {
+    let shift = NightShift::at("2026-11-23T00:00:00Z").await;
+    let process = shift.stage.process();
+    let mut request = shift.request(json!({})).await;
+    request.submission.spec.endpoints.values_mut().for_each(|endpoint| endpoint.timeouts.total_ms = 100 * 3_600_000);
+    let refused = process.coordinator.put_schedule(request.clone(), None, None).await.unwrap_err().to_string();
+    assert!(refused.starts_with("endpoints.sim.timeouts.total_ms: must be at most"), "{refused}");
+    let refused = process.coordinator.submit(request.submission.clone(), None).await.unwrap_err().to_string();
+    assert!(refused.starts_with("endpoints.sim.timeouts.total_ms: must be at most"), "{refused}");
+    // As the version before has written it.
+    let submission = shift.stage.blobs().put_content(json_bytes(&request.submission).into()).await.unwrap();
+    let document = json!({ "spec": request.schedule, "submission": submission }).to_string();
+    shift.keep("nightly", document, None).await;
+    shift.pass(60);
+    process.coordinator.look_after_schedules().await.unwrap();
+    assert_eq!(shift.states(&process).await, ["2026-11-23T00:01:00Z running"]);
 }

@@ -1,16 +1,19 @@
 //! A stage with schedules: a gate that says what the test wants, a messenger that keeps what it is given.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
-use regatta_backends::{Blobs, Ledger, TickState};
+use regatta_backends::{Blobs, Ledger, NewSchedule, TickState};
 use regatta_coordinator::{
     GateError, GateJudgement, GateQuestion, Message, Messenger, NightGate, NightVerdict, ScheduleRequest, ScheduleSpec,
     Scheduling, TickStatus,
 };
-use regatta_proto::{CellIndex, Clock, Money, ScheduleName, SessionJob, SessionKey, SweepId, SweepState, Transcript};
+use regatta_proto::{
+    CellIndex, Clock, Money, OwnerName, ScheduleName, SessionJob, SessionKey, SweepId, SweepState, Transcript,
+};
 use serde_json::{Value, json};
 
 use crate::stage::{Process, Stage, spec};
@@ -112,6 +115,13 @@ impl NightShift {
         let request = self.request(more).await;
         let seen = self.stage.ledger.schedule(&request.schedule.name).await.unwrap();
         process.coordinator.put_schedule(request, None, seen.as_ref()).await.unwrap().name
+    }
+
+    /// Puts the schedule `name` into the ledger, whatever its document is.
+    pub(crate) async fn keep(&self, name: &str, document: String, owner: Option<&OwnerName>) {
+        let (name, owner, at) = (name.parse().unwrap(), owner.cloned(), self.stage.clock_now());
+        let new = NewSchedule { name, document, owner, at, inputs: BTreeSet::new() };
+        self.stage.ledger.put_schedule(&new, None).await.unwrap();
     }
 
     pub(crate) async fn request(&self, more: Value) -> ScheduleRequest {

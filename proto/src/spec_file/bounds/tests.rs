@@ -1,6 +1,6 @@
 use serde_json::{Map, Value, json};
 
-use crate::{SweepSpec, check_bounds, json_bytes};
+use crate::{SweepSpec, check_bounds, check_spec, json_bytes};
 
 /// A spec with `value` at `pointer`.
 fn spec(pointer: &str, value: Value) -> SweepSpec {
@@ -141,4 +141,18 @@ fn what_is_long_as_a_whole_is_refused_although_each_part_is_short() {
         ),
     ];
     insta::assert_snapshot!(refused.map(Result::unwrap_err).join("\n"));
+}
+
+/// Nights of stored schedules, and rescores of old runs, are planned from specs that were accepted by a version without bounds.
+#[test]
+fn a_spec_that_is_read_again_keeps_what_is_beyond_its_bounds() {
+    for (pointer, value) in [
+        ("/endpoints/main/timeouts", json!({ "total_ms": 100 * 3_600_000 })),
+        ("/endpoints/main/headers", map(33, &json!("x"))),
+        ("/models", list(2001, |number| format!("main/{number}"))),
+        ("/benchmarks/worfbench/tasks", list(1001, |number| format!("t{number}"))),
+    ] {
+        assert!(check(pointer, value.clone()).is_err(), "{pointer}");
+        assert_eq!(check_spec(&spec(pointer, value)), Ok(()), "{pointer}");
+    }
 }
