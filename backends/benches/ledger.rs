@@ -1,4 +1,4 @@
-//! Time that a session costs in the ledger: `cargo bench -p regatta-backends --bench ledger`.
+//! Time that a session costs in the ledger: `cargo bench -p regatta-backends --features cluster --bench ledger`.
 //!
 //! Sessions in batches of 500, as scorers send them: recorded with their scores, or recorded with a question and settled afterwards.
 //! PostgreSQL is the server of `REGATTA_TEST_POSTGRES_URL`, or a private one on this machine.
@@ -41,7 +41,19 @@ async fn main() {
         }
     };
     let url = create_database(&url).await.unwrap();
-    measure("postgres", &Ledger::postgres(PostgresConfig { url, pool_size: 2 }).await.unwrap()).await;
+    measure("postgres", &Ledger::postgres(PostgresConfig { url: url.clone(), pool_size: 2 }).await.unwrap()).await;
+    weigh(&url).await;
+}
+
+/// Prints the bytes of a session in PostgreSQL: its row, that of its attempt, and their indexes.
+async fn weigh(url: &str) {
+    let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    // Half of the rows were written twice: without what the first time has left.
+    client.batch_execute("VACUUM FULL sessions, attempts").await.unwrap();
+    let size = "SELECT pg_total_relation_size('sessions') + pg_total_relation_size('attempts')";
+    let bytes: i64 = client.query_one(size, &[]).await.unwrap().get(0);
+    println!("postgres: {:.0} bytes a session", bytes as f64 / f64::from(2 * BATCHES * BATCH));
 }
 
 async fn measure(name: &str, ledger: &Ledger) {

@@ -13,8 +13,8 @@ use crate::traced::TracedDispatch;
 use crate::window::{Window, is_outstanding, outstanding};
 use crate::{Coordinator, CoordinatorError, shards};
 
-/// Shards asked of the ledger at once.
-const SHARDS_AT_ONCE: u32 = 64;
+/// Shards asked of the ledger at once, for each queue. Public for simulations of the dispatcher.
+pub const SHARDS_AT_ONCE: u32 = 64;
 
 /// Result of one pass over the shards of a sweep.
 #[derive(Debug, Default)]

@@ -46,6 +46,7 @@ pub use api::{
 };
 pub use budget::Shortfall;
 pub use coordinator::{Coordinator, CoordinatorConfig, CoordinatorError};
+pub use dispatch::SHARDS_AT_ONCE;
 pub use doctor::{
     Diagnosis, Finding, LeaseDiagnosis, Patient, PoolState, QueueDiagnosis, RunningSession, SweepDiagnosis,
 };
@@ -64,6 +65,8 @@ pub use schedules::{
     NightVerdict, Notify, Retention, ScheduleBudget, SchedulePut, ScheduleRequest, ScheduleSpec, ScheduleStatus,
     Scheduling, TickStatus,
 };
+pub use shards::shard_items;
 pub use status::{BudgetStatus, CellStatus, SweepStatus};
 pub use submission::{BudgetChange, Resumption, Submission, Submitted};
 pub use unused::UnusedObjects;
+pub use window::Window;

@@ -27,18 +27,24 @@ pub(crate) fn items<'s>(sweep: &'s Sweep, shard: &ShardRow) -> &'s [ItemIndex] {
     &order[from.min(order.len())..(from + shard.count as usize).min(order.len())]
 }
 
+/// Most items of a shard in a sweep of so many `sessions`. `window` is that of a queue, in sessions. Public for simulations of the dispatcher.
+#[must_use]
+pub fn shard_items(has_budget: bool, sessions: usize, window: u32) -> u32 {
+    let most = match (has_budget, sessions <= FEW) {
+        (true, true) => SHARD_ITEMS_BUDGETED,
+        (true, false) => SHARD_ITEMS_BUDGETED_MANY,
+        (false, _) => SHARD_ITEMS,
+    };
+    most.min((window / SHARDS_PER_WINDOW).max(1))
+}
+
 /// Cuts every cell of `sweep` into shards, in the order in which they are dispatched. `window` is that of a queue, in sessions.
 ///
 /// # Errors
 /// When the sweep asks what cannot be decided.
 pub(crate) fn cut(sweep: &Sweep, window: u32) -> Result<Vec<NewShard>, DecideError> {
     let sessions: usize = sweep.cells().iter().map(|cell| sweep.selected(cell).len()).sum();
-    let most = match sweep.lock.budget_usd {
-        Some(_) if sessions <= FEW => SHARD_ITEMS_BUDGETED,
-        Some(_) => SHARD_ITEMS_BUDGETED_MANY,
-        None => SHARD_ITEMS,
-    };
-    let most = most.min((window / SHARDS_PER_WINDOW).max(1));
+    let most = shard_items(sweep.lock.budget_usd.is_some(), sessions, window);
     let mut cells: Vec<&Cell> = sweep.cells().iter().collect();
     cells.sort_by_key(|cell| sweep.lock.place(cell));
     let ends = adaptive::round_ends(sweep)?;

@@ -14,9 +14,9 @@ const BATCHES: u64 = 8;
 /// wait for a retry, and sessions that are reported count until they are recorded.
 const PER_CALL: u64 = 3;
 
-/// Most sessions that a queue may have outstanding.
+/// Most sessions that a queue may have outstanding. Public for simulations of the dispatcher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Window(u64);
+pub struct Window(u64);
 
 impl Window {
     /// The window of the queue `queue` of `sweep`: `least` sessions, more where its endpoint has more of them in hand at once.
@@ -25,19 +25,27 @@ impl Window {
         let of_queue = endpoints.find(|(name, endpoint)| endpoint.queue(name, &sweep.id) == queue);
         let in_hand = of_queue.map_or(0, |(_, endpoint)| match endpoint.lane {
             Lane::Batch => u64::from(endpoint.batch.unwrap_or_default().requests_max) * BATCHES,
-            Lane::Live => u64::from(endpoint.limits.concurrency) * PER_CALL,
+            Lane::Live => Self::live(endpoint.limits.concurrency, least).0,
         });
         Self(in_hand.max(u64::from(least.max(1))))
     }
 
+    /// The window of a queue whose endpoint answers at once, up to `concurrency` calls: `least` sessions, or more.
+    #[must_use]
+    pub fn live(concurrency: u32, least: u32) -> Self {
+        Self((u64::from(concurrency) * PER_CALL).max(u64::from(least.max(1))))
+    }
+
     /// `true` when a queue with `outstanding` sessions is not worth topping up: to do so in quarters keeps the number of ledger queries
     /// small, and what is left is still more than what an endpoint can have in flight.
-    pub(crate) const fn is_full_enough(self, outstanding: u64) -> bool {
+    #[must_use]
+    pub const fn is_full_enough(self, outstanding: u64) -> bool {
         outstanding * 4 > self.0 * 3
     }
 
     /// `true` if a queue with `outstanding` sessions may get `count` more at once.
-    pub(crate) const fn admits(self, outstanding: u64, count: u64) -> bool {
+    #[must_use]
+    pub const fn admits(self, outstanding: u64, count: u64) -> bool {
         // A shard larger than a window that has become smaller since must get its turn too.
         outstanding == 0 || outstanding + count <= self.0
     }

@@ -70,6 +70,8 @@ pub use metrics::CallMetrics;
 pub use money::{BudgetLeases, OUTPUT_TOKENS_MAX, ReservationState, worst_case};
 pub use open::{Build, OpenContext, VERDICTS_BYTES_MAX, check_access};
 pub use open_error::OpenError;
+#[cfg(feature = "simulation")]
+pub use permits::simulated::{SimulatedCall, SimulatedHolder};
 pub use permits::store::{PermitStore, StoreError};
 pub use policy::{EgressRules, EgressSection, KeyRule, Origin, OutboundPolicy, OutboundRules, PrivateNetwork};
 pub use prices::{

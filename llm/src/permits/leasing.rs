@@ -14,7 +14,7 @@ use super::state::Due;
 use super::store::{PermitStore, StoreError};
 
 /// Time-out of a request to the store.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 /// Time-out of the final flush when the endpoint is closed; afterwards its leases expire.
 const FINAL_FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
 /// Longest time between two looks at what is due.

@@ -9,6 +9,8 @@ mod estimates;
 mod leasing;
 mod party;
 mod signals;
+#[cfg(feature = "simulation")]
+pub(crate) mod simulated;
 mod state;
 pub(crate) mod store;
 
