@@ -151,8 +151,11 @@ impl Coordinator {
                     Ok(nights) => schedules.push(nights),
                     Err(error) => {
                         held.extend(ticks.into_iter().filter_map(|tick| tick.sweep));
+                        // Its baseline may be any sweep that it names.
+                        let is_named = |sweep: &&SweepRow| row.document.contains(sweep.id.as_str());
+                        held.extend(sweeps.iter().filter(is_named).map(|sweep| sweep.id.clone()));
                         problems.note(format!(
-                            "schedule {} cannot be read, so its nights are kept: {}; write it again (`regatta schedule create --replace`), or \
+                            "schedule {} cannot be read, so its nights are kept, and sweeps that it names: {}; write it again (`regatta schedule create --replace`), or \
                              delete it",
                             row.name,
                             causes(&error)

@@ -142,6 +142,10 @@ impl Coordinator {
 
     async fn go_on_removing(&self, apply: bool, removal: &mut Removal) -> Result<(), CoordinatorError> {
         let Some(keep) = self.config.keep_unused else { return Ok(()) };
+        if apply {
+            // Somebody may have deleted it, and another database would remove what this one refers to.
+            self.put_name().await?;
+        }
         if let Some(name) = self.neighbour().await? {
             removal.problems.note(format!(
                 "another database uses this bucket and prefix ({name}), and may refer to anything, so nothing is removed that this one does not \

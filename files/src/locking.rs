@@ -6,6 +6,8 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rustix::fs::OFlags;
+
 use crate::{FILE_MODE, no_follow};
 
 /// Time for which a lock is asked for again while others look at it. A look takes microseconds, unless the system lets its process wait.
@@ -16,7 +18,14 @@ const LOOKED_AT_FOR: Duration = Duration::from_secs(1);
 /// # Errors
 /// When it cannot be opened, or is a link.
 pub fn open_lock(path: &Path) -> io::Result<File> {
-    File::options().create(true).truncate(false).write(true).mode(FILE_MODE).custom_flags(no_follow()).open(path)
+    File::options()
+        .create(true)
+        .truncate(false)
+        .read(true)
+        .write(true)
+        .mode(FILE_MODE)
+        .custom_flags(no_follow())
+        .open(path)
 }
 
 /// Locks `file` for this process alone. Looks ([`is_locked`]) that others take meanwhile do not count.
@@ -42,7 +51,9 @@ pub fn try_lock(file: &File) -> Result<(), TryLockError> {
 /// # Errors
 /// When the file cannot be opened or locked, or is a link.
 pub fn is_locked(path: &Path) -> io::Result<bool> {
-    let file = match File::options().read(true).custom_flags(no_follow()).open(path) {
+    // A pipe in its place would wait for a writer.
+    let flags = no_follow() | OFlags::NONBLOCK.bits().cast_signed();
+    let file = match File::options().read(true).custom_flags(flags).open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(error),

@@ -233,7 +233,9 @@ fn joined(ways: Vec<Way<'_>>) -> Vec<Way<'_>> {
     let mut joined: Vec<Way<'_>> = Vec::new();
     for way in ways {
         let is_alike = |other: &&mut Way<'_>| {
-            (other.counts_as_wrong, other.cause, other.said) == (way.counts_as_wrong, way.cause, way.said)
+            // Without words nobody knows whether they failed alike.
+            way.said.is_some()
+                && (other.counts_as_wrong, other.cause, other.said) == (way.counts_as_wrong, way.cause, way.said)
         };
         match joined.iter_mut().find(is_alike) {
             Some(alike) => {

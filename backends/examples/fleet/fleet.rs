@@ -53,7 +53,7 @@ struct Fleet {
     workers: Vec<Worker>,
     /// When each worker asks next.
     plans: Vec<Option<u64>>,
-    /// What was told with each worker's request, until it is made.
+    /// Told with each worker's request, until it is made.
     requests: Vec<Option<PoolRequest>>,
     replies: Vec<Option<PoolReply>>,
     rows: Vec<Row>,

@@ -25,7 +25,7 @@ fn workers_of_an_endpoint_in_ten_pools_use_its_requests_and_no_more() {
     assert!(outcome.used >= 0.9 && outcome.idle == 0 && outcome.calls.0 > 0, "{outcome}");
 }
 
-/// What breaks first: requests to one pool grow with its workers, and so does the time of each.
+/// The first that breaks: requests to one pool grow with its workers, and so does the time of each.
 #[test]
 fn a_pool_of_more_workers_than_its_row_has_time_for_leaves_some_without_an_answer() {
     let measured_ms = EARLY_MS;

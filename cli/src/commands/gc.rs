@@ -52,7 +52,7 @@ fn failure(result: &GcResult) -> Option<String> {
     let left = (result.applied && result.left > 0).then(|| {
         let sweeps = counted(result.left, "sweep", "sweeps");
         format!(
-            "{sweeps} that nobody keeps could not be removed, and objects that nothing refers to were not looked at"
+            "up to {sweeps} that nobody keeps were not removed, and objects that nothing refers to were not looked at"
         )
     });
     let problems: Vec<&str> = left.iter().chain(&result.problems).map(String::as_str).collect();
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!((all.left, all.kept, all.unused.objects), (0, 3, 2));
         assert_eq!(failure(&all).as_deref(), Some("no key\nno lock\nno manifest"));
         let text = failure(&first).unwrap();
-        assert!(text.starts_with("1 sweep that nobody keeps could not be removed, and"), "{text}");
+        assert!(text.starts_with("up to 1 sweep that nobody keeps were not removed, and"), "{text}");
         assert_eq!(failure(&result(json!({}))), None);
     }
 }

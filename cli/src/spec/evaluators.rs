@@ -18,7 +18,7 @@ struct Benchmark {
     evaluators: Vec<String>,
 }
 
-/// The first evaluator that the spec in `text` names and that is none, with those of its benchmark. The parser of specs knows no benchmark: it
+/// An evaluator that the spec in `text` names and that is none, with those of its benchmark. The parser of specs knows no benchmark: it
 /// could only list those of all. `None` where something else is wrong with the spec.
 pub(super) fn unknown(text: &str, variable: &dyn Fn(&str) -> Option<String>, benchmarks: Registry) -> Option<String> {
     let spec: Spec = read_yaml(&substitute(text, variable).ok()?).ok()?;
@@ -44,14 +44,14 @@ mod tests {
 
     #[test]
     fn an_unknown_evaluator_is_told_with_those_of_its_benchmark() {
-        let spec = "name: a\nbenchmarks: { worfbench: { evaluators: [paper, offical] }, mine: { evaluators: ['${EVALUATOR}'] } }";
+        let spec = "name: a\nbenchmarks: { worfbench: { evaluators: [paper, offical] }, yours: { evaluators: ['${EVALUATOR}'] } }";
         assert_eq!(
             said(spec).unwrap(),
             "benchmarks.worfbench.evaluators[1]: unknown evaluator \"offical\"; known: official, paper; did you mean \"official\"?"
         );
         assert_eq!(
             said(&spec.replace("offical", "official")).unwrap(),
-            "benchmarks.mine.evaluators[0]: unknown evaluator \"lenient\"; known: declared"
+            "benchmarks.yours.evaluators[0]: unknown evaluator \"lenient\"; known: declared"
         );
     }
 

@@ -11,7 +11,7 @@ fn every_worker_has_a_job_within_seconds_and_all_slots_are_filled() {
     }
 }
 
-/// What breaks first at the dispatcher: each small shard costs as many operations as a large one.
+/// The first that breaks at the dispatcher: each small shard costs as many operations as a large one.
 #[test]
 fn small_shards_of_a_budget_bound_the_messages_of_a_second() {
     let costs = Costs::default();

@@ -20,13 +20,7 @@ impl Coordinator {
     pub(super) async fn leave_name(&self, stop: &CancellationToken) {
         let mut outage = Outage::new(AGAIN_AFTER, SETBACK_MAX);
         loop {
-            let leaving = async {
-                if let Some(key) = self.own_name().await? {
-                    self.catalog.blobs().put(&key, "{}".into()).await?;
-                }
-                Ok::<_, CoordinatorError>(())
-            };
-            let Some(Err(error)) = stop.run_until_cancelled(leaving).await else { return };
+            let Some(Err(error)) = stop.run_until_cancelled(self.put_name()).await else { return };
             let failed = outage.fails();
             if failed.is_told {
                 let (error, tries) = (causes(&error), failed.tries);
@@ -36,6 +30,17 @@ impl Coordinator {
                 return;
             }
         }
+    }
+
+    /// Leaves the name of the database in the bucket.
+    ///
+    /// # Errors
+    /// When a store fails.
+    pub(super) async fn put_name(&self) -> Result<(), CoordinatorError> {
+        if let Some(key) = self.own_name().await? {
+            self.catalog.blobs().put(&key, "{}".into()).await?;
+        }
+        Ok(())
     }
 
     /// The name of another database in the bucket, by its key; `None` if this one has it to itself.

@@ -26,6 +26,10 @@ impl Coordinator {
         if self.config.keep_unused.is_none() {
             return Ok(false);
         }
+        // What is another database's would be nobody's here, and go once that one's name is gone.
+        if self.neighbour().await?.is_some() {
+            return Ok(false);
+        }
         let mut room = RECORDED_AT_ONCE;
         // By their first digit, because a listing is in memory.
         for prefix in FOLDERS.iter().flat_map(|folder| (0..16).map(move |digit| format!("{folder}/{digit:x}"))) {

@@ -153,7 +153,7 @@ impl SqliteLedger {
         Ok(None)
     }
 
-    /// Whoever may open a file has all rights to its tables.
+    /// Nothing is missing: all rights to the tables of a file are those to open it.
     pub(super) async fn check_rights(&self) -> Result<(), LedgerError> {
         Ok(())
     }
