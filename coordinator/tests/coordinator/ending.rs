@@ -423,7 +423,7 @@ async fn a_session_that_a_budget_ended_waits_for_its_transcript_while_the_store_
     process.coordinator.resume(&sweep.id, Resumption::default()).await.unwrap();
     stage.until(async || process.metrics.failed_ticks.get() > 0).await;
     assert_eq!(stage.waiting(&sweep).await, 0);
-    std::fs::remove_file(&path).unwrap();
+    // In one step: in between it would not be there.
     std::fs::rename(&kept, &path).unwrap();
     stage.until_waiting(&sweep, 1).await;
     assert_eq!(stage.take(&sweep, 1).await[0].transcript, transcript);
