@@ -200,7 +200,10 @@ async fn a_schedule_whose_submission_or_document_cannot_be_read_keeps_files_and_
     assert_eq!((told.going.len(), told.kept), (0, 1), "{told:?}");
     assert!(stage.blobs().content_size(&unused).await.unwrap().is_some());
     let [nights, files] = &told.problems[..] else { panic!("{told:?}") };
-    assert!(nights.starts_with("schedule nightly cannot be read, so its nights are kept, and sweeps that it names: "), "{nights}");
+    assert!(
+        nights.starts_with("schedule nightly cannot be read, so its nights are kept, and sweeps that it names: "),
+        "{nights}"
+    );
     assert!(files.starts_with("the submission of schedule nightly cannot be read"), "{files}");
 }
 
