@@ -40,7 +40,7 @@ GRANT USAGE, SELECT ON SEQUENCE permit_failure_numbers TO regatta_coordinator;
 
 -- Records what was reported. It never leads, has nothing to do with permits, and leaves owners and budgets as they are.
 REVOKE UPDATE ON sweeps FROM regatta_scorer;
-GRANT SELECT, UPDATE (state, ended_at_ns, echo, tabulated) ON sweeps TO regatta_scorer;
+GRANT SELECT, UPDATE (state, ended_at_ns, echo, echo_asked, echo_answered, tabulated) ON sweeps TO regatta_scorer;
 GRANT SELECT, UPDATE ON cells, shards TO regatta_scorer;
 GRANT SELECT, INSERT, UPDATE, DELETE ON
     attempts, sessions, awaiting, awaiting_questions, asked, verdicts, judge_attempts, metrics, cell_calls, counted_calls

@@ -1,12 +1,12 @@
 //! Confirmation that everything that workers have reported is recorded. Outcomes may wait in the queue, or in a scorer whose stores are
 //! unavailable, while the ledger has nothing of them; to dispatch their sessions again would be to pay for them again. So the coordinator
-//! reports a question itself, and waits until a scorer has answered it.
+//! reports a question itself, in each partition of the reports, and waits until scorers have answered all of them.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use regatta_backends::Term;
-use regatta_proto::{Report, SweepId};
+use regatta_proto::{Partition, Report, SweepId};
 use tokio::time::Instant;
 
 use crate::{Coordinator, CoordinatorError};
@@ -91,7 +91,9 @@ impl Coordinator {
             }
         };
         let number = question.number;
-        self.queue.publish_reports(vec![Report::Echo { sweep: sweep.clone(), number, waited: false }]).await?;
+        // Whoever has a partition answers when it has recorded all that came in it before.
+        let ask = |partition| Report::Echo { sweep: sweep.clone(), number, waited: false, partition };
+        self.queue.publish_reports(Partition::all(self.queue.report_partitions()).map(ask).collect()).await?;
         echo.asked = Some(question);
         Ok(None)
     }

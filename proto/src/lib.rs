@@ -86,7 +86,9 @@ pub use money::{CostSum, Money};
 pub use outcome::{Cause, Filtered, Outcome};
 pub use price::{BATCH, Circumstances, Day, Meter, Price, PriceSource, PriceTier, PriceWindow, Rates};
 pub use question::{AskedQuestion, Evaluator, Question, Script, Verdict};
-pub use report::{Attempt, HeldBatch, HeldQuestions, JudgeOutcome, OpenAttempt, Progress, Report, SessionOutcome};
+pub use report::{
+    Attempt, HeldBatch, HeldQuestions, JudgeOutcome, OpenAttempt, Partition, Progress, Report, SessionOutcome,
+};
 pub use scope::{Scope, Scopes};
 pub use secret_names::is_secret_name;
 pub use seed::{SessionSeed, rng};

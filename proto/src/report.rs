@@ -148,6 +148,37 @@ impl Progress {
     }
 }
 
+/// One of the parts into which reports are divided, each of which one scorer has at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Partition {
+    /// From 0 on.
+    pub number: u8,
+    /// Count of all of them.
+    pub of: u8,
+}
+
+impl Partition {
+    /// All reports, undivided.
+    pub const WHOLE: Self = Self { number: 0, of: 1 };
+
+    /// All partitions of reports that are divided into so many.
+    pub fn all(of: u8) -> impl Iterator<Item = Self> {
+        (0..of).map(move |number| Self { number, of })
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+    fn is_whole(&self) -> bool {
+        *self == Self::WHOLE
+    }
+}
+
+impl Default for Partition {
+    fn default() -> Self {
+        Self::WHOLE
+    }
+}
+
 /// A message for scorers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -188,6 +219,9 @@ pub enum Report {
         /// The request itself was set aside, after its sweep could be read, so all reports set aside before it have returned.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         waited: bool,
+        /// The partition of the reports that it asks about. The answer is complete when each has been asked about.
+        #[serde(default, skip_serializing_if = "Partition::is_whole")]
+        partition: Partition,
     },
     /// Every session of a sweep is settled, so tables and reports are to be written.
     Tabulate {

@@ -29,6 +29,7 @@ mod report;
 mod rescoring;
 mod runs;
 mod scorer;
+mod standing_aside;
 mod standings;
 pub mod statistics;
 mod summary;

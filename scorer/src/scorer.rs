@@ -23,6 +23,7 @@ use crate::aside::{Sorted, Unreadable};
 use crate::finish::{FinishError, finish};
 use crate::gone::Gone;
 use crate::pace::{BatchSize, Stopwatch};
+use crate::standing_aside::GIVEN_BACK_AT_MOST;
 
 /// Bytes of transcripts that a batch gathers: the one that exceeds them is its last. No more than what the smallest budget of bytes decodes
 /// at once, so that nobody lingers for what cannot come.
@@ -153,6 +154,14 @@ impl ScorerError {
     }
 }
 
+/// Reason why a scorer takes no more reports from a consumer, which gives back all that it has.
+enum End {
+    Stopped,
+    /// A batch could not be recorded. Its reports come again, each alone.
+    GivesBack,
+    StandsAside,
+}
+
 /// Consumes outcomes, scores them, makes them durable.
 pub struct Scorer {
     pub(crate) config: ScorerConfig,
@@ -223,33 +232,61 @@ impl Scorer {
         Box::pin(async move {
             // Two batches: one in hand, one on its way.
             let prefetch = u32::try_from(self.config.batch * 2).unwrap_or(u32::MAX);
-            let mut consumer = self.queue.consume_reports(prefetch).await?;
-            let (mut kept_back, mut size) = (None, BatchSize::up_to(self.config.batch));
-            while let Some(batch) = self.gather(&mut consumer, &mut kept_back, size.now(), &stop).await {
-                let reports_in_hand = batch.len();
-                self.metrics.batch_reports.observe(batch.len() as f64);
-                let Sorted { reports, receipts, unreadable } = self.sort_out(batch, &stop).await;
-                let is_set_aside = self.set_aside(unreadable, &stop).await;
-                let is_done = self.handle_until_done(&Batch::sort(reports), &stop).await;
-                size.adapt(reports_in_hand, self.stopwatch.take());
-                if is_done {
-                    Receipt::ack_all(receipts).await;
-                } else {
-                    // What is handed back goes to the front, so the last one goes first.
-                    for receipt in receipts.into_iter().rev() {
-                        receipt.hand_back().await;
-                    }
-                    if stop.is_cancelled() {
-                        break;
-                    }
-                }
-                if !is_set_aside {
-                    break;
+            let mut size = BatchSize::up_to(self.config.batch);
+            loop {
+                let consumer = self.queue.consume_reports(prefetch).await?;
+                match self.record_from(consumer, &mut size, &stop).await {
+                    End::Stopped => return Ok(()),
+                    End::GivesBack => {}
+                    End::StandsAside => self.until_stores_answer(&stop).await,
                 }
             }
-            consumer.stop();
-            Ok(())
         })
+    }
+
+    /// Records what `consumer` delivers, until it is time to stop, or to leave it to others. What is not recorded then goes back in its order: nothing
+    /// that is reported later overtakes it.
+    async fn record_from(&self, mut consumer: Consumer<Report>, size: &mut BatchSize, stop: &CancellationToken) -> End {
+        let mut kept_back = None;
+        while let Some(batch) = self.gather(&mut consumer, &mut kept_back, size.now(), stop).await {
+            let reports_in_hand = batch.len();
+            self.metrics.batch_reports.observe(batch.len() as f64);
+            let may_go_back = self.config.shares_queue && batch.iter().all(|one| one.redeliveries < GIVEN_BACK_AT_MOST);
+            let must_stand_aside =
+                async { if may_go_back { self.must_stand_aside().await } else { std::future::pending().await } };
+            let handled = tokio::select! {
+                biased;
+                handled = self.record_delivered(batch, stop) => handled,
+                () = must_stand_aside => Some(End::StandsAside),
+            };
+            size.adapt(reports_in_hand, self.stopwatch.take());
+            if let Some(end) = handled {
+                // Before what is in hand, which would else go back by itself, behind what comes next.
+                drop(consumer);
+                return end;
+            }
+        }
+        drop(consumer);
+        End::Stopped
+    }
+
+    /// Records a batch, and acknowledges what is recorded. The end, if this is the last one.
+    async fn record_delivered(&self, batch: Vec<Delivery<Report>>, stop: &CancellationToken) -> Option<End> {
+        let Sorted { reports, receipts, unreadable } = self.sort_out(batch, stop).await;
+        let is_set_aside = self.set_aside(unreadable, stop).await;
+        if self.handle_until_done(&Batch::sort(reports), stop).await {
+            Receipt::ack_all(receipts).await;
+        } else if stop.is_cancelled() {
+            return Some(End::Stopped);
+        } else if receipts.len() > 1 {
+            return Some(End::GivesBack);
+        } else {
+            // It alone is delivered once more, until that was too often.
+            for receipt in receipts {
+                receipt.hand_back().await;
+            }
+        }
+        (!is_set_aside).then_some(End::Stopped)
     }
 
     /// The next batch: of `most` reports, or as large as it got within the linger time. `None` at the end. A report that was delivered before
@@ -367,7 +404,9 @@ impl Scorer {
                     let sweep = self.catalog.sweep(lock).await?;
                     self.rejudge(&sweep).await?;
                 }
-                Report::Echo { sweep, number, .. } => self.ledger.echo(sweep, *number).await?,
+                Report::Echo { sweep, number, partition, .. } => {
+                    self.ledger.echo(sweep, *number, *partition).await?;
+                }
                 Report::Tabulate { lock, .. } => {
                     let sweep = self.catalog.sweep(lock).await?;
                     let state = finish(&self.ledger, &self.catalog, &sweep, &*self.clock).await?;

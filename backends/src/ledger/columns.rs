@@ -4,7 +4,7 @@
 //! microseconds), digests as 32 bytes.
 
 use jiff::Timestamp;
-use regatta_proto::{Cause, CellIndex, CostSum, Digest, ItemIndex, Money, Outcome, SessionKey, SweepId};
+use regatta_proto::{Cause, CellIndex, CostSum, Digest, ItemIndex, Money, Outcome, Partition, SessionKey, SweepId};
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::Error as ValueError;
@@ -54,6 +54,12 @@ pub(super) fn key(sweep: &SweepId, cell: i64, item: i64) -> Result<SessionKey, L
 /// The number as a signed 64-bit integer.
 pub(super) fn stored(value: u64, field: &'static str) -> Result<i64, LedgerError> {
     i64::try_from(value).map_err(|_| LedgerError::OutOfRange { field, value: i128::from(value) })
+}
+
+/// The bit of one partition among the answers about all, and the bits of all.
+pub(super) fn answer_bits(Partition { number, of }: Partition) -> (i64, i64) {
+    let of = of.clamp(1, 62);
+    (1 << (number % of), (1 << of) - 1)
 }
 
 pub(super) fn stored_money(amount: Option<Money>, field: &'static str) -> Result<Option<i64>, LedgerError> {

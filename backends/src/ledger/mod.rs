@@ -30,8 +30,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use regatta_proto::{
-    Answerer, Attempt, AttemptTotals, CellIndex, CostSum, Digest, ItemIndex, ModelRef, Money, OpenAttempt, SessionKey,
-    ShardIndex, SweepId, SweepState, Usage, Verdict, WorkerId,
+    Answerer, Attempt, AttemptTotals, CellIndex, CostSum, Digest, ItemIndex, ModelRef, Money, OpenAttempt, Partition,
+    SessionKey, ShardIndex, SweepId, SweepState, Usage, Verdict, WorkerId,
 };
 
 pub use self::audit::{AUDIT_READ_MAX, AuditOutcome, AuditResult, AuditRow, NewAuditEntry};
@@ -396,12 +396,18 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.is_judging(sweep, within)) })
     }
 
-    /// Records that all reports before the question `number` have been recorded; a number lower than the stored one changes nothing.
+    /// Records that all reports of `partition` before the question `number` have been recorded. The sweep has it as its echo once this is so of each
+    /// partition; a number lower than the last one changes nothing.
     ///
     /// # Errors
     /// When the store fails.
-    pub fn echo<'a>(&'a self, sweep: &'a SweepId, number: u64) -> BoxFuture<'a, Result<(), LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.echo(sweep, number)) })
+    pub fn echo<'a>(
+        &'a self,
+        sweep: &'a SweepId,
+        number: u64,
+        partition: Partition,
+    ) -> BoxFuture<'a, Result<(), LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.echo(sweep, number, partition)) })
     }
 
     /// The time for which the state of `sweep`, as the caller describes it in `life`, has been the same, by the store's clock, whichever

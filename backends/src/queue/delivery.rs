@@ -25,7 +25,7 @@ pub struct Delivery<T> {
     pub receipt: Receipt,
 }
 
-/// The right to settle one delivery. Dropping it hands the message back.
+/// The right to settle one delivery. Dropping it hands the message back; a report goes back with its consumer, so that nothing overtakes it.
 ///
 /// Settling never fails: if the broker is gone, it delivers the message again, and the ledger accepts repetitions.
 #[derive(Debug)]

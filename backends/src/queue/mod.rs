@@ -5,6 +5,7 @@
 //!   published once, which may be lost then, and whose caller is told so. That has an end, too, after which it is not sent any more.
 //! - A consumer holds at most `prefetch` unsettled messages. Messages of one queue arrive in the order of publishing, except redelivered
 //!   ones, and are distributed evenly over its consumers.
+//! - Reports are divided into partitions by their session. One consumer has a partition at a time, with all its messages.
 //! - A message that is handed back, or whose consumer is dropped or dies, is delivered again at once, with a count.
 //! - A message that was delivered too often, or cannot be decoded, becomes a dead letter: counted and never lost, but not delivered again.
 //! - A report that is set aside returns by itself after a fixed time, any number of times; that is no redelivery.
@@ -15,6 +16,7 @@ mod memory;
 #[cfg(feature = "cluster")]
 mod message_bytes;
 mod name;
+mod partition;
 #[cfg(feature = "cluster")]
 mod rabbitmq;
 #[cfg(feature = "faults")]
@@ -74,7 +76,13 @@ impl Queue {
     /// coordinator's window.
     #[must_use]
     pub fn memory() -> Self {
-        Self::Memory(MemoryQueue::new(DELIVERY_LIMIT, SET_ASIDE_FOR))
+        Self::memory_divided(1)
+    }
+
+    /// The same with reports in so many partitions, as brokers have them, so that several scorers have some each.
+    #[must_use]
+    pub fn memory_divided(partitions: u8) -> Self {
+        Self::Memory(MemoryQueue::new(DELIVERY_LIMIT, SET_ASIDE_FOR, partitions))
     }
 
     /// Connects to RabbitMQ and declares the shared queues and exchanges (reports, dead letters, control). Must be called within a tokio
@@ -247,7 +255,37 @@ impl Queue {
         })
     }
 
-    /// Starts to consume reports.
+    /// Number of partitions that reports are divided into.
+    #[must_use]
+    pub fn report_partitions(&self) -> u8 {
+        match self {
+            Self::Memory(memory) => memory.report_partitions(),
+            #[cfg(feature = "cluster")]
+            Self::RabbitMq(_) => rabbitmq::PARTITIONS,
+            #[cfg(feature = "faults")]
+            Self::Troubled(queues) => queues.report_partitions(),
+        }
+    }
+
+    /// Number of consumers of reports, whether they have a partition at the moment or not.
+    ///
+    /// # Errors
+    /// When the broker does not answer.
+    pub fn report_consumers<'a>(&'a self) -> BoxFuture<'a, Result<u64, QueueError>> {
+        Box::pin(async move {
+            match self {
+                Self::Memory(memory) => memory.report_consumers(),
+                #[cfg(feature = "cluster")]
+                Self::RabbitMq(broker) => broker.report_consumers().await,
+                #[cfg(feature = "faults")]
+                Self::Troubled(queues) => queues.report_consumers().await,
+            }
+        })
+    }
+
+    /// Starts to consume reports: the partitions that no other consumer has, and each other one when all that came before are gone. So in a partition
+    /// nothing overtakes a report, whoever has it. `prefetch` is divided over the partitions, one message each at least. To hand back what it
+    /// has, the consumer is dropped rather than stopped: a broker gives others of a partition to the next consumer as soon as this one stops.
     ///
     /// # Errors
     /// When the broker refuses.

@@ -102,6 +102,14 @@ impl TroubledQueue {
         self.call("reports", 0, || self.inner.waiting_reports()).await
     }
 
+    pub(super) fn report_partitions(&self) -> u8 {
+        self.inner.report_partitions()
+    }
+
+    pub(super) async fn report_consumers(&self) -> Result<u64, QueueError> {
+        self.call("reports", 0, || self.inner.report_consumers()).await
+    }
+
     pub(super) async fn dead_letters(&self) -> Result<u64, QueueError> {
         self.call("dead", 0, || Ok(self.inner.dead_letters())).await
     }

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use regatta_backends::Quota;
 use regatta_backends::ledger::{Held, ShardState, ToldBy, UnderWay};
-use regatta_proto::{AttemptTotals, CellIndex, HeldBatch, ItemIndex, ShardIndex, SweepId, SweepState, WorkerId};
+use regatta_proto::{
+    AttemptTotals, CellIndex, HeldBatch, ItemIndex, Partition, ShardIndex, SweepId, SweepState, WorkerId,
+};
 
 use crate::world::{World, at, key, open, record};
 
@@ -260,8 +262,17 @@ pub(crate) async fn questions_that_a_worker_tells_of_are_those_of_their_sweep(wo
 pub(crate) async fn an_older_echo_changes_nothing(world: World) {
     let sweep = world.sweep("s", 1, 1).await;
     for (number, noted) in [(3, 3), (2, 3), (3, 3), (1 << 40, 1 << 40)] {
-        world.ledger.echo(&sweep, number).await.unwrap();
+        world.ledger.echo(&sweep, number, Partition::WHOLE).await.unwrap();
         assert_eq!(world.ledger.sweep(&sweep).await.unwrap().unwrap().echo, noted);
+    }
+}
+
+pub(crate) async fn an_echo_is_heard_when_all_partitions_have_answered_the_same_question(world: World) {
+    let sweep = world.sweep("s", 1, 1).await;
+    let answers = [(5, 0, 0), (5, 2, 0), (5, 2, 0), (6, 1, 0), (5, 1, 0), (6, 0, 0), (6, 2, 6), (7, 0, 6), (6, 1, 6)];
+    for (question, number, heard) in answers {
+        world.ledger.echo(&sweep, question, Partition { number, of: 3 }).await.unwrap();
+        assert_eq!(world.ledger.sweep(&sweep).await.unwrap().unwrap().echo, heard, "{question} of {number}");
     }
 }
 

@@ -11,8 +11,8 @@ use regatta_proto::{Digest, Progress, Report};
 use regatta_tests::{Proxy, RabbitMq, Traffic, unique_name};
 
 use crate::stage::{
-    DELIVERY_LIMIT, broker_url, config, control, eventually_dead, eventually_depth, item, items, jobs, publish_raw,
-    rabbitmq_queue, take, within,
+    DELIVERY_LIMIT, broker_url, config, control, echo, echoes, eventually_dead, eventually_depth, item, items, jobs,
+    publish_raw, rabbitmq_queue, take, within,
 };
 
 // Only on a broker.
@@ -106,8 +106,9 @@ async fn reports_are_decoded_when_there_is_room_for_them_which_they_take_until_t
         let bytes = ByteBudget::new(32 * LENGTH);
         let config = RabbitMqConfig { bytes: Some(bytes.clone()), ..config(unique_name("queue")).await };
         let queue = Queue::connect(config).await.unwrap();
+        // All in one partition, of which it may hold as many at once.
         queue.publish_reports(vec![report("x".repeat(LENGTH as usize)); 8]).await.unwrap();
-        let mut consumer = queue.consume_reports(8).await.unwrap();
+        let mut consumer = queue.consume_reports(8 * u32::from(queue.report_partitions())).await.unwrap();
         let mut taken = take(&mut consumer, 3).await;
         until(|| bytes.waiting() == 1).await;
         let held = bytes.held();
@@ -116,15 +117,15 @@ async fn reports_are_decoded_when_there_is_room_for_them_which_they_take_until_t
         taken.pop().unwrap().receipt.ack().await;
         taken.push(consumer.next().await.unwrap());
         until(|| bytes.waiting() == 1).await;
-        // Handed back, one way or the other, and delivered again.
-        drop(taken);
+        for delivery in taken {
+            delivery.receipt.hand_back().await;
+        }
         let taken = take(&mut consumer, 3).await;
         assert!(bytes.held_max() < 12 * LENGTH, "{}", bytes.held_max());
         Receipt::ack_all(taken.into_iter().map(|delivery| delivery.receipt).collect()).await;
         let taken = take(&mut consumer, 3).await;
-        consumer.stop();
         Receipt::ack_all(taken.into_iter().map(|delivery| delivery.receipt).collect()).await;
-        assert!(consumer.next().await.is_none());
+        drop(consumer);
         until(|| (bytes.held(), bytes.waiting()) == (0, 0)).await;
     })
     .await;
@@ -138,7 +139,7 @@ async fn a_report_that_is_larger_than_the_budget_is_decoded_alone() {
         let queue = Queue::connect(config).await.unwrap();
         let sent = [report("x".into()), report("x".repeat(1 << 20)), report("y".into())];
         queue.publish_reports(sent.to_vec()).await.unwrap();
-        let mut consumer = queue.consume_reports(8).await.unwrap();
+        let mut consumer = queue.consume_reports(8 * u32::from(queue.report_partitions())).await.unwrap();
         let first = consumer.next().await.unwrap();
         until(|| bytes.waiting() == 1).await;
         first.receipt.ack().await;
@@ -148,6 +149,41 @@ async fn a_report_that_is_larger_than_the_budget_is_decoded_alone() {
         large.receipt.ack().await;
         let last = consumer.next().await.unwrap();
         assert!([first.message, large.message, last.message] == sent);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_consumer_of_reports_that_comes_later_gets_its_share_of_the_partitions() {
+    within(async {
+        let config = RabbitMqConfig { balanced_every: Duration::from_secs(1), ..config(unique_name("queue")).await };
+        let queue = Queue::connect(config).await.unwrap();
+        let partitions = usize::from(queue.report_partitions());
+        let (mut first, mut second) =
+            (queue.consume_reports(1000).await.unwrap(), queue.consume_reports(1000).await.unwrap());
+        // Each consumer settles all that it gets.
+        let (mut of_first, mut of_second) = (BTreeSet::new(), BTreeSet::new());
+        let mut number = 0;
+        while of_second.len() < partitions / 2 {
+            number += 1;
+            queue.publish_reports(echoes(&queue, number..number + 1)).await.unwrap();
+            // Until this round is over. What is let go meanwhile comes once more.
+            let (mut heard, mut of_round) = (BTreeSet::new(), 0);
+            while of_round < partitions {
+                let (delivery, by) = tokio::select! {
+                    delivery = first.next() => (delivery.unwrap(), &mut of_first),
+                    delivery = second.next() => (delivery.unwrap(), &mut of_second),
+                };
+                let (partition, told) = echo(&delivery.message);
+                by.insert(partition);
+                of_round += usize::from(told == number && heard.insert(partition));
+                delivery.receipt.ack().await;
+            }
+        }
+        assert_eq!((of_first.len(), of_second.len()), (partitions, partitions / 2));
+        // Both have their share, and keep it.
+        assert_eq!(queue.report_consumers().await.unwrap(), 2);
+        assert_eq!(queue.dead_letters().await.unwrap(), 0);
     })
     .await;
 }

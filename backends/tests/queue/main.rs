@@ -48,6 +48,8 @@ conformance![
     a_message_delivered_too_often_is_set_aside,
     a_broadcast_reaches_every_listener,
     reports_go_to_whoever_consumes_reports,
+    a_partition_of_reports_has_one_consumer_at_a_time,
+    all_reports_of_a_session_are_in_one_partition,
     progress_goes_to_whoever_consumes_reports,
     a_report_set_aside_comes_back_by_itself_and_that_is_no_redelivery,
     a_question_set_aside_comes_back_and_is_not_counted,

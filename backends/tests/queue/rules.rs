@@ -1,16 +1,17 @@
 //! The rules that every queue keeps.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::join_all;
 use regatta_backends::{Queue, QueueError, Receipt};
-use regatta_proto::{Digest, Progress, Report};
+use regatta_proto::{Digest, Partition, Progress, Report};
 use tokio::time::Instant;
 
 use crate::stage::{
-    DELIVERY_LIMIT, control, eventually_dead, eventually_depth, item, items, jobs, memory_queue, rabbitmq_queue, take,
+    DELIVERY_LIMIT, control, echo, echoes, eventually_dead, eventually_depth, handovers, item, items, jobs,
+    memory_queue, rabbitmq_queue, sweep_number, tabulations, take,
 };
 
 pub(crate) async fn ten_thousand_jobs_arrive_in_order_and_once(queue: &Queue) {
@@ -233,14 +234,64 @@ pub(crate) async fn a_broadcast_reaches_every_listener(queue: &Queue) {
 }
 
 pub(crate) async fn reports_go_to_whoever_consumes_reports(queue: &Queue) {
-    let report = |sweep: &str| Report::Tabulate { sweep: sweep.parse().unwrap(), lock: Digest::of(b"lock") };
-    queue.publish_reports(vec![report("one"), report("two")]).await.unwrap();
+    queue.publish_reports(tabulations(0..40)).await.unwrap();
+    while queue.waiting_reports().await.unwrap() != 40 {
+        tokio::task::yield_now().await;
+    }
     let mut consumer = queue.consume_reports(10).await.unwrap();
-    for sweep in ["one", "two"] {
+    let mut arrived = BTreeSet::new();
+    for _ in 0..40 {
         let delivery = consumer.next().await.unwrap();
-        assert_eq!(delivery.message, report(sweep));
+        arrived.insert(sweep_number(&delivery.message));
         delivery.receipt.ack().await;
     }
+    assert!(arrived.into_iter().eq(0..40));
+}
+
+pub(crate) async fn a_partition_of_reports_has_one_consumer_at_a_time(queue: &Queue) {
+    let mut first = queue.consume_reports(1000).await.unwrap();
+    let mut second = queue.consume_reports(1000).await.unwrap();
+    assert_eq!(queue.report_consumers().await.unwrap(), 2);
+    queue.publish_reports(echoes(queue, 0..10)).await.unwrap();
+    let all = usize::from(queue.report_partitions()) * 10;
+    let taken = take(&mut first, all).await;
+    assert!(second.next().now_or_never().is_none(), "the first one holds all partitions");
+    // Of each partition five are settled, and one is left to its consumer.
+    let mut held = Vec::new();
+    for delivery in taken {
+        match echo(&delivery.message).1 {
+            0..5 => delivery.receipt.ack().await,
+            5 => drop(delivery),
+            _ => held.push(delivery),
+        }
+    }
+    queue.publish_reports(echoes(queue, 10..12)).await.unwrap();
+    drop(first);
+    drop(held);
+    let mut arrived: BTreeMap<u8, Vec<u64>> = BTreeMap::new();
+    for delivery in take(&mut second, usize::from(queue.report_partitions()) * 7).await {
+        let (partition, number) = echo(&delivery.message);
+        assert!(number >= 10 || delivery.redeliveries == 1, "{number} of {partition}");
+        arrived.entry(partition).or_default().push(number);
+        delivery.receipt.ack().await;
+    }
+    for (partition, numbers) in arrived {
+        assert!(numbers.iter().copied().eq(5..12), "{numbers:?} of {partition}");
+    }
+    assert_eq!(queue.waiting_reports().await.unwrap(), 0);
+}
+
+pub(crate) async fn all_reports_of_a_session_are_in_one_partition(queue: &Queue) {
+    let mut first = queue.consume_reports(1000).await.unwrap();
+    let _second = queue.consume_reports(1000).await.unwrap();
+    queue.publish_reports((0..40).flat_map(|item| handovers(item, 5)).collect()).await.unwrap();
+    let mut numbers: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for delivery in take(&mut first, 200).await {
+        let Report::HandedOver { key, attempt, .. } = &delivery.message else { panic!("{:?}", delivery.message) };
+        numbers.entry(key.item.0).or_default().push(attempt.number);
+        delivery.receipt.ack().await;
+    }
+    assert!(numbers.values().all(|numbers| numbers.iter().copied().eq(1..=5)), "{numbers:?}");
 }
 
 pub(crate) async fn progress_goes_to_whoever_consumes_reports(queue: &Queue) {
@@ -264,18 +315,20 @@ pub(crate) async fn a_report_set_aside_comes_back_by_itself_and_that_is_no_redel
     let mut consumer = queue.consume_reports(10).await.unwrap();
     // More often than a message may be redelivered.
     for _ in 0..=DELIVERY_LIMIT {
-        for sweep in ["one", "two"] {
-            let delivery = consumer.next().await.unwrap();
-            assert_eq!((&delivery.message, delivery.redeliveries), (&report(sweep), 0));
-            queue.set_aside_reports(vec![delivery.message]).await.unwrap();
+        let mut arrived = Vec::new();
+        for delivery in take(&mut consumer, 2).await {
+            assert_eq!(delivery.redeliveries, 0);
+            queue.set_aside_reports(vec![delivery.message.clone()]).await.unwrap();
+            arrived.push(delivery.message);
             delivery.receipt.ack().await;
         }
+        assert!(arrived.contains(&report("one")) && arrived.contains(&report("two")), "{arrived:?}");
     }
     assert_eq!(queue.dead_letters().await.unwrap(), 0);
 }
 
 pub(crate) async fn a_question_set_aside_comes_back_and_is_not_counted(queue: &Queue) {
-    let question = Report::Echo { sweep: "one".parse().unwrap(), number: 1, waited: true };
+    let question = Report::Echo { sweep: "one".parse().unwrap(), number: 1, waited: true, partition: Partition::WHOLE };
     queue.set_aside_reports(vec![question.clone()]).await.unwrap();
     assert_eq!((queue.reports_set_aside().await.unwrap(), queue.waiting_reports().await.unwrap()), (0, 0));
     let delivery = queue.consume_reports(10).await.unwrap().next().await.unwrap();

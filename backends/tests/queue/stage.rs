@@ -3,9 +3,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use regatta_backends::queue::{MemoryQueue, RabbitMqConfig};
 use regatta_backends::{Consumer, Delivery, Queue};
-use regatta_proto::{CellIndex, Control, Digest, ItemIndex, Job, SessionJob, SessionKey, Transcript};
+use regatta_proto::{
+    Attempt, AttemptTotals, CellIndex, Control, Digest, ItemIndex, Job, Partition, Report, SessionJob, SessionKey,
+    Transcript,
+};
 use regatta_tests::{RabbitMq, unique_name};
 use tokio::sync::OnceCell;
 
@@ -16,7 +20,7 @@ pub(crate) const DELIVERY_LIMIT: u32 = 3;
 pub(crate) const SET_ASIDE_FOR: Duration = Duration::from_secs(2);
 
 pub(crate) fn memory_queue() -> Queue {
-    Queue::Memory(MemoryQueue::new(DELIVERY_LIMIT, SET_ASIDE_FOR))
+    Queue::Memory(MemoryQueue::new(DELIVERY_LIMIT, SET_ASIDE_FOR, 8))
 }
 
 pub(crate) async fn rabbitmq_queue() -> Queue {
@@ -69,6 +73,52 @@ pub(crate) fn item(job: &Job) -> u32 {
 
 pub(crate) fn items(deliveries: &[Delivery<Job>]) -> BTreeSet<u32> {
     deliveries.iter().map(|delivery| item(&delivery.message)).collect()
+}
+
+/// Reports of sweeps that are named by their numbers.
+pub(crate) fn tabulations(sweeps: std::ops::Range<u32>) -> Vec<Report> {
+    let report = |sweep: u32| Report::Tabulate { sweep: sweep.to_string().parse().unwrap(), lock: Digest::of(b"lock") };
+    sweeps.map(report).collect()
+}
+
+/// The number of the sweep of one of [`tabulations`].
+pub(crate) fn sweep_number(report: &Report) -> u32 {
+    match report {
+        Report::Tabulate { sweep, .. } => sweep.as_str().parse().unwrap(),
+        other => panic!("a request for tables was expected, not {other:?}"),
+    }
+}
+
+/// Questions with these numbers in each partition, in order.
+pub(crate) fn echoes(queue: &Queue, numbers: std::ops::Range<u64>) -> Vec<Report> {
+    let ask = |number, partition| Report::Echo { sweep: "s".parse().unwrap(), number, waited: false, partition };
+    let partitions = queue.report_partitions();
+    numbers.flat_map(|number| Partition::all(partitions).map(move |partition| ask(number, partition))).collect()
+}
+
+/// Partition and number of one of [`echoes`].
+pub(crate) fn echo(report: &Report) -> (u8, u64) {
+    match report {
+        Report::Echo { number, partition, .. } => (partition.number, *number),
+        other => panic!("a question was expected, not {other:?}"),
+    }
+}
+
+/// Reports of so many attempts at one session, by their numbers.
+pub(crate) fn handovers(item: u32, attempts: u32) -> Vec<Report> {
+    let handover = |number| Report::HandedOver {
+        key: SessionKey { sweep: "s".parse().unwrap(), cell: CellIndex(0), item: ItemIndex(item) },
+        attempt: Attempt {
+            id: format!("{item}-{number}").parse().unwrap(),
+            number,
+            worker: "w".parse().unwrap(),
+            started_at: Timestamp::UNIX_EPOCH,
+            ended_at: Timestamp::UNIX_EPOCH,
+        },
+        totals: AttemptTotals::default(),
+        taken_over: false,
+    };
+    (1..=attempts).map(handover).collect()
 }
 
 pub(crate) async fn take<T: Clone + Send + Sync + 'static>(

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use regatta_backends::faults::{Fate, Trouble};
-use regatta_proto::{AttemptId, Report, SessionOutcome, SweepId};
+use regatta_proto::{AttemptId, Partition, Report, SessionOutcome, SweepId};
 use tokio::time::Instant;
 
 use crate::stage::{ITEMS, Running, Stage, report, until};
@@ -87,7 +87,8 @@ async fn a_question_is_answered_only_when_what_was_set_aside_before_it_is_record
     until(async || stage.queue.reports_set_aside().await.unwrap() == 1).await;
     // The lock comes back after the report has returned in vain, and before the question returns.
     tokio::time::sleep(Duration::from_secs(30)).await;
-    let ask = |sweep: &SweepId| Report::Echo { sweep: sweep.clone(), number: 7, waited: false };
+    let ask =
+        |sweep: &SweepId| Report::Echo { sweep: sweep.clone(), number: 7, waited: false, partition: Partition::WHOLE };
     stage.queue.publish_reports(vec![ask(&twin.id), ask(&stage.sweep.id)]).await.unwrap();
     until(async || metrics.set_aside.get() == 3).await;
     tokio::time::sleep(Duration::from_secs(45)).await;
@@ -113,7 +114,8 @@ async fn a_question_that_waits_has_no_other_wait_for_it() {
     std::fs::rename(&lock, &away).unwrap();
     let (scorer, metrics) = stage.scorer(100);
     let running = Running::of(scorer);
-    let ask = |number| Report::Echo { sweep: stage.sweep.id.clone(), number, waited: false };
+    let ask =
+        |number| Report::Echo { sweep: stage.sweep.id.clone(), number, waited: false, partition: Partition::WHOLE };
     // Its data are read once.
     stage.queue.publish_reports(vec![report(&stage.session(0, 0))]).await.unwrap();
     until(async || recorded(&stage, &stage.sweep.id).await == 1).await;
@@ -131,8 +133,9 @@ async fn a_question_that_waits_has_no_other_wait_for_it() {
     running.end().await;
 }
 
-/// A broker that answers nothing for a while.
-struct IsAway(AtomicBool);
+/// A store, or a broker, that answers nothing for a while.
+#[derive(Default)]
+pub(crate) struct IsAway(pub(crate) AtomicBool);
 
 impl Fate for IsAway {
     fn before(&self) -> BoxFuture<'_, Result<(), Trouble>> {
@@ -143,12 +146,17 @@ impl Fate for IsAway {
 #[tokio::test(start_paused = true)]
 async fn a_question_is_answered_as_soon_as_the_broker_is_back_that_knows_of_nothing_set_aside() {
     let stage = Stage::set().await.in_memory().await;
-    let fate = Arc::new(IsAway(AtomicBool::new(false)));
+    let fate = Arc::<IsAway>::default();
     let (running, metrics) = stage.scorer_of_a_broker(fate.clone()).await;
     fate.0.store(true, Ordering::Relaxed);
     stage
         .queue
-        .publish_reports(vec![Report::Echo { sweep: stage.sweep.id.clone(), number: 1, waited: false }])
+        .publish_reports(vec![Report::Echo {
+            sweep: stage.sweep.id.clone(),
+            number: 1,
+            waited: false,
+            partition: Partition::WHOLE,
+        }])
         .await
         .unwrap();
     tokio::time::sleep(Duration::from_secs(3)).await;

@@ -10,6 +10,7 @@ mod recording;
 mod recovery;
 mod removed;
 mod stage;
+mod standing_aside;
 #[path = "../../benches/study/mod.rs"]
 mod study;
 mod words;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use regatta_catalog::{Catalog, Sweep};
-use regatta_proto::{AttemptTotals, Money, OpenAttempt, Progress, Report, SessionKey, SweepState};
+use regatta_proto::{AttemptTotals, Money, OpenAttempt, Partition, Progress, Report, SessionKey, SweepState};
 use tokio::time::Instant;
 
 use crate::aside::{recorded, reports_of};
@@ -72,7 +72,7 @@ async fn reports_of_a_sweep_that_was_removed_are_dropped() {
     stage.ledger.transition(&twin.id, &[SweepState::Running], SweepState::Cancelled, at).await.unwrap();
     assert!(stage.ledger.drop_sweep(&twin.id).await.unwrap());
     std::fs::remove_file(stage.blob_folder().join(format!("locks/{}.json", twin.digest))).unwrap();
-    let ask = Report::Echo { sweep: twin.id.clone(), number: 1, waited: false };
+    let ask = Report::Echo { sweep: twin.id.clone(), number: 1, waited: false, partition: Partition::WHOLE };
     let tabulate = Report::Tabulate { sweep: twin.id.clone(), lock: twin.digest };
     let reports = vec![report(&stage.session_of(&twin, 0, 0)), ask, report(&stage.session(0, 0)), tabulate];
     let metrics = stage.score(reports).await;

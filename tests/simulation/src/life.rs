@@ -54,6 +54,8 @@ pub(crate) struct Life {
 struct State {
     rng: ChaCha8Rng,
     connections: Vec<Arc<dyn Connection>>,
+    /// Stores that are away for this process alone, until when.
+    away: Vec<(Store, Instant)>,
     /// By how much its clock was put forward since it began.
     jumped: SignedDuration,
     /// When it stood still last, from and until.
@@ -85,6 +87,7 @@ impl Life {
         let state = State {
             rng,
             connections,
+            away: Vec::new(),
             jumped,
             pause,
             reported: BTreeSet::new(),
@@ -114,6 +117,16 @@ impl Life {
         for connection in connections {
             connection.reset();
         }
+    }
+
+    /// It cannot reach `store` for `length` from now on.
+    pub(crate) fn cut_off(&self, store: Store, length: Duration) {
+        self.locked().away.push((store, Instant::now() + length));
+    }
+
+    fn is_cut_off(&self, store: Store) -> bool {
+        let now = Instant::now();
+        self.locked().away.iter().any(|(away, until)| *away == store && now < *until)
     }
 
     /// Puts the process's clock forward by `hours`; back, if they are negative.
@@ -193,7 +206,7 @@ impl Life {
             tokio::time::sleep(Duration::from_millis(latency)).await;
         }
         self.go_on().await;
-        if is_lost || self.outages.is_away(store) { Err(Trouble) } else { Ok(()) }
+        if is_lost || self.outages.is_away(store) || self.is_cut_off(store) { Err(Trouble) } else { Ok(()) }
     }
 
     fn draw(&self, share: f64) -> bool {

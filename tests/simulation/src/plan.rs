@@ -77,6 +77,13 @@ pub enum Blow {
         /// For how long.
         ms: u64,
     },
+    /// The same for this process alone.
+    OutageOfOne {
+        /// Store that is away.
+        store: Store,
+        /// For how long.
+        ms: u64,
+    },
 }
 
 /// A blow with its moment and its victim.
@@ -184,10 +191,6 @@ impl Plan {
             skew_hours: if rng.random_bool(0.3) { 30 } else { 0 },
             events: Vec::new(),
         };
-        // One scorer of several whose stores fail it for minutes holds outcomes of which nobody else can know; sessions are then repeated.
-        if plan.failing + plan.unconfirmed > 0.0 {
-            plan.scorers = 1;
-        }
         // Conversations take longer, and so do the faults among them.
         let until_ms = if workload == Workload::Talks { 60_000 } else { 20_000 };
         // A batch of a cancelled sweep is paid, and so are its sessions in the next.
@@ -219,6 +222,13 @@ impl Plan {
         if seed % 16 == 11 {
             let process = rng.random_range(0..plan.processes());
             let blow = Blow::Clock { hours: [-30, -1, 1, 30][rng.random_range(0..4)] };
+            plan.events.push(Event { at_ms: rng.random_range(0..until_ms), process, blow });
+        }
+        // One scorer holds what the other must not answer for.
+        if plan.scorers > 1 && rng.random_bool(0.3) {
+            let process = plan.processes() - 1 - rng.random_range(0..plan.scorers);
+            let store = [Store::Ledger, Store::Blobs][rng.random_range(0..2)];
+            let blow = Blow::OutageOfOne { store, ms: rng.random_range(1_000..600_000) };
             plan.events.push(Event { at_ms: rng.random_range(0..until_ms), process, blow });
         }
         if workload == Workload::Batches {
@@ -253,7 +263,7 @@ impl Plan {
         let of_workers = self.events.iter().filter(|event| self.kind(event.process) == Kind::Worker);
         let losses = of_workers.filter_map(|event| match event.blow {
             Blow::Kill { .. } | Blow::Cut | Blow::Pause { .. } => Some(event.at_ms),
-            Blow::Clock { .. } | Blow::CancelAndResume | Blow::Outage { .. } => None,
+            Blow::Clock { .. } | Blow::CancelAndResume | Blow::Outage { .. } | Blow::OutageOfOne { .. } => None,
         });
         losses.collect()
     }

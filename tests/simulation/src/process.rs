@@ -23,6 +23,9 @@ use crate::referee::{Line, Referee};
 pub(crate) const BENCHMARKS: regatta_benchmarks::Registry =
     regatta_benchmarks::Registry::new(&[&regatta_worfbench::WorfBench, &regatta_flowbench::FlowBench]);
 
+/// Partitions of the reports, fewer than on a broker, so that scorers have more in one.
+const REPORT_PARTITIONS: u8 = 3;
+
 /// Pause before a process that could not begin begins again.
 const RESTARTED_AFTER: Duration = Duration::from_secs(1);
 
@@ -38,7 +41,8 @@ pub(crate) struct Stores {
 impl Stores {
     pub(crate) fn new() -> Self {
         let ledger = Ledger::in_memory().expect("the migrations hold");
-        Self { ledger, queue: Queue::memory(), blobs: Blobs::memory(), permits: Permits::memory_at(BEGINNING) }
+        let queue = Queue::memory_divided(REPORT_PARTITIONS);
+        Self { ledger, queue, blobs: Blobs::memory(), permits: Permits::memory_at(BEGINNING) }
     }
 
     fn reached_by(&self, life: &Arc<Life>) -> Self {

@@ -232,6 +232,7 @@ impl World {
             Blow::Outage { store, ms } => self.outages.begin(store, Duration::from_millis(ms)),
             // Of all blows to one process.
             _ if life.is_dead() => {}
+            Blow::OutageOfOne { store, ms } => life.cut_off(store, Duration::from_millis(ms)),
             Blow::Clock { hours } => life.put_clock(hours),
             Blow::Kill { down_ms } => {
                 self.excuse(process, life);

@@ -53,6 +53,7 @@ pub(super) const LEDGER: Migrations = Migrations {
         step(21, Previous, include_str!("../../../migrations/postgres/0021_storage.sql")),
         // Workers of the previous program name no question, and its scorers do not pass on that others do: nothing is lost while one is there.
         step(22, Previous, include_str!("../../../migrations/postgres/0022_questions.sql")),
+        step(23, Previous, include_str!("../../../migrations/postgres/0023_partitions.sql")),
     ],
     lock: 0x7265_6761_7474_6101,
 };

@@ -28,8 +28,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use regatta_proto::{
-    Answerer, Attempt, AttemptTotals, CellIndex, CostSum, Digest, ItemIndex, ModelRef, Money, OpenAttempt, SessionKey,
-    ShardIndex, SweepId, SweepState, Usage, Verdict, WorkerId,
+    Answerer, Attempt, AttemptTotals, CellIndex, CostSum, Digest, ItemIndex, ModelRef, Money, OpenAttempt, Partition,
+    SessionKey, ShardIndex, SweepId, SweepState, Usage, Verdict, WorkerId,
 };
 
 pub(crate) use self::migrate::{Migrations, Schema};
@@ -177,8 +177,8 @@ impl PostgresLedger {
         read!(self.0, "read who waits for judges", client => held::is_judging(client, sweep, within))
     }
 
-    pub(super) async fn echo(&self, sweep: &SweepId, number: u64) -> Result<(), LedgerError> {
-        write!(self.0, "note an echo", tx => planning::echo(tx, sweep, number))
+    pub(super) async fn echo(&self, sweep: &SweepId, number: u64, partition: Partition) -> Result<(), LedgerError> {
+        write!(self.0, "note an echo", tx => planning::echo(tx, sweep, number, partition))
     }
 
     pub(super) async fn quiet(&self, sweep: &SweepId, life: &str, anew: bool) -> Result<Duration, LedgerError> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use deadpool_postgres::{GenericClient, Object, Transaction};
 use jiff::Timestamp;
-use regatta_proto::{CellIndex, Money, OwnerName, ShardIndex, SweepId, SweepState};
+use regatta_proto::{CellIndex, Money, OwnerName, Partition, ShardIndex, SweepId, SweepState};
 use tokio_postgres::Row;
 
 pub(super) use self::number::number;
@@ -18,7 +18,7 @@ use super::pool::Fault;
 use super::removing::{refuse_removed, refuse_removed_id};
 use super::storage::refer;
 use crate::ledger::columns::{
-    cost, digest, large, money, parsed, small, stored, stored_money, stored_time, time, unreadable,
+    answer_bits, cost, digest, large, money, parsed, small, stored, stored_money, stored_time, time, unreadable,
 };
 use crate::ledger::{CellProgress, Created, LedgerError, NewSweep, PageMark, ShardRow, ShardState, SweepRow, Term};
 
@@ -335,10 +335,23 @@ async fn known(tx: &Transaction<'_>, sweep: &SweepId, number: i64, shard: ShardI
     }
 }
 
-pub(super) async fn echo(tx: &Transaction<'_>, sweep: &SweepId, heard: u64) -> Result<(), Fault> {
-    let number = number(tx, sweep).await?;
-    let update = tx.prepare_cached("UPDATE sweeps SET echo = greatest(echo, $2) WHERE number = $1").await?;
-    tx.execute(&update, &[&number, &stored(heard, "echo")?]).await?;
+pub(super) async fn echo(tx: &Transaction<'_>, sweep: &SweepId, heard: u64, partition: Partition) -> Result<(), Fault> {
+    let (number, heard) = (number(tx, sweep).await?, stored(heard, "echo")?);
+    let (one, all) = answer_bits(partition);
+    // What is answered of an older question than the last says nothing.
+    let answered = tx
+        .prepare_cached(
+            "UPDATE sweeps SET echo_answered = CASE WHEN echo_asked = $2 THEN echo_answered | $3 ELSE $3 END, echo_asked = $2
+             WHERE number = $1 AND echo_asked <= $2",
+        )
+        .await?;
+    tx.execute(&answered, &[&number, &heard, &one]).await?;
+    let update = tx
+        .prepare_cached(
+            "UPDATE sweeps SET echo = $2 WHERE number = $1 AND echo < $2 AND echo_asked = $2 AND echo_answered & $3 = $3",
+        )
+        .await?;
+    tx.execute(&update, &[&number, &heard, &all]).await?;
     Ok(())
 }
 

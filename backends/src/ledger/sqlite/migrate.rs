@@ -32,6 +32,7 @@ const MIGRATIONS: &[Step] = &[
     step(17, Previous, include_str!("../../../migrations/sqlite/0017_removals.sql")),
     step(18, Previous, include_str!("../../../migrations/sqlite/0018_generations.sql")),
     step(19, Previous, include_str!("../../../migrations/sqlite/0019_storage.sql")),
+    step(20, Previous, include_str!("../../../migrations/sqlite/0020_partitions.sql")),
 ];
 
 /// Longest wait for another process that writes to the same file.

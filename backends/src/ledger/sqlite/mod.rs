@@ -25,8 +25,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use regatta_proto::{
-    Answerer, Attempt, AttemptTotals, CellIndex, CostSum, Digest, ItemIndex, ModelRef, Money, OpenAttempt, SessionKey,
-    ShardIndex, SweepId, SweepState, Usage, Verdict, WorkerId,
+    Answerer, Attempt, AttemptTotals, CellIndex, CostSum, Digest, ItemIndex, ModelRef, Money, OpenAttempt, Partition,
+    SessionKey, ShardIndex, SweepId, SweepState, Usage, Verdict, WorkerId,
 };
 
 use self::presence::Presence;
@@ -259,9 +259,9 @@ impl SqliteLedger {
         Ok(self.1.is_judging(sweep, within))
     }
 
-    pub(super) async fn echo(&self, sweep: &SweepId, number: u64) -> Result<(), LedgerError> {
+    pub(super) async fn echo(&self, sweep: &SweepId, number: u64, partition: Partition) -> Result<(), LedgerError> {
         let sweep = sweep.clone();
-        self.0.write("note an echo", move |tx| planning::echo(tx, &sweep, number)).await
+        self.0.write("note an echo", move |tx| planning::echo(tx, &sweep, number, partition)).await
     }
 
     pub(super) async fn quiet(&self, sweep: &SweepId, life: &str, anew: bool) -> Result<Duration, LedgerError> {

@@ -3,7 +3,7 @@
 pub(super) mod number;
 
 use jiff::Timestamp;
-use regatta_proto::{CellIndex, Money, OwnerName, ShardIndex, SweepId, SweepState};
+use regatta_proto::{CellIndex, Money, OwnerName, Partition, ShardIndex, SweepId, SweepState};
 use rusqlite::{OptionalExtension, Row, Rows, Transaction, params};
 
 pub(super) use self::number::{generation, number};
@@ -13,7 +13,7 @@ use super::removing::refuse_removed;
 use super::storage::refer;
 use super::thread::Fault;
 use crate::ledger::columns::{
-    cost, digest, large, money, parsed, small, stored, stored_money, stored_time, time, unreadable,
+    answer_bits, cost, digest, large, money, parsed, small, stored, stored_money, stored_time, time, unreadable,
 };
 use crate::ledger::{CellProgress, Created, LedgerError, NewSweep, PageMark, ShardRow, ShardState, SweepRow};
 
@@ -261,9 +261,19 @@ fn move_shard(
     Ok(moved.map(|cell| (number, cell)))
 }
 
-pub(super) fn echo(tx: &Transaction<'_>, sweep: &SweepId, heard: u64) -> Result<(), Fault> {
-    let number = number(tx, sweep)?;
-    tx.execute("UPDATE sweeps SET echo = max(echo, ?2) WHERE number = ?1", params![number, stored(heard, "echo")?])?;
+pub(super) fn echo(tx: &Transaction<'_>, sweep: &SweepId, heard: u64, partition: Partition) -> Result<(), Fault> {
+    let (number, heard) = (number(tx, sweep)?, stored(heard, "echo")?);
+    let (one, all) = answer_bits(partition);
+    // What is answered of an older question than the last says nothing.
+    tx.execute(
+        "UPDATE sweeps SET echo_answered = CASE WHEN echo_asked = ?2 THEN echo_answered | ?3 ELSE ?3 END, echo_asked = ?2
+         WHERE number = ?1 AND echo_asked <= ?2",
+        params![number, heard, one],
+    )?;
+    tx.execute(
+        "UPDATE sweeps SET echo = ?2 WHERE number = ?1 AND echo < ?2 AND echo_asked = ?2 AND echo_answered & ?3 = ?3",
+        params![number, heard, all],
+    )?;
     Ok(())
 }
 

@@ -9,51 +9,71 @@ use tokio_util::sync::CancellationToken;
 use super::queue_channel::{QueueChannel, Settle, Taken};
 use crate::queue::{Delivery, Receipt};
 
-/// A consumer of one queue.
+/// A consumer of a queue, or of all partitions of one.
 pub(in crate::queue) struct MemoryConsumer<T> {
-    queue_channel: Arc<QueueChannel<T>>,
-    subscriber: u64,
+    places: Vec<Place<T>>,
+    /// The place that is looked at first for the next message, so that each has its turn.
+    next: usize,
     arrived: Arc<Notify>,
     closed: CancellationToken,
 }
 
+/// A consumer's place at one queue.
+struct Place<T> {
+    queue_channel: Arc<QueueChannel<T>>,
+    subscriber: u64,
+}
+
+impl<T> Clone for Place<T> {
+    fn clone(&self) -> Self {
+        Self { queue_channel: Arc::clone(&self.queue_channel), subscriber: self.subscriber }
+    }
+}
+
 impl<T> fmt::Debug for MemoryConsumer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemoryConsumer").field("subscriber", &self.subscriber).finish_non_exhaustive()
+        f.debug_struct("MemoryConsumer").finish_non_exhaustive()
     }
 }
 
 impl<T> MemoryConsumer<T> {
-    pub(super) fn new(queue_channel: Arc<QueueChannel<T>>, prefetch: u32, closed: CancellationToken) -> Self {
-        let (subscriber, arrived) = queue_channel.subscribe(prefetch);
-        Self { queue_channel, subscriber, arrived, closed }
+    pub(super) fn new(queue_channels: Vec<Arc<QueueChannel<T>>>, prefetch: u32, closed: CancellationToken) -> Self {
+        let arrived = Arc::new(Notify::new());
+        let places = queue_channels.into_iter().map(|queue_channel| {
+            let subscriber = queue_channel.subscribe(prefetch, &arrived);
+            Place { queue_channel, subscriber }
+        });
+        Self { places: places.collect(), next: 0, arrived, closed }
     }
 
     pub(in crate::queue) fn stop(&mut self) {
-        self.queue_channel.stop(self.subscriber);
+        for place in &self.places {
+            place.queue_channel.stop(place.subscriber);
+        }
     }
 
     #[cfg(feature = "faults")]
     pub(in crate::queue) fn connection(&self) -> MemoryConnection<T> {
-        MemoryConnection { queue_channel: Arc::clone(&self.queue_channel), subscriber: self.subscriber }
+        MemoryConnection(self.places.clone())
     }
 }
 
 /// A handle to a consumer, with which a simulation cuts its connection.
 #[cfg(feature = "faults")]
-pub(in crate::queue) struct MemoryConnection<T> {
-    queue_channel: Arc<QueueChannel<T>>,
-    subscriber: u64,
-}
+pub(in crate::queue) struct MemoryConnection<T>(Vec<Place<T>>);
 
 #[cfg(feature = "faults")]
 impl<T: Send + Sync> crate::faults::Connection for MemoryConnection<T> {
     fn reset(&self) {
-        self.queue_channel.reset(self.subscriber);
+        for place in &self.0 {
+            place.queue_channel.reset(place.subscriber);
+        }
     }
 
     fn end(&self) {
-        self.queue_channel.stand_up(self.subscriber);
+        for place in &self.0 {
+            place.queue_channel.stand_up(place.subscriber);
+        }
     }
 }
 
@@ -63,24 +83,35 @@ impl<T: Clone + Send + Sync + 'static> MemoryConsumer<T> {
             if self.closed.is_cancelled() {
                 return None;
             }
-            match self.queue_channel.take(self.subscriber) {
-                Taken::Message { message, redeliveries, tag, voided } => {
-                    let queue_channel: Arc<dyn Settle> = Arc::clone(&self.queue_channel) as _;
-                    let receipt =
-                        MemoryReceipt { queue_channel, subscriber: self.subscriber, tag, voided, settled: false };
-                    let receipt = Receipt::memory(receipt);
-                    return Some(Delivery { message: T::clone(&message), redeliveries, receipt });
+            let mut is_stopped = true;
+            for _ in 0..self.places.len() {
+                let Place { queue_channel, subscriber } = &self.places[self.next];
+                self.next = (self.next + 1) % self.places.len();
+                match queue_channel.take(*subscriber) {
+                    Taken::Message { message, redeliveries, tag, voided } => {
+                        let queue_channel: Arc<dyn Settle> = Arc::clone(queue_channel) as _;
+                        let receipt =
+                            MemoryReceipt { queue_channel, subscriber: *subscriber, tag, voided, settled: false };
+                        let receipt = Receipt::memory(receipt);
+                        return Some(Delivery { message: T::clone(&message), redeliveries, receipt });
+                    }
+                    Taken::Nothing => is_stopped = false,
+                    Taken::Stopped => {}
                 }
-                Taken::Nothing => self.closed.run_until_cancelled(self.arrived.notified()).await?,
-                Taken::Stopped => return None,
             }
+            if is_stopped {
+                return None;
+            }
+            self.closed.run_until_cancelled(self.arrived.notified()).await?;
         }
     }
 }
 
 impl<T> Drop for MemoryConsumer<T> {
     fn drop(&mut self) {
-        self.queue_channel.stand_up(self.subscriber);
+        for place in &self.places {
+            place.queue_channel.stand_up(place.subscriber);
+        }
     }
 }
 
@@ -112,15 +143,16 @@ impl MemoryReceipt {
         self.queue_channel.ack(self.subscriber, self.tag);
     }
 
-    pub(in crate::queue) fn hand_back(self) {
-        drop(self);
+    pub(in crate::queue) fn hand_back(mut self) {
+        self.settled = true;
+        self.queue_channel.hand_back(self.subscriber, self.tag);
     }
 }
 
 impl Drop for MemoryReceipt {
     fn drop(&mut self) {
         if !self.settled {
-            self.queue_channel.hand_back(self.subscriber, self.tag);
+            self.queue_channel.leave(self.subscriber, self.tag);
         }
     }
 }

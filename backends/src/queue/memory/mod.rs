@@ -3,20 +3,21 @@
 mod consumer;
 mod queue_channel;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 pub(super) use consumer::{MemoryConsumer, MemoryReceipt};
-use queue_channel::QueueChannel;
+use queue_channel::{Consumption, QueueChannel};
 use regatta_proto::{Control, Job, Report};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::name::check_name;
+use super::partition::partition_of;
 use super::{Controls, QueueError};
 
 /// Queues within this process; clones share them.
@@ -29,13 +30,29 @@ pub struct MemoryQueue {
 
 struct Shared {
     jobs: Mutex<HashMap<String, Arc<QueueChannel<Job>>>>,
-    reports: Arc<QueueChannel<Report>>,
+    /// By the number of the partition.
+    reports: Vec<Arc<QueueChannel<Report>>>,
     control: Mutex<Broadcasts>,
     dead: Arc<AtomicU64>,
     set_aside: AtomicU64,
     set_aside_for: Duration,
     delivery_limit: u32,
     closed: CancellationToken,
+}
+
+impl Shared {
+    fn publish_reports(&self, reports: Vec<Report>) {
+        if let [undivided] = self.reports.as_slice() {
+            return undivided.publish(reports);
+        }
+        let mut divided: BTreeMap<u8, Vec<Report>> = BTreeMap::new();
+        for report in reports {
+            divided.entry(partition_of(&report, self.reports.len() as u8)).or_default().push(report);
+        }
+        for (number, reports) in divided {
+            self.reports[usize::from(number)].publish(reports);
+        }
+    }
 }
 
 #[derive(Default)]
@@ -53,14 +70,16 @@ impl fmt::Debug for MemoryQueue {
 
 impl MemoryQueue {
     /// Queues in which a message that is handed back after `delivery_limit` redeliveries becomes a dead letter, and a report that is set
-    /// aside returns after `set_aside_for`.
+    /// aside returns after `set_aside_for`. Reports are divided into so many `partitions`, one at least.
     #[must_use]
-    pub fn new(delivery_limit: u32, set_aside_for: Duration) -> Self {
+    pub fn new(delivery_limit: u32, set_aside_for: Duration, partitions: u8) -> Self {
         let closed = CancellationToken::new();
         let dead = Arc::new(AtomicU64::new(0));
+        let partition =
+            |_| Arc::new(QueueChannel::new("reports", Consumption::OneAtATime, delivery_limit, Arc::clone(&dead)));
         let shared = Shared {
             jobs: Mutex::default(),
-            reports: Arc::new(QueueChannel::new("reports", delivery_limit, Arc::clone(&dead))),
+            reports: (0..partitions.max(1)).map(partition).collect(),
             control: Mutex::default(),
             dead,
             set_aside: AtomicU64::new(0),
@@ -91,7 +110,7 @@ impl MemoryQueue {
 
     pub(super) fn publish_reports(&self, reports: Vec<Report>) -> Result<(), QueueError> {
         self.open()?;
-        self.shared.reports.publish(reports);
+        self.shared.publish_reports(reports);
         Ok(())
     }
 
@@ -103,7 +122,7 @@ impl MemoryQueue {
         tokio::spawn(async move {
             let waited = tokio::time::sleep(shared.set_aside_for);
             if shared.closed.run_until_cancelled(waited).await.is_some() {
-                shared.reports.publish(reports);
+                shared.publish_reports(reports);
                 shared.set_aside.fetch_sub(count, Ordering::SeqCst);
             }
         });
@@ -126,12 +145,14 @@ impl MemoryQueue {
 
     pub(super) fn consume_jobs(&self, queue: &str, prefetch: u32) -> Result<MemoryConsumer<Job>, QueueError> {
         self.open()?;
-        Ok(MemoryConsumer::new(self.declared(queue)?, prefetch, self.shared.closed.clone()))
+        Ok(MemoryConsumer::new(vec![self.declared(queue)?], prefetch, self.shared.closed.clone()))
     }
 
     pub(super) fn consume_reports(&self, prefetch: u32) -> Result<MemoryConsumer<Report>, QueueError> {
         self.open()?;
-        Ok(MemoryConsumer::new(Arc::clone(&self.shared.reports), prefetch, self.shared.closed.clone()))
+        let partitions = self.shared.reports.clone();
+        let of_each = prefetch.div_ceil(partitions.len() as u32);
+        Ok(MemoryConsumer::new(partitions, of_each, self.shared.closed.clone()))
     }
 
     pub(super) fn listen(&self) -> Result<Controls, QueueError> {
@@ -159,7 +180,16 @@ impl MemoryQueue {
 
     pub(super) fn waiting_reports(&self) -> Result<u64, QueueError> {
         self.open()?;
-        Ok(self.shared.reports.depth())
+        Ok(self.shared.reports.iter().map(|partition| partition.depth()).sum())
+    }
+
+    pub(super) fn report_partitions(&self) -> u8 {
+        self.shared.reports.len() as u8
+    }
+
+    pub(super) fn report_consumers(&self) -> Result<u64, QueueError> {
+        self.open()?;
+        Ok(self.shared.reports.iter().map(|partition| partition.consumers()).max().unwrap_or(0))
     }
 
     pub(super) fn dead_letters(&self) -> u64 {
@@ -178,7 +208,12 @@ impl MemoryQueue {
         check_name(queue)?;
         let mut jobs = self.shared.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         let queue_channel = jobs.entry(queue.to_owned()).or_insert_with(|| {
-            Arc::new(QueueChannel::new(queue, self.shared.delivery_limit, Arc::clone(&self.shared.dead)))
+            Arc::new(QueueChannel::new(
+                queue,
+                Consumption::Shared,
+                self.shared.delivery_limit,
+                Arc::clone(&self.shared.dead),
+            ))
         });
         Ok(Arc::clone(queue_channel))
     }

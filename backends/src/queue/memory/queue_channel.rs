@@ -19,10 +19,20 @@ pub(super) struct QueueChannel<T> {
     state: Mutex<State<T>>,
 }
 
+/// Distribution of a queue's messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Consumption {
+    /// All consumers have messages, in turn.
+    Shared,
+    /// The consumer that has waited longest has all of them, until it is gone with what it holds.
+    OneAtATime,
+}
+
 struct State<T> {
+    consumption: Consumption,
     ready: VecDeque<Held<T>>,
     subscribers: HashMap<u64, Subscriber<T>>,
-    /// Subscribers with credit, in turn; each is here at most once. Subscribers that have stopped are skipped.
+    /// Subscribers in turn, each at most once: those with credit, or all where one has all messages. Those that have stopped are skipped.
     turns: VecDeque<u64>,
     last_subscriber: u64,
     last_tag: u64,
@@ -62,11 +72,14 @@ pub(super) trait Settle: Send + Sync {
     fn ack(&self, subscriber: u64, tag: u64);
     /// Queues the message again.
     fn hand_back(&self, subscriber: u64, tag: u64);
+    /// Nobody will settle the message. It is queued again: with all others of its consumer, where none may overtake it.
+    fn leave(&self, subscriber: u64, tag: u64);
 }
 
 impl<T> QueueChannel<T> {
-    pub(super) fn new(name: &str, delivery_limit: u32, dead: Arc<AtomicU64>) -> Self {
+    pub(super) fn new(name: &str, consumption: Consumption, delivery_limit: u32, dead: Arc<AtomicU64>) -> Self {
         let state = State {
+            consumption,
             ready: VecDeque::new(),
             subscribers: HashMap::new(),
             turns: VecDeque::new(),
@@ -90,24 +103,23 @@ impl<T> QueueChannel<T> {
         self.lock().subscribers.values().filter(|subscriber| !subscriber.stopped).count() as u64
     }
 
-    /// Subscribes a new consumer. Returns its number, and the notification of arrivals.
-    pub(super) fn subscribe(&self, prefetch: u32) -> (u64, Arc<Notify>) {
+    /// Subscribes a new consumer, which `arrived` tells of messages. Returns its number.
+    pub(super) fn subscribe(&self, prefetch: u32, arrived: &Arc<Notify>) -> u64 {
         let mut state = self.lock();
         state.last_subscriber += 1;
         let subscriber = state.last_subscriber;
-        let arrived = Arc::new(Notify::new());
         let place = Subscriber {
             credit: prefetch.max(1),
             stopped: false,
             held: BTreeMap::new(),
             untaken: VecDeque::new(),
-            arrived: Arc::clone(&arrived),
+            arrived: Arc::clone(arrived),
             voided: CancellationToken::new(),
         };
         state.subscribers.insert(subscriber, place);
         state.turns.push_back(subscriber);
         state.assign();
-        (subscriber, arrived)
+        subscriber
     }
 
     pub(super) fn take(&self, subscriber: u64) -> Taken<T> {
@@ -138,7 +150,7 @@ impl<T> QueueChannel<T> {
         self.put_back(&mut state, returned);
     }
 
-    /// Returns all messages of this consumer, taken or not; it stays subscribed.
+    /// Returns all messages of this consumer, taken or not; it is subscribed anew.
     #[cfg(feature = "faults")]
     pub(super) fn reset(&self, subscriber: u64) {
         let mut state = self.lock();
@@ -146,11 +158,9 @@ impl<T> QueueChannel<T> {
         std::mem::take(&mut place.voided).cancel();
         place.untaken.clear();
         let returned: Vec<_> = std::mem::take(&mut place.held).into_values().collect();
-        let was_full = place.credit == 0;
         place.credit += returned.len() as u32;
-        if was_full && !returned.is_empty() {
-            state.turns.push_back(subscriber);
-        }
+        state.turns.retain(|other| *other != subscriber);
+        state.turns.push_back(subscriber);
         self.put_back(&mut state, returned);
     }
 
@@ -158,6 +168,7 @@ impl<T> QueueChannel<T> {
     pub(super) fn stand_up(&self, subscriber: u64) {
         let mut state = self.lock();
         let Some(place) = state.subscribers.remove(&subscriber) else { return };
+        state.turns.retain(|other| *other != subscriber);
         place.arrived.notify_one();
         place.voided.cancel();
         self.put_back(&mut state, place.held.into_values().collect());
@@ -187,7 +198,7 @@ impl<T> State<T> {
     /// Assigns ready messages to the consumers in turn.
     fn assign(&mut self) {
         while !self.ready.is_empty() {
-            let Some(subscriber) = self.turns.pop_front() else { return };
+            let Some(subscriber) = self.next_in_turn() else { return };
             let Some(place) = self.subscribers.get_mut(&subscriber).filter(|place| !place.stopped) else { continue };
             let Some(held) = self.ready.pop_front() else { return };
             self.last_tag += 1;
@@ -195,8 +206,24 @@ impl<T> State<T> {
             place.untaken.push_back(self.last_tag);
             place.arrived.notify_one();
             place.credit -= 1;
-            if place.credit > 0 {
+            if place.credit > 0 && self.consumption == Consumption::Shared {
                 self.turns.push_back(subscriber);
+            }
+        }
+    }
+
+    /// The subscriber that is assigned the next message, if one can be.
+    fn next_in_turn(&mut self) -> Option<u64> {
+        match self.consumption {
+            Consumption::Shared => self.turns.pop_front(),
+            Consumption::OneAtATime => {
+                // One that has stopped is followed when it holds nothing any more: what it holds is not overtaken.
+                let in_line = |subscriber: &&u64| {
+                    self.subscribers.get(subscriber).is_some_and(|place| !place.stopped || !place.held.is_empty())
+                };
+                let subscriber = *self.turns.iter().find(in_line)?;
+                let place = self.subscribers.get(&subscriber)?;
+                (!place.stopped && place.credit > 0).then_some(subscriber)
             }
         }
     }
@@ -205,7 +232,7 @@ impl<T> State<T> {
     fn release(&mut self, subscriber: u64, tag: u64) -> Option<Held<T>> {
         let place = self.subscribers.get_mut(&subscriber)?;
         let held = place.held.remove(&tag)?;
-        if place.credit == 0 {
+        if place.credit == 0 && self.consumption == Consumption::Shared {
             self.turns.push_back(subscriber);
         }
         place.credit += 1;
@@ -224,5 +251,12 @@ impl<T: Send + Sync> Settle for QueueChannel<T> {
         let mut state = self.lock();
         let held = state.release(subscriber, tag);
         self.put_back(&mut state, held.into_iter().collect());
+    }
+
+    fn leave(&self, subscriber: u64, tag: u64) {
+        let consumption = self.lock().consumption;
+        if consumption == Consumption::Shared {
+            self.hand_back(subscriber, tag);
+        }
     }
 }

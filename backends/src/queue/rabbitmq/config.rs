@@ -7,6 +7,9 @@ use regatta_memory::ByteBudget;
 
 use crate::queue::{DELIVERY_LIMIT, SET_ASIDE_FOR};
 
+/// Default time between two looks at the shares of the consumers of reports. What is let go is delivered once more, so this is no hurry.
+const BALANCED_EVERY: Duration = Duration::from_secs(30);
+
 /// Settings of the RabbitMQ queues. All processes of a deployment must agree on `prefix`, `delivery_limit`, `set_aside_for` and
 /// `ack_timeout`.
 #[derive(Clone)]
@@ -25,6 +28,8 @@ pub struct RabbitMqConfig {
     /// Time after which the broker takes an unsettled delivery back; `None` leaves the broker's own setting (usually 30 minutes). Brokers
     /// before 3.12 have only their own setting.
     pub ack_timeout: Option<Duration>,
+    /// Time between two looks whether a consumer of reports has more than its share of the partitions.
+    pub balanced_every: Duration,
     /// Time-out of a publish until all is confirmed, including reconnects.
     pub confirm_timeout: Duration,
     /// Time-out of the first connection. Later, reconnecting is tried for ever.
@@ -48,6 +53,7 @@ impl RabbitMqConfig {
             delivery_limit: DELIVERY_LIMIT,
             set_aside_for: SET_ASIDE_FOR,
             ack_timeout: None,
+            balanced_every: BALANCED_EVERY,
             confirm_timeout: Duration::from_secs(60),
             connect_timeout: Duration::from_secs(60),
             message_bytes_max: 16 << 20,

@@ -1,10 +1,12 @@
-//! A consumer of a queue on the broker: a task fetches and decodes, so that it reconnects even while no message is asked for.
+//! A consumer of a queue on the broker, or of all partitions of one: a task for each fetches and decodes, so that it reconnects even while no message
+//! is asked for.
 
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use futures::StreamExt;
+use futures::future::try_join_all;
+use futures::{FutureExt, StreamExt};
 use lapin::message::Delivery as RawDelivery;
 use lapin::options::{BasicCancelOptions, BasicConsumeOptions, BasicQosOptions};
 use lapin::types::{AMQPValue, FieldTable, ShortString};
@@ -16,6 +18,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::Shared;
 use super::backoff::Backoff;
+use super::balance::{Place, keep_balance};
 use super::link::in_time;
 use super::patience::Patience;
 use super::queue_channel::{QueueChannel, RabbitMqReceipt};
@@ -31,7 +34,7 @@ pub(in crate::queue) struct RabbitMqConsumer<T> {
     /// Makes the task close the channel, which returns all unsettled messages. The first field, so that it is dropped first.
     _dropped: DropGuard,
     arrivals: mpsc::Receiver<Arrival<T>>,
-    /// Passes the messages back that arrived and were not taken; `None` once stopped.
+    /// Passes the messages back that arrived and were not taken; `None` once stopped, and where partitions are consumed.
     stop: Option<oneshot::Sender<mpsc::Receiver<Arrival<T>>>>,
     closed: CancellationToken,
 }
@@ -68,6 +71,11 @@ impl<T> RabbitMqConsumer<T> {
     }
 
     pub(in crate::queue) fn stop(&mut self) {
+        if self.stop.is_none() {
+            // What arrived goes back with the channels.
+            self.closed.cancel();
+            return;
+        }
         let (_, nothing) = mpsc::channel(1);
         let untaken = std::mem::replace(&mut self.arrivals, nothing);
         if let Some(stop) = self.stop.take() {
@@ -88,14 +96,53 @@ impl<T: DeserializeOwned + Send + 'static> RabbitMqConsumer<T> {
     ) -> Result<Self, QueueError> {
         let prefetch = u16::try_from(prefetch.max(1)).unwrap_or(u16::MAX);
         let dropped = CancellationToken::new();
-        let (closed, guard) = (shared.closed.clone(), dropped.clone().drop_guard());
+        let (closed, guard) = (shared.closed.child_token(), dropped.clone().drop_guard());
         let decoded_max = if bytes.is_some() { DECODED_MAX } else { UNCOUNTED_MAX };
-        let subscriber = Subscriber { shared, queue, prefetch, bytes, dropped };
+        let subscriber = Subscriber { shared, queue, prefetch, bytes, dropped, partition: None };
         let first = subscriber.first_subscription().await?;
         let (sender, arrivals) = mpsc::channel(decoded_max);
         let (stop, stopped) = oneshot::channel();
-        tokio::spawn(async move { subscriber.feed(first, sender, stopped).await });
+        tokio::spawn(async move { subscriber.feed(first, sender, stopped.map(Result::ok)).await });
         Ok(Self { _dropped: guard, arrivals, stop: Some(stop), closed })
+    }
+
+    /// Subscribes to all `partitions` of a queue, and to the queue of `others` that is not divided, and stays subscribed. The `prefetch` is divided
+    /// over all.
+    pub(super) async fn start_divided(
+        shared: Arc<Shared>,
+        partitions: Vec<ShortString>,
+        others: ShortString,
+        prefetch: u32,
+        bytes: Option<ByteBudget>,
+    ) -> Result<Self, QueueError> {
+        let prefetch = u16::try_from(prefetch.div_ceil(partitions.len() as u32).max(1)).unwrap_or(u16::MAX);
+        let dropped = CancellationToken::new();
+        let (closed, guard) = (shared.closed.child_token(), dropped.clone().drop_guard());
+        let decoded_max = if bytes.is_some() { DECODED_MAX } else { UNCOUNTED_MAX };
+        let (sender, arrivals) = mpsc::channel(decoded_max);
+        let places: Vec<(ShortString, Arc<Place>)> =
+            partitions.into_iter().map(|queue| (queue, Arc::default())).collect();
+        let of_partitions = places.iter().map(|(queue, place)| (queue.clone(), Some(Arc::clone(place))));
+        let subscribers = of_partitions.chain([(others, None)]).map(|(queue, partition)| {
+            let (shared, bytes, dropped) = (Arc::clone(&shared), bytes.clone(), dropped.clone());
+            async move {
+                let subscriber = Subscriber { shared, queue, prefetch, bytes, dropped, partition };
+                let first = subscriber.first_subscription().await?;
+                Ok::<_, QueueError>((subscriber, first))
+            }
+        });
+        for (subscriber, first) in try_join_all(subscribers).await? {
+            let (sender, dropped) = (sender.clone(), dropped.clone());
+            tokio::spawn(async move {
+                let ended = async { dropped.cancelled().await };
+                subscriber.feed(first, sender, ended.map(|()| None)).await;
+            });
+        }
+        tokio::spawn(async move {
+            let balanced = shared.closed.run_until_cancelled(keep_balance(&shared, &places));
+            dropped.run_until_cancelled(balanced).await;
+        });
+        Ok(Self { _dropped: guard, arrivals, stop: None, closed })
     }
 }
 
@@ -105,6 +152,8 @@ struct Subscriber {
     prefetch: u16,
     bytes: Option<ByteBudget>,
     dropped: CancellationToken,
+    /// The place at a partition; `None` where the queue is not one of several.
+    partition: Option<Arc<Place>>,
 }
 
 type Subscription = (Arc<QueueChannel>, lapin::Consumer);
@@ -137,33 +186,39 @@ impl Subscriber {
         channel.basic_qos(self.prefetch, BasicQosOptions { global: false }).await.map_err(failed())?;
         let (tag, options) = (ShortString::default(), BasicConsumeOptions::default());
         let consumer = channel.basic_consume(self.queue.clone(), tag, options, FieldTable::default()).await;
-        Ok((QueueChannel::new(channel, self.dropped.clone()), consumer.map_err(failed())?))
+        Ok((QueueChannel::new(channel, self.dropped.clone(), self.partition.is_some()), consumer.map_err(failed())?))
     }
 
     async fn feed<T: DeserializeOwned>(
         &self,
         first: Subscription,
         sender: mpsc::Sender<Arrival<T>>,
-        stopped: oneshot::Receiver<mpsc::Receiver<Arrival<T>>>,
+        ended: impl Future<Output = Option<mpsc::Receiver<Arrival<T>>>>,
     ) {
         let mut backoff = Backoff::new(self.shared.seed, self.queue.as_str());
         let (mut subscription, mut outage) = (Some(first), Outage::with_own_pauses());
         // With the messages that were not taken if the consumer was stopped; without, if it was dropped or the queue closed.
-        let ended = async { self.shared.closed.run_until_cancelled(stopped).await.and_then(Result::ok) };
+        let ended = async { self.shared.closed.run_until_cancelled(ended).await.flatten() };
         let mut ended = std::pin::pin!(ended);
         loop {
             if let Some((queue_channel, mut consumer)) = subscription.take() {
                 // The broker sends no more than the prefetch. Here, and not with the client, so that the end of the channel is seen behind
                 // messages that wait.
                 let (fetched, mut waiting) = mpsc::unbounded_channel();
+                let mut is_let_go = false;
                 tokio::select! {
                     biased;
                     untaken = &mut ended => return self.finish(&queue_channel, consumer, (untaken, waiting)).await,
-                    () = fetch(&queue_channel, &mut consumer, &fetched, &mut backoff) => {}
+                    () = self.fetch(&queue_channel, &mut consumer, &fetched, &mut backoff) => {}
                     () = self.pass_all_on(&mut waiting, &sender) => {}
+                    () = self.is_let_go() => is_let_go = true,
                 }
                 queue_channel.lose();
-                tracing::warn!(queue = %self.queue.as_str(), "lost a consumer's channel; subscribing again");
+                if is_let_go {
+                    let _ = queue_channel.channel().close(200, "OK".into()).await;
+                } else {
+                    tracing::warn!(queue = %self.queue.as_str(), "lost a consumer's channel; subscribing again");
+                }
             }
             let again = async {
                 tokio::time::sleep(backoff.next()).await;
@@ -199,6 +254,11 @@ impl Subscriber {
         mut consumer: lapin::Consumer,
         untaken: (Option<mpsc::Receiver<Arrival<T>>>, mpsc::UnboundedReceiver<Fetched>),
     ) {
+        if self.partition.is_some() {
+            // Who unsubscribes first leaves the partition to another one, which overtakes what has not gone back yet.
+            let _ = queue_channel.channel().close(200, "OK".into()).await;
+            return;
+        }
         // A broken channel has returned everything already, so errors are ignored.
         let _ = queue_channel.channel().basic_cancel(consumer.tag(), BasicCancelOptions::default()).await;
         drop(untaken);
@@ -207,6 +267,33 @@ impl Subscriber {
         }
         self.shared.closed.run_until_cancelled(self.dropped.cancelled()).await;
         let _ = queue_channel.channel().close(200, "OK".into()).await;
+    }
+
+    /// Takes deliveries from the client until the channel breaks.
+    async fn fetch(
+        &self,
+        queue_channel: &Arc<QueueChannel>,
+        consumer: &mut lapin::Consumer,
+        fetched: &mpsc::UnboundedSender<Fetched>,
+        backoff: &mut Backoff,
+    ) {
+        while let Some(Ok(raw)) = consumer.next().await {
+            backoff.reset();
+            if let Some(place) = &self.partition {
+                place.delivers();
+            }
+            let receipt = queue_channel.receipt(raw.delivery_tag);
+            // If nobody waits for it, it is handed back.
+            let _ = fetched.send(Fetched { raw, receipt });
+        }
+    }
+
+    /// Returns when this partition is to be left to others.
+    async fn is_let_go(&self) {
+        match &self.partition {
+            Some(place) => place.is_let_go().await,
+            None => std::future::pending().await,
+        }
     }
 
     /// Decodes messages one after another, and passes them on until nobody takes them.
@@ -248,21 +335,6 @@ impl Subscriber {
             }
         }
         ControlFlow::Continue(())
-    }
-}
-
-/// Takes deliveries from the client until the channel breaks.
-async fn fetch(
-    queue_channel: &Arc<QueueChannel>,
-    consumer: &mut lapin::Consumer,
-    fetched: &mpsc::UnboundedSender<Fetched>,
-    backoff: &mut Backoff,
-) {
-    while let Some(Ok(raw)) = consumer.next().await {
-        backoff.reset();
-        let receipt = queue_channel.receipt(raw.delivery_tag);
-        // If nobody waits for it, it is handed back.
-        let _ = fetched.send(Fetched { raw, receipt });
     }
 }
 

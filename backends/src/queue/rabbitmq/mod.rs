@@ -1,6 +1,7 @@
 //! Queues on a RabbitMQ broker, version 3.10 or later: quorum queues, confirmed publishes, manual acknowledgements.
 
 mod backoff;
+mod balance;
 mod config;
 mod consumer;
 mod dial;
@@ -13,6 +14,7 @@ mod queue_channel;
 mod topology;
 mod unconfirmed;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -22,6 +24,7 @@ use bytes::Bytes;
 pub use config::RabbitMqConfig;
 pub(super) use consumer::RabbitMqConsumer;
 use dial::Dial;
+use futures::future::join_all;
 use lapin::options::{ConfirmSelectOptions, QueueDeclareOptions};
 use lapin::types::{FieldTable, ShortString};
 pub(super) use link::is_passing;
@@ -37,6 +40,7 @@ use regatta_proto::{Control, Job, Report};
 use serde::Serialize;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
+pub(in crate::queue) use topology::PARTITIONS;
 use topology::Topology;
 use unconfirmed::Unconfirmed;
 
@@ -71,6 +75,7 @@ struct Shared {
     seed: u64,
     connect_timeout: Duration,
     confirm_timeout: Duration,
+    balanced_every: Duration,
     closed: CancellationToken,
 }
 
@@ -96,6 +101,7 @@ impl RabbitMqQueue {
             seed: config.seed,
             connect_timeout: config.connect_timeout,
             confirm_timeout: config.confirm_timeout,
+            balanced_every: config.balanced_every,
             closed: closed.clone(),
         });
         // Closes everything that was opened if this call fails or is cancelled.
@@ -124,21 +130,20 @@ impl RabbitMqQueue {
     }
 
     pub(super) async fn publish_reports(&self, reports: &[Report]) -> Result<(), QueueError> {
-        self.publish(ShortString::default(), self.shared.topology.reports()?, reports).await
+        let messages = self.shared.divide(reports)?;
+        publish_divided(&self.publisher, messages).await
     }
 
     /// On a connection of its own: the megabytes of transcripts that wait for a slow line are all on the other one. Where it confirms nothing in time, as
     /// where a broker grants no further connection, on that one: who takes jobs must be able to tell of them. A copy does no harm.
     pub(super) async fn publish_progress(&self, reports: &[Report]) -> Result<(), QueueError> {
         self.shared.open()?;
-        let key = self.shared.topology.reports()?;
-        let bodies = self.shared.encode(key.as_str(), reports)?;
-        let route = || Route { exchange: ShortString::default(), key: key.clone(), mandatory: true };
+        let messages = self.shared.divide(reports)?;
         let own = self.progress.get_or_init(|| self.begin_progress());
-        match own.publish(route(), bodies.clone(), Times::UntilConfirmed).await {
+        match publish_divided(own, messages.clone()).await {
             Err(error) if !error.is_of_a_message() && !matches!(error, QueueError::Closed) => {
                 tracing::warn!(%error, "progress goes the way of results: its own connection is away");
-                self.publisher.publish(route(), bodies, Times::UntilConfirmed).await
+                publish_divided(&self.publisher, messages).await
             }
             other => other,
         }
@@ -158,29 +163,21 @@ impl RabbitMqQueue {
     pub(super) async fn set_aside_reports(&self, reports: Vec<Report>) -> Result<(), QueueError> {
         let topology = &self.shared.topology;
         let (questions, others): (Vec<Report>, Vec<Report>) = reports.into_iter().partition(Report::is_question);
-        for (queue, reports) in [(topology.set_aside()?, others), (topology.questions_set_aside()?, questions)] {
-            if !reports.is_empty() {
-                self.publish(ShortString::default(), queue, &reports).await?;
+        for (exchange, reports) in [(topology.set_aside()?, others), (topology.questions_set_aside()?, questions)] {
+            for (key, bodies) in self.shared.divide(&reports)? {
+                let route = Route { exchange: exchange.clone(), key, mandatory: true };
+                self.publisher.publish(route, bodies, Times::UntilConfirmed).await?;
             }
         }
         Ok(())
     }
 
     pub(super) async fn broadcast(&self, control: &Control) -> Result<(), QueueError> {
-        self.publish(self.shared.topology.control()?, ShortString::default(), std::slice::from_ref(control)).await
-    }
-
-    async fn publish<T: Serialize>(
-        &self,
-        exchange: ShortString,
-        key: ShortString,
-        messages: &[T],
-    ) -> Result<(), QueueError> {
-        // A broadcast may have no listeners.
-        let mandatory = exchange.as_str().is_empty();
-        let name = if mandatory { key.as_str() } else { exchange.as_str() };
-        let bodies = self.shared.encode(name, messages)?;
-        self.publisher.publish(Route { exchange, key, mandatory }, bodies, Times::UntilConfirmed).await
+        let exchange = self.shared.topology.control()?;
+        let bodies = self.shared.encode(exchange.as_str(), std::slice::from_ref(control))?;
+        // It may have no listeners.
+        let route = Route { exchange, key: ShortString::default(), mandatory: false };
+        self.publisher.publish(route, bodies, Times::UntilConfirmed).await
     }
 
     pub(super) async fn consume_jobs(&self, queue: &str, prefetch: u32) -> Result<RabbitMqConsumer<Job>, QueueError> {
@@ -192,7 +189,8 @@ impl RabbitMqQueue {
     pub(super) async fn consume_reports(&self, prefetch: u32) -> Result<RabbitMqConsumer<Report>, QueueError> {
         self.shared.open()?;
         let (shared, bytes) = (Arc::clone(&self.shared), self.shared.bytes.clone());
-        RabbitMqConsumer::start(shared, self.shared.topology.reports()?, prefetch, bytes).await
+        let (partitions, others) = (self.shared.topology.reports()?, self.shared.topology.undivided_reports()?);
+        RabbitMqConsumer::start_divided(shared, partitions, others, prefetch, bytes).await
     }
 
     pub(super) async fn listen(&self) -> Result<Controls, QueueError> {
@@ -214,7 +212,11 @@ impl RabbitMqQueue {
     }
 
     pub(super) async fn waiting_reports(&self) -> Result<u64, QueueError> {
-        self.shared.ready_messages(self.shared.topology.reports()?).await
+        Ok(self.shared.look_at_reports().await?.iter().map(|look| look.ready).sum())
+    }
+
+    pub(super) async fn report_consumers(&self) -> Result<u64, QueueError> {
+        self.shared.report_consumers().await
     }
 
     pub(super) async fn reports_set_aside(&self) -> Result<u64, QueueError> {
@@ -235,6 +237,27 @@ struct Look {
     /// Messages that no consumer holds.
     ready: u64,
     consumers: u64,
+}
+
+async fn look(channel: &lapin::Channel, queue: &ShortString, action: &str) -> Result<Look, QueueError> {
+    let options = QueueDeclareOptions::durable().passive();
+    match channel.queue_declare(queue.clone(), options, FieldTable::default()).await {
+        Ok(found) => Ok(Look { ready: u64::from(found.message_count()), consumers: u64::from(found.consumer_count()) }),
+        Err(error) if is_missing(&error) => Err(QueueError::NoSuchQueue { queue: queue.to_string() }),
+        Err(error) => Err(QueueError::broker(action)(error)),
+    }
+}
+
+/// Encoded messages by the queue that they go to.
+type Divided = BTreeMap<ShortString, Vec<Bytes>>;
+
+/// Publishes to all queues at once, and returns when all is confirmed. After an error some may have been published.
+async fn publish_divided(publisher: &Publisher, messages: Divided) -> Result<(), QueueError> {
+    let publishing = messages.into_iter().map(|(key, bodies)| {
+        let route = Route { exchange: ShortString::default(), key, mandatory: true };
+        publisher.publish(route, bodies, Times::UntilConfirmed)
+    });
+    join_all(publishing).await.into_iter().collect()
 }
 
 impl Shared {
@@ -333,17 +356,37 @@ impl Shared {
     async fn look_at(&self, queue: ShortString) -> Result<Look, QueueError> {
         let action = format!("ask for the length of {:?}", queue.as_str());
         let channel = self.channel(&action).await?;
+        in_time(&action, look(&channel, &queue, &action)).await
+    }
+
+    /// Counted where all have messages: of a partition the broker counts the active one alone.
+    async fn report_consumers(&self) -> Result<u64, QueueError> {
+        Ok(self.look_at(self.topology.undivided_reports()?).await?.consumers)
+    }
+
+    /// Looks at all queues of reports.
+    async fn look_at_reports(&self) -> Result<Vec<Look>, QueueError> {
+        const ACTION: &str = "ask for the lengths of the queues of reports";
+        let channel = self.channel(ACTION).await?;
         let asked = async {
-            let options = QueueDeclareOptions::durable().passive();
-            match channel.queue_declare(queue.clone(), options, FieldTable::default()).await {
-                Ok(found) => {
-                    Ok(Look { ready: u64::from(found.message_count()), consumers: u64::from(found.consumer_count()) })
-                }
-                Err(error) if is_missing(&error) => Err(QueueError::NoSuchQueue { queue: queue.to_string() }),
-                Err(error) => Err(QueueError::broker(action.as_str())(error)),
+            let mut looks = Vec::new();
+            for queue in self.topology.reports()?.into_iter().chain([self.topology.undivided_reports()?]) {
+                looks.push(look(&channel, &queue, ACTION).await?);
             }
+            Ok(looks)
         };
-        in_time(&action, asked).await
+        in_time(ACTION, asked).await
+    }
+
+    /// Encodes reports, each for the queue of its partition.
+    fn divide(&self, reports: &[Report]) -> Result<Divided, QueueError> {
+        let mut divided = Divided::new();
+        for report in reports {
+            let key = self.topology.reports_with(report)?;
+            let bodies = self.encode(key.as_str(), std::slice::from_ref(report))?;
+            divided.entry(key).or_default().extend(bodies);
+        }
+        Ok(divided)
     }
 
     fn encode<T: Serialize>(&self, queue: &str, messages: &[T]) -> Result<Vec<Bytes>, QueueError> {

@@ -17,6 +17,8 @@ use tokio_util::sync::CancellationToken;
 pub(super) struct QueueChannel {
     channel: Channel,
     unsettled: Mutex<BTreeSet<u64>>,
+    /// Nothing may overtake a delivery: one that nobody settles goes back with the channel, and with all that came after it.
+    keeps_order: bool,
     /// Fires when the consumer was dropped: the channel is about to be closed, which returns everything. Handing a message back meanwhile
     /// would only deliver it once more to the dropped consumer.
     dropped: CancellationToken,
@@ -25,9 +27,9 @@ pub(super) struct QueueChannel {
 }
 
 impl QueueChannel {
-    pub(super) fn new(channel: Channel, dropped: CancellationToken) -> Arc<Self> {
+    pub(super) fn new(channel: Channel, dropped: CancellationToken, keeps_order: bool) -> Arc<Self> {
         let lost = dropped.child_token();
-        Arc::new(Self { channel, unsettled: Mutex::default(), dropped, lost })
+        Arc::new(Self { channel, unsettled: Mutex::default(), keeps_order, dropped, lost })
     }
 
     fn is_void(&self) -> bool {
@@ -73,8 +75,8 @@ impl QueueChannel {
         }
     }
 
-    fn hand_back_at_once(&self, tag: u64) {
-        if self.is_void() {
+    fn leave(&self, tag: u64) {
+        if self.keeps_order || self.is_void() {
             return;
         }
         let mut unsettled = self.lock();
@@ -168,7 +170,7 @@ impl RabbitMqReceipt {
 impl Drop for RabbitMqReceipt {
     fn drop(&mut self) {
         if !self.settled {
-            self.queue_channel.hand_back_at_once(self.tag);
+            self.queue_channel.leave(self.tag);
         }
     }
 }

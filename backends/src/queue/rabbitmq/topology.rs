@@ -3,9 +3,10 @@
 //! | name | kind |
 //! |---|---|
 //! | `<prefix>.jobs.<queue>` | durable quorum queue, one per sweep and endpoint; it goes when nobody has used it for a week |
-//! | `<prefix>.reports` | durable quorum queue |
-//! | `<prefix>.reports.aside` | durable quorum queue that nobody consumes: after a minute its messages go back to `<prefix>.reports` |
-//! | `<prefix>.reports.aside.questions` | the same for questions whether everything is recorded, which are not counted |
+//! | `<prefix>.reports.<number>` | durable quorum queues, one per partition of the reports, each with one active consumer |
+//! | `<prefix>.reports` | durable quorum queue of the reports of workers that know of no partitions |
+//! | `<prefix>.aside` | durable fanout exchange, and behind it a durable quorum queue that nobody consumes: after a minute its messages go back to the queue that is their routing key |
+//! | `<prefix>.aside.questions` | the same for questions whether everything is recorded, which are not counted |
 //! | `<prefix>.dead` | durable quorum queue of what was delivered too often or could not be read |
 //! | `<prefix>.control` | durable fanout exchange; each listener binds an exclusive queue of its own |
 
@@ -13,17 +14,22 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use lapin::options::{ExchangeDeclareOptions, QueueDeclareOptions};
+use lapin::options::{ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions};
 use lapin::types::{AMQPValue, FieldTable, ShortString};
 use lapin::{Channel, ExchangeKind};
+use regatta_proto::Report;
 
 use super::RabbitMqConfig;
 use super::link::is_conflict;
 use crate::queue::QueueError;
 use crate::queue::name::check_name;
+use crate::queue::partition::partition_of;
 
 /// Time, in milliseconds, after which an unused job queue is deleted: a week.
 const UNUSED_MS_MAX: i64 = 7 * 24 * 3600 * 1000;
+
+/// Partitions that reports are published to; as many scorers can record at once.
+pub(in crate::queue) const PARTITIONS: u8 = 8;
 
 /// Names and settings, and the job queues that this process has declared.
 #[derive(Debug)]
@@ -54,16 +60,33 @@ impl Topology {
         self.named(&format!("jobs.{queue}"))
     }
 
-    pub(super) fn reports(&self) -> Result<ShortString, QueueError> {
+    /// The queues of reports, by the numbers of their partitions.
+    pub(super) fn reports(&self) -> Result<Vec<ShortString>, QueueError> {
+        (0..PARTITIONS).map(|number| self.partition(number)).collect()
+    }
+
+    /// The queue of a report.
+    pub(super) fn reports_with(&self, report: &Report) -> Result<ShortString, QueueError> {
+        self.partition(partition_of(report, PARTITIONS))
+    }
+
+    fn partition(&self, number: u8) -> Result<ShortString, QueueError> {
+        self.named(&format!("reports.{number}"))
+    }
+
+    /// The queue of reports of workers that know of no partitions.
+    pub(super) fn undivided_reports(&self) -> Result<ShortString, QueueError> {
         self.named("reports")
     }
 
+    /// Exchange and queue of what is set aside.
     pub(super) fn set_aside(&self) -> Result<ShortString, QueueError> {
-        self.named("reports.aside")
+        self.named("aside")
     }
 
+    /// Exchange and queue of the questions that are set aside.
     pub(super) fn questions_set_aside(&self) -> Result<ShortString, QueueError> {
-        self.named("reports.aside.questions")
+        self.named("aside.questions")
     }
 
     pub(super) fn dead(&self) -> Result<ShortString, QueueError> {
@@ -84,9 +107,20 @@ impl Topology {
     pub(super) async fn declare_all(&self, channel: &Channel) -> Result<(), QueueError> {
         declare(channel, self.dead()?, quorum()).await?;
         self.declare_control(channel).await?;
-        declare(channel, self.reports()?, self.of_work_queue()?).await?;
-        for queue in [self.set_aside()?, self.questions_set_aside()?] {
-            declare(channel, queue, self.of_set_aside()?).await?;
+        for queue in self.reports()?.into_iter().chain([self.undivided_reports()?]) {
+            self.declare_work_queue(channel, &queue).await?;
+        }
+        for name in [self.set_aside()?, self.questions_set_aside()?] {
+            declare_exchange(channel, &name).await?;
+            declare(channel, name.clone(), self.of_set_aside()).await?;
+            let bound = channel.queue_bind(
+                name.clone(),
+                name.clone(),
+                ShortString::default(),
+                QueueBindOptions::default(),
+                FieldTable::default(),
+            );
+            bound.await.map_err(refused(name.as_str()))?;
         }
         let declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for queue in declared {
@@ -104,16 +138,19 @@ impl Topology {
 
     /// Declares the queue of this name again, for a consumer.
     pub(super) async fn declare_work_queue(&self, channel: &Channel, name: &ShortString) -> Result<(), QueueError> {
-        let is_of_jobs = *name != self.reports()?;
-        declare(channel, name.clone(), if is_of_jobs { self.of_job_queue()? } else { self.of_work_queue()? }).await
+        let arguments = if *name == self.undivided_reports()? {
+            self.of_work_queue()?
+        } else if self.reports()?.contains(name) {
+            self.of_partition()?
+        } else {
+            self.of_job_queue()?
+        };
+        declare(channel, name.clone(), arguments).await
     }
 
     /// Declares the exchange of the broadcasts.
     pub(super) async fn declare_control(&self, channel: &Channel) -> Result<(), QueueError> {
-        let name = self.control()?;
-        let options = ExchangeDeclareOptions { durable: true, ..ExchangeDeclareOptions::default() };
-        let done = channel.exchange_declare(name.clone(), ExchangeKind::Fanout, options, FieldTable::default()).await;
-        done.map_err(refused(name.as_str()))
+        declare_exchange(channel, &self.control()?).await
     }
 
     /// Settings of a sweep's queue, which is not needed after the sweep. If a deployment is stopped for longer, the coordinator notices
@@ -121,6 +158,13 @@ impl Topology {
     fn of_job_queue(&self) -> Result<FieldTable, QueueError> {
         let mut arguments = self.of_work_queue()?;
         arguments.insert("x-expires".into(), AMQPValue::LongLongInt(UNUSED_MS_MAX));
+        Ok(arguments)
+    }
+
+    /// Settings of a queue whose messages all go to one consumer, and to the next one when that one is gone.
+    fn of_partition(&self) -> Result<FieldTable, QueueError> {
+        let mut arguments = self.of_work_queue()?;
+        arguments.insert("x-single-active-consumer".into(), AMQPValue::Boolean(true));
         Ok(arguments)
     }
 
@@ -134,20 +178,26 @@ impl Topology {
         Ok(arguments)
     }
 
-    /// Settings of the queues without consumers, whose messages return to the reports after a fixed time.
-    fn of_set_aside(&self) -> Result<FieldTable, QueueError> {
-        let mut arguments = quorum_before(&self.reports()?);
+    /// Settings of the queues without consumers, whose messages return to where they belong after a fixed time.
+    fn of_set_aside(&self) -> FieldTable {
+        let mut arguments = with_dead_letters();
         let time_ms = i64::try_from(self.set_aside_for.as_millis()).unwrap_or(i64::MAX);
         arguments.insert("x-message-ttl".into(), AMQPValue::LongLongInt(time_ms));
-        Ok(arguments)
+        arguments
     }
 }
 
 /// A queue whose dead letters go to the queue `next`.
 fn quorum_before(next: &ShortString) -> FieldTable {
+    let mut arguments = with_dead_letters();
+    arguments.insert("x-dead-letter-routing-key".into(), AMQPValue::LongString(next.as_str().into()));
+    arguments
+}
+
+/// A queue whose dead letters go to the queues that are their routing keys.
+fn with_dead_letters() -> FieldTable {
     let mut arguments = quorum();
     arguments.insert("x-dead-letter-exchange".into(), AMQPValue::LongString("".into()));
-    arguments.insert("x-dead-letter-routing-key".into(), AMQPValue::LongString(next.as_str().into()));
     // A message is moved only after the next queue has confirmed it; RabbitMQ supports that only for queues that reject overflow.
     arguments.insert("x-dead-letter-strategy".into(), AMQPValue::LongString("at-least-once".into()));
     arguments.insert("x-overflow".into(), AMQPValue::LongString("reject-publish".into()));
@@ -158,6 +208,12 @@ fn quorum() -> FieldTable {
     let mut arguments = FieldTable::default();
     arguments.insert("x-queue-type".into(), AMQPValue::LongString("quorum".into()));
     arguments
+}
+
+async fn declare_exchange(channel: &Channel, name: &ShortString) -> Result<(), QueueError> {
+    let options = ExchangeDeclareOptions { durable: true, ..ExchangeDeclareOptions::default() };
+    let done = channel.exchange_declare(name.clone(), ExchangeKind::Fanout, options, FieldTable::default()).await;
+    done.map_err(refused(name.as_str()))
 }
 
 async fn declare(channel: &Channel, name: ShortString, arguments: FieldTable) -> Result<(), QueueError> {

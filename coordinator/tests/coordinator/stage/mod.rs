@@ -374,7 +374,9 @@ impl Stage {
         while let Some(delivery) = consumer.next().now_or_never() {
             let delivery = delivery.expect("the queue is open");
             match delivery.message {
-                Report::Echo { sweep, number, .. } => self.ledger.echo(&sweep, number).await.unwrap(),
+                Report::Echo { sweep, number, partition, .. } => {
+                    self.ledger.echo(&sweep, number, partition).await.unwrap()
+                }
                 report => unread.push_back(report),
             }
             delivery.receipt.ack().await;

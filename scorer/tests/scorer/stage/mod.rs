@@ -185,6 +185,24 @@ impl Stage {
         (running, metrics)
     }
 
+    /// A scorer of several at work, whose ledger and blobs suffer these fates.
+    pub(crate) async fn scorer_of_stores(&self, ledger: Arc<dyn Fate>, blobs: Arc<dyn Fate>) -> Running {
+        let objects = Blobs::memory();
+        Catalog::new(objects.clone(), BENCHMARKS).store(&lock(&objects).await).await.unwrap();
+        let scorer = Scorer::new(
+            ScorerConfig { batch: 100, linger: Duration::ZERO, ..ScorerConfig::default() },
+            self.ledger.troubled(Troubles::new(ledger)),
+            self.queue.clone(),
+            Catalog::new(objects.troubled(Troubles::new(blobs)), BENCHMARKS),
+            Arc::new(ManualClock::at(Timestamp::UNIX_EPOCH)),
+            ScorerMetrics::register(&Registry::new()).unwrap(),
+        );
+        let before = self.queue.report_consumers().await.unwrap();
+        let running = Running::of(scorer);
+        until(async || self.queue.report_consumers().await.unwrap() > before).await;
+        running
+    }
+
     /// A scorer lives for as long as there are reports, `batch` at once.
     pub(crate) async fn score_in_batches(&self, reports: Vec<Report>, batch: usize) -> ScorerMetrics {
         let (scorer, metrics) = self.scorer(batch);

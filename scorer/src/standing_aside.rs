@@ -1,0 +1,68 @@
+//! A scorer whose stores are away, and not another's. What it has been given is overtaken by nothing, so all of its partitions wait for it: it gives
+//! everything back, so that another one records it, and takes no reports until its stores are back.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::Scorer;
+
+/// Time for which its stores have answered nothing when a scorer gives its reports back.
+const STANDS_ASIDE_AFTER: Duration = Duration::from_secs(10);
+/// Time between two looks at the stores.
+const LOOKS_EVERY: Duration = Duration::from_secs(3);
+/// Time in which a store is to answer.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
+/// Redeliveries of a report from which on a scorer keeps it until it can record it. Where the stores of all are away, each scorer would else
+/// deliver it to the next one, until it counts as one that nobody can record.
+pub(crate) const GIVEN_BACK_AT_MOST: u32 = 3;
+
+impl Scorer {
+    /// Returns when this scorer should stand aside: its stores have not answered for a while, and others are there to take its reports.
+    pub(crate) async fn must_stand_aside(&self) {
+        let mut answered_at = Instant::now();
+        loop {
+            tokio::time::sleep(LOOKS_EVERY).await;
+            if self.stores_answer().await {
+                answered_at = Instant::now();
+            } else if answered_at.elapsed() >= STANDS_ASIDE_AFTER && self.is_one_of_several().await {
+                return;
+            }
+        }
+    }
+
+    /// Returns when the stores answer again, or when it is time to stop.
+    pub(crate) async fn until_stores_answer(&self, stop: &CancellationToken) {
+        let since = Instant::now();
+        tracing::warn!(
+            "gives its reports back to other scorers: its stores have not answered for {} s",
+            STANDS_ASIDE_AFTER.as_secs()
+        );
+        let answered = async {
+            while !self.stores_answer().await {
+                tokio::time::sleep(LOOKS_EVERY).await;
+            }
+        };
+        if stop.run_until_cancelled(answered).await.is_some() {
+            tracing::info!(lasted_s = since.elapsed().as_secs(), "its stores are back; it takes reports again");
+        }
+    }
+
+    /// `true` if ledger and blobs answer, whatever they say.
+    async fn stores_answer(&self) -> bool {
+        let (ledger, blobs) = tokio::join!(
+            tokio::time::timeout(ANSWERS_WITHIN, self.ledger.check_rights()),
+            // There is no such object.
+            tokio::time::timeout(ANSWERS_WITHIN, self.catalog.blobs().size("answers")),
+        );
+        let ledger_answers = matches!(&ledger, Ok(answer) if !answer.as_ref().is_err_and(|error| error.is_outage()));
+        let blobs_answer = matches!(&blobs, Ok(answer) if !answer.as_ref().is_err_and(|error| error.is_outage()));
+        ledger_answers && blobs_answer
+    }
+
+    /// `true` if the broker says so.
+    async fn is_one_of_several(&self) -> bool {
+        self.queue.report_consumers().await.is_ok_and(|consumers| consumers > 1)
+    }
+}
