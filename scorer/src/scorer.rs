@@ -99,7 +99,7 @@ pub enum ScorerError {
 
 impl ScorerError {
     /// True if a store could not be reached, so that the same batch may succeed later.
-    fn is_outage(&self) -> bool {
+    pub(crate) fn is_outage(&self) -> bool {
         match self {
             Self::Ledger(error) | Self::Finish(FinishError::Ledger(error)) => {
                 matches!(error, LedgerError::Store { .. }) && !error.is_refusal()

@@ -4,9 +4,10 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
+use tokio::time::error::Elapsed;
 use tokio_util::sync::CancellationToken;
 
-use crate::Scorer;
+use crate::{Scorer, ScorerError};
 
 /// Time for which its stores have answered nothing when a scorer gives its reports back.
 const STANDS_ASIDE_AFTER: Duration = Duration::from_secs(10);
@@ -56,13 +57,19 @@ impl Scorer {
             // There is no such object.
             tokio::time::timeout(ANSWERS_WITHIN, self.catalog.blobs().size("answers")),
         );
-        let ledger_answers = matches!(&ledger, Ok(answer) if !answer.as_ref().is_err_and(|error| error.is_outage()));
-        let blobs_answer = matches!(&blobs, Ok(answer) if !answer.as_ref().is_err_and(|error| error.is_outage()));
-        ledger_answers && blobs_answer
+        answers(ledger) && answers(blobs)
     }
 
     /// `true` if the broker says so.
     async fn is_one_of_several(&self) -> bool {
         self.queue.report_consumers().await.is_ok_and(|consumers| consumers > 1)
+    }
+}
+
+/// `true` for an answer that came in time, whatever it says.
+fn answers<T, E: Into<ScorerError>>(asked: Result<Result<T, E>, Elapsed>) -> bool {
+    match asked {
+        Ok(answer) => answer.err().is_none_or(|error| !error.into().is_outage()),
+        Err(_) => false,
     }
 }
