@@ -60,6 +60,8 @@ pub(crate) struct Watched {
     pub(crate) echo: Echo,
     /// Time since which nothing is left to run; `None` while something is.
     over_since: Option<Instant>,
+    /// Asked, since then, whether all that was reported is recorded.
+    is_asked_at_its_end: bool,
 }
 
 impl Watched {
@@ -317,7 +319,7 @@ impl Coordinator {
                 one.rejudging = Rejudging::of(row.generation);
                 // An answer to an earlier question says nothing of what workers report now.
                 one.echo.forget();
-                one.over_since = None;
+                (one.over_since, one.is_asked_at_its_end) = (None, false);
                 one.quiet.begins_anew();
             }
             return Ok(());
@@ -366,6 +368,7 @@ impl Coordinator {
             rejudging: Rejudging::of(generation),
             echo,
             over_since: None,
+            is_asked_at_its_end: false,
         };
         rounds.watched.insert(row.id.clone(), one);
         Ok(())
@@ -433,9 +436,12 @@ impl Coordinator {
             return Ok(());
         }
         if complete || dispatched.is_over() {
-            let sweep = &one.sweep;
+            let sweep = Arc::clone(&one.sweep);
             let account = self.permits.account(&of_sweep(&sweep.id)).await?;
             if !is_settled(account.as_ref(), &mut one.over_since, self.config.leases_return_within) {
+                return Ok(());
+            }
+            if !self.is_all_told(one).await? {
                 return Ok(());
             }
             let granted = account.map(|account| account.at_most());
@@ -446,8 +452,21 @@ impl Coordinator {
             }
             return Ok(());
         }
-        one.over_since = None;
+        (one.over_since, one.is_asked_at_its_end) = (None, false);
         self.reconcile(one, progress).await
+    }
+
+    /// `true` once all that was reported while the sweep ran is recorded, attempts without a result among it. The request for tables is in one partition
+    /// of the reports, and overtakes those of the others.
+    async fn is_all_told(&self, one: &mut Watched) -> Result<bool, CoordinatorError> {
+        if self.queue.report_partitions() == 1 {
+            return Ok(true);
+        }
+        if !one.is_asked_at_its_end {
+            one.is_asked_at_its_end = true;
+            one.echo.forget();
+        }
+        Ok(self.is_all_recorded(&one.sweep.id, &mut one.echo, one.term).await?.is_some())
     }
 
     pub(crate) async fn tabulate(&self, sweep: &SweepId, lock: Digest) -> Result<(), CoordinatorError> {

@@ -99,7 +99,16 @@ impl Scorer {
             }
             let may_be_recorded = match &mut report {
                 _ if !self.config.shares_queue => true,
-                Report::Echo { sweep, waited, .. } => self.may_be_answered(sweep, waited, stop).await,
+                Report::Echo { sweep, waited, .. } => {
+                    // What came before it in this batch is set aside with it.
+                    let follows = |(report, _): &(Report, Receipt)| sweep_of(report) == Some(&*sweep);
+                    if self.overtaken.is_possible() || sorted.unreadable.iter().any(follows) {
+                        *waited = false;
+                        false
+                    } else {
+                        self.may_be_answered(sweep, waited, stop).await
+                    }
+                }
                 Report::Session(_) | Report::Judge(_) | Report::Rejudge { .. } | Report::Tabulate { .. } => {
                     match lock_of(&report) {
                         Some((_, lock)) => match known.get(lock) {

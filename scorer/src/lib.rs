@@ -19,6 +19,7 @@ mod gone;
 mod judging;
 mod leaderboard;
 mod metrics;
+mod overtaken;
 mod pace;
 mod pairs;
 mod planning;

@@ -3,6 +3,7 @@
 use futures::future::BoxFuture;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use regatta_backends::{
@@ -22,8 +23,8 @@ use crate::ScorerMetrics;
 use crate::aside::{Sorted, Unreadable};
 use crate::finish::{FinishError, finish};
 use crate::gone::Gone;
+use crate::overtaken::Overtaken;
 use crate::pace::{BatchSize, Stopwatch};
-use crate::standing_aside::GIVEN_BACK_AT_MOST;
 
 /// Bytes of transcripts that a batch gathers: the one that exceeds them is its last. No more than what the smallest budget of bytes decodes
 /// at once, so that nobody lingers for what cannot come.
@@ -172,6 +173,7 @@ pub struct Scorer {
     pub(crate) metrics: ScorerMetrics,
     pub(crate) unreadable: Unreadable,
     pub(crate) gone: Gone,
+    pub(crate) overtaken: Overtaken,
     pub(crate) stopwatch: Stopwatch,
     pub(crate) tracer: Tracer,
     health: StoreHealth,
@@ -197,6 +199,7 @@ impl Scorer {
             metrics,
             unreadable: Unreadable::default(),
             gone: Gone::default(),
+            overtaken: Overtaken::default(),
             stopwatch: Stopwatch::default(),
             tracer: Tracer::default(),
             health: StoreHealth::default(),
@@ -233,41 +236,70 @@ impl Scorer {
             // Two batches: one in hand, one on its way.
             let prefetch = u32::try_from(self.config.batch * 2).unwrap_or(u32::MAX);
             let mut size = BatchSize::up_to(self.config.batch);
+            let mut consumer = self.queue.consume_reports(prefetch).await?;
             loop {
-                let consumer = self.queue.consume_reports(prefetch).await?;
                 match self.record_from(consumer, &mut size, &stop).await {
                     End::Stopped => return Ok(()),
                     End::GivesBack => {}
                     End::StandsAside => self.until_stores_answer(&stop).await,
                 }
+                // Whoever holds nothing fails at nothing.
+                self.health.succeeds();
+                let Some(again) = self.consume_again(prefetch, &stop).await else { return Ok(()) };
+                consumer = again;
             }
         })
+    }
+
+    /// A further consumer, as soon as the broker grants one; `None` when it is time to stop, or the queue was closed.
+    async fn consume_again(&self, prefetch: u32, stop: &CancellationToken) -> Option<Consumer<Report>> {
+        let mut outage = Outage::new(RETRY_FIRST, RETRY_MAX);
+        loop {
+            let error = match stop.run_until_cancelled(self.queue.consume_reports(prefetch)).await? {
+                Ok(consumer) => return Some(consumer),
+                Err(QueueError::Closed) => return None,
+                Err(error) => error,
+            };
+            let failed = outage.fails();
+            if failed.is_told {
+                let error = regatta_proto::causes(&error);
+                tracing::warn!(error, tries = failed.tries, "failed to consume reports again; trying again");
+            }
+            stop.run_until_cancelled(tokio::time::sleep(failed.pause)).await?;
+        }
     }
 
     /// Records what `consumer` delivers, until it is time to stop, or to leave it to others. What is not recorded then goes back in its order: nothing
     /// that is reported later overtakes it.
     async fn record_from(&self, mut consumer: Consumer<Report>, size: &mut BatchSize, stop: &CancellationToken) -> End {
-        let mut kept_back = None;
-        while let Some(batch) = self.gather(&mut consumer, &mut kept_back, size.now(), stop).await {
-            let reports_in_hand = batch.len();
-            self.metrics.batch_reports.observe(batch.len() as f64);
-            let may_go_back = self.config.shares_queue && batch.iter().all(|one| one.redeliveries < GIVEN_BACK_AT_MOST);
-            let must_stand_aside =
-                async { if may_go_back { self.must_stand_aside().await } else { std::future::pending().await } };
-            let handled = tokio::select! {
-                biased;
-                handled = self.record_delivered(batch, stop) => handled,
-                () = must_stand_aside => Some(End::StandsAside),
-            };
-            size.adapt(reports_in_hand, self.stopwatch.take());
-            if let Some(end) = handled {
-                // Before what is in hand, which would else go back by itself, behind what comes next.
-                drop(consumer);
-                return end;
+        let (mut kept_back, redelivered) = (None, AtomicU32::new(0));
+        let recorded = async {
+            while let Some(batch) = self.gather(&mut consumer, &mut kept_back, size.now(), stop).await {
+                let reports_in_hand = batch.len();
+                self.metrics.batch_reports.observe(batch.len() as f64);
+                let most = batch.iter().map(|delivery| delivery.redeliveries).max();
+                redelivered.store(most.unwrap_or(0), Ordering::Relaxed);
+                let end = self.record_delivered(batch, stop).await;
+                redelivered.store(0, Ordering::Relaxed);
+                size.adapt(reports_in_hand, self.stopwatch.take());
+                if let Some(end) = end {
+                    return end;
+                }
             }
+            End::Stopped
+        };
+        let must_stand_aside = async {
+            if self.config.shares_queue {
+                self.must_stand_aside(&redelivered).await;
+            } else {
+                std::future::pending().await
+            }
+        };
+        tokio::select! {
+            biased;
+            end = recorded => end,
+            () = must_stand_aside => End::StandsAside,
         }
-        drop(consumer);
-        End::Stopped
     }
 
     /// Records a batch, and acknowledges what is recorded. The end, if this is the last one.
@@ -281,7 +313,8 @@ impl Scorer {
         } else if receipts.len() > 1 {
             return Some(End::GivesBack);
         } else {
-            // It alone is delivered once more, until that was too often.
+            // It alone is delivered once more, until that was too often, and behind what is here already.
+            self.overtaken.note();
             for receipt in receipts {
                 receipt.hand_back().await;
             }

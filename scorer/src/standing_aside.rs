@@ -1,6 +1,7 @@
 //! A scorer whose stores are away, and not another's. What it has been given is overtaken by nothing, so all of its partitions wait for it: it gives
 //! everything back, so that another one records it, and takes no reports until its stores are back.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -9,25 +10,29 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{Scorer, ScorerError};
 
-/// Time for which its stores have answered nothing when a scorer gives its reports back.
+/// Time for which its stores have answered nothing when a scorer gives its reports back, if they were never delivered before; twice as long after
+/// each redelivery. Where the stores of all are away, each scorer would else deliver them to the next one, until they count as reports that
+/// nobody can record.
 const STANDS_ASIDE_AFTER: Duration = Duration::from_secs(10);
+/// The longest such time.
+const STANDS_ASIDE_AT_LAST: Duration = Duration::from_secs(20 * 60);
 /// Time between two looks at the stores.
 const LOOKS_EVERY: Duration = Duration::from_secs(3);
 /// Time in which a store is to answer.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
-/// Redeliveries of a report from which on a scorer keeps it until it can record it. Where the stores of all are away, each scorer would else
-/// deliver it to the next one, until it counts as one that nobody can record.
-pub(crate) const GIVEN_BACK_AT_MOST: u32 = 3;
 
 impl Scorer {
-    /// Returns when this scorer should stand aside: its stores have not answered for a while, and others are there to take its reports.
-    pub(crate) async fn must_stand_aside(&self) {
+    /// Returns when this scorer should stand aside: its stores have not answered for a while, and others are there to take its reports, of which one was
+    /// `redelivered` so often. One without reports stands aside too, so that nobody hands it any.
+    pub(crate) async fn must_stand_aside(&self, redelivered: &AtomicU32) {
         let mut answered_at = Instant::now();
         loop {
             tokio::time::sleep(LOOKS_EVERY).await;
             if self.stores_answer().await {
                 answered_at = Instant::now();
-            } else if answered_at.elapsed() >= STANDS_ASIDE_AFTER && self.is_one_of_several().await {
+            } else if answered_at.elapsed() >= patience(redelivered.load(Ordering::Relaxed))
+                && self.is_one_of_several().await
+            {
                 return;
             }
         }
@@ -36,10 +41,7 @@ impl Scorer {
     /// Returns when the stores answer again, or when it is time to stop.
     pub(crate) async fn until_stores_answer(&self, stop: &CancellationToken) {
         let since = Instant::now();
-        tracing::warn!(
-            "gives its reports back to other scorers: its stores have not answered for {} s",
-            STANDS_ASIDE_AFTER.as_secs()
-        );
+        tracing::warn!("its stores do not answer; it leaves the reports to other scorers until they do");
         let answered = async {
             while !self.stores_answer().await {
                 tokio::time::sleep(LOOKS_EVERY).await;
@@ -64,6 +66,11 @@ impl Scorer {
     async fn is_one_of_several(&self) -> bool {
         self.queue.report_consumers().await.is_ok_and(|consumers| consumers > 1)
     }
+}
+
+/// Time for which stores may be silent while a scorer has reports that were redelivered so often.
+fn patience(redeliveries: u32) -> Duration {
+    STANDS_ASIDE_AFTER.saturating_mul(1 << redeliveries.min(16)).min(STANDS_ASIDE_AT_LAST)
 }
 
 /// `true` for an answer that came in time, whatever it says.

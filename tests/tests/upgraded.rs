@@ -103,6 +103,8 @@ async fn upgraded(from: &Path, to: &Path, order: [&'static str; 3], migration: M
 
 const CONTROL_FIRST: [&str; 3] = ["coordinator", "worker", "scorer"];
 const CONTROL_LAST: [&str; 3] = ["scorer", "worker", "coordinator"];
+/// As docs/operating.md says.
+const WORKERS_LAST: [&str; 3] = ["scorer", "coordinator", "worker"];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sweep_outlives_a_restart_of_all_roles_one_by_one() {
@@ -119,6 +121,12 @@ async fn a_sweep_outlives_an_upgrade_that_begins_with_the_coordinators() {
 async fn a_sweep_outlives_an_upgrade_that_begins_with_the_scorers() {
     let Some(previous) = previous("upgrade, scorers first") else { return };
     upgraded(&previous, binary().unwrap(), CONTROL_LAST, Migration::ByRoles).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sweep_outlives_an_upgrade_in_the_order_that_is_recommended() {
+    let Some(previous) = previous("upgrade, workers last") else { return };
+    upgraded(&previous, binary().unwrap(), WORKERS_LAST, Migration::Before).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -57,9 +57,18 @@ pub(super) fn stored(value: u64, field: &'static str) -> Result<i64, LedgerError
 }
 
 /// The bit of one partition among the answers about all, and the bits of all.
-pub(super) fn answer_bits(Partition { number, of }: Partition) -> (i64, i64) {
-    let of = of.clamp(1, 62);
-    (1 << (number % of), (1 << of) - 1)
+///
+/// # Errors
+/// [`LedgerError::OutOfRange`] for a partition that there cannot be.
+pub(super) fn answer_bits(Partition { number, of }: Partition) -> Result<(i64, i64), LedgerError> {
+    let out_of_range = |field, value| Err(LedgerError::OutOfRange { field, value: i128::from(value) });
+    if !(1..=62).contains(&of) {
+        return out_of_range("partitions", of);
+    }
+    if number >= of {
+        return out_of_range("partition", number);
+    }
+    Ok((1 << number, (1 << of) - 1))
 }
 
 pub(super) fn stored_money(amount: Option<Money>, field: &'static str) -> Result<Option<i64>, LedgerError> {

@@ -255,13 +255,13 @@ impl Queue {
         })
     }
 
-    /// Number of partitions that reports are divided into.
+    /// Number of partitions in which a question has to be asked that is about all reports.
     #[must_use]
     pub fn report_partitions(&self) -> u8 {
         match self {
             Self::Memory(memory) => memory.report_partitions(),
             #[cfg(feature = "cluster")]
-            Self::RabbitMq(_) => rabbitmq::PARTITIONS,
+            Self::RabbitMq(_) => rabbitmq::ASKED_PARTITIONS,
             #[cfg(feature = "faults")]
             Self::Troubled(queues) => queues.report_partitions(),
         }

@@ -9,7 +9,7 @@ pub(super) fn partition_of(report: &Report, of: u8) -> u8 {
     }
     let of_text = |text: &str| Digest::of(text.as_bytes());
     let key = match report {
-        Report::Echo { partition, .. } => return partition.number % of,
+        Report::Echo { partition, .. } => return partition.number.min(of - 1),
         Report::Session(outcome) => of_session(&outcome.key),
         Report::HandedOver { key, .. } => of_session(key),
         Report::Judge(outcome) => of_text(outcome.attempt.as_str()),

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use regatta_backends::Quota;
 use regatta_backends::ledger::{Held, ShardState, ToldBy, UnderWay};
+use regatta_backends::{LedgerError, Quota};
 use regatta_proto::{
     AttemptTotals, CellIndex, HeldBatch, ItemIndex, Partition, ShardIndex, SweepId, SweepState, WorkerId,
 };
@@ -274,6 +274,15 @@ pub(crate) async fn an_echo_is_heard_when_all_partitions_have_answered_the_same_
         world.ledger.echo(&sweep, question, Partition { number, of: 3 }).await.unwrap();
         assert_eq!(world.ledger.sweep(&sweep).await.unwrap().unwrap().echo, heard, "{question} of {number}");
     }
+}
+
+pub(crate) async fn an_echo_of_a_partition_that_there_cannot_be_is_refused(world: World) {
+    let sweep = world.sweep("s", 1, 1).await;
+    for partition in [Partition { number: 3, of: 3 }, Partition { number: 0, of: 0 }, Partition { number: 0, of: 63 }] {
+        let refused = world.ledger.echo(&sweep, 1, partition).await;
+        assert!(matches!(refused, Err(LedgerError::OutOfRange { .. })), "{partition:?}: {refused:?}");
+    }
+    assert_eq!(world.ledger.sweep(&sweep).await.unwrap().unwrap().echo, 0);
 }
 
 pub(crate) async fn a_sweep_is_quiet_since_it_last_moved_whoever_asks(world: World) {

@@ -89,6 +89,7 @@ conformance![
     leading::a_sweep_that_has_ended_is_alive_while_workers_tell_of_something_of_it,
     leading::questions_that_a_worker_tells_of_are_those_of_their_sweep,
     leading::an_older_echo_changes_nothing,
+    leading::an_echo_of_a_partition_that_there_cannot_be_is_refused,
     leading::an_echo_is_heard_when_all_partitions_have_answered_the_same_question,
     leading::a_sweep_is_quiet_since_it_last_moved_whoever_asks,
     recording::a_session_is_read_back_as_it_was_recorded,

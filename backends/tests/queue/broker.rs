@@ -11,8 +11,8 @@ use regatta_proto::{Digest, Progress, Report};
 use regatta_tests::{Proxy, RabbitMq, Traffic, unique_name};
 
 use crate::stage::{
-    DELIVERY_LIMIT, broker_url, config, control, echo, echoes, eventually_dead, eventually_depth, item, items, jobs,
-    publish_raw, rabbitmq_queue, take, within,
+    DELIVERY_LIMIT, PARTITIONS, broker_url, config, control, echo, echoes, eventually_dead, eventually_depth, item,
+    items, jobs, publish_raw, rabbitmq_queue, take, within,
 };
 
 // Only on a broker.
@@ -108,7 +108,7 @@ async fn reports_are_decoded_when_there_is_room_for_them_which_they_take_until_t
         let queue = Queue::connect(config).await.unwrap();
         // All in one partition, of which it may hold as many at once.
         queue.publish_reports(vec![report("x".repeat(LENGTH as usize)); 8]).await.unwrap();
-        let mut consumer = queue.consume_reports(8 * u32::from(queue.report_partitions())).await.unwrap();
+        let mut consumer = queue.consume_reports(8 * u32::from(PARTITIONS)).await.unwrap();
         let mut taken = take(&mut consumer, 3).await;
         until(|| bytes.waiting() == 1).await;
         let held = bytes.held();
@@ -139,7 +139,7 @@ async fn a_report_that_is_larger_than_the_budget_is_decoded_alone() {
         let queue = Queue::connect(config).await.unwrap();
         let sent = [report("x".into()), report("x".repeat(1 << 20)), report("y".into())];
         queue.publish_reports(sent.to_vec()).await.unwrap();
-        let mut consumer = queue.consume_reports(8 * u32::from(queue.report_partitions())).await.unwrap();
+        let mut consumer = queue.consume_reports(8 * u32::from(PARTITIONS)).await.unwrap();
         let first = consumer.next().await.unwrap();
         until(|| bytes.waiting() == 1).await;
         first.receipt.ack().await;
@@ -158,7 +158,7 @@ async fn a_consumer_of_reports_that_comes_later_gets_its_share_of_the_partitions
     within(async {
         let config = RabbitMqConfig { balanced_every: Duration::from_secs(1), ..config(unique_name("queue")).await };
         let queue = Queue::connect(config).await.unwrap();
-        let partitions = usize::from(queue.report_partitions());
+        let partitions = usize::from(PARTITIONS);
         let (mut first, mut second) =
             (queue.consume_reports(1000).await.unwrap(), queue.consume_reports(1000).await.unwrap());
         // Each consumer settles all that it gets.
@@ -166,7 +166,7 @@ async fn a_consumer_of_reports_that_comes_later_gets_its_share_of_the_partitions
         let mut number = 0;
         while of_second.len() < partitions / 2 {
             number += 1;
-            queue.publish_reports(echoes(&queue, number..number + 1)).await.unwrap();
+            queue.publish_reports(echoes(number..number + 1)).await.unwrap();
             // Until this round is over. What is let go meanwhile comes once more.
             let (mut heard, mut of_round) = (BTreeSet::new(), 0);
             while of_round < partitions {

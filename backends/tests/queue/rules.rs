@@ -10,7 +10,7 @@ use regatta_proto::{Digest, Partition, Progress, Report};
 use tokio::time::Instant;
 
 use crate::stage::{
-    DELIVERY_LIMIT, control, echo, echoes, eventually_dead, eventually_depth, handovers, item, items, jobs,
+    DELIVERY_LIMIT, PARTITIONS, control, echo, echoes, eventually_dead, eventually_depth, handovers, item, items, jobs,
     memory_queue, rabbitmq_queue, sweep_number, tabulations, take,
 };
 
@@ -252,8 +252,8 @@ pub(crate) async fn a_partition_of_reports_has_one_consumer_at_a_time(queue: &Qu
     let mut first = queue.consume_reports(1000).await.unwrap();
     let mut second = queue.consume_reports(1000).await.unwrap();
     assert_eq!(queue.report_consumers().await.unwrap(), 2);
-    queue.publish_reports(echoes(queue, 0..10)).await.unwrap();
-    let all = usize::from(queue.report_partitions()) * 10;
+    queue.publish_reports(echoes(0..10)).await.unwrap();
+    let all = usize::from(PARTITIONS) * 10;
     let taken = take(&mut first, all).await;
     assert!(second.next().now_or_never().is_none(), "the first one holds all partitions");
     // Of each partition five are settled, and one is left to its consumer.
@@ -265,11 +265,11 @@ pub(crate) async fn a_partition_of_reports_has_one_consumer_at_a_time(queue: &Qu
             _ => held.push(delivery),
         }
     }
-    queue.publish_reports(echoes(queue, 10..12)).await.unwrap();
+    queue.publish_reports(echoes(10..12)).await.unwrap();
     drop(first);
     drop(held);
     let mut arrived: BTreeMap<u8, Vec<u64>> = BTreeMap::new();
-    for delivery in take(&mut second, usize::from(queue.report_partitions()) * 7).await {
+    for delivery in take(&mut second, usize::from(PARTITIONS) * 7).await {
         let (partition, number) = echo(&delivery.message);
         assert!(number >= 10 || delivery.redeliveries == 1, "{number} of {partition}");
         arrived.entry(partition).or_default().push(number);

@@ -20,7 +20,7 @@ pub(crate) const DELIVERY_LIMIT: u32 = 3;
 pub(crate) const SET_ASIDE_FOR: Duration = Duration::from_secs(2);
 
 pub(crate) fn memory_queue() -> Queue {
-    Queue::Memory(MemoryQueue::new(DELIVERY_LIMIT, SET_ASIDE_FOR, 8))
+    Queue::Memory(MemoryQueue::new(DELIVERY_LIMIT, SET_ASIDE_FOR, PARTITIONS))
 }
 
 pub(crate) async fn rabbitmq_queue() -> Queue {
@@ -89,11 +89,13 @@ pub(crate) fn sweep_number(report: &Report) -> u32 {
     }
 }
 
+/// Partitions of the reports that are published, in all tests.
+pub(crate) const PARTITIONS: u8 = 8;
+
 /// Questions with these numbers in each partition, in order.
-pub(crate) fn echoes(queue: &Queue, numbers: std::ops::Range<u64>) -> Vec<Report> {
+pub(crate) fn echoes(numbers: std::ops::Range<u64>) -> Vec<Report> {
     let ask = |number, partition| Report::Echo { sweep: "s".parse().unwrap(), number, waited: false, partition };
-    let partitions = queue.report_partitions();
-    numbers.flat_map(|number| Partition::all(partitions).map(move |partition| ask(number, partition))).collect()
+    numbers.flat_map(|number| Partition::all(PARTITIONS).map(move |partition| ask(number, partition))).collect()
 }
 
 /// Partition and number of one of [`echoes`].

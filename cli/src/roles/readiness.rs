@@ -46,9 +46,10 @@ impl Readiness {
         self.change(|state| state.lacks = Lacks::Something(why.into()));
     }
 
-    /// The role works, and serves `routes` too.
+    /// The role works, and serves `routes` too. It is ready after the first look at its stores ([`Self::follow`]).
     pub(crate) fn works(&self, routes: axum::Router) {
-        self.change(|state| *state = State { lacks: Lacks::Nothing, routes: Some(routes) });
+        let lacks = Lacks::Something("it looks at its stores".to_owned());
+        self.change(|state| *state = State { lacks, routes: Some(routes) });
     }
 
     fn change(&self, change: impl FnOnce(&mut State)) {
@@ -92,18 +93,16 @@ impl Readiness {
         F: Fn() -> BoxFuture<'static, anyhow::Result<()>>,
     {
         loop {
-            tokio::select! {
-                biased;
-                () = leaving.cancelled() => return self.lacks("it leaves"),
-                () = tokio::time::sleep(LOOK_EVERY) => {}
-            }
-            let looked = match tokio::time::timeout(LOOK_TIMEOUT, look()).await {
-                Ok(looked) => looked,
-                Err(_) => Err(anyhow::anyhow!("a store did not answer within {} s", LOOK_TIMEOUT.as_secs())),
-            };
+            let looked = tokio::time::timeout(LOOK_TIMEOUT, look());
+            let Some(looked) = leaving.run_until_cancelled(looked).await else { return self.lacks("it leaves") };
+            let looked = looked
+                .unwrap_or_else(|_| Err(anyhow::anyhow!("a store did not answer within {} s", LOOK_TIMEOUT.as_secs())));
             match looked {
                 Ok(()) => self.change(|state| state.lacks = Lacks::Nothing),
                 Err(error) => self.lacks(regatta_proto::causes(error.as_ref())),
+            }
+            if leaving.run_until_cancelled(tokio::time::sleep(LOOK_EVERY)).await.is_none() {
+                return self.lacks("it leaves");
             }
         }
     }
@@ -128,9 +127,18 @@ mod tests {
         readiness.lacks("waiting for RabbitMQ: connection refused");
         assert_eq!(ask(&readiness, "/v1/sweeps").await.1, "not ready: waiting for RabbitMQ: connection refused");
         readiness.works(axum::Router::new().route("/v1/sweeps", get(|| async { "[]" })));
-        assert_eq!(ask(&readiness, "/readyz").await, (200, "ready".to_owned()));
+        assert_eq!(ask(&readiness, "/readyz").await, (503, "not ready: it looks at its stores".to_owned()));
         assert_eq!(ask(&readiness, "/v1/sweeps").await, (200, "[]".to_owned()));
         assert_eq!(ask(&readiness, "/elsewhere").await.0, 404);
+        let leaving = CancellationToken::new();
+        let following = readiness.clone().follow(leaving.clone(), || Box::pin(async { Ok(()) }));
+        let (_, readyz) = tokio::join!(following, async {
+            tokio::task::yield_now().await;
+            let readyz = ask(&readiness, "/readyz").await;
+            leaving.cancel();
+            readyz
+        });
+        assert_eq!(readyz, (200, "ready".to_owned()));
     }
 
     #[tokio::test(start_paused = true)]
@@ -146,7 +154,7 @@ mod tests {
             }
         };
         let following = tokio::spawn(readiness.clone().follow(leaving.clone(), look));
-        tokio::time::sleep(LOOK_EVERY + Duration::from_millis(1)).await;
+        tokio::time::sleep(Duration::from_millis(1)).await;
         assert_eq!(ask(&readiness, "/readyz").await, (503, "not ready: the ledger is away".to_owned()));
         assert_eq!(ask(&readiness, "/v1/sweeps").await.0, 200);
         *is_away.lock().unwrap() = false;

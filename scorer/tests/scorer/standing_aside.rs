@@ -80,10 +80,21 @@ async fn a_scorer_takes_reports_again_when_its_stores_are_back() {
     ledger.0.store(false, Ordering::Relaxed);
     blobs.0.store(false, Ordering::Relaxed);
     until(async || stage.queue.report_consumers().await.unwrap() == 2).await;
+    assert!(back.health.stalled().is_none(), "it is ready, although it has recorded nothing since");
     ends.end().await;
     ask(&stage, 1).await;
     until(async || heard(&stage).await == 1).await;
     back.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scorer_without_reports_takes_none_while_its_stores_are_away() {
+    let stage = stage().await;
+    let well = begin(&stage, fates(false, false)).await;
+    let away = begin(&stage, fates(true, false)).await;
+    until(async || stage.queue.report_consumers().await.unwrap() == 1).await;
+    well.end().await;
+    away.end().await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -337,7 +337,7 @@ async fn known(tx: &Transaction<'_>, sweep: &SweepId, number: i64, shard: ShardI
 
 pub(super) async fn echo(tx: &Transaction<'_>, sweep: &SweepId, heard: u64, partition: Partition) -> Result<(), Fault> {
     let (number, heard) = (number(tx, sweep).await?, stored(heard, "echo")?);
-    let (one, all) = answer_bits(partition);
+    let (one, all) = answer_bits(partition)?;
     // What is answered of an older question than the last says nothing.
     let answered = tx
         .prepare_cached(

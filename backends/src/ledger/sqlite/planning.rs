@@ -263,7 +263,7 @@ fn move_shard(
 
 pub(super) fn echo(tx: &Transaction<'_>, sweep: &SweepId, heard: u64, partition: Partition) -> Result<(), Fault> {
     let (number, heard) = (number(tx, sweep)?, stored(heard, "echo")?);
-    let (one, all) = answer_bits(partition);
+    let (one, all) = answer_bits(partition)?;
     // What is answered of an older question than the last says nothing.
     tx.execute(
         "UPDATE sweeps SET echo_answered = CASE WHEN echo_asked = ?2 THEN echo_answered | ?3 ELSE ?3 END, echo_asked = ?2

@@ -12,13 +12,14 @@ use super::Shared;
 /// A consumer's place at one partition.
 #[derive(Debug, Default)]
 pub(super) struct Place {
-    /// Something was delivered since the last look. A partition without messages needs no balance.
+    /// Something was acknowledged since the last look. A partition without messages needs no balance, and what nobody can record is not handed from
+    /// one to the next until it was delivered too often.
     is_busy: AtomicBool,
     lets_go: Notify,
 }
 
 impl Place {
-    pub(super) fn delivers(&self) {
+    pub(super) fn gets_on(&self) {
         self.is_busy.store(true, Ordering::Relaxed);
     }
 

@@ -186,7 +186,7 @@ impl Subscriber {
         channel.basic_qos(self.prefetch, BasicQosOptions { global: false }).await.map_err(failed())?;
         let (tag, options) = (ShortString::default(), BasicConsumeOptions::default());
         let consumer = channel.basic_consume(self.queue.clone(), tag, options, FieldTable::default()).await;
-        Ok((QueueChannel::new(channel, self.dropped.clone(), self.partition.is_some()), consumer.map_err(failed())?))
+        Ok((QueueChannel::new(channel, self.dropped.clone(), self.partition.clone()), consumer.map_err(failed())?))
     }
 
     async fn feed<T: DeserializeOwned>(
@@ -279,9 +279,6 @@ impl Subscriber {
     ) {
         while let Some(Ok(raw)) = consumer.next().await {
             backoff.reset();
-            if let Some(place) = &self.partition {
-                place.delivers();
-            }
             let receipt = queue_channel.receipt(raw.delivery_tag);
             // If nobody waits for it, it is handed back.
             let _ = fetched.send(Fetched { raw, receipt });

@@ -40,7 +40,7 @@ use regatta_proto::{Control, Job, Report};
 use serde::Serialize;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
-pub(in crate::queue) use topology::PARTITIONS;
+pub(in crate::queue) use topology::ASKED_PARTITIONS;
 use topology::Topology;
 use unconfirmed::Unconfirmed;
 

@@ -13,12 +13,15 @@ use lapin::Channel;
 use lapin::options::{BasicAckOptions, BasicNackOptions, BasicRejectOptions};
 use tokio_util::sync::CancellationToken;
 
+use super::balance::Place;
+
 /// A channel with a consumer and its unsettled deliveries.
 pub(super) struct QueueChannel {
     channel: Channel,
     unsettled: Mutex<BTreeSet<u64>>,
-    /// Nothing may overtake a delivery: one that nobody settles goes back with the channel, and with all that came after it.
-    keeps_order: bool,
+    /// The place at a partition, in which nothing may overtake a delivery: one that nobody settles goes back with the channel, and with all that
+    /// came after it.
+    place: Option<Arc<Place>>,
     /// Fires when the consumer was dropped: the channel is about to be closed, which returns everything. Handing a message back meanwhile
     /// would only deliver it once more to the dropped consumer.
     dropped: CancellationToken,
@@ -27,9 +30,9 @@ pub(super) struct QueueChannel {
 }
 
 impl QueueChannel {
-    pub(super) fn new(channel: Channel, dropped: CancellationToken, keeps_order: bool) -> Arc<Self> {
+    pub(super) fn new(channel: Channel, dropped: CancellationToken, place: Option<Arc<Place>>) -> Arc<Self> {
         let lost = dropped.child_token();
-        Arc::new(Self { channel, unsettled: Mutex::default(), keeps_order, dropped, lost })
+        Arc::new(Self { channel, unsettled: Mutex::default(), place, dropped, lost })
     }
 
     fn is_void(&self) -> bool {
@@ -76,7 +79,7 @@ impl QueueChannel {
     }
 
     fn leave(&self, tag: u64) {
-        if self.keeps_order || self.is_void() {
+        if self.place.is_some() || self.is_void() {
             return;
         }
         let mut unsettled = self.lock();
@@ -85,7 +88,15 @@ impl QueueChannel {
         let _ = self.channel.basic_nack(tag, options).now_or_never();
     }
 
+    /// Something was acknowledged.
+    fn gets_on(&self) {
+        if let Some(place) = &self.place {
+            place.gets_on();
+        }
+    }
+
     async fn ack_all(&self, mut tags: Vec<u64>) {
+        self.gets_on();
         tags.sort_unstable();
         let together = {
             let unsettled = self.lock();
@@ -132,6 +143,7 @@ impl RabbitMqReceipt {
 
     pub(in crate::queue) async fn ack(mut self) {
         self.settled = true;
+        self.queue_channel.gets_on();
         let options = BasicAckOptions::default();
         self.queue_channel.settle(&[self.tag], self.queue_channel.channel.basic_ack(self.tag, options)).await;
     }

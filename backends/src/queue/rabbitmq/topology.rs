@@ -29,7 +29,9 @@ use crate::queue::partition::partition_of;
 const UNUSED_MS_MAX: i64 = 7 * 24 * 3600 * 1000;
 
 /// Partitions that reports are published to; as many scorers can record at once.
-pub(in crate::queue) const PARTITIONS: u8 = 8;
+const PARTITIONS: u8 = 8;
+/// The same with the queue of older workers' reports, which comes last: of it, too, somebody has to say that all is recorded.
+pub(in crate::queue) const ASKED_PARTITIONS: u8 = PARTITIONS + 1;
 
 /// Names and settings, and the job queues that this process has declared.
 #[derive(Debug)]
@@ -67,7 +69,10 @@ impl Topology {
 
     /// The queue of a report.
     pub(super) fn reports_with(&self, report: &Report) -> Result<ShortString, QueueError> {
-        self.partition(partition_of(report, PARTITIONS))
+        match report {
+            Report::Echo { partition, .. } if partition.number >= PARTITIONS => self.undivided_reports(),
+            _ => self.partition(partition_of(report, PARTITIONS)),
+        }
     }
 
     fn partition(&self, number: u8) -> Result<ShortString, QueueError> {

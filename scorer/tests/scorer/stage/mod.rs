@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use prometheus::Registry;
 use regatta_backends::faults::{Fate, Troubles};
-use regatta_backends::{AttemptRow, Blobs, CellProgress, Ledger, NewCell, NewSweep, Queue, SessionRow, TranscriptRef};
+use regatta_backends::{
+    AttemptRow, Blobs, CellProgress, Ledger, NewCell, NewSweep, Queue, SessionRow, StoreHealth, TranscriptRef,
+};
 use regatta_benchmark_testing::miniature;
 use regatta_benchmarks::{Persona, Scoring, Step, Verdicts};
 use regatta_catalog::{Catalog, Sweep, store_dataset};
@@ -376,18 +378,19 @@ impl Books {
 
 /// A scorer at work.
 pub(crate) struct Running {
+    pub(crate) health: StoreHealth,
     stop: CancellationToken,
     task: JoinHandle<Result<(), ScorerError>>,
 }
 
 impl Running {
     pub(crate) fn of(scorer: Scorer) -> Self {
-        let stop = CancellationToken::new();
+        let (stop, health) = (CancellationToken::new(), scorer.health());
         let task = tokio::spawn({
             let stop = stop.clone();
             async move { scorer.run(stop).await }
         });
-        Self { stop, task }
+        Self { health, stop, task }
     }
 
     pub(crate) async fn end(self) {
