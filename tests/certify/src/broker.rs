@@ -11,13 +11,17 @@ use crate::ledger::SessionPlace;
 /// As the roles call their queues.
 const PREFIX: &str = "regatta";
 
+/// Partitions of the reports, each a queue.
+const PARTITIONS: u8 = 8;
+
 /// Messages in the queues of reports, of dead letters and of `jobs`, those that somebody holds not included.
 pub(crate) async fn depths(url: &str, jobs: &[String]) -> Result<Vec<(String, u64)>, CertifyError> {
     let mut depths = Vec::new();
-    let names = ["reports", "reports.aside", "reports.aside.questions", "dead"]
-        .map(|name| format!("{PREFIX}.{name}"))
-        .into_iter();
-    for name in names.chain(jobs.iter().map(|queue| format!("{PREFIX}.jobs.{queue}"))) {
+    let shared = ["reports", "aside", "aside.questions", "dead"].map(str::to_owned).into_iter();
+    let shared = shared.chain((0..PARTITIONS).map(|number| format!("reports.{number}")));
+    let shared = shared.map(|name| (format!("{PREFIX}.{name}"), true));
+    let of_jobs = jobs.iter().map(|queue| (format!("{PREFIX}.jobs.{queue}"), false));
+    for (name, is_always_there) in shared.chain(of_jobs) {
         // A passive declaration of a queue that is not there closes its channel, and the connection is of no use afterwards.
         let connection = Connection::connect(url, ConnectionProperties::default()).await?;
         let channel = connection.create_channel().await?;
@@ -26,7 +30,7 @@ pub(crate) async fn depths(url: &str, jobs: &[String]) -> Result<Vec<(String, u6
                 depths.push((name, u64::from(queue.message_count())));
                 connection.close(200, "done".into()).await?;
             }
-            Err(error) if is_not_found(&error) => {}
+            Err(error) if is_not_found(&error) && !is_always_there => {}
             Err(error) => return Err(error.into()),
         }
     }
