@@ -102,7 +102,7 @@ impl Scorer {
                 Report::Echo { sweep, waited, .. } => {
                     // What came before it in this batch is set aside with it.
                     let follows = |(report, _): &(Report, Receipt)| sweep_of(report) == Some(&*sweep);
-                    if self.overtaken.is_possible() || sorted.unreadable.iter().any(follows) {
+                    if sorted.unreadable.iter().any(follows) {
                         *waited = false;
                         false
                     } else {

@@ -19,7 +19,6 @@ mod gone;
 mod judging;
 mod leaderboard;
 mod metrics;
-mod overtaken;
 mod pace;
 mod pairs;
 mod planning;

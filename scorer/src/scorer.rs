@@ -3,7 +3,6 @@
 use futures::future::BoxFuture;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use regatta_backends::{
@@ -23,8 +22,8 @@ use crate::ScorerMetrics;
 use crate::aside::{Sorted, Unreadable};
 use crate::finish::{FinishError, finish};
 use crate::gone::Gone;
-use crate::overtaken::Overtaken;
 use crate::pace::{BatchSize, Stopwatch};
+use crate::standing_aside::InHand;
 
 /// Bytes of transcripts that a batch gathers: the one that exceeds them is its last. No more than what the smallest budget of bytes decodes
 /// at once, so that nobody lingers for what cannot come.
@@ -39,6 +38,10 @@ const TRIES_REFUSED: u32 = 2;
 /// The same while a store is away: with [`RETRY_MAX`] between them some twenty minutes, below the broker's acknowledgement time-out. Over
 /// all redeliveries that outlasts an outage of hours, so that no outcome that was paid for ends as a dead letter.
 const TRIES_IN_OUTAGE: u32 = 120;
+
+/// Redeliveries after which a report that cannot be recorded, alone, goes back without those behind it. Until then it goes back with them, so that
+/// none overtakes it; they must not be delivered too often for its sake.
+const GIVEN_BACK_AT_MOST: u32 = 5;
 
 /// Settings of a scorer's batches.
 #[derive(Debug, Clone, Copy)]
@@ -155,6 +158,15 @@ impl ScorerError {
     }
 }
 
+/// What came of a batch.
+enum Handled {
+    Done,
+    Stopped,
+    /// The ledger takes none of its like, however often it is tried.
+    Refused,
+    Failed,
+}
+
 /// Reason why a scorer takes no more reports from a consumer, which gives back all that it has.
 enum End {
     Stopped,
@@ -173,10 +185,9 @@ pub struct Scorer {
     pub(crate) metrics: ScorerMetrics,
     pub(crate) unreadable: Unreadable,
     pub(crate) gone: Gone,
-    pub(crate) overtaken: Overtaken,
     pub(crate) stopwatch: Stopwatch,
     pub(crate) tracer: Tracer,
-    health: StoreHealth,
+    pub(crate) health: StoreHealth,
 }
 
 impl Scorer {
@@ -199,7 +210,6 @@ impl Scorer {
             metrics,
             unreadable: Unreadable::default(),
             gone: Gone::default(),
-            overtaken: Overtaken::default(),
             stopwatch: Stopwatch::default(),
             tracer: Tracer::default(),
             health: StoreHealth::default(),
@@ -243,8 +253,6 @@ impl Scorer {
                     End::GivesBack => {}
                     End::StandsAside => self.until_stores_answer(&stop).await,
                 }
-                // Whoever holds nothing fails at nothing.
-                self.health.succeeds();
                 let Some(again) = self.consume_again(prefetch, &stop).await else { return Ok(()) };
                 consumer = again;
             }
@@ -272,15 +280,14 @@ impl Scorer {
     /// Records what `consumer` delivers, until it is time to stop, or to leave it to others. What is not recorded then goes back in its order: nothing
     /// that is reported later overtakes it.
     async fn record_from(&self, mut consumer: Consumer<Report>, size: &mut BatchSize, stop: &CancellationToken) -> End {
-        let (mut kept_back, redelivered) = (None, AtomicU32::new(0));
+        let (mut kept_back, in_hand) = (None, InHand::new());
         let recorded = async {
             while let Some(batch) = self.gather(&mut consumer, &mut kept_back, size.now(), stop).await {
                 let reports_in_hand = batch.len();
                 self.metrics.batch_reports.observe(batch.len() as f64);
-                let most = batch.iter().map(|delivery| delivery.redeliveries).max();
-                redelivered.store(most.unwrap_or(0), Ordering::Relaxed);
+                in_hand.holds(batch.iter().map(|delivery| delivery.redeliveries).max().unwrap_or(0));
                 let end = self.record_delivered(batch, stop).await;
-                redelivered.store(0, Ordering::Relaxed);
+                in_hand.is_empty(end.is_none());
                 size.adapt(reports_in_hand, self.stopwatch.take());
                 if let Some(end) = end {
                     return end;
@@ -290,7 +297,7 @@ impl Scorer {
         };
         let must_stand_aside = async {
             if self.config.shares_queue {
-                self.must_stand_aside(&redelivered).await;
+                self.must_stand_aside(&in_hand).await;
             } else {
                 std::future::pending().await
             }
@@ -304,20 +311,17 @@ impl Scorer {
 
     /// Records a batch, and acknowledges what is recorded. The end, if this is the last one.
     async fn record_delivered(&self, batch: Vec<Delivery<Report>>, stop: &CancellationToken) -> Option<End> {
+        let was_given_back = batch.iter().any(|delivery| delivery.redeliveries >= GIVEN_BACK_AT_MOST);
         let Sorted { reports, receipts, unreadable } = self.sort_out(batch, stop).await;
         let is_set_aside = self.set_aside(unreadable, stop).await;
-        if self.handle_until_done(&Batch::sort(reports), stop).await {
-            Receipt::ack_all(receipts).await;
-        } else if stop.is_cancelled() {
-            return Some(End::Stopped);
-        } else if receipts.len() > 1 {
-            return Some(End::GivesBack);
-        } else {
-            // It alone is delivered once more, until that was too often, and behind what is here already.
-            self.overtaken.note();
-            for receipt in receipts {
-                receipt.hand_back().await;
-            }
+        let is_alone = receipts.len() == 1;
+        match self.handle_until_done(&Batch::sort(reports), stop).await {
+            Handled::Done => Receipt::ack_all(receipts).await,
+            Handled::Stopped => return Some(End::Stopped),
+            // It alone is delivered once more, until that was too often: behind what is here already, which it would else take with it.
+            Handled::Refused | Handled::Failed if is_alone && was_given_back => hand_back(receipts).await,
+            Handled::Refused if is_alone => hand_back(receipts).await,
+            Handled::Refused | Handled::Failed => return Some(End::GivesBack),
         }
         (!is_set_aside).then_some(End::Stopped)
     }
@@ -360,8 +364,8 @@ impl Scorer {
         Some(batch)
     }
 
-    /// Handles `batch` until it is durable. `false` when it never will be.
-    async fn handle_until_done(&self, batch: &Batch, stop: &CancellationToken) -> bool {
+    /// Handles `batch` until it is durable, or it is clear that it will not be.
+    async fn handle_until_done(&self, batch: &Batch, stop: &CancellationToken) -> Handled {
         let mut outage = Outage::new(RETRY_FIRST, RETRY_MAX);
         let mut tries_left = TRIES;
         loop {
@@ -370,13 +374,14 @@ impl Scorer {
                     tracing::info!(lasted_s = lasted.as_secs(), "reports are recorded again");
                 }
                 self.health.succeeds();
-                return true;
+                return Handled::Done;
             };
             let failed = outage.fails();
             let tried = failed.tries;
             let is_outage = error.is_outage() || (!self.config.shares_queue && error.is_of_a_sweep());
             let outage = is_outage && tried < TRIES_IN_OUTAGE;
-            if error.is_refusal() {
+            let is_refused = error.is_refusal();
+            if is_refused {
                 tries_left = tries_left.min(TRIES_REFUSED);
             }
             tries_left -= u32::from(!outage);
@@ -391,12 +396,12 @@ impl Scorer {
                 tracing::error!(error, tried, "failed to record a batch of reports");
             }
             if is_given_up {
-                return false;
+                return if is_refused { Handled::Refused } else { Handled::Failed };
             }
             tokio::select! {
                 biased;
                 () = tokio::time::sleep(failed.pause) => {}
-                () = stop.cancelled() => return false,
+                () = stop.cancelled() => return Handled::Stopped,
             }
         }
     }
@@ -477,6 +482,12 @@ impl Scorer {
         tokens.with_label_values(&["reasoning"]).inc_by(usage.reasoning);
         self.metrics.cost_nanodollars.inc_by(cost.known.0);
         self.metrics.unpriced_calls.inc_by(cost.unknown_calls);
+    }
+}
+
+async fn hand_back(receipts: Vec<Receipt>) {
+    for receipt in receipts {
+        receipt.hand_back().await;
     }
 }
 

@@ -1,7 +1,7 @@
 //! A scorer whose stores are away, and not another's. What it has been given is overtaken by nothing, so all of its partitions wait for it: it gives
 //! everything back, so that another one records it, and takes no reports until its stores are back.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -21,18 +21,67 @@ const LOOKS_EVERY: Duration = Duration::from_secs(3);
 /// Time in which a store is to answer.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 
+/// What a scorer holds, for whoever decides whether it stands aside.
+pub(crate) struct InHand(Mutex<State>);
+
+struct State {
+    is_empty: bool,
+    /// Most redeliveries of a report that it has held since its stores last answered.
+    redeliveries: u32,
+    /// When its stores last answered: when they were asked, or recorded something.
+    answered_at: Instant,
+}
+
+impl InHand {
+    /// Nothing yet.
+    pub(crate) fn new() -> Self {
+        Self(Mutex::new(State { is_empty: true, redeliveries: 0, answered_at: Instant::now() }))
+    }
+
+    /// It has reports, of which one was delivered so often before.
+    pub(crate) fn holds(&self, redeliveries: u32) {
+        let mut state = self.locked();
+        state.is_empty = false;
+        state.redeliveries = state.redeliveries.max(redeliveries);
+    }
+
+    /// It is done with what it had, and has recorded it if `is_recorded`.
+    pub(crate) fn is_empty(&self, is_recorded: bool) {
+        let mut state = self.locked();
+        state.is_empty = true;
+        if is_recorded {
+            (state.redeliveries, state.answered_at) = (0, Instant::now());
+        }
+    }
+
+    /// Its stores have answered. `true` if it holds nothing.
+    fn answers(&self) -> bool {
+        let mut state = self.locked();
+        (state.redeliveries, state.answered_at) = (0, Instant::now());
+        state.is_empty
+    }
+
+    fn is_out_of_patience(&self) -> bool {
+        let state = self.locked();
+        state.answered_at.elapsed() >= patience(state.redeliveries)
+    }
+
+    fn locked(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Scorer {
-    /// Returns when this scorer should stand aside: its stores have not answered for a while, and others are there to take its reports, of which one was
-    /// `redelivered` so often. One without reports stands aside too, so that nobody hands it any.
-    pub(crate) async fn must_stand_aside(&self, redelivered: &AtomicU32) {
-        let mut answered_at = Instant::now();
+    /// Returns when this scorer should stand aside: its stores have not answered for a while, and others are there to take its reports. One without
+    /// reports stands aside too, so that nobody hands it any.
+    pub(crate) async fn must_stand_aside(&self, in_hand: &InHand) {
         loop {
             tokio::time::sleep(LOOKS_EVERY).await;
             if self.stores_answer().await {
-                answered_at = Instant::now();
-            } else if answered_at.elapsed() >= patience(redelivered.load(Ordering::Relaxed))
-                && self.is_one_of_several().await
-            {
+                if in_hand.answers() {
+                    self.health.succeeds();
+                }
+            } else if in_hand.is_out_of_patience() && self.is_one_of_several().await {
                 return;
             }
         }
@@ -48,6 +97,8 @@ impl Scorer {
             }
         };
         if stop.run_until_cancelled(answered).await.is_some() {
+            // Whoever holds nothing fails at nothing.
+            self.health.succeeds();
             tracing::info!(lasted_s = since.elapsed().as_secs(), "its stores are back; it takes reports again");
         }
     }

@@ -222,9 +222,11 @@ impl LedgerError {
             Self::Store { source: StoreError::Postgres { source }, .. } => {
                 source.code().is_some_and(|state| is_of_the_data(state.code()))
             }
-            Self::UnknownSweep { .. } | Self::UnknownCell { .. } | Self::UnknownShard { .. } | Self::Removed { .. } => {
-                true
-            }
+            Self::UnknownSweep { .. }
+            | Self::UnknownCell { .. }
+            | Self::UnknownShard { .. }
+            | Self::Removed { .. }
+            | Self::OutOfRange { .. } => true,
             Self::Store { .. }
             | Self::Open { .. }
             | Self::NewerSchema { .. }
@@ -235,7 +237,6 @@ impl LedgerError {
             | Self::ObjectRemoved { .. }
             | Self::TooManyTokens { .. }
             | Self::TooManyTokensOf { .. }
-            | Self::OutOfRange { .. }
             | Self::Unreadable { .. }
             | Self::RowsAffected { .. }
             | Self::MissingRights { .. }

@@ -98,7 +98,7 @@ impl<T: DeserializeOwned + Send + 'static> RabbitMqConsumer<T> {
         let dropped = CancellationToken::new();
         let (closed, guard) = (shared.closed.child_token(), dropped.clone().drop_guard());
         let decoded_max = if bytes.is_some() { DECODED_MAX } else { UNCOUNTED_MAX };
-        let subscriber = Subscriber { shared, queue, prefetch, bytes, dropped, partition: None };
+        let subscriber = Subscriber { shared, queue, prefetch, bytes, dropped, keeps_order: false, partition: None };
         let first = subscriber.first_subscription().await?;
         let (sender, arrivals) = mpsc::channel(decoded_max);
         let (stop, stopped) = oneshot::channel();
@@ -126,7 +126,7 @@ impl<T: DeserializeOwned + Send + 'static> RabbitMqConsumer<T> {
         let subscribers = of_partitions.chain([(others, None)]).map(|(queue, partition)| {
             let (shared, bytes, dropped) = (Arc::clone(&shared), bytes.clone(), dropped.clone());
             async move {
-                let subscriber = Subscriber { shared, queue, prefetch, bytes, dropped, partition };
+                let subscriber = Subscriber { shared, queue, prefetch, bytes, dropped, keeps_order: true, partition };
                 let first = subscriber.first_subscription().await?;
                 Ok::<_, QueueError>((subscriber, first))
             }
@@ -152,6 +152,8 @@ struct Subscriber {
     prefetch: u16,
     bytes: Option<ByteBudget>,
     dropped: CancellationToken,
+    /// It consumes reports: what it has goes back in its order, when it is dropped.
+    keeps_order: bool,
     /// The place at a partition; `None` where the queue is not one of several.
     partition: Option<Arc<Place>>,
 }
@@ -186,7 +188,10 @@ impl Subscriber {
         channel.basic_qos(self.prefetch, BasicQosOptions { global: false }).await.map_err(failed())?;
         let (tag, options) = (ShortString::default(), BasicConsumeOptions::default());
         let consumer = channel.basic_consume(self.queue.clone(), tag, options, FieldTable::default()).await;
-        Ok((QueueChannel::new(channel, self.dropped.clone(), self.partition.clone()), consumer.map_err(failed())?))
+        Ok((
+            QueueChannel::new(channel, self.dropped.clone(), self.keeps_order, self.partition.clone()),
+            consumer.map_err(failed())?,
+        ))
     }
 
     async fn feed<T: DeserializeOwned>(
@@ -254,7 +259,7 @@ impl Subscriber {
         mut consumer: lapin::Consumer,
         untaken: (Option<mpsc::Receiver<Arrival<T>>>, mpsc::UnboundedReceiver<Fetched>),
     ) {
-        if self.partition.is_some() {
+        if self.keeps_order {
             // Who unsubscribes first leaves the partition to another one, which overtakes what has not gone back yet.
             let _ = queue_channel.channel().close(200, "OK".into()).await;
             return;

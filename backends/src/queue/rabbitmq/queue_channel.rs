@@ -19,8 +19,9 @@ use super::balance::Place;
 pub(super) struct QueueChannel {
     channel: Channel,
     unsettled: Mutex<BTreeSet<u64>>,
-    /// The place at a partition, in which nothing may overtake a delivery: one that nobody settles goes back with the channel, and with all that
-    /// came after it.
+    /// Nothing may overtake a delivery: one that nobody settles goes back with the channel, and with all that came after it.
+    keeps_order: bool,
+    /// The place at a partition of the reports.
     place: Option<Arc<Place>>,
     /// Fires when the consumer was dropped: the channel is about to be closed, which returns everything. Handing a message back meanwhile
     /// would only deliver it once more to the dropped consumer.
@@ -30,9 +31,14 @@ pub(super) struct QueueChannel {
 }
 
 impl QueueChannel {
-    pub(super) fn new(channel: Channel, dropped: CancellationToken, place: Option<Arc<Place>>) -> Arc<Self> {
+    pub(super) fn new(
+        channel: Channel,
+        dropped: CancellationToken,
+        keeps_order: bool,
+        place: Option<Arc<Place>>,
+    ) -> Arc<Self> {
         let lost = dropped.child_token();
-        Arc::new(Self { channel, unsettled: Mutex::default(), place, dropped, lost })
+        Arc::new(Self { channel, unsettled: Mutex::default(), keeps_order, place, dropped, lost })
     }
 
     fn is_void(&self) -> bool {
@@ -79,7 +85,7 @@ impl QueueChannel {
     }
 
     fn leave(&self, tag: u64) {
-        if self.place.is_some() || self.is_void() {
+        if self.keeps_order || self.is_void() {
             return;
         }
         let mut unsettled = self.lock();
@@ -90,7 +96,9 @@ impl QueueChannel {
 
     /// Something was acknowledged.
     fn gets_on(&self) {
-        if let Some(place) = &self.place {
+        if let Some(place) = &self.place
+            && !self.is_void()
+        {
             place.gets_on();
         }
     }
