@@ -158,7 +158,7 @@ impl ScorerError {
     }
 }
 
-/// What came of a batch.
+/// Result of a batch.
 enum Handled {
     Done,
     Stopped,

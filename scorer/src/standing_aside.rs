@@ -21,7 +21,7 @@ const LOOKS_EVERY: Duration = Duration::from_secs(3);
 /// Time in which a store is to answer.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 
-/// What a scorer holds, for whoever decides whether it stands aside.
+/// Reports that a scorer holds, as far as they decide whether it stands aside.
 pub(crate) struct InHand(Mutex<State>);
 
 struct State {
@@ -54,7 +54,7 @@ impl InHand {
         }
     }
 
-    /// Its stores have answered. `true` if it holds nothing.
+    /// Notes that the stores have answered. `true` if nothing is held.
     fn answers(&self) -> bool {
         let mut state = self.locked();
         (state.redeliveries, state.answered_at) = (0, Instant::now());
