@@ -319,8 +319,8 @@ impl Scorer {
             Handled::Done => Receipt::ack_all(receipts).await,
             Handled::Stopped => return Some(End::Stopped),
             // It alone is delivered once more, until that was too often: behind what is here already, which it would else take with it.
-            Handled::Refused | Handled::Failed if is_alone && was_given_back => hand_back(receipts).await,
             Handled::Refused if is_alone => hand_back(receipts).await,
+            Handled::Failed if is_alone && was_given_back => hand_back(receipts).await,
             Handled::Refused | Handled::Failed => return Some(End::GivesBack),
         }
         (!is_set_aside).then_some(End::Stopped)
@@ -510,7 +510,7 @@ struct Batch {
     sessions: BTreeMap<Digest, Vec<SessionOutcome>>,
     open: Vec<(regatta_proto::OpenAttempt, regatta_proto::WorkerId)>,
     held: BTreeSet<Held>,
-    /// In the order they came; `Tabulate` follows the outcomes it is about.
+    /// In the order they came, after everything else: a question is answered when all before it is recorded.
     others: Vec<Report>,
 }
 

@@ -27,6 +27,12 @@ fn fates(ledger: bool, blobs: bool) -> (Arc<IsAway>, Arc<IsAway>) {
     (Arc::new(IsAway(AtomicBool::new(ledger))), Arc::new(IsAway(AtomicBool::new(blobs))))
 }
 
+fn come_back(stores: [&IsAway; 2]) {
+    for store in stores {
+        store.0.store(false, Ordering::Relaxed);
+    }
+}
+
 async fn begin(stage: &Stage, (ledger, blobs): (Arc<IsAway>, Arc<IsAway>)) -> Running {
     stage.scorer_of_stores(ledger, blobs).await
 }
@@ -77,8 +83,7 @@ async fn a_scorer_takes_reports_again_when_its_stores_are_back() {
     publish(&stage).await;
     until(async || attempts(&stage).await == REPORTS).await;
     assert_eq!(stage.queue.report_consumers().await.unwrap(), 1, "it stands aside");
-    ledger.0.store(false, Ordering::Relaxed);
-    blobs.0.store(false, Ordering::Relaxed);
+    come_back([&ledger, &blobs]);
     until(async || stage.queue.report_consumers().await.unwrap() == 2).await;
     assert!(back.health.stalled().is_none(), "it is ready, although it has recorded nothing since");
     ends.end().await;
@@ -105,8 +110,7 @@ async fn a_scorer_that_is_alone_keeps_its_reports_until_its_stores_are_back() {
     publish(&stage).await;
     tokio::time::sleep(Duration::from_secs(600)).await;
     assert_eq!((stage.queue.report_consumers().await.unwrap(), attempts(&stage).await), (1, 0));
-    ledger.0.store(false, Ordering::Relaxed);
-    blobs.0.store(false, Ordering::Relaxed);
+    come_back([&ledger, &blobs]);
     until(async || attempts(&stage).await == REPORTS).await;
     alone.end().await;
 }
@@ -122,8 +126,7 @@ async fn no_report_becomes_a_dead_letter_while_the_stores_of_many_scorers_are_aw
     publish(&stage).await;
     tokio::time::sleep(Duration::from_secs(2 * 3600)).await;
     assert_eq!((attempts(&stage).await, stage.queue.dead_letters().await.unwrap()), (0, 0));
-    ledger.0.store(false, Ordering::Relaxed);
-    blobs.0.store(false, Ordering::Relaxed);
+    come_back([&ledger, &blobs]);
     until(async || attempts(&stage).await == REPORTS).await;
     for scorer in scorers {
         scorer.end().await;
