@@ -138,7 +138,7 @@ async fn judging_again_settles_what_was_answered_in_the_meantime_without_asking(
 
 #[tokio::test(start_paused = true)]
 async fn questions_that_could_not_be_sent_are_sent_when_the_batch_is_repeated() {
-    let mut stage = Stage::set().await;
+    let mut stage = Stage::set().await.in_memory().await;
     // A broker that does not have the judge's queue refuses to take jobs for it.
     stage.queue = regatta_backends::Queue::memory();
     let session = judged_session(&stage, 0);

@@ -86,7 +86,7 @@ async fn when_it_is_time_to_stop_what_is_there_is_still_recorded() {
 
 #[tokio::test(start_paused = true)]
 async fn where_a_queue_is_of_one_sweep_that_cannot_be_read_its_reports_wait_until_it_can() {
-    let stage = Stage::set().await;
+    let stage = Stage::set().await.in_memory().await;
     let (locks, away) = (stage.blob_folder().join("locks"), stage.blob_folder().join("away"));
     std::fs::rename(&locks, &away).unwrap();
     let (scorer, metrics) = stage.scorer_with(ScorerConfig { batch: 512, linger: Duration::ZERO, shares_queue: false });
@@ -108,7 +108,7 @@ async fn where_a_queue_is_of_one_sweep_that_cannot_be_read_its_reports_wait_unti
 
 #[tokio::test(start_paused = true)]
 async fn a_store_that_is_away_for_long_costs_no_report() {
-    let stage = Stage::set().await;
+    let stage = Stage::set().await.in_memory().await;
     // No segment can be written while a file stands where their folder belongs.
     let sweeps = stage.blob_folder().join("sweeps");
     std::fs::remove_dir_all(&sweeps).ok();
@@ -130,7 +130,7 @@ async fn a_store_that_is_away_for_long_costs_no_report() {
 
 #[tokio::test(start_paused = true)]
 async fn a_report_that_can_never_be_recorded_ends_as_a_dead_letter_and_takes_no_other_with_it() {
-    let stage = Stage::set().await;
+    let stage = Stage::set().await.in_memory().await;
     let mut no_cell = stage.session(0, 1);
     no_cell.key.cell = CellIndex(9);
     let mut no_sweep = stage.session(0, 2);

@@ -229,7 +229,7 @@ async fn what_a_verdict_leads_to_is_asked_next_and_nothing_else() {
 
 #[tokio::test(start_paused = true)]
 async fn what_a_verdict_leads_to_is_asked_although_it_could_not_be_sent_at_first() {
-    let mut stage = stage(r#""one/judge""#).await;
+    let mut stage = stage(r#""one/judge""#).await.in_memory().await;
     stage.score(vec![report(&session(&stage, 0))]).await;
     let first = asked(&stage, "one/judge").await;
     // A broker that does not have the judge's queue refuses to take jobs for it.
