@@ -8,14 +8,23 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use regatta_tests::deployment_roles::connect;
-use regatta_tests::referee::Referee;
+use regatta_tests::referee::{CONCURRENCY, Referee};
 use regatta_tests::regatta::Process;
 use regatta_tests::{Deployment, S3Config, Services, unique_name};
 use serde_json::Value;
 
 /// Sessions, and calls of each.
-const CONVERSATIONS: (u64, u64) = (60, 6);
+const CONVERSATIONS: (u64, u64) = (120, 3);
 const CALLS: u64 = CONVERSATIONS.0 * CONVERSATIONS.1;
+/// Calls that are answered until the first part is backed up, and until the second is.
+const ANSWERED: (u64, u64) = (150, 300);
+/// Most sessions of two workers at once. Each may have had all calls but its last, which is why fewer have ended than calls were answered for.
+const AT_ONCE: u64 = 2 * 2 * CONCURRENCY;
+
+/// Sessions that have ended at least, in whatever order so many calls were made.
+const fn ended(answered: u64) -> u64 {
+    (answered - AT_ONCE * (CONVERSATIONS.1 - 1)) / CONVERSATIONS.1
+}
 
 async fn start(deployment: &Deployment) -> Vec<Process> {
     let mut roles = Vec::new();
@@ -51,14 +60,15 @@ impl Disaster {
         let spec = referee.conversations(lost.folder.path(), &unique_name("restored"), CONVERSATIONS, "").unwrap();
         let expected = lost.results_of_one_process(&spec).await.unwrap();
         referee.begin_new_books(Duration::from_millis(50));
-        referee.answer(CALLS / 2);
+        referee.answer(ANSWERED.0);
         let roles = start(&lost).await;
         let sweep = lost.submit(&spec).await.unwrap();
-        lost.wait_for(&sweep, 10).await.unwrap();
-        // The sweep goes on between the two.
+        lost.wait_for(&sweep, ended(ANSWERED.0)).await.unwrap();
+        // The sweep goes on between the two: more sessions end than calls were answered for before.
+        const { assert!(ended(ANSWERED.1) > ANSWERED.0 / CONVERSATIONS.1) }
         let meanwhile = async || {
-            referee.answer(CALLS * 3 / 4);
-            lost.wait_for(&sweep, 26).await.unwrap();
+            referee.answer(ANSWERED.1);
+            lost.wait_for(&sweep, ended(ANSWERED.1)).await.unwrap();
         };
         let (ledger, bucket) = match first {
             First::Ledger => {
