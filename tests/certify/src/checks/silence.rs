@@ -3,7 +3,7 @@
 use super::{Finding, finding};
 use crate::endpoint::CallKind;
 use crate::evidence::{Evidence, Reference, Struck};
-use crate::plan::Standstill;
+use crate::plan::{Fault, Standstill};
 use crate::workload::CONCURRENCY;
 
 /// Longest time without progress, in milliseconds, while somebody could make some: slots of what is gone are free after ten seconds, and
@@ -15,6 +15,9 @@ const COUNTED_MS: u64 = 61_750;
 const FORGOTTEN_PERCENT: u64 = 2;
 /// Most of that limit, in percent, that faults use.
 const LOST_MAX_PERCENT: u64 = 10;
+/// Part of that limit, in percent, that nobody uses after refusals: one decrease of the pool's. It recovers with what is answered, and once the rest is
+/// used up, nobody asks.
+const UNUSED_AFTER_REFUSALS_PERCENT: u64 = 30;
 
 /// A time from one millisecond to another.
 type Span = (u64, u64);
@@ -121,13 +124,16 @@ fn used_up(evidence: &Evidence) -> Vec<Span> {
     spans
 }
 
-/// Requests that were used at that moment and never sent: granted to what a fault killed, or in a store that has forgotten what it had granted.
+/// Requests that nobody could send at that moment: granted to what a fault killed, in a store that has forgotten what it had granted, or in the part of
+/// the limit that the pool leaves alone where the endpoint has refused calls.
 fn lost(evidence: &Evidence, at_ms: u64) -> u64 {
     let limit = evidence.requests_per_minute;
     let counts = |struck: &&Struck| struck.at_ms <= at_ms && at_ms < struck.ended_ms + COUNTED_MS;
-    let faults = evidence.struck.iter().filter(counts).count() as u64;
+    let (refusals, others): (Vec<&Struck>, Vec<&Struck>) =
+        evidence.struck.iter().filter(counts).partition(|struck| struck.fault == Fault::Refusals);
     let of_each = u64::from(CONCURRENCY) + limit * FORGOTTEN_PERCENT / 100;
-    (faults * of_each).min(limit * LOST_MAX_PERCENT / 100)
+    let unused = if refusals.is_empty() { 0 } else { limit * UNUSED_AFTER_REFUSALS_PERCENT / 100 };
+    unused + (others.len() as u64 * of_each).min(limit * LOST_MAX_PERCENT / 100)
 }
 
 /// The same times in order, none of which overlaps another.

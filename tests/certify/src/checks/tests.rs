@@ -439,17 +439,20 @@ fn a_sweep_that_has_used_its_minute_up_waits_for_the_next_one() {
 #[test]
 fn a_limit_of_which_something_is_left_excuses_no_silence_but_for_what_a_fault_has_used() {
     // Of a limit of 200 so many are sent in the first second, and then nothing happens for 40 seconds.
-    let silent = |sent: u64, struck_at_ms: Option<u64>| {
+    let silent_after = |sent: u64, fault: Fault, struck_at_ms: Option<u64>| {
         let (reference, mut evidence) = sound();
         evidence.books = (0..sent).map(|number| call("x", 2, 1_000 + number)).collect();
         evidence.requests_per_minute = 200;
         evidence.progress_ms = vec![0, 1_000, 41_000];
-        let killed = |at_ms| Struck { at_ms, ended_ms: at_ms, ..struck(Fault::KillWorker, &[]) };
-        evidence.struck.extend(struck_at_ms.map(killed));
+        let of = |at_ms| Struck { at_ms, ended_ms: at_ms, ..struck(fault, &[]) };
+        evidence.struck.extend(struck_at_ms.map(of));
         silence::recovered(&reference, &evidence).len()
     };
+    let silent = |sent, struck_at_ms| silent_after(sent, Fault::KillWorker, struck_at_ms);
     assert_eq!((silent(200, None), silent(199, None), silent(180, None)), (0, 1, 1));
     assert_eq!((silent(180, Some(500)), silent(179, Some(500))), (0, 1), "a tenth at most");
     assert_eq!(silent(180, Some(2_000)), 0, "what was granted was lost with its holder");
     assert_eq!(silent(180, Some(35_000)), 1, "nobody had used it before");
+    let refused = |sent| silent_after(sent, Fault::Refusals, Some(500));
+    assert_eq!((refused(140), refused(139)), (0, 1), "the pool uses less where calls were refused");
 }
