@@ -12,8 +12,8 @@ use regatta_backends::{
 };
 use regatta_catalog::{Catalog, CatalogError, DecideError, SegmentError, Sweep};
 use regatta_proto::{
-    Cell, Clock, Digest, EndpointKind, Money, OwnerName, Report, ScheduleName, SweepId, SweepLock, SweepState,
-    WorkerId, check_bounds,
+    Cell, Clock, Digest, EndpointKind, Money, OwnerName, ScheduleName, SweepId, SweepLock, SweepState, WorkerId,
+    check_bounds,
 };
 use regatta_traces::Tracer;
 
@@ -446,9 +446,10 @@ impl Coordinator {
             if let Err(error) = self.ledger.set_granted(id, granted).await {
                 tracing::warn!(sweep = %id, %error, "failed to note what a cancelled sweep was granted; its reports know recorded costs alone");
             }
-            // It is cancelled, and the leader says so again until its reports are written.
-            let tabulate = Report::Tabulate { sweep: id.clone(), lock: row.lock };
-            if let Err(error) = self.queue.publish_reports(vec![tabulate]).await {
+            // It is cancelled, and the leader has scorers told until its tables are written.
+            if self.reports_keep_order()
+                && let Err(error) = self.tabulate(id, row.lock).await
+            {
                 tracing::warn!(sweep = %id, %error, "scorers could not be told of a cancelled sweep; they are told again");
             }
             Ok(())

@@ -20,7 +20,7 @@ use crate::held::HeldBack;
 use crate::lost_jobs::LostJobs;
 use crate::quiet::Quiet;
 use crate::rejudging::Rejudging;
-use crate::voided::{self, Voided};
+use crate::voided::Voided;
 use crate::window::outstanding;
 use crate::{Coordinator, CoordinatorError, Forecast};
 
@@ -208,7 +208,7 @@ impl Coordinator {
         rounds.are_of(term);
         let rows = self.ledger.sweeps().await?;
         let live: BTreeSet<&SweepId> = rows.iter().filter(|row| !row.state.is_end()).map(|row| &row.id).collect();
-        voided::take_note(&mut rounds.void, &rows, self.clock.now(), self.config.running_within);
+        self.note_void(&mut rounds.void, &rows);
         // Of all, whether they can be looked after or not: workers are never told of an older generation.
         let is_told =
             |row: &&SweepRow| row.generation > 0 && (live.contains(&row.id) || rounds.void.contains_key(&row.id));
@@ -255,7 +255,7 @@ impl Coordinator {
             }
         }
         self.look_for_void(&mut rounds.void, &rows).await;
-        self.tabulate_cancelled(&mut rounds.void, &rows).await;
+        self.tabulate_cancelled(&mut rounds.void, &rows, term).await;
         self.show_money(&rounds.watched, &progress).await;
         Ok(())
     }
@@ -459,7 +459,7 @@ impl Coordinator {
     /// `true` once all that was reported while the sweep ran is recorded, attempts without a result among it. The request for tables is in one partition
     /// of the reports, and overtakes those of the others.
     async fn is_all_told(&self, one: &mut Watched) -> Result<bool, CoordinatorError> {
-        if self.queue.report_partitions() == 1 {
+        if self.reports_keep_order() {
             return Ok(true);
         }
         if !one.is_asked_at_its_end {
@@ -470,7 +470,7 @@ impl Coordinator {
     }
 
     pub(crate) async fn tabulate(&self, sweep: &SweepId, lock: Digest) -> Result<(), CoordinatorError> {
-        tracing::info!(%sweep, "nothing is left to run");
+        tracing::info!(%sweep, "tables are asked for");
         Ok(self.queue.publish_reports(vec![Report::Tabulate { sweep: sweep.clone(), lock }]).await?)
     }
 

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use regatta_backends::SweepRow;
+use regatta_backends::{SweepRow, Term};
 use regatta_catalog::read_lock;
 use regatta_proto::{Lane, SweepId, SweepLock, SweepState};
 use tokio::time::Instant;
 
+use crate::echo::Echo;
 use crate::{Coordinator, CoordinatorError};
 
 /// Time for which workers are told of a cancelled sweep. No deployment stays without workers for longer, and the list must not grow for
@@ -28,6 +29,9 @@ const LOOKED_AT_AGAIN_AFTER: Duration = Duration::from_secs(30);
 /// whoever cancelled it has told them at once, unless the broker was away, or that process died.
 const TABULATED_WITHIN: Duration = Duration::from_secs(10);
 const TABULATED_WITHIN_MAX: Duration = Duration::from_secs(600);
+/// Time that scorers have to record what was reported before a sweep was cancelled. Then its reports are written without that: nobody can resume the sweep
+/// before they are.
+const TOLD_WITHIN: Duration = Duration::from_secs(60);
 /// Most sweeps that are looked at in one round, and the time that all of that may take, and one: whoever begins to lead finds all of a week, and
 /// has others to look after.
 const LOOKED_AT_ONCE: usize = 4;
@@ -41,11 +45,30 @@ pub(crate) struct Voided {
     /// Until when a job that a worker held may come back, if none is seen before: the broker notices by then that the worker is cut off.
     back_by: Instant,
     next_look: Instant,
-    /// When scorers are to have written the reports of the generation that was cancelled, and the time that they have had.
-    reports: (u32, Instant, Duration),
+    tables: Tables,
     /// A look has failed, and the log says so.
     has_failed: bool,
     left: Left,
+}
+
+/// The tables of a generation that was cancelled, until a scorer has written them.
+struct Tables {
+    generation: u32,
+    /// The question whether all is recorded that was reported before the sweep was cancelled, and until when an answer is waited for. `None` once it is
+    /// answered, or needs none.
+    waits: Option<(Echo, Instant)>,
+    /// When scorers are told of them next, and the time that they have then.
+    next: (Instant, Duration),
+}
+
+impl Tables {
+    /// Those of `row`, of which nobody needs to be told yet if scorers `are_told` already.
+    fn of(row: &SweepRow, are_told: bool) -> Self {
+        let now = Instant::now();
+        let waits = (!are_told).then(|| (Echo::heard(row.echo), now + TOLD_WITHIN));
+        let due = if are_told { now + TABULATED_WITHIN } else { now };
+        Self { generation: row.generation, waits, next: (due, TABULATED_WITHIN) }
+    }
 }
 
 /// Jobs that a sweep may have left.
@@ -59,7 +82,7 @@ enum Left {
 }
 
 impl Voided {
-    fn of(row: &SweepRow, now: Timestamp, running_within: Duration) -> Self {
+    fn of(row: &SweepRow, now: Timestamp, running_within: Duration, are_told: bool) -> Self {
         // An end that is not known, or ahead of this process's clock, counts as now.
         let since =
             row.ended_at.and_then(|ended| Duration::try_from(now.duration_since(ended)).ok()).unwrap_or_default();
@@ -67,7 +90,7 @@ impl Voided {
             is_cancelled: row.state == SweepState::Cancelled,
             back_by: Instant::now() + running_within.saturating_sub(since),
             next_look: Instant::now(),
-            reports: reports_due(row.generation),
+            tables: Tables::of(row, are_told),
             has_failed: false,
             left: Left::Unread,
         }
@@ -87,11 +110,6 @@ impl Voided {
     }
 }
 
-/// Scorers were told now of a sweep that was cancelled in this generation.
-fn reports_due(generation: u32) -> (u32, Instant, Duration) {
-    (generation, Instant::now() + TABULATED_WITHIN, TABULATED_WITHIN)
-}
-
 /// True if jobs of the sweep of `row` may be left at `now` that are to be dropped.
 pub(crate) fn may_leave_jobs(row: &SweepRow, now: Timestamp) -> bool {
     let live = match row.state {
@@ -102,22 +120,24 @@ pub(crate) fn may_leave_jobs(row: &SweepRow, now: Timestamp) -> bool {
     row.ended_at.is_none_or(|ended| ended >= now - live)
 }
 
-/// Takes note of the sweeps of `rows` that are over, and may have left jobs at `now`.
-pub(crate) fn take_note(
-    void: &mut BTreeMap<SweepId, Voided>,
-    rows: &[SweepRow],
-    now: Timestamp,
-    running_within: Duration,
-) {
-    let over: BTreeMap<&SweepId, &SweepRow> =
-        rows.iter().filter(|row| may_leave_jobs(row, now)).map(|row| (&row.id, row)).collect();
-    void.retain(|id, _| over.contains_key(id));
-    for (id, row) in over {
-        void.entry(id.clone()).or_insert_with(|| Voided::of(row, now, running_within));
-    }
-}
-
 impl Coordinator {
+    /// Takes note of the sweeps of `rows` that are over, and may have left jobs.
+    pub(crate) fn note_void(&self, void: &mut BTreeMap<SweepId, Voided>, rows: &[SweepRow]) {
+        let now = self.clock.now();
+        let over: BTreeMap<&SweepId, &SweepRow> =
+            rows.iter().filter(|row| may_leave_jobs(row, now)).map(|row| (&row.id, row)).collect();
+        void.retain(|id, _| over.contains_key(id));
+        let are_told = self.reports_keep_order();
+        for (id, row) in over {
+            void.entry(id.clone()).or_insert_with(|| Voided::of(row, now, self.config.running_within, are_told));
+        }
+    }
+
+    /// `true` if all reports are in one queue, so that whoever cancels a sweep asks for its tables at once: they come after what was reported before.
+    pub(crate) fn reports_keep_order(&self) -> bool {
+        self.queue.report_partitions() == 1
+    }
+
     /// Looks for jobs that sweeps which are over have left in their queues. What fails is tried again later.
     pub(crate) async fn look_for_void(&self, void: &mut BTreeMap<SweepId, Voided>, rows: &[SweepRow]) {
         let (since, now) = (Instant::now(), Instant::now());
@@ -146,26 +166,39 @@ impl Coordinator {
         }
     }
 
-    /// Tells scorers again of cancelled sweeps whose reports no scorer has written. What fails is tried again later.
-    pub(crate) async fn tabulate_cancelled(&self, void: &mut BTreeMap<SweepId, Voided>, rows: &[SweepRow]) {
+    /// Tells scorers of cancelled sweeps whose tables no scorer has written. What fails is tried again later.
+    pub(crate) async fn tabulate_cancelled(&self, void: &mut BTreeMap<SweepId, Voided>, rows: &[SweepRow], term: Term) {
         let is_missing = |row: &&SweepRow| row.state == SweepState::Cancelled && row.tabulated != Some(row.generation);
         for row in rows.iter().filter(is_missing) {
-            let Some(one) = void.get_mut(&row.id) else { continue };
-            let (generation, due, waited) = one.reports;
-            if generation != row.generation {
+            let Some(Voided { tables, .. }) = void.get_mut(&row.id) else { continue };
+            if tables.generation != row.generation {
                 // It was resumed and cancelled since the last round.
-                one.reports = reports_due(row.generation);
-                continue;
+                *tables = Tables::of(row, self.reports_keep_order());
             }
-            if Instant::now() < due {
-                continue;
-            }
-            let next = (waited * 2).min(TABULATED_WITHIN_MAX);
-            one.reports = (generation, Instant::now() + next, next);
-            if let Err(error) = self.tabulate(&row.id, row.lock).await {
+            if let Err(error) = self.tabulate_when_due(tables, row, term).await {
                 tracing::warn!(sweep = %row.id, error = regatta_proto::causes(&error), "failed to tell scorers of a cancelled sweep, trying again");
             }
         }
+    }
+
+    async fn tabulate_when_due(&self, tables: &mut Tables, row: &SweepRow, term: Term) -> Result<(), CoordinatorError> {
+        let (due, waited) = tables.next;
+        if Instant::now() < due {
+            return Ok(());
+        }
+        if let Some((echo, until)) = &mut tables.waits {
+            echo.heard = row.echo;
+            if self.is_all_recorded(&row.id, echo, term).await?.is_none() {
+                if Instant::now() < *until {
+                    return Ok(());
+                }
+                tracing::warn!(sweep = %row.id, "scorers have not recorded all that was reported before the sweep was cancelled; its tables are written without the rest");
+            }
+            tables.waits = None;
+        }
+        let next = (waited * 2).min(TABULATED_WITHIN_MAX);
+        tables.next = (Instant::now() + waited, next);
+        self.tabulate(&row.id, row.lock).await
     }
 
     async fn look_at_void(&self, one: &mut Voided, row: &SweepRow) -> Result<(), CoordinatorError> {

@@ -1,6 +1,6 @@
 //! Rules and failures of a broker alone.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -184,6 +184,31 @@ async fn a_consumer_of_reports_that_comes_later_gets_its_share_of_the_partitions
         // Both have their share, and keep it.
         assert_eq!(queue.report_consumers().await.unwrap(), 2);
         assert_eq!(queue.dead_letters().await.unwrap(), 0);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn nothing_is_overtaken_in_a_partition_by_what_a_consumer_was_given_that_gave_up_while_it_subscribed() {
+    within(async {
+        let queue = Queue::connect(config(unique_name("queue")).await).await.unwrap();
+        const NUMBERS: u64 = 20;
+        for patience_ms in 0..30 {
+            queue.publish_reports(echoes(1..NUMBERS + 1)).await.unwrap();
+            // It has subscribed to some of the partitions by then, of which it is the only consumer or one that waits.
+            let gives_up = tokio::time::timeout(Duration::from_millis(patience_ms), queue.consume_reports(8));
+            let (gave_up, stays) = tokio::join!(gives_up, queue.consume_reports(8));
+            let mut stays = stays.unwrap();
+            drop(gave_up);
+            let mut last = BTreeMap::new();
+            while last.len() < usize::from(PARTITIONS) || last.values().any(|last| *last < NUMBERS) {
+                let delivery = stays.next().await.unwrap();
+                let (partition, number) = echo(&delivery.message);
+                let before = last.insert(partition, number).unwrap_or(0);
+                assert_eq!(number, before + 1, "in partition {partition}, after {patience_ms} ms");
+                delivery.receipt.ack().await;
+            }
+        }
     })
     .await;
 }

@@ -8,9 +8,10 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 use regatta_backends::faults::{Fate, Trouble, Troubles};
+use regatta_backends::{Consumer, Queue};
 use regatta_catalog::Sweep;
 use regatta_coordinator::{BudgetChange, CoordinatorError, Resumption};
-use regatta_proto::{AccountId, AccountRequest, Job, Money, SessionJob, SweepState, Transcript};
+use regatta_proto::{AccountId, AccountRequest, Job, Money, Partition, Report, SessionJob, SweepState, Transcript};
 
 use crate::stage::{Process, Stage, queue_of, spec, tabulate};
 use crate::told::{batched, deployed};
@@ -93,6 +94,59 @@ async fn a_sweep_that_is_cancelled_while_the_broker_is_away_is_tabulated_once_it
     stage.ledger.note_tabulated(&sweep.id, 0).await.unwrap();
     tokio::time::sleep(Duration::from_secs(600)).await;
     assert_eq!(stage.reported().await, 0);
+    process.end().await;
+}
+
+/// Questions about what is recorded among the next reports, by partition; none of those reports may ask for tables.
+async fn asked_before_any_tables(consumer: &mut Consumer<Report>) -> BTreeMap<u8, (u64, Partition)> {
+    let mut asked = BTreeMap::new();
+    while let Some(delivery) = consumer.next().now_or_never() {
+        let delivery = delivery.expect("the queue is open");
+        let Report::Echo { number, partition, .. } = delivery.message else { panic!("{:?}", delivery.message) };
+        asked.insert(partition.number, (number, partition));
+        delivery.receipt.ack().await;
+    }
+    asked
+}
+
+#[tokio::test(start_paused = true)]
+async fn tables_of_a_cancelled_sweep_wait_until_what_was_reported_before_is_recorded_in_all_partitions() {
+    let mut stage = deployed().await;
+    (stage.queue, stage.has_scorer) = (Queue::memory_divided(2), false);
+    let process = stage.start();
+    let sweep = stage.submit(&process, &spec("s", 2, "")).await;
+    let mut reports = stage.queue.consume_reports(64).await.unwrap();
+    process.coordinator.cancel(&sweep.id).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let asked = asked_before_any_tables(&mut reports).await;
+    assert_eq!(asked.keys().copied().collect::<Vec<_>>(), [0, 1]);
+    for (number, partition) in asked.into_values() {
+        assert_eq!(asked_before_any_tables(&mut reports).await, BTreeMap::new());
+        stage.ledger.echo(&sweep.id, number, partition).await.unwrap();
+        tokio::time::sleep(Duration::from_secs(3)).await;
+    }
+    assert_eq!(reports.next().await.unwrap().message, tabulate(&sweep));
+    process.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_sweep_gets_its_tables_after_a_minute_although_a_partition_is_stuck() {
+    let mut stage = deployed().await;
+    (stage.queue, stage.has_scorer) = (Queue::memory_divided(2), false);
+    let process = stage.start();
+    let sweep = stage.submit(&process, &spec("s", 2, "")).await;
+    let mut reports = stage.queue.consume_reports(64).await.unwrap();
+    process.coordinator.cancel(&sweep.id).await.unwrap();
+    for _ in 0..5 {
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        asked_before_any_tables(&mut reports).await;
+    }
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    let mut kinds = Vec::new();
+    while let Some(Some(delivery)) = reports.next().now_or_never() {
+        kinds.push(delivery.message);
+    }
+    assert!(kinds.contains(&tabulate(&sweep)), "{kinds:?}");
     process.end().await;
 }
 

@@ -158,7 +158,26 @@ struct Subscriber {
     partition: Option<Arc<Place>>,
 }
 
-type Subscription = (Arc<QueueChannel>, lapin::Consumer);
+/// A consumer on a channel of its own.
+struct Subscription {
+    /// The first field, so that the channel closes before the client unsubscribes.
+    _open: OpenChannel,
+    queue_channel: Arc<QueueChannel>,
+    consumer: lapin::Consumer,
+}
+
+/// A channel that closes when this is dropped, also while somebody subscribes on it. The client would leave a consumer there of which nobody knows, and
+/// which keeps what the broker gives it; or it would unsubscribe before it closes, so that the next consumer overtakes what this one was given.
+struct OpenChannel(lapin::Channel);
+
+impl Drop for OpenChannel {
+    fn drop(&mut self) {
+        if self.0.status().connected() {
+            // The client queues the frame when its future is first polled.
+            let _ = self.0.close(200, "OK".into()).now_or_never();
+        }
+    }
+}
 
 impl Subscriber {
     async fn first_subscription(&self) -> Result<Subscription, QueueError> {
@@ -184,14 +203,14 @@ impl Subscriber {
         let mut publishes = self.shared.publishes.subscribe();
         self.shared.closed.run_until_cancelled(publishes.wait_for(|publishes| *publishes)).await;
         let channel = self.shared.consuming.channel().await.map_err(failed())?;
+        let open = OpenChannel(channel.clone());
         self.shared.topology.declare_work_queue(&channel, &self.queue).await?;
         channel.basic_qos(self.prefetch, BasicQosOptions { global: false }).await.map_err(failed())?;
         let (tag, options) = (ShortString::default(), BasicConsumeOptions::default());
         let consumer = channel.basic_consume(self.queue.clone(), tag, options, FieldTable::default()).await;
-        Ok((
-            QueueChannel::new(channel, self.dropped.clone(), self.keeps_order, self.partition.clone()),
-            consumer.map_err(failed())?,
-        ))
+        let consumer = consumer.map_err(failed())?;
+        let queue_channel = QueueChannel::new(channel, self.dropped.clone(), self.keeps_order, self.partition.clone());
+        Ok(Subscription { _open: open, queue_channel, consumer })
     }
 
     async fn feed<T: DeserializeOwned>(
@@ -206,15 +225,16 @@ impl Subscriber {
         let ended = async { self.shared.closed.run_until_cancelled(ended).await.flatten() };
         let mut ended = std::pin::pin!(ended);
         loop {
-            if let Some((queue_channel, mut consumer)) = subscription.take() {
+            if let Some(mut subscription) = subscription.take() {
+                let Subscription { queue_channel, consumer, .. } = &mut subscription;
                 // The broker sends no more than the prefetch. Here, and not with the client, so that the end of the channel is seen behind
                 // messages that wait.
                 let (fetched, mut waiting) = mpsc::unbounded_channel();
                 let mut is_let_go = false;
                 tokio::select! {
                     biased;
-                    untaken = &mut ended => return self.finish(&queue_channel, consumer, (untaken, waiting)).await,
-                    () = self.fetch(&queue_channel, &mut consumer, &fetched, &mut backoff) => {}
+                    untaken = &mut ended => return self.finish(subscription, (untaken, waiting)).await,
+                    () = self.fetch(queue_channel, consumer, &fetched, &mut backoff) => {}
                     () = self.pass_all_on(&mut waiting, &sender) => {}
                     () = self.is_let_go() => is_let_go = true,
                 }
@@ -255,10 +275,10 @@ impl Subscriber {
     /// Stops fetching, hands back the messages that were not taken, and closes the channel when the consumer is dropped.
     async fn finish<T>(
         &self,
-        queue_channel: &Arc<QueueChannel>,
-        mut consumer: lapin::Consumer,
+        subscription: Subscription,
         untaken: (Option<mpsc::Receiver<Arrival<T>>>, mpsc::UnboundedReceiver<Fetched>),
     ) {
+        let Subscription { _open, queue_channel, mut consumer } = subscription;
         if self.keeps_order {
             // Who unsubscribes first leaves the partition to another one, which overtakes what has not gone back yet.
             let _ = queue_channel.channel().close(200, "OK".into()).await;
