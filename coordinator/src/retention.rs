@@ -371,7 +371,8 @@ fn decide(
         };
         decided.push(Decided { sweep: row.id.clone(), schedule, ended_at, goes, generation: row.generation });
     }
-    decided.sort_by(|a, b| (a.ended_at, a.sweep.as_str()).cmp(&(b.ended_at, b.sweep.as_str())));
+    // Those whose removal has begun last: it may have failed before, as it will again, and one request removes a few alone.
+    decided.sort_by_key(|one| (begun.contains(&one.sweep), one.ended_at, one.sweep.clone()));
     decided
 }
 

@@ -255,6 +255,29 @@ async fn an_object_that_cannot_be_deleted_is_named_and_does_not_hold_up_the_othe
 }
 
 #[tokio::test]
+async fn as_many_sweeps_as_a_request_removes_hold_up_no_others_when_they_cannot_be_deleted() {
+    let mut stage = Stage::set().await;
+    let kept = Arc::new(Keeps::default());
+    stage.in_memory = Some(Blobs::memory().troubled(Troubles::new(kept.clone())));
+    let process = stage.process();
+    for number in 0..50 {
+        let stays = ended(&stage, &process, &format!("stays-{number}")).await;
+        let key = format!("sweeps/{}/a.json", stays.id);
+        stage.blobs().put(&key, Bytes::from_static(b"{}")).await.unwrap();
+        kept.0.lock().unwrap().insert(key);
+    }
+    stage.clock.advance(SignedDuration::from_hours(1));
+    let newer = ended(&stage, &process, "newer").await;
+    stage.clock.advance(SignedDuration::from_hours(25));
+    let mut removed = Vec::new();
+    for _ in 0..2 {
+        let told = process.coordinator.collect(OLD).await.unwrap();
+        removed.extend(told.going.into_iter().map(|going| going.sweep));
+    }
+    assert_eq!(removed, std::slice::from_ref(&newer.id));
+}
+
+#[tokio::test]
 async fn nothing_that_only_another_database_may_refer_to_is_removed() {
     let stage = Stage::set().await;
     let process = stage.process();
