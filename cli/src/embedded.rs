@@ -229,7 +229,7 @@ impl Embedded {
 
     /// Writes what an ended sweep leaves behind once more; the bytes are the same.
     async fn tabulate(&self, sweep: &Sweep) -> anyhow::Result<()> {
-        let tabulate = Report::Tabulate { sweep: sweep.id.clone(), lock: sweep.digest };
+        let tabulate = Report::Tabulate { sweep: sweep.id.clone(), lock: sweep.digest, generation: None };
         self.scorer_apart(sweep)
             .await?
             .record_left_over(vec![tabulate])

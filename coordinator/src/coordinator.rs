@@ -441,14 +441,14 @@ impl Coordinator {
             if !self.ledger.transition(id, &[SweepState::Running], SweepState::Cancelled, self.clock.now()).await? {
                 return Err(CoordinatorError::WrongState { id: id.clone(), state: row.state, wish: "cancelled" });
             }
-            // Sessions that run are finished, and may be granted more: the reports are of this moment.
+            // Sessions that run are finished, and may be granted more: whoever asks for the tables looks again.
             let granted = self.permits.granted(&of_sweep(id)).await.unwrap_or(granted_before);
             if let Err(error) = self.ledger.set_granted(id, granted).await {
                 tracing::warn!(sweep = %id, %error, "failed to note what a cancelled sweep was granted; its reports know recorded costs alone");
             }
             // It is cancelled, and the leader has scorers told until its tables are written.
             if self.reports_keep_order()
-                && let Err(error) = self.tabulate(id, row.lock).await
+                && let Err(error) = self.tabulate(id, row.lock, row.generation).await
             {
                 tracing::warn!(sweep = %id, %error, "scorers could not be told of a cancelled sweep; they are told again");
             }

@@ -93,8 +93,14 @@ impl Coordinator {
         let number = question.number;
         // Whoever has a partition answers when it has recorded all that came in it before.
         let ask = |partition| Report::Echo { sweep: sweep.clone(), number, waited: false, partition };
-        self.queue.publish_reports(Partition::all(self.queue.report_partitions()).map(ask).collect()).await?;
-        echo.asked = Some(question);
+        // Before it is published: who gives up waiting for that has asked all the same.
+        let before = echo.asked.replace(question);
+        if let Err(error) =
+            self.queue.publish_reports(Partition::all(self.queue.report_partitions()).map(ask).collect()).await
+        {
+            echo.asked = before;
+            return Err(error.into());
+        }
         Ok(None)
     }
 }

@@ -302,7 +302,7 @@ impl Coordinator {
         if let Some(one) = rounds.watched.get_mut(&row.id) {
             if one.running && !running {
                 // The end was written, and perhaps not said.
-                self.tabulate(&row.id, row.lock).await?;
+                self.tabulate(&row.id, row.lock, row.generation).await?;
             }
             if one.generation != row.generation {
                 // A resume raises the budget, and a process that had read the sweep before may have put it back since.
@@ -333,7 +333,7 @@ impl Coordinator {
         }
         if !running {
             // A coordinator died between noticing the end and saying so; saying it twice is harmless.
-            self.tabulate(&row.id, row.lock).await?;
+            self.tabulate(&row.id, row.lock, row.generation).await?;
         }
         let first_calls = match sweep.lock.budget_usd {
             Some(_) => {
@@ -447,7 +447,7 @@ impl Coordinator {
             let granted = account.map(|account| account.at_most());
             self.lead_on(one.term).await?;
             if self.ledger.begin_tabulating(&sweep.id, one.generation, granted, one.term).await? {
-                self.tabulate(&sweep.id, sweep.digest).await?;
+                self.tabulate(&sweep.id, sweep.digest, one.generation).await?;
                 one.running = false;
             }
             return Ok(());
@@ -469,9 +469,15 @@ impl Coordinator {
         Ok(self.is_all_recorded(&one.sweep.id, &mut one.echo, one.term).await?.is_some())
     }
 
-    pub(crate) async fn tabulate(&self, sweep: &SweepId, lock: Digest) -> Result<(), CoordinatorError> {
+    pub(crate) async fn tabulate(
+        &self,
+        sweep: &SweepId,
+        lock: Digest,
+        generation: u32,
+    ) -> Result<(), CoordinatorError> {
         tracing::info!(%sweep, "tables are asked for");
-        Ok(self.queue.publish_reports(vec![Report::Tabulate { sweep: sweep.clone(), lock }]).await?)
+        let tabulate = Report::Tabulate { sweep: sweep.clone(), lock, generation: Some(generation) };
+        Ok(self.queue.publish_reports(vec![tabulate]).await?)
     }
 
     /// Broadcasts the control message when it has changed, and again every few seconds. `term` is that under which its contents were read:

@@ -33,6 +33,9 @@ pub struct SweepStatus {
     /// beside a forecast.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least: Option<Money>,
+    /// Of a cancelled sweep: `true` once its report is written, which waits for what was reported before. `None` of others, and of older coordinators.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub has_report: Option<bool>,
     /// Cells, in the order of the grid.
     pub cells: Vec<CellStatus>,
     /// Owner, where there is one.
@@ -125,7 +128,9 @@ impl SweepStatus {
             })
             .collect();
         let foretold = foretold.map(|foretold| foretold.once_spent(cost.known.known));
+        let has_report = (row.state == SweepState::Cancelled).then(|| row.tabulated == Some(row.generation));
         Self {
+            has_report,
             id: row.id,
             state: row.state,
             created_at: row.created_at,

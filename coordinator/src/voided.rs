@@ -12,6 +12,7 @@ use regatta_catalog::read_lock;
 use regatta_proto::{Lane, SweepId, SweepLock, SweepState};
 use tokio::time::Instant;
 
+use crate::budget::of_sweep;
 use crate::echo::Echo;
 use crate::{Coordinator, CoordinatorError};
 
@@ -25,13 +26,9 @@ const COPIES_LIVE: SignedDuration = SignedDuration::from_hours(1);
 const LOOKED_AT_EVERY: Duration = Duration::from_secs(5);
 /// The same after a look that failed.
 const LOOKED_AT_AGAIN_AFTER: Duration = Duration::from_secs(30);
-/// Time after which scorers are told again of a cancelled sweep whose reports they have not written, and the longest, to which it doubles:
-/// whoever cancelled it has told them at once, unless the broker was away, or that process died.
+/// Time after which scorers are told again of a cancelled sweep whose tables they have not written, and the longest, to which it doubles.
 const TABULATED_WITHIN: Duration = Duration::from_secs(10);
 const TABULATED_WITHIN_MAX: Duration = Duration::from_secs(600);
-/// Time that scorers have to record what was reported before a sweep was cancelled. Then its reports are written without that: nobody can resume the sweep
-/// before they are.
-const TOLD_WITHIN: Duration = Duration::from_secs(60);
 /// Most sweeps that are looked at in one round, and the time that all of that may take, and one: whoever begins to lead finds all of a week, and
 /// has others to look after.
 const LOOKED_AT_ONCE: usize = 4;
@@ -54,20 +51,26 @@ pub(crate) struct Voided {
 /// The tables of a generation that was cancelled, until a scorer has written them.
 struct Tables {
     generation: u32,
-    /// The question whether all is recorded that was reported before the sweep was cancelled, and until when an answer is waited for. `None` once it is
-    /// answered, or needs none.
-    waits: Option<(Echo, Instant)>,
-    /// When scorers are told of them next, and the time that they have then.
-    next: (Instant, Duration),
+    /// The question whether all is recorded that was reported before the sweep was cancelled; `None` once it is answered, or where all reports are in
+    /// one queue.
+    question: Option<Echo>,
+    /// When scorers are told next, and the pause after that.
+    due: Instant,
+    pause: Duration,
 }
 
 impl Tables {
-    /// Those of `row`, of which nobody needs to be told yet if scorers `are_told` already.
-    fn of(row: &SweepRow, are_told: bool) -> Self {
-        let now = Instant::now();
-        let waits = (!are_told).then(|| (Echo::heard(row.echo), now + TOLD_WITHIN));
-        let due = if are_told { now + TABULATED_WITHIN } else { now };
-        Self { generation: row.generation, waits, next: (due, TABULATED_WITHIN) }
+    /// Those of `row`. Where all reports are in one queue, whoever cancelled it has just told scorers.
+    fn of(row: &SweepRow, is_one_queue: bool) -> Self {
+        let due = if is_one_queue { Instant::now() + TABULATED_WITHIN } else { Instant::now() };
+        let question = (!is_one_queue).then(|| Echo::heard(row.echo));
+        Self { generation: row.generation, question, due, pause: TABULATED_WITHIN }
+    }
+
+    /// Puts off what is tried now.
+    fn put_off(&mut self) {
+        self.due = Instant::now() + self.pause;
+        self.pause = (self.pause * 2).min(TABULATED_WITHIN_MAX);
     }
 }
 
@@ -82,7 +85,7 @@ enum Left {
 }
 
 impl Voided {
-    fn of(row: &SweepRow, now: Timestamp, running_within: Duration, are_told: bool) -> Self {
+    fn of(row: &SweepRow, now: Timestamp, running_within: Duration, is_one_queue: bool) -> Self {
         // An end that is not known, or ahead of this process's clock, counts as now.
         let since =
             row.ended_at.and_then(|ended| Duration::try_from(now.duration_since(ended)).ok()).unwrap_or_default();
@@ -90,7 +93,7 @@ impl Voided {
             is_cancelled: row.state == SweepState::Cancelled,
             back_by: Instant::now() + running_within.saturating_sub(since),
             next_look: Instant::now(),
-            tables: Tables::of(row, are_told),
+            tables: Tables::of(row, is_one_queue),
             has_failed: false,
             left: Left::Unread,
         }
@@ -127,9 +130,9 @@ impl Coordinator {
         let over: BTreeMap<&SweepId, &SweepRow> =
             rows.iter().filter(|row| may_leave_jobs(row, now)).map(|row| (&row.id, row)).collect();
         void.retain(|id, _| over.contains_key(id));
-        let are_told = self.reports_keep_order();
+        let is_one_queue = self.reports_keep_order();
         for (id, row) in over {
-            void.entry(id.clone()).or_insert_with(|| Voided::of(row, now, self.config.running_within, are_told));
+            void.entry(id.clone()).or_insert_with(|| Voided::of(row, now, self.config.running_within, is_one_queue));
         }
     }
 
@@ -168,6 +171,7 @@ impl Coordinator {
 
     /// Tells scorers of cancelled sweeps whose tables no scorer has written. What fails is tried again later.
     pub(crate) async fn tabulate_cancelled(&self, void: &mut BTreeMap<SweepId, Voided>, rows: &[SweepRow], term: Term) {
+        let since = Instant::now();
         let is_missing = |row: &&SweepRow| row.state == SweepState::Cancelled && row.tabulated != Some(row.generation);
         for row in rows.iter().filter(is_missing) {
             let Some(Voided { tables, .. }) = void.get_mut(&row.id) else { continue };
@@ -175,30 +179,47 @@ impl Coordinator {
                 // It was resumed and cancelled since the last round.
                 *tables = Tables::of(row, self.reports_keep_order());
             }
-            if let Err(error) = self.tabulate_when_due(tables, row, term).await {
-                tracing::warn!(sweep = %row.id, error = regatta_proto::causes(&error), "failed to tell scorers of a cancelled sweep, trying again");
+            if Instant::now() < tables.due {
+                continue;
             }
+            if since.elapsed() >= LOOKS_TAKE {
+                return;
+            }
+            let error = match tokio::time::timeout(LOOK_TAKES, self.tabulate_once_recorded(tables, row, term)).await {
+                Ok(Ok(())) => continue,
+                Ok(Err(CoordinatorError::NotLeading)) => return,
+                Ok(Err(error)) => regatta_proto::causes(&error),
+                Err(_) => format!("no answer within {} s", LOOK_TAKES.as_secs()),
+            };
+            tables.put_off();
+            tracing::warn!(sweep = %row.id, error, "failed to tell scorers of a cancelled sweep, trying again");
         }
     }
 
-    async fn tabulate_when_due(&self, tables: &mut Tables, row: &SweepRow, term: Term) -> Result<(), CoordinatorError> {
-        let (due, waited) = tables.next;
-        if Instant::now() < due {
-            return Ok(());
-        }
-        if let Some((echo, until)) = &mut tables.waits {
+    /// Has the tables written, once all is recorded that was reported before the sweep was cancelled, however long that takes: without it they would lack
+    /// sessions that were paid for.
+    async fn tabulate_once_recorded(
+        &self,
+        tables: &mut Tables,
+        row: &SweepRow,
+        term: Term,
+    ) -> Result<(), CoordinatorError> {
+        if let Some(echo) = &mut tables.question {
             echo.heard = row.echo;
             if self.is_all_recorded(&row.id, echo, term).await?.is_none() {
-                if Instant::now() < *until {
-                    return Ok(());
-                }
-                tracing::warn!(sweep = %row.id, "scorers have not recorded all that was reported before the sweep was cancelled; its tables are written without the rest");
+                return Ok(());
             }
-            tables.waits = None;
+            tables.question = None;
         }
-        let next = (waited * 2).min(TABULATED_WITHIN_MAX);
-        tables.next = (Instant::now() + waited, next);
-        self.tabulate(&row.id, row.lock).await
+        self.lead_on(term).await?;
+        // Sessions that ran on since may have been granted more.
+        let granted = self.permits.granted(&of_sweep(&row.id)).await?;
+        if granted > row.granted {
+            self.ledger.set_granted(&row.id, granted).await?;
+        }
+        self.tabulate(&row.id, row.lock, row.generation).await?;
+        tables.put_off();
+        Ok(())
     }
 
     async fn look_at_void(&self, one: &mut Voided, row: &SweepRow) -> Result<(), CoordinatorError> {

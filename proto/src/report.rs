@@ -223,12 +223,15 @@ pub enum Report {
         #[serde(default, skip_serializing_if = "Partition::is_whole")]
         partition: Partition,
     },
-    /// Every session of a sweep is settled, so tables and reports are to be written.
+    /// A sweep is over, or cancelled, and what was reported before is recorded, so its tables and reports are to be written.
     Tabulate {
         /// The sweep.
         sweep: SweepId,
         /// Digest of the sweep's lock.
         lock: Digest,
+        /// Resumes of the sweep before that end. Nothing is written where it was resumed since. `None` of coordinators that name none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        generation: Option<u32>,
     },
 }
 

@@ -273,7 +273,7 @@ fn reports_of_every_build_are_read() {
             ("progress_of_judges_since_a_resume", Report::Progress(held_since_a_resume)),
             ("progress_of_questions", Report::Progress(held_by_name)),
             ("echo", Report::Echo { sweep: key().sweep, number: 3, waited: false, partition: Partition::WHOLE }),
-            ("tabulate", Report::Tabulate { sweep: key().sweep, lock: Digest::of(b"lock") }),
+            ("tabulate", Report::Tabulate { sweep: key().sweep, lock: Digest::of(b"lock"), generation: Some(1) }),
         ],
     );
 }

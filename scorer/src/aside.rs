@@ -235,7 +235,7 @@ fn lock_of(report: &Report) -> Option<(&SweepId, &Digest)> {
     match report {
         Report::Session(outcome) => Some((&outcome.key.sweep, &outcome.lock)),
         Report::Judge(outcome) => Some((&outcome.sweep, &outcome.lock)),
-        Report::Rejudge { sweep, lock } | Report::Tabulate { sweep, lock } => Some((sweep, lock)),
+        Report::Rejudge { sweep, lock } | Report::Tabulate { sweep, lock, .. } => Some((sweep, lock)),
         Report::HandedOver { .. } | Report::Progress(_) | Report::Echo { .. } => None,
     }
 }

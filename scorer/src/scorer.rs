@@ -445,9 +445,9 @@ impl Scorer {
                 Report::Echo { sweep, number, partition, .. } => {
                     self.ledger.echo(sweep, *number, *partition).await?;
                 }
-                Report::Tabulate { lock, .. } => {
+                Report::Tabulate { lock, generation, .. } => {
                     let sweep = self.catalog.sweep(lock).await?;
-                    let state = finish(&self.ledger, &self.catalog, &sweep, &*self.clock).await?;
+                    let state = finish(&self.ledger, &self.catalog, &sweep, *generation, &*self.clock).await?;
                     if state.is_end()
                         && let Err(error) = self.remove_needless_checkpoints(&sweep.id).await
                     {

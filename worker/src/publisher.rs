@@ -234,7 +234,7 @@ mod tests {
     }
 
     fn report() -> Report {
-        Report::Tabulate { sweep: "s".parse().unwrap(), lock: Digest::of(b"") }
+        Report::Tabulate { sweep: "s".parse().unwrap(), lock: Digest::of(b""), generation: None }
     }
 
     /// Takes the one job of `jobs`, leaves a report about it to be published in `reports`, and waits until all is settled.

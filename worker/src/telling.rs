@@ -71,7 +71,7 @@ mod tests {
             delivery.receipt.ack().await;
             delivery.message
         };
-        let end = Report::Tabulate { sweep: "s".parse().unwrap(), lock: Digest::of(b"") };
+        let end = Report::Tabulate { sweep: "s".parse().unwrap(), lock: Digest::of(b""), generation: None };
         let job = Job::Judge(JudgeJob {
             sweep: "s".parse().unwrap(),
             lock: Digest::of(b""),

@@ -213,6 +213,25 @@ async fn nothing_is_overtaken_in_a_partition_by_what_a_consumer_was_given_that_g
     .await;
 }
 
+#[tokio::test]
+async fn a_broker_that_says_nothing_is_waited_for_no_longer_than_whoever_asks_has_time() {
+    within(async {
+        let (line, url) = Proxy::before(&broker_url().await).await.unwrap();
+        let (confirm_timeout, answer_timeout) = (Duration::from_millis(300), Duration::from_millis(300));
+        let config = RabbitMqConfig { url, confirm_timeout, answer_timeout, ..config(unique_name("queue")).await };
+        let queue = Queue::connect(config).await.unwrap();
+        queue.declare_jobs("q").await.unwrap();
+        line.set(Traffic::LosesAnswers);
+        let begun = std::time::Instant::now();
+        assert!(queue.depth("q").await.is_err());
+        assert!(queue.declare_jobs("q").await.is_err());
+        assert!(queue.publish_reports(echoes(1..2)).await.is_err());
+        assert!(queue.publish_jobs("q", jobs(0..1)).await.is_err());
+        assert!(begun.elapsed() < Duration::from_secs(20), "the default of a request is half a minute");
+    })
+    .await;
+}
+
 /// Waits until `is_so`, which other tasks make so.
 async fn until(is_so: impl Fn() -> bool) {
     while !is_so() {

@@ -306,7 +306,8 @@ pub(crate) async fn progress_goes_to_whoever_consumes_reports(queue: &Queue) {
 }
 
 pub(crate) async fn a_report_set_aside_comes_back_by_itself_and_that_is_no_redelivery(queue: &Queue) {
-    let report = |sweep: &str| Report::Tabulate { sweep: sweep.parse().unwrap(), lock: Digest::of(b"lock") };
+    let report =
+        |sweep: &str| Report::Tabulate { sweep: sweep.parse().unwrap(), lock: Digest::of(b"lock"), generation: None };
     queue.set_aside_reports(vec![report("one"), report("two")]).await.unwrap();
     while queue.reports_set_aside().await.unwrap() != 2 {
         tokio::task::yield_now().await;

@@ -77,7 +77,11 @@ pub(crate) fn items(deliveries: &[Delivery<Job>]) -> BTreeSet<u32> {
 
 /// Reports of sweeps that are named by their numbers.
 pub(crate) fn tabulations(sweeps: std::ops::Range<u32>) -> Vec<Report> {
-    let report = |sweep: u32| Report::Tabulate { sweep: sweep.to_string().parse().unwrap(), lock: Digest::of(b"lock") };
+    let report = |sweep: u32| Report::Tabulate {
+        sweep: sweep.to_string().parse().unwrap(),
+        lock: Digest::of(b"lock"),
+        generation: None,
+    };
     sweeps.map(report).collect()
 }
 

@@ -7,6 +7,7 @@ use anyhow::Context;
 use regatta_coordinator::SweepStatus;
 use regatta_proto::{SweepId, SweepState};
 use regatta_scorer::Summary;
+use tokio::time::Instant;
 
 use crate::args::WatchArgs;
 use crate::bars::Bars;
@@ -19,6 +20,8 @@ use crate::signals::Leaving;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Longest pause between two looks at a coordinator that does not answer.
 const LOOK_EVERY_MAX: Duration = Duration::from_secs(15);
+/// Longest time that the report of a cancelled sweep is waited for: it is not written while no scorer can record what was reported before.
+const REPORT_WITHIN: Duration = Duration::from_secs(300);
 /// A coordinator that does not answer within this time is away.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -47,6 +50,7 @@ async fn to_the_end(
     look_every: Duration,
 ) -> anyhow::Result<SweepState> {
     let (mut pause, mut has_answered, mut bars) = (look_every, false, Bars::start());
+    let mut ended = None;
     loop {
         match look(client, sweep, tables, &mut bars).await {
             Ok((status, Some(decision))) => {
@@ -58,6 +62,18 @@ async fn to_the_end(
                 return Ok(status.state);
             }
             Ok((status, None)) if status.state.is_end() => {
+                if status.has_report == Some(false) {
+                    if ended.get_or_insert_with(Instant::now).elapsed() < REPORT_WITHIN {
+                        tokio::time::sleep(look_every).await;
+                        continue;
+                    }
+                    bars.finish(&status);
+                    output::note(&format!(
+                        "{} · its report is not written yet; is a scorer running? regatta doctor",
+                        status.state
+                    ));
+                    return Ok(status.state);
+                }
                 bars.finish(&status);
                 output::note(&format!("{} · it has left no report", status.state));
                 return Ok(status.state);
@@ -85,7 +101,8 @@ async fn look(
     let silence = || format!("the coordinator has not answered for {} s", ANSWER_TIMEOUT.as_secs());
     let status = tokio::time::timeout(ANSWER_TIMEOUT, client.status(sweep)).await.with_context(silence)??;
     bars.show(&status);
-    if !status.state.is_end() {
+    // What is there before is of an earlier end.
+    if !status.state.is_end() || status.has_report == Some(false) {
         return Ok((status, None));
     }
     let summary = tokio::time::timeout(ANSWER_TIMEOUT, client.file(sweep, "summary.json")).await;
@@ -114,6 +131,14 @@ mod tests {
         StatusCode::OK,
         r#"{"id":"s","state":"incomplete","created_at":"2026-01-01T00:00:00Z","ended_at":null,"cells":[]}"#,
     );
+    const UNWRITTEN: (StatusCode, &str) = (
+        StatusCode::OK,
+        r#"{"id":"s","state":"cancelled","created_at":"2026-01-01T00:00:00Z","ended_at":null,"has_report":false,"cells":[]}"#,
+    );
+    const CANCELLED: (StatusCode, &str) = (
+        StatusCode::OK,
+        r#"{"id":"s","state":"cancelled","created_at":"2026-01-01T00:00:00Z","ended_at":null,"has_report":true,"cells":[]}"#,
+    );
     const AWAY: (StatusCode, &str) = (StatusCode::SERVICE_UNAVAILABLE, "not ready: waiting for PostgreSQL");
     const UNKNOWN: (StatusCode, &str) = (StatusCode::NOT_FOUND, r#"{"error":"there is no sweep s"}"#);
 
@@ -137,6 +162,11 @@ mod tests {
     #[tokio::test]
     async fn a_coordinator_that_is_away_for_a_while_is_asked_again() {
         assert_eq!(followed(&[RUNNING, AWAY, AWAY, RUNNING, AWAY, ENDED]).await.unwrap(), SweepState::Incomplete);
+    }
+
+    #[tokio::test]
+    async fn the_report_of_a_cancelled_sweep_is_waited_for() {
+        assert_eq!(followed(&[RUNNING, UNWRITTEN, UNWRITTEN, CANCELLED]).await.unwrap(), SweepState::Cancelled);
     }
 
     #[tokio::test]

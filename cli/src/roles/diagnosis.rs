@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Context;
+use regatta_backends::queue::RabbitMqConfig;
 use regatta_catalog::Catalog;
 use regatta_coordinator::{Diagnosis, Patient};
 
@@ -19,7 +20,11 @@ pub(crate) async fn diagnose((ledger, queue, blobs): &(LedgerArgs, QueueArgs, Bl
         let readiness = Readiness::default();
         let (store, permits) =
             (services::ledger(ledger, &readiness).await?, services::permits(ledger, &readiness).await?);
-        let queue = services::queue(queue, crate::process::random_seed(), None, &readiness).await?;
+        let queue = services::queue(queue, &readiness, |config| RabbitMqConfig {
+            seed: crate::process::random_seed(),
+            ..config
+        })
+        .await?;
         let catalog = Catalog::new(services::blobs(blobs, &readiness).await?, READ_BENCHMARKS);
         let patient = Patient { ledger: &store, queue: &queue, permits: &permits, catalog: &catalog, of_run: false };
         Ok::<_, anyhow::Error>(patient.diagnose().await?)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use prometheus::Registry;
+use regatta_backends::queue::RabbitMqConfig;
 use regatta_catalog::Catalog;
 use regatta_proto::SystemClock;
 use regatta_scorer::{Scorer, ScorerConfig, ScorerMetrics};
@@ -33,7 +34,8 @@ pub(crate) async fn run(args: ScorerArgs) -> anyhow::Result<ExitCode> {
     let bytes = args.memory.budget(&registry)?;
     let connect = async {
         let ledger = services::ledger(&args.ledger, &readiness).await?;
-        let queue = services::queue(&args.queue, seed, Some(bytes), &readiness).await?;
+        let with_bytes = |config| RabbitMqConfig { seed, bytes: Some(bytes.clone()), ..config };
+        let queue = services::queue(&args.queue, &readiness, with_bytes).await?;
         Ok::<_, anyhow::Error>((ledger, queue, services::blobs(&args.blobs, &readiness).await?))
     };
     let Some(connected) = leaving.drain.run_until_cancelled(connect).await else { return Ok(ExitCode::SUCCESS) };

@@ -9,7 +9,6 @@ use regatta_backends::{
     BlobError, Blobs, CertificateFiles, Ledger, LedgerError, Permits, PermitsError, PostgresConfig, Queue, QueueError,
     RabbitMqConfig, S3Config,
 };
-use regatta_memory::ByteBudget;
 
 use super::readiness::Readiness;
 use crate::args::{BlobArgs, LedgerArgs, QueueArgs, Schema};
@@ -21,18 +20,13 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Longest pause between two tries.
 const PAUSE_MAX: Duration = Duration::from_secs(10);
 
-/// The queue, whose reports are decoded within `bytes`.
+/// The queue, as `set` sets it.
 pub(crate) async fn queue(
     args: &QueueArgs,
-    seed: u64,
-    bytes: Option<ByteBudget>,
     readiness: &Readiness,
+    set: impl Fn(RabbitMqConfig) -> RabbitMqConfig,
 ) -> anyhow::Result<Queue> {
-    let config = || {
-        let bytes = bytes.clone();
-        RabbitMqConfig { seed, bytes, ..RabbitMqConfig::new(broker_url(args), args.queue_prefix.clone()) }
-    };
-    let connect = || Queue::connect(config());
+    let connect = || Queue::connect(set(RabbitMqConfig::new(broker_url(args), args.queue_prefix.clone())));
     let connected = wait_for("RabbitMQ", readiness, connect, QueueError::is_outage).await;
     connected.context("failed to connect to RabbitMQ; check AMQP_URL")
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use prometheus::Registry;
+use regatta_backends::queue::RabbitMqConfig;
 use regatta_catalog::Catalog;
 use regatta_llm::{CallMetrics, Standstill};
 use regatta_proto::{Digest, SystemClock};
@@ -45,7 +46,7 @@ pub(crate) async fn run(args: WorkerArgs) -> anyhow::Result<ExitCode> {
     let server = listener::serve(listener, routes, stop.clone());
     let connect = async {
         let permits = services::permits(&args.ledger, &readiness).await?;
-        let queue = services::queue(&args.queue, seed, None, &readiness).await?;
+        let queue = services::queue(&args.queue, &readiness, |config| RabbitMqConfig { seed, ..config }).await?;
         Ok::<_, anyhow::Error>((permits, queue, services::blobs(&args.blobs, &readiness).await?))
     };
     let Some(connected) = leaving.drain.run_until_cancelled(connect).await else { return Ok(ExitCode::SUCCESS) };

@@ -45,7 +45,11 @@ async fn a_survey_counts_what_waits_in_the_queues_of_all_and_fails_without_them(
     let stage = Stage::set().await;
     let process = stage.process();
     let sweep = stage.submit(&process, &spec("s", 1, "")).await;
-    stage.queue.publish_reports(vec![Report::Tabulate { sweep: sweep.id.clone(), lock: sweep.digest }]).await.unwrap();
+    stage
+        .queue
+        .publish_reports(vec![Report::Tabulate { sweep: sweep.id.clone(), lock: sweep.digest, generation: None }])
+        .await
+        .unwrap();
     process.coordinator.survey().await.unwrap();
     assert_eq!((process.metrics.reports_waiting.get(), process.metrics.dead_letters.get()), (1, 0));
     stage.queue.close();

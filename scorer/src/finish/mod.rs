@@ -60,11 +60,13 @@ pub(crate) async fn finish(
     ledger: &Ledger,
     catalog: &Catalog,
     sweep: &Sweep,
+    generation: Option<u32>,
     clock: &dyn Clock,
 ) -> Result<SweepState, FinishError> {
     let unknown = || FinishError::UnknownSweep(sweep.id.clone());
     let row = ledger.sweep(&sweep.id).await?.ok_or_else(unknown)?;
-    if row.state == SweepState::Running {
+    let was_resumed = generation.is_some_and(|generation| generation != row.generation);
+    if row.state == SweepState::Running || was_resumed {
         return Ok(row.state);
     }
     // Whole milliseconds survive every store, so that a second time the end is read back as it was written.

@@ -73,7 +73,7 @@ async fn reports_of_a_sweep_that_was_removed_are_dropped() {
     assert!(stage.ledger.drop_sweep(&twin.id).await.unwrap());
     std::fs::remove_file(stage.blob_folder().join(format!("locks/{}.json", twin.digest))).unwrap();
     let ask = Report::Echo { sweep: twin.id.clone(), number: 1, waited: false, partition: Partition::WHOLE };
-    let tabulate = Report::Tabulate { sweep: twin.id.clone(), lock: twin.digest };
+    let tabulate = Report::Tabulate { sweep: twin.id.clone(), lock: twin.digest, generation: None };
     let reports = vec![report(&stage.session_of(&twin, 0, 0)), ask, report(&stage.session(0, 0)), tabulate];
     let metrics = stage.score(reports).await;
     assert_eq!(recorded(&stage, &stage.sweep.id).await, 1);

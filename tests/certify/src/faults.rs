@@ -217,7 +217,7 @@ pub(crate) async fn strike(
             // Workers close the endpoints of a sweep that is cancelled, and open them anew.
             let workers = fleet.positions(Role::Worker).len();
             fleet.endpoints_opened.extend(std::iter::repeat_n(begun, workers));
-            // Refused until a scorer has written the reports of what was cancelled.
+            // Refused while a store is away.
             loop {
                 let resumed = fleet.client(&["resume", sweep]).await?;
                 if resumed.status.success() {

@@ -32,6 +32,8 @@ pub struct RabbitMqConfig {
     pub balanced_every: Duration,
     /// Time-out of a publish until all is confirmed, including reconnects.
     pub confirm_timeout: Duration,
+    /// Time-out of every other request: while a queue has no leader, the broker keeps whoever asks for it waiting.
+    pub answer_timeout: Duration,
     /// Time-out of the first connection. Later, reconnecting is tried for ever.
     pub connect_timeout: Duration,
     /// Largest message after compression, in bytes. RabbitMQ 4 refuses more than 16 MiB by default.
@@ -55,6 +57,7 @@ impl RabbitMqConfig {
             ack_timeout: None,
             balanced_every: BALANCED_EVERY,
             confirm_timeout: Duration::from_secs(60),
+            answer_timeout: Duration::from_secs(30),
             connect_timeout: Duration::from_secs(60),
             message_bytes_max: 16 << 20,
             bytes: None,

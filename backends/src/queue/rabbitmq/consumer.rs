@@ -193,7 +193,7 @@ impl Subscriber {
 
     async fn subscribe(&self) -> Result<Subscription, QueueError> {
         let action = format!("consume {:?}", self.queue.as_str());
-        in_time(&action, self.try_subscribe(&action)).await
+        in_time(self.shared.answer_timeout, &action, self.try_subscribe(&action)).await
     }
 
     async fn try_subscribe(&self, action: &str) -> Result<Subscription, QueueError> {

@@ -12,9 +12,6 @@ use crate::queue::QueueError;
 /// Time-out of connecting.
 const DIAL_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Time-out of a request to the broker, which may have to wait for an election.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
-
 /// AMQP reply codes of a broker that is shutting down, short of resources or in trouble: worth another try.
 const PASSING: [u16; 3] = [320, 506, 541];
 
@@ -74,10 +71,11 @@ impl Link {
 
 /// Adds a time-out to a request, because a broker keeps clients waiting while a queue has no leader.
 pub(super) async fn in_time<T>(
+    timeout: Duration,
     action: &str,
     work: impl Future<Output = Result<T, QueueError>>,
 ) -> Result<T, QueueError> {
-    match tokio::time::timeout(ANSWER_TIMEOUT, work).await {
+    match tokio::time::timeout(timeout, work).await {
         Ok(result) => result,
         Err(_) => {
             let silent = io::Error::new(io::ErrorKind::TimedOut, "no answer from the broker");

@@ -55,7 +55,7 @@ async fn first_subscription(shared: &Shared) -> Result<Subscription, QueueError>
 }
 
 async fn subscribe(shared: &Shared) -> Result<Subscription, QueueError> {
-    in_time(LISTEN, try_subscribe(shared)).await
+    in_time(shared.answer_timeout, LISTEN, try_subscribe(shared)).await
 }
 
 async fn try_subscribe(shared: &Shared) -> Result<Subscription, QueueError> {

@@ -75,6 +75,7 @@ struct Shared {
     seed: u64,
     connect_timeout: Duration,
     confirm_timeout: Duration,
+    answer_timeout: Duration,
     balanced_every: Duration,
     closed: CancellationToken,
 }
@@ -101,6 +102,7 @@ impl RabbitMqQueue {
             seed: config.seed,
             connect_timeout: config.connect_timeout,
             confirm_timeout: config.confirm_timeout,
+            answer_timeout: config.answer_timeout,
             balanced_every: config.balanced_every,
             closed: closed.clone(),
         });
@@ -120,7 +122,7 @@ impl RabbitMqQueue {
 
     pub(super) async fn declare_jobs(&self, queue: &str) -> Result<(), QueueError> {
         let channel = self.shared.channel("declare a queue").await?;
-        in_time("declare a queue", self.shared.topology.declare_jobs(&channel, queue)).await
+        in_time(self.shared.answer_timeout, "declare a queue", self.shared.topology.declare_jobs(&channel, queue)).await
     }
 
     pub(super) async fn publish_jobs(&self, queue: &str, jobs: &[Job], times: Times) -> Result<(), QueueError> {
@@ -270,7 +272,7 @@ impl Shared {
         const PURPOSE: &str = "declare what all share";
         let mut patience = Patience::new(self, PURPOSE);
         loop {
-            match in_time(PURPOSE, self.greet()).await {
+            match in_time(self.answer_timeout, PURPOSE, self.greet()).await {
                 Ok(()) => return Ok(()),
                 Err(error) => patience.after(error).await?,
             }
@@ -307,7 +309,7 @@ impl Shared {
     ) {
         let (mut backoff, mut outage) = (Backoff::new(self.seed, "publish"), Outage::with_own_pauses());
         while !unconfirmed.is_finished() {
-            match in_time("open a publishing channel", self.publishing_channel(link)).await {
+            match in_time(self.answer_timeout, "open a publishing channel", self.publishing_channel(link)).await {
                 Ok(channel) => {
                     backoff.reset();
                     if let Some(lasted) = outage.ends() {
@@ -346,7 +348,8 @@ impl Shared {
     /// Opens a channel for one request, because a refused request closes its channel.
     async fn channel(&self, action: &str) -> Result<lapin::Channel, QueueError> {
         self.open()?;
-        self.consuming.channel().await.map_err(QueueError::broker(action))
+        let opened = async { self.consuming.channel().await.map_err(QueueError::broker(action)) };
+        in_time(self.answer_timeout, action, opened).await
     }
 
     async fn ready_messages(&self, queue: ShortString) -> Result<u64, QueueError> {
@@ -356,7 +359,7 @@ impl Shared {
     async fn look_at(&self, queue: ShortString) -> Result<Look, QueueError> {
         let action = format!("ask for the length of {:?}", queue.as_str());
         let channel = self.channel(&action).await?;
-        in_time(&action, look(&channel, &queue, &action)).await
+        in_time(self.answer_timeout, &action, look(&channel, &queue, &action)).await
     }
 
     /// Counted where all have messages: of a partition the broker counts the active one alone.
@@ -375,7 +378,7 @@ impl Shared {
             }
             Ok(looks)
         };
-        in_time(ACTION, asked).await
+        in_time(self.answer_timeout, ACTION, asked).await
     }
 
     /// Encodes reports, each for the queue of its partition.

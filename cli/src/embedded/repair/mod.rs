@@ -395,7 +395,7 @@ impl Patient<'_> {
         if standing.state == SweepState::Running {
             ledger.transition(&sweep.id, &[SweepState::Running], SweepState::Tabulating, clock().now()).await?;
         }
-        let tabulate = Report::Tabulate { sweep: sweep.id.clone(), lock: sweep.digest };
+        let tabulate = Report::Tabulate { sweep: sweep.id.clone(), lock: sweep.digest, generation: None };
         scorer.record_left_over(vec![tabulate]).await.context("failed to write the reports again")?;
         let mut differing = Vec::new();
         for (name, stored, linked) in before {

@@ -409,7 +409,7 @@ pub(crate) fn queue_of(sweep: &Sweep) -> String {
 }
 
 pub(crate) fn tabulate(sweep: &Sweep) -> Report {
-    Report::Tabulate { sweep: sweep.id.clone(), lock: sweep.digest }
+    Report::Tabulate { sweep: sweep.id.clone(), lock: sweep.digest, generation: Some(0) }
 }
 
 pub(crate) fn record(sweep: &Sweep, job: &SessionJob, cost: Money, state: RecordState) -> SessionRecord {

@@ -89,7 +89,7 @@ impl Settled {
     }
 
     async fn finish(&self, second: i64) -> SweepState {
-        finish(&self.ledger, &self.catalog, &self.sweep, &ManualClock::at(at(second))).await.unwrap()
+        finish(&self.ledger, &self.catalog, &self.sweep, None, &ManualClock::at(at(second))).await.unwrap()
     }
 
     async fn state(&self) -> SweepState {

@@ -360,7 +360,7 @@ impl Stage {
     }
 
     pub(crate) fn tabulate(&self) -> Report {
-        Report::Tabulate { sweep: self.sweep.id.clone(), lock: self.sweep.digest }
+        Report::Tabulate { sweep: self.sweep.id.clone(), lock: self.sweep.digest, generation: None }
     }
 }
 

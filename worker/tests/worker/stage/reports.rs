@@ -55,7 +55,7 @@ impl Reports {
 
     /// Reports that were not read yet, without progress. For when no worker is left.
     pub(crate) async fn rest(mut self, queue: &Queue) -> Vec<Report> {
-        let end = Report::Tabulate { sweep: "end".parse().unwrap(), lock: Digest::of(b"end") };
+        let end = Report::Tabulate { sweep: "end".parse().unwrap(), lock: Digest::of(b"end"), generation: None };
         queue.publish_reports(vec![end.clone()]).await.unwrap();
         let mut rest = Vec::new();
         loop {
