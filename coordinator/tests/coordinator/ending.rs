@@ -146,6 +146,26 @@ async fn tables_of_a_cancelled_sweep_wait_for_as_long_as_a_partition_is_stuck() 
     process.end().await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn tables_of_a_cancelled_sweep_know_what_it_was_granted_after_that() {
+    let mut stage = deployed().await;
+    (stage.queue, stage.has_scorer) = (Queue::memory_divided(2), false);
+    let process = stage.start();
+    let sweep = stage.submit(&process, &spec("s", 2, "budget_usd: 9\n")).await;
+    // Its account is open by then.
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let mut reports = stage.queue.consume_reports(64).await.unwrap();
+    process.coordinator.cancel(&sweep.id).await.unwrap();
+    tell(&stage, &sweep, 1, 0).await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    for (number, partition) in asked_before_any_tables(&mut reports).await.into_values() {
+        stage.ledger.echo(&sweep.id, number, partition).await.unwrap();
+    }
+    assert_eq!(reports.next().await.unwrap().message, tabulate(&sweep));
+    assert_eq!(stage.ledger.sweep(&sweep.id).await.unwrap().unwrap().granted, Some(DOLLAR));
+    process.end().await;
+}
+
 /// The broker gives `job` back, which a worker held that was cut off. Says whether workers are told to drop it, which one does.
 async fn is_dropped(stage: &Stage, sweep: &Sweep, job: &SessionJob) -> bool {
     let job = Job::Session(Box::new(job.clone()));

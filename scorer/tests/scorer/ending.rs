@@ -129,6 +129,23 @@ async fn a_cancelled_sweep_gets_its_documents_and_stays_cancelled() {
 }
 
 #[tokio::test]
+async fn tables_that_were_asked_for_before_a_resume_are_not_written() {
+    let stage = Stage::set().await;
+    stage.transition(SweepState::Running, SweepState::Cancelled).await;
+    stage.ledger.resume(&stage.sweep.id, SweepState::Cancelled, None, Quota::default()).await.unwrap().unwrap();
+    stage.transition(SweepState::Running, SweepState::Cancelled).await;
+    let asked_in = |generation| Report::Tabulate {
+        sweep: stage.sweep.id.clone(),
+        lock: stage.sweep.digest,
+        generation: Some(generation),
+    };
+    stage.score(vec![report(&stage.session(0, 0)), asked_in(0)]).await;
+    assert!(documents(&stage).await.is_empty());
+    stage.score(vec![asked_in(1)]).await;
+    assert!(documents(&stage).await.contains_key("results.jsonl"));
+}
+
+#[tokio::test]
 async fn a_running_sweep_is_not_tabulated() {
     let stage = Stage::set().await;
     stage.score(vec![report(&stage.session(0, 0)), stage.tabulate()]).await;
