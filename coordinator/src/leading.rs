@@ -14,9 +14,6 @@ use crate::{Coordinator, CoordinatorError};
 
 /// Duration of a lead without renewal: a standby takes over this long after the leader's last renewal.
 const LEASE: Duration = Duration::from_secs(10);
-/// Time in which a broker is to answer a coordinator. A queue that is away keeps whoever asks for it waiting, and must cost its own sweep a step, not the lead,
-/// which the next coordinator would lose in the same way.
-pub const ANSWERED_WITHIN: Duration = Duration::from_secs(5);
 /// Age at which a lead is renewed.
 const RENEWED_AFTER: Duration = Duration::from_secs(2);
 /// Time for which a process whose lead has run out does not ask for it again. A step of its round took longer than the lease, perhaps since it

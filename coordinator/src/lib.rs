@@ -56,7 +56,6 @@ pub use identity::{
     BearerVerifier, CertificateGrant, CertificateRules, Credential, OwnerQuotas, PeerCertificate, Principal, Quotas,
     Unverified,
 };
-pub use leading::ANSWERED_WITHIN;
 pub use metrics::CoordinatorMetrics;
 pub use plan::{PlanError, plan};
 pub use pricing::{PriceBook, Pricing};

@@ -13,8 +13,8 @@ use prometheus::Registry;
 use regatta_backends::queue::RabbitMqConfig;
 use regatta_catalog::Catalog;
 use regatta_coordinator::{
-    ANSWERED_WITHIN, Access, ApiConfig, CertificateRules, Coordinator, CoordinatorConfig, CoordinatorMetrics, Readers,
-    Scheduling, router_and_readers,
+    Access, ApiConfig, CertificateRules, Coordinator, CoordinatorConfig, CoordinatorMetrics, Readers, Scheduling,
+    router_and_readers,
 };
 use regatta_proto::{Digest, SystemClock};
 use regatta_viewer::{Source, Store, TokenUse};
@@ -75,13 +75,7 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     };
     let connect = async {
         let ledger = services::ledger(&args.ledger, &readiness).await?;
-        let queue = services::queue(&args.queue, &readiness, |config| RabbitMqConfig {
-            seed,
-            confirm_timeout: ANSWERED_WITHIN,
-            answer_timeout: ANSWERED_WITHIN,
-            ..config
-        })
-        .await?;
+        let queue = services::queue(&args.queue, &readiness, |config| RabbitMqConfig { seed, ..config }).await?;
         let permits = services::permits(&args.ledger, &readiness).await?;
         let blobs = services::blobs(&args.blobs, &readiness).await?;
         let catalog = Catalog::new(blobs.clone(), benchmarks);

@@ -11,9 +11,9 @@ use regatta_backends::Ledger;
 use regatta_backends::faults::{Fate, Trouble, Troubles};
 use regatta_catalog::Sweep;
 use regatta_coordinator::{GcRequest, GcResult, Resumption, Retention};
-use regatta_proto::SweepState;
+use regatta_proto::{Report, SweepState};
 
-use crate::stage::{Process, Stage, spec, tabulate};
+use crate::stage::{Process, Stage, spec};
 
 /// Longer than any test.
 const LEASE: Duration = Duration::from_secs(3600);
@@ -31,7 +31,7 @@ fn gone(result: &GcResult) -> Vec<&str> {
 /// Cancels `sweep`; then a second passes.
 async fn cancel(stage: &Stage, process: &Process, sweep: &Sweep) {
     process.coordinator.cancel(&sweep.id).await.unwrap();
-    assert_eq!(stage.report().await, tabulate(sweep));
+    assert!(matches!(stage.report().await, Report::Tabulate { sweep: told, .. } if told == sweep.id));
     stage.clock.advance(SignedDuration::from_secs(1));
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use regatta_memory::ByteBudget;
 
+use super::link::ANSWER_TIMEOUT;
 use crate::queue::{DELIVERY_LIMIT, SET_ASIDE_FOR};
 
 /// Default time between two looks at the shares of the consumers of reports. What is let go is delivered once more, so this is no hurry.
@@ -57,7 +58,7 @@ impl RabbitMqConfig {
             ack_timeout: None,
             balanced_every: BALANCED_EVERY,
             confirm_timeout: Duration::from_secs(60),
-            answer_timeout: Duration::from_secs(30),
+            answer_timeout: ANSWER_TIMEOUT,
             connect_timeout: Duration::from_secs(60),
             message_bytes_max: 16 << 20,
             bytes: None,

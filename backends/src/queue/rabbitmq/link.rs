@@ -12,6 +12,9 @@ use crate::queue::QueueError;
 /// Time-out of connecting.
 const DIAL_TIMEOUT: Duration = Duration::from_secs(15);
 
+/// Time-out of a request to the broker, which may have to wait for an election.
+pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// AMQP reply codes of a broker that is shutting down, short of resources or in trouble: worth another try.
 const PASSING: [u16; 3] = [320, 506, 541];
 
