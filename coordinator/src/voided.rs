@@ -60,7 +60,7 @@ struct Tables {
 }
 
 impl Tables {
-    /// Those of `row`. Where all reports are in one queue, whoever cancelled it has just told scorers.
+    /// The tables of `row`. Where all reports are in one queue, whoever cancelled it has just told scorers.
     fn of(row: &SweepRow, is_one_queue: bool) -> Self {
         let due = if is_one_queue { Instant::now() + TABULATED_WITHIN } else { Instant::now() };
         let question = (!is_one_queue).then(|| Echo::heard(row.echo));
