@@ -209,7 +209,8 @@ impl Coordinator {
             if self.is_all_recorded(&row.id, echo, term).await?.is_none() {
                 return Ok(());
             }
-            tables.question = None;
+            // What held the question up says nothing of the request for tables.
+            (tables.question, tables.pause) = (None, TABULATED_WITHIN);
         }
         self.lead_on(term).await?;
         // Sessions that ran on since may have been granted more.

@@ -288,7 +288,7 @@ impl Deployment {
         .await
     }
 
-    /// Resumes a sweep that was cancelled, once a scorer has written the reports of what was cancelled: until then it is refused.
+    /// Resumes a sweep that was cancelled; tries again while that is refused, as while a store is away.
     ///
     /// # Errors
     /// When it is still refused after a long time; says why.

@@ -109,14 +109,29 @@ async fn asked_before_any_tables(consumer: &mut Consumer<Report>) -> BTreeMap<u8
     asked
 }
 
-#[tokio::test(start_paused = true)]
-async fn tables_of_a_cancelled_sweep_wait_until_what_was_reported_before_is_recorded_in_all_partitions() {
+/// A sweep with a budget that was just cancelled, and what is reported about it in two partitions.
+struct Divided {
+    stage: Stage,
+    process: Process,
+    sweep: Arc<Sweep>,
+    reports: Consumer<Report>,
+}
+
+async fn cancelled_over_two_partitions() -> Divided {
     let mut stage = deployed().await;
     (stage.queue, stage.has_scorer) = (Queue::memory_divided(2), false);
     let process = stage.start();
-    let sweep = stage.submit(&process, &spec("s", 2, "")).await;
-    let mut reports = stage.queue.consume_reports(64).await.unwrap();
+    let sweep = stage.submit(&process, &spec("s", 2, "budget_usd: 9\n")).await;
+    // Its account is open by then.
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let reports = stage.queue.consume_reports(64).await.unwrap();
     process.coordinator.cancel(&sweep.id).await.unwrap();
+    Divided { stage, process, sweep, reports }
+}
+
+#[tokio::test(start_paused = true)]
+async fn tables_of_a_cancelled_sweep_wait_until_what_was_reported_before_is_recorded_in_all_partitions() {
+    let Divided { stage, process, sweep, mut reports } = cancelled_over_two_partitions().await;
     tokio::time::sleep(Duration::from_secs(3)).await;
     let asked = asked_before_any_tables(&mut reports).await;
     assert_eq!(asked.keys().copied().collect::<Vec<_>>(), [0, 1]);
@@ -131,12 +146,7 @@ async fn tables_of_a_cancelled_sweep_wait_until_what_was_reported_before_is_reco
 
 #[tokio::test(start_paused = true)]
 async fn tables_of_a_cancelled_sweep_wait_for_as_long_as_a_partition_is_stuck() {
-    let mut stage = deployed().await;
-    (stage.queue, stage.has_scorer) = (Queue::memory_divided(2), false);
-    let process = stage.start();
-    let sweep = stage.submit(&process, &spec("s", 2, "")).await;
-    let mut reports = stage.queue.consume_reports(64).await.unwrap();
-    process.coordinator.cancel(&sweep.id).await.unwrap();
+    let Divided { stage: _stage, process, mut reports, .. } = cancelled_over_two_partitions().await;
     let mut asked = 0;
     for _ in 0..60 {
         tokio::time::sleep(Duration::from_secs(10)).await;
@@ -148,14 +158,7 @@ async fn tables_of_a_cancelled_sweep_wait_for_as_long_as_a_partition_is_stuck() 
 
 #[tokio::test(start_paused = true)]
 async fn tables_of_a_cancelled_sweep_know_what_it_was_granted_after_that() {
-    let mut stage = deployed().await;
-    (stage.queue, stage.has_scorer) = (Queue::memory_divided(2), false);
-    let process = stage.start();
-    let sweep = stage.submit(&process, &spec("s", 2, "budget_usd: 9\n")).await;
-    // Its account is open by then.
-    tokio::time::sleep(Duration::from_secs(3)).await;
-    let mut reports = stage.queue.consume_reports(64).await.unwrap();
-    process.coordinator.cancel(&sweep.id).await.unwrap();
+    let Divided { stage, process, sweep, mut reports } = cancelled_over_two_partitions().await;
     tell(&stage, &sweep, 1, 0).await;
     tokio::time::sleep(Duration::from_secs(3)).await;
     for (number, partition) in asked_before_any_tables(&mut reports).await.into_values() {
