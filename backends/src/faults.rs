@@ -18,7 +18,7 @@ pub struct Trouble;
 /// Kind of a call to the broker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way<'a> {
-    /// Declares, or begins to consume, this queue of jobs.
+    /// Asks something of this queue of jobs, publishes to it, or begins to consume it.
     Queue(&'a str),
     /// Publishes reports.
     Reports,

@@ -190,6 +190,7 @@ impl IntoResponse for CoordinatorError {
             | Self::ScheduleOvertaken(_) => StatusCode::CONFLICT,
             Self::NoScheduling => StatusCode::NOT_IMPLEMENTED,
             Self::NotLeading
+            | Self::Unanswered
             | Self::SlowRemoval
             | Self::Undeleted(_)
             | Self::Ledger(_)

@@ -131,6 +131,11 @@ pub enum CoordinatorError {
     /// Another coordinator dispatches.
     #[error("another coordinator leads")]
     NotLeading,
+    /// A queue does not answer.
+    #[error(
+        "the broker has not answered for one of the sweep's queues within the time of a lead, though it answers otherwise; that queue may have no leader (`rabbitmqctl list_queues name state leader`)"
+    )]
+    Unanswered,
     /// The blob store deletes slowly.
     #[error(
         "failed to delete objects that nothing refers to within {} s; the next removal goes on with them",

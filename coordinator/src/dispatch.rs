@@ -76,6 +76,10 @@ impl Coordinator {
             if window.is_full_enough(own) && unclaimed.is_none() {
                 continue;
             }
+            if watched.leaves_alone(&queue) {
+                done.unsettled = true;
+                continue;
+            }
             for shard in self.ledger.next_shards(&sweep.id, &queue, SHARDS_AT_ONCE).await? {
                 // A shard left in `dispatching` by a crash is in doubt: reconciliation decides about it.
                 if shard.state != ShardState::Planned {
@@ -91,7 +95,14 @@ impl Coordinator {
                 if !window.admits(own, count) {
                     break;
                 }
-                match self.publish(watched, &shard, &queue, was_heard).await? {
+                let published = self.publish(watched, &shard, &queue, was_heard).await;
+                if matches!(published, Err(CoordinatorError::Unanswered)) {
+                    tracing::warn!(sweep = %sweep.id, queue, "a queue confirms no jobs; it is left alone for a while");
+                    watched.unconfirming.note(&queue);
+                    done.unsettled = true;
+                    continue 'queues;
+                }
+                match published? {
                     Published::Jobs(published) => {
                         own += published;
                         let claimed = first_call(&watched.first_calls, shard.cell).0.saturating_mul(published);
@@ -130,7 +141,11 @@ impl Coordinator {
             let Some(cell) = cells.get(&shard.cell).filter(is_released) else { continue };
             // In doubt: reconciliation decides about it.
             done.unsettled |= shard.state == ShardState::Dispatching;
-            if shard.state != ShardState::Planned || watched.worst_case(&shard) > left {
+            done.unsettled |= watched.leaves_alone(&cell.queue);
+            if shard.state != ShardState::Planned
+                || watched.worst_case(&shard) > left
+                || watched.leaves_alone(&cell.queue)
+            {
                 continue;
             }
             let own = own.entry(cell.queue.clone()).or_insert(0);
@@ -217,10 +232,7 @@ impl Coordinator {
         watched.held.hold(shard.cell, held);
         if !jobs.is_empty() {
             let traced = TracedDispatch::prepare(&self.tracer, sweep, queue, &jobs, self.clock.now());
-            let sent = match self.leads_until(term) {
-                Ok(until) => self.queue.publish_jobs_once(queue, jobs, until).await.map_err(CoordinatorError::from),
-                Err(error) => Err(error),
-            };
+            let sent = self.send_once(queue, jobs, term).await;
             if matches!(sent, Err(CoordinatorError::NotLeading | CoordinatorError::Queue(QueueError::TooLate { .. }))) {
                 self.unclaim(watched, shard, term).await?;
             }

@@ -95,12 +95,14 @@ impl Coordinator {
         let ask = |partition| Report::Echo { sweep: sweep.clone(), number, waited: false, partition };
         // Before it is published: who gives up waiting for that has asked all the same.
         let before = echo.asked.replace(question);
-        if let Err(error) =
-            self.queue.publish_reports(Partition::all(self.queue.report_partitions()).map(ask).collect()).await
-        {
-            echo.asked = before;
-            return Err(error.into());
+        let questions = Partition::all(self.queue.report_partitions()).map(ask).collect();
+        match self.step(term, self.queue.publish_reports(questions)).await {
+            // It is published all the same, once its partition answers.
+            Ok(()) | Err(CoordinatorError::Unanswered) => Ok(None),
+            Err(error) => {
+                echo.asked = before;
+                Err(error)
+            }
         }
-        Ok(None)
     }
 }

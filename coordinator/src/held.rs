@@ -64,15 +64,18 @@ impl Coordinator {
                 // Nothing that is counted changes, and yet the sweep moves: whoever takes these has the time to tell of them.
                 self.move_on(watched).await?;
                 self.lead_on(watched.term).await?;
-                let until = self.leads_until(watched.term)?;
+                self.still_lead(watched.term)?;
                 watched.lost_jobs.published(sweep, index, &to_run);
                 // Before they are published: jobs that may have been are not published twice.
                 watched.held.0.insert(index, still_held);
                 self.metrics.dispatched.inc_by(jobs.len() as u64);
                 let endpoint = &cell.model.endpoint;
                 if let Some(queue) = sweep.lock.endpoints.get(endpoint).map(|spec| spec.queue(endpoint, &sweep.id)) {
-                    let published = self.queue.publish_jobs_once(&queue, jobs, until).await;
-                    if matches!(published, Err(QueueError::TooLate { .. })) {
+                    let published = self.send_once(&queue, jobs, watched.term).await;
+                    if matches!(
+                        published,
+                        Err(CoordinatorError::NotLeading | CoordinatorError::Queue(QueueError::TooLate { .. }))
+                    ) {
                         watched.held.hold(index, to_run);
                     }
                     published?;

@@ -4,6 +4,7 @@
 
 mod adaptive;
 mod admission;
+mod answering;
 mod api;
 mod budget;
 mod control;

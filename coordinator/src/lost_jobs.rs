@@ -14,11 +14,12 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use regatta_backends::{ASKED_WITHIN, CellProgress, OpenQuestion, ShardRow, ShardState, UnderWay};
+use regatta_backends::{ASKED_WITHIN, CellProgress, OpenQuestion, Queue, ShardRow, ShardState, UnderWay};
 use regatta_catalog::Sweep;
 use regatta_proto::{CellIndex, ItemIndex, ShardIndex};
 use tokio::time::Instant;
 
+use crate::answering::TELLS_WITHIN;
 use crate::rounds::Watched;
 use crate::window::is_outstanding;
 use crate::{Coordinator, CoordinatorConfig, CoordinatorError, shards};
@@ -31,9 +32,6 @@ const UNSEEN_AFTER: Duration = Duration::from_secs(20);
 const SUSPECTED_FOR: Duration = Duration::from_secs(15);
 /// Time for which those that may be dispatched again wait for others that are suspected.
 const GATHERED_FOR: Duration = Duration::from_secs(20);
-/// Time in which a queue is to answer. One that takes longer says nothing, and is left alone for a while: nobody else's jobs wait for it.
-const ANSWERED_WITHIN: Duration = Duration::from_secs(2);
-const LEFT_ALONE_FOR: Duration = Duration::from_secs(30);
 /// Sessions that are asked after in one look, but for those of a last shard.
 const SESSIONS_A_LOOK: u32 = 8_192;
 /// Shards of a queue that are remembered. Where more are dispatched while sessions count as told of, the oldest ones are left to the end of the
@@ -50,8 +48,6 @@ pub(crate) struct LostJobs {
     shards: BTreeMap<String, VecDeque<(Instant, ShardRow)>>,
     /// Since when each queue has been drained at every look.
     drained: BTreeMap<String, Instant>,
-    /// When queues did not answer in time.
-    unanswered: BTreeMap<String, Instant>,
     looked_at: Option<Instant>,
     /// Sessions of which no worker tells, and since when they were found so at every look.
     suspects: BTreeMap<CellIndex, BTreeMap<ItemIndex, Instant>>,
@@ -240,7 +236,7 @@ impl Coordinator {
         // Of what became suspect since the question, nobody knows what was reported.
         let Ripe { sessions: ripe, questions } = watched.lost_jobs.ripe_by(asked_at, suspected_for);
         // What was true of the queues a moment ago need not be true now. Of all cells at once: what is dispatched here waits in them.
-        self.look_at_queues(watched).await;
+        self.look_at_queues(watched).await?;
         let questions = self.of_idle_judges(watched, questions);
         let is_drained = |cell| watched.lost_jobs.has_been_drained(&watched.sweep, cell, self.config.lost_after);
         let ripe: Vec<(CellIndex, Vec<ItemIndex>)> = ripe.into_iter().filter(|(cell, _)| is_drained(*cell)).collect();
@@ -260,7 +256,7 @@ impl Coordinator {
     }
 
     /// Takes note of which queues are drained.
-    async fn look_at_queues(&self, watched: &mut Watched) {
+    async fn look_at_queues(&self, watched: &mut Watched) -> Result<(), CoordinatorError> {
         let sweep = watched.sweep.clone();
         let lost_jobs = &mut watched.lost_jobs;
         if lost_jobs.looked_at.is_none_or(|looked_at| looked_at.elapsed() > UNSEEN_AFTER) {
@@ -268,28 +264,14 @@ impl Coordinator {
             lost_jobs.suspects.clear();
             lost_jobs.questions.clear();
         }
-        let queues = sweep.lock.endpoints.iter().map(|(name, endpoint)| endpoint.queue(name, &sweep.id));
-        let is_alone = |queue: &String| {
-            lost_jobs.unanswered.get(queue).is_some_and(|asked_at| asked_at.elapsed() < LEFT_ALONE_FOR)
-        };
-        let looks = queues.map(async |queue| {
-            if is_alone(&queue) {
-                return (queue, None);
-            }
-            let is_drained = tokio::time::timeout(ANSWERED_WITHIN, self.queue.is_drained(&queue)).await;
-            (queue, Some(is_drained))
-        });
-        let looks = futures::future::join_all(looks).await;
-        for (queue, look) in looks {
+        let queues = sweep.lock.endpoints.iter().map(|(name, endpoint)| endpoint.queue(name, &sweep.id)).collect();
+        for (queue, look) in
+            self.ask_each(&mut watched.unanswering, queues, TELLS_WITHIN, watched.term, Queue::is_drained).await?
+        {
             let is_drained = match look {
-                Some(Ok(Ok(is_drained))) => is_drained,
-                Some(Ok(Err(error))) => {
+                Some(Ok(is_drained)) => is_drained,
+                Some(Err(error)) => {
                     tracing::debug!(sweep = %sweep.id, queue, %error, "nobody knows whether jobs wait");
-                    false
-                }
-                Some(Err(_)) => {
-                    tracing::debug!(sweep = %sweep.id, queue, "nobody knows whether jobs wait: the broker takes its time");
-                    watched.lost_jobs.unanswered.insert(queue.clone(), Instant::now());
                     false
                 }
                 None => false,
@@ -297,11 +279,12 @@ impl Coordinator {
             watched.lost_jobs.seen(queue, is_drained);
         }
         watched.lost_jobs.looked_at = Some(Instant::now());
+        Ok(())
     }
 
     /// Finds out which sessions no worker tells of, of the shards that are due.
     async fn look_for_suspects(&self, watched: &mut Watched) -> Result<(), CoordinatorError> {
-        self.look_at_queues(watched).await;
+        self.look_at_queues(watched).await?;
         let (sweep, now) = (watched.sweep.clone(), Instant::now());
         let mut due: BTreeMap<CellIndex, Vec<(Instant, ShardRow)>> = BTreeMap::new();
         for (since, shard) in watched.lost_jobs.take_due(self.config.lost_after, self.config.lost_after) {
@@ -381,12 +364,12 @@ impl Coordinator {
         // Nothing that is counted changes, and yet the sweep moves: whoever takes these has the time to tell of them.
         self.move_on(watched).await?;
         self.lead_on(watched.term).await?;
-        let until = self.leads_until(watched.term)?;
+        self.still_lead(watched.term)?;
         // Before they are published: whether they were or not, nothing is published twice on suspicion.
         watched.lost_jobs.published(&sweep, cell, lost);
         tracing::warn!(sweep = %sweep.id, sessions = lost.len(), "dispatching sessions again that no worker tells of, while others go on");
         self.metrics.reconciled.inc();
         self.metrics.dispatched.inc_by(lost.len() as u64);
-        Ok(self.queue.publish_jobs_once(&queue, jobs, until).await?)
+        self.send_once(&queue, jobs, watched.term).await
     }
 }

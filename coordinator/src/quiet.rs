@@ -144,8 +144,7 @@ impl Coordinator {
         let every = QUEUES_ASKED_EVERY.min(self.config.doubtful_after / 64);
         let asks = !has_moved && watched.quiet.queues_asked_at.is_none_or(|at| at.elapsed() >= every);
         if asks || before.is_none() {
-            // Without a time of its own: a leader that is cut off from the broker must not get through its rounds, and so lead on.
-            life.jobs_wait = self.has_waiting_jobs(&watched.sweep.id, &watched.sweep.lock).await?;
+            life.jobs_wait = self.may_have_waiting_jobs(watched).await?;
             watched.quiet.queues_asked_at = Some(Instant::now());
         } else {
             life.jobs_wait = before.is_some_and(|seen| seen.jobs_wait);

@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use regatta_backends::{AccountState, CellProgress, Outage, ShardState, SweepRow, Term};
+use regatta_backends::{AccountState, CellProgress, Outage, Queue, QueueError, ShardState, SweepRow, Term};
 use regatta_catalog::Sweep;
 use regatta_proto::{BroadcastNumber, Control, Digest, EndpointName, Money, Report, SweepId, SweepLock, SweepState};
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
+use crate::answering::{MADE_WITHIN, TELLS_WITHIN, Unanswering};
 use crate::budget::{FirstCalls, first_calls, of_sweep};
 use crate::control::routes;
 use crate::dispatch::Dispatched;
@@ -56,6 +57,12 @@ pub(crate) struct Watched {
     pub(crate) may_have_run: bool,
     pub(crate) held: HeldBack,
     pub(crate) lost_jobs: LostJobs,
+    /// Queues that did not tell what is in them.
+    pub(crate) unanswering: Unanswering,
+    /// Queues that did not confirm jobs.
+    pub(crate) unconfirming: Unanswering,
+    /// Queues that have not been declared by this leader, because they did not answer.
+    undeclared: Vec<String>,
     pub(crate) rejudging: Rejudging,
     pub(crate) echo: Echo,
     /// Time since which nothing is left to run; `None` while something is.
@@ -68,6 +75,11 @@ impl Watched {
     /// All that had been reported is recorded.
     pub(crate) fn is_heard(&mut self) {
         self.heard_at = Some(Instant::now());
+    }
+
+    /// `true` if no job is to be published to `queue` for now.
+    pub(crate) fn leaves_alone(&self, queue: &str) -> bool {
+        self.unconfirming.leaves_alone(queue) || self.undeclared.iter().any(|undeclared| undeclared == queue)
     }
 
     /// True if everything was recorded that had been reported until a moment ago.
@@ -114,6 +126,11 @@ fn recovered(setbacks: &mut BTreeMap<SweepId, Setback>, sweep: &SweepId) {
     if let Some(lasted) = setbacks.remove(sweep).and_then(|mut setback| setback.outage.ends()) {
         tracing::info!(%sweep, lasted_s = lasted.as_secs(), "the sweep is looked after again");
     }
+}
+
+/// Queues of the endpoints that `sweep` uses, for models or judges.
+fn queues(sweep: &SweepId, lock: &SweepLock) -> Vec<String> {
+    lock.endpoints.iter().map(|(name, endpoint)| endpoint.queue(name, sweep)).collect()
 }
 
 impl Rounds {
@@ -302,7 +319,7 @@ impl Coordinator {
         if let Some(one) = rounds.watched.get_mut(&row.id) {
             if one.running && !running {
                 // The end was written, and perhaps not said.
-                self.tabulate(&row.id, row.lock, row.generation).await?;
+                self.step(term, self.tabulate(&row.id, row.lock, row.generation)).await?;
             }
             if one.generation != row.generation {
                 // A resume raises the budget, and a process that had read the sweep before may have put it back since.
@@ -325,7 +342,8 @@ impl Coordinator {
             return Ok(());
         }
         let sweep = self.catalog.sweep(&row.lock).await?;
-        self.declare(&sweep.id, &sweep.lock).await?;
+        let mut unanswering = Unanswering::default();
+        let undeclared = self.declare_each(queues(&sweep.id, &sweep.lock), &mut unanswering, term).await?;
         self.open_accounts(&sweep, row.budget).await?;
         if !self.config.queue_survives && running && !self.is_ours(&row.id) {
             self.forget_dispatch(&sweep, term).await?;
@@ -333,7 +351,7 @@ impl Coordinator {
         }
         if !running {
             // A coordinator died between noticing the end and saying so; saying it twice is harmless.
-            self.tabulate(&row.id, row.lock, row.generation).await?;
+            self.step(term, self.tabulate(&row.id, row.lock, row.generation)).await?;
         }
         let first_calls = match sweep.lock.budget_usd {
             Some(_) => {
@@ -365,6 +383,9 @@ impl Coordinator {
             may_have_run,
             held: HeldBack::default(),
             lost_jobs,
+            unanswering,
+            unconfirming: Unanswering::default(),
+            undeclared,
             rejudging: Rejudging::of(generation),
             echo,
             over_since: None,
@@ -390,16 +411,43 @@ impl Coordinator {
     }
 
     pub(crate) async fn declare(&self, sweep: &SweepId, lock: &SweepLock) -> Result<(), CoordinatorError> {
-        for (name, endpoint) in &lock.endpoints {
-            self.queue.declare_jobs(&endpoint.queue(name, sweep)).await?;
+        for queue in queues(sweep, lock) {
+            self.queue.declare_jobs(&queue).await?;
         }
         Ok(())
     }
 
+    /// Declares each of `queues` that is not left alone, and returns those that may not be there yet.
+    async fn declare_each(
+        &self,
+        queues: Vec<String>,
+        unanswering: &mut Unanswering,
+        term: Term,
+    ) -> Result<Vec<String>, CoordinatorError> {
+        let mut undeclared = Vec::new();
+        for (queue, declared) in self.ask_each(unanswering, queues, MADE_WITHIN, term, Queue::declare_jobs).await? {
+            match declared {
+                Some(declared) => declared?,
+                None => undeclared.push(queue),
+            }
+        }
+        Ok(undeclared)
+    }
+
+    /// `true` if a queue of `watched` holds messages, or does not tell.
+    pub(crate) async fn may_have_waiting_jobs(&self, watched: &mut Watched) -> Result<bool, CoordinatorError> {
+        let queues = queues(&watched.sweep.id, &watched.sweep.lock);
+        let (term, mut may_wait) = (watched.term, false);
+        for (_, depth) in self.ask_each(&mut watched.unanswering, queues, TELLS_WITHIN, term, Queue::depth).await? {
+            may_wait |= depth.transpose()?.is_none_or(|depth| depth > 0);
+        }
+        Ok(may_wait)
+    }
+
     /// True if a queue that the sweep of `lock` uses, for models or judges, holds messages.
     pub(crate) async fn has_waiting_jobs(&self, sweep: &SweepId, lock: &SweepLock) -> Result<bool, CoordinatorError> {
-        for (name, endpoint) in &lock.endpoints {
-            if self.queue.depth(&endpoint.queue(name, sweep)).await? > 0 {
+        for queue in queues(sweep, lock) {
+            if self.queue.depth(&queue).await? > 0 {
                 return Ok(true);
             }
         }
@@ -408,6 +456,10 @@ impl Coordinator {
 
     /// Dispatches and watches one running sweep, or ends it.
     async fn look_after(&self, one: &mut Watched, progress: &[CellProgress]) -> Result<(), CoordinatorError> {
+        if !one.undeclared.is_empty() {
+            let undeclared = one.undeclared.clone();
+            one.undeclared = self.declare_each(undeclared, &mut one.unanswering, one.term).await?;
+        }
         let heard;
         let progress = if !one.is_settled {
             let is_over = Instant::now() >= one.settles_at;
@@ -447,7 +499,7 @@ impl Coordinator {
             let granted = account.map(|account| account.at_most());
             self.lead_on(one.term).await?;
             if self.ledger.begin_tabulating(&sweep.id, one.generation, granted, one.term).await? {
-                self.tabulate(&sweep.id, sweep.digest, one.generation).await?;
+                self.step(one.term, self.tabulate(&sweep.id, sweep.digest, one.generation)).await?;
                 one.running = false;
             }
             return Ok(());
@@ -469,15 +521,10 @@ impl Coordinator {
         Ok(self.is_all_recorded(&one.sweep.id, &mut one.echo, one.term).await?.is_some())
     }
 
-    pub(crate) async fn tabulate(
-        &self,
-        sweep: &SweepId,
-        lock: Digest,
-        generation: u32,
-    ) -> Result<(), CoordinatorError> {
+    pub(crate) async fn tabulate(&self, sweep: &SweepId, lock: Digest, generation: u32) -> Result<(), QueueError> {
         tracing::info!(%sweep, "tables are asked for");
         let tabulate = Report::Tabulate { sweep: sweep.clone(), lock, generation: Some(generation) };
-        Ok(self.queue.publish_reports(vec![tabulate]).await?)
+        self.queue.publish_reports(vec![tabulate]).await
     }
 
     /// Broadcasts the control message when it has changed, and again every few seconds. `term` is that under which its contents were read:

@@ -317,6 +317,22 @@ impl Queue {
         })
     }
 
+    /// Waits until the broker answers, whatever its queues do: one of them may answer nobody for a while.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub fn reach(&self) -> BoxFuture<'_, Result<(), QueueError>> {
+        Box::pin(async move {
+            match self {
+                Self::Memory(memory) => memory.open(),
+                #[cfg(feature = "cluster")]
+                Self::RabbitMq(broker) => broker.reach().await,
+                #[cfg(feature = "faults")]
+                Self::Troubled(queues) => queues.reach().await,
+            }
+        })
+    }
+
     /// Number of messages of a job queue that wait for a consumer, without those within a consumer's prefetch.
     ///
     /// # Errors

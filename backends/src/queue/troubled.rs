@@ -28,6 +28,7 @@ impl TroubledQueue {
     }
 
     pub(super) async fn publish_jobs(&self, queue: &str, jobs: Vec<Job>) -> Result<(), QueueError> {
+        self.troubles.on(Way::Queue(queue)).await;
         self.call(queue, jobs.len(), || self.inner.publish_jobs(queue, self.troubles.jobs(jobs))).await
     }
 
@@ -37,6 +38,7 @@ impl TroubledQueue {
         jobs: Vec<Job>,
         until: Instant,
     ) -> Result<(), QueueError> {
+        self.troubles.on(Way::Queue(queue)).await;
         let messages = jobs.len();
         let carried = || self.inner.publish_jobs_once(queue, self.troubles.jobs(jobs), until);
         self.call(queue, messages, carried).await
@@ -86,15 +88,22 @@ impl TroubledQueue {
         self.call("control", 0, || self.inner.listen()).await
     }
 
+    pub(super) async fn reach(&self) -> Result<(), QueueError> {
+        self.call("broker", 0, || self.inner.open()).await
+    }
+
     pub(super) async fn depth(&self, queue: &str) -> Result<u64, QueueError> {
+        self.troubles.on(Way::Queue(queue)).await;
         self.call(queue, 0, || self.inner.depth(queue)).await
     }
 
     pub(super) async fn consumers(&self, queue: &str) -> Result<u64, QueueError> {
+        self.troubles.on(Way::Queue(queue)).await;
         self.call(queue, 0, || self.inner.consumers(queue)).await
     }
 
     pub(super) async fn is_drained(&self, queue: &str) -> Result<bool, QueueError> {
+        self.troubles.on(Way::Queue(queue)).await;
         self.call(queue, 0, || self.inner.is_drained(queue)).await
     }
 

@@ -224,6 +224,7 @@ async fn a_broker_that_says_nothing_is_waited_for_no_longer_than_whoever_asks_ha
         line.set(Traffic::LosesAnswers);
         let begun = std::time::Instant::now();
         assert!(queue.depth("q").await.is_err());
+        assert!(queue.reach().await.is_err());
         assert!(queue.declare_jobs("q").await.is_err());
         assert!(queue.publish_reports(echoes(1..2)).await.is_err());
         assert!(queue.publish_jobs("q", jobs(0..1)).await.is_err());

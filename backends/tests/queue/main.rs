@@ -54,6 +54,7 @@ conformance![
     a_report_set_aside_comes_back_by_itself_and_that_is_no_redelivery,
     a_question_set_aside_comes_back_and_is_not_counted,
     queues_are_separate,
+    a_broker_is_reached_whatever_queues_there_are,
     depth_counts_what_waits,
     consumers_are_counted_until_they_stop,
     a_closed_queue_ends_consumers_and_listeners_and_takes_nothing,

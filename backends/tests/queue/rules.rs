@@ -346,6 +346,12 @@ pub(crate) async fn queues_are_separate(queue: &Queue) {
     assert_eq!(item(&two.next().await.unwrap().message), 2);
 }
 
+pub(crate) async fn a_broker_is_reached_whatever_queues_there_are(queue: &Queue) {
+    queue.reach().await.unwrap();
+    queue.close();
+    assert!(matches!(queue.reach().await, Err(QueueError::Closed)));
+}
+
 pub(crate) async fn depth_counts_what_waits(queue: &Queue) {
     queue.declare_jobs("q").await.unwrap();
     queue.declare_jobs("q").await.unwrap();

@@ -232,6 +232,7 @@ fn reason(error: &CoordinatorError) -> Option<String> {
         | CoordinatorError::NoBudget(_)
         | CoordinatorError::NotYours { .. }
         | CoordinatorError::NotLeading
+        | CoordinatorError::Unanswered
         | CoordinatorError::SlowRemoval
         | CoordinatorError::Undeleted(_)
         | CoordinatorError::Ledger(_)

@@ -239,6 +239,9 @@ async fn a_leader_that_is_cut_off_from_the_broker_leaves_the_lead_to_another() {
     fate.0.store(true, Ordering::Relaxed);
     stage.submit(&second, &spec("s", 6, "")).await;
     tokio::time::sleep(Duration::from_secs(15)).await;
+    assert_eq!(second.metrics.leads.get(), 1);
+    // By then its last call is answered.
+    tokio::time::sleep(Duration::from_secs(5)).await;
     assert_eq!((first.metrics.leads.get(), second.metrics.leads.get()), (0, 1));
     first.end().await;
     second.end().await;

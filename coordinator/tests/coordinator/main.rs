@@ -22,4 +22,5 @@ mod sources;
 mod stage;
 mod storing;
 mod told;
+mod unanswering;
 mod unused;

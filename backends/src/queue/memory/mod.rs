@@ -200,7 +200,7 @@ impl MemoryQueue {
         self.shared.closed.cancel();
     }
 
-    fn open(&self) -> Result<(), QueueError> {
+    pub(super) fn open(&self) -> Result<(), QueueError> {
         if self.shared.closed.is_cancelled() { Err(QueueError::Closed) } else { Ok(()) }
     }
 

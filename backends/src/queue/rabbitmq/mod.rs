@@ -200,6 +200,11 @@ impl RabbitMqQueue {
         listener::listen(Arc::clone(&self.shared)).await
     }
 
+    /// The broker answers a channel that is opened itself.
+    pub(super) async fn reach(&self) -> Result<(), QueueError> {
+        self.shared.channel("open a channel").await.map(drop)
+    }
+
     pub(super) async fn depth(&self, queue: &str) -> Result<u64, QueueError> {
         self.shared.ready_messages(self.shared.topology.jobs(queue)?).await
     }
