@@ -7,60 +7,147 @@ use std::time::Duration;
 
 use futures::future::{BoxFuture, join_all};
 use regatta_backends::{Queue, QueueError, Term};
-use regatta_proto::Job;
+use regatta_proto::{Job, Report};
 use tokio::time::Instant;
 
+use crate::rounds::Watched;
 use crate::{Coordinator, CoordinatorError};
 
 /// Time between the end of a step and that of the lead: the broker itself is asked then, and the lead renewed.
-const MARGIN: Duration = Duration::from_secs(2);
-/// Time in which a queue is to tell how many jobs it has. One that takes longer says nothing, and is left alone for a while: nobody else's jobs
-/// wait for it.
-pub(crate) const TELLS_WITHIN: Duration = Duration::from_secs(2);
-/// Time in which a queue is to be made, which takes an election where there are several nodes.
-pub(crate) const MADE_WITHIN: Duration = Duration::from_secs(6);
-const LEFT_ALONE_FOR: Duration = Duration::from_secs(30);
+const MARGIN: Duration = Duration::from_secs(3);
+/// Time between the end of sending and that of a step, so that jobs which were not sent are known not to have been.
+const SETTLED_AFTER: Duration = Duration::from_millis(100);
+/// Time in which a queue is to be made, which takes an election where there are several nodes, or to tell what is in it.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(4);
+/// Time for which a queue is left alone that did not answer. It doubles with each further time.
+const LEFT_ALONE_FOR: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(160));
 
 /// A question about one queue.
 type Ask<T> = for<'a> fn(&'a Queue, &'a str) -> BoxFuture<'a, Result<T, QueueError>>;
 
-/// Queues of a sweep that did not answer in time.
+/// Queues that did not answer in time. Each is left alone for a while: nobody else's jobs wait for it.
 #[derive(Debug, Default)]
-pub(crate) struct Unanswering(BTreeMap<String, Instant>);
+pub(crate) struct Unanswering(BTreeMap<String, Silence>);
+
+#[derive(Debug, Clone, Copy)]
+struct Silence {
+    until: Instant,
+    pause: Duration,
+}
 
 impl Unanswering {
-    /// `queue` has not answered in time.
-    pub(crate) fn note(&mut self, queue: &str) {
-        self.0.insert(queue.to_owned(), Instant::now());
+    fn note(&mut self, queue: &str) {
+        let (first, longest) = LEFT_ALONE_FOR;
+        let pause = self.0.get(queue).map_or(first, |silence| (silence.pause * 2).min(longest));
+        self.0.insert(queue.to_owned(), Silence { until: Instant::now() + pause, pause });
+    }
+
+    fn has_answered(&mut self, queue: &str) {
+        self.0.remove(queue);
     }
 
     /// `true` while `queue` is left alone.
     pub(crate) fn leaves_alone(&self, queue: &str) -> bool {
-        self.0.get(queue).is_some_and(|since| since.elapsed() < LEFT_ALONE_FOR)
+        self.0.get(queue).is_some_and(|silence| Instant::now() < silence.until)
     }
 }
 
+/// Key of all queues of reports among those that do not answer: what is asked of scorers goes to several of them at once.
+const REPORTS: &str = "reports";
+
 impl Coordinator {
-    /// Does `work` with one queue under `term`, within the lead that it renews before.
+    /// Publishes `reports` under `term`, unless their queues did not answer lately.
     ///
     /// # Errors
-    /// [`CoordinatorError::Unanswered`] when the queue takes longer: whether the work was done is not known. Then the broker itself has answered
-    /// since. [`CoordinatorError::NotLeading`] when another has led since `term`.
-    pub(crate) async fn step<T>(
-        &self,
-        term: Term,
-        work: impl Future<Output = Result<T, QueueError>>,
-    ) -> Result<T, CoordinatorError> {
+    /// [`CoordinatorError::Unanswered`] when one of the queues does not answer within the lead: whether they were published is not known.
+    /// [`CoordinatorError::NotLeading`] when the lead has run out, or another has led since `term`.
+    pub(crate) async fn report(&self, reports: Vec<Report>, term: Term) -> Result<(), CoordinatorError> {
         self.lead_on(term).await?;
-        self.step_until(self.step_ends(term)?, term, work).await
+        if self.reports_unanswering().leaves_alone(REPORTS) {
+            return Err(CoordinatorError::Unanswered);
+        }
+        let reported = self.step_until(self.step_ends(term)?, term, self.queue.publish_reports(reports)).await;
+        match reported {
+            Err(CoordinatorError::Unanswered) => {
+                tracing::warn!("a queue of reports does not answer; what scorers are to be told is tried again later");
+                self.reports_unanswering().note(REPORTS);
+            }
+            _ => self.reports_unanswering().has_answered(REPORTS),
+        }
+        reported
     }
 
-    /// End of a step under `term` that begins now.
+    /// Publishes `jobs` once to `queue`, if they can be sent within the lead, which was renewed before they were claimed.
     ///
     /// # Errors
-    /// [`CoordinatorError::NotLeading`] when the lead is over.
-    fn step_ends(&self, term: Term) -> Result<Instant, CoordinatorError> {
-        Ok(self.leads_until(term)? - MARGIN)
+    /// None was sent, nor will be, after [`CoordinatorError::NotLeading`] and
+    /// [`QueueError::TooLate`](regatta_backends::QueueError::TooLate). [`CoordinatorError::Unanswered`]: they may have been sent, and `queue` is
+    /// left alone for a while.
+    pub(crate) async fn send_once(
+        &self,
+        watched: &mut Watched,
+        queue: &str,
+        jobs: Vec<Job>,
+    ) -> Result<(), CoordinatorError> {
+        let until = self.step_ends(watched.term)?;
+        let sending = self.queue.publish_jobs_once(queue, jobs, until);
+        let sent = match tokio::time::timeout_at(until + SETTLED_AFTER, sending).await {
+            Ok(sent) => sent.map_err(CoordinatorError::from),
+            Err(_) => {
+                // Before whatever is done next it is asked who leads; and an error of this must not be taken for one of the jobs.
+                let _ = self.is_there(watched.term).await;
+                Err(CoordinatorError::Unanswered)
+            }
+        };
+        match &sent {
+            Err(CoordinatorError::Unanswered) => {
+                tracing::warn!(sweep = %watched.sweep.id, queue, "a queue confirms no jobs; it is left alone for a while");
+                watched.unconfirming.note(queue);
+                // The broker may have them until their channel is closed: they are in doubt from now on, not since the sweep last moved.
+                self.move_on(watched).await?;
+            }
+            // There was no channel to send on. Where that is because this process alone is cut off, it must not lead on.
+            Err(CoordinatorError::Queue(QueueError::TooLate { .. })) => {
+                let _ = self.queue.reach().await;
+            }
+            _ => watched.unconfirming.has_answered(queue),
+        }
+        sent
+    }
+
+    /// Asks each of `queues` that is not left alone, all at once, under `term`. One that does not answer in time is left alone from then on.
+    ///
+    /// # Errors
+    /// When one did not answer, and the broker does not either; [`CoordinatorError::NotLeading`] as in [`Self::report`].
+    pub(crate) async fn ask_each<T>(
+        &self,
+        unanswering: &mut Unanswering,
+        queues: Vec<String>,
+        term: Term,
+        ask: Ask<T>,
+    ) -> Result<Vec<(String, Option<Result<T, QueueError>>)>, CoordinatorError> {
+        self.lead_on(term).await?;
+        let until = self.step_ends(term)?.min(Instant::now() + ANSWERED_WITHIN);
+        let (left_alone, asked): (Vec<String>, Vec<String>) =
+            queues.into_iter().partition(|queue| unanswering.leaves_alone(queue));
+        let asking = asked.iter().map(|queue| tokio::time::timeout_at(until, ask(&self.queue, queue)));
+        let found = join_all(asking).await;
+        let mut answers: Vec<_> = left_alone.into_iter().map(|queue| (queue, None)).collect();
+        let mut is_any_silent = false;
+        for (queue, answer) in asked.into_iter().zip(found) {
+            if answer.is_ok() {
+                unanswering.has_answered(&queue);
+            } else {
+                tracing::warn!(queue, "the broker does not answer for a queue; it is left alone for a while");
+                unanswering.note(&queue);
+                is_any_silent = true;
+            }
+            answers.push((queue, answer.ok()));
+        }
+        if is_any_silent {
+            self.is_there(term).await?;
+        }
+        Ok(answers)
     }
 
     async fn step_until<T>(
@@ -76,54 +163,14 @@ impl Coordinator {
         Err(CoordinatorError::Unanswered)
     }
 
-    /// Waits for the broker itself for as long as it takes, which may be longer than the lead lasts, and renews the lead then.
+    /// Waits for the broker itself, longer than the lead lasts where it does not answer, and renews the lead then.
     async fn is_there(&self, term: Term) -> Result<(), CoordinatorError> {
         self.queue.reach().await?;
         self.lead_on(term).await
     }
 
-    /// Publishes `jobs` once, if they can be sent within the lead under `term`, which was renewed before they were claimed.
-    ///
-    /// # Errors
-    /// As [`Self::step`]. None was sent, nor will be, when it is no longer known that this process leads, or
-    /// [`QueueError::TooLate`](regatta_backends::QueueError::TooLate).
-    pub(crate) async fn send_once(&self, queue: &str, jobs: Vec<Job>, term: Term) -> Result<(), CoordinatorError> {
-        let until = self.step_ends(term)?;
-        self.step_until(until, term, self.queue.publish_jobs_once(queue, jobs, until)).await
-    }
-
-    /// Asks each of `queues` that is not left alone, all at once, under `term`. One that does not answer within `patience` is left alone from then
-    /// on.
-    ///
-    /// # Errors
-    /// When one did not answer, and the broker does not either; when another has led since `term`.
-    pub(crate) async fn ask_each<T>(
-        &self,
-        unanswering: &mut Unanswering,
-        queues: Vec<String>,
-        patience: Duration,
-        term: Term,
-        ask: Ask<T>,
-    ) -> Result<Vec<(String, Option<Result<T, QueueError>>)>, CoordinatorError> {
-        self.lead_on(term).await?;
-        let until = self.step_ends(term)?.min(Instant::now() + patience);
-        let (left_alone, asked): (Vec<String>, Vec<String>) =
-            queues.into_iter().partition(|queue| unanswering.leaves_alone(queue));
-        let asking = asked.iter().map(|queue| tokio::time::timeout_at(until, ask(&self.queue, queue)));
-        let found = join_all(asking).await;
-        let mut answers: Vec<_> = left_alone.into_iter().map(|queue| (queue, None)).collect();
-        let mut is_any_silent = false;
-        for (queue, answer) in asked.into_iter().zip(found) {
-            if answer.is_err() {
-                tracing::debug!(queue, "the broker does not answer for this queue");
-                unanswering.note(&queue);
-                is_any_silent = true;
-            }
-            answers.push((queue, answer.ok()));
-        }
-        if is_any_silent {
-            self.is_there(term).await?;
-        }
-        Ok(answers)
+    /// End of a step under `term` that begins now.
+    fn step_ends(&self, term: Term) -> Result<Instant, CoordinatorError> {
+        Ok(self.leads_until(term)? - MARGIN)
     }
 }

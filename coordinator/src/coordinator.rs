@@ -4,7 +4,7 @@ use futures::future::BoxFuture;
 use jiff::SignedDuration;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use regatta_backends::{
@@ -18,10 +18,12 @@ use regatta_proto::{
 use regatta_traces::Tracer;
 
 use crate::admission::{check_data, check_recorded};
+use crate::answering::Unanswering;
 use crate::budget::of_sweep;
 use crate::forecast::Forecasts;
 use crate::leading::Leading;
 use crate::retention::Undeleted;
+use crate::rounds::tabulate;
 use crate::schedules::Scheduling;
 use crate::schedules::keeping::Outages;
 use crate::schedules::starting::HeldUp;
@@ -133,7 +135,7 @@ pub enum CoordinatorError {
     NotLeading,
     /// A queue does not answer.
     #[error(
-        "the broker has not answered for one of the sweep's queues within the time of a lead, though it answers otherwise; that queue may have no leader (`rabbitmqctl list_queues name state leader`)"
+        "the broker has not answered for one of the sweep's queues within the time of a lead, though it answers otherwise; that queue may have no leader (`rabbitmqctl list_queues name type state leader`)"
     )]
     Unanswered,
     /// The blob store deletes slowly.
@@ -191,6 +193,7 @@ pub struct Coordinator {
     /// Gate and messenger of schedules; none in an embedded run.
     pub(crate) scheduling: Option<Scheduling>,
     pub(crate) held_up: HeldUp,
+    reports_unanswering: Mutex<Unanswering>,
     pub(crate) schedule_outages: Outages,
     pub(crate) quotas: Quotas,
     pub(crate) tracer: Tracer,
@@ -229,6 +232,7 @@ impl Coordinator {
             health: StoreHealth::default(),
             scheduling: None,
             held_up: HeldUp::default(),
+            reports_unanswering: Mutex::default(),
             schedule_outages: Outages::default(),
             quotas: Quotas::default(),
             tracer: Tracer::default(),
@@ -267,6 +271,11 @@ impl Coordinator {
             self.metrics.dead_letters.set(dead.cast_signed());
             Ok(())
         })
+    }
+
+    /// Queues of reports that did not answer this process.
+    pub(crate) fn reports_unanswering(&self) -> MutexGuard<'_, Unanswering> {
+        self.reports_unanswering.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The blob store, for uploads.
@@ -453,7 +462,7 @@ impl Coordinator {
             }
             // It is cancelled, and the leader has scorers told until its tables are written.
             if self.reports_keep_order()
-                && let Err(error) = self.tabulate(id, row.lock, row.generation).await
+                && let Err(error) = self.queue.publish_reports(vec![tabulate(id, row.lock, row.generation)]).await
             {
                 tracing::warn!(sweep = %id, %error, "scorers could not be told of a cancelled sweep; they are told again");
             }

@@ -97,8 +97,6 @@ impl Coordinator {
                 }
                 let published = self.publish(watched, &shard, &queue, was_heard).await;
                 if matches!(published, Err(CoordinatorError::Unanswered)) {
-                    tracing::warn!(sweep = %sweep.id, queue, "a queue confirms no jobs; it is left alone for a while");
-                    watched.unconfirming.note(&queue);
                     done.unsettled = true;
                     continue 'queues;
                 }
@@ -154,7 +152,12 @@ impl Coordinator {
             {
                 break;
             }
-            match self.publish(watched, &shard, &cell.queue, was_heard).await? {
+            let sent = self.publish(watched, &shard, &cell.queue, was_heard).await;
+            if matches!(sent, Err(CoordinatorError::Unanswered)) {
+                done.unsettled = true;
+                continue;
+            }
+            match sent? {
                 Published::Jobs(jobs) => {
                     *own += jobs;
                     left = Money(
@@ -232,7 +235,7 @@ impl Coordinator {
         watched.held.hold(shard.cell, held);
         if !jobs.is_empty() {
             let traced = TracedDispatch::prepare(&self.tracer, sweep, queue, &jobs, self.clock.now());
-            let sent = self.send_once(queue, jobs, term).await;
+            let sent = self.send_once(watched, queue, jobs).await;
             if matches!(sent, Err(CoordinatorError::NotLeading | CoordinatorError::Queue(QueueError::TooLate { .. }))) {
                 self.unclaim(watched, shard, term).await?;
             }

@@ -13,6 +13,8 @@ use crate::{Coordinator, CoordinatorError};
 
 /// A question that is not answered within this time is asked again: it may be lost.
 const ASKED_AGAIN_AFTER: Duration = Duration::from_secs(30);
+/// The same of a question of which it is not known whether it was published.
+const ASKED_AGAIN_SOON: Duration = Duration::from_secs(10);
 
 /// Age of a question from which on its answer says nothing: it may have waited in this process for a broker that took no messages, and so may
 /// workers' reports in theirs.
@@ -35,9 +37,9 @@ pub(crate) struct Echo {
 #[derive(Debug, Clone, Copy)]
 struct Question {
     number: u64,
-    /// When it was reported first, and last.
+    /// When it was reported first.
     first: Instant,
-    last: Instant,
+    again_at: Instant,
 }
 
 impl Echo {
@@ -72,7 +74,7 @@ impl Coordinator {
                 (echo.asked, echo.once_more_at) = (None, (!counts).then(|| now + SAID_WITHIN));
                 return Ok(counts.then_some(asked.first));
             }
-            Some(asked) if asked.last.elapsed() < ASKED_AGAIN_AFTER => return Ok(None),
+            Some(asked) if now < asked.again_at => return Ok(None),
             Some(asked) => {
                 tracing::warn!(
                     %sweep,
@@ -80,14 +82,14 @@ impl Coordinator {
                      stores?",
                     asked.first.elapsed().as_secs()
                 );
-                Question { last: now, ..asked }
+                Question { again_at: now + ASKED_AGAIN_AFTER, ..asked }
             }
             None if echo.once_more_at.is_some_and(|at| now < at) => return Ok(None),
             None => {
                 // Above every question of earlier leaders, and of this process about the same sweep, whose answers may still come.
                 let asked = self.questions.fetch_add(1, Ordering::Relaxed) + 1;
                 let number = ((term.0 << 32) + asked).max(echo.heard + 1);
-                Question { number, first: now, last: now }
+                Question { number, first: now, again_at: now + ASKED_AGAIN_AFTER }
             }
         };
         let number = question.number;
@@ -96,9 +98,13 @@ impl Coordinator {
         // Before it is published: who gives up waiting for that has asked all the same.
         let before = echo.asked.replace(question);
         let questions = Partition::all(self.queue.report_partitions()).map(ask).collect();
-        match self.step(term, self.queue.publish_reports(questions)).await {
-            // It is published all the same, once its partition answers.
-            Ok(()) | Err(CoordinatorError::Unanswered) => Ok(None),
+        match self.report(questions, term).await {
+            Ok(()) => Ok(None),
+            // Perhaps some of them are published.
+            Err(CoordinatorError::Unanswered) => {
+                echo.asked = Some(Question { again_at: now + ASKED_AGAIN_SOON, ..question });
+                Ok(None)
+            }
             Err(error) => {
                 echo.asked = before;
                 Err(error)

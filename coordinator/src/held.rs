@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use regatta_backends::{QueueError, UnderWay};
 use regatta_proto::{CellIndex, ItemIndex};
 
+use crate::queues::queue_of;
 use crate::rounds::Watched;
 use crate::{Coordinator, CoordinatorError};
 
@@ -42,8 +43,12 @@ impl Coordinator {
         let sweep = &watched.sweep.clone();
         let cells: Vec<CellIndex> = watched.held.0.keys().copied().collect();
         for index in cells {
+            let Some(queue) = queue_of(sweep, index) else { continue };
+            if watched.leaves_alone(&queue) {
+                continue;
+            }
             let held: Vec<ItemIndex> = watched.held.0.get(&index).into_iter().flatten().copied().collect();
-            let (Some(first), Some(last), Some(cell)) = (held.first(), held.last(), sweep.cell(index)) else {
+            let (Some(first), Some(last)) = (held.first(), held.last()) else {
                 watched.held.0.remove(&index);
                 continue;
             };
@@ -64,21 +69,19 @@ impl Coordinator {
                 // Nothing that is counted changes, and yet the sweep moves: whoever takes these has the time to tell of them.
                 self.move_on(watched).await?;
                 self.lead_on(watched.term).await?;
-                self.still_lead(watched.term)?;
                 watched.lost_jobs.published(sweep, index, &to_run);
                 // Before they are published: jobs that may have been are not published twice.
                 watched.held.0.insert(index, still_held);
                 self.metrics.dispatched.inc_by(jobs.len() as u64);
-                let endpoint = &cell.model.endpoint;
-                if let Some(queue) = sweep.lock.endpoints.get(endpoint).map(|spec| spec.queue(endpoint, &sweep.id)) {
-                    let published = self.send_once(&queue, jobs, watched.term).await;
-                    if matches!(
-                        published,
-                        Err(CoordinatorError::NotLeading | CoordinatorError::Queue(QueueError::TooLate { .. }))
-                    ) {
+                let published = self.send_once(watched, &queue, jobs).await;
+                match published {
+                    Err(CoordinatorError::NotLeading | CoordinatorError::Queue(QueueError::TooLate { .. })) => {
                         watched.held.hold(index, to_run);
+                        published?;
                     }
-                    published?;
+                    // If they are lost, it is noticed as of any others.
+                    Err(CoordinatorError::Unanswered) => {}
+                    other => other?,
                 }
             }
         }

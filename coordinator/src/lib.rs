@@ -23,6 +23,7 @@ mod metrics;
 mod plan;
 mod pricing;
 mod problems;
+mod queues;
 mod quiet;
 mod reconcile;
 mod refusals;

@@ -19,7 +19,7 @@ use regatta_catalog::Sweep;
 use regatta_proto::{CellIndex, ItemIndex, ShardIndex};
 use tokio::time::Instant;
 
-use crate::answering::TELLS_WITHIN;
+use crate::queues::{queue_of, queues_of};
 use crate::rounds::Watched;
 use crate::window::is_outstanding;
 use crate::{Coordinator, CoordinatorConfig, CoordinatorError, shards};
@@ -200,12 +200,6 @@ struct Ripe {
     questions: Vec<OpenQuestion>,
 }
 
-/// The queue of a cell's sessions; `None` where the cell is not of `sweep`.
-fn queue_of(sweep: &Sweep, cell: CellIndex) -> Option<String> {
-    let endpoint = &sweep.cell(cell)?.model.endpoint;
-    Some(sweep.lock.endpoints.get(endpoint)?.queue(endpoint, &sweep.id))
-}
-
 /// Sessions without a result.
 struct Unrecorded {
     all: BTreeSet<ItemIndex>,
@@ -264,10 +258,8 @@ impl Coordinator {
             lost_jobs.suspects.clear();
             lost_jobs.questions.clear();
         }
-        let queues = sweep.lock.endpoints.iter().map(|(name, endpoint)| endpoint.queue(name, &sweep.id)).collect();
-        for (queue, look) in
-            self.ask_each(&mut watched.unanswering, queues, TELLS_WITHIN, watched.term, Queue::is_drained).await?
-        {
+        let queues = queues_of(&sweep.id, &sweep.lock);
+        for (queue, look) in self.ask_each(&mut watched.unanswering, queues, watched.term, Queue::is_drained).await? {
             let is_drained = match look {
                 Some(Ok(is_drained)) => is_drained,
                 Some(Err(error)) => {
@@ -364,12 +356,11 @@ impl Coordinator {
         // Nothing that is counted changes, and yet the sweep moves: whoever takes these has the time to tell of them.
         self.move_on(watched).await?;
         self.lead_on(watched.term).await?;
-        self.still_lead(watched.term)?;
         // Before they are published: whether they were or not, nothing is published twice on suspicion.
         watched.lost_jobs.published(&sweep, cell, lost);
         tracing::warn!(sweep = %sweep.id, sessions = lost.len(), "dispatching sessions again that no worker tells of, while others go on");
         self.metrics.reconciled.inc();
         self.metrics.dispatched.inc_by(lost.len() as u64);
-        self.send_once(&queue, jobs, watched.term).await
+        self.send_once(watched, &queue, jobs).await
     }
 }

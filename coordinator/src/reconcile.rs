@@ -176,7 +176,7 @@ impl Coordinator {
         let waiting = self.ledger.cell_progress(&sweep.id).await?.iter().any(|cell| cell.recorded > cell.settled);
         if waiting {
             let rejudge = Report::Rejudge { sweep: sweep.id.clone(), lock: sweep.digest };
-            self.step(term, self.queue.publish_reports(vec![rejudge])).await?;
+            self.report(vec![rejudge], term).await?;
         }
         Ok(sessions)
     }

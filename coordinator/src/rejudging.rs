@@ -66,7 +66,7 @@ impl Coordinator {
                 self.move_on(watched).await?;
             }
             let rejudge = Report::Rejudge { sweep: sweep.id.clone(), lock: sweep.digest };
-            self.step(term, self.queue.publish_reports(vec![rejudge])).await?;
+            self.report(vec![rejudge], term).await?;
         }
         watched.rejudging = Rejudging::Done;
         Ok(true)

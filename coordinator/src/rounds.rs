@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use regatta_backends::{AccountState, CellProgress, Outage, Queue, QueueError, ShardState, SweepRow, Term};
+use regatta_backends::{AccountState, CellProgress, Outage, ShardState, SweepRow, Term};
 use regatta_catalog::Sweep;
-use regatta_proto::{BroadcastNumber, Control, Digest, EndpointName, Money, Report, SweepId, SweepLock, SweepState};
+use regatta_proto::{BroadcastNumber, Control, Digest, EndpointName, Money, Report, SweepId, SweepState};
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
-use crate::answering::{MADE_WITHIN, TELLS_WITHIN, Unanswering};
+use crate::answering::Unanswering;
 use crate::budget::{FirstCalls, first_calls, of_sweep};
 use crate::control::routes;
 use crate::dispatch::Dispatched;
@@ -19,6 +19,7 @@ use crate::echo::Echo;
 use crate::forecast::Foretold;
 use crate::held::HeldBack;
 use crate::lost_jobs::LostJobs;
+use crate::queues::queues_of;
 use crate::quiet::Quiet;
 use crate::rejudging::Rejudging;
 use crate::voided::Voided;
@@ -128,11 +129,6 @@ fn recovered(setbacks: &mut BTreeMap<SweepId, Setback>, sweep: &SweepId) {
     }
 }
 
-/// Queues of the endpoints that `sweep` uses, for models or judges.
-fn queues(sweep: &SweepId, lock: &SweepLock) -> Vec<String> {
-    lock.endpoints.iter().map(|(name, endpoint)| endpoint.queue(name, sweep)).collect()
-}
-
 impl Rounds {
     const fn new(addresses: BTreeMap<EndpointName, String>) -> Self {
         Self {
@@ -160,6 +156,12 @@ impl Rounds {
     fn is_set_back(&self, sweep: &SweepId) -> bool {
         self.setbacks.get(sweep).is_some_and(|setback| Instant::now() < setback.until)
     }
+}
+
+/// Request for the tables of `sweep`, of this generation.
+pub(crate) fn tabulate(sweep: &SweepId, lock: Digest, generation: u32) -> Report {
+    tracing::info!(%sweep, "tables are asked for");
+    Report::Tabulate { sweep: sweep.clone(), lock, generation: Some(generation) }
 }
 
 impl Coordinator {
@@ -319,7 +321,7 @@ impl Coordinator {
         if let Some(one) = rounds.watched.get_mut(&row.id) {
             if one.running && !running {
                 // The end was written, and perhaps not said.
-                self.step(term, self.tabulate(&row.id, row.lock, row.generation)).await?;
+                self.report(vec![tabulate(&row.id, row.lock, row.generation)], term).await?;
             }
             if one.generation != row.generation {
                 // A resume raises the budget, and a process that had read the sweep before may have put it back since.
@@ -343,7 +345,7 @@ impl Coordinator {
         }
         let sweep = self.catalog.sweep(&row.lock).await?;
         let mut unanswering = Unanswering::default();
-        let undeclared = self.declare_each(queues(&sweep.id, &sweep.lock), &mut unanswering, term).await?;
+        let undeclared = self.declare_each(queues_of(&sweep.id, &sweep.lock), &mut unanswering, term).await?;
         self.open_accounts(&sweep, row.budget).await?;
         if !self.config.queue_survives && running && !self.is_ours(&row.id) {
             self.forget_dispatch(&sweep, term).await?;
@@ -351,7 +353,7 @@ impl Coordinator {
         }
         if !running {
             // A coordinator died between noticing the end and saying so; saying it twice is harmless.
-            self.step(term, self.tabulate(&row.id, row.lock, row.generation)).await?;
+            self.report(vec![tabulate(&row.id, row.lock, row.generation)], term).await?;
         }
         let first_calls = match sweep.lock.budget_usd {
             Some(_) => {
@@ -410,50 +412,6 @@ impl Coordinator {
         Ok(self.ledger.shards(&sweep.id).await?.iter().any(|shard| shard.state != ShardState::Planned))
     }
 
-    pub(crate) async fn declare(&self, sweep: &SweepId, lock: &SweepLock) -> Result<(), CoordinatorError> {
-        for queue in queues(sweep, lock) {
-            self.queue.declare_jobs(&queue).await?;
-        }
-        Ok(())
-    }
-
-    /// Declares each of `queues` that is not left alone, and returns those that may not be there yet.
-    async fn declare_each(
-        &self,
-        queues: Vec<String>,
-        unanswering: &mut Unanswering,
-        term: Term,
-    ) -> Result<Vec<String>, CoordinatorError> {
-        let mut undeclared = Vec::new();
-        for (queue, declared) in self.ask_each(unanswering, queues, MADE_WITHIN, term, Queue::declare_jobs).await? {
-            match declared {
-                Some(declared) => declared?,
-                None => undeclared.push(queue),
-            }
-        }
-        Ok(undeclared)
-    }
-
-    /// `true` if a queue of `watched` holds messages, or does not tell.
-    pub(crate) async fn may_have_waiting_jobs(&self, watched: &mut Watched) -> Result<bool, CoordinatorError> {
-        let queues = queues(&watched.sweep.id, &watched.sweep.lock);
-        let (term, mut may_wait) = (watched.term, false);
-        for (_, depth) in self.ask_each(&mut watched.unanswering, queues, TELLS_WITHIN, term, Queue::depth).await? {
-            may_wait |= depth.transpose()?.is_none_or(|depth| depth > 0);
-        }
-        Ok(may_wait)
-    }
-
-    /// True if a queue that the sweep of `lock` uses, for models or judges, holds messages.
-    pub(crate) async fn has_waiting_jobs(&self, sweep: &SweepId, lock: &SweepLock) -> Result<bool, CoordinatorError> {
-        for queue in queues(sweep, lock) {
-            if self.queue.depth(&queue).await? > 0 {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
     /// Dispatches and watches one running sweep, or ends it.
     async fn look_after(&self, one: &mut Watched, progress: &[CellProgress]) -> Result<(), CoordinatorError> {
         if !one.undeclared.is_empty() {
@@ -499,7 +457,7 @@ impl Coordinator {
             let granted = account.map(|account| account.at_most());
             self.lead_on(one.term).await?;
             if self.ledger.begin_tabulating(&sweep.id, one.generation, granted, one.term).await? {
-                self.step(one.term, self.tabulate(&sweep.id, sweep.digest, one.generation)).await?;
+                self.report(vec![tabulate(&sweep.id, sweep.digest, one.generation)], one.term).await?;
                 one.running = false;
             }
             return Ok(());
@@ -519,12 +477,6 @@ impl Coordinator {
             one.echo.forget();
         }
         Ok(self.is_all_recorded(&one.sweep.id, &mut one.echo, one.term).await?.is_some())
-    }
-
-    pub(crate) async fn tabulate(&self, sweep: &SweepId, lock: Digest, generation: u32) -> Result<(), QueueError> {
-        tracing::info!(%sweep, "tables are asked for");
-        let tabulate = Report::Tabulate { sweep: sweep.clone(), lock, generation: Some(generation) };
-        self.queue.publish_reports(vec![tabulate]).await
     }
 
     /// Broadcasts the control message when it has changed, and again every few seconds. `term` is that under which its contents were read:

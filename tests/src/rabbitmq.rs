@@ -116,6 +116,21 @@ impl RabbitMq {
         Ok(vhost.url)
     }
 
+    /// Has the quorum queue `name` of the default virtual host answer nobody, as one that has no leader, or answer again.
+    ///
+    /// # Errors
+    /// When RabbitMQ's command line tool fails, or there is no such queue.
+    pub async fn silence_queue(&self, name: &str, is_silent: bool) -> Result<(), HarnessError> {
+        let change = if is_silent { "suspend" } else { "resume" };
+        let script = format!(
+            "{{ok, Queue}} = rabbit_amqqueue:lookup(rabbit_misc:r(<<\"/\">>, queue, <<\"{name}\">>)), \
+             {{Name, _}} = amqqueue:get_pid(Queue), ok = sys:{change}(Name)."
+        );
+        let tool = self.node.tool_command(self.broker.folder(), &["eval", "--quiet", &script]);
+        let _turn = self.tool.lock().await;
+        run(tool.into(), "", "silence a queue with rabbitmqctl").await
+    }
+
     /// A script that imports into this broker what it reads, one caller at a time, for other processes that share the broker.
     ///
     /// # Errors

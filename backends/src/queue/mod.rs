@@ -317,10 +317,10 @@ impl Queue {
         })
     }
 
-    /// Waits until the broker answers, whatever its queues do: one of them may answer nobody for a while.
+    /// Asks the broker whether it answers, and takes messages, whatever its queues do: one of them may answer nobody for a while.
     ///
     /// # Errors
-    /// When it does not.
+    /// When it does not within the time-outs of an answer and of a confirmation.
     pub fn reach(&self) -> BoxFuture<'_, Result<(), QueueError>> {
         Box::pin(async move {
             match self {

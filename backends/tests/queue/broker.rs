@@ -233,6 +233,48 @@ async fn a_broker_that_says_nothing_is_waited_for_no_longer_than_whoever_asks_ha
     .await;
 }
 
+#[tokio::test]
+async fn a_queue_that_answers_nobody_keeps_no_others_from_messages_on_a_new_connection_either() {
+    within(async {
+        let broker = RabbitMq::start().await.unwrap();
+        let (line, url) = Proxy::before(&broker.amqp_url()).await.unwrap();
+        let confirm_timeout = Duration::from_secs(3);
+        let prefix = unique_name("queue");
+        let config = RabbitMqConfig { url, confirm_timeout, ..config(prefix.clone()).await };
+        let queue = Queue::connect(config).await.unwrap();
+        for name in ["silent", "other"] {
+            queue.declare_jobs(name).await.unwrap();
+        }
+        broker.silence_queue(&format!("{prefix}.jobs.silent"), true).await.unwrap();
+        let mut silent = queue.publish_jobs("silent", jobs(0..1));
+        let mut others = 0;
+        let silent = loop {
+            if let Some(done) = (&mut silent).now_or_never() {
+                break done;
+            }
+            queue.publish_jobs("other", jobs(others..others + 1)).await.unwrap();
+            queue.reach().await.unwrap();
+            others += 1;
+        };
+        let error = silent.unwrap_err();
+        assert!(matches!(error, QueueError::Unconfirmed { .. }), "{error}");
+
+        line.set(Traffic::IsCut);
+        line.set(Traffic::Passes);
+        queue.publish_jobs("other", jobs(others..others + 1)).await.unwrap();
+        queue.publish_reports(echoes(1..2)).await.unwrap();
+        queue.reach().await.unwrap();
+
+        broker.silence_queue(&format!("{prefix}.jobs.silent"), false).await.unwrap();
+        queue.publish_jobs("silent", jobs(1..2)).await.unwrap();
+        let depth = queue.depth("silent").await.unwrap();
+        assert!((1..=2).contains(&depth), "{depth}: it may have got the first one too");
+        let depth = queue.depth("other").await.unwrap() - u64::from(others);
+        assert!((1..=2).contains(&depth), "{depth}: the last one may have been on its way when the connection was cut");
+    })
+    .await;
+}
+
 /// Waits until `is_so`, which other tasks make so.
 async fn until(is_so: impl Fn() -> bool) {
     while !is_so() {

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use regatta_backends::faults::{Fate, Troubles, Way};
+use regatta_backends::faults::{Fate, Trouble, Troubles, Way};
 use regatta_backends::{Queue, ShardState};
 use regatta_catalog::Sweep;
 use regatta_proto::{Money, SessionKey};
@@ -180,5 +181,96 @@ async fn jobs_that_a_queue_did_not_confirm_are_in_doubt_and_come_once_when_it_an
     came.sort();
     let all: Vec<SessionKey> = all_jobs(&sweep).into_iter().map(|job| job.key).collect();
     assert_eq!((came, stage.waiting(&sweep).await), (all, 0));
+    process.end().await;
+}
+
+/// Jobs come to their queue, and who has sent them is never told so; the broker then takes longer to answer than a lead lasts.
+#[derive(Default)]
+struct NeverConfirms {
+    is_publishing: AtomicBool,
+    has_hung: AtomicBool,
+    has_been_reached: AtomicBool,
+}
+
+impl Fate for NeverConfirms {
+    fn before(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+        Box::pin(async {
+            if self.has_hung.load(Ordering::Relaxed) && !self.has_been_reached.swap(true, Ordering::Relaxed) {
+                tokio::time::sleep(Duration::from_secs(4)).await;
+            }
+            Ok(())
+        })
+    }
+
+    /// Asked of each job that is published.
+    fn loses(&self) -> bool {
+        self.is_publishing.store(true, Ordering::Relaxed);
+        false
+    }
+
+    fn after(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+        Box::pin(async {
+            if self.is_publishing.load(Ordering::Relaxed) && !self.has_hung.swap(true, Ordering::Relaxed) {
+                std::future::pending::<()>().await;
+            }
+            Ok(())
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn jobs_that_may_have_been_sent_are_not_planned_again_when_the_lead_runs_out_meanwhile() {
+    let mut stage = deployed().await;
+    let sweep = stage.submit(&stage.process(), &spec("s", 6, "")).await;
+    let (queue, fate) = (stage.queue.clone(), Arc::new(NeverConfirms::default()));
+    stage.queue = queue.troubled(Troubles::new(fate.clone()));
+    let process = stage.start();
+    stage.queue = queue;
+    let since = Instant::now();
+    while since.elapsed() < SILENCE {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        stage.answer_echoes().await;
+    }
+    assert!(fate.has_been_reached.load(Ordering::Relaxed), "it waited longer than its lead lasts");
+    assert_eq!(process.metrics.leads.get(), 1, "nobody has followed");
+    assert_eq!(stage.waiting(&sweep).await, all_jobs(&sweep).len() as u64, "each came once");
+    process.end().await;
+}
+
+/// Queues of reports answer nobody.
+struct SilentReports;
+
+impl Fate for SilentReports {
+    fn on<'a>(&'a self, way: Way<'a>) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            if way == Way::Reports {
+                std::future::pending::<()>().await;
+            }
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn queues_of_reports_that_answer_nobody_hold_up_no_sweep_that_asks_scorers_nothing() {
+    let mut stage = deployed().await;
+    let queue = stage.queue.clone();
+    stage.queue = queue.troubled(Troubles::new(Arc::new(SilentReports)));
+    let process = stage.start();
+    stage.queue = queue;
+    // Their tables cannot be asked for.
+    let mut over = Vec::new();
+    for name in ["a", "b", "c", "d"] {
+        over.push(stage.submit(&process, &spec(name, 6, "")).await);
+    }
+    for sweep in &over {
+        let sessions = all_jobs(sweep).len();
+        stage.until_waiting(sweep, sessions as u64).await;
+        let jobs = stage.take(sweep, sessions).await;
+        stage.finish(sweep, &jobs, Money(1)).await;
+    }
+    leads_on_for(&stage, Duration::from_secs(30)).await;
+    let other = stage.submit(&process, &spec("other", 6, "")).await;
+    leads_on_for(&stage, Duration::from_secs(15)).await;
+    assert_eq!(stage.waiting(&other).await, all_jobs(&other).len() as u64);
     process.end().await;
 }

@@ -10,6 +10,7 @@ mod listener;
 mod patience;
 mod publication;
 mod publisher;
+mod publishers;
 mod queue_channel;
 mod topology;
 mod unconfirmed;
@@ -24,6 +25,7 @@ use bytes::Bytes;
 pub use config::RabbitMqConfig;
 pub(super) use consumer::RabbitMqConsumer;
 use dial::Dial;
+use futures::StreamExt;
 use futures::future::join_all;
 use lapin::options::{ConfirmSelectOptions, QueueDeclareOptions};
 use lapin::types::{FieldTable, ShortString};
@@ -32,7 +34,7 @@ use link::{Link, in_time, is_missing};
 use patience::Patience;
 use publication::Route;
 pub(super) use publication::Times;
-use publisher::Publisher;
+use publishers::Publishers;
 pub(super) use queue_channel::RabbitMqReceipt;
 use regatta_memory::ByteBudget;
 use regatta_proto::wire::{self, WireError};
@@ -42,7 +44,7 @@ use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 pub(in crate::queue) use topology::ASKED_PARTITIONS;
 use topology::Topology;
-use unconfirmed::Unconfirmed;
+use unconfirmed::{Unconfirmed, is_overdue};
 
 use super::{Controls, QueueError};
 use crate::Outage;
@@ -50,13 +52,16 @@ use crate::Outage;
 /// Time in which the broker is to confirm progress: well within that in which a silent worker counts as gone.
 const PROGRESS_CONFIRMED_WITHIN: Duration = Duration::from_secs(15);
 
+/// Queues that are declared again side by side.
+const DECLARED_AT_ONCE: usize = 16;
+
 /// A connected set of queues; clones share the connections.
 #[derive(Clone)]
 pub struct RabbitMqQueue {
     shared: Arc<Shared>,
-    publisher: Publisher,
+    publishers: Arc<Publishers>,
     /// Of progress; begins with the first.
-    progress: Arc<OnceLock<Publisher>>,
+    progress: Arc<OnceLock<Publishers>>,
     /// Consumers have `shared`, but not this, so that they see the end when the last handle is dropped.
     _closes: Arc<DropGuard>,
 }
@@ -110,14 +115,15 @@ impl RabbitMqQueue {
         let closes = Arc::new(closed.drop_guard());
         shared.first_contact().await?;
 
-        let (publisher, unconfirmed) = Publisher::new(shared.confirm_timeout);
+        let publishers = Publishers::new(&shared, "publishing", shared.confirm_timeout);
+        // Whoever consumes jobs waits until it has a channel.
+        publishers.to_all();
         let of_task = Arc::clone(&shared);
         tokio::spawn(async move {
-            of_task.publish_until_closed("publishing", unconfirmed, &of_task.publishes).await;
             of_task.closed.cancelled().await;
             of_task.consuming.close().await;
         });
-        Ok(Self { shared, publisher, progress: Arc::default(), _closes: closes })
+        Ok(Self { shared, publishers: Arc::new(publishers), progress: Arc::default(), _closes: closes })
     }
 
     pub(super) async fn declare_jobs(&self, queue: &str) -> Result<(), QueueError> {
@@ -128,12 +134,13 @@ impl RabbitMqQueue {
     pub(super) async fn publish_jobs(&self, queue: &str, jobs: &[Job], times: Times) -> Result<(), QueueError> {
         let key = self.shared.topology.jobs(queue)?;
         let bodies = self.shared.encode(key.as_str(), jobs)?;
-        self.publisher.publish(Route { exchange: ShortString::default(), key, mandatory: true }, bodies, times).await
+        let publisher = self.publishers.to(&key);
+        publisher.publish(Route { exchange: ShortString::default(), key, mandatory: true }, bodies, times).await
     }
 
     pub(super) async fn publish_reports(&self, reports: &[Report]) -> Result<(), QueueError> {
         let messages = self.shared.divide(reports)?;
-        publish_divided(&self.publisher, messages).await
+        publish_divided(&self.publishers, messages).await
     }
 
     /// On a connection of its own: the megabytes of transcripts that wait for a slow line are all on the other one. Where it confirms nothing in time, as
@@ -141,25 +148,15 @@ impl RabbitMqQueue {
     pub(super) async fn publish_progress(&self, reports: &[Report]) -> Result<(), QueueError> {
         self.shared.open()?;
         let messages = self.shared.divide(reports)?;
-        let own = self.progress.get_or_init(|| self.begin_progress());
+        let timeout = self.shared.confirm_timeout.min(PROGRESS_CONFIRMED_WITHIN);
+        let own = self.progress.get_or_init(|| Publishers::new(&self.shared, "progress", timeout));
         match publish_divided(own, messages.clone()).await {
             Err(error) if !error.is_of_a_message() && !matches!(error, QueueError::Closed) => {
                 tracing::warn!(%error, "progress goes the way of results: its own connection is away");
-                publish_divided(&self.publisher, messages).await
+                publish_divided(&self.publishers, messages).await
             }
             other => other,
         }
-    }
-
-    fn begin_progress(&self) -> Publisher {
-        let (publisher, unconfirmed) = Publisher::new(self.shared.confirm_timeout.min(PROGRESS_CONFIRMED_WITHIN));
-        let shared = Arc::clone(&self.shared);
-        tokio::spawn(async move {
-            // Jobs are consumed while results can be published.
-            let publishes = watch::Sender::new(false);
-            shared.publish_until_closed("progress", unconfirmed, &publishes).await;
-        });
-        publisher
     }
 
     pub(super) async fn set_aside_reports(&self, reports: Vec<Report>) -> Result<(), QueueError> {
@@ -168,7 +165,7 @@ impl RabbitMqQueue {
         for (exchange, reports) in [(topology.set_aside()?, others), (topology.questions_set_aside()?, questions)] {
             for (key, bodies) in self.shared.divide(&reports)? {
                 let route = Route { exchange: exchange.clone(), key, mandatory: true };
-                self.publisher.publish(route, bodies, Times::UntilConfirmed).await?;
+                self.publishers.to(&exchange).publish(route, bodies, Times::UntilConfirmed).await?;
             }
         }
         Ok(())
@@ -179,7 +176,7 @@ impl RabbitMqQueue {
         let bodies = self.shared.encode(exchange.as_str(), std::slice::from_ref(control))?;
         // It may have no listeners.
         let route = Route { exchange, key: ShortString::default(), mandatory: false };
-        self.publisher.publish(route, bodies, Times::UntilConfirmed).await
+        self.publishers.to_all().publish(route, bodies, Times::UntilConfirmed).await
     }
 
     pub(super) async fn consume_jobs(&self, queue: &str, prefetch: u32) -> Result<RabbitMqConsumer<Job>, QueueError> {
@@ -200,9 +197,12 @@ impl RabbitMqQueue {
         listener::listen(Arc::clone(&self.shared)).await
     }
 
-    /// The broker answers a channel that is opened itself.
+    /// The broker opens a channel on the one connection, and on the other confirms a message that goes nowhere.
     pub(super) async fn reach(&self) -> Result<(), QueueError> {
-        self.shared.channel("open a channel").await.map(drop)
+        self.shared.channel("open a channel").await?;
+        let key = self.shared.topology.nobody()?;
+        let route = Route { exchange: ShortString::default(), key, mandatory: false };
+        self.publishers.to_all().publish(route, vec![Bytes::new()], Times::UntilConfirmed).await
     }
 
     pub(super) async fn depth(&self, queue: &str) -> Result<u64, QueueError> {
@@ -259,10 +259,11 @@ async fn look(channel: &lapin::Channel, queue: &ShortString, action: &str) -> Re
 type Divided = BTreeMap<ShortString, Vec<Bytes>>;
 
 /// Publishes to all queues at once, and returns when all is confirmed. After an error some may have been published.
-async fn publish_divided(publisher: &Publisher, messages: Divided) -> Result<(), QueueError> {
+async fn publish_divided(publishers: &Publishers, messages: Divided) -> Result<(), QueueError> {
     let publishing = messages.into_iter().map(|(key, bodies)| {
+        let publisher = publishers.to(&key);
         let route = Route { exchange: ShortString::default(), key, mandatory: true };
-        publisher.publish(route, bodies, Times::UntilConfirmed)
+        async move { publisher.publish(route, bodies, Times::UntilConfirmed).await }
     });
     join_all(publishing).await.into_iter().collect()
 }
@@ -293,47 +294,46 @@ impl Shared {
         self.topology.declare_all(&channel).await
     }
 
-    /// Publishes on a connection of its own, named after its `purpose`, which is closed at the end. `publishes` tells if it has a channel.
-    async fn publish_until_closed(&self, purpose: &str, unconfirmed: Unconfirmed, publishes: &watch::Sender<bool>) {
-        let link = Link::new(self.dial.clone(), format!("regatta {} {purpose}", self.prefix));
-        let mut channel = None;
-        let publishing = self.keep_publishing(&link, unconfirmed, &mut channel, publishes);
-        self.closed.run_until_cancelled(publishing).await;
-        link.close().await;
-        // The client closes a channel that is dropped, and logs an error where its connection is being closed at that moment.
-        drop(channel);
-    }
-
-    /// Publishes, reconnecting whenever the connection breaks. `current` is the channel.
+    /// Publishes on a channel of its own, of which `queue` is the purpose, opening another whenever it breaks. `current` is the channel.
     async fn keep_publishing(
-        &self,
+        self: &Arc<Self>,
         link: &Link,
+        queue: &ShortString,
         mut unconfirmed: Unconfirmed,
         current: &mut Option<lapin::Channel>,
-        publishes: &watch::Sender<bool>,
     ) {
+        // All others break with this one when the connection does: one of them is told of.
+        let is_first = queue.as_str().is_empty();
+        let tell = |publishes| is_first.then(|| self.publishes.send_replace(publishes));
         let (mut backoff, mut outage) = (Backoff::new(self.seed, "publish"), Outage::with_own_pauses());
         while !unconfirmed.is_finished() {
-            match in_time(self.answer_timeout, "open a publishing channel", self.publishing_channel(link)).await {
+            let opening = self.publishing_channel(link, queue);
+            match in_time(self.answer_timeout, "open a publishing channel", opening).await {
                 Ok(channel) => {
                     backoff.reset();
-                    if let Some(lasted) = outage.ends() {
+                    if let Some(lasted) = outage.ends().filter(|_| is_first) {
                         tracing::info!(lasted_s = lasted.as_secs(), "opened a publishing channel again");
                     }
-                    publishes.send_replace(true);
+                    tell(true);
                     let published = unconfirmed.publish_on(current.insert(channel)).await;
-                    publishes.send_replace(false);
+                    tell(false);
                     match published {
                         Ok(()) => return,
-                        Err(error) => {
+                        Err(error) if is_first => {
                             tracing::warn!(%error, "lost the publishing channel; what is unconfirmed is published again")
                         }
+                        Err(error) if is_overdue(&error) => {
+                            tracing::warn!(%error, queue = queue.as_str(), "a queue confirms nothing; does it have a leader?");
+                        }
+                        Err(error) => tracing::debug!(%error, queue = queue.as_str(), "lost a publishing channel"),
                     }
                 }
                 Err(error) => {
                     let failed = outage.fails();
-                    if failed.is_told {
-                        let (error, tries) = (&error as &dyn std::error::Error, failed.tries);
+                    let (error, tries) = (&error as &dyn std::error::Error, failed.tries);
+                    if !is_first {
+                        tracing::debug!(error, tries, queue = queue.as_str(), "failed to open a publishing channel");
+                    } else if failed.is_told {
                         tracing::warn!(error, tries, "failed to open a publishing channel; trying again");
                     }
                 }
@@ -342,12 +342,47 @@ impl Shared {
         }
     }
 
-    async fn publishing_channel(&self, link: &Link) -> Result<lapin::Channel, QueueError> {
+    async fn publishing_channel(
+        self: &Arc<Self>,
+        link: &Link,
+        queue: &ShortString,
+    ) -> Result<lapin::Channel, QueueError> {
         let failed = || QueueError::broker("open a publishing channel");
         let channel = link.channel().await.map_err(failed())?;
-        self.topology.declare_all(&channel).await?;
+        if self.topology.queues()?.contains(queue) {
+            // The broker may have come back without its disk.
+            self.topology.declare_queue(&channel, queue).await?;
+        } else if queue.as_str().is_empty() {
+            self.topology.declare_control(&channel).await?;
+            let shared = Arc::clone(self);
+            // The others, beside: one that has no leader may answer nobody.
+            tokio::spawn(async move { shared.closed.run_until_cancelled(shared.declare_again()).await });
+        }
         channel.confirm_select(ConfirmSelectOptions::default()).await.map_err(failed())?;
         Ok(channel)
+    }
+
+    /// Declares all queues, because the broker may have come back without its disk, each on a channel of its own.
+    async fn declare_again(&self) {
+        let queues = match self.topology.queues() {
+            Ok(queues) => queues,
+            Err(error) => return tracing::error!(%error, "failed to name the queues"),
+        };
+        let declaring = futures::stream::iter(queues).for_each_concurrent(DECLARED_AT_ONCE, async |queue| {
+            let declared = async {
+                let channel = self.channel("declare a queue").await?;
+                in_time(self.answer_timeout, "declare a queue", self.topology.declare_queue(&channel, &queue)).await
+            };
+            if let Err(error) = declared.await {
+                let error: &dyn std::error::Error = &error;
+                tracing::warn!(
+                    error,
+                    queue = queue.as_str(),
+                    "failed to declare a queue after the connection was lost"
+                );
+            }
+        });
+        declaring.await;
     }
 
     /// Opens a channel for one request, because a refused request closes its channel.

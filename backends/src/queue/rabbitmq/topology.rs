@@ -102,36 +102,56 @@ impl Topology {
         self.named("control")
     }
 
+    /// Name that no queue has.
+    pub(super) fn nobody(&self) -> Result<ShortString, QueueError> {
+        self.named("nobody")
+    }
+
     fn named(&self, what: &str) -> Result<ShortString, QueueError> {
         let name = format!("{}.{what}", self.prefix);
         ShortString::try_new(name.as_str())
             .map_err(|_| QueueError::BadName { name, reason: "with its prefix it is longer than 255 bytes" })
     }
 
-    /// Declares the shared queues and exchanges, and the job queues of this process.
+    /// Declares what all share, and the job queues of this process.
     pub(super) async fn declare_all(&self, channel: &Channel) -> Result<(), QueueError> {
-        declare(channel, self.dead()?, quorum()).await?;
         self.declare_control(channel).await?;
-        for queue in self.reports()?.into_iter().chain([self.undivided_reports()?]) {
-            self.declare_work_queue(channel, &queue).await?;
-        }
-        for name in [self.set_aside()?, self.questions_set_aside()?] {
-            declare_exchange(channel, &name).await?;
-            declare(channel, name.clone(), self.of_set_aside()).await?;
-            let bound = channel.queue_bind(
-                name.clone(),
-                name.clone(),
-                ShortString::default(),
-                QueueBindOptions::default(),
-                FieldTable::default(),
-            );
-            bound.await.map_err(refused(name.as_str()))?;
-        }
-        let declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        for queue in declared {
-            declare(channel, self.jobs(&queue)?, self.of_job_queue()?).await?;
+        for queue in self.queues()? {
+            self.declare_queue(channel, &queue).await?;
         }
         Ok(())
+    }
+
+    /// Names of the queues that all share, and of the job queues of this process.
+    pub(super) fn queues(&self) -> Result<Vec<ShortString>, QueueError> {
+        let mut queues = vec![self.dead()?];
+        queues.extend(self.reports()?);
+        queues.extend([self.undivided_reports()?, self.set_aside()?, self.questions_set_aside()?]);
+        let declared = self.declared.lock().unwrap_or_else(PoisonError::into_inner);
+        for queue in declared.iter() {
+            queues.push(self.jobs(queue)?);
+        }
+        Ok(queues)
+    }
+
+    /// Declares the queue of this name, with its exchange if it has one.
+    pub(super) async fn declare_queue(&self, channel: &Channel, name: &ShortString) -> Result<(), QueueError> {
+        if *name == self.dead()? {
+            return declare(channel, name.clone(), quorum()).await;
+        }
+        if ![self.set_aside()?, self.questions_set_aside()?].contains(name) {
+            return self.declare_work_queue(channel, name).await;
+        }
+        declare_exchange(channel, name).await?;
+        declare(channel, name.clone(), self.of_set_aside()).await?;
+        let bound = channel.queue_bind(
+            name.clone(),
+            name.clone(),
+            ShortString::default(),
+            QueueBindOptions::default(),
+            FieldTable::default(),
+        );
+        bound.await.map_err(refused(name.as_str()))
     }
 
     /// Declares a job queue, now and after every reconnect.

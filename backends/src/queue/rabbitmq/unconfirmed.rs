@@ -110,7 +110,7 @@ impl Unconfirmed {
             let overdue = tokio::time::sleep_until(oldest.unwrap_or_else(Instant::now) + self.timeout);
             tokio::select! {
                 () = overdue, if oldest.is_some() => {
-                    return Err(io::Error::new(io::ErrorKind::TimedOut, "a message was not confirmed in time").into());
+                    return Err(overdue_error());
                 }
                 request = self.incoming.recv(), if self.backlog.is_empty() => match request {
                     Some(request) => self.accept(request),
@@ -257,6 +257,15 @@ impl Unconfirmed {
         self.sent_bytes -= message.body.len();
         Some(message)
     }
+}
+
+fn overdue_error() -> lapin::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "a message was not confirmed in time").into()
+}
+
+/// `true` if the channel was given up because a message on it was not confirmed.
+pub(super) fn is_overdue(error: &lapin::Error) -> bool {
+    matches!(error.kind(), lapin::ErrorKind::IOError(error) if error.kind() == io::ErrorKind::TimedOut)
 }
 
 /// All confirmations that have arrived, without waiting.
