@@ -16,6 +16,8 @@ use tokio::process::{Child, Command};
 const SESSIONS: u64 = 100;
 /// Calls that are answered before the directory becomes unwritable; all others wait for that.
 const ANSWERS_BEFORE: u64 = 2 * CONCURRENCY;
+/// Time for which a run may go on paying that cannot write any more.
+const STOPS_WITHIN: Duration = Duration::from_secs(5);
 /// User without rights beyond those that files give; the superuser writes where nobody may.
 const NOBODY: u32 = 65_534;
 /// Small enough to be filled in a moment, and too small for the largest reserve.
@@ -121,7 +123,8 @@ impl Stage {
         if self.way == Way::ReadOnly && is_superuser() {
             command.uid(NOBODY).gid(NOBODY);
         }
-        command.arg("run").arg(&self.spec).arg("--output").arg(&self.named).args(["--give-up-after-s", "2"]);
+        // Three times as long as it may go on paying, so that its end is not what stops it.
+        command.arg("run").arg(&self.spec).arg("--output").arg(&self.named).args(["--give-up-after-s", "15"]);
         command.env("HOME", &self.named);
         command
     }
@@ -185,6 +188,7 @@ async fn a_run_stops_paying_ends_and_loses_nothing_that_was_paid_for(way: Way) {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let paid_for = since.elapsed().saturating_sub(stage.referee.idle().unwrap());
     println!("{way:?}: nothing was paid for after {paid_for:.1?}, and it had ended after {:.1?}", since.elapsed());
+    assert!(paid_for <= STOPS_WITHIN, "{paid_for:?}");
     assert_eq!(output.status.code(), Some(4), "{said}");
     assert!(said.contains("so nothing more is paid for"), "{said}");
     assert!(said.lines().count() < 40, "{said}");
