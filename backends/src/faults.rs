@@ -18,8 +18,10 @@ pub struct Trouble;
 /// Kind of a call to the broker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way<'a> {
-    /// Asks something of this queue of jobs, publishes to it, or begins to consume it.
+    /// Declares this queue of jobs, asks what is in it, or begins to consume it.
     Queue(&'a str),
+    /// Publishes jobs to this queue.
+    Jobs(&'a str),
     /// Publishes reports.
     Reports,
     /// Publishes reports of progress.

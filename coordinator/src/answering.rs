@@ -19,8 +19,13 @@ const MARGIN: Duration = Duration::from_secs(3);
 const SETTLED_AFTER: Duration = Duration::from_millis(100);
 /// Time in which a queue is to be made, which takes an election where there are several nodes, or to tell what is in it.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(4);
-/// Time for which a queue is left alone that did not answer. It doubles with each further time.
-const LEFT_ALONE_FOR: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(160));
+/// Time for which a queue is left alone that did not answer. It doubles with each further time, up to [`LEFT_ALONE_MAX`].
+const LEFT_ALONE_FOR: Duration = Duration::from_secs(10);
+/// The same where its channel was lost, or not to be had in time, as when the broker is killed: the next may be right.
+const LEFT_ALONE_FIRST: Duration = Duration::from_secs(1);
+const LEFT_ALONE_MAX: Duration = Duration::from_secs(160);
+/// Time after which the jobs that a queue did not confirm count as lost, although it has confirmed none since.
+const SILENT_MAX: Duration = Duration::from_secs(600);
 
 /// A question about one queue.
 type Ask<T> = for<'a> fn(&'a Queue, &'a str) -> BoxFuture<'a, Result<T, QueueError>>;
@@ -31,19 +36,38 @@ pub(crate) struct Unanswering(BTreeMap<String, Silence>);
 
 #[derive(Debug, Clone, Copy)]
 struct Silence {
+    /// Since when something may be on its way to the queue, because the broker said neither that it is there nor that it is not.
+    since: Option<Instant>,
     until: Instant,
     pause: Duration,
 }
 
 impl Unanswering {
-    fn note(&mut self, queue: &str) {
-        let (first, longest) = LEFT_ALONE_FOR;
-        let pause = self.0.get(queue).map_or(first, |silence| (silence.pause * 2).min(longest));
-        self.0.insert(queue.to_owned(), Silence { until: Instant::now() + pause, pause });
+    /// `queue` has not answered; it is left alone for `first`, or for longer.
+    fn note(&mut self, queue: &str, first: Duration) {
+        let before = self.0.get(queue);
+        let pause = before.map_or(first, |silence| (silence.pause * 2).clamp(first, LEFT_ALONE_MAX));
+        let since = before.and_then(|silence| silence.since);
+        self.0.insert(queue.to_owned(), Silence { since, until: Instant::now() + pause, pause });
     }
 
-    fn has_answered(&mut self, queue: &str) {
+    /// The same, and what was sent to it may still come.
+    fn note_silent(&mut self, queue: &str) {
+        self.note(queue, LEFT_ALONE_FOR);
+        if let Some(silence) = self.0.get_mut(queue) {
+            silence.since.get_or_insert_with(Instant::now);
+        }
+    }
+
+    /// `queue` has answered.
+    pub(crate) fn has_answered(&mut self, queue: &str) {
         self.0.remove(queue);
+    }
+
+    /// `true` if something that was sent to `queue` may still come, however long ago that is: it has not answered since.
+    pub(crate) fn is_silent(&self, queue: &str) -> bool {
+        let since = self.0.get(queue).and_then(|silence| silence.since);
+        since.is_some_and(|since| since.elapsed() < SILENT_MAX)
     }
 
     /// `true` while `queue` is left alone.
@@ -63,18 +87,32 @@ impl Coordinator {
     /// [`CoordinatorError::NotLeading`] when the lead has run out, or another has led since `term`.
     pub(crate) async fn report(&self, reports: Vec<Report>, term: Term) -> Result<(), CoordinatorError> {
         self.lead_on(term).await?;
-        if self.reports_unanswering().leaves_alone(REPORTS) {
+        if self.leaves_reports_alone() {
             return Err(CoordinatorError::Unanswered);
         }
-        let reported = self.step_until(self.step_ends(term)?, term, self.queue.publish_reports(reports)).await;
-        match reported {
-            Err(CoordinatorError::Unanswered) => {
-                tracing::warn!("a queue of reports does not answer; what scorers are to be told is tried again later");
-                self.reports_unanswering().note(REPORTS);
+        match tokio::time::timeout_at(self.step_ends(term)?, self.queue.publish_reports(reports)).await {
+            Ok(reported) => {
+                reported?;
+                self.reports_unanswering().has_answered(REPORTS);
+                Ok(())
             }
-            _ => self.reports_unanswering().has_answered(REPORTS),
+            Err(_) => {
+                tracing::warn!("a queue of reports does not answer; what scorers are to be told is tried again later");
+                self.reports_unanswering().note(REPORTS, LEFT_ALONE_FOR);
+                self.is_there(term).await?;
+                Err(CoordinatorError::Unanswered)
+            }
         }
-        reported
+    }
+
+    /// `true` while nothing is published to queues of reports, because one of them did not answer.
+    pub(crate) fn leaves_reports_alone(&self) -> bool {
+        self.reports_unanswering().leaves_alone(REPORTS)
+    }
+
+    /// A scorer has answered what was published to all queues of reports.
+    pub(crate) fn reports_have_answered(&self) {
+        self.reports_unanswering().has_answered(REPORTS);
     }
 
     /// Publishes `jobs` once to `queue`, if they can be sent within the lead, which was renewed before they were claimed.
@@ -100,19 +138,27 @@ impl Coordinator {
             }
         };
         match &sent {
-            Err(CoordinatorError::Unanswered) => {
-                tracing::warn!(sweep = %watched.sweep.id, queue, "a queue confirms no jobs; it is left alone for a while");
-                watched.unconfirming.note(queue);
-                // The broker may have them until their channel is closed: they are in doubt from now on, not since the sweep last moved.
-                self.move_on(watched).await?;
+            Ok(()) => {
+                watched.unconfirming.has_answered(queue);
+                return Ok(());
+            }
+            Err(CoordinatorError::Unanswered) => watched.unconfirming.note_silent(queue),
+            Err(CoordinatorError::Queue(error)) if error.is_in_doubt() => {
+                watched.unconfirming.note(queue, LEFT_ALONE_FIRST);
             }
             // There was no channel to send on. Where that is because this process alone is cut off, it must not lead on.
             Err(CoordinatorError::Queue(QueueError::TooLate { .. })) => {
-                let _ = self.queue.reach().await;
+                if self.queue.reach().await.is_ok() {
+                    watched.unconfirming.note(queue, LEFT_ALONE_FIRST);
+                }
+                return sent;
             }
-            _ => watched.unconfirming.has_answered(queue),
+            Err(_) => return sent,
         }
-        sent
+        tracing::warn!(sweep = %watched.sweep.id, queue, "a queue confirms no jobs; it is left alone for a while");
+        // The broker may have them until their channel is closed: they are in doubt from now on, not since the sweep last moved.
+        self.move_on(watched).await?;
+        Err(CoordinatorError::Unanswered)
     }
 
     /// Asks each of `queues` that is not left alone, all at once, under `term`. One that does not answer in time is left alone from then on.
@@ -139,7 +185,7 @@ impl Coordinator {
                 unanswering.has_answered(&queue);
             } else {
                 tracing::warn!(queue, "the broker does not answer for a queue; it is left alone for a while");
-                unanswering.note(&queue);
+                unanswering.note(&queue, LEFT_ALONE_FOR);
                 is_any_silent = true;
             }
             answers.push((queue, answer.ok()));
@@ -148,19 +194,6 @@ impl Coordinator {
             self.is_there(term).await?;
         }
         Ok(answers)
-    }
-
-    async fn step_until<T>(
-        &self,
-        until: Instant,
-        term: Term,
-        work: impl Future<Output = Result<T, QueueError>>,
-    ) -> Result<T, CoordinatorError> {
-        if let Ok(done) = tokio::time::timeout_at(until, work).await {
-            return Ok(done?);
-        }
-        self.is_there(term).await?;
-        Err(CoordinatorError::Unanswered)
     }
 
     /// Waits for the broker itself, longer than the lead lasts where it does not answer, and renews the lead then.

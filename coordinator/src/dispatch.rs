@@ -50,6 +50,11 @@ impl Dispatched {
     }
 }
 
+/// True if the queue did not take the jobs, and others may.
+const fn is_left_alone(published: &Result<Published, CoordinatorError>) -> bool {
+    matches!(published, Err(CoordinatorError::Unanswered | CoordinatorError::Queue(QueueError::TooLate { .. })))
+}
+
 impl Watched {
     /// The most that the first calls of `shard` may cost together.
     fn worst_case(&self, shard: &ShardRow) -> Money {
@@ -96,7 +101,7 @@ impl Coordinator {
                     break;
                 }
                 let published = self.publish(watched, &shard, &queue, was_heard).await;
-                if matches!(published, Err(CoordinatorError::Unanswered)) {
+                if is_left_alone(&published) {
                     done.unsettled = true;
                     continue 'queues;
                 }
@@ -153,7 +158,7 @@ impl Coordinator {
                 break;
             }
             let sent = self.publish(watched, &shard, &cell.queue, was_heard).await;
-            if matches!(sent, Err(CoordinatorError::Unanswered)) {
+            if is_left_alone(&sent) {
                 done.unsettled = true;
                 continue;
             }

@@ -67,10 +67,14 @@ impl Coordinator {
         term: Term,
     ) -> Result<Option<Instant>, CoordinatorError> {
         self.lead_on(term).await?;
+        if self.leaves_reports_alone() && echo.asked.is_none_or(|asked| echo.heard < asked.number) {
+            return Ok(None);
+        }
         let now = Instant::now();
         let question = match echo.asked {
             Some(asked) if echo.heard >= asked.number => {
                 let counts = asked.first.elapsed() < PROMPT || echo.once_more_at.is_some();
+                self.reports_have_answered();
                 (echo.asked, echo.once_more_at) = (None, (!counts).then(|| now + SAID_WITHIN));
                 return Ok(counts.then_some(asked.first));
             }

@@ -361,6 +361,10 @@ impl Coordinator {
         tracing::warn!(sweep = %sweep.id, sessions = lost.len(), "dispatching sessions again that no worker tells of, while others go on");
         self.metrics.reconciled.inc();
         self.metrics.dispatched.inc_by(lost.len() as u64);
-        self.send_once(watched, &queue, jobs).await
+        match self.send_once(watched, &queue, jobs).await {
+            // It is noticed again that nobody tells of them.
+            Err(CoordinatorError::Unanswered) => Ok(()),
+            other => other,
+        }
     }
 }

@@ -15,6 +15,7 @@ use tokio::time::Instant;
 
 use crate::held::HeldBack;
 use crate::lost_jobs::LostJobs;
+use crate::queues::{queue_of, queues_of};
 use crate::quiet::Quiet;
 use crate::rounds::Watched;
 use crate::window::is_outstanding;
@@ -49,8 +50,16 @@ impl Coordinator {
             |shard: &ShardRow| released.get(&shard.cell).is_some_and(|items| u64::from(shard.first) < *items);
         let all_dispatched = !shards.iter().any(|shard| shard.state == ShardState::Planned && is_released(shard));
         let may_be_lost = quiet >= self.config.lost_after;
-        let doubtful: Vec<&ShardRow> =
-            shards.iter().filter(|shard| shard.state == ShardState::Dispatching && is_released(shard)).collect();
+        // Jobs that a queue did not confirm may still come when it answers again.
+        let is_silent = |queue: &String| {
+            watched.unconfirming.is_silent(queue) && !watched.lost_jobs.is_drained(queue, self.config.doubtful_after)
+        };
+        let may_come = |shard: &ShardRow| queue_of(sweep, shard.cell).is_some_and(|queue| is_silent(&queue));
+        let doubtful: Vec<&ShardRow> = shards
+            .iter()
+            .filter(|shard| shard.state == ShardState::Dispatching && is_released(shard) && !may_come(shard))
+            .collect();
+        let may_be_lost = may_be_lost && !queues_of(&sweep.id, &sweep.lock).iter().any(is_silent);
         let seems_lost = may_be_lost && self.seems_lost(sweep, &mut watched.quiet, progress, all_dispatched).await?;
         if progress.iter().any(|cell| cell.recorded > cell.settled) {
             self.doubtful_questions(watched).await?;
@@ -77,6 +86,7 @@ impl Coordinator {
         // Before anything is planned again: what looks failed may have been done, and would be done once more.
         self.move_on(watched).await?;
         watched.is_heard();
+        watched.may_have_run = true;
         let sessions = if lost {
             // All that is held back is planned again too.
             watched.held = HeldBack::default();
@@ -85,7 +95,6 @@ impl Coordinator {
         } else {
             self.plan_again(watched, &shards, &doubtful).await?
         };
-        watched.may_have_run = true;
         let sweep = &watched.sweep;
         tracing::warn!(sweep = %sweep.id, sessions, quiet_s = quiet.as_secs(), "dispatching sessions again that have no result");
         self.metrics.reconciled.inc();

@@ -62,7 +62,7 @@ pub(crate) struct Watched {
     pub(crate) unanswering: Unanswering,
     /// Queues that did not confirm jobs.
     pub(crate) unconfirming: Unanswering,
-    /// Queues that have not been declared by this leader, because they did not answer.
+    /// Queues that have not been declared by this leader.
     undeclared: Vec<String>,
     pub(crate) rejudging: Rejudging,
     pub(crate) echo: Echo,
@@ -345,7 +345,10 @@ impl Coordinator {
         }
         let sweep = self.catalog.sweep(&row.lock).await?;
         let mut unanswering = Unanswering::default();
-        let undeclared = self.declare_each(queues_of(&sweep.id, &sweep.lock), &mut unanswering, term).await?;
+        let mut undeclared = queues_of(&sweep.id, &sweep.lock);
+        if running {
+            undeclared = self.declare_each(undeclared, &mut unanswering, term).await?;
+        }
         self.open_accounts(&sweep, row.budget).await?;
         if !self.config.queue_survives && running && !self.is_ours(&row.id) {
             self.forget_dispatch(&sweep, term).await?;

@@ -28,7 +28,7 @@ impl TroubledQueue {
     }
 
     pub(super) async fn publish_jobs(&self, queue: &str, jobs: Vec<Job>) -> Result<(), QueueError> {
-        self.troubles.on(Way::Queue(queue)).await;
+        self.troubles.on(Way::Jobs(queue)).await;
         self.call(queue, jobs.len(), || self.inner.publish_jobs(queue, self.troubles.jobs(jobs))).await
     }
 
@@ -38,7 +38,7 @@ impl TroubledQueue {
         jobs: Vec<Job>,
         until: Instant,
     ) -> Result<(), QueueError> {
-        self.troubles.on(Way::Queue(queue)).await;
+        self.troubles.on(Way::Jobs(queue)).await;
         let messages = jobs.len();
         let carried = || self.inner.publish_jobs_once(queue, self.troubles.jobs(jobs), until);
         self.call(queue, messages, carried).await

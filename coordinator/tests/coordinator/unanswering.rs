@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use regatta_backends::faults::{Fate, Trouble, Troubles, Way};
 use regatta_backends::{Queue, ShardState};
 use regatta_catalog::Sweep;
-use regatta_proto::{Money, SessionKey};
+use regatta_proto::{Money, SessionKey, ShardIndex};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -21,24 +21,31 @@ use crate::told::deployed;
 const SILENCE: Duration = Duration::from_secs(45);
 
 /// The queues of these names answer nobody.
-struct Unanswering(watch::Sender<BTreeSet<String>>);
+struct Unanswering {
+    silent: watch::Sender<BTreeSet<String>>,
+    /// They tell what is in them all the same, as those without a leader may.
+    tell: bool,
+}
 
 impl Unanswering {
     fn none() -> Arc<Self> {
-        Arc::new(Self(watch::Sender::default()))
+        Arc::new(Self { silent: watch::Sender::default(), tell: false })
     }
 
     fn set(&self, queues: impl IntoIterator<Item = String>) {
-        self.0.send_replace(queues.into_iter().collect());
+        self.silent.send_replace(queues.into_iter().collect());
     }
 }
 
 impl Fate for Unanswering {
     fn on<'a>(&'a self, way: Way<'a>) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            if let Way::Queue(queue) = way {
-                self.0.subscribe().wait_for(|silent| !silent.contains(queue)).await.unwrap();
-            }
+            let queue = match way {
+                Way::Queue(queue) if !self.tell => queue,
+                Way::Jobs(queue) => queue,
+                Way::Queue(_) | Way::Reports | Way::Progress => return,
+            };
+            self.silent.subscribe().wait_for(|silent| !silent.contains(queue)).await.unwrap();
         })
     }
 }
@@ -155,7 +162,14 @@ async fn the_queue_of_one_endpoint_that_answers_nobody_does_not_hold_up_those_of
 
 #[tokio::test(start_paused = true)]
 async fn jobs_that_a_queue_did_not_confirm_are_in_doubt_and_come_once_when_it_answers_again() {
-    let (mut stage, fate) = (deployed().await, Unanswering::none());
+    for (tell, silence) in [(false, SILENCE), (true, SILENCE * 5)] {
+        are_in_doubt_and_come_once(tell, silence).await;
+    }
+}
+
+async fn are_in_doubt_and_come_once(tell: bool, silence: Duration) {
+    let fate = Arc::new(Unanswering { silent: watch::Sender::default(), tell });
+    let mut stage = deployed().await;
     // One session a shard, and as many as the endpoint can use.
     stage.config.window = 1;
     let sweep = stage.submit(&stage.process(), &spec("s", 6, "")).await;
@@ -164,10 +178,18 @@ async fn jobs_that_a_queue_did_not_confirm_are_in_doubt_and_come_once_when_it_an
     let first = stage.take(&sweep, 6).await;
     fate.set([queue_of(&sweep)]);
     stage.finish(&sweep, &first, Money(1)).await;
-    leads_on_for(&stage, SILENCE).await;
+    let mut doubtful = BTreeSet::new();
+    let since = Instant::now();
+    while since.elapsed() < silence {
+        leads_on_for(&stage, Duration::from_secs(5)).await;
+        let shards = stage.ledger.shards(&sweep.id).await.unwrap();
+        let now: BTreeSet<ShardIndex> =
+            shards.iter().filter(|shard| shard.state == ShardState::Dispatching).map(|shard| shard.index).collect();
+        assert!(doubtful.is_subset(&now), "{doubtful:?} planned again, while they may still come: {now:?}");
+        doubtful = now;
+    }
+    assert!(!doubtful.is_empty());
     assert_eq!(stage.waiting(&sweep).await, 0);
-    let shards = stage.ledger.shards(&sweep.id).await.unwrap();
-    assert!(shards.iter().any(|shard| shard.state == ShardState::Dispatching), "{shards:?}");
     fate.set([]);
     let mut came: Vec<SessionKey> = first.into_iter().map(|job| job.key).collect();
     while came.len() < all_jobs(&sweep).len() {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use lapin::{Channel, Connection, ErrorKind};
 use tokio::sync::Mutex;
+use tokio::time::Instant;
 
 use super::dial::Dial;
 use crate::queue::QueueError;
@@ -25,13 +26,20 @@ const PASSING: [u16; 3] = [320, 506, 541];
 pub(super) struct Link {
     dial: Dial,
     name: String,
-    connection: Mutex<Option<Connection>>,
+    connection: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    open: Option<Connection>,
+    /// The last failure to connect. Who has waited for it does not try the same again.
+    failed: Option<(Instant, lapin::Error)>,
 }
 
 impl Link {
     /// A link that connects when its first channel is asked for. `name` is what the broker's administrator sees.
     pub(super) fn new(dial: Dial, name: String) -> Self {
-        Self { dial, name, connection: Mutex::new(None) }
+        Self { dial, name, connection: Mutex::default() }
     }
 
     /// Host and port, without credentials.
@@ -48,24 +56,39 @@ impl Link {
     }
 
     async fn try_channel(&self) -> lapin::Result<Channel> {
-        let mut current = self.connection.lock().await;
-        if let Some(connection) = current.as_ref().filter(|connection| connection.status().connected()) {
+        let asked_at = Instant::now();
+        let mut state = self.connection.lock().await;
+        if let Some(connection) = state.open.as_ref().filter(|connection| connection.status().connected()) {
             match connection.create_channel().await {
                 Err(error) if connection.status().connected() => return Err(error),
                 Err(_) => {}
                 channel => return channel,
             }
         }
-        *current = None;
-        let connection = self.dial.connect(&self.name).await?;
-        let channel = connection.create_channel().await;
-        *current = Some(connection);
-        channel
+        if let Some((_, error)) = state.failed.as_ref().filter(|(at, _)| *at > asked_at) {
+            return Err(error.clone());
+        }
+        state.open = None;
+        let opened = async {
+            let connection = self.dial.connect(&self.name).await?;
+            let channel = connection.create_channel().await;
+            Ok::<_, lapin::Error>((connection, channel))
+        };
+        match opened.await {
+            Ok((connection, channel)) => {
+                state.open = Some(connection);
+                channel
+            }
+            Err(error) => {
+                state.failed = Some((Instant::now(), error.clone()));
+                Err(error)
+            }
+        }
     }
 
     /// Closes the connection, if there is one.
     pub(super) async fn close(&self) {
-        if let Some(connection) = self.connection.lock().await.take() {
+        if let Some(connection) = self.connection.lock().await.open.take() {
             // Closing a broken connection fails, which does not matter.
             let _ = connection.close(200, "OK".into()).await;
         }

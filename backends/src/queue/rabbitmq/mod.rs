@@ -34,6 +34,7 @@ use link::{Link, in_time, is_missing};
 use patience::Patience;
 use publication::Route;
 pub(super) use publication::Times;
+use publisher::Publisher;
 use publishers::Publishers;
 pub(super) use queue_channel::RabbitMqReceipt;
 use regatta_memory::ByteBudget;
@@ -58,12 +59,15 @@ const DECLARED_AT_ONCE: usize = 16;
 /// A connected set of queues; clones share the connections.
 #[derive(Clone)]
 pub struct RabbitMqQueue {
+    /// Consumers have `shared`, but not this, so that they see the end when the last handle is dropped. It goes first, so that connections are closed
+    /// before channels.
+    _closes: Arc<DropGuard>,
     shared: Arc<Shared>,
+    /// Of what goes to no queue by its name.
+    to_all: Publisher,
     publishers: Arc<Publishers>,
     /// Of progress; begins with the first.
     progress: Arc<OnceLock<Publishers>>,
-    /// Consumers have `shared`, but not this, so that they see the end when the last handle is dropped.
-    _closes: Arc<DropGuard>,
 }
 
 struct Shared {
@@ -72,7 +76,7 @@ struct Shared {
     /// For further connections.
     dial: Dial,
     prefix: String,
-    /// `true` while there is a channel to publish results on.
+    /// `true` while there is a channel to publish on, so that others can be opened.
     publishes: watch::Sender<bool>,
     topology: Topology,
     message_bytes_max: usize,
@@ -116,14 +120,13 @@ impl RabbitMqQueue {
         shared.first_contact().await?;
 
         let publishers = Publishers::new(&shared, "publishing", shared.confirm_timeout);
-        // Whoever consumes jobs waits until it has a channel.
-        publishers.to_all();
+        let to_all = publishers.to_all();
         let of_task = Arc::clone(&shared);
         tokio::spawn(async move {
             of_task.closed.cancelled().await;
             of_task.consuming.close().await;
         });
-        Ok(Self { shared, publishers: Arc::new(publishers), progress: Arc::default(), _closes: closes })
+        Ok(Self { _closes: closes, shared, to_all, publishers: Arc::new(publishers), progress: Arc::default() })
     }
 
     pub(super) async fn declare_jobs(&self, queue: &str) -> Result<(), QueueError> {
@@ -176,7 +179,7 @@ impl RabbitMqQueue {
         let bodies = self.shared.encode(exchange.as_str(), std::slice::from_ref(control))?;
         // It may have no listeners.
         let route = Route { exchange, key: ShortString::default(), mandatory: false };
-        self.publishers.to_all().publish(route, bodies, Times::UntilConfirmed).await
+        self.to_all.publish(route, bodies, Times::UntilConfirmed).await
     }
 
     pub(super) async fn consume_jobs(&self, queue: &str, prefetch: u32) -> Result<RabbitMqConsumer<Job>, QueueError> {
@@ -202,7 +205,7 @@ impl RabbitMqQueue {
         self.shared.channel("open a channel").await?;
         let key = self.shared.topology.nobody()?;
         let route = Route { exchange: ShortString::default(), key, mandatory: false };
-        self.publishers.to_all().publish(route, vec![Bytes::new()], Times::UntilConfirmed).await
+        self.to_all.publish(route, vec![Bytes::new()], Times::UntilConfirmed).await
     }
 
     pub(super) async fn depth(&self, queue: &str) -> Result<u64, QueueError> {
@@ -302,10 +305,11 @@ impl Shared {
         mut unconfirmed: Unconfirmed,
         current: &mut Option<lapin::Channel>,
     ) {
-        // All others break with this one when the connection does: one of them is told of.
+        // Those of the queues break with this one when their connection does, and one of them is told of.
         let is_first = queue.as_str().is_empty();
         let tell = |publishes| is_first.then(|| self.publishes.send_replace(publishes));
-        let (mut backoff, mut outage) = (Backoff::new(self.seed, "publish"), Outage::with_own_pauses());
+        let (mut backoff, mut outage) =
+            (Backoff::new(self.seed, &format!("publish {queue}")), Outage::with_own_pauses());
         while !unconfirmed.is_finished() {
             let opening = self.publishing_channel(link, queue);
             match in_time(self.answer_timeout, "open a publishing channel", opening).await {
@@ -349,7 +353,7 @@ impl Shared {
     ) -> Result<lapin::Channel, QueueError> {
         let failed = || QueueError::broker("open a publishing channel");
         let channel = link.channel().await.map_err(failed())?;
-        if self.topology.queues()?.contains(queue) {
+        if self.topology.declares(queue)? {
             // The broker may have come back without its disk.
             self.topology.declare_queue(&channel, queue).await?;
         } else if queue.as_str().is_empty() {

@@ -16,8 +16,10 @@ use super::link::Link;
 use super::publisher::Publisher;
 use super::unconfirmed::Unconfirmed;
 
-/// Time after which a channel is closed that nothing is published on.
-const IDLE_MAX: Duration = Duration::from_secs(600);
+/// Time after which the channel of a queue that nothing is published to may be closed, when another is opened.
+const IDLE_AFTER: Duration = Duration::from_secs(600);
+/// Queues with a channel; a connection has room for 2,047.
+const QUEUES_MAX: usize = 1_000;
 
 /// Publishers over one connection, each made when it is first used.
 pub(super) struct Publishers {
@@ -45,9 +47,9 @@ impl Publishers {
         Self { shared: Arc::clone(shared), link, timeout, link_closed, by_queue: Mutex::default() }
     }
 
-    /// The publisher of what goes to no queue by its name.
+    /// Begins to publish what goes to no queue by its name.
     pub(super) fn to_all(&self) -> Publisher {
-        self.to(&ShortString::default())
+        self.begin(ShortString::default())
     }
 
     /// The publisher to `queue`.
@@ -58,16 +60,20 @@ impl Publishers {
             return publisher.clone();
         }
         // What is still on its way on one of these goes on.
-        by_queue.retain(|_, (_, used_at)| now.duration_since(*used_at) < IDLE_MAX);
-        let (publisher, unconfirmed) = Publisher::new(self.timeout);
+        by_queue.retain(|_, (_, used_at)| now.duration_since(*used_at) < IDLE_AFTER);
+        while by_queue.len() >= QUEUES_MAX {
+            let oldest = by_queue.iter().min_by_key(|(_, (_, used_at))| *used_at).map(|(queue, _)| queue.clone());
+            oldest.and_then(|queue| by_queue.remove(&queue));
+        }
+        let publisher = self.begin(queue.clone());
         by_queue.insert(queue.clone(), (publisher.clone(), now));
-        tokio::spawn(publish(
-            Arc::clone(&self.shared),
-            Arc::clone(&self.link),
-            queue.clone(),
-            unconfirmed,
-            self.link_closed.clone(),
-        ));
+        publisher
+    }
+
+    fn begin(&self, queue: ShortString) -> Publisher {
+        let (publisher, unconfirmed) = Publisher::new(self.timeout);
+        let (shared, link) = (Arc::clone(&self.shared), Arc::clone(&self.link));
+        tokio::spawn(publish(shared, link, queue, unconfirmed, self.link_closed.clone()));
         publisher
     }
 }
@@ -81,7 +87,8 @@ async fn publish(
 ) {
     let mut channel = None;
     let publishing = shared.keep_publishing(&link, &queue, unconfirmed, &mut channel);
-    if shared.closed.run_until_cancelled(publishing).await.is_none() {
+    let _ = shared.closed.run_until_cancelled(publishing).await;
+    if shared.closed.is_cancelled() {
         link_closed.cancelled().await;
     }
 }

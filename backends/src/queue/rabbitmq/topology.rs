@@ -134,6 +134,14 @@ impl Topology {
         Ok(queues)
     }
 
+    /// `true` if a queue of this name is one of these.
+    pub(super) fn declares(&self, name: &ShortString) -> Result<bool, QueueError> {
+        match name.as_str().strip_prefix(self.prefix.as_str()).and_then(|rest| rest.strip_prefix(".jobs.")) {
+            Some(queue) => Ok(self.declared.lock().unwrap_or_else(PoisonError::into_inner).contains(queue)),
+            None => Ok(self.queues()?.contains(name)),
+        }
+    }
+
     /// Declares the queue of this name, with its exchange if it has one.
     pub(super) async fn declare_queue(&self, channel: &Channel, name: &ShortString) -> Result<(), QueueError> {
         if *name == self.dead()? {

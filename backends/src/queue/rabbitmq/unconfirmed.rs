@@ -259,13 +259,17 @@ impl Unconfirmed {
     }
 }
 
+#[derive(Debug, thiserror::Error)]
+#[error("a message was not confirmed in time")]
+struct Overdue;
+
 fn overdue_error() -> lapin::Error {
-    io::Error::new(io::ErrorKind::TimedOut, "a message was not confirmed in time").into()
+    io::Error::new(io::ErrorKind::TimedOut, Overdue).into()
 }
 
 /// `true` if the channel was given up because a message on it was not confirmed.
 pub(super) fn is_overdue(error: &lapin::Error) -> bool {
-    matches!(error.kind(), lapin::ErrorKind::IOError(error) if error.kind() == io::ErrorKind::TimedOut)
+    matches!(error.kind(), lapin::ErrorKind::IOError(error) if error.get_ref().is_some_and(|error| error.is::<Overdue>()))
 }
 
 /// All confirmations that have arrived, without waiting.
