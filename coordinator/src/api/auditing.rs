@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 use super::guard::{Guard, Refusal};
 use super::rates::CHANGES_MAX;
-use crate::Principal;
+use crate::{Credential, Principal};
 
 /// Longest subject and detail in the audit log, in characters.
 const TEXT_MAX: usize = 500;
@@ -113,12 +113,18 @@ fn too_many(principal: &Principal) -> Refusal {
 }
 
 pub(super) fn lacks(principal: &Principal, scope: Scope) -> String {
-    let Principal { owner, scopes, .. } = principal;
+    let Principal { owner, scopes, credential } = principal;
     let has = if scopes.is_empty() { "none".to_owned() } else { scopes.to_string() };
-    format!(
-        "this needs the scope {scope}, and {owner} has {has}; ask an admin for a token with it (`regatta token create --owner {owner} \
-         --scopes …`)"
-    )
+    let advice = match credential {
+        Credential::Certificate(_) => {
+            "ask an admin to grant it under `certificates` of the coordinator's policy".to_owned()
+        }
+        Credential::Issuer(_) => "ask an admin to grant it under `oidc` of the coordinator's policy".to_owned(),
+        Credential::Open | Credential::Operator | Credential::Token(_) => {
+            format!("ask an admin for a token with it (`regatta token create --owner {owner} --scopes …`)")
+        }
+    };
+    format!("this needs the scope {scope}, and {owner} has {has}; {advice}")
 }
 
 fn unwritten(error: &LedgerError) -> Response {

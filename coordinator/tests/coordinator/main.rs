@@ -7,6 +7,7 @@ mod deposed;
 mod dispatching;
 mod doctoring;
 mod ending;
+mod foreign_credentials;
 mod identity;
 mod lasting;
 mod lost_jobs;
