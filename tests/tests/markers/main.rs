@@ -40,6 +40,8 @@ const GUESSED: &str = "guess8a1d5e0c7b3f9guess2c6e9d4b1";
 const OF_ISSUER: &str = "issuer5d2e8c1f0b7a9issuer4e0b6d3c8";
 /// Password of the proxy of all processes.
 const OF_PROXY: &str = "proxy9c3b7e1d5f0a2proxy6b8d0e4c7f";
+/// Header of the collector of traces.
+const OF_COLLECTOR: &str = "collector8e1b6d3f0c9a5collector2d7b4e9c1f6";
 /// Written into files where the name of a variable belongs, or nothing at all.
 const MISPLACED: &str = "misplaced1f7b4d0e9c5misplaced8d2a6c0e";
 
@@ -95,6 +97,8 @@ fn policy_of_worker(folder: &Path, echo: SocketAddr) -> String {
 /// The deployment, its roles, and what they log.
 struct Marked {
     deployment: Deployment,
+    /// Address of the endpoint, receiver, issuer and collector, which repeats what it is sent.
+    echo: SocketAddr,
     tap: Tap,
     metrics: Vec<(&'static str, SocketAddr)>,
     roles: Vec<Process>,
@@ -117,7 +121,7 @@ impl Marked {
             ("worker", Some(policy_of_worker(&folder, echo))),
             ("scorer", None),
         ];
-        let mut marked = Self { deployment, tap, metrics: Vec::new(), roles: Vec::new() };
+        let mut marked = Self { deployment, echo, tap, metrics: Vec::new(), roles: Vec::new() };
         for (role, policy) in policies {
             let metrics = free_address().await.unwrap();
             let mut command = marked.command(role);
@@ -152,6 +156,8 @@ impl Marked {
         command.env("AMQP_URL", &self.tap.url).envs(VARIABLES).args(["--log", "trace"]);
         // Nothing of these tests goes through it, but what opens connections reads it.
         command.env("HTTPS_PROXY", format!("http://proxy:{OF_PROXY}@127.0.0.1:9"));
+        command.env("OTEL_EXPORTER_OTLP_ENDPOINT", format!("http://{}", self.echo));
+        command.env("OTEL_EXPORTER_OTLP_HEADERS", format!("x-collector-key={OF_COLLECTOR}"));
         command
     }
 
@@ -184,6 +190,7 @@ async fn misplaced(marked: &Marked, token: &str, echo: SocketAddr) -> Vec<Place>
     for (number, endpoint) in [
         format!("base_url: 'http://{echo}/v1', api_key_env: '{MISPLACED}-/+'"),
         format!("base_url: 'http://{echo}/v1', headers: {{ authorization: 'Bearer {MISPLACED}' }}"),
+        format!("base_url: 'http://{echo}/v1', headers: {{ x-litellm-api-key: {MISPLACED} }}"),
         format!("base_url: 'http://{echo}/v1', headers_env: {{ x-key: '{MISPLACED}-/+' }}"),
         format!("base_url: 'http://{echo}/v1', body: {{ api_key: {MISPLACED} }}"),
         format!("base_url: 'http://user:{MISPLACED}@{echo}/v1'"),
@@ -199,6 +206,24 @@ async fn misplaced(marked: &Marked, token: &str, echo: SocketAddr) -> Vec<Place>
         std::fs::write(&file, with_endpoint).unwrap();
         let (_, said) = marked.say(token, &["submit", &file]).await;
         assert!(said.text.contains("endpoints.bad."), "{endpoint}: {}", said.text);
+        places.push(said);
+    }
+    // A secret's variable is refused by its name, and what an agent is told by whatever is in it.
+    let secret = VARIABLES[0].0;
+    for (number, (old, new, told)) in [
+        ("limit: 1,".to_owned(), format!("limit: 1, note: '${{{secret}}}',"), secret),
+        ("registered: looking".to_owned(), format!("command: [sh], env: {{ HF_TOKEN: {MISPLACED} }}"), "HF_TOKEN"),
+        ("registered: looking".to_owned(), format!("url: 'http://user:{MISPLACED}@{echo}/run'"), "agents.mine"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let file = spec(folder, &format!("misplaced-otherwise{number}"), echo, "echo/plain-answer");
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert!(text.contains(&old), "{text}");
+        std::fs::write(&file, text.replace(&old, &new)).unwrap();
+        let (_, said) = marked.say(token, &["submit", &file]).await;
+        assert!(said.text.contains(told), "{new}: {}", said.text);
         places.push(said);
     }
     // What a schedule changes is looked at by the coordinator.
@@ -327,6 +352,7 @@ async fn no_secret_is_in_anything_that_a_deployment_writes_says_sends_or_shows()
     markers.extend([
         Marker::new("a token of an owner", &secret),
         Marker::new("the operator's token", operator),
+        Marker::new("the collector's header", OF_COLLECTOR),
         Marker::new("a receiver's address", IN_ADDRESS),
         Marker::new("a variable of an agent", OF_AGENT),
         Marker::new("a guessed credential", GUESSED),
