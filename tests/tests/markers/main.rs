@@ -345,6 +345,7 @@ async fn no_secret_is_in_anything_that_a_deployment_writes_says_sends_or_shows()
     said("page /ui/runs/", "[key]");
     said("file", "You sent");
     said("log of the worker", "echo");
+    said("log of the worker", "the collector of traces did not take spans");
     assert!(heard.text.contains("You sent") && seen.text.contains("REGATTA_MODEL"), "{}", seen.text);
 
     let mut markers: Vec<Marker> = VARIABLES.iter().map(|(name, secret)| Marker::new(name, secret)).collect();
