@@ -19,13 +19,13 @@ const MARGIN: Duration = Duration::from_secs(3);
 const SETTLED_AFTER: Duration = Duration::from_millis(100);
 /// Time in which a queue is to be made, which takes an election where there are several nodes, or to tell what is in it.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(4);
-/// Time for which a queue is left alone that did not answer. It doubles with each further time, up to [`LEFT_ALONE_MAX`].
+/// Time for which a queue is left alone that did not answer. It doubles with each further time, up to [`LEFT_ALONE_LONGEST`].
 const LEFT_ALONE_FOR: Duration = Duration::from_secs(10);
 /// The same where its channel was lost, or not to be had in time, as when the broker is killed: the next may be right.
 const LEFT_ALONE_FIRST: Duration = Duration::from_secs(1);
-const LEFT_ALONE_MAX: Duration = Duration::from_secs(160);
+const LEFT_ALONE_LONGEST: Duration = Duration::from_secs(160);
 /// Time after which the jobs that a queue did not confirm count as lost, although it has confirmed none since.
-const SILENT_MAX: Duration = Duration::from_secs(600);
+const LOST_AFTER: Duration = Duration::from_secs(600);
 
 /// A question about one queue.
 type Ask<T> = for<'a> fn(&'a Queue, &'a str) -> BoxFuture<'a, Result<T, QueueError>>;
@@ -46,7 +46,7 @@ impl Unanswering {
     /// `queue` has not answered; it is left alone for `first`, or for longer.
     fn note(&mut self, queue: &str, first: Duration) {
         let before = self.0.get(queue);
-        let pause = before.map_or(first, |silence| (silence.pause * 2).clamp(first, LEFT_ALONE_MAX));
+        let pause = before.map_or(first, |silence| (silence.pause * 2).clamp(first, LEFT_ALONE_LONGEST));
         let since = before.and_then(|silence| silence.since);
         self.0.insert(queue.to_owned(), Silence { since, until: Instant::now() + pause, pause });
     }
@@ -67,7 +67,7 @@ impl Unanswering {
     /// `true` if something that was sent to `queue` may still come, however long ago that is: it has not answered since.
     pub(crate) fn is_silent(&self, queue: &str) -> bool {
         let since = self.0.get(queue).and_then(|silence| silence.since);
-        since.is_some_and(|since| since.elapsed() < SILENT_MAX)
+        since.is_some_and(|since| since.elapsed() < LOST_AFTER)
     }
 
     /// `true` while `queue` is left alone.

@@ -54,7 +54,7 @@ use crate::Outage;
 const PROGRESS_CONFIRMED_WITHIN: Duration = Duration::from_secs(15);
 
 /// Queues that are declared again side by side.
-const DECLARED_AT_ONCE: usize = 16;
+const DECLARED_SIDE_BY_SIDE: usize = 16;
 
 /// A connected set of queues; clones share the connections.
 #[derive(Clone)]
@@ -372,7 +372,7 @@ impl Shared {
             Ok(queues) => queues,
             Err(error) => return tracing::error!(%error, "failed to name the queues"),
         };
-        let declaring = futures::stream::iter(queues).for_each_concurrent(DECLARED_AT_ONCE, async |queue| {
+        let declaring = futures::stream::iter(queues).for_each_concurrent(DECLARED_SIDE_BY_SIDE, async |queue| {
             let declared = async {
                 let channel = self.channel("declare a queue").await?;
                 in_time(self.answer_timeout, "declare a queue", self.topology.declare_queue(&channel, &queue)).await
