@@ -20,7 +20,12 @@ pub enum Finding {
     /// The sweep has not ended within two hours.
     NoEnd,
     /// It ended in another state than `complete`.
-    Ended(SweepState),
+    Ended {
+        /// The state.
+        state: SweepState,
+        /// The first line of `results.jsonl` that differs from an undisturbed run's.
+        line: String,
+    },
     /// It has not left the results of an undisturbed run.
     OtherResults {
         /// The first line that differs, counted from 1.
@@ -62,7 +67,7 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoEnd => f.write_str("the sweep does not end"),
-            Self::Ended(state) => write!(f, "the sweep ended {state}"),
+            Self::Ended { state, line } => write!(f, "the sweep ended {state}: {line}"),
             Self::OtherResults { line } => write!(f, "results.jsonl differs from an undisturbed run's at line {line}"),
             Self::Repeated { session, times, made } => {
                 write!(f, "a call of the session {session} was paid {times} times:")?;
@@ -87,7 +92,13 @@ pub(crate) async fn check(
     match ended {
         None => findings.push(Finding::NoEnd),
         Some(SweepState::Complete) => findings.extend(other_results(world).await),
-        Some(state) => findings.push(Finding::Ended(state)),
+        Some(state) => {
+            let found = world.results().await.unwrap_or_default();
+            let expected = &undisturbed(world.plan.workload).results;
+            let differs = lines(&found).into_iter().zip(lines(expected)).find(|(found, expected)| found != expected);
+            let line = differs.map(|(found, _)| String::from_utf8_lossy(found).into_owned()).unwrap_or_default();
+            findings.push(Finding::Ended { state, line });
+        }
     }
     world.referee.settle_batches().await;
     let expected = &undisturbed(world.plan.workload).paid;
@@ -148,10 +159,13 @@ async fn other_results(world: &World) -> Option<Finding> {
     if found == *expected {
         return None;
     }
-    let lines = |bytes: &[u8]| bytes.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect::<Vec<_>>();
     let (expected, found) = (lines(expected), lines(&found));
     let differs = (0..).find(|&line| expected.get(line) != found.get(line));
     Some(Finding::OtherResults { line: differs.unwrap_or(0) + 1 })
+}
+
+fn lines(bytes: &[u8]) -> Vec<&[u8]> {
+    bytes.split(|byte| *byte == b'\n').collect()
 }
 
 /// One number for what happened.
