@@ -5,14 +5,10 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use prometheus::{Encoder, Registry, TextEncoder};
 
-/// `/metrics` and `/healthz`.
 pub(crate) fn routes(registry: Registry) -> axum::Router {
-    alive().route("/metrics", get(move || async move { metrics(&registry) }))
-}
-
-/// `/healthz` alone, which tells nothing.
-pub(crate) fn alive() -> axum::Router {
-    axum::Router::new().route("/healthz", get(|| async { "ok" }))
+    axum::Router::new()
+        .route("/metrics", get(move || async move { metrics(&registry) }))
+        .route("/healthz", get(|| async { "ok" }))
 }
 
 fn metrics(registry: &Registry) -> Response {

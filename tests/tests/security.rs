@@ -124,28 +124,6 @@ async fn a_coordinator_does_not_start_where_others_reach_it_without_a_token() {
     assert!(said.contains("REGATTA_TOKEN") && said.contains("openssl rand -hex 32"), "{said}");
 }
 
-#[tokio::test]
-async fn metrics_are_beside_the_api_of_this_machine_alone() {
-    for (host, are_told) in [("127.0.0.1", true), ("0.0.0.0", false)] {
-        let address = free_address().await.unwrap();
-        let mut command = regatta().unwrap();
-        command.args(["coordinator", "--listen", &format!("{host}:{}", address.port()), "--plain-http"]);
-        command.env("REGATTA_TOKEN", Deployment::TOKEN);
-        // It waits for its stores, and answers probes meanwhile.
-        for (name, value) in
-            [("AMQP_URL", "amqp://127.0.0.1:1"), ("DATABASE_URL", "postgres://127.0.0.1:1/x"), ("REGATTA_BUCKET", "x")]
-        {
-            command.env(name, value);
-        }
-        let _coordinator = command.kill_on_drop(true).spawn().unwrap();
-        let alive = async || get_text(&format!("http://{address}/healthz")).await.map_err(|error| error.to_string());
-        regatta_tests::waiting::until("the coordinator's probe", alive).await.unwrap();
-        // Whatever is of the API is not ready yet.
-        let shown = get_text(&format!("http://{address}/metrics")).await.unwrap();
-        assert_eq!(!shown.starts_with("not ready: "), are_told, "{host}: {shown}");
-    }
-}
-
 /// The status with which `request` is answered; `None` when the connection is closed without one.
 async fn status(deployment: &Deployment, request: String, body: &[u8]) -> Option<u16> {
     let mut stream = TcpStream::connect(deployment.api()).await.ok()?;

@@ -123,8 +123,7 @@ impl Stage {
         if self.way == Way::ReadOnly && is_superuser() {
             command.uid(NOBODY).gid(NOBODY);
         }
-        // Three times as long as it may go on paying, so that its end is not what stops it.
-        command.arg("run").arg(&self.spec).arg("--output").arg(&self.named).args(["--give-up-after-s", "15"]);
+        command.arg("run").arg(&self.spec).arg("--output").arg(&self.named).args(["--give-up-after-s", "2"]);
         command.env("HOME", &self.named);
         command
     }

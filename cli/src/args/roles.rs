@@ -134,7 +134,7 @@ pub(crate) struct CoordinatorArgs {
     pub(crate) ledger: LedgerArgs,
     #[command(flatten)]
     pub(crate) blobs: BlobArgs,
-    /// Address of the API, of /healthz and /readyz, and of /metrics where it is this machine's alone
+    /// Address of the API, of /metrics, /healthz and /readyz
     #[arg(long, env = "REGATTA_LISTEN", default_value = "127.0.0.1:8080")]
     pub(crate) listen: std::net::SocketAddr,
     /// Price table to use instead of the shipped one

@@ -71,16 +71,7 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
             listener::serve(beside, watched.merge(readiness.probe()), stop.clone());
             listener::serve_tls(listener, tls, of_one, readiness.routes(), stop.clone())
         }
-        None => {
-            let is_private = !is_reached_by_others(args.listen);
-            if !is_private {
-                tracing::info!(
-                    "/metrics asks for no token, and is not served beside an API that others reach; give it an address by --metrics"
-                );
-            }
-            let watched = if is_private { watched } else { telemetry::alive() };
-            listener::serve_tls(listener, tls, of_one, watched.merge(readiness.routes()), stop.clone())
-        }
+        None => listener::serve_tls(listener, tls, of_one, watched.merge(readiness.routes()), stop.clone()),
     };
     let connect = async {
         let ledger = services::ledger(&args.ledger, &readiness).await?;
