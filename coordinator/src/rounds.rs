@@ -160,7 +160,6 @@ impl Rounds {
 
 /// Request for the tables of `sweep`, of this generation.
 pub(crate) fn tabulate(sweep: &SweepId, lock: Digest, generation: u32) -> Report {
-    tracing::info!(%sweep, "tables are asked for");
     Report::Tabulate { sweep: sweep.clone(), lock, generation: Some(generation) }
 }
 
@@ -321,7 +320,7 @@ impl Coordinator {
         if let Some(one) = rounds.watched.get_mut(&row.id) {
             if one.running && !running {
                 // The end was written, and perhaps not said.
-                self.report(vec![tabulate(&row.id, row.lock, row.generation)], term).await?;
+                self.ask_for_tables(&row.id, row.lock, row.generation, term).await?;
             }
             if one.generation != row.generation {
                 // A resume raises the budget, and a process that had read the sweep before may have put it back since.
@@ -356,7 +355,7 @@ impl Coordinator {
         }
         if !running {
             // A coordinator died between noticing the end and saying so; saying it twice is harmless.
-            self.report(vec![tabulate(&row.id, row.lock, row.generation)], term).await?;
+            self.ask_for_tables(&row.id, row.lock, row.generation, term).await?;
         }
         let first_calls = match sweep.lock.budget_usd {
             Some(_) => {
@@ -460,7 +459,7 @@ impl Coordinator {
             let granted = account.map(|account| account.at_most());
             self.lead_on(one.term).await?;
             if self.ledger.begin_tabulating(&sweep.id, one.generation, granted, one.term).await? {
-                self.report(vec![tabulate(&sweep.id, sweep.digest, one.generation)], one.term).await?;
+                self.ask_for_tables(&sweep.id, sweep.digest, one.generation, one.term).await?;
                 one.running = false;
             }
             return Ok(());
@@ -480,6 +479,22 @@ impl Coordinator {
             one.echo.forget();
         }
         Ok(self.is_all_recorded(&one.sweep.id, &mut one.echo, one.term).await?.is_some())
+    }
+
+    /// Asks scorers for the tables of `sweep`.
+    ///
+    /// # Errors
+    /// As [`Self::report`].
+    pub(crate) async fn ask_for_tables(
+        &self,
+        sweep: &SweepId,
+        lock: Digest,
+        generation: u32,
+        term: Term,
+    ) -> Result<(), CoordinatorError> {
+        self.report(vec![tabulate(sweep, lock, generation)], term).await?;
+        tracing::info!(%sweep, "tables are asked for");
+        Ok(())
     }
 
     /// Broadcasts the control message when it has changed, and again every few seconds. `term` is that under which its contents were read:

@@ -14,7 +14,6 @@ use tokio::time::Instant;
 
 use crate::budget::of_sweep;
 use crate::echo::Echo;
-use crate::rounds::tabulate;
 use crate::{Coordinator, CoordinatorError};
 
 /// Time for which workers are told of a cancelled sweep. No deployment stays without workers for longer, and the list must not grow for
@@ -219,7 +218,7 @@ impl Coordinator {
         if granted > row.granted {
             self.ledger.set_granted(&row.id, granted).await?;
         }
-        self.report(vec![tabulate(&row.id, row.lock, row.generation)], term).await?;
+        self.ask_for_tables(&row.id, row.lock, row.generation, term).await?;
         tables.put_off();
         Ok(())
     }
