@@ -61,13 +61,21 @@ impl Outage {
             return FailedTry { pause, tries: 1, lasts: Duration::ZERO, is_told: true };
         };
         state.tries = state.tries.saturating_add(1);
-        state.pause = (state.pause * 2).min(self.longest_pause);
+        state.pause = (state.pause * 2).clamp(self.first_pause, self.longest_pause);
         let is_told = now.duration_since(state.told_at) >= state.told_again_after;
         if is_told {
             state.told_at = now;
             state.told_again_after = (state.told_again_after * 2).min(TOLD_AT_LEAST_EVERY);
         }
         FailedTry { pause: state.pause, tries: state.tries, lasts: now.duration_since(state.since), is_told }
+    }
+
+    /// Notes that a part was done before the next failure: tries are counted anew, and pauses begin with the first one. Lines stay as rare.
+    pub const fn goes_on(&mut self) {
+        if let Some(state) = &mut self.state {
+            state.tries = 0;
+            state.pause = Duration::ZERO;
+        }
     }
 
     /// Notes a success. Returns the time since the first failure, if the last try had failed.
@@ -90,6 +98,17 @@ mod tests {
         assert_eq!(outage.ends(), Some(Duration::ZERO));
         assert_eq!(outage.ends(), None, "it is told of once");
         assert_eq!(outage.fails().pause, SECOND);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn after_a_part_that_was_done_pauses_and_tries_begin_anew_and_lines_stay_rare() {
+        let mut outage = Outage::new(SECOND, SECOND * 5);
+        assert!(outage.fails().is_told);
+        outage.fails();
+        outage.goes_on();
+        let failed = outage.fails();
+        assert_eq!((failed.pause, failed.tries, failed.is_told), (SECOND, 1, false));
+        assert_eq!(outage.fails().pause, SECOND * 2);
     }
 
     #[tokio::test(start_paused = true)]

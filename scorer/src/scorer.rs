@@ -1,7 +1,7 @@
 //! The scorer: takes reports in batches, makes them durable, then acknowledges.
 
 use futures::future::BoxFuture;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -234,7 +234,7 @@ impl Scorer {
     /// # Errors
     /// When a store fails, or a report is of no session of its sweep.
     pub fn record_left_over(&self, reports: Vec<Report>) -> BoxFuture<'_, Result<(), ScorerError>> {
-        Box::pin(async move { self.handle(&Batch::sort(reports)).await })
+        Box::pin(async move { self.handle(&mut Batch::sort(reports)).await })
     }
 
     /// Works until `stop` fires; the batch in hand is finished first, unless it cannot be recorded: then all is left in the queue.
@@ -315,7 +315,7 @@ impl Scorer {
         let Sorted { reports, receipts, unreadable } = self.sort_out(batch, stop).await;
         let is_set_aside = self.set_aside(unreadable, stop).await;
         let is_alone = receipts.len() == 1;
-        match self.handle_until_done(&Batch::sort(reports), stop).await {
+        match self.handle_until_done(Batch::sort(reports), stop).await {
             Handled::Done => Receipt::ack_all(receipts).await,
             Handled::Stopped => return Some(End::Stopped),
             // It alone is delivered once more, until that was too often: behind what is here already, which it would else take with it.
@@ -365,17 +365,21 @@ impl Scorer {
     }
 
     /// Handles `batch` until it is durable, or it is clear that it will not be.
-    async fn handle_until_done(&self, batch: &Batch, stop: &CancellationToken) -> Handled {
+    async fn handle_until_done(&self, mut batch: Batch, stop: &CancellationToken) -> Handled {
         let mut outage = Outage::new(RETRY_FIRST, RETRY_MAX);
         let mut tries_left = TRIES;
         loop {
-            let Err(error) = self.handle(batch).await else {
+            let parts = batch.parts();
+            let Err(error) = self.handle(&mut batch).await else {
                 if let Some(lasted) = outage.ends() {
                     tracing::info!(lasted_s = lasted.as_secs(), "reports are recorded again");
                 }
                 self.health.succeeds();
                 return Handled::Done;
             };
+            if batch.parts() < parts {
+                outage.goes_on();
+            }
             let failed = outage.fails();
             let tried = failed.tries;
             let is_outage = error.is_outage() || (!self.config.shares_queue && error.is_of_a_sweep());
@@ -406,57 +410,68 @@ impl Scorer {
         }
     }
 
-    /// Makes `batch` durable. May be repeated at any point.
-    async fn handle(&self, batch: &Batch) -> Result<(), ScorerError> {
+    /// Makes `batch` durable, part by part, and takes each part out of it that is: a store that fails one call of many does not have all of them
+    /// made again. Each part may be repeated.
+    async fn handle(&self, batch: &mut Batch) -> Result<(), ScorerError> {
         if !batch.held.is_empty() {
             self.ledger.record_held(batch.held.clone()).await?;
+            batch.held.clear();
         }
         if !batch.open.is_empty() {
             self.gone.warn(self.ledger.record_progress(batch.open.clone()).await?);
+            batch.open.clear();
         }
-        for (lock, outcomes) in &batch.sessions {
-            let sweep = self.catalog.sweep(lock).await?;
-            self.record(&sweep, outcomes).await?;
+        while let Some(sessions) = batch.sessions.first_entry() {
+            let sweep = self.catalog.sweep(sessions.key()).await?;
+            self.record(&sweep, sessions.get()).await?;
+            sessions.remove();
         }
-        for report in &batch.others {
-            match report {
-                Report::HandedOver { key, attempt, totals, taken_over } => {
-                    let told_by = if *taken_over { ToldBy::Successor } else { ToldBy::Itself };
-                    if !self.ledger.record_handover(key, attempt.clone(), *totals, told_by).await? {
-                        self.gone.warn([key.sweep.clone()]);
-                        continue;
-                    }
-                    // A process that was cut off tells of its attempts itself, sooner or later, and then their tokens are counted.
-                    if *taken_over {
-                        self.metrics.surplus.with_label_values(&["taken_over"]).inc();
-                    } else {
-                        self.metrics.surplus.with_label_values(&["handed_over"]).inc();
-                        self.count_usage(&totals.usage, &totals.cost);
-                    }
+        while let Some(report) = batch.others.front() {
+            self.handle_other(report).await?;
+            batch.others.pop_front();
+        }
+        Ok(())
+    }
+
+    /// Makes one of [`Batch::others`] durable. May be repeated at any point.
+    async fn handle_other(&self, report: &Report) -> Result<(), ScorerError> {
+        match report {
+            Report::HandedOver { key, attempt, totals, taken_over } => {
+                let told_by = if *taken_over { ToldBy::Successor } else { ToldBy::Itself };
+                if !self.ledger.record_handover(key, attempt.clone(), *totals, told_by).await? {
+                    self.gone.warn([key.sweep.clone()]);
+                    return Ok(());
                 }
-                Report::Judge(outcome) => {
-                    let sweep = self.catalog.sweep(&outcome.lock).await?;
-                    self.judged(&sweep, outcome.clone()).await?;
+                // A process that was cut off tells of its attempts itself, sooner or later, and then their tokens are counted.
+                if *taken_over {
+                    self.metrics.surplus.with_label_values(&["taken_over"]).inc();
+                } else {
+                    self.metrics.surplus.with_label_values(&["handed_over"]).inc();
+                    self.count_usage(&totals.usage, &totals.cost);
                 }
-                Report::Rejudge { lock, .. } => {
-                    let sweep = self.catalog.sweep(lock).await?;
-                    self.rejudge(&sweep).await?;
-                }
-                Report::Echo { sweep, number, partition, .. } => {
-                    self.ledger.echo(sweep, *number, *partition).await?;
-                }
-                Report::Tabulate { lock, generation, .. } => {
-                    let sweep = self.catalog.sweep(lock).await?;
-                    let state = finish(&self.ledger, &self.catalog, &sweep, *generation, &*self.clock).await?;
-                    if state.is_end()
-                        && let Err(error) = self.remove_needless_checkpoints(&sweep.id).await
-                    {
-                        tracing::warn!(%error, sweep = %sweep.id, "checkpoints were left behind; they go with the sweep");
-                    }
-                    tracing::info!(sweep = %sweep.id, %state, "reports written");
-                }
-                Report::Session(_) | Report::Progress(_) => {}
             }
+            Report::Judge(outcome) => {
+                let sweep = self.catalog.sweep(&outcome.lock).await?;
+                self.judged(&sweep, outcome.clone()).await?;
+            }
+            Report::Rejudge { lock, .. } => {
+                let sweep = self.catalog.sweep(lock).await?;
+                self.rejudge(&sweep).await?;
+            }
+            Report::Echo { sweep, number, partition, .. } => {
+                self.ledger.echo(sweep, *number, *partition).await?;
+            }
+            Report::Tabulate { lock, generation, .. } => {
+                let sweep = self.catalog.sweep(lock).await?;
+                let state = finish(&self.ledger, &self.catalog, &sweep, *generation, &*self.clock).await?;
+                if state.is_end()
+                    && let Err(error) = self.remove_needless_checkpoints(&sweep.id).await
+                {
+                    tracing::warn!(%error, sweep = %sweep.id, "checkpoints were left behind; they go with the sweep");
+                }
+                tracing::info!(sweep = %sweep.id, %state, "reports written");
+            }
+            Report::Session(_) | Report::Progress(_) => {}
         }
         Ok(())
     }
@@ -511,10 +526,18 @@ struct Batch {
     open: Vec<(regatta_proto::OpenAttempt, regatta_proto::WorkerId)>,
     held: BTreeSet<Held>,
     /// In the order they came, after everything else: a question is answered when all before it is recorded.
-    others: Vec<Report>,
+    others: VecDeque<Report>,
 }
 
 impl Batch {
+    /// Number of parts that are made durable one after the other.
+    fn parts(&self) -> usize {
+        usize::from(!self.held.is_empty())
+            + usize::from(!self.open.is_empty())
+            + self.sessions.len()
+            + self.others.len()
+    }
+
     fn sort(reports: Vec<Report>) -> Self {
         let mut batch = Self::default();
         for report in reports {
@@ -535,7 +558,7 @@ impl Batch {
                     }
                     batch.open.extend(open.into_iter().map(|open| (open, worker.clone())));
                 }
-                other => batch.others.push(other),
+                other => batch.others.push_back(other),
             }
         }
         batch

@@ -36,6 +36,8 @@ struct World {
     /// Grants of the last minute, and older ones that may still be in flight: time, model, requests, tokens.
     granted: VecDeque<(Instant, String, String, i64, i64)>,
     factor: Option<f64>,
+    /// Most slots of a holder, if it is fewer than others leave.
+    slots_most: Option<u32>,
     decreased: Option<Instant>,
     held_until: Option<Instant>,
     leases: Vec<PoolRequest>,
@@ -78,6 +80,11 @@ impl FakeStore {
         let (valid, holders, overtaken) = (Duration::from_secs(30), BTreeMap::new(), BTreeSet::new());
         let before = self.locked().accounts.insert(account.clone(), Account { budget, valid, holders, overtaken });
         assert!(before.is_none());
+    }
+
+    /// Grants no holder more than so many slots from now on, however many it fills.
+    pub(crate) fn grants_slots_up_to(&self, most: u32) {
+        self.locked().slots_most = Some(most);
     }
 
     /// Requests for leases so far.
@@ -213,6 +220,7 @@ impl World {
             }
             let key = (party.sweep.clone(), party.model.clone());
             self.holders.get_mut(&holder).unwrap().slots.insert(key, slots);
+            let slots = slots.min(self.slots_most.unwrap_or(u32::MAX));
             Grant { slots, requests: u32::try_from(requests).unwrap(), tokens: u64::try_from(tokens).unwrap() }
         });
         let grants: Vec<Grant> = grants.collect();

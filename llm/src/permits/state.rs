@@ -265,7 +265,8 @@ impl State {
                 });
                 asked.parties.push(party.id);
             }
-            party.slots = party.in_flight;
+            // Where fewer were granted than are filled, the others have theirs by now, and what ends is not followed by another.
+            party.slots = party.slots.min(party.in_flight);
             (party.requests, party.tokens, party.correction) = (0, 0, 0);
         }
         request.signals = self.heard.tell(now);

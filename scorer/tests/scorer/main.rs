@@ -4,6 +4,7 @@
 mod aside;
 mod coverage;
 mod ending;
+mod going_on;
 mod judging;
 mod laws;
 mod recording;

@@ -67,3 +67,24 @@ async fn a_call_that_comes_alone_is_asked_for_at_once() {
     drop(sent(&governor, &ask(&sweep("s"))).await);
     assert_eq!(begun.elapsed(), Duration::ZERO);
 }
+
+#[tokio::test(start_paused = true)]
+async fn where_more_slots_are_filled_than_are_granted_none_is_filled_again_also_while_the_store_is_asked() {
+    for turn in 0..20 {
+        let store = FakeStore::default();
+        store.answers_after(Duration::from_millis(200));
+        let governor = governor(&store, &spec(slots(2)));
+        let sweep = sweep("s");
+        let first = sent(&governor, &ask(&sweep)).await;
+        let second = sent(&governor, &ask(&sweep)).await;
+        // Its slots are others' by now.
+        store.grants_slots_up_to(0);
+        let call = ask(&sweep);
+        let mut waiting = Box::pin(governor.acquire(&call));
+        // At some of these moments the store is being asked.
+        assert!(timeout(Duration::from_millis(5_000 + turn * 50), &mut waiting).await.is_err());
+        first.answered(None);
+        assert!(timeout(Duration::from_secs(2), &mut waiting).await.is_err(), "turn {turn}");
+        drop(second);
+    }
+}
