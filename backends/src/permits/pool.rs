@@ -44,6 +44,12 @@ pub(super) const SLOTS_VALID_MS: u64 = 10 * VALID_MS;
 const MARGIN_MS: u64 = 500;
 /// Validity of reported demand, in milliseconds: a party that lacks something asks again within `VALID_MS`.
 const DEMAND_VALID_MS: u64 = 3 * VALID_MS;
+/// Time within which somebody asks for permits while any slot is held, in milliseconds: slots are renewed every three seconds. Where nobody did, nobody
+/// reached the store.
+const RENEWED_WITHIN_MS: u64 = 5 * VALID_MS;
+/// Time within which a worker asks again that could not reach the store, in milliseconds: one request may have to run out of time, and then there is
+/// a pause.
+const RETURNS_WITHIN_MS: u64 = 15 * VALID_MS;
 /// Least pause before a party asks again, in milliseconds.
 const RETRY_MIN_MS: u64 = 20;
 /// Most requests to the pool per second by all workers together: with many workers, each asks less often.
@@ -78,6 +84,9 @@ pub(super) struct Pool {
     /// Until then no slot is granted but those that are filled: who fills some has not told yet, since the past was lost.
     #[serde(default)]
     registering_until_ms: u64,
+    /// Until then nobody is forgotten: nobody could tell of what it holds for a while.
+    #[serde(default)]
+    returning_until_ms: u64,
     #[serde(default)]
     volatile: Volatile,
     /// Grants before a crash that are not known otherwise, as many as there can have been. They count in every window.
@@ -120,6 +129,7 @@ impl Pool {
         if changes > 0 {
             self.volatile.steer();
         }
+        self.wait_for_the_silent(now);
         self.forget(now);
         let returned = self.take_stock(now, request);
         self.grant_slots(now, request);
@@ -169,9 +179,20 @@ impl Pool {
         }
     }
 
+    /// Gives all holders time to tell of their slots again, if none was heard of for so long that the store must have been away: else the first one
+    /// that is back would be granted what the others fill.
+    fn wait_for_the_silent(&mut self, now: u64) {
+        let is_held = self.holders.values().flat_map(|holder| &holder.parties).any(|held| held.occupied() > 0);
+        let heard_ms = self.holders.values().map(|holder| holder.seen_ms).max();
+        if is_held && heard_ms.is_some_and(|heard| now >= heard + RENEWED_WITHIN_MS) {
+            self.returning_until_ms = now + RETURNS_WITHIN_MS;
+        }
+    }
+
     /// Forgets whom nobody has heard of, and what no longer counts.
     fn forget(&mut self, now: u64) {
-        self.holders.retain(|_, holder| now < holder.seen_ms + SLOTS_VALID_MS);
+        let returning_until_ms = self.returning_until_ms;
+        self.holders.retain(|_, holder| now < returning_until_ms.max(holder.seen_ms + SLOTS_VALID_MS));
         self.forgotten.forget(bucket(now));
         let held: Vec<u32> = self.holders.values().flat_map(|holder| &holder.parties).map(|held| held.line).collect();
         self.lines.retain(|number, line| {

@@ -17,7 +17,7 @@ const ACKNOWLEDGED_WITHIN_MS: u64 = 200;
 /// A check that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finding {
-    /// The sweep has not ended within two hours.
+    /// The sweep has not ended within six hours.
     NoEnd,
     /// It ended in another state than `complete`.
     Ended {

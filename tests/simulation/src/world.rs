@@ -19,7 +19,7 @@ use crate::process::{Stores, start};
 use crate::referee::{Call, Identity, Referee};
 
 /// Time after which a history that has not ended counts as endless.
-const HORIZON: Duration = Duration::from_secs(2 * 3600);
+const HORIZON: Duration = Duration::from_secs(6 * 3600);
 /// Time for which a history goes on after its end, so that pending events happen.
 const AFTERMATH: Duration = Duration::from_secs(150);
 /// Limit of calls at once in the specs.

@@ -64,6 +64,8 @@ pub(super) struct Scene {
     pub(super) deaths: Vec<(usize, u64)>,
     /// Moments at which the store crashes, and for how long it is away.
     pub(super) crashes: Vec<(u64, u64)>,
+    /// Moments at which nobody reaches the store any more, and for how long; it loses nothing.
+    pub(super) outages: Vec<(u64, u64)>,
     /// Moments at which the process of an embedded run, which has all workers and the store in it, is killed and begun again.
     pub(super) restarts: Vec<u64>,
     pub(super) until_ms: u64,
@@ -81,6 +83,7 @@ impl Scene {
             arrival_ms: (1, 50),
             deaths: Vec::new(),
             crashes: Vec::new(),
+            outages: Vec::new(),
             restarts: Vec::new(),
             until_ms: 180_000,
         }
@@ -133,6 +136,9 @@ enum Event {
     },
     /// The store, of which the last durable state is left.
     Crashes {
+        away_ms: u64,
+    },
+    IsAway {
         away_ms: u64,
     },
     /// All workers and the store.
@@ -213,6 +219,9 @@ pub(super) fn run(scene: Scene) -> Outcome {
     for (at, away_ms) in fleet.scene.crashes.clone() {
         fleet.push(at, Event::Crashes { away_ms });
     }
+    for (at, away_ms) in fleet.scene.outages.clone() {
+        fleet.push(at, Event::IsAway { away_ms });
+    }
     for at in fleet.scene.restarts.clone() {
         fleet.push(at, Event::Restarts);
     }
@@ -242,6 +251,7 @@ impl Fleet {
                 self.is_crashed = true;
                 self.away_until = self.away_until.max(now + away_ms);
             }
+            Event::IsAway { away_ms } => self.away_until = self.away_until.max(now + away_ms),
             Event::Dies { worker } => self.kill(now, worker),
             Event::Restarts => {
                 self.pool = self.durable.clone().inherited(START + now).unwrap_or_default();
@@ -322,7 +332,12 @@ impl Fleet {
                 self.workers[worker].told.push(number);
             }
             let side = &mut self.workers[worker].sides[number];
-            *side = Side { slots: side.in_flight, in_flight: side.in_flight, next: side.next, ..Side::default() };
+            *side = Side {
+                slots: side.slots.min(side.in_flight),
+                in_flight: side.in_flight,
+                next: side.next,
+                ..Side::default()
+            };
         }
         let life = self.workers[worker].life;
         let request = PoolRequest {

@@ -42,6 +42,7 @@ prop_compose! {
         mut work in prop::collection::vec(work(), 1..4),
         deaths in prop::collection::vec((0_usize..6, 0_u64..150_000), 0..4),
         crashes in prop::collection::vec((0_u64..150_000, prop_oneof![Just(0), 0_u64..40_000]), 0..3),
+        outages in prop::collection::vec((0_u64..150_000, 0_u64..40_000), 0..3),
         store_ms in 0_u64..400,
         arrival_ms in 0_u64..=MARGIN_MS,
     ) -> Scene {
@@ -59,6 +60,7 @@ prop_compose! {
             model_limits: model_limits.into_iter().collect(),
             deaths: deaths.into_iter().map(|(worker, at)| (worker % workers, at)).collect(),
             crashes,
+            outages,
             store_ms: (0, store_ms),
             arrival_ms: (0, arrival_ms),
             ..Scene::of(workers, limits(concurrency, requests_per_minute, tokens_per_minute), work)
@@ -119,6 +121,16 @@ proptest! {
     fn no_limit_is_ever_exceeded_in_any_minute(scene in scene()) {
         let outcome = run(scene.clone());
         check_limits(&scene, &outcome)?;
+    }
+
+    // Calls take longer than slots are kept for the silent.
+    #[test]
+    fn no_slot_is_filled_twice_when_nobody_reached_the_store_for_a_while(
+        seed in any::<u64>(), workers in 2_usize..6, slots in 2_u32..40, at in 5_000_u64..60_000, away in 0_u64..60_000,
+    ) {
+        let work = vec![Work { latency_ms: (1_000, 90_000), ..Work::of("a") }];
+        let scene = Scene { seed, outages: vec![(at, away)], ..Scene::of(workers, limits(slots, None, None), work) };
+        check_limits(&scene, &run(scene.clone()))?;
     }
 
     #[test]

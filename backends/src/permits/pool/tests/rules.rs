@@ -264,6 +264,10 @@ fn a_pool_that_nobody_uses_is_empty_after_a_minute() {
     for worker in 0..20 {
         pool.lease(START, &request(&format!("w{worker}"), limits, vec![party("s", 30, 10)]));
     }
+    // Those that are silent might only have been kept from the store.
+    for at in (30_000..=46_000).step_by(1_000) {
+        pool.lease(after(at), &request("w0", limits, vec![party("s", 0, 10)]));
+    }
     pool.lease(after(62_000), &request("w0", limits, vec![]));
     assert!(pool.lines.is_empty() && pool.holders.is_empty());
 }
@@ -335,8 +339,11 @@ fn who_comes_back_after_its_slots_went_to_others_starts_nothing() {
     let mut pool = Pool::default();
     let limits = limits(100, None, None);
     assert_eq!(slots(&pool.lease(START, &request("w", limits, vec![party("s", 100, 10)]))), [100]);
-    let given_on = pool.lease(after(10_000), &request("v", limits, vec![party("s", 100, 10)]));
-    assert_eq!(slots(&given_on), [100]);
+    let other = request("v", limits, vec![party("s", 100, 10)]);
+    for at in (0..10_000).step_by(1_000) {
+        assert_eq!(slots(&pool.lease(after(at), &other)), [0]);
+    }
+    assert_eq!(slots(&pool.lease(after(10_000), &other)), [100]);
     // Its calls were under way when it was stopped, and their answers wait for it: none takes the place of one that ends.
     for still in [64, 20, 0] {
         let awake = request("w", limits, vec![in_flight(still, party("s", 200, 10))]);
@@ -353,4 +360,31 @@ fn slots_that_are_filled_twice_are_not_filled_again() {
     assert_eq!(slots(&pool.lease(after(100), &ask("w", 2))), [0], "two are filled beyond what there is");
     assert_eq!(slots(&pool.lease(after(200), &ask("v", 3))), [3]);
     assert_eq!(slots(&pool.lease(after(300), &ask("w", 2))), [3]);
+}
+
+#[test]
+fn after_a_time_in_which_nobody_reached_the_store_all_have_time_to_tell_of_their_slots() {
+    let limits = limits(100, None, None);
+    let busy = |holder: &str| request(holder, limits, vec![in_flight(50, party("s", 50, 10))]);
+    let idle = |holder: &str| request(holder, limits, vec![party("s", 50, 10)]);
+    for away in [5_000, 12_000, 600_000] {
+        let mut pool = Pool::default();
+        for holder in ["v", "w"] {
+            pool.lease(START, &idle(holder));
+        }
+        for holder in ["v", "w"] {
+            assert_eq!(slots(&pool.lease(after(100), &busy(holder))), [50]);
+        }
+        let back = 100 + away;
+        assert_eq!(slots(&pool.lease(after(back), &busy("v"))), [50], "the others are those of {away} ms ago");
+        assert_eq!(slots(&pool.lease(after(back + 9_000), &busy("v"))), [50]);
+        assert_eq!(slots(&pool.lease(after(back + 14_000), &busy("w"))), [50]);
+        // One that has died meanwhile does not come back.
+        let mut pool = Pool::default();
+        assert_eq!(slots(&pool.lease(START, &busy("w"))), [100]);
+        for at in (0..15_000).step_by(1_000) {
+            assert_eq!(slots(&pool.lease(after(back + at), &idle("v"))), [0], "{away} ms");
+        }
+        assert_eq!(slots(&pool.lease(after(back + 15_000), &idle("v"))), [50], "{away} ms");
+    }
 }
