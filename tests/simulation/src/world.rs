@@ -370,7 +370,7 @@ fn spec(workload: Workload) -> (&'static str, String) {
         // Judges are asked at once.
         Workload::Batches => SPEC
             .replace("sim/lexical", "judge/lexical")
-            .replace("limits: { concurrency: 6 }", "lane: batch\n    batch: { requests_max: 7, gather_ms: 2000, poll_ms: 2000 }\nJUDGE")
+            .replace("limits: { concurrency: 6 }", "lane: batch\n    batch: { requests_max: 7, gather_ms: 2000, poll_ms: 2000 }\n    retries: { attempts: 14, quarantine_after: 100 }\nJUDGE")
             .replace("JUDGE", "  judge: { kind: openai, base_url: 'http://127.0.0.1:9/v1', api_key_env: none, stream: false, limits: { concurrency: 6 } }")
             .replace("output_per_mtok: 10 }", "output_per_mtok: 10, variants: { batch: { input_per_mtok: 0.5, output_per_mtok: 5 } } }"),
     };
