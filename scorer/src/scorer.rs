@@ -35,9 +35,9 @@ const RETRY_MAX: Duration = Duration::from_secs(10);
 const TRIES: u32 = 8;
 /// The same when the ledger refuses a row: once more, should the reason have been a race, and then each report by itself.
 const TRIES_REFUSED: u32 = 2;
-/// The same while a store is away: with [`RETRY_MAX`] between them some twenty minutes, below the broker's acknowledgement time-out. Over
-/// all redeliveries that outlasts an outage of hours, so that no outcome that was paid for ends as a dead letter.
-const TRIES_IN_OUTAGE: u32 = 120;
+/// Time after which a batch is handed back that cannot be recorded because a store is away, or fails now and then: below the broker's acknowledgement
+/// time-out. Over all redeliveries that outlasts an outage of hours, so that no outcome that was paid for ends as a dead letter.
+const GIVEN_BACK_AFTER: Duration = Duration::from_mins(20);
 
 /// Redeliveries after which a report that cannot be recorded, alone, goes back without those behind it. Until then it goes back with them, so that
 /// none overtakes it; they must not be delivered too often for its sake.
@@ -379,22 +379,24 @@ impl Scorer {
             };
             if batch.parts() < parts {
                 outage.goes_on();
+                tries_left = TRIES;
+                self.health.succeeds();
             }
             let failed = outage.fails();
             let tried = failed.tries;
             let is_outage = error.is_outage() || (!self.config.shares_queue && error.is_of_a_sweep());
-            let outage = is_outage && tried < TRIES_IN_OUTAGE;
+            let is_late = failed.lasts >= GIVEN_BACK_AFTER;
             let is_refused = error.is_refusal();
             if is_refused {
                 tries_left = tries_left.min(TRIES_REFUSED);
             }
-            tries_left -= u32::from(!outage);
+            tries_left -= u32::from(!is_outage);
             self.metrics.failed_batches.inc();
             let error = regatta_proto::causes(&error);
             if is_outage {
                 self.health.fails(&error);
             }
-            let is_given_up = tries_left == 0 || tried >= TRIES_IN_OUTAGE;
+            let is_given_up = tries_left == 0 || is_late;
             // While a store is away, each line would be like the one before.
             if failed.is_told || is_given_up || !is_outage {
                 tracing::error!(error, tried, "failed to record a batch of reports");

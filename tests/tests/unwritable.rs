@@ -123,7 +123,7 @@ impl Stage {
         if self.way == Way::ReadOnly && is_superuser() {
             command.uid(NOBODY).gid(NOBODY);
         }
-        command.arg("run").arg(&self.spec).arg("--output").arg(&self.named).args(["--give-up-after-s", "2"]);
+        command.arg("run").arg(&self.spec).arg("--output").arg(&self.named).args(["--give-up-after-s", "8"]);
         command.env("HOME", &self.named);
         command
     }

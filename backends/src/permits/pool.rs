@@ -10,7 +10,8 @@
 //!   of slots, is lent, but little by little. Of what is scarce, a worker gets at most its part of its sweep's demand, and who has waited
 //!   for long for more than is there is waited for.
 //! - **A crash forgets little.** What the store may lose is bounded, and counts as granted ([`durable`]).
-//! - **Everything expires.** A worker that falls silent wants nothing any more after 3 s, and holds nothing after 10 s.
+//! - **Everything expires.** A worker that falls silent wants nothing any more after 3 s, and holds nothing after 10 s; after a time in which nobody
+//!   could ask, 25 s after the first one who can.
 //!
 //! Limits are those of the asker's own spec; what all others have been granted counts against them.
 
@@ -28,7 +29,7 @@ use jiff::Timestamp;
 use regatta_proto::{Grant, Party, PoolReply, PoolRequest, Share, SweepId, WorkerId};
 use serde::{Deserialize, Serialize};
 
-use self::durable::Volatile;
+use self::durable::{SILENCE_MAX_MS, Volatile};
 use self::parties::{Held, Holder, Units};
 use self::spent::{Spent, bucket};
 pub(super) use self::steering::Change;
@@ -46,10 +47,9 @@ const MARGIN_MS: u64 = 500;
 const DEMAND_VALID_MS: u64 = 3 * VALID_MS;
 /// Time within which somebody asks for permits while any slot is held, in milliseconds: slots are renewed every three seconds. Where nobody did, nobody
 /// reached the store.
-const RENEWED_WITHIN_MS: u64 = 5 * VALID_MS;
-/// Time within which a worker asks again that could not reach the store, in milliseconds: one request may have to run out of time, and then there is
-/// a pause.
-const RETURNS_WITHIN_MS: u64 = 15 * VALID_MS;
+const RENEWED_WITHIN_MS: u64 = 4 * VALID_MS;
+/// Time after which nothing is under way any more of what was under way when a pool was asked last, in milliseconds.
+const OVER_AFTER_MS: u64 = 3_600_000;
 /// Least pause before a party asks again, in milliseconds.
 const RETRY_MIN_MS: u64 = 20;
 /// Most requests to the pool per second by all workers together: with many workers, each asks less often.
@@ -84,9 +84,12 @@ pub(super) struct Pool {
     /// Until then no slot is granted but those that are filled: who fills some has not told yet, since the past was lost.
     #[serde(default)]
     registering_until_ms: u64,
-    /// Until then nobody is forgotten: nobody could tell of what it holds for a while.
+    /// When anybody asked last.
     #[serde(default)]
-    returning_until_ms: u64,
+    asked_ms: u64,
+    /// When nobody had asked for a while: from then on all have [`SILENCE_MAX_MS`] to tell of what they hold.
+    #[serde(default)]
+    silent_until_ms: u64,
     #[serde(default)]
     volatile: Volatile,
     /// Grants before a crash that are not known otherwise, as many as there can have been. They count in every window.
@@ -147,7 +150,7 @@ impl Pool {
     /// The holders that have reported recently. `clock_ms` is the store's clock, in milliseconds since 1970.
     pub(super) fn holders(&mut self, clock_ms: u64) -> Vec<PoolHolder> {
         let now = self.clock.read(clock_ms);
-        let heard = self.holders.iter().filter(|(_, holder)| now < holder.seen_ms + SLOTS_VALID_MS);
+        let heard = self.holders.iter().filter(|(_, holder)| self.is_remembered(holder, now));
         heard
             .map(|(name, holder)| {
                 let sum = |count: fn(&Held) -> u32| holder.parties.iter().map(count).fold(0, u32::saturating_add);
@@ -179,20 +182,27 @@ impl Pool {
         }
     }
 
-    /// Gives all holders time to tell of their slots again, if none was heard of for so long that the store must have been away: else the first one
-    /// that is back would be granted what the others fill.
+    /// Gives all holders time to tell of their slots again, if nobody asked for so long that the store must have been away: else the first one that is back
+    /// would be granted what the others fill. Whoever has had that time already is given no more.
     fn wait_for_the_silent(&mut self, now: u64) {
-        let is_held = self.holders.values().flat_map(|holder| &holder.parties).any(|held| held.occupied() > 0);
-        let heard_ms = self.holders.values().map(|holder| holder.seen_ms).max();
-        if is_held && heard_ms.is_some_and(|heard| now >= heard + RENEWED_WITHIN_MS) {
-            self.returning_until_ms = now + RETURNS_WITHIN_MS;
+        let asked_ms = std::mem::replace(&mut self.asked_ms, now);
+        let was_away = (asked_ms + RENEWED_WITHIN_MS..asked_ms + OVER_AFTER_MS).contains(&now);
+        let may_return = |holder: &Holder| holder.seen_ms >= self.silent_until_ms && holder.is_filled();
+        if was_away && self.holders.values().any(may_return) {
+            self.silent_until_ms = now;
         }
+    }
+
+    /// `true` while `holder` may have calls under way, as far as anybody can tell.
+    const fn is_remembered(&self, holder: &Holder, now: u64) -> bool {
+        let returns_until_ms = self.silent_until_ms + SILENCE_MAX_MS;
+        now < holder.seen_ms + SLOTS_VALID_MS || (self.silent_until_ms > 0 && now < returns_until_ms)
     }
 
     /// Forgets whom nobody has heard of, and what no longer counts.
     fn forget(&mut self, now: u64) {
-        let returning_until_ms = self.returning_until_ms;
-        self.holders.retain(|_, holder| now < returning_until_ms.max(holder.seen_ms + SLOTS_VALID_MS));
+        let holders = std::mem::take(&mut self.holders);
+        self.holders = holders.into_iter().filter(|(_, holder)| self.is_remembered(holder, now)).collect();
         self.forgotten.forget(bucket(now));
         let held: Vec<u32> = self.holders.values().flat_map(|holder| &holder.parties).map(|held| held.line).collect();
         self.lines.retain(|number, line| {

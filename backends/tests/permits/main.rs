@@ -39,7 +39,7 @@ conformance![
     pools::a_grant_counts_for_a_minute_and_not_for_longer,
     pools::pools_are_apart,
     pools::slots_of_a_silent_worker_come_back,
-    pools::where_all_were_silent_each_has_a_quarter_of_a_minute_to_tell_of_its_slots,
+    pools::where_all_were_silent_each_has_time_to_tell_of_its_slots,
     pools::refusals_are_heard_by_the_whole_fleet_and_remembered,
     pools::a_hold_holds_the_whole_fleet,
     pools::nobody_has_changed_a_pool_that_nobody_uses,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::checks::{Finding, went_on_after};
+use crate::checks::{Finding, recovered_after, went_on_after};
 use crate::endpoint::CallKind;
 use crate::evidence::{Evidence, Reference, Struck};
 use crate::history::Options;
@@ -21,11 +21,17 @@ pub struct Survived {
     pub struck: Struck,
     /// Milliseconds from its end until a session was recorded or a call began, whosever it was; `None` if nothing was left to do.
     pub went_on_after_ms: Option<u64>,
+    /// [`Struck::recovered_after_ms`] without the time in which the limit by the minute was used up, whatever had struck.
+    pub recovered_beyond_limit_ms: Option<u64>,
 }
 
 impl Survived {
     fn of(evidence: &Evidence, struck: &Struck) -> Self {
-        Self { struck: struck.clone(), went_on_after_ms: went_on_after(evidence, struck) }
+        Self {
+            struck: struck.clone(),
+            went_on_after_ms: went_on_after(evidence, struck),
+            recovered_beyond_limit_ms: recovered_after(evidence, struck),
+        }
     }
 }
 
@@ -182,7 +188,7 @@ impl Certificate {
             if !(has_ended && one.went_on_after_ms.is_none()) {
                 of_fault.went_on.push(one.went_on_after_ms);
             }
-            of_fault.recoveries.push(struck.recovered_after_ms);
+            of_fault.recoveries.push(one.recovered_beyond_limit_ms);
             of_fault.in_flight += struck.in_flight.calls.values().map(Vec::len).sum::<usize>();
         }
         for waste in self.seeds.iter().flat_map(|seed| &seed.waste) {
@@ -273,7 +279,10 @@ mod tests {
     }
 
     fn seed(seed: u64, faults: Vec<Struck>, waste: Vec<Waste>, findings: Vec<Finding>) -> SeedReport {
-        let faults = faults.into_iter().map(|struck| Survived { struck, went_on_after_ms: Some(100) });
+        let faults = faults.into_iter().map(|struck| {
+            let recovered_beyond_limit_ms = struck.recovered_after_ms;
+            Survived { struck, went_on_after_ms: Some(100), recovered_beyond_limit_ms }
+        });
         let faults: Vec<Survived> = faults.collect();
         let had_two_leaders = faults.iter().any(|one| one.struck.had_two_leaders);
         SeedReport { seed, took_s: 40.0, faults, sessions: 3, calls: 7, waste, had_two_leaders, findings }

@@ -2,7 +2,7 @@
 
 mod silence;
 
-pub(crate) use silence::went_on_after;
+pub(crate) use silence::{recovered_after, went_on_after};
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

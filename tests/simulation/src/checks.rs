@@ -177,3 +177,6 @@ pub(crate) fn digest(calls: &[Call], lasted: Duration) -> u64 {
     }
     hasher.finish()
 }
+
+#[cfg(test)]
+mod tests;

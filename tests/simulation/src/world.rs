@@ -119,7 +119,14 @@ enum Consequence {
 }
 
 /// The present life of each process.
-struct Processes(Vec<(Arc<Life>, u64)>);
+pub(crate) struct Processes(Vec<(Arc<Life>, u64)>);
+
+#[cfg(test)]
+impl Processes {
+    pub(crate) fn end_all(&self) {
+        self.0.iter().for_each(|(life, _)| life.end());
+    }
+}
 
 impl World {
     async fn begin(plan: &Plan) -> Result<History, Box<dyn std::error::Error>> {
@@ -135,7 +142,7 @@ impl World {
         Ok(History { findings, calls: calls.len(), lasted, digest: checks::digest(&calls, lasted) })
     }
 
-    async fn set(plan: &Plan) -> Result<Self, Box<dyn std::error::Error>> {
+    pub(crate) async fn set(plan: &Plan) -> Result<Self, Box<dyn std::error::Error>> {
         let begun = Instant::now();
         let stores = Stores::new();
         let calm = Life::new(&Plan::calm(plan.seed, plan.workload), 0, 0, begun, &Arc::default());
@@ -165,7 +172,7 @@ impl World {
         })
     }
 
-    fn start_all(&self) -> Processes {
+    pub(crate) fn start_all(&self) -> Processes {
         let mut processes = Processes(Vec::new());
         for process in 0..self.plan.processes() {
             processes.0.push((self.start(process, 0), 0));
@@ -180,7 +187,7 @@ impl World {
     }
 
     /// Lets the plan happen until the sweep has ended and nothing more is planned; `None` when that is not before the horizon.
-    async fn until_end(&self, processes: &mut Processes) -> Option<SweepState> {
+    pub(crate) async fn until_end(&self, processes: &mut Processes) -> Option<SweepState> {
         let mut events = self.plan.events.clone();
         let mut consequences: Vec<(u64, usize, Consequence)> = Vec::new();
         loop {

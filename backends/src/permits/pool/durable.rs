@@ -22,9 +22,9 @@ const UNLIMITED: u64 = 1 << 48;
 /// A durable state that is older than this, in milliseconds, is renewed: one of yesterday would pass for that of a pool that nobody uses.
 const RENEWED_AFTER_MS: u64 = 3_600_000;
 
-/// For so long after a crash, in milliseconds, workers of the durable state keep their slots without a word: one that has to find out that its
-/// connection is dead, more than once, tells late of the calls that it has under way.
-const SILENCE_MAX_MS: u64 = SLOTS_VALID_MS + 15_000;
+/// For so long after a crash, or after a time in which nobody reached the store, in milliseconds, workers keep their slots without a word: one that has
+/// to find out that its connection is dead, more than once, tells late of the calls that it has under way.
+pub(super) const SILENCE_MAX_MS: u64 = SLOTS_VALID_MS + 15_000;
 
 /// Grants since the last durable state, and the most that there may be before the next.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

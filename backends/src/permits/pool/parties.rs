@@ -13,6 +13,11 @@ pub(super) struct Holder {
 }
 
 impl Holder {
+    /// `true` if it may fill a slot.
+    pub(super) fn is_filled(&self) -> bool {
+        self.parties.iter().any(|held| held.occupied() > 0)
+    }
+
     /// `true` if the worker has reported recently enough for its demand to count.
     pub(super) const fn is_fresh(&self, now_ms: u64) -> bool {
         now_ms < self.seen_ms + DEMAND_VALID_MS

@@ -31,11 +31,11 @@ pub(super) fn recovered(_: &Reference, evidence: &Evidence) -> Vec<Finding> {
     let mut findings = Vec::new();
     for struck in &evidence.struck {
         let most = struck.fault.recovery_max_s() * 1000;
-        let recovery =
-            struck.recovered_after_ms.map(|after| beyond((struck.ended_ms, struck.ended_ms + after), &waiting));
+        let recovery = recovery(struck, &waiting);
         if recovery.is_none_or(|took| took > most) {
-            let took = recovery.map_or("never".to_owned(), |took| format!("after {took} ms"));
-            let message = format!("recovered {took}, and {most} ms are allowed");
+            let took =
+                recovery.map_or("it has not recovered".to_owned(), |took| format!("it recovered after {took} ms"));
+            let message = format!("{took}, and {most} ms are allowed");
             findings.push(finding("recovery", struck.fault.name(), message));
         }
         let stood_still = stood_still(evidence, struck, &waiting);
@@ -56,6 +56,16 @@ pub(super) fn recovered(_: &Reference, evidence: &Evidence) -> Vec<Finding> {
         findings.push(finding("recovery", "longest silence", message));
     }
     findings
+}
+
+/// Milliseconds from the end of a fault until each session that it met is back, without those in which the minute's limit was used up; `None` if one of
+/// them did not come back.
+pub(crate) fn recovered_after(evidence: &Evidence, struck: &Struck) -> Option<u64> {
+    recovery(struck, &merged(used_up(evidence).into_iter()))
+}
+
+fn recovery(struck: &Struck, waiting: &[Span]) -> Option<u64> {
+    struck.recovered_after_ms.map(|after| beyond((struck.ended_ms, struck.ended_ms + after), waiting))
 }
 
 /// Milliseconds from the end of a fault to the next progress, or to the next fault, which may stop everybody again. Zero after faults that leave

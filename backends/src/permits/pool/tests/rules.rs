@@ -265,9 +265,7 @@ fn a_pool_that_nobody_uses_is_empty_after_a_minute() {
         pool.lease(START, &request(&format!("w{worker}"), limits, vec![party("s", 30, 10)]));
     }
     // Those that are silent might only have been kept from the store.
-    for at in (30_000..=46_000).step_by(1_000) {
-        pool.lease(after(at), &request("w0", limits, vec![party("s", 0, 10)]));
-    }
+    pool.lease(after(30_000), &request("w0", limits, vec![]));
     pool.lease(after(62_000), &request("w0", limits, vec![]));
     assert!(pool.lines.is_empty() && pool.holders.is_empty());
 }
@@ -367,7 +365,7 @@ fn after_a_time_in_which_nobody_reached_the_store_all_have_time_to_tell_of_their
     let limits = limits(100, None, None);
     let busy = |holder: &str| request(holder, limits, vec![in_flight(50, party("s", 50, 10))]);
     let idle = |holder: &str| request(holder, limits, vec![party("s", 50, 10)]);
-    for away in [5_000, 12_000, 600_000] {
+    for away in [4_000, 12_000, 600_000] {
         let mut pool = Pool::default();
         for holder in ["v", "w"] {
             pool.lease(START, &idle(holder));
@@ -376,15 +374,40 @@ fn after_a_time_in_which_nobody_reached_the_store_all_have_time_to_tell_of_their
             assert_eq!(slots(&pool.lease(after(100), &busy(holder))), [50]);
         }
         let back = 100 + away;
-        assert_eq!(slots(&pool.lease(after(back), &busy("v"))), [50], "the others are those of {away} ms ago");
-        assert_eq!(slots(&pool.lease(after(back + 9_000), &busy("v"))), [50]);
-        assert_eq!(slots(&pool.lease(after(back + 14_000), &busy("w"))), [50]);
-        // One that has died meanwhile does not come back.
-        let mut pool = Pool::default();
-        assert_eq!(slots(&pool.lease(START, &busy("w"))), [100]);
-        for at in (0..15_000).step_by(1_000) {
-            assert_eq!(slots(&pool.lease(after(back + at), &idle("v"))), [0], "{away} ms");
+        for at in (0..25_000).step_by(3_000) {
+            assert_eq!(slots(&pool.lease(after(back + at), &busy("v"))), [50], "the others are those of {away} ms ago");
         }
-        assert_eq!(slots(&pool.lease(after(back + 15_000), &idle("v"))), [50], "{away} ms");
+        assert_eq!(pool.holders(after(back + 24_900)).len(), 2);
+        assert_eq!(slots(&pool.lease(after(back + 24_900), &busy("w"))), [50]);
     }
+}
+
+#[test]
+fn who_does_not_come_back_after_such_a_time_is_forgotten_once_and_not_waited_for_again() {
+    let limits = limits(100, None, None);
+    let asks = |filled, waiting| request("v", limits, vec![in_flight(filled, party("s", waiting, 10))]);
+    let of_dead = request("w", limits, vec![in_flight(90, party("s", 0, 10))]);
+    let mut pool = Pool::default();
+    pool.lease(START, &of_dead);
+    // Bursts, between which nobody asks.
+    for at in (60_000..70_000).step_by(1_000) {
+        assert_eq!(slots(&pool.lease(after(at), &asks(0, 50))), [10]);
+    }
+    pool.lease(after(70_000), &request("v", limits, vec![]));
+    assert_eq!(slots(&pool.lease(after(120_000), &asks(0, 50))), [50]);
+    // While somebody waits, a quarter of a minute and ten seconds are enough.
+    let mut pool = Pool::default();
+    pool.lease(START, &of_dead);
+    for at in (60_000..85_000).step_by(1_000) {
+        assert_eq!(slots(&pool.lease(after(at), &asks(0, 50))), [10]);
+    }
+    assert_eq!(slots(&pool.lease(after(85_000), &asks(0, 50))), [50]);
+}
+
+#[test]
+fn nobody_is_waited_for_whose_calls_are_over_by_now() {
+    let limits = limits(100, None, None);
+    let mut pool = Pool::default();
+    pool.lease(START, &request("w", limits, vec![in_flight(90, party("s", 0, 10))]));
+    assert_eq!(slots(&pool.lease(after(3_600_000), &request("v", limits, vec![party("s", 50, 10)]))), [50]);
 }
