@@ -99,6 +99,8 @@ async fn postgresql_is_talked_to_with_the_right_certificates_alone() {
     assert_told("wrong name", open("127.0.0.1", right()).await, NAME);
     assert_told("no certificate", open("localhost", files(&world.ours, None)).await, NOT_SHOWN);
     assert_told("a stranger's", open("localhost", files(&world.ours, Some(&world.stranger))).await, NOT_TAKEN);
+    let outdated = world.ours.issue_expired("client").unwrap();
+    assert_told("an expired one", open("localhost", files(&world.ours, Some(&outdated))).await, NOT_TAKEN);
     server.show(&world.server(world.ours.issue_expired("localhost").unwrap())).await.unwrap();
     assert_told("expired", open("localhost", right()).await, EXPIRED);
     server.show(&world.server(world.ours.issue("localhost").unwrap())).await.unwrap();
@@ -126,6 +128,8 @@ async fn rabbitmq_is_talked_to_with_the_right_certificates_alone() {
     assert_told("wrong name", connect("127.0.0.1", right()).await, NAME);
     assert_refused(connect("localhost", files(&world.ours, None)).await);
     assert_refused(connect("localhost", files(&world.ours, Some(&world.stranger))).await);
+    let outdated = world.ours.issue_expired("client").unwrap();
+    assert_refused(connect("localhost", files(&world.ours, Some(&outdated))).await);
     broker.show(&world.server(world.ours.issue_expired("localhost").unwrap())).await.unwrap();
     assert_told("expired", connect("localhost", right()).await, EXPIRED);
 }
@@ -153,6 +157,8 @@ async fn a_bucket_is_talked_to_with_the_right_certificates_alone() {
     assert_told("expired", look("localhost", expired, right()).await, EXPIRED);
     assert_refused(look("localhost", current, files(&world.ours, None)).await);
     assert_refused(look("localhost", current, files(&world.ours, Some(&world.stranger))).await);
+    let outdated = world.ours.issue_expired("client").unwrap();
+    assert_refused(look("localhost", current, files(&world.ours, Some(&outdated))).await);
     // The system's authorities do not know ours.
     assert_told("no authority", look("localhost", current, CertificateFiles::default()).await, UNKNOWN);
 }

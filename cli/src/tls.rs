@@ -155,13 +155,12 @@ mod tests {
         // The server's alert, or the end of the connection where that was seen first.
         let ended =
             "as soon as it was made; if it asks for client certificates, name one of an authority that it knows";
-        let stranger = theirs.issue("somebody").unwrap();
+        let (stranger, outdated) = (theirs.issue("somebody").unwrap(), ours.issue_expired("somebody").unwrap());
+        let not_taken = "did not take the client certificate; name one that has not expired and is of an authority";
         for (shown, alert) in [
             (None, "asks for a client certificate, and none was shown; name one with --client-cert and --client-key"),
-            (
-                Some(&stranger),
-                "did not take the client certificate; name one that has not expired and is of an authority",
-            ),
+            (Some(&stranger), not_taken),
+            (Some(&outdated), not_taken),
         ] {
             let problem = asked(&server, Some(&right), &right, shown).await.unwrap_err();
             assert!(problem.contains(alert) || problem.contains(ended), "{problem}");

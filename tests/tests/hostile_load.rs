@@ -5,6 +5,7 @@
     reason = "a test that cannot go on has failed; it says what it measured"
 )]
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,8 +20,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 
-/// Most memory that each process of a deployment holds, whatever is asked of it, in KiB.
-const RESIDENT_MAX_KB: u64 = 300 << 10;
+/// Most memory that each process of a deployment holds, whatever is asked of it, in KiB: 300 MB.
+const RESIDENT_MAX_KB: u64 = 300_000_000 >> 10;
 /// Uploads at once, and bytes of each.
 const UPLOADS: usize = 12;
 const UPLOAD_BYTES: usize = 250 << 20;
@@ -210,15 +211,20 @@ impl Attacker {
             nested_yaml_is_refused(),
             closed(half_sent),
         );
-        assert!(uploaded.iter().flatten().all(|(status, _)| matches!(status, 422 | 429)), "{uploaded:?}");
+        // Whoever is cut off has no answer; of each kind some have.
+        let statuses = |answers: &[Option<(u16, String)>]| {
+            let statuses: BTreeSet<u16> = answers.iter().flatten().map(|(status, _)| *status).collect();
+            statuses.into_iter().collect::<Vec<_>>()
+        };
+        assert!(matches!(statuses(&uploaded)[..], [429] | [422, 429]), "{uploaded:?}");
         let (status, repeated) = repeated.unwrap();
         assert!(status == 422 && repeated.contains("268435456"), "{repeated}");
         let (status, wide) = wide.unwrap();
         assert!(status == 422 && wide.contains("1500000 cells"), "{wide}");
         let (status, deep) = deep.unwrap();
         assert!(matches!(status, 400 | 422), "{deep}");
-        assert!(looked.iter().flatten().all(|(status, _)| *status == 204), "{looked:?}");
-        assert!(entered.iter().flatten().all(|(status, _)| *status == 413), "{entered:?}");
+        assert_eq!(statuses(&looked), [204], "{looked:?}");
+        assert_eq!(statuses(&entered), [413], "{entered:?}");
     }
 }
 

@@ -48,8 +48,9 @@ const DEMAND_VALID_MS: u64 = 3 * VALID_MS;
 /// Time within which somebody asks for permits while any slot is held, in milliseconds: slots are renewed every three seconds. Where nobody did, nobody
 /// reached the store.
 const RENEWED_WITHIN_MS: u64 = 4 * VALID_MS;
-/// Time after which nothing is under way any more of what was under way when a pool was asked last, in milliseconds.
-const OVER_AFTER_MS: u64 = 3_600_000;
+/// Time after which nothing is under way any more of what was under way when a pool was asked last, in milliseconds: the longest time-out of a call is
+/// a day.
+const OVER_AFTER_MS: u64 = 25 * 3_600_000;
 /// Least pause before a party asks again, in milliseconds.
 const RETRY_MIN_MS: u64 = 20;
 /// Most requests to the pool per second by all workers together: with many workers, each asks less often.
@@ -87,9 +88,6 @@ pub(super) struct Pool {
     /// When anybody asked last.
     #[serde(default)]
     asked_ms: u64,
-    /// When nobody had asked for a while: from then on all have [`SILENCE_MAX_MS`] to tell of what they hold.
-    #[serde(default)]
-    silent_until_ms: u64,
     #[serde(default)]
     volatile: Volatile,
     /// Grants before a crash that are not known otherwise, as many as there can have been. They count in every window.
@@ -104,7 +102,7 @@ impl Pool {
     pub(super) fn without_memory(clock_ms: u64) -> Self {
         let mut pool = Self::default();
         let now = pool.clock.read(clock_ms);
-        pool.registering_until_ms = now + SLOTS_VALID_MS;
+        pool.registering_until_ms = now + SILENCE_MAX_MS;
         pool.steering.hold(
             now,
             clock_ms,
@@ -150,7 +148,7 @@ impl Pool {
     /// The holders that have reported recently. `clock_ms` is the store's clock, in milliseconds since 1970.
     pub(super) fn holders(&mut self, clock_ms: u64) -> Vec<PoolHolder> {
         let now = self.clock.read(clock_ms);
-        let heard = self.holders.iter().filter(|(_, holder)| self.is_remembered(holder, now));
+        let heard = self.holders.iter().filter(|(_, holder)| holder.is_remembered(now));
         heard
             .map(|(name, holder)| {
                 let sum = |count: fn(&Held) -> u32| holder.parties.iter().map(count).fold(0, u32::saturating_add);
@@ -182,27 +180,24 @@ impl Pool {
         }
     }
 
-    /// Gives all holders time to tell of their slots again, if nobody asked for so long that the store must have been away: else the first one that is back
-    /// would be granted what the others fill. Whoever has had that time already is given no more.
+    /// Gives all who fill slots time to tell of them again, if nobody asked for so long that the store must have been away: else the first one that is back
+    /// would be granted what the others fill. Times in which nobody asks do not count.
     fn wait_for_the_silent(&mut self, now: u64) {
         let asked_ms = std::mem::replace(&mut self.asked_ms, now);
-        let was_away = (asked_ms + RENEWED_WITHIN_MS..asked_ms + OVER_AFTER_MS).contains(&now);
-        let may_return = |holder: &Holder| holder.seen_ms >= self.silent_until_ms && holder.is_filled();
-        if was_away && self.holders.values().any(may_return) {
-            self.silent_until_ms = now;
+        if !(asked_ms + RENEWED_WITHIN_MS..asked_ms + OVER_AFTER_MS).contains(&now) {
+            return;
         }
-    }
-
-    /// `true` while `holder` may have calls under way, as far as anybody can tell.
-    const fn is_remembered(&self, holder: &Holder, now: u64) -> bool {
-        let returns_until_ms = self.silent_until_ms + SILENCE_MAX_MS;
-        now < holder.seen_ms + SLOTS_VALID_MS || (self.silent_until_ms > 0 && now < returns_until_ms)
+        for holder in self.holders.values_mut().filter(|holder| holder.is_filled()) {
+            holder.returns_until_ms = match holder.returns_until_ms {
+                0 => now + SILENCE_MAX_MS,
+                until => until + (now - asked_ms),
+            };
+        }
     }
 
     /// Forgets whom nobody has heard of, and what no longer counts.
     fn forget(&mut self, now: u64) {
-        let holders = std::mem::take(&mut self.holders);
-        self.holders = holders.into_iter().filter(|(_, holder)| self.is_remembered(holder, now)).collect();
+        self.holders.retain(|_, holder| holder.is_remembered(now));
         self.forgotten.forget(bucket(now));
         let held: Vec<u32> = self.holders.values().flat_map(|holder| &holder.parties).map(|held| held.line).collect();
         self.lines.retain(|number, line| {
@@ -228,7 +223,7 @@ impl Pool {
             parties.push(Held::of(line, party, used, old.and_then(|old| old.lacking)));
             returned.push(unsent);
         }
-        self.holders.insert(request.holder.clone(), Holder { seen_ms: now, parties });
+        self.holders.insert(request.holder.clone(), Holder { seen_ms: now, returns_until_ms: 0, parties });
         returned
     }
 

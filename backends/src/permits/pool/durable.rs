@@ -94,8 +94,9 @@ impl Pool {
     pub(in crate::permits) fn recovered(mut self, clock_ms: u64) -> Self {
         let now = self.clock.read(clock_ms);
         self.registering_until_ms = now + SLOTS_VALID_MS;
+        self.asked_ms = now;
         for holder in self.holders.values_mut() {
-            holder.seen_ms = now + SILENCE_MAX_MS - SLOTS_VALID_MS;
+            holder.returns_until_ms = now + SILENCE_MAX_MS;
             for held in &mut holder.parties {
                 let Units { bucket: at, requests, tokens } = std::mem::take(&mut held.granted);
                 if let Some(line) = self.lines.get_mut(&held.line) {

@@ -3,16 +3,24 @@
 use regatta_proto::{Grant, Party};
 use serde::{Deserialize, Serialize};
 
-use super::{DEMAND_VALID_MS, Unit};
+use super::{DEMAND_VALID_MS, SLOTS_VALID_MS, Unit};
 
 /// A worker, by its last request.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Holder {
     pub(super) seen_ms: u64,
+    /// Until then it is waited for, because it may not have been able to ask; 0 for one that was.
+    #[serde(default)]
+    pub(super) returns_until_ms: u64,
     pub(super) parties: Vec<Held>,
 }
 
 impl Holder {
+    /// `true` while it may have calls under way, as far as anybody can tell.
+    pub(super) fn is_remembered(&self, now_ms: u64) -> bool {
+        now_ms < self.returns_until_ms.max(self.seen_ms + SLOTS_VALID_MS)
+    }
+
     /// `true` if it may fill a slot.
     pub(super) fn is_filled(&self) -> bool {
         self.parties.iter().any(|held| held.occupied() > 0)

@@ -55,6 +55,13 @@ INSERT INTO attempts (sweep, cell, item, id, number, worker, state, started_at_n
 SELECT number, 0, 3, 'without-an-end', 9, 'nobody', 'open', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 FROM sweeps;
 DELETE FROM permit_accounts";
 
+/// Somebody who was heard of at the end of time may fill slots, whose number is the second of a party's.
+const SLOTS: &str = r#"
+UPDATE permit_pool_states
+SET state = jsonb_set(state::JSONB, '{holders,nobody}',
+                      '{"seen_ms": 9000000000000, "parties": [[0, 3, 0, 0, 0, 0, 0, [0, 0, 0], null]]}')
+WHERE state <> ''"#;
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_audit_finds_whatever_was_tampered_with_and_names_it() {
     let folder = tempfile::tempdir().unwrap();
@@ -83,7 +90,12 @@ async fn an_audit_finds_whatever_was_tampered_with_and_names_it() {
     };
     let (dearer, better, twice, called) = (session(0).await, session(1).await, session(2).await, session(4).await);
     publish(&fleet.stores.broker_url, "regatta.dead").await;
-    call_at_once(&workload.endpoint, &called, CONCURRENCY + 1).await;
+    ledger.batch_execute(SLOTS).await.unwrap();
+    let bucket = &fleet.stores.bucket;
+    bucket.client().put_object().bucket(&bucket.bucket).key("checkpoints/nobodys").send().await.unwrap();
+    let beyond_the_limit = workload.requests_per_minute().unwrap() + 1;
+    assert!(beyond_the_limit > u64::from(CONCURRENCY));
+    call_at_once(&workload.endpoint, &called, beyond_the_limit).await;
     let worker = fleet.positions(Role::Worker)[0];
     let worker = &fleet.members[worker];
     let killed = format!("{} ended with signal: 9 (SIGKILL)", worker.name);
@@ -105,8 +117,11 @@ async fn an_audit_finds_whatever_was_tampered_with_and_names_it() {
         format!("budget: {}", sweeps[0]),
         format!("budget: {}", sweeps[1]),
         "limits: concurrency".to_owned(),
+        "limits: requests per minute".to_owned(),
         "nothing left: sessions that await verdicts".to_owned(),
         "nothing left: open attempts".to_owned(),
+        "nothing left: slots".to_owned(),
+        "nothing left: checkpoints".to_owned(),
         "nothing left: regatta.dead".to_owned(),
         format!("processes: {killed}"),
     ];
@@ -125,7 +140,7 @@ async fn publish(url: &str, queue: &str) {
 }
 
 /// `count` calls in the name of `session`, all in flight at once.
-async fn call_at_once(endpoint: &crate::endpoint::Endpoint, session: &str, count: u32) {
+async fn call_at_once(endpoint: &crate::endpoint::Endpoint, session: &str, count: u64) {
     endpoint.set(Mood::Hangs);
     let parts: Vec<&str> = session.split('/').collect();
     let [benchmark, setting, trial, item] = parts[..] else { panic!("{session} has other parts") };
@@ -140,7 +155,7 @@ async fn call_at_once(endpoint: &crate::endpoint::Endpoint, session: &str, count
         tokio::io::AsyncWriteExt::write_all(&mut stream, request.as_bytes()).await.unwrap();
         open.push(stream);
     }
-    while endpoint.open_calls() < count as usize {
+    while (endpoint.open_calls() as u64) < count {
         tokio::task::yield_now().await;
     }
     endpoint.set(Mood::Answers);

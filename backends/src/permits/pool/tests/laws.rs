@@ -126,10 +126,11 @@ proptest! {
     // Calls take longer than slots are kept for the silent.
     #[test]
     fn no_slot_is_filled_twice_when_nobody_reached_the_store_for_a_while(
-        seed in any::<u64>(), workers in 2_usize..6, slots in 2_u32..40, at in 5_000_u64..60_000, away in 0_u64..60_000,
+        seed in any::<u64>(), workers in 2_usize..6, slots in 2_u32..40,
+        outages in prop::collection::vec((5_000_u64..120_000, 0_u64..60_000), 1..4),
     ) {
         let work = vec![Work { latency_ms: (1_000, 90_000), ..Work::of("a") }];
-        let scene = Scene { seed, outages: vec![(at, away)], ..Scene::of(workers, limits(slots, None, None), work) };
+        let scene = Scene { seed, outages, ..Scene::of(workers, limits(slots, None, None), work) };
         check_limits(&scene, &run(scene.clone()))?;
     }
 
