@@ -162,7 +162,9 @@ fn workflows_run_scripts_that_are_there() {
     }
     let expected = [
         ".ci/run",
+        "scripts/defects",
         "scripts/gather",
+        "scripts/histories",
         "scripts/image",
         "scripts/release",
         "scripts/sign",
