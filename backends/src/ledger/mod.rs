@@ -901,8 +901,8 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.check_reopening(sweep, quota)) })
     }
 
-    /// Resets the dispatch of all sessions without a result, for jobs that were lost with their queue, and returns the number of sessions
-    /// that are planned again. `None` if `term` is over, which changes nothing. Questions without an answer may be claimed again. If such
+    /// Resets the dispatch of all sessions without a result, for jobs that were lost with their queue and with whoever worked on them, and returns
+    /// the number of sessions that are planned again; none of them counts as under way. `None` if `term` is over, which changes nothing. Questions without an answer may be claimed again. If such
     /// jobs are alive after all, some sessions run twice, and the surplus attempts are recorded as waste.
     ///
     /// # Errors

@@ -133,6 +133,26 @@ pub(crate) async fn sessions_that_a_worker_tells_of_are_known_to_run_until_they_
     assert_eq!(under_way(LONG).await, [], "it has a result");
 }
 
+pub(crate) async fn nothing_counts_as_under_way_whose_jobs_were_lost_with_their_queue(world: World) {
+    let sweep = world.sweep("s", 1, 3).await;
+    let (ledger, term) = (&world.ledger, world.term().await);
+    let keys = [0, 1].map(|item| key(&sweep, 0, item));
+    ledger.record_progress(vec![open(keys[0].clone(), "w-1", 3)]).await.unwrap();
+    let attempt = record(keys[1].clone(), "w-2").attempt;
+    ledger.record_handover(&keys[1], attempt, AttemptTotals::default(), ToldBy::Itself).await.unwrap();
+    let items = [ItemIndex(0), ItemIndex(1)];
+    let under_way = async || ledger.under_way(&sweep, CellIndex(0), &items, LONG).await.unwrap();
+    assert_eq!(under_way().await.len(), 2);
+    ledger.reset_dispatch(&sweep, term).await.unwrap();
+    assert_eq!(
+        under_way().await.into_values().collect::<Vec<_>>(),
+        [UnderWay::Silent],
+        "an open attempt may be told of later"
+    );
+    ledger.record_progress(vec![open(keys[0].clone(), "w-1", 3)]).await.unwrap();
+    assert_eq!(under_way().await.into_values().collect::<Vec<_>>(), [UnderWay::Told]);
+}
+
 pub(crate) async fn a_session_that_was_handed_over_may_be_under_way_until_who_has_it_can_have_told_of_it(world: World) {
     let sweep = world.sweep("s", 1, 2).await;
     let ledger = &world.ledger;

@@ -89,6 +89,9 @@ pub(super) async fn reset(tx: &Transaction<'_>, sweep: &SweepId, term: Term) -> 
     let number = number(tx, sweep).await?;
     cells::lock_sweep(tx, number).await?;
     tx.execute("DELETE FROM asked WHERE sweep = $1", &[&number]).await?;
+    let unseen = "UPDATE attempts SET seen_at = NULL WHERE sweep = $1 AND state IN ('open', 'lost', 'handed_over')";
+    tx.execute(unseen, &[&number]).await?;
+    tx.execute("DELETE FROM held WHERE sweep = $1 AND kind = 'batch'", &[&number]).await?;
     plan_again(tx, number).await.map(Some)
 }
 

@@ -316,6 +316,18 @@ pub(super) fn unended(
     Ok(unended)
 }
 
+/// Attempts of the sweep that may be under way, if a worker tells of them.
+pub(super) fn all_unended(tx: &Transaction<'_>, sweep: i64) -> Result<Vec<AttemptId>, Fault> {
+    let mut select =
+        tx.prepare_cached("SELECT id FROM attempts WHERE sweep = ?1 AND state IN ('open', 'lost', 'handed_over')")?;
+    let mut rows = select.query([sweep])?;
+    let mut ids = Vec::new();
+    while let Some(row) = rows.next()? {
+        ids.push(parsed(&row.get::<_, String>(0)?, "attempts.id")?);
+    }
+    Ok(ids)
+}
+
 pub(super) fn highest(
     tx: &Transaction<'_>,
     sweep: &SweepId,

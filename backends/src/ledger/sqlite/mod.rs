@@ -619,7 +619,12 @@ impl SqliteLedger {
         let (sweep, presence) = (sweep.clone(), self.1.clone());
         self.0
             .write("reset what was dispatched of a sweep", move |tx| {
-                if presence.is_leading(term) { resume::reset(tx, &sweep).map(Some) } else { Ok(None) }
+                if !presence.is_leading(term) {
+                    return Ok(None);
+                }
+                let (sessions, attempts) = resume::reset(tx, &sweep)?;
+                presence.forget(&sweep, &attempts);
+                Ok(Some(sessions))
             })
             .await
     }

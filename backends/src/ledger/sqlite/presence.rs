@@ -102,6 +102,15 @@ impl Presence {
         }
     }
 
+    /// Forgets that anybody has told of these attempts of `sweep`, and of its batches.
+    pub(super) fn forget(&self, sweep: &SweepId, attempts: &[AttemptId]) {
+        let mut state = self.locked();
+        for attempt in attempts {
+            state.seen.remove(attempt);
+        }
+        state.batches.retain(|(of, _), _| of != sweep);
+    }
+
     /// True if a worker has told of the attempt, within a sweep of this generation. Of a line of a batch the batch knows best.
     pub(super) fn is_told(&self, (sweep, generation): (&SweepId, u32), attempt: &AttemptId, within: Duration) -> bool {
         let state = self.locked();
