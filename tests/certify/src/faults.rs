@@ -282,7 +282,7 @@ async fn kill(
     let target = member.name.clone();
     // It does nothing any more while its connections are looked at.
     member.signal(Signal::STOP)?;
-    let in_flight = member.in_flight(endpoint)?;
+    let in_flight = member.in_flight_when_stopped(endpoint).await?;
     fleet.kill(position).await?;
     fleet.add(role).await?;
     Ok(Done { in_flight, ..Done::to(target) })
@@ -291,7 +291,7 @@ async fn kill(
 async fn pause(position: usize, fleet: &Fleet<'_>, endpoint: &Endpoint) -> Result<Done, CertifyError> {
     let member = &fleet.members[position];
     member.signal(Signal::STOP)?;
-    let in_flight = member.in_flight(endpoint)?;
+    let in_flight = member.in_flight_when_stopped(endpoint).await?;
     sleep(LEASES_AWAY).await;
     let is_leader = member.role == Role::Coordinator;
     let had_two_leaders = is_leader && fleet.leader_but(Some(position)).await.is_some();

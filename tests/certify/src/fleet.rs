@@ -50,7 +50,7 @@ impl Role {
 pub(crate) struct Stores {
     pub(crate) broker_url: String,
     pub(crate) database_url: String,
-    bucket: S3Config,
+    pub(crate) bucket: S3Config,
 }
 
 impl Stores {
@@ -94,6 +94,12 @@ impl Member {
     /// Calls under way in it, and in it alone.
     pub(crate) fn in_flight(&self, endpoint: &Endpoint) -> Result<InFlight, CertifyError> {
         let in_flight = endpoint.in_flight(&self.ports()?);
+        Ok(InFlight { workers: u64::from(self.role == Role::Worker), ..in_flight })
+    }
+
+    /// The same once it is stopped.
+    pub(crate) async fn in_flight_when_stopped(&self, endpoint: &Endpoint) -> Result<InFlight, CertifyError> {
+        let in_flight = endpoint.in_flight_of_stopped(&self.ports()?).await;
         Ok(InFlight { workers: u64::from(self.role == Role::Worker), ..in_flight })
     }
 

@@ -28,6 +28,8 @@ pub(crate) use batches::PRICE as BATCH_PRICE;
 
 /// Longest request, in bytes.
 const BODY_MAX: usize = 16 * 1024 * 1024;
+/// Time in which a request that was sent is read.
+const READ_WITHIN: Duration = Duration::from_millis(200);
 /// Nano-dollars of an input and of an output token; the workload's spec says the same in dollars per million.
 pub(crate) const PRICE: (u64, u64) = (1_000, 2_000);
 
@@ -207,6 +209,14 @@ impl Endpoint {
     pub(crate) fn in_flight(&self, ports: &[u16]) -> InFlight {
         let books = self.clerk.books();
         books.in_flight(ports, books.now_ms())
+    }
+
+    /// The same for clients of a process that is stopped by now. What it had sent before is read a moment later, on a busy machine, and was under way
+    /// all the same.
+    pub(crate) async fn in_flight_of_stopped(&self, ports: &[u16]) -> InFlight {
+        let stopped_ms = self.clerk.books().now_ms();
+        tokio::time::sleep(READ_WITHIN).await;
+        self.clerk.books().in_flight(ports, stopped_ms)
     }
 
     /// Milliseconds from the opening of the books to `moment`; 0 for what was before.

@@ -16,7 +16,10 @@ async fn endpoint() -> Endpoint {
 
 /// A call with this body, on a connection of its own.
 async fn call(endpoint: &Endpoint, body: &str) -> TcpStream {
-    let mut stream = TcpStream::connect(endpoint.address).await.unwrap();
+    send(TcpStream::connect(endpoint.address).await.unwrap(), body).await
+}
+
+async fn send(mut stream: TcpStream, body: &str) -> TcpStream {
     let length = body.len();
     let request = format!(
         "POST /v1/chat/completions HTTP/1.1\r\nhost: here\r\nconnection: close\r\nx-regatta-benchmark: b\r\nx-regatta-setting: s\r\n\
@@ -42,6 +45,21 @@ async fn a_client_that_goes_away_before_the_answer_is_billed() {
     let books = endpoint.close_books().await.unwrap();
     let told: Vec<_> = books.iter().map(|call| (call.session.as_str(), call.cost)).collect();
     assert_eq!(told, [("b/s/0/x", 7_000)]);
+}
+
+#[tokio::test]
+async fn a_call_that_is_read_after_its_process_was_stopped_was_under_way() {
+    let endpoint = endpoint().await;
+    endpoint.set(Mood::Hangs);
+    let client = TcpStream::connect(endpoint.address).await.unwrap();
+    let port = client.local_addr().unwrap().port();
+    let sends = async {
+        tokio::task::yield_now().await;
+        send(client, "{}").await
+    };
+    let ports = [port];
+    let (in_flight, _client) = tokio::join!(endpoint.in_flight_of_stopped(&ports), sends);
+    assert_eq!(in_flight.calls.keys().collect::<Vec<_>>(), ["b/s/0/x"]);
 }
 
 #[test]
