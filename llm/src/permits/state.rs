@@ -232,7 +232,8 @@ impl State {
             }
         }
         if let Some(sent) = self.sent.filter(|_| is_known) {
-            ask = earlier(ask, Some((sent + self.valid * RENEW_AFTER).max(soonest)));
+            let renewal = if self.unanswered > 0 { soonest } else { sent + self.valid * RENEW_AFTER };
+            ask = earlier(ask, Some(renewal.max(soonest)));
         }
         match ask {
             Some(at) if at <= now => Due::Ask,

@@ -130,7 +130,7 @@ fn refusals_by_chance_do_not_make_a_sweep_crawl() {
 }
 
 /// Seeds beyond those that are always drawn which have found a defect.
-const FINDERS: [(Workload, u64, &str); 10] = [
+const FINDERS: [(Workload, u64, &str); 11] = [
     (Workload::Calls, 2514, "reports that workers published ten seconds after an outage of the queue came too late"),
     (Workload::Calls, 3200, "the same"),
     (Workload::Talks, 1402, "the same"),
@@ -142,6 +142,11 @@ const FINDERS: [(Workload, u64, &str); 10] = [
         "after an outage of the permits the first worker was granted slots that others still filled",
     ),
     (Workload::Calls, 3375, "the same"),
+    (
+        Workload::Calls,
+        1727,
+        "a failed renewal of slots was tried again three seconds later, and three of them lost the slots",
+    ),
     (Workload::Talks, 3198, "what the ledger had planned again and not confirmed was planned again once more"),
     (Workload::Rounds, 3621, "a data set of many files was read from the beginning whenever the store failed one"),
     (Workload::Batches, 36, "two copies of an intent that looked for its batch put each other off for ever"),

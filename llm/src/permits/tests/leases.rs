@@ -169,3 +169,19 @@ async fn an_endpoint_that_is_closed_gives_everything_back() {
     sleep(Duration::from_millis(1)).await;
     assert_eq!(store.slots(), 0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_renewal_that_the_store_did_not_answer_is_tried_again_within_moments() {
+    let store = FakeStore::default();
+    let governor = governor(&store, &spec(slots(1)));
+    let permit = sent(&governor, &ask(&sweep("s"))).await;
+    sleep(Duration::from_millis(2_900)).await;
+    store.is_away(true);
+    sleep(Duration::from_millis(300)).await;
+    let renewed = store.leases().len();
+    store.is_away(false);
+    sleep(Duration::from_millis(500)).await;
+    // Slots are kept for ten seconds: at every third second, three failures would lose them.
+    assert_eq!(store.leases().len(), renewed + 1);
+    permit.answered(None);
+}
