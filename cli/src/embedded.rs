@@ -265,6 +265,8 @@ impl Embedded {
                 self.directory.join("store/reserve").display()
             ))
         })?;
+        // They tell of sessions that ended with their process, which would be waited for.
+        self.ledger.forget_workers(&sweep.id).await.context("failed to forget the workers of an earlier run")?;
         reserve.clear().context("failed to clear the reserve")?;
         output::note(&format!("recorded {count} reports that an earlier run could not record"));
         Ok(reserve)

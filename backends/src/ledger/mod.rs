@@ -901,8 +901,8 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.check_reopening(sweep, quota)) })
     }
 
-    /// Resets the dispatch of all sessions without a result, for jobs that were lost with their queue and with whoever worked on them, and returns
-    /// the number of sessions that are planned again; none of them counts as under way. `None` if `term` is over, which changes nothing. Questions without an answer may be claimed again. If such
+    /// Resets the dispatch of all sessions without a result, for jobs that were lost with their queue, and returns the number of sessions
+    /// that are planned again. `None` if `term` is over, which changes nothing. Questions without an answer may be claimed again. If such
     /// jobs are alive after all, some sessions run twice, and the surplus attempts are recorded as waste.
     ///
     /// # Errors
@@ -913,5 +913,14 @@ impl Ledger {
         term: Term,
     ) -> BoxFuture<'a, Result<Option<u64>, LedgerError>> {
         Box::pin(async move { each!(self, ledger => ledger.reset_dispatch(sweep, term)) })
+    }
+
+    /// Forgets that workers have told of attempts and batches of the sweep: they have ended with their process. None of its sessions counts as under
+    /// way any more, until somebody tells of one.
+    ///
+    /// # Errors
+    /// When the sweep is unknown or the store fails.
+    pub fn forget_workers<'a>(&'a self, sweep: &'a SweepId) -> BoxFuture<'a, Result<(), LedgerError>> {
+        Box::pin(async move { each!(self, ledger => ledger.forget_workers(sweep)) })
     }
 }

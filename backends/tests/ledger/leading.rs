@@ -133,9 +133,9 @@ pub(crate) async fn sessions_that_a_worker_tells_of_are_known_to_run_until_they_
     assert_eq!(under_way(LONG).await, [], "it has a result");
 }
 
-pub(crate) async fn nothing_counts_as_under_way_whose_jobs_were_lost_with_their_queue(world: World) {
+pub(crate) async fn nothing_counts_as_under_way_whose_workers_are_forgotten(world: World) {
     let sweep = world.sweep("s", 1, 3).await;
-    let (ledger, term) = (&world.ledger, world.term().await);
+    let ledger = &world.ledger;
     let keys = [0, 1].map(|item| key(&sweep, 0, item));
     ledger.record_progress(vec![open(keys[0].clone(), "w-1", 3)]).await.unwrap();
     let attempt = record(keys[1].clone(), "w-2").attempt;
@@ -143,7 +143,7 @@ pub(crate) async fn nothing_counts_as_under_way_whose_jobs_were_lost_with_their_
     let items = [ItemIndex(0), ItemIndex(1)];
     let under_way = async || ledger.under_way(&sweep, CellIndex(0), &items, LONG).await.unwrap();
     assert_eq!(under_way().await.len(), 2);
-    ledger.reset_dispatch(&sweep, term).await.unwrap();
+    ledger.forget_workers(&sweep).await.unwrap();
     assert_eq!(
         under_way().await.into_values().collect::<Vec<_>>(),
         [UnderWay::Silent],

@@ -84,7 +84,7 @@ conformance![
     leading::no_shard_of_a_cancelled_sweep_is_claimed,
     leading::a_resume_voids_what_its_coordinator_was_about_to_do,
     leading::sessions_that_a_worker_tells_of_are_known_to_run_until_they_end,
-    leading::nothing_counts_as_under_way_whose_jobs_were_lost_with_their_queue,
+    leading::nothing_counts_as_under_way_whose_workers_are_forgotten,
     leading::a_session_that_was_handed_over_may_be_under_way_until_who_has_it_can_have_told_of_it,
     leading::a_batch_that_a_worker_tells_of_tells_of_all_its_sessions,
     leading::a_sweep_that_has_ended_is_alive_while_workers_tell_of_something_of_it,

@@ -448,6 +448,10 @@ impl PostgresLedger {
     pub(super) async fn reset_dispatch(&self, sweep: &SweepId, term: Term) -> Result<Option<u64>, LedgerError> {
         write!(self.0, "reset what was dispatched of a sweep", tx => resume::reset(tx, sweep, term))
     }
+
+    pub(super) async fn forget_workers(&self, sweep: &SweepId) -> Result<(), LedgerError> {
+        write!(self.0, "forget who works on a sweep", tx => resume::forget_workers(tx, sweep))
+    }
 }
 
 /// Reads for viewers.

@@ -89,10 +89,15 @@ pub(super) async fn reset(tx: &Transaction<'_>, sweep: &SweepId, term: Term) -> 
     let number = number(tx, sweep).await?;
     cells::lock_sweep(tx, number).await?;
     tx.execute("DELETE FROM asked WHERE sweep = $1", &[&number]).await?;
+    plan_again(tx, number).await.map(Some)
+}
+
+pub(super) async fn forget_workers(tx: &Transaction<'_>, sweep: &SweepId) -> Result<(), Fault> {
+    let number = number(tx, sweep).await?;
     let unseen = "UPDATE attempts SET seen_at = NULL WHERE sweep = $1 AND state IN ('open', 'lost', 'handed_over')";
     tx.execute(unseen, &[&number]).await?;
     tx.execute("DELETE FROM held WHERE sweep = $1 AND kind = 'batch'", &[&number]).await?;
-    plan_again(tx, number).await.map(Some)
+    Ok(())
 }
 
 /// Makes sessions wait again whose judge was unavailable and whose transcript is stored.

@@ -317,10 +317,11 @@ pub(super) fn unended(
 }
 
 /// Attempts of the sweep that may be under way, if a worker tells of them.
-pub(super) fn all_unended(tx: &Transaction<'_>, sweep: i64) -> Result<Vec<AttemptId>, Fault> {
+pub(super) fn all_unended(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Vec<AttemptId>, Fault> {
+    let number = number(tx, sweep)?;
     let mut select =
         tx.prepare_cached("SELECT id FROM attempts WHERE sweep = ?1 AND state IN ('open', 'lost', 'handed_over')")?;
-    let mut rows = select.query([sweep])?;
+    let mut rows = select.query([number])?;
     let mut ids = Vec::new();
     while let Some(row) = rows.next()? {
         ids.push(parsed(&row.get::<_, String>(0)?, "attempts.id")?);

@@ -619,12 +619,17 @@ impl SqliteLedger {
         let (sweep, presence) = (sweep.clone(), self.1.clone());
         self.0
             .write("reset what was dispatched of a sweep", move |tx| {
-                if !presence.is_leading(term) {
-                    return Ok(None);
-                }
-                let (sessions, attempts) = resume::reset(tx, &sweep)?;
-                presence.forget(&sweep, &attempts);
-                Ok(Some(sessions))
+                if presence.is_leading(term) { resume::reset(tx, &sweep).map(Some) } else { Ok(None) }
+            })
+            .await
+    }
+
+    pub(super) async fn forget_workers(&self, sweep: &SweepId) -> Result<(), LedgerError> {
+        let (sweep, presence) = (sweep.clone(), self.1.clone());
+        self.0
+            .read("read attempts without an end", move |tx| {
+                presence.forget(&sweep, &attempts::all_unended(tx, &sweep)?);
+                Ok(())
             })
             .await
     }

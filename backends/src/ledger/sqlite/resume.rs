@@ -1,9 +1,9 @@
 //! Changes by a resume.
 
-use regatta_proto::{AttemptId, Cause, Money, OwnerName, SweepId, SweepState};
+use regatta_proto::{Cause, Money, OwnerName, SweepId, SweepState};
 use rusqlite::{OptionalExtension, Transaction, params};
 
-use super::attempts::{Deltas, all_unended};
+use super::attempts::Deltas;
 use super::identity::{charge, check_charge};
 use super::planning::{number, set_budget};
 use super::removing::refuse_removed;
@@ -79,11 +79,10 @@ fn owed(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Option<(OwnerName, u64)
     Ok(Some((parsed(&owner, "sweeps.owner")?, large(sessions, "sessions")?)))
 }
 
-/// Also returns the attempts that nobody will end.
-pub(super) fn reset(tx: &Transaction<'_>, sweep: &SweepId) -> Result<(u64, Vec<AttemptId>), Fault> {
+pub(super) fn reset(tx: &Transaction<'_>, sweep: &SweepId) -> Result<u64, Fault> {
     let number = number(tx, sweep)?;
     tx.execute("DELETE FROM asked WHERE sweep = ?1", [number])?;
-    Ok((plan_again(tx, number)?, all_unended(tx, number)?))
+    plan_again(tx, number)
 }
 
 /// Makes sessions wait again whose judge was unavailable and whose transcript is stored.
