@@ -199,7 +199,10 @@ mod tests {
         let path = folder.path().join("executable");
         let text =
             format!("#!/bin/sh\nif [ \"$1\" = --list ]; then echo 'a: test'; echo 'b: test'; exit 0; fi\n{script}\n");
-        std::fs::write(&path, text).unwrap();
+        // By another process: one that another test starts meanwhile would inherit what this one has open for writing, and nobody may run that.
+        let written = folder.path().join("text");
+        std::fs::write(&written, text).unwrap();
+        assert!(std::process::Command::new("cp").arg(&written).arg(&path).status().unwrap().success());
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
         let (package, target, folder_of) = ("p".to_owned(), "t".to_owned(), PathBuf::from(folder.path()));
         let executable = Executable { package, target, is_unit: false, path, folder: folder_of };
