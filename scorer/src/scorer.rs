@@ -31,12 +31,13 @@ pub(crate) const BATCH_BYTES: u64 = 4 << 20;
 /// Shortest and longest pause before a failed batch is tried again.
 const RETRY_FIRST: Duration = Duration::from_millis(100);
 const RETRY_MAX: Duration = Duration::from_secs(10);
-/// Tries at a batch before its reports are handed back, so that a poisoned one ends as a dead letter instead of blocking for ever.
+/// Tries at the first part of a batch that is left before its reports are handed back, so that a poisoned one ends as a dead letter instead of blocking for ever.
 const TRIES: u32 = 8;
 /// The same when the ledger refuses a row: once more, should the reason have been a race, and then each report by itself.
 const TRIES_REFUSED: u32 = 2;
-/// Time after which a batch is handed back that cannot be recorded because a store is away, or fails now and then: with the batch behind it, which was
-/// delivered at the same time, it stays below the broker's acknowledgement time-out. Over all redeliveries that outlasts an outage of hours, so that no outcome that was paid for ends as a dead letter.
+/// Time after which a batch is handed back that cannot be recorded because a store is away, or fails now and then: with the batch behind it, which
+/// was delivered at the same time, it stays below the broker's acknowledgement time-out. Over all redeliveries that outlasts an outage of hours, so
+/// that no outcome that was paid for ends as a dead letter.
 const GIVEN_BACK_AFTER: Duration = Duration::from_mins(10);
 
 /// Redeliveries after which a report that cannot be recorded, alone, goes back without those behind it. Until then it goes back with them, so that

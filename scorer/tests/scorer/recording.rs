@@ -168,7 +168,7 @@ async fn a_row_that_the_ledger_refuses_is_not_tried_as_if_the_ledger_were_away()
     until(async || stage.books().await.progress[0].recorded == 2).await;
     stop.cancel();
     running.await.unwrap().unwrap();
-    // Twice each time that it is delivered, instead of for twenty minutes.
+    // Twice each time that it is delivered, instead of for ten minutes.
     assert!(metrics.failed_batches.get() <= 50, "{}", metrics.failed_batches.get());
 }
 

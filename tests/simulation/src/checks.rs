@@ -23,8 +23,8 @@ pub enum Finding {
     Ended {
         /// The state.
         state: SweepState,
-        /// The first line of `results.jsonl` that differs from an undisturbed run's.
-        line: String,
+        /// The first line of `results.jsonl` that differs from an undisturbed run's, or that there is none.
+        difference: String,
     },
     /// It has not left the results of an undisturbed run.
     OtherResults {
@@ -67,7 +67,7 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoEnd => f.write_str("the sweep does not end"),
-            Self::Ended { state, line } => write!(f, "the sweep ended {state}: {line}"),
+            Self::Ended { state, difference } => write!(f, "the sweep ended {state}: {difference}"),
             Self::OtherResults { line } => write!(f, "results.jsonl differs from an undisturbed run's at line {line}"),
             Self::Repeated { session, times, made } => {
                 write!(f, "a call of the session {session} was paid {times} times:")?;
@@ -93,11 +93,9 @@ pub(crate) async fn check(
         None => findings.push(Finding::NoEnd),
         Some(SweepState::Complete) => findings.extend(other_results(world).await),
         Some(state) => {
-            let found = world.results().await.unwrap_or_default();
-            let expected = &undisturbed(world.plan.workload).results;
-            let differs = lines(&found).into_iter().zip(lines(expected)).find(|(found, expected)| found != expected);
-            let line = differs.map(|(found, _)| String::from_utf8_lossy(found).into_owned()).unwrap_or_default();
-            findings.push(Finding::Ended { state, line });
+            let found = world.results().await;
+            let difference = difference(found.as_deref(), &undisturbed(world.plan.workload).results);
+            findings.push(Finding::Ended { state, difference });
         }
     }
     world.referee.settle_batches().await;
@@ -152,6 +150,15 @@ fn paid_in_batches(world: &World) -> BTreeMap<Identity, u64> {
     };
     let count = |times: Vec<u128>| 1 + times.windows(2).filter(|pair| !is_excused(pair[0], pair[1])).count() as u64;
     made.into_iter().map(|(identity, times)| (identity, count(times))).collect()
+}
+
+fn difference(found: Option<&[u8]>, expected: &[u8]) -> String {
+    let Some(found) = found else { return "it has left no results".to_owned() };
+    let mut both = lines(found).into_iter().zip(lines(expected));
+    match both.find(|(found, expected)| found != expected) {
+        Some((found, _)) => String::from_utf8_lossy(found).into_owned(),
+        None => "no line of its results differs from an undisturbed run's".to_owned(),
+    }
 }
 
 async fn other_results(world: &World) -> Option<Finding> {

@@ -74,6 +74,9 @@ fn a_sweep_that_ends_otherwise_is_found_with_the_first_session_that_differs() {
         Some(SweepState::Incomplete)
     });
     assert_eq!(said, ["the sweep ended incomplete: {\"item\":\"lost\"}"]);
+    let said = said_after(async |_| Some(SweepState::Incomplete));
+    assert_eq!(said, ["the sweep ended incomplete: no line of its results differs from an undisturbed run's"]);
+    assert_eq!(difference(None, b"a\n"), "it has left no results");
 }
 
 #[test]
