@@ -9,7 +9,7 @@
 //!   it has spent in it included; so one that comes late catches up as the window moves on. What others are due and cannot use yet, for want
 //!   of slots, is lent, but little by little. Of what is scarce, a worker gets at most its part of its sweep's demand, and who has waited
 //!   for long for more than is there is waited for.
-//! - **A crash forgets little.** What the store may lose is bounded, and counts as granted ([`durable`]).
+//! - **A crash forgets little.** What the store may lose is bounded, and counts as granted; who may fill slots is known ([`durable`]).
 //! - **Everything expires.** A worker that falls silent wants nothing any more after 3 s, and holds nothing after 10 s; after a time in which nobody
 //!   could ask, 25 s after the first one who can.
 //!
@@ -85,6 +85,9 @@ pub(super) struct Pool {
     /// Until then no slot is granted but those that are filled: who fills some has not told yet, since the past was lost.
     #[serde(default)]
     registering_until_ms: u64,
+    /// All who may have filled slots when the past was lost are among the holders: nobody else is waited for.
+    #[serde(default)]
+    knows_holders: bool,
     /// When anybody asked last.
     #[serde(default)]
     asked_ms: u64,
@@ -148,7 +151,7 @@ impl Pool {
     /// The holders that have reported recently. `clock_ms` is the store's clock, in milliseconds since 1970.
     pub(super) fn holders(&mut self, clock_ms: u64) -> Vec<PoolHolder> {
         let now = self.clock.read(clock_ms);
-        let heard = self.holders.iter().filter(|(_, holder)| holder.is_remembered(now));
+        let heard = self.holders.iter().filter(|(_, holder)| holder.is_remembered(now) && !holder.parties.is_empty());
         heard
             .map(|(name, holder)| {
                 let sum = |count: fn(&Held) -> u32| holder.parties.iter().map(count).fold(0, u32::saturating_add);
@@ -208,11 +211,12 @@ impl Pool {
 
     /// Enters what the worker holds and wants now, and takes back what it did not use: of each party, that is returned.
     fn take_stock(&mut self, now: u64, request: &PoolRequest) -> Vec<Units> {
-        let mut before = self.holders.remove(&request.holder).unwrap_or_default().parties;
-        let mut returned = Vec::with_capacity(request.parties.len());
-        if request.parties.is_empty() {
-            return returned;
+        let before = self.holders.remove(&request.holder);
+        if before.is_none() && request.parties.is_empty() {
+            return Vec::new();
         }
+        let Holder { is_durable, parties: mut before, .. } = before.unwrap_or_default();
+        let mut returned = Vec::with_capacity(request.parties.len());
         let mut parties = Vec::with_capacity(request.parties.len());
         for party in &request.parties {
             let line = self.line_of(party);
@@ -223,7 +227,7 @@ impl Pool {
             parties.push(Held::of(line, party, used, old.and_then(|old| old.lacking)));
             returned.push(unsent);
         }
-        self.holders.insert(request.holder.clone(), Holder { seen_ms: now, returns_until_ms: 0, parties });
+        self.holders.insert(request.holder.clone(), Holder { seen_ms: now, returns_until_ms: 0, is_durable, parties });
         returned
     }
 

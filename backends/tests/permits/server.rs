@@ -53,10 +53,13 @@ fn of_limited(worker: &str, waiting: u32) -> PoolRequest {
 async fn a_crash_of_the_server_forgets_no_more_than_a_fiftieth_of_what_was_granted_and_counts_that() {
     let world = World::postgres().await;
     let granted = async |waiting| world.lease(&of_limited("w-1", waiting)).await.grants[0].requests;
+    // Another one, which has no calls for as long as this test needs none.
+    let other = of_limited("w-2", 0);
+    world.lease(&other).await;
     // What is granted once the slots have been registered again, of more than there can be.
     let left = async || {
-        assert_eq!(granted(500).await, 0, "who fills slots has not been told");
-        world.pass(Duration::from_secs(11)).await;
+        assert_eq!(granted(500).await, 0, "the other one has not told of its slots yet");
+        world.lease(&other).await;
         let request = PoolRequest {
             limits: Limits { concurrency: 500, ..of_limited("w-1", 0).limits },
             ..of_limited("w-1", 500)
@@ -159,11 +162,27 @@ async fn after_a_crash_of_the_server_slots_that_are_filled_are_registered_before
     busy.parties[0].in_flight = 80;
     let other = async || world.lease(&wanting("w-2", 500)).await.grants[0].slots;
     assert_eq!(other().await, 0, "it asks first");
+    assert!(world.lease(&busy).await.grants[0].slots <= 80, "what it fills, and no more");
+    assert_eq!(other().await, 20, "all have told");
+}
+
+#[tokio::test]
+async fn after_a_crash_of_the_server_nobody_is_waited_for_longer_than_ten_seconds() {
+    let world = World::postgres().await;
+    assert_eq!(world.lease(&wanting("w-1", 500)).await.grants[0].slots, 100);
+    world.sql(CRASH).await;
+    let mut other = 0;
     for _ in 0..4 {
-        assert!(world.lease(&busy).await.grants[0].slots <= 80, "what it fills, and no more");
-        world.pass(Duration::from_secs(3)).await;
+        assert_eq!(other, 0);
+        other = world.lease(&wanting("w-2", 500)).await.grants[0].slots;
+        world.pass(Duration::from_millis(3_400)).await;
     }
-    assert!(other().await <= 20);
+    assert_eq!(other, 0, "what it may fill is not granted either while it may come back");
+    for _ in 0..5 {
+        other = world.lease(&wanting("w-2", 500)).await.grants[0].slots;
+        world.pass(Duration::from_millis(3_400)).await;
+    }
+    assert_eq!(other, 100);
 }
 
 #[tokio::test]

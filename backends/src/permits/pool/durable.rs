@@ -2,7 +2,8 @@
 //!
 //! Permits are leased many times a second, and no lease waits for the disk: a state can be lost. But a lease by which more would have been
 //! granted since the last durable state than that one allowed makes its own state durable, before anything is told. So a crash loses no more
-//! than was allowed, and that much is taken to have been granted. The file of an embedded run, whose process is its own store, has durable states
+//! than was allowed, and that much is taken to have been granted. A durable state has all who may fill slots, but not how many: a lease by which
+//! somebody comes or goes makes its state durable, too. Once all of them have told, slots are granted as before. The file of an embedded run, whose process is its own store, has durable states
 //! alone.
 
 use regatta_proto::{PoolRequest, WorkerId};
@@ -40,6 +41,9 @@ pub(super) struct Volatile {
     /// When the durable state was written, by the pool's clock.
     #[serde(default)]
     saved_ms: u64,
+    /// Workers that the durable state has.
+    #[serde(default)]
+    holders: usize,
 }
 
 impl Volatile {
@@ -67,11 +71,12 @@ impl Pool {
 
     /// `true` if the state has to be durable before anybody is told what `request` was granted. The caller makes it so.
     pub(in crate::permits) fn save_due(&mut self, clock_ms: u64, request: &PoolRequest) -> bool {
-        let Volatile { requests, tokens, requests_max, tokens_max, is_steered, hold_until_ms, saved_ms } =
+        let Volatile { requests, tokens, requests_max, tokens_max, is_steered, hold_until_ms, saved_ms, holders } =
             self.volatile;
         let hold = self.steering.hold_until_ms();
         let is_allowed = requests <= requests_max && tokens <= tokens_max;
-        let is_known = !is_steered && hold <= hold_until_ms + SAME_HOLD_MS;
+        let has_all = self.holders.len() == holders && self.holders.values().all(|holder| holder.is_durable);
+        let is_known = has_all && !is_steered && hold <= hold_until_ms + SAME_HOLD_MS;
         let now = self.clock.read(clock_ms);
         if is_allowed && is_known && now < saved_ms.saturating_add(RENEWED_AFTER_MS) {
             return false;
@@ -84,8 +89,12 @@ impl Pool {
         let tokens = request.limits.tokens_per_minute.or(tokens);
         let part = |limit: u64| ((limit as f64 * self.steering.factor() / PARTS) as u64).max(1);
         let [requests_max, tokens_max] = [requests, tokens].map(|limit| limit.map_or(UNLIMITED, part).min(UNLIMITED));
-        let saved_ms = now;
-        self.volatile = Volatile { requests_max, tokens_max, hold_until_ms: hold, saved_ms, ..Volatile::default() };
+        for holder in self.holders.values_mut() {
+            holder.is_durable = true;
+        }
+        let (saved_ms, holders) = (now, self.holders.len());
+        self.volatile =
+            Volatile { requests_max, tokens_max, hold_until_ms: hold, saved_ms, holders, ..Volatile::default() };
         true
     }
 
@@ -93,7 +102,8 @@ impl Pool {
     /// party, of which a part may have been given back and granted again. Slots are to be told again, as by [`Pool::without_memory`].
     pub(in crate::permits) fn recovered(mut self, clock_ms: u64) -> Self {
         let now = self.clock.read(clock_ms);
-        self.registering_until_ms = now + SLOTS_VALID_MS;
+        self.knows_holders = self.has_all_holders();
+        self.registering_until_ms = now + if self.knows_holders { SLOTS_VALID_MS } else { SILENCE_MAX_MS };
         self.asked_ms = now;
         for holder in self.holders.values_mut() {
             holder.returns_until_ms = now + SILENCE_MAX_MS;
@@ -120,6 +130,20 @@ impl Pool {
         }
         self
     }
+
+    /// `true` if this durable state has all who may fill slots: not where the past was lost, before those who did must have told. The version before
+    /// counted none.
+    fn has_all_holders(&self) -> bool {
+        let is_counted = self.volatile.holders == self.holders.len() && !self.holders.is_empty();
+        is_counted && (self.knows_holders || self.volatile.saved_ms >= self.registering_until_ms)
+    }
+
+    /// `true` while somebody may fill slots who has not told of them since the past was lost.
+    pub(super) fn is_registering(&self, now: u64) -> bool {
+        let have_all_told = || self.knows_holders && self.holders.values().all(|holder| holder.returns_until_ms == 0);
+        now < self.registering_until_ms && !have_all_told()
+    }
+
     /// The pool of a durable state that the one process of an embedded run has left to the next. Nothing fills slots any more: its calls ended with
     /// it. `None` where nothing counts any more of what it was granted.
     pub(in crate::permits) fn inherited(mut self, clock_ms: u64) -> Option<Self> {

@@ -12,6 +12,10 @@ pub(super) struct Holder {
     /// Until then it is waited for, because it may not have been able to ask; 0 for one that was.
     #[serde(default)]
     pub(super) returns_until_ms: u64,
+    /// The last durable state has it.
+    #[serde(default)]
+    pub(super) is_durable: bool,
+    /// None where it has nothing to do for a moment.
     pub(super) parties: Vec<Held>,
 }
 

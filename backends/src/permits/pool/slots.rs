@@ -38,7 +38,7 @@ impl Pool {
                 let too_many = u32::try_from(-free.min(0)).unwrap_or(u32::MAX);
                 target.min(held.in_flight.saturating_sub(too_many))
             } else {
-                let free = if now < self.registering_until_ms { 0 } else { u32::try_from(free).unwrap_or(u32::MAX) };
+                let free = if self.is_registering(now) { 0 } else { u32::try_from(free).unwrap_or(u32::MAX) };
                 held.in_flight + held.waiting.min(free).min(target - held.in_flight)
             };
             if let Some(held) = self.holders.get_mut(&request.holder).and_then(|holder| holder.parties.get_mut(index)) {

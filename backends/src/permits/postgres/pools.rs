@@ -103,7 +103,10 @@ async fn recovered(tx: &Transaction<'_>, name: &str, now: u64) -> Result<Pool, F
         Ok(pool) => pool,
         Err(_) => return Ok(parsed(&state, name, now)),
     };
-    tracing::warn!(pool = name, "the database has crashed; for ten seconds no more slots are granted than are filled");
+    tracing::warn!(
+        pool = name,
+        "the database has crashed; no more slots are granted than are filled until all who fill some have told"
+    );
     Ok(pool.recovered(now))
 }
 

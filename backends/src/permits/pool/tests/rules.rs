@@ -265,10 +265,10 @@ fn a_pool_that_nobody_uses_is_empty_after_a_minute() {
         pool.lease(START, &request(&format!("w{worker}"), limits, vec![party("s", 30, 10)]));
     }
     // Those that are silent might only have been kept from the store.
-    for at in (30_000..62_000).step_by(3_000) {
+    for at in (30_000..72_000).step_by(3_000) {
         pool.lease(after(at), &request("w0", limits, vec![]));
     }
-    pool.lease(after(62_000), &request("w0", limits, vec![]));
+    pool.lease(after(82_000), &request("w1", limits, vec![]));
     assert!(pool.lines.is_empty() && pool.holders.is_empty());
 }
 
@@ -332,6 +332,82 @@ fn after_a_loss_no_slot_is_granted_before_those_that_are_filled_are_registered_a
         assert!(granted <= if at < 25_000 { 0 } else { 10 }, "{granted} after {at} ms");
     }
     assert_eq!(slots(&pool.lease(after(27_000), &asks(100))), [10]);
+}
+
+/// A pool of which all leases are known, and its last durable state.
+#[derive(Default)]
+struct Kept {
+    pool: Pool,
+    durable: Pool,
+}
+
+impl Kept {
+    fn lease(&mut self, at: u64, request: &PoolRequest) -> Vec<u32> {
+        let reply = self.pool.lease(after(at), request);
+        if self.pool.save_due(after(at), request) {
+            self.durable = self.pool.clone();
+        }
+        slots(&reply)
+    }
+
+    fn crash(&mut self, at: u64) {
+        self.pool = self.durable.clone().recovered(after(at));
+    }
+}
+
+#[test]
+fn after_a_crash_slots_are_granted_as_soon_as_all_who_may_fill_some_have_told() {
+    let limits = limits(100, None, None);
+    let asks =
+        |holder: &str, filled, waiting| request(holder, limits, vec![in_flight(filled, party("s", waiting, 10))]);
+    let mut kept = Kept::default();
+    for (at, holder) in [(0, "u"), (100, "v"), (200, "w")] {
+        kept.lease(at, &asks(holder, 0, 20));
+    }
+    // One that has nothing to do for a moment stays known, without a durable state for each such moment.
+    kept.lease(300, &request("w", limits, vec![]));
+    kept.lease(2_000, &asks("w", 0, 20));
+    kept.crash(5_000);
+    assert_eq!(kept.lease(5_000, &asks("u", 20, 20)), [20], "two have not told yet");
+    assert_eq!(kept.lease(5_100, &asks("x", 0, 20)), [0]);
+    assert_eq!(kept.lease(5_200, &asks("v", 20, 20)), [20]);
+    assert_eq!(kept.lease(5_300, &asks("w", 20, 0)), [20]);
+    assert_eq!(kept.lease(5_400, &asks("u", 20, 20)), [30], "of the forty, what is fair");
+    // Another crash, and one of the four is gone.
+    kept.crash(8_000);
+    for holder in ["u", "v", "x"] {
+        assert_eq!(kept.lease(8_100, &asks(holder, 10, 10)), [10]);
+    }
+    assert_eq!(kept.lease(17_900, &asks("u", 10, 10)), [10]);
+    assert_eq!(kept.lease(18_000, &asks("u", 10, 10)), [20], "nobody is waited for who does not come");
+}
+
+#[test]
+fn who_has_gone_is_not_waited_for_after_a_crash() {
+    let limits = limits(100, None, None);
+    let asks =
+        |holder: &str, filled, waiting| request(holder, limits, vec![in_flight(filled, party("s", waiting, 10))]);
+    let mut kept = Kept::default();
+    kept.lease(0, &asks("gone", 0, 20));
+    for at in (1_000..14_000).step_by(1_000) {
+        kept.lease(at, &asks("w", 10, 0));
+    }
+    kept.crash(14_000);
+    assert_eq!(kept.lease(14_000, &asks("w", 10, 10)), [20]);
+}
+
+#[test]
+fn a_crash_soon_after_a_loss_does_not_make_known_who_was_not() {
+    let limits = limits(100, None, None);
+    let asks =
+        |holder: &str, filled, waiting| request(holder, limits, vec![in_flight(filled, party("s", waiting, 10))]);
+    let mut kept = Kept { pool: Pool::without_memory(START), durable: Pool::default() };
+    kept.lease(0, &asks("v", 0, 20));
+    kept.crash(1_000);
+    for at in (1_000..26_000).step_by(1_000) {
+        assert_eq!(kept.lease(at, &asks("v", 0, 20)), [0], "{at}");
+    }
+    assert_eq!(kept.lease(26_000, &asks("v", 0, 20)), [20]);
 }
 
 #[test]
