@@ -6,9 +6,12 @@ use axum::routing::get;
 use prometheus::{Encoder, Registry, TextEncoder};
 
 pub(crate) fn routes(registry: Registry) -> axum::Router {
-    axum::Router::new()
-        .route("/metrics", get(move || async move { metrics(&registry) }))
-        .route("/healthz", get(|| async { "ok" }))
+    health().route("/metrics", get(move || async move { metrics(&registry) }))
+}
+
+/// `/healthz` alone.
+pub(crate) fn health() -> axum::Router {
+    axum::Router::new().route("/healthz", get(|| async { "ok" }))
 }
 
 fn metrics(registry: &Registry) -> Response {

@@ -124,6 +124,25 @@ async fn a_coordinator_does_not_start_where_others_reach_it_without_a_token() {
     assert!(said.contains("REGATTA_TOKEN") && said.contains("openssl rand -hex 32"), "{said}");
 }
 
+/// Requests of somebody without a token who reaches the API.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_api_that_others_reach_serves_no_metrics_unless_they_have_an_address_of_their_own() {
+    let deployment = Deployment::new().await.unwrap();
+    let get = async |path: &str| {
+        let request = format!("GET {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n", deployment.api());
+        status(&deployment, request, b"").await
+    };
+    let own = deployment.api();
+    let everybody = std::net::SocketAddr::from(([0, 0, 0, 0], own.port()));
+    for (listen, served) in [(own, Some(200)), (everybody, Some(401))] {
+        let mut coordinator = deployment.command("coordinator").unwrap();
+        coordinator.args(["--listen", &listen.to_string(), "--plain-http"]);
+        let coordinator = Process::start_until_ready(coordinator, own).await.unwrap();
+        assert_eq!((get("/metrics").await, get("/healthz").await), (served, Some(200)), "{listen}");
+        coordinator.terminate().await.unwrap();
+    }
+}
+
 /// The status with which `request` is answered; `None` when the connection is closed without one.
 async fn status(deployment: &Deployment, request: String, body: &[u8]) -> Option<u16> {
     let mut stream = TcpStream::connect(deployment.api()).await.ok()?;

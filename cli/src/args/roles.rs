@@ -134,7 +134,7 @@ pub(crate) struct CoordinatorArgs {
     pub(crate) ledger: LedgerArgs,
     #[command(flatten)]
     pub(crate) blobs: BlobArgs,
-    /// Address of the API, of /metrics, /healthz and /readyz
+    /// Address of the API, of /healthz and /readyz, and of /metrics where nobody else reaches it
     #[arg(long, env = "REGATTA_LISTEN", default_value = "127.0.0.1:8080")]
     pub(crate) listen: std::net::SocketAddr,
     /// Price table to use instead of the shipped one
@@ -156,7 +156,7 @@ pub(crate) struct CoordinatorArgs {
     /// Authorities of clients (PEM): who shows no certificate of theirs is not answered
     #[arg(long, value_name = "FILE", env = "REGATTA_TLS_CLIENT_CA", requires = "tls_cert")]
     pub(crate) tls_client_ca: Option<PathBuf>,
-    /// Serve /metrics, /healthz and /readyz at this address, over HTTP, and not beside the API
+    /// Serve /metrics, /healthz and /readyz at this address, over HTTP, and not beside the API; without it, an API that others reach has no /metrics
     #[arg(long, visible_alias = "metrics-listen", value_name = "ADDRESS", env = "REGATTA_METRICS")]
     pub(crate) metrics: Option<std::net::SocketAddr>,
     /// Policy file: issuers of tokens and quotas of owners, programs of coded benchmarks (SECURITY.md), webhooks and commands that schedules

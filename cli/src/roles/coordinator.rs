@@ -63,15 +63,22 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
         ..CoordinatorConfig::default()
     };
     let (stop, readiness) = (CancellationToken::new(), Readiness::default());
-    let watched = telemetry::routes(registry.clone());
     let of_one = usize::from(args.connections_per_address);
     let server = match args.metrics {
         Some(address) => {
             let beside = listener::listen(address)?;
-            listener::serve(beside, watched.merge(readiness.probe()), stop.clone());
+            listener::serve(beside, telemetry::routes(registry.clone()).merge(readiness.probe()), stop.clone());
             listener::serve_tls(listener, tls, of_one, readiness.routes(), stop.clone())
         }
-        None => listener::serve_tls(listener, tls, of_one, watched.merge(readiness.routes()), stop.clone()),
+        // They ask for no token, and tell names of sweeps, models and endpoints.
+        None if is_reached_by_others(args.listen) => {
+            tracing::info!("others reach the API, so that it serves no /metrics; --metrics ADDRESS serves them apart");
+            listener::serve_tls(listener, tls, of_one, telemetry::health().merge(readiness.routes()), stop.clone())
+        }
+        None => {
+            let routes = telemetry::routes(registry.clone()).merge(readiness.routes());
+            listener::serve_tls(listener, tls, of_one, routes, stop.clone())
+        }
     };
     let connect = async {
         let ledger = services::ledger(&args.ledger, &readiness).await?;

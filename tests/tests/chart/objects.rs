@@ -106,13 +106,13 @@ fn over_tls_clients_trust_the_api_and_probes_and_scrapes_need_no_certificate() {
         let found = items(field(container, "ports")).iter().find(|one| word(field(one, "name")) == name);
         found.and_then(|one| field(one, "containerPort").as_u64()).unwrap()
     };
-    assert_eq!((port("https"), variable(container, "REGATTA_LISTEN").unwrap().as_str()), (8080, "[::]:8080"));
+    assert_eq!((port("api"), variable(container, "REGATTA_LISTEN").unwrap().as_str()), (8080, "[::]:8080"));
     // Probes ask the port `http`, which is that of the metrics.
     assert_eq!((port("http"), variable(container, "REGATTA_METRICS").unwrap().as_str()), (8081, "[::]:8081"));
     let service = named(&objects, "Service", "nightly-regatta-coordinator");
     assert_eq!(
         items(field(service, "spec.ports")).iter().map(|one| word(field(one, "targetPort"))).collect::<Vec<_>>(),
-        ["https"]
+        ["api"]
     );
     let scraped = &items(field(named(&objects, "Service", "nightly-regatta-coordinator-metrics"), "spec.ports"))[0];
     let monitor = named(&objects, "ServiceMonitor", "nightly-regatta-coordinator");
