@@ -139,7 +139,8 @@ impl Pool {
         self.grant_slots(now, request);
         let retry_ms = self.grant_units(now, request);
         self.count_granted(&request.holder, &returned);
-        let retry_min = RETRY_MIN_MS.max(self.holders.len() as u64 * 1000 / RETRIES_PER_SECOND);
+        let asking = self.holders.values().filter(|holder| !holder.parties.is_empty()).count();
+        let retry_min = RETRY_MIN_MS.max(asking as u64 * 1000 / RETRIES_PER_SECOND);
         PoolReply {
             grants: self.granted(&request.holder),
             valid_ms: VALID_MS,
@@ -190,10 +191,15 @@ impl Pool {
         if !(asked_ms + RENEWED_WITHIN_MS..asked_ms + OVER_AFTER_MS).contains(&now) {
             return;
         }
-        for holder in self.holders.values_mut().filter(|holder| holder.is_filled()) {
+        let away_ms = now - asked_ms;
+        if asked_ms < self.registering_until_ms {
+            self.registering_until_ms += away_ms;
+        }
+        for holder in self.holders.values_mut() {
             holder.returns_until_ms = match holder.returns_until_ms {
-                0 => now + SILENCE_MAX_MS,
-                until => until + (now - asked_ms),
+                0 if holder.is_filled() => now + SILENCE_MAX_MS,
+                0 => 0,
+                until => until + away_ms,
             };
         }
     }

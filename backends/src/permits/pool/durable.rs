@@ -41,9 +41,9 @@ pub(super) struct Volatile {
     /// When the durable state was written, by the pool's clock.
     #[serde(default)]
     saved_ms: u64,
-    /// Workers that the durable state has.
+    /// Workers that the durable state has; the version before counted none.
     #[serde(default)]
-    holders: usize,
+    holders: Option<usize>,
 }
 
 impl Volatile {
@@ -75,9 +75,10 @@ impl Pool {
             self.volatile;
         let hold = self.steering.hold_until_ms();
         let is_allowed = requests <= requests_max && tokens <= tokens_max;
-        let has_all = self.holders.len() == holders && self.holders.values().all(|holder| holder.is_durable);
-        let is_known = has_all && !is_steered && hold <= hold_until_ms + SAME_HOLD_MS;
         let now = self.clock.read(clock_ms);
+        let has_all = holders == Some(self.holders.len()) && self.holders.values().all(|holder| holder.is_durable);
+        let has_all = has_all && self.knows_all_at(saved_ms) == self.knows_all_at(now);
+        let is_known = has_all && !is_steered && hold <= hold_until_ms + SAME_HOLD_MS;
         if is_allowed && is_known && now < saved_ms.saturating_add(RENEWED_AFTER_MS) {
             return false;
         }
@@ -92,7 +93,7 @@ impl Pool {
         for holder in self.holders.values_mut() {
             holder.is_durable = true;
         }
-        let (saved_ms, holders) = (now, self.holders.len());
+        let (saved_ms, holders) = (now, Some(self.holders.len()));
         self.volatile =
             Volatile { requests_max, tokens_max, hold_until_ms: hold, saved_ms, holders, ..Volatile::default() };
         true
@@ -102,7 +103,8 @@ impl Pool {
     /// party, of which a part may have been given back and granted again. Slots are to be told again, as by [`Pool::without_memory`].
     pub(in crate::permits) fn recovered(mut self, clock_ms: u64) -> Self {
         let now = self.clock.read(clock_ms);
-        self.knows_holders = self.has_all_holders();
+        let is_counted = self.volatile.holders == Some(self.holders.len());
+        self.knows_holders = is_counted && self.knows_all_at(self.volatile.saved_ms);
         self.registering_until_ms = now + if self.knows_holders { SLOTS_VALID_MS } else { SILENCE_MAX_MS };
         self.asked_ms = now;
         for holder in self.holders.values_mut() {
@@ -131,11 +133,9 @@ impl Pool {
         self
     }
 
-    /// `true` if this durable state has all who may fill slots: not where the past was lost, before those who did must have told. The version before
-    /// counted none.
-    fn has_all_holders(&self) -> bool {
-        let is_counted = self.volatile.holders == self.holders.len() && !self.holders.is_empty();
-        is_counted && (self.knows_holders || self.volatile.saved_ms >= self.registering_until_ms)
+    /// `true` if the state of a moment has all who may fill slots: not where the past was lost, before those who did must have told.
+    const fn knows_all_at(&self, ms: u64) -> bool {
+        self.knows_holders || ms >= self.registering_until_ms
     }
 
     /// `true` while somebody may fill slots who has not told of them since the past was lost.

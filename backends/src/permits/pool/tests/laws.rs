@@ -139,10 +139,11 @@ proptest! {
     fn no_slot_is_filled_twice_after_crashes_of_the_store(
         seed in any::<u64>(), workers in 2_usize..6, slots in 2_u32..40, deaths in prop::collection::vec((0_usize..6, 0_u64..150_000), 0..3),
         crashes in prop::collection::vec((0_u64..150_000, prop_oneof![Just(0), 0_u64..40_000]), 1..4), backlog in 1_u32..20,
+        outages in prop::collection::vec((0_u64..150_000, 0_u64..30_000), 0..4),
     ) {
         let work = vec![Work { latency_ms: (1_000, 90_000), backlog, ..Work::of("a") }];
         let deaths = deaths.into_iter().map(|(worker, at)| (worker % workers, at)).collect();
-        let scene = Scene { seed, crashes, deaths, ..Scene::of(workers, limits(slots, None, None), work) };
+        let scene = Scene { seed, crashes, outages, deaths, ..Scene::of(workers, limits(slots, None, None), work) };
         check_limits(&scene, &run(scene.clone()))?;
     }
 

@@ -378,8 +378,62 @@ fn after_a_crash_slots_are_granted_as_soon_as_all_who_may_fill_some_have_told() 
     for holder in ["u", "v", "x"] {
         assert_eq!(kept.lease(8_100, &asks(holder, 10, 10)), [10]);
     }
-    assert_eq!(kept.lease(17_900, &asks("u", 10, 10)), [10]);
+    for at in [11_000, 14_000, 17_000, 17_900] {
+        assert_eq!(kept.lease(at, &asks("u", 10, 10)), [10]);
+    }
     assert_eq!(kept.lease(18_000, &asks("u", 10, 10)), [20], "nobody is waited for who does not come");
+}
+
+#[test]
+fn a_time_in_which_nobody_reaches_the_store_again_after_a_crash_does_not_count() {
+    let limits = limits(100, None, None);
+    let asks =
+        |holder: &str, filled, waiting| request(holder, limits, vec![in_flight(filled, party("s", waiting, 10))]);
+    for away in [4_000, 12_000, 40_000] {
+        let mut kept = Kept::default();
+        // When it was durable last, one of them had no slot.
+        kept.lease(0, &asks("v", 0, 100));
+        kept.lease(100, &asks("w", 0, 0));
+        kept.crash(5_000);
+        assert_eq!(kept.lease(5_000, &asks("v", 40, 60)), [40]);
+        for at in (0..9_900 - 4_000).step_by(1_000) {
+            assert_eq!(kept.lease(5_000 + away + at, &asks("v", 40, 60)), [40], "{at} ms after {away} ms");
+        }
+        assert_eq!(kept.lease(15_000 + away - 4_000, &asks("w", 60, 0)), [50]);
+    }
+    // Of what is not known at all the same is true, and no other crash is taken for one of which all is known.
+    let mut kept = Kept { pool: Pool::without_memory(START), durable: Pool::default() };
+    kept.lease(0, &asks("v", 40, 60));
+    assert_eq!(kept.lease(30_000, &asks("v", 40, 60)), [40]);
+    kept.crash(31_000);
+    assert_eq!(kept.lease(31_000, &asks("v", 40, 60)), [40]);
+}
+
+#[test]
+fn what_was_not_known_is_known_once_all_must_have_told() {
+    let limits = limits(100, None, None);
+    let asks =
+        |holder: &str, filled, waiting| request(holder, limits, vec![in_flight(filled, party("s", waiting, 10))]);
+    let mut kept = Kept { pool: Pool::without_memory(START), durable: Pool::default() };
+    for at in (0..28_000).step_by(1_000) {
+        kept.lease(at, &asks("v", 40, 0));
+    }
+    kept.crash(30_000);
+    assert_eq!(kept.lease(30_000, &asks("v", 40, 60)), [100]);
+}
+
+#[test]
+fn who_has_nothing_to_do_again_and_again_makes_few_states_durable() {
+    let limits = limits(100, None, None);
+    let call = request("w", limits, vec![party("s", 1, 10)]);
+    let (mut pool, mut saved) = (Pool::default(), 0);
+    for at in (0..100_000).step_by(5_000) {
+        for (later, request) in [(0, &call), (1_000, &request("w", limits, vec![]))] {
+            pool.lease(after(at + later), request);
+            saved += u32::from(pool.save_due(after(at + later), request));
+        }
+    }
+    assert_eq!(saved, 1, "when it comes");
 }
 
 #[test]
