@@ -1,21 +1,23 @@
 //! Builds the SDK's client from an endpoint's spec.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use aws_config::{BehaviorVersion, Region};
 use aws_sdk_bedrockruntime::config::retry::RetryConfig;
 use aws_sdk_bedrockruntime::config::timeout::TimeoutConfig;
 use aws_sdk_bedrockruntime::config::{Credentials, StalledStreamProtectionConfig};
-use aws_sdk_bedrockruntime::{Client, Config};
+use aws_sdk_bedrockruntime::{Client, config};
 use aws_smithy_http_client::tls::Provider;
 use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
+use aws_smithy_runtime_api::client::dns::{DnsFuture, ResolveDns, ResolveDnsError};
 use regatta_proto::{EndpointName, EndpointSpec, Timeouts};
 use reqwest::Url;
 use reqwest::header::HeaderMap;
 
 use crate::open::{headers, shown};
 use crate::open_error::OpenError;
-use crate::policy::{Origin, OutboundPolicy, Withheld};
+use crate::policy::{AllowedAddresses, EgressRules, Origin, OutboundPolicy, Withheld};
 use crate::secret::Secret;
 
 /// Region for gateways and other services that are not AWS, which need none.
@@ -34,6 +36,8 @@ pub(super) struct Settings {
     /// Headers of every request, besides the SDK's own.
     pub(super) headers: HeaderMap,
     pub(super) timeouts: Timeouts,
+    /// What the address of a spec may lead to. Those of AWS itself may lead anywhere, as into the network of one's own.
+    egress: Option<Arc<EgressRules>>,
     /// The secret key of `credentials`.
     pub(super) secret: Secret,
 }
@@ -76,6 +80,7 @@ impl Settings {
             credentials,
             headers: headers(name, spec)?,
             timeouts: spec.timeouts,
+            egress: spec.base_url.is_some().then(|| Arc::clone(&policy.egress)),
             secret: secret_key.map(Secret::new).unwrap_or_default(),
         })
     }
@@ -86,9 +91,9 @@ impl Settings {
     /// When the region is unknown.
     pub(super) async fn client(&self) -> Result<Client, String> {
         let millis = Duration::from_millis;
-        let tls = Provider::Rustls(CryptoMode::Ring);
+        let http = || aws_smithy_http_client::Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring));
         let mut loader = aws_config::defaults(BehaviorVersion::latest())
-            .http_client(aws_smithy_http_client::Builder::new().tls_provider(tls).build_https())
+            .http_client(http().build_https())
             .retry_config(RetryConfig::disabled())
             // A model may think for long between two tokens, so only the time-outs of the spec apply.
             .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
@@ -111,6 +116,25 @@ impl Settings {
         if loaded.region().is_none() {
             return Err("no region is known: set region of the endpoint, or AWS_REGION".to_owned());
         }
-        Ok(Client::from_conf(Config::from(&loaded)))
+        let config = config::Builder::from(&loaded);
+        let config = match &self.egress {
+            // The client of the service alone: where keys come from is this machine's own matter.
+            Some(rules) => config.http_client(http().build_with_resolver(Checked(AllowedAddresses(Arc::clone(rules))))),
+            None => config,
+        };
+        Ok(Client::from_conf(config.build()))
+    }
+}
+
+/// Resolves names for the SDK.
+#[derive(Debug, Clone)]
+struct Checked(AllowedAddresses);
+
+impl ResolveDns for Checked {
+    fn resolve_dns<'a>(&'a self, name: &'a str) -> DnsFuture<'a> {
+        DnsFuture::new(async move {
+            let found = self.0.of(name).await.map_err(ResolveDnsError::new)?;
+            Ok(found.into_iter().map(|address| address.ip()).collect())
+        })
     }
 }

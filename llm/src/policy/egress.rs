@@ -153,16 +153,21 @@ fn is_private(address: IpAddr) -> bool {
 #[derive(Debug, Clone)]
 pub(crate) struct AllowedAddresses(pub(crate) Arc<EgressRules>);
 
+impl AllowedAddresses {
+    /// Addresses of `host`.
+    ///
+    /// # Errors
+    /// When it has none, or one that must not be reached.
+    pub(crate) async fn of(&self, host: &str) -> io::Result<Vec<SocketAddr>> {
+        let found: Vec<SocketAddr> = tokio::net::lookup_host((host, 0)).await?.collect();
+        allowed(&self.0, host, found).map_err(|problem| io::Error::new(io::ErrorKind::PermissionDenied, problem))
+    }
+}
+
 impl Resolve for AllowedAddresses {
     fn resolve(&self, name: Name) -> Resolving {
-        let rules = self.0.clone();
-        Box::pin(async move {
-            let host = name.as_str().to_owned();
-            let found: Vec<SocketAddr> = tokio::net::lookup_host((host.as_str(), 0)).await?.collect();
-            let allowed = allowed(&rules, &host, found)
-                .map_err(|problem| io::Error::new(io::ErrorKind::PermissionDenied, problem))?;
-            Ok(Box::new(allowed.into_iter()) as Addrs)
-        })
+        let names = self.clone();
+        Box::pin(async move { Ok(Box::new(names.of(name.as_str()).await?.into_iter()) as Addrs) })
     }
 }
 

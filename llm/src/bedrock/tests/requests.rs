@@ -270,6 +270,34 @@ fn what_cannot_be_said_is_refused_by_name() {
     assert!(refusal(MODEL, orphan).contains("does not name its call"));
 }
 
+#[tokio::test]
+async fn an_address_of_a_spec_leads_nowhere_inside_whatever_its_name_is() {
+    let settings = |url: &str| {
+        let rules = format!("keys: {{ AWS_SECRET_ACCESS_KEY: {{ origins: ['{url}'], plain_http: true }} }}");
+        let policy = crate::OutboundPolicy::closed().with(serde_yaml_ng::from_str(&rules).unwrap());
+        let spec = EndpointSpec { base_url: Some(url.to_owned()), ..EndpointSpec::of_kind(EndpointKind::Bedrock) };
+        Settings::new(&"aws".parse().unwrap(), &spec, &env, &policy)
+    };
+    let refused = settings("http://169.254.169.254").map(drop).unwrap_err().to_string();
+    assert!(refused.contains("a link-local or metadata address, which is never reached"), "{refused}");
+    let server = Server::scripted(vec![Step::ok(answers::HELLO)]).await;
+    let port = reqwest::Url::parse(&server.base_url).unwrap().port().unwrap();
+    // No address, so that only resolving it tells where it leads.
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned();
+    let found = tokio::net::lookup_host((host.as_str(), 0)).await;
+    let found: Vec<_> = found.map(|found| found.map(|at| at.ip()).collect()).unwrap_or_default();
+    if !found.iter().any(|address| crate::EgressRules::default().refusal(*address).is_some()) {
+        eprintln!("skipped: this machine's own name does not resolve to a private address");
+        return;
+    }
+    let clock = Arc::new(ManualClock::at("2026-01-01T00:00:00Z".parse().unwrap()));
+    let named = settings(&format!("http://{host}:{port}")).unwrap();
+    let client = BedrockClient::new(named, &spec(&server), clock);
+    let failure = ask(&client, &hi()).await.unwrap_err();
+    assert!(failure.unreached && failure.detail.contains("that the policy does not name"), "{failure:?}");
+    assert_eq!(server.seen().len(), 0);
+}
+
 #[test]
 fn an_address_of_a_spec_needs_a_rule_for_the_key_that_signs() {
     let spec = EndpointSpec {
