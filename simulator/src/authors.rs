@@ -85,8 +85,8 @@ impl Endpoint {
             ChatModel::Simulated(persona) => session?.map(|session| Author::Suite(session, persona)).ok_or_else(|| {
                 ApiError::bad_request(
                     Some("messages"),
-                    "no item of the served benchmarks recognises these messages; send the headers x-regatta-benchmark and \
-                     x-regatta-item, or the benchmark's own prompts",
+                    "no item of the served benchmarks recognises these messages; send the benchmark's own prompts, or the headers \
+                     x-regatta-benchmark and x-regatta-item, as `identify_sessions: true` of an endpoint in a spec does",
                 )
             }),
             ChatModel::Scripted => {

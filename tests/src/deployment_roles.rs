@@ -6,7 +6,7 @@ use tokio::sync::OnceCell;
 use tokio_postgres::{Client, NoTls};
 
 use crate::postgres::copy_database;
-use crate::regatta::{finish, regatta, workspace};
+use crate::regatta::{finish, regatta};
 use crate::{HarnessError, Services};
 
 /// Roles that processes of a deployment have in the database.
@@ -72,7 +72,7 @@ impl Template {
 ///
 /// # Errors
 /// When the server refuses.
-pub(crate) async fn create_logins(url: &str) -> Result<BTreeMap<&'static str, String>, HarnessError> {
+pub async fn create_logins(url: &str) -> Result<BTreeMap<&'static str, String>, HarnessError> {
     Ok(login_urls(url, &login_names(url).await?))
 }
 
@@ -81,6 +81,9 @@ fn login_urls(url: &str, logins: &BTreeMap<&'static str, String>) -> BTreeMap<&'
     let of_role = |(role, login): (&&'static str, &String)| (*role, format!("postgres://{login}:{PASSWORD}@{host}"));
     logins.iter().map(of_role).collect()
 }
+
+/// Rights of the roles.
+const GRANTS: &str = include_str!("../../deploy/postgres-roles.sql");
 
 /// Of all logins; unlike any other word, so that a search finds it wherever it was written down.
 const PASSWORD: &str = "database93c1f06apassword";
@@ -93,10 +96,8 @@ fn database_of(url: &str) -> &str {
 /// Grants what the roles may in the migrated database at `url`, and makes a login for each of them; their names.
 async fn login_names(url: &str) -> Result<BTreeMap<&'static str, String>, HarnessError> {
     let failed = |error: tokio_postgres::Error| HarnessError::io("make logins")(std::io::Error::other(error));
-    let file = workspace().join("deploy/postgres-roles.sql");
-    let grants = std::fs::read_to_string(&file).map_err(HarnessError::io("read the roles"))?;
     let client = connect(url).await?;
-    client.batch_execute(&grants).await.map_err(failed)?;
+    client.batch_execute(GRANTS).await.map_err(failed)?;
     let mut logins = BTreeMap::new();
     for role in ROLES {
         // Logins belong to the server, which other tests share.

@@ -19,8 +19,8 @@ pub(crate) struct ClientArgs {
     // Not a default of the parser: whoever names no coordinator and misspells a run's directory did not mean one.
     #[arg(long, env = "REGATTA_COORDINATOR")]
     pub(crate) coordinator: Option<String>,
-    /// Token, if the coordinator asks for one
-    #[arg(long, env = "REGATTA_TOKEN", hide_env_values = true, hide = true)]
+    /// Token, if the coordinator asks for one; better in the variable, because others on this machine see arguments
+    #[arg(long, env = "REGATTA_TOKEN", hide_env_values = true)]
     pub(crate) token: Option<String>,
     /// Send the token over plain HTTP to another machine: only where nobody else is on the way, or it is encrypted otherwise
     #[arg(long, env = "REGATTA_PLAIN_HTTP", value_parser = BoolishValueParser::new())]

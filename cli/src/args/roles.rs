@@ -140,8 +140,8 @@ pub(crate) struct CoordinatorArgs {
     /// Price table to use instead of the shipped one
     #[arg(long, value_name = "FILE", env = "REGATTA_PRICES")]
     pub(crate) prices: Option<PathBuf>,
-    /// Token that requests must carry, at least 16 characters
-    #[arg(long, env = "REGATTA_TOKEN", hide_env_values = true, hide = true)]
+    /// Token that requests must carry, at least 16 characters; better in the variable, because others on this machine see arguments
+    #[arg(long, env = "REGATTA_TOKEN", hide_env_values = true)]
     pub(crate) token: Option<String>,
     /// Serve the API beyond this machine without a certificate of its own: only where nobody else is on the way, or something in front of it
     /// speaks TLS

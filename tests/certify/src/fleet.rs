@@ -1,10 +1,12 @@
 //! The processes of the deployment, each behind proxies of its own.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::Duration;
 
+use regatta_tests::deployment_roles::create_logins;
 use regatta_tests::regatta::free_address;
 use regatta_tests::{Proxy, S3Config, Services, Traffic};
 use rustix::process::{Pid, Signal, kill_process};
@@ -49,15 +51,26 @@ impl Role {
 #[derive(Debug)]
 pub(crate) struct Stores {
     pub(crate) broker_url: String,
+    /// The owner's, whose rights no process of the deployment has.
     pub(crate) database_url: String,
+    /// URLs of the same database by role, each with the rights of that role alone.
+    logins: BTreeMap<&'static str, String>,
     pub(crate) bucket: S3Config,
 }
 
 impl Stores {
-    pub(crate) async fn new(services: &Services) -> Result<Self, CertifyError> {
+    pub(crate) async fn new(binary: &Path, services: &Services) -> Result<Self, CertifyError> {
+        let database_url = services.create_database().await?;
+        let migrated = plain(binary).arg("migrate").env("DATABASE_URL", &database_url).output().await;
+        let migrated = migrated.map_err(CertifyError::system("run regatta migrate"))?;
+        if !migrated.status.success() {
+            let why = String::from_utf8_lossy(&migrated.stderr).into_owned();
+            return Err(CertifyError::Broken(format!("regatta migrate failed: {why}")));
+        }
         let stores = Self {
             broker_url: services.create_vhost().await?,
-            database_url: services.create_database().await?,
+            logins: create_logins(&database_url).await?,
+            database_url,
             bucket: services.create_bucket().await?,
         };
         // The server is one for tests, which does not wait for its log; what is killed here must keep what it has committed.
@@ -155,7 +168,7 @@ impl<'s> Fleet<'s> {
         services: &'s Services,
         folder: PathBuf,
     ) -> Result<Self, CertifyError> {
-        let stores = Stores::new(services).await?;
+        let stores = Stores::new(binary, services).await?;
         let mut fleet = Self {
             binary,
             agent,
@@ -190,7 +203,7 @@ impl<'s> Fleet<'s> {
         self.started += 1;
         let name = format!("{}-{}", role.name(), self.started);
         let (broker, broker_url) = Proxy::before(&self.stores.broker_url).await?;
-        let (database, database_url) = Proxy::before(&self.stores.database_url).await?;
+        let (database, database_url) = Proxy::before(&self.stores.logins[role.name()]).await?;
         let (bucket, endpoint_url) = Proxy::before(&self.stores.bucket.endpoint_url).await?;
         let address = free_address().await?;
         let log = self.folder.join(format!("{name}.log"));
@@ -200,6 +213,7 @@ impl<'s> Fleet<'s> {
             .args(["--listen", &address.to_string()])
             .env("AMQP_URL", format!("{broker_url}?heartbeat={HEARTBEAT_S}"))
             .env("DATABASE_URL", database_url)
+            .env("REGATTA_SCHEMA", "check")
             .env("S3_ENDPOINT", endpoint_url)
             .env("REGATTA_LOG", "info")
             .stderr(output);
