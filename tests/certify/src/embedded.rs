@@ -65,7 +65,7 @@ pub(crate) async fn embedded(
             kill_process(pid, Signal::STOP)
                 .map_err(|error| CertifyError::Broken(format!("failed to stop a run: {error}")))?;
         }
-        let in_flight = workload.endpoint.in_flight_of_stopped(&ports_of(pid)?).await;
+        let in_flight = workload.endpoint.in_flight_of_stopped(&ports_of(pid)?, at_ms).await;
         run.kill().await.map_err(CertifyError::system("kill a run"))?;
         let target = "regatta run".to_owned();
         // The next one begins at once.

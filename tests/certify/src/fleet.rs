@@ -106,13 +106,15 @@ impl Member {
 
     /// Calls under way in it, and in it alone.
     pub(crate) fn in_flight(&self, endpoint: &Endpoint) -> Result<InFlight, CertifyError> {
-        let in_flight = endpoint.in_flight(&self.ports()?);
+        let at_ms = endpoint.now_ms();
+        let in_flight = endpoint.in_flight(&self.ports()?, at_ms);
         Ok(InFlight { workers: u64::from(self.role == Role::Worker), ..in_flight })
     }
 
     /// The same once it is stopped.
     pub(crate) async fn in_flight_when_stopped(&self, endpoint: &Endpoint) -> Result<InFlight, CertifyError> {
-        let in_flight = endpoint.in_flight_of_stopped(&self.ports()?).await;
+        let stopped_ms = endpoint.now_ms();
+        let in_flight = endpoint.in_flight_of_stopped(&self.ports()?, stopped_ms).await;
         Ok(InFlight { workers: u64::from(self.role == Role::Worker), ..in_flight })
     }
 

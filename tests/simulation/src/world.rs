@@ -248,8 +248,10 @@ impl World {
                 return Some((at_ms + down_ms, process, Consequence::Birth));
             }
             Blow::Cut => {
-                self.excuse(process, life);
                 life.cut();
+                // What is ready at this moment runs before anybody can have noticed, and may begin a call.
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                self.excuse(process, life);
             }
             Blow::Pause { ms } => {
                 if self.plan.has_cancels() {

@@ -205,18 +205,22 @@ impl Endpoint {
         books.calls.iter().filter(|call| call.ended_ms.is_none() && call.begun_ms < now).count()
     }
 
-    /// Calls of the clients `ports` that are under way, or that were answered so lately that their process may not have reported them yet.
-    pub(crate) fn in_flight(&self, ports: &[u16]) -> InFlight {
-        let books = self.clerk.books();
-        books.in_flight(ports, books.now_ms())
+    /// Milliseconds since the books were opened.
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.clerk.books().now_ms()
     }
 
-    /// The same for clients of a process that is stopped by now. What it had sent before is read a moment later, on a busy machine, and was under way
-    /// all the same.
-    pub(crate) async fn in_flight_of_stopped(&self, ports: &[u16]) -> InFlight {
-        let stopped_ms = self.clerk.books().now_ms();
+    /// Calls of the clients `ports` that were under way at `at_ms`, or had been answered so lately that their process may not have reported them yet.
+    /// To look for a process's connections takes a second on a busy machine: that moment is one before it.
+    pub(crate) fn in_flight(&self, ports: &[u16], at_ms: u64) -> InFlight {
+        self.clerk.books().in_flight(ports, at_ms)
+    }
+
+    /// The same for clients of a process that was stopped at `stopped_ms`. What it had sent before is read a moment later, on a busy machine, and was
+    /// under way all the same.
+    pub(crate) async fn in_flight_of_stopped(&self, ports: &[u16], stopped_ms: u64) -> InFlight {
         tokio::time::sleep(READ_WITHIN).await;
-        self.clerk.books().in_flight(ports, stopped_ms)
+        self.in_flight(ports, stopped_ms)
     }
 
     /// Milliseconds from the opening of the books to `moment`; 0 for what was before.

@@ -58,8 +58,21 @@ async fn a_call_that_is_read_after_its_process_was_stopped_was_under_way() {
         send(client, "{}").await
     };
     let ports = [port];
-    let (in_flight, _client) = tokio::join!(endpoint.in_flight_of_stopped(&ports), sends);
+    let (in_flight, _client) = tokio::join!(endpoint.in_flight_of_stopped(&ports, endpoint.now_ms()), sends);
     assert_eq!(in_flight.calls.keys().collect::<Vec<_>>(), ["b/s/0/x"]);
+}
+
+#[tokio::test]
+async fn an_answer_of_shortly_before_a_stop_is_in_flight_however_long_the_connections_are_looked_for() {
+    let endpoint = endpoint().await;
+    let mut client = call(&endpoint, "{}").await;
+    let ports = [client.local_addr().unwrap().port()];
+    client.read_to_end(&mut Vec::new()).await.unwrap();
+    let stopped_ms = endpoint.now_ms();
+    tokio::time::pause();
+    tokio::time::advance(2 * UNCONFIRMED).await;
+    assert_eq!(endpoint.in_flight_of_stopped(&ports, stopped_ms).await.calls.len(), 1);
+    assert_eq!(endpoint.in_flight(&ports, endpoint.now_ms()), InFlight::default(), "as if it had been stopped now");
 }
 
 #[test]
