@@ -220,7 +220,8 @@ impl EndpointSpec {
         Digest::of(&json_bytes(&settings))
     }
 
-    /// Name of the queue of its jobs in `sweep`. Each sweep has its own queue, so that no sweep waits behind another's jobs.
+    /// Name of the queue of its jobs in `sweep`. Each sweep has its own queue, so that no sweep waits behind another's jobs. It ends in the endpoint's name,
+    /// by which pools of workers are scaled, unless that name alone is too long.
     #[must_use]
     pub fn queue(&self, name: &EndpointName, sweep: &SweepId) -> String {
         /// Brokers limit names to 255 bytes, including a prefix.
@@ -229,8 +230,12 @@ impl EndpointSpec {
         if full.len() <= LENGTH_MAX {
             return full;
         }
-        let start: String = full.chars().take(LENGTH_MAX - 9).collect();
-        format!("{start}-{}", Digest::of(full.as_bytes()).short())
+        let digest = Digest::of(full.as_bytes()).short();
+        let end = format!("-{digest}.{name}");
+        match LENGTH_MAX.checked_sub(end.len()) {
+            Some(room) => sweep.as_str().chars().take(room).collect::<String>() + &end,
+            None => full.chars().take(LENGTH_MAX - 9).collect::<String>() + "-" + &digest,
+        }
     }
 }
 
@@ -329,5 +334,25 @@ pub struct Retries {
 impl Default for Retries {
     fn default() -> Self {
         Self { attempts: 8, base_delay_ms: 500, max_delay_ms: 60_000, deadline_ms: 600_000, quarantine_after: 16 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_queue_ends_in_its_endpoints_however_long_the_names_are() {
+        let endpoint = EndpointSpec::of_kind(EndpointKind::Openai);
+        let queue = |sweep: usize, name: usize| {
+            endpoint.queue(&"e".repeat(name).parse().unwrap(), &"s".repeat(sweep).parse().unwrap())
+        };
+        for (sweep, name) in [(8, 6), (100, 100), (200, 170), (200, 60)] {
+            let queue = queue(sweep, name);
+            assert!(queue.ends_with(&format!(".{}", "e".repeat(name))) && queue.len() <= 180, "{queue}");
+        }
+        assert_eq!(queue(200, 200).len(), 180);
+        let of = |sweep: &str| endpoint.queue(&"e".repeat(100).parse().unwrap(), &sweep.parse().unwrap());
+        assert_ne!(of(&format!("{}a", "s".repeat(100))), of(&format!("{}b", "s".repeat(100))), "each has its own");
     }
 }

@@ -107,7 +107,7 @@ pub(crate) async fn check(
             let session =
                 world.session(&identity).map_or_else(|| format!("{:?}", identity.session), ToString::to_string);
             let made = world.referee.calls().into_iter().filter(|call| call.identity == identity && call.is_paid);
-            let made = made.map(|call| (call.process, call.at_ms)).collect();
+            let made = made.map(|call| (call.caller.0, call.at_ms)).collect();
             findings.push(Finding::Repeated { session, times, made });
         }
     }
@@ -179,8 +179,8 @@ fn lines(bytes: &[u8]) -> Vec<&[u8]> {
 pub(crate) fn digest(calls: &[Call], lasted: Duration) -> u64 {
     let mut hasher = DefaultHasher::new();
     lasted.hash(&mut hasher);
-    for Call { identity, process, at_ms, answered_ms, is_paid, line: _ } in calls {
-        (&identity.session, &identity.model, process, at_ms, answered_ms, is_paid).hash(&mut hasher);
+    for Call { identity, caller, at_ms, answered_ms, is_paid, line: _ } in calls {
+        (&identity.session, &identity.model, caller.0, at_ms, answered_ms, is_paid).hash(&mut hasher);
     }
     hasher.finish()
 }

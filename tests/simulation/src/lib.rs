@@ -10,6 +10,7 @@
 
 mod batches;
 mod checks;
+mod excuses;
 mod life;
 mod plan;
 mod process;

@@ -1,6 +1,6 @@
 //! The endpoint of a history, and its books.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,6 +19,7 @@ use reqwest::{Request, Response};
 use tokio::time::Instant;
 
 use crate::batches::{self, BatchBooks, BatchLine, Part};
+use crate::excuses::{Paid, unexplained};
 use crate::life::Life;
 use crate::plan::Plan;
 
@@ -48,8 +49,8 @@ pub(crate) struct Identity {
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     pub(crate) identity: Identity,
-    /// Number of the process that made it.
-    pub(crate) process: usize,
+    /// The process that made it.
+    pub(crate) caller: Caller,
     /// When it came, in milliseconds since the start.
     pub(crate) at_ms: u128,
     /// When it was answered, in milliseconds since the start; `None` while it is under way.
@@ -80,8 +81,9 @@ struct Books {
     /// Number of times that requests were turned away, by the hash of their bodies.
     turned_away: BTreeMap<u64, u32>,
     calls: Vec<Call>,
-    /// Calls that may be made once more each, because a process that made them was lost before it had told anybody.
-    excused: BTreeMap<Identity, u64>,
+    /// Calls by their positions that may be made once more each from a moment on, in milliseconds since the start, because the process that made them
+    /// was lost before it had told anybody.
+    lost: BTreeMap<usize, u128>,
     /// Calls that are under way by their numbers, each with who waits for its answer and when it began.
     under_way: BTreeMap<u64, (Caller, Instant)>,
     begun: u64,
@@ -119,7 +121,7 @@ impl Referee {
             rng,
             turned_away: BTreeMap::new(),
             calls: Vec::new(),
-            excused: BTreeMap::new(),
+            lost: BTreeMap::new(),
             under_way: BTreeMap::new(),
             begun: 0,
             standstills: Vec::new(),
@@ -149,14 +151,20 @@ impl Referee {
         (latency, fate)
     }
 
-    /// Excuses one repetition of each call of `process` for which `is_lost` holds.
-    pub(crate) fn excuse(&self, process: usize, is_lost: impl Fn(&Call) -> bool) {
-        let mut books = self.locked();
-        let lost: Vec<_> =
-            books.calls.iter().filter(|call| call.process == process && is_lost(call)).cloned().collect();
-        for call in lost {
-            *books.excused.entry(call.identity).or_default() += 1;
+    /// The calls of `caller` for which `is_lost` holds are lost now: each may be made once more. Of those that were lost before, that is nothing new; nor
+    /// of those that failed.
+    pub(crate) fn lose(&self, caller: Caller, is_lost: impl Fn(&Call) -> bool) -> BTreeSet<Identity> {
+        let (mut books, now_ms) = (self.locked(), self.begun.elapsed().as_millis());
+        let may_cost = |call: &Call| call.is_paid || call.answered_ms.is_none();
+        let calls = books.calls.iter().enumerate();
+        let lost: Vec<(usize, Identity)> = calls
+            .filter(|(_, call)| call.caller == caller && may_cost(call) && is_lost(call))
+            .map(|(position, call)| (position, call.identity.clone()))
+            .collect();
+        for (position, _) in &lost {
+            books.lost.entry(*position).or_insert(now_ms);
         }
+        lost.into_iter().map(|(_, identity)| identity).collect()
     }
 
     /// Nobody waits any more for the calls of `caller`.
@@ -202,17 +210,15 @@ impl Referee {
         self.locked().calls.clone()
     }
 
-    /// Number of times that each call was paid, beyond what is excused.
+    /// Number of times that each call was paid, without those that lost ones explain.
     pub(crate) fn paid(&self) -> BTreeMap<Identity, u64> {
         let books = self.locked();
-        let mut paid: BTreeMap<Identity, u64> = BTreeMap::new();
-        for call in books.calls.iter().filter(|call| call.is_paid) {
-            *paid.entry(call.identity.clone()).or_default() += 1;
+        let mut paid: BTreeMap<&Identity, Vec<Paid>> = BTreeMap::new();
+        for (position, call) in books.calls.iter().enumerate().filter(|(_, call)| call.is_paid) {
+            let lost_ms = books.lost.get(&position).copied();
+            paid.entry(&call.identity).or_default().push(Paid { at_ms: call.at_ms, lost_ms });
         }
-        for (identity, excused) in &books.excused {
-            paid.entry(identity.clone()).and_modify(|times| *times = times.saturating_sub(*excused).max(1));
-        }
-        paid
+        paid.into_iter().map(|(identity, calls)| (identity.clone(), unexplained(calls))).collect()
     }
 
     fn locked(&self) -> MutexGuard<'_, Books> {
@@ -270,7 +276,7 @@ impl Network for Line {
                 let at_ms = self.referee.begun.elapsed().as_millis();
                 books.calls.push(Call {
                     identity,
-                    process: self.process.0,
+                    caller: self.process,
                     at_ms,
                     answered_ms: None,
                     is_paid: false,
@@ -281,6 +287,10 @@ impl Network for Line {
             let (latency, fate) = self.referee.draw(&request);
             let request = hyper::Request::try_from(request).map_err(|_| NoAnswer::Unreached)?;
             if fate == Fate::Refused {
+                if let Some(call) = call {
+                    let mut books = self.referee.locked();
+                    books.calls[call].answered_ms = Some(books.calls[call].at_ms);
+                }
                 return Ok(refusal());
             }
             let under_way = UnderWay::begin(&self.referee, self.process);
@@ -323,8 +333,8 @@ impl Line {
         if answer.status().is_success() {
             let (mut books, at_ms) = (self.referee.locked(), self.referee.begun.elapsed().as_millis());
             for (line, identity) in books.batches.note(part, &asked, answer.body()) {
-                let (process, answered_ms, line) = (self.process.0, Some(at_ms), Some(line));
-                books.calls.push(Call { identity, process, at_ms, answered_ms, is_paid: true, line });
+                let (caller, answered_ms, line) = (self.process, Some(at_ms), Some(line));
+                books.calls.push(Call { identity, caller, at_ms, answered_ms, is_paid: true, line });
             }
         }
         tokio::time::sleep(latency / 2).await;

@@ -16,7 +16,7 @@ use crate::checks::{self, Finding};
 use crate::life::{Life, Outages};
 use crate::plan::{Blow, Event, Plan, Workload};
 use crate::process::{Stores, start};
-use crate::referee::{Call, Identity, Referee};
+use crate::referee::{Call, Caller, Identity, Referee};
 
 /// Time after which a history that has not ended counts as endless.
 const HORIZON: Duration = Duration::from_secs(6 * 3600);
@@ -205,7 +205,7 @@ impl World {
                     }
                     Consequence::Silence => {
                         if life.stands_still() {
-                            self.excuse(process, life);
+                            self.lose((process, *generation), life);
                             life.cut();
                         }
                     }
@@ -242,16 +242,19 @@ impl World {
             Blow::OutageOfOne { store, ms } => life.cut_off(store, Duration::from_millis(ms)),
             Blow::Clock { hours } => life.put_clock(hours),
             Blow::Kill { down_ms } => {
-                self.excuse(process, life);
+                self.lose((process, *generation), life);
                 life.end();
                 self.referee.has_died((process, *generation));
                 return Some((at_ms + down_ms, process, Consequence::Birth));
             }
             Blow::Cut => {
+                let caller = (process, *generation);
+                let lost = self.lose(caller, life);
                 life.cut();
-                // What is ready at this moment runs before anybody can have noticed, and may begin a call.
+                // What is ready at this moment runs before anybody can have noticed, and may begin another call.
                 tokio::time::sleep(Duration::from_millis(1)).await;
-                self.excuse(process, life);
+                let cut_ms = self.begun.elapsed().as_millis() - 1;
+                self.referee.lose(caller, |call| call.at_ms >= cut_ms && !lost.contains(&call.identity));
             }
             Blow::Pause { ms } => {
                 if self.plan.has_cancels() {
@@ -280,14 +283,14 @@ impl World {
     }
 
     /// Calls of sessions whose end the process has not reported may be made once more, but for those that a checkpoint has.
-    fn excuse(&self, process: usize, life: &Life) {
+    fn lose(&self, caller: Caller, life: &Life) -> BTreeSet<Identity> {
         let kept_before = match self.plan.keeps_checkpoints() {
             true => life.kept_before(KEPT_WITHIN + Duration::from_millis(2 * self.plan.latency_ms)) - self.begun,
             false => Duration::ZERO,
         };
         let is_kept = |call: &Call| call.answered_ms.is_some_and(|at_ms| at_ms < kept_before.as_millis());
         let is_open = |call: &Call| self.session(&call.identity).is_none_or(|key| !life.has_reported(key));
-        self.referee.excuse(process, |call| is_open(call) && !is_kept(call));
+        self.referee.lose(caller, |call| is_open(call) && !is_kept(call))
     }
 
     /// True if a process stood still while the sweep was cancelled and resumed that had not told of this session: nobody could know then
@@ -297,7 +300,7 @@ impl World {
         let calls = self.referee.calls();
         untold.iter().any(|(process, told)| {
             let is_told = self.session(identity).is_some_and(|key| told.contains(key));
-            !is_told && calls.iter().any(|call| call.identity == *identity && call.process == *process)
+            !is_told && calls.iter().any(|call| call.identity == *identity && call.caller.0 == *process)
         })
     }
 
