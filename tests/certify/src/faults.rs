@@ -8,7 +8,7 @@ use regatta_tests::Traffic;
 use rustix::process::Signal;
 use tokio::time::{Instant, sleep};
 
-use crate::endpoint::{Endpoint, Mood};
+use crate::endpoint::{Endpoint, Lost, Mood};
 use crate::evidence::{InFlight, Struck};
 use crate::fleet::{Fleet, Role};
 use crate::ledger::{LedgerView, SessionPlace};
@@ -38,6 +38,8 @@ const NOTICED: Duration = Duration::from_millis(200);
 pub(crate) struct Done {
     /// To whom.
     pub(crate) target: String,
+    /// When what was in flight was lost, in milliseconds since the books were opened.
+    at_ms: Option<u64>,
     /// Calls under way in what was killed or cut off.
     pub(crate) in_flight: InFlight,
     /// Another coordinator led while the one that had led was stopped or cut off, and alive.
@@ -49,7 +51,11 @@ pub(crate) struct Done {
 impl Done {
     fn to(target: impl Into<String>) -> Self {
         let in_flight = InFlight::default();
-        Self { target: target.into(), in_flight, had_two_leaders: false, thrown_away: Vec::new() }
+        Self { target: target.into(), at_ms: None, in_flight, had_two_leaders: false, thrown_away: Vec::new() }
+    }
+
+    fn at(at_ms: u64, target: impl Into<String>) -> Self {
+        Self { at_ms: Some(at_ms), ..Self::to(target) }
     }
 
     /// Sessions of the calls under way.
@@ -57,9 +63,15 @@ impl Done {
         self.in_flight.calls.keys().cloned()
     }
 
-    /// The same as evidence about a fault of this time.
-    pub(crate) fn struck(self, fault: Fault, (at_ms, ended_ms): (u64, u64), recovered_after_ms: Option<u64>) -> Struck {
-        let Self { target, in_flight, had_two_leaders, thrown_away: _ } = self;
+    /// The same as evidence about a fault that was begun and ended at these times.
+    pub(crate) fn struck(
+        self,
+        fault: Fault,
+        (begun_ms, ended_ms): (u64, u64),
+        recovered_after_ms: Option<u64>,
+    ) -> Struck {
+        let Self { target, at_ms, in_flight, had_two_leaders, thrown_away: _ } = self;
+        let at_ms = at_ms.unwrap_or(begun_ms);
         Struck { fault, target, at_ms, ended_ms, recovered_after_ms, in_flight, had_two_leaders }
     }
 }
@@ -99,11 +111,12 @@ pub(crate) async fn strike(
         }
         Fault::KillBroker => {
             let broker = fleet.services.rabbitmq().ok_or_else(|| foreign("RabbitMQ"))?;
+            let at_ms = endpoint.now_ms();
             broker.kill().await?;
-            sleep(NOTICED).await;
-            let in_flight = of_all_workers(fleet, endpoint)?;
+            let lost = noticed(at_ms, endpoint).await;
+            let in_flight = of_all_workers(fleet, endpoint, lost)?;
             broker.restart().await?;
-            Ok(Done { in_flight, ..Done::to("RabbitMQ") })
+            Ok(Done { in_flight, ..Done::at(at_ms, "RabbitMQ") })
         }
         Fault::KillDatabase => {
             let database = fleet.services.postgres().ok_or_else(|| foreign("PostgreSQL"))?;
@@ -114,12 +127,13 @@ pub(crate) async fn strike(
         Fault::CutWorkerFromBroker => {
             let position = one(Role::Worker, fleet, rng)?;
             let member = &fleet.members[position];
+            let at_ms = endpoint.now_ms();
             member.broker.set(Traffic::IsCut);
-            sleep(NOTICED).await;
-            let in_flight = member.in_flight(endpoint)?;
+            let lost = noticed(at_ms, endpoint).await;
+            let in_flight = member.in_flight(endpoint, lost)?;
             sleep(BRIEFLY).await;
             member.broker.set(Traffic::Passes);
-            Ok(Done { in_flight, ..Done::to(member.name.clone()) })
+            Ok(Done { in_flight, ..Done::at(at_ms, member.name.clone()) })
         }
         Fault::CutWorkerFromDatabase => {
             let member = &fleet.members[one(Role::Worker, fleet, rng)?];
@@ -237,9 +251,10 @@ pub(crate) async fn strike(
             let workers = fleet.positions(Role::Worker);
             let set = |traffic| workers.iter().for_each(|position| fleet.members[*position].broker.set(traffic));
             // Workers take a whole window as soon as it is published: without this their queue would be empty.
+            let at_ms = endpoint.now_ms();
             set(Traffic::IsCut);
-            sleep(NOTICED).await;
-            let in_flight = of_all_workers(fleet, endpoint)?;
+            let lost = noticed(at_ms, endpoint).await;
+            let in_flight = of_all_workers(fleet, endpoint, lost)?;
             sleep(PUT_BACK).await;
             let taken = broker::take(&fleet.stores.broker_url, &queues).await?;
             set(Traffic::Passes);
@@ -247,7 +262,7 @@ pub(crate) async fn strike(
             for message in &taken {
                 thrown_away.extend(broker::sessions(message)?);
             }
-            Ok(Done { in_flight, thrown_away, ..Done::to(format!("{} messages", taken.len())) })
+            Ok(Done { in_flight, thrown_away, ..Done::at(at_ms, format!("{} messages", taken.len())) })
         }
     }
 }
@@ -282,27 +297,35 @@ async fn kill(
     let target = member.name.clone();
     // It does nothing any more while its connections are looked at.
     member.signal(Signal::STOP)?;
-    let in_flight = member.in_flight_when_stopped(endpoint).await?;
+    let at_ms = endpoint.now_ms();
+    let in_flight = member.in_flight_when_stopped(endpoint, at_ms).await?;
     fleet.kill(position).await?;
     fleet.add(role).await?;
-    Ok(Done { in_flight, ..Done::to(target) })
+    Ok(Done { in_flight, ..Done::at(at_ms, target) })
 }
 
 async fn pause(position: usize, fleet: &Fleet<'_>, endpoint: &Endpoint) -> Result<Done, CertifyError> {
     let member = &fleet.members[position];
     member.signal(Signal::STOP)?;
-    let in_flight = member.in_flight_when_stopped(endpoint).await?;
+    let at_ms = endpoint.now_ms();
+    let in_flight = member.in_flight_when_stopped(endpoint, at_ms).await?;
     sleep(LEASES_AWAY).await;
     let is_leader = member.role == Role::Coordinator;
     let had_two_leaders = is_leader && fleet.leader_but(Some(position)).await.is_some();
     member.signal(Signal::CONT)?;
-    Ok(Done { in_flight, had_two_leaders, ..Done::to(member.name.clone()) })
+    Ok(Done { in_flight, had_two_leaders, ..Done::at(at_ms, member.name.clone()) })
 }
 
-fn of_all_workers(fleet: &Fleet<'_>, endpoint: &Endpoint) -> Result<InFlight, CertifyError> {
+/// What was cut off at `at_ms` and is alive, once it has had time to notice.
+async fn noticed(at_ms: u64, endpoint: &Endpoint) -> Lost {
+    sleep(NOTICED).await;
+    Lost { at_ms, noticed_ms: endpoint.now_ms() }
+}
+
+fn of_all_workers(fleet: &Fleet<'_>, endpoint: &Endpoint, lost: Lost) -> Result<InFlight, CertifyError> {
     let mut in_flight = InFlight::default();
     for position in fleet.positions(Role::Worker) {
-        in_flight.add(&fleet.members[position].in_flight(endpoint)?);
+        in_flight.add(&fleet.members[position].in_flight(endpoint, lost)?);
     }
     Ok(in_flight)
 }

@@ -16,7 +16,7 @@ use tokio::process::{Child, Command};
 use tokio::time::Instant;
 
 use crate::CertifyError;
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, Lost};
 use crate::evidence::InFlight;
 use crate::ledger::LedgerView;
 use crate::workload::Agent;
@@ -105,15 +105,17 @@ impl Member {
     }
 
     /// Calls under way in it, and in it alone.
-    pub(crate) fn in_flight(&self, endpoint: &Endpoint) -> Result<InFlight, CertifyError> {
-        let at_ms = endpoint.now_ms();
-        let in_flight = endpoint.in_flight(&self.ports()?, at_ms);
+    pub(crate) fn in_flight(&self, endpoint: &Endpoint, lost: Lost) -> Result<InFlight, CertifyError> {
+        let in_flight = endpoint.in_flight(&self.ports()?, lost);
         Ok(InFlight { workers: u64::from(self.role == Role::Worker), ..in_flight })
     }
 
-    /// The same once it is stopped.
-    pub(crate) async fn in_flight_when_stopped(&self, endpoint: &Endpoint) -> Result<InFlight, CertifyError> {
-        let stopped_ms = endpoint.now_ms();
+    /// The same of one that was stopped at `stopped_ms`.
+    pub(crate) async fn in_flight_when_stopped(
+        &self,
+        endpoint: &Endpoint,
+        stopped_ms: u64,
+    ) -> Result<InFlight, CertifyError> {
         let in_flight = endpoint.in_flight_of_stopped(&self.ports()?, stopped_ms).await;
         Ok(InFlight { workers: u64::from(self.role == Role::Worker), ..in_flight })
     }

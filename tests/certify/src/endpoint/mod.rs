@@ -73,35 +73,60 @@ pub(crate) struct Call {
     pub(crate) cost: u64,
 }
 
+/// When a process was killed, stopped or cut off, in milliseconds since the books were opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Lost {
+    pub(crate) at_ms: u64,
+    /// Until then it may not have noticed, and have begun calls all the same.
+    pub(crate) noticed_ms: u64,
+}
+
+impl Lost {
+    /// Of a process that is stopped, or dead: what comes of it later was sent before.
+    pub(crate) const fn for_good(at_ms: u64) -> Self {
+        Self { at_ms, noticed_ms: u64::MAX }
+    }
+}
+
 #[derive(Debug)]
 struct Books {
     opened: Instant,
     calls: Vec<Call>,
+    /// Positions of calls that were in flight in a process that was lost: each may be made once more, however often that happens.
+    lost: BTreeSet<usize>,
 }
 
 impl Books {
     fn open() -> Self {
-        Self { opened: Instant::now(), calls: Vec::new() }
+        Self { opened: Instant::now(), calls: Vec::new(), lost: BTreeSet::new() }
     }
 
     fn now_ms(&self) -> u64 {
         self.opened.elapsed().as_millis() as u64
     }
 
-    /// Calls of the clients `ports` that are under way at `now`, or that were answered so lately that their process may not have reported them yet.
-    fn in_flight(&self, ports: &[u16], now: u64) -> InFlight {
+    /// Calls of the clients `ports`, which are `lost`, that are under way, or that were answered so lately that their process may not have reported them
+    /// yet. A call is among them once.
+    fn in_flight(&mut self, ports: &[u16], lost: Lost) -> InFlight {
         let mut in_flight = InFlight::default();
-        for call in self.calls.iter().filter(|call| !call.was_refused && ports.contains(&call.client)) {
-            let was_answered_within =
-                |time: Duration| call.ended_ms.is_none_or(|ended| ended >= now.saturating_sub(time.as_millis() as u64));
+        let is_theirs = |call: &Call| !call.was_refused && ports.contains(&call.client);
+        for (position, call) in self.calls.iter().enumerate() {
+            if !is_theirs(call) || call.begun_ms > lost.noticed_ms || self.lost.contains(&position) {
+                continue;
+            }
+            let was_answered_within = |time: Duration| {
+                call.ended_ms.is_none_or(|ended| ended >= lost.at_ms.saturating_sub(time.as_millis() as u64))
+            };
             match call.kind {
                 CallKind::Live
                     if was_answered_within(UNREPORTED)
-                        || was_answered_within(UNCONFIRMED) && !self.goes_on_after(call) =>
+                        || was_answered_within(UNCONFIRMED) && !goes_on_after(&self.calls, call, lost) =>
                 {
+                    self.lost.insert(position);
                     in_flight.calls.entry(call.session.clone()).or_default().push(call.request);
                 }
                 CallKind::Judges if was_answered_within(UNREPORTED_JUDGES) => {
+                    self.lost.insert(position);
                     in_flight.judges.push(call.request);
                     in_flight.texts.extend(&call.texts);
                 }
@@ -111,12 +136,12 @@ impl Books {
         }
         in_flight
     }
+}
 
-    /// `true` if the session has begun another call since this one was answered.
-    fn goes_on_after(&self, call: &Call) -> bool {
-        let is_later = |begun_ms: u64| call.ended_ms.is_some_and(|ended| begun_ms >= ended);
-        self.calls.iter().any(|other| other.session == call.session && is_later(other.begun_ms))
-    }
+/// `true` if the session of `call` has begun another one since this one was answered, and before it was lost.
+fn goes_on_after(calls: &[Call], call: &Call, lost: Lost) -> bool {
+    let is_later = |begun_ms: u64| call.ended_ms.is_some_and(|ended| (ended..lost.at_ms).contains(&begun_ms));
+    calls.iter().any(|other| other.session == call.session && is_later(other.begun_ms))
 }
 
 #[derive(Debug)]
@@ -210,17 +235,17 @@ impl Endpoint {
         self.clerk.books().now_ms()
     }
 
-    /// Calls of the clients `ports` that were under way at `at_ms`, or had been answered so lately that their process may not have reported them yet.
-    /// To look for a process's connections takes a second on a busy machine: that moment is one before it.
-    pub(crate) fn in_flight(&self, ports: &[u16], at_ms: u64) -> InFlight {
-        self.clerk.books().in_flight(ports, at_ms)
+    /// Calls of the clients `ports`, which are `lost`, that were under way then, or had been answered so lately that their process may not have reported
+    /// them yet. To look for a process's connections takes a second on a busy machine, in which it is not lost yet.
+    pub(crate) fn in_flight(&self, ports: &[u16], lost: Lost) -> InFlight {
+        self.clerk.books().in_flight(ports, lost)
     }
 
     /// The same for clients of a process that was stopped at `stopped_ms`. What it had sent before is read a moment later, on a busy machine, and was
     /// under way all the same.
     pub(crate) async fn in_flight_of_stopped(&self, ports: &[u16], stopped_ms: u64) -> InFlight {
         tokio::time::sleep(READ_WITHIN).await;
-        self.in_flight(ports, stopped_ms)
+        self.in_flight(ports, Lost::for_good(stopped_ms))
     }
 
     /// Milliseconds from the opening of the books to `moment`; 0 for what was before.

@@ -72,7 +72,6 @@ async fn an_answer_of_shortly_before_a_stop_is_in_flight_however_long_the_connec
     tokio::time::pause();
     tokio::time::advance(2 * UNCONFIRMED).await;
     assert_eq!(endpoint.in_flight_of_stopped(&ports, stopped_ms).await.calls.len(), 1);
-    assert_eq!(endpoint.in_flight(&ports, endpoint.now_ms()), InFlight::default(), "as if it had been stopped now");
 }
 
 #[test]
@@ -109,14 +108,38 @@ fn books(calls: &[(CallKind, &str, u64, Option<u64>)]) -> Books {
 #[test]
 fn the_last_answer_of_a_session_may_wait_for_the_broker_longer_than_one_after_which_it_has_gone_on() {
     let in_flight = |calls: &[(CallKind, &str, u64, Option<u64>)]| {
-        books(calls).in_flight(&[1], 10_000).calls.into_values().flatten().collect::<Vec<_>>()
+        books(calls).in_flight(&[1], Lost::for_good(10_000)).calls.into_values().flatten().collect::<Vec<_>>()
     };
     let live = |begun_ms, ended_ms| (CallKind::Live, "x", begun_ms, ended_ms);
     assert_eq!(in_flight(&[live(4_000, Some(6_500))]), [0], "of a single call");
     assert!(in_flight(&[live(4_000, Some(5_500))]).is_empty(), "long reported");
     assert_eq!(in_flight(&[live(4_000, Some(6_500)), live(6_600, None)]), [1]);
     assert_eq!(in_flight(&[live(4_000, Some(8_600)), live(8_700, None)]), [0, 1]);
-    assert_eq!(books(&[live(4_000, None)]).in_flight(&[2], 10_000), InFlight::default(), "of another process");
+    assert_eq!(
+        books(&[live(4_000, None)]).in_flight(&[2], Lost::for_good(10_000)),
+        InFlight::default(),
+        "of another process"
+    );
+}
+
+#[test]
+fn a_call_is_lost_once_however_often_its_processes_are() {
+    let mut books = books(&[(CallKind::Live, "x", 4_000, None), (CallKind::Judges, "-", 4_000, Some(4_100))]);
+    let first = books.in_flight(&[1], Lost::for_good(5_000));
+    assert_eq!((first.calls["x"].len(), first.judges.len()), (1, 1));
+    assert_eq!(books.in_flight(&[1], Lost::for_good(5_500)), InFlight::default());
+}
+
+#[test]
+fn what_is_cut_off_and_alive_loses_nothing_that_it_begins_once_it_must_have_noticed() {
+    let live = |begun_ms, ended_ms| (CallKind::Live, "x", begun_ms, ended_ms);
+    let lost = Lost { at_ms: 5_000, noticed_ms: 5_200 };
+    let in_flight = |calls: &[(CallKind, &str, u64, Option<u64>)]| {
+        books(calls).in_flight(&[1], lost).calls.into_values().flatten().collect::<Vec<_>>()
+    };
+    assert_eq!(in_flight(&[live(5_100, None), live(5_300, None)]), [0]);
+    // A repetition elsewhere is no sign that the answer had been kept.
+    assert_eq!(in_flight(&[live(1_000, Some(2_000)), live(5_100, None)]), [0, 1]);
 }
 
 #[tokio::test]
