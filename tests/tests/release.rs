@@ -142,7 +142,7 @@ async fn a_tag_of_another_version_is_refused() {
 }
 
 /// Commands of a workflow that are none of its scripts: tools of whoever hosts it.
-const HOSTED: [&str; 5] = ["rustup", "git", "apt-get", "gh", "mkdir"];
+const HOSTED: [&str; 6] = ["rustup", "cargo", "git", "apt-get", "gh", "mkdir"];
 
 #[test]
 fn workflows_run_scripts_that_are_there() {
