@@ -36,7 +36,7 @@ pub(super) struct Settings {
     /// Headers of every request, besides the SDK's own.
     pub(super) headers: HeaderMap,
     pub(super) timeouts: Timeouts,
-    /// What the address of a spec may lead to. Those of AWS itself may lead anywhere, as into the network of one's own.
+    /// Rules for the address of a spec. Those of AWS itself may lead anywhere, as into a network of one's own.
     egress: Option<Arc<EgressRules>>,
     /// The secret key of `credentials`.
     pub(super) secret: Secret,

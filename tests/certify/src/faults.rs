@@ -317,7 +317,7 @@ async fn pause(position: usize, fleet: &Fleet<'_>, endpoint: &Endpoint) -> Resul
     Ok(Done { in_flight, had_two_leaders, ..Done::at(at_ms, member.name.clone()) })
 }
 
-/// What was cut off at `at_ms` and is alive, once it has had time to notice.
+/// The loss of processes that were cut off at `at_ms` and are alive, once they have had time to notice.
 async fn noticed(at_ms: u64, endpoint: &Endpoint) -> Lost {
     sleep(NOTICED).await;
     Lost { at_ms, noticed_ms: endpoint.now_ms() }
