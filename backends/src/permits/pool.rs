@@ -217,11 +217,11 @@ impl Pool {
 
     /// Enters what the worker holds and wants now, and takes back what it did not use: of each party, that is returned.
     fn take_stock(&mut self, now: u64, request: &PoolRequest) -> Vec<Units> {
-        let before = self.holders.remove(&request.holder);
-        if before.is_none() && request.parties.is_empty() {
-            return Vec::new();
-        }
-        let Holder { is_durable, parties: mut before, .. } = before.unwrap_or_default();
+        let (is_durable, mut before) = match self.holders.remove(&request.holder) {
+            Some(holder) => (holder.is_durable, holder.parties),
+            None if request.parties.is_empty() => return Vec::new(),
+            None => (false, Vec::new()),
+        };
         let mut returned = Vec::with_capacity(request.parties.len());
         let mut parties = Vec::with_capacity(request.parties.len());
         for party in &request.parties {

@@ -20,7 +20,7 @@ use crate::{CertifyError, Fault, Options};
 /// Roles and the broker are killed all the time.
 const OFTEN: &[Fault] =
     &[Fault::KillWorker, Fault::KillWorker, Fault::KillLeader, Fault::KillScorer, Fault::KillBroker];
-/// After a crash of the database nothing new is sent for ten seconds, until all workers have told what is under way; more often than this the
+/// After a crash of the database nothing new is sent until all workers have told what is under way, for ten seconds at most; more often than this the
 /// sweep would stand still.
 const DATABASE_EVERY: Duration = Duration::from_secs(60);
 /// Time between two kills, in milliseconds.

@@ -4,9 +4,13 @@ use regatta_proto::{Limits, ModelLimits, Signals};
 
 use super::*;
 
+mod crashes;
 mod fleet;
 mod laws;
 mod rules;
+
+/// Any moment; pools know none before it.
+const START: u64 = 1_790_000_000_000;
 
 /// A sweep's use of the model "m" that has `waiting` calls of `tokens` each, and nothing else.
 fn party(sweep: &str, waiting: u32, tokens: u64) -> Party {
@@ -41,4 +45,17 @@ fn request(holder: &str, limits: Limits, parties: Vec<Party>) -> PoolRequest {
         parties,
         signals: Signals::default(),
     }
+}
+
+/// `ms` after [`START`].
+fn after(ms: u64) -> u64 {
+    START + ms
+}
+
+fn in_flight(in_flight: u32, party: Party) -> Party {
+    Party { in_flight, ..party }
+}
+
+fn slots(reply: &PoolReply) -> Vec<u32> {
+    reply.grants.iter().map(|grant| grant.slots).collect()
 }

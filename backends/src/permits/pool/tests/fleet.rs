@@ -183,8 +183,6 @@ struct Fleet {
     outcome: Outcome,
 }
 
-const START: u64 = 1_790_000_000_000;
-
 pub(super) fn run(scene: Scene) -> Outcome {
     let worker = Worker {
         life: 0,

@@ -1,19 +1,7 @@
 use super::*;
 
-/// Any moment; pools know none before it.
-const START: u64 = 1_790_000_000_000;
-
-fn slots(reply: &PoolReply) -> Vec<u32> {
-    reply.grants.iter().map(|grant| grant.slots).collect()
-}
-
 fn requests(reply: &PoolReply) -> Vec<u32> {
     reply.grants.iter().map(|grant| grant.requests).collect()
-}
-
-/// The same, `ms` later.
-fn after(ms: u64) -> u64 {
-    START + ms
 }
 
 fn of_model(model: &str, party: Party) -> Party {
@@ -22,10 +10,6 @@ fn of_model(model: &str, party: Party) -> Party {
 
 fn sharing(weight: u32, priority: i32, party: Party) -> Party {
     Party { share: Share { weight, priority }, ..party }
-}
-
-fn in_flight(in_flight: u32, party: Party) -> Party {
-    Party { in_flight, ..party }
 }
 
 #[test]
@@ -332,136 +316,6 @@ fn after_a_loss_no_slot_is_granted_before_those_that_are_filled_are_registered_a
         assert!(granted <= if at < 25_000 { 0 } else { 10 }, "{granted} after {at} ms");
     }
     assert_eq!(slots(&pool.lease(after(27_000), &asks(100))), [10]);
-}
-
-/// A pool of which all leases are known, and its last durable state.
-#[derive(Default)]
-struct Kept {
-    pool: Pool,
-    durable: Pool,
-}
-
-impl Kept {
-    fn lease(&mut self, at: u64, request: &PoolRequest) -> Vec<u32> {
-        let reply = self.pool.lease(after(at), request);
-        if self.pool.save_due(after(at), request) {
-            self.durable = self.pool.clone();
-        }
-        slots(&reply)
-    }
-
-    fn crash(&mut self, at: u64) {
-        self.pool = self.durable.clone().recovered(after(at));
-    }
-}
-
-#[test]
-fn after_a_crash_slots_are_granted_as_soon_as_all_who_may_fill_some_have_told() {
-    let limits = limits(100, None, None);
-    let asks =
-        |holder: &str, filled, waiting| request(holder, limits, vec![in_flight(filled, party("s", waiting, 10))]);
-    let mut kept = Kept::default();
-    for (at, holder) in [(0, "u"), (100, "v"), (200, "w")] {
-        kept.lease(at, &asks(holder, 0, 20));
-    }
-    // One that has nothing to do for a moment stays known, without a durable state for each such moment.
-    kept.lease(300, &request("w", limits, vec![]));
-    kept.lease(2_000, &asks("w", 0, 20));
-    kept.crash(5_000);
-    assert_eq!(kept.lease(5_000, &asks("u", 20, 20)), [20], "two have not told yet");
-    assert_eq!(kept.lease(5_100, &asks("x", 0, 20)), [0]);
-    assert_eq!(kept.lease(5_200, &asks("v", 20, 20)), [20]);
-    assert_eq!(kept.lease(5_300, &asks("w", 20, 0)), [20]);
-    assert_eq!(kept.lease(5_400, &asks("u", 20, 20)), [30], "of the forty, what is fair");
-    // Another crash, and one of the four is gone.
-    kept.crash(8_000);
-    for holder in ["u", "v", "x"] {
-        assert_eq!(kept.lease(8_100, &asks(holder, 10, 10)), [10]);
-    }
-    for at in [11_000, 14_000, 17_000, 17_900] {
-        assert_eq!(kept.lease(at, &asks("u", 10, 10)), [10]);
-    }
-    assert_eq!(kept.lease(18_000, &asks("u", 10, 10)), [20], "nobody is waited for who does not come");
-}
-
-#[test]
-fn a_time_in_which_nobody_reaches_the_store_again_after_a_crash_does_not_count() {
-    let limits = limits(100, None, None);
-    let asks =
-        |holder: &str, filled, waiting| request(holder, limits, vec![in_flight(filled, party("s", waiting, 10))]);
-    for away in [4_000, 12_000, 40_000] {
-        let mut kept = Kept::default();
-        // When it was durable last, one of them had no slot.
-        kept.lease(0, &asks("v", 0, 100));
-        kept.lease(100, &asks("w", 0, 0));
-        kept.crash(5_000);
-        assert_eq!(kept.lease(5_000, &asks("v", 40, 60)), [40]);
-        for at in (0..9_900 - 4_000).step_by(1_000) {
-            assert_eq!(kept.lease(5_000 + away + at, &asks("v", 40, 60)), [40], "{at} ms after {away} ms");
-        }
-        assert_eq!(kept.lease(15_000 + away - 4_000, &asks("w", 60, 0)), [50]);
-    }
-    // Of what is not known at all the same is true, and no other crash is taken for one of which all is known.
-    let mut kept = Kept { pool: Pool::without_memory(START), durable: Pool::default() };
-    kept.lease(0, &asks("v", 40, 60));
-    assert_eq!(kept.lease(30_000, &asks("v", 40, 60)), [40]);
-    kept.crash(31_000);
-    assert_eq!(kept.lease(31_000, &asks("v", 40, 60)), [40]);
-}
-
-#[test]
-fn what_was_not_known_is_known_once_all_must_have_told() {
-    let limits = limits(100, None, None);
-    let asks =
-        |holder: &str, filled, waiting| request(holder, limits, vec![in_flight(filled, party("s", waiting, 10))]);
-    let mut kept = Kept { pool: Pool::without_memory(START), durable: Pool::default() };
-    for at in (0..28_000).step_by(1_000) {
-        kept.lease(at, &asks("v", 40, 0));
-    }
-    kept.crash(30_000);
-    assert_eq!(kept.lease(30_000, &asks("v", 40, 60)), [100]);
-}
-
-#[test]
-fn who_has_nothing_to_do_again_and_again_makes_few_states_durable() {
-    let limits = limits(100, None, None);
-    let call = request("w", limits, vec![party("s", 1, 10)]);
-    let (mut pool, mut saved) = (Pool::default(), 0);
-    for at in (0..100_000).step_by(5_000) {
-        for (later, request) in [(0, &call), (1_000, &request("w", limits, vec![]))] {
-            pool.lease(after(at + later), request);
-            saved += u32::from(pool.save_due(after(at + later), request));
-        }
-    }
-    assert_eq!(saved, 1, "when it comes");
-}
-
-#[test]
-fn who_has_gone_is_not_waited_for_after_a_crash() {
-    let limits = limits(100, None, None);
-    let asks =
-        |holder: &str, filled, waiting| request(holder, limits, vec![in_flight(filled, party("s", waiting, 10))]);
-    let mut kept = Kept::default();
-    kept.lease(0, &asks("gone", 0, 20));
-    for at in (1_000..14_000).step_by(1_000) {
-        kept.lease(at, &asks("w", 10, 0));
-    }
-    kept.crash(14_000);
-    assert_eq!(kept.lease(14_000, &asks("w", 10, 10)), [20]);
-}
-
-#[test]
-fn a_crash_soon_after_a_loss_does_not_make_known_who_was_not() {
-    let limits = limits(100, None, None);
-    let asks =
-        |holder: &str, filled, waiting| request(holder, limits, vec![in_flight(filled, party("s", waiting, 10))]);
-    let mut kept = Kept { pool: Pool::without_memory(START), durable: Pool::default() };
-    kept.lease(0, &asks("v", 0, 20));
-    kept.crash(1_000);
-    for at in (1_000..26_000).step_by(1_000) {
-        assert_eq!(kept.lease(at, &asks("v", 0, 20)), [0], "{at}");
-    }
-    assert_eq!(kept.lease(26_000, &asks("v", 0, 20)), [20]);
 }
 
 #[test]
