@@ -39,6 +39,7 @@ mod submission;
 mod talk;
 mod traced;
 mod unused;
+mod upkeep;
 mod voided;
 mod window;
 

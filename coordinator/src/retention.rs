@@ -117,6 +117,15 @@ impl Nights {
     }
 }
 
+/// A removal of sweeps, as far as one request goes.
+#[derive(Debug)]
+pub(crate) struct Passed {
+    pub(crate) going: Vec<Going>,
+    kept: u64,
+    pub(crate) left: u64,
+    pub(crate) problems: Problems,
+}
+
 /// A removal before its objects are counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Decided {
@@ -143,55 +152,7 @@ impl Coordinator {
                 let problem = "names no number of days, so that everything is kept".to_owned();
                 return Err(PlanError::Field { field: "keep".to_owned(), problem }.into());
             }
-            let sweeps = self.ledger.sweeps().await?;
-            let (mut schedules, mut held, mut problems) = (Vec::new(), BTreeSet::new(), Problems::default());
-            for row in self.ledger.schedules().await? {
-                let ticks = self.ledger.ticks(&row.name, TICKS_MAX).await?;
-                match Nights::read(&row, &ticks) {
-                    Ok(nights) => schedules.push(nights),
-                    Err(error) => {
-                        held.extend(ticks.into_iter().filter_map(|tick| tick.sweep));
-                        // Its baseline may be any sweep that it names.
-                        let is_named = |sweep: &&SweepRow| row.document.contains(sweep.id.as_str());
-                        held.extend(sweeps.iter().filter(is_named).map(|sweep| sweep.id.clone()));
-                        problems.note(format!(
-                            "schedule {} cannot be read, so its nights are kept, and sweeps that it names: {}; write it again (`regatta schedule create --replace`), or \
-                             delete it",
-                            row.name,
-                            causes(&error)
-                        ));
-                    }
-                }
-            }
-            let begun = self.ledger.removed(&sweeps.iter().map(|row| row.id.clone()).collect()).await?;
-            let decided = decide(&sweeps, &schedules, held, &begun, request.keep, self.clock.now());
-            let (mut going, mut left, mut undeleted) = (Vec::new(), 0, 0);
-            let mut all = decided.into_iter();
-            while let Some(one) = all.next() {
-                if request.apply && going.len() + undeleted >= REMOVED_AT_ONCE {
-                    left += 1;
-                    continue;
-                }
-                let error = match self.look_at(&one, &sweeps, &begun, request.apply).await {
-                    Ok(None) => continue,
-                    Ok(Some(objects)) => {
-                        let Decided { sweep, schedule, ended_at, goes, generation: _ } = one;
-                        going.push(Going { sweep, schedule, ended_at, goes, objects });
-                        continue;
-                    }
-                    Err(error) => error,
-                };
-                if let CoordinatorError::Undeleted(_) = &error {
-                    undeleted += 1;
-                } else if going.is_empty() && undeleted == 0 {
-                    return Err(error);
-                } else {
-                    // A store is away that the others need too.
-                    left += 1 + all.by_ref().count() as u64;
-                }
-                let failed = if request.apply { "remove" } else { "look at" };
-                problems.note(format!("failed to {failed} sweep {}: {}", one.sweep, causes(&error)));
-            }
+            let Passed { going, kept, left, mut problems } = self.pass_over_sweeps(request.keep, request.apply).await?;
             let mut unused = UnusedObjects::default();
             if left == 0 {
                 let removal = self.remove_unused(request.apply).await;
@@ -208,9 +169,67 @@ impl Coordinator {
                     }
                 }
             }
-            let kept = sweeps.len() as u64 - going.len() as u64 - left - undeleted as u64;
             Ok(GcResult { going, kept, applied: request.apply, left, unused, problems: problems.into_texts() })
         })
+    }
+
+    /// Removes what policies do not keep of sweeps, or says what that would be: of the schedules by theirs, of the others by `keep`.
+    pub(crate) async fn pass_over_sweeps(
+        &self,
+        keep: Option<Retention>,
+        is_applied: bool,
+    ) -> Result<Passed, CoordinatorError> {
+        let sweeps = self.ledger.sweeps().await?;
+        let (mut schedules, mut held, mut problems) = (Vec::new(), BTreeSet::new(), Problems::default());
+        for row in self.ledger.schedules().await? {
+            let ticks = self.ledger.ticks(&row.name, TICKS_MAX).await?;
+            match Nights::read(&row, &ticks) {
+                Ok(nights) => schedules.push(nights),
+                Err(error) => {
+                    held.extend(ticks.into_iter().filter_map(|tick| tick.sweep));
+                    // Its baseline may be any sweep that it names.
+                    let is_named = |sweep: &&SweepRow| row.document.contains(sweep.id.as_str());
+                    held.extend(sweeps.iter().filter(is_named).map(|sweep| sweep.id.clone()));
+                    problems.note(format!(
+                        "schedule {} cannot be read, so its nights are kept, and sweeps that it names: {}; write it again (`regatta schedule create --replace`), or \
+                         delete it",
+                        row.name,
+                        causes(&error)
+                    ));
+                }
+            }
+        }
+        let begun = self.ledger.removed(&sweeps.iter().map(|row| row.id.clone()).collect()).await?;
+        let decided = decide(&sweeps, &schedules, held, &begun, keep, self.clock.now());
+        let (mut going, mut left, mut undeleted) = (Vec::new(), 0, 0);
+        let mut all = decided.into_iter();
+        while let Some(one) = all.next() {
+            if is_applied && going.len() + undeleted >= REMOVED_AT_ONCE {
+                left += 1;
+                continue;
+            }
+            let error = match self.look_at(&one, &sweeps, &begun, is_applied).await {
+                Ok(None) => continue,
+                Ok(Some(objects)) => {
+                    let Decided { sweep, schedule, ended_at, goes, generation: _ } = one;
+                    going.push(Going { sweep, schedule, ended_at, goes, objects });
+                    continue;
+                }
+                Err(error) => error,
+            };
+            if let CoordinatorError::Undeleted(_) = &error {
+                undeleted += 1;
+            } else if going.is_empty() && undeleted == 0 {
+                return Err(error);
+            } else {
+                // A store is away that the others need too.
+                left += 1 + all.by_ref().count() as u64;
+            }
+            let failed = if is_applied { "remove" } else { "look at" };
+            problems.note(format!("failed to {failed} sweep {}: {}", one.sweep, causes(&error)));
+        }
+        let kept = sweeps.len() as u64 - going.len() as u64 - left - undeleted as u64;
+        Ok(Passed { going, kept, left, problems })
     }
 
     /// Looks whether anything goes of a sweep, removes that if it is to be applied, and returns the number of its objects. `None` if nothing goes.

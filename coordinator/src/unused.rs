@@ -12,13 +12,11 @@ mod unknown;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use futures::future::BoxFuture;
 use jiff::Timestamp;
 use regatta_backends::{BlobError, Credits, EndedUse, ObjectRow};
 use regatta_proto::causes;
 use serde::{Deserialize, Serialize};
-use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout_at};
-use tokio_util::sync::CancellationToken;
+use tokio::time::{Instant, timeout_at};
 
 use self::documents::Documents;
 use self::references::References;
@@ -34,11 +32,6 @@ const REMOVED_AT_ONCE: u64 = 5_000;
 const CHUNK: usize = 500;
 /// Longest time for deleting a chunk; two thirds of what others wait before they take the removal for dead.
 pub(crate) const DELETED_WITHIN: Duration = Duration::from_secs(600);
-/// Time from the start of a process to its first removal, which leaves a fleet alone that is being replaced.
-const FIRST_AFTER: Duration = Duration::from_secs(600);
-/// Pause between two removals: references are read from many objects.
-const EVERY: Duration = Duration::from_secs(6 * 3600);
-
 /// Objects that nothing refers to, which were removed or would be.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnusedObjects {
@@ -86,45 +79,6 @@ struct Decided<'r> {
 }
 
 impl Coordinator {
-    /// Removes objects that nothing refers to, while this process leads, until `stop` fires. Runs beside [`Coordinator::run`], in a task of
-    /// its own.
-    pub fn keep_removing_unused<'a>(&'a self, stop: CancellationToken) -> BoxFuture<'a, ()> {
-        Box::pin(async move {
-            // Others may remove what this one refers to.
-            self.leave_name(&stop).await;
-            if self.config.keep_unused.is_none() {
-                return stop.cancelled().await;
-            }
-            let mut looks = interval_at(Instant::now() + FIRST_AFTER, EVERY);
-            looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            loop {
-                tokio::select! {
-                    biased;
-                    () = stop.cancelled() => return,
-                    _ = looks.tick() => {}
-                }
-                // An interrupted removal goes on with the next one.
-                match stop.run_until_cancelled(self.remove_all_unused()).await {
-                    None | Some(Ok(()) | Err(CoordinatorError::NotLeading)) => {}
-                    Some(Err(error)) => tell(&causes(&error)),
-                }
-            }
-        })
-    }
-
-    async fn remove_all_unused(&self) -> Result<(), CoordinatorError> {
-        loop {
-            self.lead_beside_dispatching().await?;
-            let Removal { unused, problems } = self.remove_unused(true).await;
-            if !problems.is_empty() {
-                tell(&problems.into_texts().join("; "));
-            }
-            if !unused.left {
-                return Ok(());
-            }
-        }
-    }
-
     /// Removes objects that nothing refers to and nobody has used for as long as they are kept, or says which these would be. One that breaks off
     /// tells why among its problems: what is gone by then stays gone.
     pub(crate) async fn remove_unused(&self, apply: bool) -> Removal {
@@ -230,14 +184,6 @@ impl Coordinator {
         // The store does not answer, or lets nothing be deleted.
         Undeleted::check(failed).map_err(CoordinatorError::from)
     }
-}
-
-fn tell(problems: &str) {
-    tracing::warn!(
-        problems,
-        "not all objects that nothing refers to are removed; trying again in {} h",
-        EVERY.as_secs() / 3600
-    );
 }
 
 /// Objects and uses that end: nobody, or not their owner, refers to them, and they were last used at `before` or earlier.

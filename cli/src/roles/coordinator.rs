@@ -128,7 +128,7 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     // A task of its own: planning and judging a night take a processor, and dispatching must not wait for it.
     let schedules = tokio::spawn(async move { keeper.keep_schedules(drain).await });
     let (remover, drain) = (coordinator.clone(), leaving.drain.clone());
-    let removing = tokio::spawn(async move { remover.keep_removing_unused(drain).await });
+    let removing = tokio::spawn(async move { remover.keep_removing(drain).await });
     coordinator.run(BTreeMap::new(), leaving.drain).await;
     schedules.await?;
     removing.await?;

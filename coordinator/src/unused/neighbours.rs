@@ -17,7 +17,7 @@ const FOLDER: &str = "ledgers/";
 
 impl Coordinator {
     /// Leaves the name of the database in the bucket, and tries again until that is done or `stop` fires.
-    pub(super) async fn leave_name(&self, stop: &CancellationToken) {
+    pub(crate) async fn leave_name(&self, stop: &CancellationToken) {
         let mut outage = Outage::new(AGAIN_AFTER, SETBACK_MAX);
         loop {
             let Some(Err(error)) = stop.run_until_cancelled(self.put_name()).await else { return };
@@ -47,7 +47,7 @@ impl Coordinator {
     ///
     /// # Errors
     /// When a store fails.
-    pub(super) async fn neighbour(&self) -> Result<Option<String>, CoordinatorError> {
+    pub(crate) async fn neighbour(&self) -> Result<Option<String>, CoordinatorError> {
         let own = self.own_name().await?;
         let names = self.catalog.blobs().list(FOLDER).await?;
         Ok(names.into_iter().find(|name| Some(name) != own.as_ref()))

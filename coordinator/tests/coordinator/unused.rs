@@ -496,7 +496,7 @@ async fn the_leader_removes_what_nothing_refers_to_by_itself() {
     let unknown = stage.blobs().put_content(Bytes::from_static(b"unknown")).await.unwrap();
     let stop = tokio_util::sync::CancellationToken::new();
     let (coordinator, stopped) = (process.coordinator.clone(), stop.clone());
-    let removing = tokio::spawn(async move { coordinator.keep_removing_unused(stopped).await });
+    let removing = tokio::spawn(async move { coordinator.keep_removing(stopped).await });
     let pass = async |hours: u64| {
         stage.clock.advance(SignedDuration::from_hours(hours as i64));
         tokio::time::sleep(std::time::Duration::from_secs(hours * 3600)).await;
