@@ -14,6 +14,7 @@ mod laws;
 mod leading;
 mod opening;
 mod oracle;
+mod own_partitions;
 mod planning;
 mod recording;
 mod resume;

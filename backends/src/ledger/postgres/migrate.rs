@@ -54,6 +54,8 @@ pub(super) const LEDGER: Migrations = Migrations {
         // Workers of the previous program name no question, and its scorers do not pass on that others do: nothing is lost while one is there.
         step(22, Previous, include_str!("../../../migrations/postgres/0022_questions.sql")),
         step(23, Previous, include_str!("../../../migrations/postgres/0023_partitions.sql")),
+        // The previous program's sweeps are all in the shared partitions.
+        step(24, Previous, include_str!("../../../migrations/postgres/0024_own_partitions.sql")),
     ],
     lock: 0x7265_6761_7474_6101,
 };

@@ -11,6 +11,7 @@ mod judging;
 mod leading;
 mod metrics;
 mod migrate;
+mod partitions;
 mod planning;
 pub(crate) mod pool;
 mod removing;

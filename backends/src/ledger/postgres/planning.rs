@@ -8,12 +8,14 @@ use deadpool_postgres::{GenericClient, Object, Transaction};
 use jiff::Timestamp;
 use regatta_proto::{CellIndex, Money, OwnerName, Partition, ShardIndex, SweepId, SweepState};
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
 pub(super) use self::number::number;
 use super::attempts::spent;
 use super::column;
 use super::identity::charge;
 use super::leading::is_leading;
+use super::partitions;
 use super::pool::Fault;
 use super::removing::{refuse_removed, refuse_removed_id};
 use super::storage::refer;
@@ -23,28 +25,37 @@ use crate::ledger::columns::{
 use crate::ledger::{CellProgress, Created, LedgerError, NewSweep, PageMark, ShardRow, ShardState, SweepRow, Term};
 
 pub(super) async fn create(tx: &Transaction<'_>, sweep: &NewSweep) -> Result<Created, Fault> {
+    let name = sweep.id.as_str();
+    let lock = sweep.lock.bytes();
+    let lock = lock.as_slice();
+    let state = SweepState::Running.as_str();
+    let budget = stored_money(sweep.budget, "budget")?;
+    let created_at = stored_time(sweep.created_at, "created_at")?;
+    let owner = sweep.owner.as_ref().map(OwnerName::as_str);
+    let charged = stored(sweep.charged().0, "charged")?;
+    let mut values: Vec<&(dyn ToSql + Sync)> =
+        vec![&name, &sweep.name, &lock, &state, &budget, &created_at, &owner, &charged];
+    let own = match sweep.sessions() >= partitions::OWN_FROM {
+        true => Some(partitions::open(tx).await?),
+        false => None,
+    };
     // Of several concurrent transactions, all but one wait here and then find the sweep.
-    let insert = tx
-        .prepare_cached(
+    let insert = match &own {
+        None => {
             "INSERT INTO sweeps (id, name, lock, state, budget, created_at_ns, owner, charged)
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (id) DO NOTHING RETURNING number",
-        )
-        .await?;
-    let created = tx
-        .query_opt(
-            &insert,
-            &[
-                &sweep.id.as_str(),
-                &sweep.name,
-                &sweep.lock.bytes().as_slice(),
-                &SweepState::Running.as_str(),
-                &stored_money(sweep.budget, "budget")?,
-                &stored_time(sweep.created_at, "created_at")?,
-                &sweep.owner.as_ref().map(OwnerName::as_str),
-                &stored(sweep.charged().0, "charged")?,
-            ],
-        )
-        .await?;
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (id) DO NOTHING RETURNING number"
+        }
+        Some(number) => {
+            values.push(number);
+            "INSERT INTO sweeps (id, name, lock, state, budget, created_at_ns, owner, charged, number) OVERRIDING SYSTEM VALUE
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (id) DO NOTHING RETURNING number"
+        }
+    };
+    let insert = tx.prepare_cached(insert).await?;
+    let created = tx.query_opt(&insert, &values).await?;
+    if own.is_some() && created.is_none() {
+        partitions::take_back(tx).await?;
+    }
     // After the insert, which waits for a removal that is under way.
     refuse_removed_id(tx, &sweep.id).await?;
     let Some(created) = created else { return Ok(Created::AlreadyThere) };

@@ -6,6 +6,7 @@ use std::time::Duration;
 use deadpool_postgres::{GenericClient, Object, Transaction};
 use regatta_proto::SweepId;
 
+use super::partitions;
 use super::planning::number::number;
 use super::pool::Fault;
 use crate::ledger::LedgerError;
@@ -29,6 +30,7 @@ pub(super) async fn drop_sweep(tx: &Transaction<'_>, sweep: &SweepId) -> Result<
         return Ok(false);
     }
     let number = number(tx, sweep).await?;
+    partitions::drop_own(tx, number).await?;
     for table in TABLES_OF_SWEEPS {
         tx.execute(&format!("DELETE FROM {table} WHERE sweep = $1"), &[&number]).await?;
     }

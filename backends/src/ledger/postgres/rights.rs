@@ -39,6 +39,9 @@ const NEEDED: &[(&[&str], &[&str])] = &[
     (&["held"], &["SELECT"]),
 ];
 
+/// Functions that a coordinator calls.
+const CALLED: &[&str] = &["open_own_partitions()", "drop_own_partitions(bigint)"];
+
 /// Fails if the login lacks a right. A table that is not there belongs to a migration that this build can do without.
 pub(super) async fn check(client: &Object) -> Result<(), Fault> {
     let needed = || NEEDED.iter().flat_map(|(tables, rights)| tables.iter().map(move |table| (*table, *rights)));
@@ -56,7 +59,16 @@ pub(super) async fn check(client: &Object) -> Result<(), Fault> {
         )
         .await?;
     let rows = client.query(&select, &[&tables, &rights]).await?;
-    let missing = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<String>, _>>()?;
+    let mut missing = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<String>, _>>()?;
+    let select = client
+        .prepare_cached(
+            "SELECT 'EXECUTE on ' || f FROM UNNEST($1::text[]) AS u (f)
+             WHERE to_regprocedure(f) IS NOT NULL AND NOT has_function_privilege(to_regprocedure(f)::oid, 'EXECUTE')",
+        )
+        .await?;
+    for row in client.query(&select, &[&CALLED]).await? {
+        missing.push(row.try_get(0)?);
+    }
     if missing.is_empty() { Ok(()) } else { Err(LedgerError::MissingRights { rights: missing.join(", ") }.into()) }
 }
 
