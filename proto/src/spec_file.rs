@@ -91,7 +91,8 @@ pub fn substitute(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Resu
                 let (inside, after) = after.split_once('}').ok_or_else(|| problem("a ${ without its }"))?;
                 let (name, default) = inside.split_once(":-").map_or((inside, None), |(n, d)| (n, Some(d)));
                 if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
-                    return Err(problem(&format!("{name:?} is not a variable name")));
+                    // Not quoted: it may be a secret, or a default after another mark than `:-`.
+                    return Err(problem("the text between ${ and } is not a variable name"));
                 }
                 if is_secret_name(name) {
                     return Err(problem(&format!(

@@ -221,7 +221,11 @@ fn check_url(place: &str, url: &str, agent: &ExternalAgent) -> Result<(), SpecEr
 fn check_variable(place: &str, name: &str, keys: &BTreeSet<&str>) -> Result<(), SpecError> {
     let first_is_letter = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     if !first_is_letter || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
-        return field(place.into(), format!("{name:?} is not a variable name"));
+        let problem = format!(
+            "must hold names of environment variables, never secrets themselves; an entry of {} characters is no such name",
+            name.chars().count()
+        );
+        return field(place.into(), problem);
     }
     if OURS.contains(&name) {
         return field(place.into(), format!("{name} is set for each session; leave it out"));

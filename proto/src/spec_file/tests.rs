@@ -264,6 +264,20 @@ fn a_variable_that_may_hold_a_secret_is_not_written_into_a_spec() {
 }
 
 #[test]
+fn a_secret_within_a_reference_to_a_variable_is_not_repeated() {
+    for (reference, problem) in [
+        ("${sk-1}", "the text between ${ and } is not a variable name"),
+        ("${HOST-sk-1}", "the text between ${ and } is not a variable name"),
+        ("${MY_API_KEY:-sk-1}", "MY_API_KEY may hold a secret"),
+        ("${HOST:-sk-1", "a ${ without its }"),
+    ] {
+        let refused = substitute(&format!("name: {reference}\n"), &|_| None).unwrap_err().to_string();
+        assert!(refused.contains("line 1") && refused.contains(problem), "{refused}");
+        assert!(!refused.contains("sk-1"), "{refused}");
+    }
+}
+
+#[test]
 fn headers_that_say_where_a_request_goes_or_how_it_is_framed_are_refused_with_their_field() {
     let refused = [
         "Host",

@@ -108,6 +108,8 @@ fn values_of_variables_and_addresses_in_a_spec_are_no_secrets() {
     let command = "command: [python3, agent.py], directory: agents, pass_env: [VIRTUAL_ENV], env: { A: b }";
     let cases = [
         ("env: { A: b }", "env: { HF_TOKEN: sk-1 }", "env.HF_TOKEN: may hold a secret"),
+        ("env: { A: b }", "env: { sk-1: b }", "mine.env: must hold names of environment variables"),
+        ("[VIRTUAL_ENV]", "[sk-1]", "mine.pass_env: must hold names of environment variables"),
         (command, "url: 'http://127.0.0.1:1/?a=b&token=sk-1'", "holds token, which may be a secret"),
         (command, "url: 'http:sk-1@127.0.0.1:1/'", "must begin with http:// or https://"),
     ];
