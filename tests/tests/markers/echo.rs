@@ -1,8 +1,10 @@
 //! An endpoint that says everything it was sent in headers back to whoever asks: encoded, cut, split over the chunks of a stream; in
-//! texts, calls, thoughts, names, headers and errors. It is a receiver of notices too, which fails.
+//! texts, calls, thoughts, names, headers and errors. It is a receiver of notices too, which fails, and a collector of traces, which takes none
+//! and keeps what it was sent.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -16,23 +18,30 @@ pub(crate) const ENCODINGS: [&str; 8] = ["plain", "base64", "base64url", "percen
 /// Ways to say it; the second part of a model's name.
 pub(crate) const WAYS: [&str; 3] = ["answer", "error", "refusal"];
 /// Headers that carry credentials.
-const TOLD: [&str; 2] = ["authorization: ", "x-litellm-api-key: "];
+const TOLD: [&str; 3] = ["authorization: ", "x-litellm-api-key: ", "x-collector-key: "];
+
+/// Bodies of all requests with spans of traces, one after another.
+pub(crate) type Spans = Arc<Mutex<Vec<u8>>>;
 
 /// Listens until the process ends.
-pub(crate) async fn start() -> SocketAddr {
+pub(crate) async fn start() -> (SocketAddr, Spans) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
+    let (address, spans) = (listener.local_addr().unwrap(), Spans::default());
+    let kept = Arc::clone(&spans);
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            tokio::spawn(serve(stream));
+            tokio::spawn(serve(stream, Arc::clone(&kept)));
         }
     });
-    address
+    (address, spans)
 }
 
-async fn serve(stream: TcpStream) -> std::io::Result<()> {
+async fn serve(stream: TcpStream, spans: Spans) -> std::io::Result<()> {
     let mut stream = BufReader::new(stream);
     while let Some(Request { head, body }) = Request::read(&mut stream).await? {
+        if head.starts_with("POST /v1/traces ") {
+            spans.lock().unwrap().extend_from_slice(&body);
+        }
         let told: Vec<&str> =
             TOLD.iter().filter_map(|name| head.lines().find_map(|line| line.strip_prefix(name))).collect();
         let asked: Value = serde_json::from_slice(&body).unwrap_or_default();

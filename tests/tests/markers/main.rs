@@ -4,6 +4,7 @@
 
 mod echo;
 mod marker;
+mod misplaced;
 mod places;
 
 use std::fmt::Write as _;
@@ -17,7 +18,7 @@ use marker::Marker;
 use places::{Place, Tap, files, objects, pages, rows};
 use regatta_tests::regatta::{Process, finish, free_address, get_text, workspace};
 use regatta_tests::waiting::until;
-use regatta_tests::{Deployment, unique_name};
+use regatta_tests::{Authority, Deployment, Identity, unique_name};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -42,6 +43,8 @@ const OF_ISSUER: &str = "issuer5d2e8c1f0b7a9issuer4e0b6d3c8";
 const OF_PROXY: &str = "proxy9c3b7e1d5f0a2proxy6b8d0e4c7f";
 /// Header of the collector of traces.
 const OF_COLLECTOR: &str = "collector8e1b6d3f0c9a5collector2d7b4e9c1f6";
+/// Password in the address of a provider, as a variable of all processes has it.
+const OF_PROVIDER: &str = "provider3e9a1d7c0f5b8provider6f2c4d8e1a0";
 /// Written into files where the name of a variable belongs, or nothing at all.
 const MISPLACED: &str = "misplaced1f7b4d0e9c5misplaced8d2a6c0e";
 
@@ -99,6 +102,8 @@ struct Marked {
     deployment: Deployment,
     /// Address of the endpoint, receiver, issuer and collector, which repeats what it is sent.
     echo: SocketAddr,
+    /// Certificate and key of all processes.
+    identity: Identity,
     tap: Tap,
     metrics: Vec<(&'static str, SocketAddr)>,
     roles: Vec<Process>,
@@ -121,7 +126,8 @@ impl Marked {
             ("worker", Some(policy_of_worker(&folder, echo))),
             ("scorer", None),
         ];
-        let mut marked = Self { deployment, echo, tap, metrics: Vec::new(), roles: Vec::new() };
+        let identity = Authority::new(&folder, "authority").unwrap().issue("marked.example").unwrap();
+        let mut marked = Self { deployment, echo, identity, tap, metrics: Vec::new(), roles: Vec::new() };
         for (role, policy) in policies {
             let metrics = free_address().await.unwrap();
             let mut command = marked.command(role);
@@ -158,6 +164,13 @@ impl Marked {
         command.env("HTTPS_PROXY", format!("http://proxy:{OF_PROXY}@127.0.0.1:9"));
         command.env("OTEL_EXPORTER_OTLP_ENDPOINT", format!("http://{}", self.echo));
         command.env("OTEL_EXPORTER_OTLP_HEADERS", format!("x-collector-key={OF_COLLECTOR}"));
+        command.env("OPENAI_BASE_URL", format!("http://user:{OF_PROVIDER}@127.0.0.1:9/v1"));
+        for (certificate, key) in [
+            ("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", "OTEL_EXPORTER_OTLP_CLIENT_KEY"),
+            ("REGATTA_CLIENT_CERT", "REGATTA_CLIENT_KEY"),
+        ] {
+            command.env(certificate, &self.identity.certificate).env(key, &self.identity.key);
+        }
         command
     }
 
@@ -183,65 +196,9 @@ impl Marked {
     }
 }
 
-/// Refusals of specs and schedules with a secret where none belongs.
-async fn misplaced(marked: &Marked, token: &str, echo: SocketAddr) -> Vec<Place> {
-    let folder = marked.deployment.folder.path();
-    let mut places = Vec::new();
-    for (number, endpoint) in [
-        format!("base_url: 'http://{echo}/v1', api_key_env: '{MISPLACED}-/+'"),
-        format!("base_url: 'http://{echo}/v1', headers: {{ authorization: 'Bearer {MISPLACED}' }}"),
-        format!("base_url: 'http://{echo}/v1', headers: {{ x-litellm-api-key: {MISPLACED} }}"),
-        format!("base_url: 'http://{echo}/v1', headers_env: {{ x-key: '{MISPLACED}-/+' }}"),
-        format!("base_url: 'http://{echo}/v1', body: {{ api_key: {MISPLACED} }}"),
-        format!("base_url: 'http://user:{MISPLACED}@{echo}/v1'"),
-        format!("base_url: 'http://{echo}/v1?key={MISPLACED}'"),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let file = spec(folder, &format!("misplaced{number}"), echo, "echo/plain-answer");
-        let text = std::fs::read_to_string(&file).unwrap();
-        let with_endpoint =
-            text.replace("endpoints:\n", &format!("endpoints:\n  bad: {{ kind: openai, {endpoint} }}\n"));
-        std::fs::write(&file, with_endpoint).unwrap();
-        let (_, said) = marked.say(token, &["submit", &file]).await;
-        assert!(said.text.contains("endpoints.bad."), "{endpoint}: {}", said.text);
-        places.push(said);
-    }
-    // A secret's variable is refused by its name, and what an agent is told by whatever is in it.
-    let secret = VARIABLES[0].0;
-    for (number, (old, new, told)) in [
-        ("limit: 1,".to_owned(), format!("limit: 1, note: '${{{secret}}}',"), secret),
-        ("registered: looking".to_owned(), format!("command: [sh], env: {{ HF_TOKEN: {MISPLACED} }}"), "HF_TOKEN"),
-        ("registered: looking".to_owned(), format!("url: 'http://user:{MISPLACED}@{echo}/run'"), "agents.mine"),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let file = spec(folder, &format!("misplaced-otherwise{number}"), echo, "echo/plain-answer");
-        let text = std::fs::read_to_string(&file).unwrap();
-        assert!(text.contains(&old), "{text}");
-        std::fs::write(&file, text.replace(&old, &new)).unwrap();
-        let (_, said) = marked.say(token, &["submit", &file]).await;
-        assert!(said.text.contains(told), "{new}: {}", said.text);
-        places.push(said);
-    }
-    // What a schedule changes is looked at by the coordinator.
-    let nightly = spec(folder, "changed", echo, "echo/plain-answer");
-    let schedule = folder.join("changed-schedule.yaml");
-    let text = format!(
-        "name: changed\ncron: '0 0 29 2 *'\nspec: {nightly}\noverrides: {{ endpoints: {{ echo: {{ headers: {{ authorization: {MISPLACED} }} }} }} }}\n"
-    );
-    std::fs::write(&schedule, text).unwrap();
-    let (_, said) = marked.say(token, &["schedule", "create", &schedule.display().to_string()]).await;
-    assert!(said.text.contains("headers.authorization"), "{}", said.text);
-    places.push(said);
-    places
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn no_secret_is_in_anything_that_a_deployment_writes_says_sends_or_shows() {
-    let echo = echo::start().await;
+    let (echo, spans) = echo::start().await;
     let marked = Marked::start(echo).await;
     let (deployment, folder) = (&marked.deployment, marked.deployment.folder.path());
     let operator = Deployment::TOKEN;
@@ -294,7 +251,9 @@ async fn no_secret_is_in_anything_that_a_deployment_writes_says_sends_or_shows()
     let answer = marked.answer("", &signed).await;
     assert!(answer.text.contains("cannot be had"), "{}", answer.text);
     places.push(answer);
-    places.extend(misplaced(&marked, &token, echo).await);
+    places.extend(misplaced::refusals(&marked, &token).await);
+    places.extend(pages(deployment, operator).await);
+    places.extend(misplaced::in_an_address_of_the_workers(&marked, &token).await);
     for arguments in [
         &["status"][..],
         &["status", &sweep, "--json"],
@@ -318,7 +277,6 @@ async fn no_secret_is_in_anything_that_a_deployment_writes_says_sends_or_shows()
         assert!(shown.contains("regatta_"), "{role}: {shown}");
         places.push(Place::of(format!("metrics of the {role}"), shown.as_bytes()));
     }
-    places.extend(pages(deployment, operator).await);
     places.extend(rows(deployment).await);
     places.extend(objects(deployment).await);
     places.extend(files(&exported));
@@ -334,6 +292,8 @@ async fn no_secret_is_in_anything_that_a_deployment_writes_says_sends_or_shows()
             places.push(Place::of(format!("log of the {role}"), &std::fs::read(path).unwrap()));
         }
     }
+    // Roles send their last spans when they leave.
+    places.push(Place::of("spans of traces", &spans.lock().unwrap()));
 
     // Each place was looked at, and holds what it should: a search of nothing finds nothing.
     let said = |place: &str, what: &str| {
@@ -346,6 +306,8 @@ async fn no_secret_is_in_anything_that_a_deployment_writes_says_sends_or_shows()
     said("file", "You sent");
     said("log of the worker", "echo");
     said("log of the worker", "the collector of traces did not take spans");
+    said("spans of traces", "invoke_agent worfbench");
+    said("spans of traces", "plain-answer");
     assert!(heard.text.contains("You sent") && seen.text.contains("REGATTA_MODEL"), "{}", seen.text);
 
     let mut markers: Vec<Marker> = VARIABLES.iter().map(|(name, secret)| Marker::new(name, secret)).collect();
@@ -359,6 +321,8 @@ async fn no_secret_is_in_anything_that_a_deployment_writes_says_sends_or_shows()
         Marker::new("a guessed credential", GUESSED),
         Marker::new("the address of an issuer's keys", OF_ISSUER),
         Marker::new("a proxy's password", OF_PROXY),
+        Marker::new("the password in a provider's address", OF_PROVIDER),
+        Marker::of_key("a private key", &std::fs::read_to_string(&marked.identity.key).unwrap()),
         Marker::new("a misplaced secret", MISPLACED),
     ]);
     let mut found = String::new();
