@@ -1,6 +1,8 @@
 //! Attacks of strangers, models and neighbours: hostile requests beside a running sweep, secrets in every place, files of others.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod issuer;
+
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
