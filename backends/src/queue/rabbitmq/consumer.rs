@@ -8,7 +8,7 @@ use std::sync::Arc;
 use futures::future::try_join_all;
 use futures::{FutureExt, StreamExt};
 use lapin::message::Delivery as RawDelivery;
-use lapin::options::{BasicCancelOptions, BasicConsumeOptions, BasicQosOptions};
+use lapin::options::{BasicCancelOptions, BasicConsumeOptions};
 use lapin::types::{AMQPValue, FieldTable, ShortString};
 use regatta_memory::{ByteBudget, ByteHolder};
 use regatta_proto::wire;
@@ -22,6 +22,7 @@ use super::balance::{Place, keep_balance};
 use super::link::in_time;
 use super::patience::Patience;
 use super::queue_channel::{QueueChannel, RabbitMqReceipt};
+use super::topology::PREFETCH_OF_A_CONSUMER;
 use crate::Outage;
 use crate::queue::{Delivery, QueueError, Receipt, message_bytes};
 
@@ -204,8 +205,8 @@ impl Subscriber {
         self.shared.closed.run_until_cancelled(publishes.wait_for(|publishes| *publishes)).await;
         let channel = self.shared.consuming.channel().await.map_err(failed())?;
         let open = OpenChannel(channel.clone());
-        self.shared.topology.declare_work_queue(&channel, &self.queue).await?;
-        channel.basic_qos(self.prefetch, BasicQosOptions { global: false }).await.map_err(failed())?;
+        self.shared.topology.declare_alone(&channel, &self.queue).await?;
+        channel.basic_qos(self.prefetch, PREFETCH_OF_A_CONSUMER).await.map_err(failed())?;
         let (tag, options) = (ShortString::default(), BasicConsumeOptions::default());
         let consumer = channel.basic_consume(self.queue.clone(), tag, options, FieldTable::default()).await;
         let consumer = consumer.map_err(failed())?;

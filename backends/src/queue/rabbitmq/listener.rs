@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use futures::StreamExt;
-use lapin::options::{BasicConsumeOptions, QueueBindOptions, QueueDeclareOptions};
-use lapin::types::{AMQPValue, FieldTable, ShortString};
+use lapin::options::{BasicConsumeOptions, QueueBindOptions};
+use lapin::types::{FieldTable, ShortString};
 use regatta_proto::{Control, wire};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -13,11 +13,9 @@ use super::Shared;
 use super::backoff::Backoff;
 use super::link::in_time;
 use super::patience::Patience;
+use super::topology::QueueSettings;
 use crate::Outage;
 use crate::queue::{Controls, QueueError};
-
-/// Most broadcasts that wait for a slow listener; each supersedes the ones before.
-const KEPT_BROADCASTS: i32 = 16;
 
 /// Subscribes, and stays subscribed.
 pub(super) async fn listen(shared: Arc<Shared>) -> Result<Controls, QueueError> {
@@ -62,9 +60,7 @@ async fn try_subscribe(shared: &Shared) -> Result<Subscription, QueueError> {
     let failed = || QueueError::broker(LISTEN);
     let channel = shared.consuming.channel().await.map_err(failed())?;
     shared.topology.declare_control(&channel).await?;
-    let mut arguments = FieldTable::default();
-    arguments.insert("x-max-length".into(), AMQPValue::LongInt(KEPT_BROADCASTS));
-    let options = QueueDeclareOptions::exclusive().auto_delete();
+    let QueueSettings { options, arguments } = QueueSettings::of_listener();
     let queue = channel.queue_declare(ShortString::default(), options, arguments).await.map_err(failed())?;
     let (exchange, any) = (shared.topology.control()?, ShortString::default());
     let bound = channel.queue_bind(

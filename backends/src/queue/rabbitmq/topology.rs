@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use lapin::options::{ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions};
+use lapin::options::{BasicQosOptions, ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions};
 use lapin::types::{AMQPValue, FieldTable, ShortString};
 use lapin::{Channel, ExchangeKind};
 use regatta_proto::Report;
@@ -28,10 +28,37 @@ use crate::queue::partition::partition_of;
 /// Time, in milliseconds, after which an unused job queue is deleted: a week.
 const UNUSED_MS_MAX: i64 = 7 * 24 * 3600 * 1000;
 
+/// Most broadcasts that wait for a slow listener; each supersedes the ones before.
+const KEPT_BROADCASTS: i32 = 16;
+
+/// Each consumer has a prefetch of its own: RabbitMQ 4 deprecates that of a whole channel, and its quorum queues refuse it.
+pub(super) const PREFETCH_OF_A_CONSUMER: BasicQosOptions = BasicQosOptions { global: false };
+
 /// Partitions that reports are published to; as many scorers can record at once.
 const PARTITIONS: u8 = 8;
 /// The same with the queue of older workers' reports, which comes last: of it, too, somebody has to say that all is recorded.
 pub(in crate::queue) const ASKED_PARTITIONS: u8 = PARTITIONS + 1;
+
+/// A queue as it is declared. Whoever declares it again must say the same, or the broker refuses.
+#[derive(Debug, PartialEq)]
+pub(super) struct QueueSettings {
+    pub(super) options: QueueDeclareOptions,
+    pub(super) arguments: FieldTable,
+}
+
+impl QueueSettings {
+    fn durable(arguments: FieldTable) -> Self {
+        Self { options: QueueDeclareOptions::durable(), arguments }
+    }
+
+    /// Queue of a listener's broadcasts, which is gone with its connection. It is exclusive, because RabbitMQ 4 deprecates queues that are
+    /// neither durable nor exclusive.
+    pub(super) fn of_listener() -> Self {
+        let mut arguments = FieldTable::default();
+        arguments.insert("x-max-length".into(), AMQPValue::LongInt(KEPT_BROADCASTS));
+        Self { options: QueueDeclareOptions::exclusive().auto_delete(), arguments }
+    }
+}
 
 /// Names and settings, and the job queues that this process has declared.
 #[derive(Debug)]
@@ -144,14 +171,11 @@ impl Topology {
 
     /// Declares the queue of this name, with its exchange if it has one.
     pub(super) async fn declare_queue(&self, channel: &Channel, name: &ShortString) -> Result<(), QueueError> {
-        if *name == self.dead()? {
-            return declare(channel, name.clone(), quorum()).await;
-        }
-        if ![self.set_aside()?, self.questions_set_aside()?].contains(name) {
-            return self.declare_work_queue(channel, name).await;
+        if !self.is_of_set_aside(name)? {
+            return self.declare_alone(channel, name).await;
         }
         declare_exchange(channel, name).await?;
-        declare(channel, name.clone(), self.of_set_aside()).await?;
+        self.declare_alone(channel, name).await?;
         let bound = channel.queue_bind(
             name.clone(),
             name.clone(),
@@ -164,26 +188,41 @@ impl Topology {
 
     /// Declares a job queue, now and after every reconnect.
     pub(super) async fn declare_jobs(&self, channel: &Channel, queue: &str) -> Result<(), QueueError> {
-        declare(channel, self.jobs(queue)?, self.of_job_queue()?).await?;
+        self.declare_alone(channel, &self.jobs(queue)?).await?;
         self.declared.lock().unwrap_or_else(PoisonError::into_inner).insert(queue.to_owned());
         Ok(())
     }
 
-    /// Declares the queue of this name again, for a consumer.
-    pub(super) async fn declare_work_queue(&self, channel: &Channel, name: &ShortString) -> Result<(), QueueError> {
-        let arguments = if *name == self.undivided_reports()? {
+    /// Declares the queue of this name without its exchange, which no consumer needs.
+    pub(super) async fn declare_alone(&self, channel: &Channel, name: &ShortString) -> Result<(), QueueError> {
+        let QueueSettings { options, arguments } = self.settings(name)?;
+        let done = channel.queue_declare(name.clone(), options, arguments).await;
+        done.map(drop).map_err(refused(name.as_str()))
+    }
+
+    /// Declares the exchange of the broadcasts.
+    pub(super) async fn declare_control(&self, channel: &Channel) -> Result<(), QueueError> {
+        declare_exchange(channel, &self.control()?).await
+    }
+
+    /// Settings of the queue of this name; one that no other rule names is a sweep's.
+    fn settings(&self, name: &ShortString) -> Result<QueueSettings, QueueError> {
+        let arguments = if *name == self.dead()? {
+            quorum()
+        } else if self.is_of_set_aside(name)? {
+            self.of_set_aside()
+        } else if *name == self.undivided_reports()? {
             self.of_work_queue()?
         } else if self.reports()?.contains(name) {
             self.of_partition()?
         } else {
             self.of_job_queue()?
         };
-        declare(channel, name.clone(), arguments).await
+        Ok(QueueSettings::durable(arguments))
     }
 
-    /// Declares the exchange of the broadcasts.
-    pub(super) async fn declare_control(&self, channel: &Channel) -> Result<(), QueueError> {
-        declare_exchange(channel, &self.control()?).await
+    fn is_of_set_aside(&self, name: &ShortString) -> Result<bool, QueueError> {
+        Ok([self.set_aside()?, self.questions_set_aside()?].contains(name))
     }
 
     /// Settings of a sweep's queue, which is not needed after the sweep. If a deployment is stopped for longer, the coordinator notices
@@ -249,11 +288,6 @@ async fn declare_exchange(channel: &Channel, name: &ShortString) -> Result<(), Q
     done.map_err(refused(name.as_str()))
 }
 
-async fn declare(channel: &Channel, name: ShortString, arguments: FieldTable) -> Result<(), QueueError> {
-    let done = channel.queue_declare(name.clone(), QueueDeclareOptions::durable(), arguments).await;
-    done.map(drop).map_err(refused(name.as_str()))
-}
-
 fn refused(name: &str) -> impl FnOnce(lapin::Error) -> QueueError {
     let name = name.to_owned();
     move |error| {
@@ -263,3 +297,6 @@ fn refused(name: &str) -> impl FnOnce(lapin::Error) -> QueueError {
         QueueError::broker(format!("declare {name:?}"))(error)
     }
 }
+
+#[cfg(test)]
+mod tests;
