@@ -49,6 +49,7 @@ conformance![
     opening::opening_again_finds_everything_as_it_was,
     opening::a_ledger_of_the_first_version_is_brought_up_to_date,
     opening::verdicts_of_a_ledger_that_knew_judges_by_their_names_are_asked_for_again,
+    opening::a_ledger_that_is_one_version_older_is_brought_up_to_date,
     opening::a_ledger_that_is_one_version_newer_is_used_where_that_only_added_something,
     opening::a_newer_ledger_that_admits_no_older_program_is_refused,
     opening::many_processes_may_open_at_once,

@@ -1,11 +1,11 @@
 //! Opening, restarting, sharing.
 
-use regatta_backends::ledger::Created;
-use regatta_backends::{Claimed, LedgerError, Quota, Silence};
+use regatta_backends::ledger::{Created, PostgresConfig};
+use regatta_backends::{Claimed, Ledger, LedgerError, Quota, Silence};
 use regatta_proto::{CellIndex, Digest, ItemIndex, Money, SweepId, SweepState};
 
 use crate::world::{
-    HERE, World, answerer, at, judge, judged, key, new_sweep, open, questions, record, verdict, waiting,
+    HERE, World, answerer, at, judge, judged, key, new_sweep, open, questions, record, run, verdict, waiting,
 };
 
 pub(crate) async fn opening_again_finds_everything_as_it_was(world: World) {
@@ -118,6 +118,27 @@ pub(crate) async fn a_newer_ledger_that_admits_no_older_program_is_refused(world
         "INSERT INTO ledger_version (version, admits_previous) SELECT max(version) + 1, TRUE FROM ledger_version";
     world.sql(again).await.unwrap();
     assert!(matches!(world.try_open().await.unwrap_err(), LedgerError::NewerSchema { .. }));
+}
+
+pub(crate) async fn a_ledger_that_is_one_version_older_is_brought_up_to_date(world: World) {
+    opening_again_finds_everything_as_it_was(world.of_the_version_before().await).await;
+}
+
+/// The last migration adds what this build writes. One that this build can do without (`Admits::Both`) has it open the older ledger here.
+#[tokio::test]
+async fn a_ledger_that_is_one_version_older_and_may_not_be_changed_is_refused_until_it_is_migrated() {
+    let url = World::postgres().await.url_of_the_version_before().await;
+    let config = || PostgresConfig { url: url.clone(), pool_size: 1 };
+    let error = Ledger::postgres_as_it_is(config()).await.unwrap_err();
+    let LedgerError::OlderSchema { found, needed } = error else { panic!("{error}") };
+    assert_eq!(found + 1, needed);
+    let said = format!(
+        "failed to open the ledger: its schema is version {found}, this build needs {needed}; run `regatta migrate`"
+    );
+    assert_eq!(error.to_string(), said);
+    run(&url, &format!("DO $$ BEGIN ASSERT (SELECT max(version) = {found} FROM ledger_version); END $$")).await;
+    Ledger::postgres(config()).await.unwrap();
+    Ledger::postgres_as_it_is(config()).await.unwrap();
 }
 
 #[tokio::test]

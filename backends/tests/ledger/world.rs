@@ -1,6 +1,7 @@
 //! A fresh store for each test, and helpers to fill it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -44,6 +45,43 @@ impl Store {
             Self::Postgres(url) => Ledger::postgres(PostgresConfig { url: url.clone(), pool_size: 4 }).await,
         }
     }
+
+    /// A new store of the same kind as the version before leaves it: with all migrations but the last.
+    async fn new_of_the_version_before(&self) -> Self {
+        const VERSIONS: &str = "CREATE TABLE ledger_version (version BIGINT PRIMARY KEY, admits_previous BOOLEAN)";
+        let all = migrations(match self {
+            Self::Sqlite(_) => "sqlite",
+            Self::Postgres(_) => "postgres",
+        });
+        let (_, before) = all.split_last().unwrap();
+        let noted =
+            (1..=before.len()).map(|version| format!("INSERT INTO ledger_version (version) VALUES ({version})"));
+        let statements = before.iter().cloned().chain([VERSIONS.to_owned()]).chain(noted);
+        match self {
+            Self::Sqlite(_) => {
+                let folder = tempfile::tempdir().unwrap();
+                let connection = rusqlite::Connection::open(folder.path().join("ledger.sqlite")).unwrap();
+                statements.for_each(|sql| connection.execute_batch(&sql).unwrap());
+                Self::Sqlite(folder)
+            }
+            Self::Postgres(_) => {
+                let url = create_database(&server().await).await.unwrap();
+                // At the ends of files there may be comments.
+                run(&url, &statements.collect::<Vec<_>>().join("\n;\n")).await;
+                Self::Postgres(url)
+            }
+        }
+    }
+}
+
+/// The ledger's migrations of the folder `migrations/{kind}`, in their order.
+fn migrations(kind: &str) -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations").join(kind);
+    let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let is_of_ledger = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with('0');
+    let mut paths: Vec<PathBuf> = paths.filter(is_of_ledger).collect();
+    paths.sort();
+    paths.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect()
 }
 
 static POSTGRES: OnceCell<Postgres> = OnceCell::const_new();
@@ -130,6 +168,19 @@ impl World {
                 run(&url, &format!("{schema} {version} {rows}")).await;
                 Store::Postgres(url).open().await
             }
+        }
+    }
+
+    /// A world of the same kind whose store the version before has made, opened by the present build.
+    pub(crate) async fn of_the_version_before(&self) -> Self {
+        Self::of(self.store.new_of_the_version_before().await).await
+    }
+
+    /// URL of a new database of the server, as the version before leaves it.
+    pub(crate) async fn url_of_the_version_before(&self) -> String {
+        match self.store.new_of_the_version_before().await {
+            Store::Sqlite(_) => panic!("this rule is about servers"),
+            Store::Postgres(url) => url,
         }
     }
 

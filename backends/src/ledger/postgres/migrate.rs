@@ -148,13 +148,19 @@ mod tests {
         steps
     };
 
-    #[tokio::test(flavor = "multi_thread")]
-    async fn programs_one_version_apart_run_on_one_schema_before_and_after_it_is_migrated() {
-        let (this, next) = (&LEDGER, &Migrations { steps: &NEXT, ..LEDGER });
+    /// A connection to an empty database, after the server and the pool, which must outlive it.
+    async fn empty_database() -> (regatta_tests::Postgres, Connections, Object) {
         let server = regatta_tests::Postgres::start().await.unwrap();
         let url = regatta_tests::create_database(&server.url()).await.unwrap();
         let (connections, _) = Connections::prepare(&PostgresConfig { url, pool_size: 1 }).unwrap();
-        let mut client = connections.one("connect").await.unwrap();
+        let client = connections.one("connect").await.unwrap();
+        (server, connections, client)
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn programs_one_version_apart_run_on_one_schema_before_and_after_it_is_migrated() {
+        let (this, next) = (&LEDGER, &Migrations { steps: &NEXT, ..LEDGER });
+        let (_server, _connections, mut client) = empty_database().await;
         this.bring(&mut client, "here", Schema::Migrated).await.unwrap();
         next.bring(&mut client, "here", Schema::AsItIs).await.unwrap();
         next.bring(&mut client, "here", Schema::Migrated).await.unwrap();
@@ -163,6 +169,38 @@ mod tests {
         }
         let last = client.query_one("SELECT max(version) FROM ledger_version", &[]).await.unwrap();
         assert_eq!(last.get::<_, i64>(0), newest(&NEXT), "the older program changes nothing");
+    }
+
+    /// The program of which `version` was the newest.
+    fn program(version: i64) -> Migrations {
+        let count = LEDGER.steps.partition_point(|step| step.version <= version);
+        Migrations { steps: &LEDGER.steps[..count], ..LEDGER }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn each_migration_admits_the_program_before_and_the_schema_before_as_it_says() {
+        let (_server, _connections, mut client) = empty_database().await;
+        program(1).bring(&mut client, "here", Schema::Migrated).await.unwrap();
+        for step in &LEDGER.steps[1..] {
+            let (before, after) = (step.version - 1, step.version);
+            let early = program(after).bring(&mut client, "here", Schema::AsItIs).await;
+            match (step.admits, early) {
+                (Both, early) => early.unwrap(),
+                (NoOther | Previous, Err(LedgerError::OlderSchema { found, needed })) => {
+                    assert_eq!((found, needed), (before, after));
+                }
+                (NoOther | Previous, early) => panic!("the program of version {after} on the schema before: {early:?}"),
+            }
+            program(after).bring(&mut client, "here", Schema::Migrated).await.unwrap();
+            let late = program(before).bring(&mut client, "here", Schema::AsItIs).await;
+            match (step.admits, late) {
+                (Previous | Both, late) => late.unwrap(),
+                (NoOther, Err(LedgerError::NewerSchema { found, known })) => {
+                    assert_eq!((found, known), (after, before));
+                }
+                (NoOther, late) => panic!("the program before version {after} on its schema: {late:?}"),
+            }
+        }
     }
 
     #[test]
