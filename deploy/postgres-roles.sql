@@ -4,6 +4,9 @@
 --
 --   psql "$OWNER_URL" --file deploy/postgres-roles.sql
 
+-- All of it or nothing: no role that runs meanwhile lacks a right in between, and before the migration the ones of before stay.
+BEGIN;
+
 DO $$
 DECLARE
     role TEXT;
@@ -61,3 +64,5 @@ GRANT SELECT ON
     counted_calls, held, removals, leadership, schedules, schedule_ticks, owners, stored_objects, stored_uses, permit_pools,
     permit_pool_states, permit_accounts, permit_failures
     TO regatta_reader;
+
+COMMIT;

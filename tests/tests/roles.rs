@@ -210,6 +210,26 @@ async fn a_role_that_was_taken_over_forges_no_entry_and_takes_no_sweep() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn rights_of_a_version_whose_migration_has_not_run_change_nothing() {
+    let deployment = Deployment::new().await.unwrap();
+    let owner = connect(deployment.database_url()).await.unwrap();
+    let scorer = deployment.command("scorer").unwrap();
+    let url = scorer.as_std().get_envs().find(|(name, _)| *name == "DATABASE_URL").unwrap().1.unwrap();
+    let scorer = connect(&url.to_string_lossy()).await.unwrap();
+
+    owner.batch_execute("ALTER TABLE sweeps DROP COLUMN echo_answered").await.unwrap();
+    let said = deployment.grant_by_psql().await.unwrap();
+    let said = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert!(said.contains("echo_answered"), "it says what is missing: {said}");
+    scorer.batch_execute("UPDATE sweeps SET echo = echo").await.unwrap();
+
+    owner.batch_execute("ALTER TABLE sweeps ADD COLUMN echo_answered BIGINT NOT NULL DEFAULT 0").await.unwrap();
+    scorer.batch_execute("UPDATE sweeps SET echo_answered = 0").await.unwrap_err();
+    assert_eq!(succeeded(deployment.grant_by_psql().await.unwrap()).lines().last(), Some("COMMIT"));
+    scorer.batch_execute("UPDATE sweeps SET echo_answered = 0").await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_token_that_is_revoked_stays_so_whoever_asks() {
     let deployment = Deployment::new().await.unwrap();
     let client = connect(deployment.database_url()).await.unwrap();

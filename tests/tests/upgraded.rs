@@ -1,16 +1,16 @@
 //! A sweep that the previous version began ends under this one: its roles are replaced one by one.
 //!
-//! `REGATTA_PREVIOUS_BINARY` names the previous version's program; `scripts/previous` builds it.
+//! `REGATTA_PREVIOUS_BINARY` names the previous version's program; `scripts/previous` builds it. Roles have the rights of their version's
+//! `deploy/postgres-roles.sql` and no others, but where they migrate the database themselves.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::print_stdout, reason = "what was measured is for whoever runs the tests")]
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use regatta_tests::referee::Referee;
-use regatta_tests::regatta::{Process, binary, free_address, skipped};
-use regatta_tests::{Deployment, unique_name};
+use regatta_tests::regatta::{Process, free_address};
+use regatta_tests::{Deployment, Release, unique_name};
 
 /// Sessions, and calls of each.
 const CONVERSATIONS: (u64, u64) = (60, 8);
@@ -19,22 +19,16 @@ const LATENCY: Duration = Duration::from_millis(50);
 /// The same while processes are replaced: what is left of the sweep lasts for a minute and a half then, eight calls at a time.
 const LATENCY_OF_REPLACEMENTS: Duration = Duration::from_secs(2);
 
-/// The previous version's program; says that `test` is skipped where nobody has built it.
-fn previous(test: &str) -> Option<PathBuf> {
-    let given = std::env::var_os("REGATTA_PREVIOUS_BINARY").map(PathBuf::from);
-    if given.is_none() {
-        skipped(test, "REGATTA_PREVIOUS_BINARY names no program of the previous version; scripts/previous builds one");
-    }
-    given
-}
-
-/// Process that changes the schema of the database.
+/// Process that brings the schema of the database from the one version to the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Migration {
-    /// The roles, as they start.
+    /// The roles, as they start. They have the login of the database's owner, because nobody else may change the schema; it is what
+    /// deployments have that leave `REGATTA_SCHEMA` as it is.
     ByRoles,
-    /// `regatta migrate` of the next version, while all roles are of the version before.
-    Before,
+    /// `regatta migrate` with the owner's login, while all roles are of the version before; new rights follow at once.
+    ByOwner,
+    /// None: the versions are one, or the way is back to the older one, which leaves schema and rights as they are.
+    NotNeeded,
 }
 
 /// Two processes of a role, with the places at which they listen.
@@ -67,24 +61,27 @@ impl Pair {
     }
 }
 
-/// A sweep begins under the program `from`; its roles are replaced by those of `to` in `order`.
-async fn upgraded(from: &Path, to: &Path, order: [&'static str; 3], migration: Migration) {
-    let mut deployment = Deployment::of_owner().await.unwrap();
+/// A sweep begins under the version `from`; its roles are replaced by those of `to` in `order`.
+async fn upgraded(from: &Release, to: &Release, order: [&'static str; 3], migration: Migration) {
+    let mut deployment = match migration {
+        Migration::ByRoles => Deployment::of_owner().await.unwrap(),
+        Migration::ByOwner | Migration::NotNeeded => Deployment::migrated_by(from).await.unwrap(),
+    };
     let referee = Referee::start(u64::MAX, Duration::ZERO).await.unwrap();
     let spec = referee.conversations(deployment.folder.path(), &unique_name("upgraded"), CONVERSATIONS, "").unwrap();
     let expected = deployment.results_of_one_process(&spec).await.unwrap();
     referee.begin_new_books(LATENCY);
 
-    deployment.use_program(from);
+    deployment.use_program(&from.program);
     let mut pairs = Vec::new();
     for role in order {
         pairs.push(Pair::start(role, &deployment).await);
     }
     let id = deployment.submit(&spec).await.unwrap();
-    deployment.use_program(to);
-    if migration == Migration::Before {
-        assert!(deployment.run(&["migrate"]).await.unwrap().status.success());
+    if migration == Migration::ByOwner {
+        deployment.migrate(to).await.unwrap();
     }
+    deployment.use_program(&to.program);
     let (sessions, calls) = CONVERSATIONS;
     let some = sessions * calls / 12;
     for pair in &mut pairs {
@@ -108,32 +105,33 @@ const WORKERS_LAST: [&str; 3] = ["scorer", "coordinator", "worker"];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sweep_outlives_a_restart_of_all_roles_one_by_one() {
-    upgraded(binary().unwrap(), binary().unwrap(), CONTROL_FIRST, Migration::ByRoles).await;
+    let present = Release::present().unwrap();
+    upgraded(&present, &present, CONTROL_FIRST, Migration::NotNeeded).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sweep_outlives_an_upgrade_that_begins_with_the_coordinators() {
-    let Some(previous) = previous("upgrade, coordinators first") else { return };
-    upgraded(&previous, binary().unwrap(), CONTROL_FIRST, Migration::Before).await;
+    let Some(previous) = Release::previous("upgrade, coordinators first").unwrap() else { return };
+    upgraded(&previous, &Release::present().unwrap(), CONTROL_FIRST, Migration::ByOwner).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sweep_outlives_an_upgrade_that_begins_with_the_scorers() {
-    let Some(previous) = previous("upgrade, scorers first") else { return };
-    upgraded(&previous, binary().unwrap(), CONTROL_LAST, Migration::ByRoles).await;
+async fn a_sweep_outlives_an_upgrade_that_begins_with_the_scorers_who_migrate() {
+    let Some(previous) = Release::previous("upgrade, scorers first").unwrap() else { return };
+    upgraded(&previous, &Release::present().unwrap(), CONTROL_LAST, Migration::ByRoles).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sweep_outlives_an_upgrade_in_the_order_that_is_recommended() {
-    let Some(previous) = previous("upgrade, workers last") else { return };
-    upgraded(&previous, binary().unwrap(), WORKERS_LAST, Migration::Before).await;
+    let Some(previous) = Release::previous("upgrade, workers last").unwrap() else { return };
+    upgraded(&previous, &Release::present().unwrap(), WORKERS_LAST, Migration::ByOwner).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "only where the migration between the two lets the older program go on"]
 async fn a_sweep_outlives_a_rollback_in_either_order() {
-    let Some(previous) = previous("rollback") else { return };
+    let Some(previous) = Release::previous("rollback").unwrap() else { return };
     for order in [CONTROL_FIRST, CONTROL_LAST] {
-        upgraded(binary().unwrap(), &previous, order, Migration::ByRoles).await;
+        upgraded(&Release::present().unwrap(), &previous, order, Migration::NotNeeded).await;
     }
 }
