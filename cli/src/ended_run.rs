@@ -60,6 +60,8 @@ pub(crate) struct AttemptLine {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Took {
     pub(crate) answers: Answers,
+    /// Answered calls.
+    pub(crate) calls: u32,
     /// `None` where the price of a call is unknown.
     pub(crate) dollars: Option<f64>,
     /// In model calls of its own.
@@ -72,7 +74,7 @@ impl Took {
     /// Spending of a session before its first attempt.
     fn before(line: &ResultLine) -> Self {
         let answers = line.cut_off().map_or(Answers::Nothing, Answers::CutOff);
-        Self { answers, dollars: Some(0.0), seconds: 0.0, output_tokens: Some(0.0) }
+        Self { answers, calls: 0, dollars: Some(0.0), seconds: 0.0, output_tokens: Some(0.0) }
     }
 }
 
@@ -210,6 +212,7 @@ impl EndedRun {
             if let Some((_, took)) = took.get_mut(&(attempt.cell, item)) {
                 let cost = attempt.cost_nanodollars.map(|cost| cost.dollars());
                 took.answers = took.answers.and(attempt.answers(may_be_cached));
+                took.calls = took.calls.saturating_add(attempt.calls);
                 took.dollars = took.dollars.zip(cost).map(|(sum, cost)| sum + cost);
                 // `None` is no time: `answers` tells whether it is known.
                 took.seconds += attempt.latency_us.map_or(0.0, |microseconds| microseconds as f64 / 1e6);

@@ -3,6 +3,7 @@
 mod changes;
 mod matching;
 mod numbers;
+mod pace;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,6 +15,7 @@ use serde::Serialize;
 pub(crate) use self::changes::{Change, Changes, changes, other_tests, parameters, served};
 pub(crate) use self::matching::{Chosen, MatchedCell, matched};
 pub(crate) use self::numbers::{Answered, Distribution, Numbers, Observations, Quantity, Times};
+pub(crate) use self::pace::{Pace, Per};
 use crate::ended_run::{EndedRun, Took};
 use crate::results::ResultLine;
 
@@ -347,6 +349,11 @@ impl<'r> Paired<'r> {
     /// Seconds in model calls of the sessions that both runs have answers of their own of.
     pub(crate) fn times_in_both(&self) -> [Observations; 2] {
         numbers::in_both(&self.took(), numbers::seconds)
+    }
+
+    /// Time that calls took for as much, over the same sessions; `None` without any.
+    pub(crate) fn pace(&self) -> Option<Pace> {
+        Pace::of(&self.took(), self.groups, self.seed("pace"), self.level())
     }
 
     /// The quantity in the sessions that both runs have answers of their own of.

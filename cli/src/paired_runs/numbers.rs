@@ -28,7 +28,8 @@ impl Quantity {
 }
 
 /// Seconds in model calls of the sessions of each run. There is no difference to test: sessions that run at the same time share an endpoint's
-/// load, so that a run, however many items it has, is a single draw of it.
+/// load, so that a run, however many items it has, is a single draw of it, and tells nothing of how fast its model is. That the endpoint was
+/// faster in one run than in the other is tested by [`super::Pace`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Times {
     pub(crate) a: Observations,
@@ -297,7 +298,7 @@ mod tests {
     fn took(amounts: &[f64]) -> BTreeMap<(ItemId, u16), Took> {
         let of = |(at, amount): (usize, &f64)| {
             let answers = Answers::Own;
-            let took = Took { answers, dollars: None, seconds: *amount, output_tokens: Some(*amount) };
+            let took = Took { answers, calls: 1, dollars: None, seconds: *amount, output_tokens: Some(*amount) };
             ((format!("i{at:02}").parse().unwrap(), 0), took)
         };
         amounts.iter().enumerate().map(of).collect()

@@ -11,7 +11,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Cause {
-    /// Regatta itself, or what it was asked for: settings, evaluators, seeds, trials, a budget, an external agent.
+    /// Regatta itself, or what it was asked for: settings, evaluators, seeds, trials, limits of endpoints, a budget, an external agent.
     Harness,
     /// The data set, or the items drawn from it.
     Data,
@@ -19,7 +19,8 @@ pub(super) enum Cause {
     Model,
     /// The judge, also where it cannot be asked.
     Judge,
-    /// The way it is served: address, gateway, tier, calls that are not answered, and what filters or the length of the context end.
+    /// The way it is served: address, gateway, tier, how fast calls are answered, or that they are not, and what filters or the length of the
+    /// context end.
     Provider,
     /// Scores moved, and nothing above did; or sessions have no score, for a reason that results do not name.
     Unexplained,
@@ -77,8 +78,8 @@ impl Moved {
     }
 }
 
-/// Median times of a cell that are apart, or that answers of the response cache leave unknown. They have no test and no cause: sessions of a night share their endpoint's load, so that two nights
-/// are two draws of it.
+/// Median times of a cell that are apart, or that answers of the response cache leave unknown. They have no test: a session's time is a
+/// matter of how much it was answered, too, which the pace of its calls is not.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Paced {
     pub(super) cell: String,

@@ -2,6 +2,7 @@
 
 mod finding;
 mod observing;
+mod pacing;
 mod parts;
 mod rendering;
 
@@ -41,7 +42,7 @@ struct Night {
     findings: Vec<Finding>,
     /// Headline metrics that moved, by more than chance.
     scores: Vec<Moved>,
-    /// Median times that are others than the night before, of which nothing is inferred.
+    /// Median times that are others than the night before; they have no test.
     times: Vec<Paced>,
 }
 

@@ -1,25 +1,24 @@
 //! From two nights to what changed between them.
 //!
 //! Locks and the names that endpoints served under decide first. Numbers decide where these are silent: answers that became longer or
-//! shorter speak of another model. A test counts only if it stands beside all others of its night, and only if it is of a size that matters.
-//! Of times nothing is inferred: a night is a single draw of its endpoint's load.
+//! shorter speak of another model, and calls that took more or less time for as much of a slow or a fast provider. A test counts only if it
+//! stands beside all others of its night, and only if it is of a size that matters.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use regatta_proto::{BenchmarkLock, BenchmarkName, Judge, ModelRef, RoleModels};
+use regatta_proto::{BenchmarkLock, BenchmarkName, EndpointSpec, Judge, Limits, ModelRef, RoleModels};
 use regatta_scorer::{MetricDefinition, holm};
 
 use super::finding::{Cause, Evidence, Finding, Moved, Paced};
+use super::pacing::{Timed, paced};
 use super::parts::{ALPHA, Part, PartOf, ended, graded};
 use crate::ended_run::EndedRun;
 use crate::paired_runs::{
-    Change, Changes, Chosen, Distribution, MatchedCell, Numbers, Paired, Quantity, matched, parameters, served,
+    Change, Changes, Chosen, MatchedCell, Numbers, Paired, Quantity, matched, parameters, served,
 };
 
 /// Relative change of the mean tokens of an answer that speaks of another model.
 const TOKENS_SHIFT: f64 = 0.05;
-/// Relative change of the median time of a session from which on it is shown.
-const LATENCY_SHIFT: f64 = 0.2;
 
 /// A cell's tokens.
 struct Measured<'c> {
@@ -38,6 +37,8 @@ struct Headline<'c> {
 /// All that is measured of a night, its tests corrected together.
 struct Numbered<'c> {
     tokens: Vec<Measured<'c>>,
+    /// Cells of which times are the provider's alone.
+    times: Vec<Timed<'c>>,
     parts: Vec<Part<'c>>,
     /// Headline scores that moved.
     moved: Vec<Headline<'c>>,
@@ -60,12 +61,16 @@ pub(super) fn observe(before: &EndedRun, now: &EndedRun) -> anyhow::Result<Obser
     let mut causes = declared(before, now, &cells)?;
     causes.extend(served_otherwise(before, now, &cells));
     let paired: Vec<Paired<'_>> = cells.iter().map(|cell| Paired::new(before, now, cell)).collect();
-    let Numbered { tokens, parts, moved } = measure(before, now, &cells, &paired);
+    let Numbered { tokens, times, parts, moved } = measure(before, now, &cells, &paired, &causes);
     let shifts: Vec<Known> = tokens.iter().filter(|of| !is_explained(of, &causes)).filter_map(shift).collect();
+    let answers_otherwise = |cell: &MatchedCell| tokens.iter().any(|of| of.cell == cell && has_shifted(of));
+    // No `Known`: a slow provider is no reason for other scores.
+    let paces = times.iter().filter(|of| !answers_otherwise(of.cell)).filter_map(Timed::finding);
     causes.extend(shifts);
     let changed: Vec<&Part<'_>> = parts.iter().filter(|part| part.has_changed()).collect();
     let unexplained = unexplained(&moved, &causes, &changed);
     let mut findings: Vec<Finding> = causes.into_iter().map(|known| known.finding).collect();
+    findings.extend(paces);
     findings.extend(unexplained);
     findings.extend(changed.into_iter().map(Part::finding));
     findings.sort_by_key(|finding| finding.cause);
@@ -101,36 +106,19 @@ fn unexplained(moved: &[Headline<'_>], causes: &[Known], changed: &[&Part<'_>]) 
     moved.iter().filter(is_unexplained).map(finding).collect()
 }
 
-/// The median times of the sessions of a cell that both nights asked for, if they are apart by a size that matters, or if answers of the
-/// response cache leave them unknown.
-fn paced(cell: &MatchedCell, paired: &Paired<'_>) -> Option<Paced> {
-    let [a, b] = paired.times_in_both();
-    let is_large = |(a, b): (Distribution, Distribution)| {
-        (b.p50 - a.p50).abs() > LATENCY_SHIFT * a.p50.min(b.p50).max(f64::MIN_POSITIVE)
-    };
-    let is_told = a.of.zip(b.of).is_some_and(is_large) || a.cached + b.cached > 0;
-    is_told.then(|| Paced {
-        cell: cell.to_string(),
-        before_s: a.of.map(|of| of.p50),
-        now_s: b.of.map(|of| of.p50),
-        sessions_before: a.of.map_or(0, |of| of.sessions),
-        sessions_now: b.of.map_or(0, |of| of.sessions),
-        cached_before: a.cached_note(),
-        cached_now: b.cached_note(),
-    })
+/// A finding with the cells whose numbers it may explain.
+pub(super) struct Known {
+    pub(super) finding: Finding,
+    pub(super) scope: Scope,
 }
 
-/// A finding with the cells whose scores it may explain.
-struct Known {
-    finding: Finding,
-    scope: Scope,
-}
-
-enum Scope {
+pub(super) enum Scope {
     All,
     Benchmark(BenchmarkName),
     /// By the later night's name.
     Model(ModelRef),
+    /// Times of all cells, and nothing else: limits decide how many calls an endpoint has at once, and not what it answers.
+    Times,
 }
 
 impl Scope {
@@ -143,11 +131,21 @@ impl Scope {
         }
     }
 
+    /// `true` where scores, tokens and outcomes of `cell` may be others for it.
     fn covers(&self, cell: &MatchedCell) -> bool {
         match self {
             Self::All => true,
             Self::Benchmark(benchmark) => cell.benchmark == *benchmark,
             Self::Model(model) => cell.model_b == *model,
+            Self::Times => false,
+        }
+    }
+
+    /// `true` where times of `cell` may be others for it.
+    pub(super) fn covers_times(&self, cell: &MatchedCell) -> bool {
+        match self {
+            Self::Times => true,
+            Self::All | Self::Benchmark(_) | Self::Model(_) => self.covers(cell),
         }
     }
 }
@@ -196,14 +194,23 @@ fn declared(before: &EndedRun, now: &EndedRun, cells: &[MatchedCell]) -> anyhow:
         model.add(&format!("{of_b}: parameters"), &spec(before, of_a), &spec(now, of_b))?;
         note(Cause::Model, model, &|| Scope::of_model(of_b, now));
     }
-    let mut provider = Changes::default();
-    let endpoints: BTreeSet<_> = a.endpoints.keys().filter(|name| b.endpoints.contains_key(*name)).collect();
-    for name in endpoints {
-        provider.add(&format!("endpoint {name}"), &a.endpoints.get(name), &b.endpoints.get(name))?;
+    let (mut limits, mut provider) = (Changes::default(), Changes::default());
+    limits.add("share of endpoints", &a.share, &b.share)?;
+    for (name, of_a) in &a.endpoints {
+        let Some(of_b) = b.endpoints.get(name) else { continue };
+        limits.add(&format!("endpoint {name}, limits"), &of_a.limits, &of_b.limits)?;
+        limits.add(&format!("endpoint {name}, model_limits"), &of_a.model_limits, &of_b.model_limits)?;
+        provider.add(&format!("endpoint {name}"), &without_limits(of_a), &without_limits(of_b))?;
     }
+    // Regatta keeps to them, whatever the provider would serve.
+    note(Cause::Harness, limits, &|| Scope::Times);
     // Judges and other roles may be served by it too.
     note(Cause::Provider, provider, &|| Scope::All);
     Ok(known)
+}
+
+fn without_limits(endpoint: &EndpointSpec) -> EndpointSpec {
+    EndpointSpec { limits: Limits::default(), model_limits: BTreeMap::new(), ..endpoint.clone() }
 }
 
 fn models(cells: &[MatchedCell]) -> BTreeSet<(&ModelRef, &ModelRef)> {
@@ -269,12 +276,20 @@ impl Labels {
     }
 }
 
-/// Numbers of the sessions that both nights have, and headline metrics that moved; all tests corrected together.
-fn measure<'c>(before: &EndedRun, now: &EndedRun, cells: &'c [MatchedCell], paired: &[Paired<'c>]) -> Numbered<'c> {
-    let (mut tokens, mut parts, mut moved) = (Vec::new(), Vec::new(), Vec::new());
+/// Numbers of the sessions that both nights have, and headline metrics that moved; all tests corrected together. `causes` are those that are
+/// declared or served.
+fn measure<'c>(
+    before: &EndedRun,
+    now: &EndedRun,
+    cells: &'c [MatchedCell],
+    paired: &[Paired<'c>],
+    causes: &[Known],
+) -> Numbered<'c> {
+    let (mut tokens, mut times, mut parts, mut moved) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (cell, paired) in cells.iter().zip(paired) {
         let numbers = paired.numbers(Quantity::OutputTokens);
         tokens.extend(numbers.map(|numbers| Measured { cell, numbers, p_holm: 1.0 }));
+        times.extend(Timed::of([before, now], cell, paired, causes));
         parts.extend(ended(before, now, cell, paired));
         parts.extend(graded(cell, paired));
         parts.retain(Part::can_change);
@@ -284,15 +299,17 @@ fn measure<'c>(before: &EndedRun, now: &EndedRun, cells: &'c [MatchedCell], pair
         }
     }
     let p = tokens.iter().map(|of: &Measured<'_>| of.numbers.difference.p);
+    let p = p.chain(times.iter().map(|of: &Timed<'_>| of.pace.difference.p));
     let p = p.chain(parts.iter().map(|of: &Part<'_>| of.p));
     let p: Vec<f64> =
         p.chain(moved.iter().map(|of: &Headline<'_>| of.moved.difference.p)).map(|p| p.unwrap_or(1.0)).collect();
     let corrected = holm(&p, p.len());
-    let places = tokens.iter_mut().map(|of| &mut of.p_holm).chain(parts.iter_mut().map(|of| &mut of.p_holm));
+    let places = tokens.iter_mut().map(|of| &mut of.p_holm).chain(times.iter_mut().map(|of| &mut of.p_holm));
+    let places = places.chain(parts.iter_mut().map(|of| &mut of.p_holm));
     let places = places.chain(moved.iter_mut().map(|of| &mut of.moved.p_holm));
     places.zip(corrected).for_each(|(place, p)| *place = p);
     moved.retain(|of| of.moved.p_holm <= ALPHA && !of.moved.difference.withheld);
-    Numbered { tokens, parts, moved }
+    Numbered { tokens, times, parts, moved }
 }
 
 /// Headline metrics of a cell, over the sessions of `paired`: so many that no night cut off, or all.
@@ -321,13 +338,18 @@ fn is_explained(of: &Measured<'_>, causes: &[Known]) -> bool {
     causes.iter().any(|known| known.scope.covers(of.cell) && explains(known.finding.cause))
 }
 
-/// A finding, if the tokens shifted by more than chance, and by a size that matters: it speaks of another model.
-fn shift(of: &Measured<'_>) -> Option<Known> {
+/// `true` if the tokens shifted by more than chance, and by a size that matters.
+fn has_shifted(of: &Measured<'_>) -> bool {
     let (before, now) = (of.numbers.a.mean, of.numbers.b.mean);
-    let is_large = (now - before).abs() > TOKENS_SHIFT * before.min(now).max(f64::MIN_POSITIVE);
-    if of.p_holm > ALPHA || !is_large {
+    of.p_holm <= ALPHA && (now - before).abs() > TOKENS_SHIFT * before.min(now).max(f64::MIN_POSITIVE)
+}
+
+/// A finding, if the tokens shifted: it speaks of another model.
+fn shift(of: &Measured<'_>) -> Option<Known> {
+    if !has_shifted(of) {
         return None;
     }
+    let (before, now) = (of.numbers.a.mean, of.numbers.b.mean);
     let finding = Finding {
         cause: Cause::Model,
         evidence: Evidence::Measured,

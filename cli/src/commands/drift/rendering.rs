@@ -51,7 +51,7 @@ fn moved(of: &Moved) -> String {
 fn paced(of: &Paced) -> String {
     let known = of.before_s.zip(of.now_s).map(|(before, now)| {
         format!(
-            "{before:.2} → {now:.2} s a session, medians of {} and {} (observed; one night each, so nothing is inferred)",
+            "{before:.2} → {now:.2} s a session, medians of {} and {} (observed)",
             of.sessions_before, of.sessions_now
         )
     });
