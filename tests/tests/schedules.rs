@@ -1,8 +1,11 @@
-//! Schedules over a deployment: nights by hand, held against each other, a webhook that hears of it, a coordinator that is killed meanwhile.
+//! Schedules over a deployment: nights by hand, held against each other, a webhook that hears of it, a coordinator that is killed meanwhile;
+//! and what changed from night to night, named.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -69,6 +72,21 @@ async fn coordinator(deployment: &Deployment, address: SocketAddr, policy: &Path
     Process::start_until_ready(command, address).await.unwrap()
 }
 
+fn data() -> PathBuf {
+    workspace().join("examples/data/worfbench")
+}
+
+/// A simulated endpoint of this `latency`, the way to it, and the URL of that.
+async fn endpoint(latency: &str) -> (Process, Proxy, String) {
+    let mut simulate = regatta().unwrap();
+    let served = format!("worfbench={}", data().display());
+    simulate.args(["simulate", "llm", "--listen", "127.0.0.1:0", "--data", &served]);
+    simulate.args(["--simulation", &format!("latency: {latency}")]);
+    let simulated = Process::start_and_read(simulate).await.unwrap();
+    let (way, base_url) = Proxy::before(&simulated.first_line).await.unwrap();
+    (simulated, way, base_url)
+}
+
 /// Runs a client's command and returns what it printed.
 async fn said(deployment: &Deployment, arguments: &[&str]) -> String {
     let output = deployment.run(arguments).await.unwrap();
@@ -93,12 +111,8 @@ async fn until(deployment: &Deployment, schedule: &str, state: &str) -> Value {
 async fn a_worse_night_is_told_to_the_webhook_although_the_leader_is_killed_in_it() {
     let deployment = Deployment::new().await.unwrap();
     let folder = deployment.folder.path();
-    let data = workspace().join("examples/data/worfbench");
-    let mut simulate = regatta().unwrap();
-    simulate.args(["simulate", "llm", "--listen", "127.0.0.1:0", "--data", &format!("worfbench={}", data.display())]);
-    simulate.args(["--simulation", "latency: { median_ms: 100, spread: 1.2 }"]);
-    let simulated = Process::start_and_read(simulate).await.unwrap();
-    let (endpoint, base_url) = Proxy::before(&simulated.first_line).await.unwrap();
+    let data = data();
+    let (_simulated, endpoint, base_url) = endpoint("{ median_ms: 100, spread: 1.2 }").await;
     let (hook, mut received) = receiver().await;
     let (name, policy) = (unique_name("nightly"), folder.join("coordinator-policy.yaml"));
     let write = |file: &str, text: String| std::fs::write(folder.join(file), text).unwrap();
@@ -167,4 +181,61 @@ async fn a_worse_night_is_told_to_the_webhook_although_the_leader_is_killed_in_i
     let sweeps: Value = serde_json::from_str(&said(&deployment, &["status", "--json"]).await).unwrap();
     assert_eq!(sweeps.as_array().unwrap().len(), 1, "{sweeps}");
     assert_eq!(sweeps[0]["id"], history[0]["sweep"], "the baseline of the next night is kept");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn over_five_nights_a_changed_model_a_changed_judge_and_a_slow_provider_are_named() {
+    let deployment = Deployment::new().await.unwrap();
+    let folder = deployment.folder.path();
+    // So long that a busy machine, which takes its time for each call too, makes no night look slow.
+    let (_simulated, provider, base_url) = endpoint("{ median_ms: 1000 }").await;
+    let name = unique_name("nightly");
+    let file = folder.join("schedule.yaml");
+    std::fs::write(&file, format!("name: {name}\ncron: 0 0 29 2 *\nspec: sweep.yaml\n")).unwrap();
+    // The same place under two names: the spec has another judge then, and nothing else changes.
+    let at = format!(
+        "{{ kind: openai, base_url: '{base_url}', api_key_env: none, identify_sessions: true, limits: {{ concurrency: 16 }} }}"
+    );
+    let spec = |model: &str, judge: &str| {
+        let data = data();
+        format!(
+            "name: s\nseed: 7\nbenchmarks:\n  worfbench: {{ data: {}, settings: [two-shot], judge: {judge} }}\nendpoints:\n  \
+             sim: {at}\n  other: {at}\nmodels: [{model}]\n",
+            data.display()
+        )
+    };
+    let _coordinator = deployment.start("coordinator").await.unwrap();
+    let _others = [deployment.start("worker").await.unwrap(), deployment.start("scorer").await.unwrap()];
+    let nights = [
+        ("sim/oracle", "sim/lexical", Traffic::Passes),
+        ("sim/oracle", "sim/lexical", Traffic::Passes),
+        ("sim/noisy-0.9", "sim/lexical", Traffic::Passes),
+        ("sim/noisy-0.9", "other/lexical", Traffic::Passes),
+        // Each piece of a request and of an answer.
+        ("sim/noisy-0.9", "other/lexical", Traffic::Takes(Duration::from_secs(2))),
+    ];
+    for (before, (model, judge, traffic)) in nights.into_iter().enumerate() {
+        std::fs::write(folder.join("sweep.yaml"), spec(model, judge)).unwrap();
+        said(&deployment, &["schedule", "create", file.to_str().unwrap(), "--replace"]).await;
+        provider.set(traffic);
+        said(&deployment, &["schedule", "run", &name]).await;
+        let ended = waiting::until(format!("the end of night {}", before + 1), async || {
+            let history: Value =
+                serde_json::from_str(&said(&deployment, &["schedule", "history", &name, "--json"]).await).unwrap();
+            let is_last = history.as_array().is_some_and(|ticks| ticks.len() > before);
+            if is_last && history[0]["state"] == "ended" { Ok(()) } else { Err(history.to_string()) }
+        });
+        ended.await.unwrap();
+    }
+
+    let drift: Value = serde_json::from_str(&said(&deployment, &["drift", &name, "--json"]).await).unwrap();
+    let causes = |night: &Value| -> BTreeSet<String> {
+        let findings = night["findings"].as_array().unwrap();
+        findings.iter().map(|finding| finding["cause"].as_str().unwrap().to_owned()).collect()
+    };
+    let found: Vec<BTreeSet<String>> = drift["nights"].as_array().unwrap().iter().map(causes).collect();
+    let named = [None, None, Some("model"), Some("judge"), Some("provider")];
+    let expected = named.map(|cause| cause.into_iter().map(str::to_owned).collect::<BTreeSet<_>>());
+    assert_eq!(found, expected, "{drift}");
+    assert_eq!(drift["nights"][4]["findings"][0]["evidence"], "measured", "{drift}");
 }
