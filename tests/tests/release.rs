@@ -166,6 +166,7 @@ fn workflows_run_scripts_that_are_there() {
         "scripts/gather",
         "scripts/histories",
         "scripts/image",
+        "scripts/long-tests",
         "scripts/release",
         "scripts/sign",
         "scripts/version",
