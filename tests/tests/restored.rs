@@ -120,7 +120,26 @@ impl Disaster {
         assert_eq!(calls, CALLS + repeated, "a call that nobody needs was made");
         assert!(!cut_off.is_empty(), "sessions were under way when the ledger was dumped");
         assert!(lost_calls <= repeated, "what the report counts as lost was paid for");
+        let wasted: Vec<&Value> = attempts.iter().filter(|attempt| attempt["wasted"] == true).collect();
+        let wasted_calls: u64 = wasted.iter().map(|attempt| attempt["calls"].as_u64().unwrap()).sum();
+        let summary: Value = serde_json::from_str(&read("summary.json")).unwrap();
+        assert_eq!(
+            summary["spending"]["wasted_attempts"],
+            wasted.len(),
+            "every attempt that was lost is told of as waste"
+        );
+        assert_eq!((wasted.len() as u64, wasted_calls), wasted_in_ledger(restored, &self.sweep).await);
     }
+}
+
+/// Attempts of `sweep` that the ledger knows as repeated or lost, and their calls.
+async fn wasted_in_ledger(deployment: &Deployment, sweep: &str) -> (u64, u64) {
+    let ledger = connect(deployment.database_url()).await.unwrap();
+    let wasted = "SELECT count(*), coalesce(sum(attempts.calls), 0)::BIGINT FROM attempts \
+                  JOIN sweeps ON sweeps.number = attempts.sweep \
+                  WHERE sweeps.id = $1 AND attempts.state IN ('lost', 'waste')";
+    let row = ledger.query_one(wasted, &[&sweep]).await.unwrap();
+    (row.get::<_, i64>(0).cast_unsigned(), row.get::<_, i64>(1).cast_unsigned())
 }
 
 /// Segments of transcripts that the ledger names and the bucket lacks.
