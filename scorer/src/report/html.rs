@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use regatta_benchmarks::markup_text;
 use regatta_proto::{BenchmarkName, Evaluator};
 
+use super::DESIGN_TOKENS;
 use super::bars;
 use super::content::{Block, Section};
 use super::funnel;
@@ -23,7 +24,7 @@ pub(crate) fn render(title: &str, lead: &str, sections: &[Section]) -> String {
     let mut out = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
          content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>{title}</title>\n<style>\n{STYLE}{rules}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n\
+         <title>{title}</title>\n<style>\n{DESIGN_TOKENS}{STYLE}{rules}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n\
          <p class=\"lead\">{lead}</p>\n<nav aria-label=\"Contents\">\n<ul>\n",
         title = markup_text(title),
         rules = choices.rules(),

@@ -31,6 +31,9 @@ use self::numbers::{counted, duration, grouped};
 use crate::finish::GroupResult;
 use crate::summary::Summary;
 
+/// Colours and fonts, by day and by night, of everything that is read in a browser: the beginning of its style.
+pub const DESIGN_TOKENS: &str = include_str!("tokens.css");
+
 /// A report, before it is Markdown or HTML.
 pub(crate) struct Report {
     title: String,

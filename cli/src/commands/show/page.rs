@@ -3,9 +3,12 @@
 use std::fmt::{self, Write as _};
 
 use regatta_benchmarks::markup_text;
+use regatta_scorer::DESIGN_TOKENS;
 
 use super::text::number;
 use super::{Part, Shown};
+
+const STYLE: &str = include_str!("style.css");
 
 /// The page.
 pub(super) fn html(shown: &Shown) -> String {
@@ -19,14 +22,15 @@ fn write(out: &mut String, shown: &Shown) -> fmt::Result {
     let title = markup_text(&shown.title);
     writeln!(
         out,
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{title}</title>\n\
-         <style>{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>"
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
+         content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>{title}</title>\n<style>\n{DESIGN_TOKENS}{STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>"
     )?;
     writeln!(out, "<p>Outcome: {}</p>", markup_text(&shown.ending))?;
     for (evaluator, values) in &shown.scores {
         writeln!(out, "<table>\n<caption>{}</caption>", markup_text(&evaluator.to_string()))?;
         for (name, value) in values {
-            writeln!(out, "<tr><th>{}</th><td>{}</td></tr>", markup_text(name), number(*value))?;
+            writeln!(out, "<tr><th scope=\"row\">{}</th><td>{}</td></tr>", markup_text(name), number(*value))?;
         }
         out.push_str("</table>\n");
     }
@@ -41,7 +45,7 @@ fn write(out: &mut String, shown: &Shown) -> fmt::Result {
     for part in &shown.parts {
         write_part(out, part)?;
     }
-    out.push_str("</body>\n</html>\n");
+    out.push_str("</main>\n</body>\n</html>\n");
     Ok(())
 }
 
@@ -59,18 +63,3 @@ fn write_part(out: &mut String, part: &Part) -> fmt::Result {
     }
     writeln!(out, "<pre>{}</pre>\n</section>", markup_text(&part.whole()))
 }
-
-const STYLE: &str = "
-body { font: 15px sans-serif; max-width: 62em; margin: 2em auto; padding: 0 1em; color: #222 }
-pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: .4em 0 }
-section { border-left: 4px solid #bbb; padding: .2em 1em; margin: 1em 0 }
-section.agent { border-color: #2a7a2a }
-section.user { border-color: #3060b0 }
-section.environment { border-color: #b08020 }
-h3 { margin: .2em 0 }
-small { font-weight: normal; color: #666 }
-.failed { color: #c02020 }
-figure { margin: 1em 0; overflow-x: auto }
-caption { text-align: left; font-weight: bold }
-th { text-align: left; font-weight: normal; padding-right: 1em }
-";

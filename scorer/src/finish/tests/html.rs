@@ -5,6 +5,7 @@ use regatta_proto::{Evaluator, Flag, SweepLock};
 use super::harness::{all_measured, documents, lock, some_trouble, sweep, sweep_of_both, text};
 use crate::finish::tabulation::Tabulation;
 use crate::finish::tests::harness::{circumstances, rows};
+use crate::report::DESIGN_TOKENS;
 
 const MODELS: [&str; 2] = ["sim/first", "sim/second"];
 
@@ -107,8 +108,8 @@ fn luminance(colour: [f64; 3]) -> f64 {
 /// WCAG 2.2, level AA: 4.5 for text, 3 for what is drawn.
 #[test]
 fn colours_have_the_contrast_of_wcag_aa_in_both_themes() {
-    let style = include_str!("../../report/style.css");
-    let themes = [part(style, ":root", "}"), part(&style[style.find("@media").unwrap()..], ":root", "}")];
+    let (light, dark) = DESIGN_TOKENS.split_once("@media").unwrap();
+    let themes = [part(light, ":root", "}"), part(dark, ":root", "}")];
     let pairs = [
         ("ink", "paper", 4.5),
         ("ink", "ground", 4.5),
@@ -119,6 +120,11 @@ fn colours_have_the_contrast_of_wcag_aa_in_both_themes() {
         ("accent", "paper", 4.5),
         ("accent", "ground", 4.5),
         ("flag-ink", "flag", 4.5),
+        ("good-ink", "good", 4.5),
+        ("going-ink", "going", 4.5),
+        ("ink", "code", 4.5),
+        ("ink", "add", 4.5),
+        ("ink", "gone", 4.5),
         ("accent", "range", 3.0),
     ];
     for theme in themes {
