@@ -1,21 +1,29 @@
 //! A browser without a window, driven over its debugging pipe: what a page shows, asks for and complains of.
 
+mod pages;
+
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::fs::File;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 
+pub use self::pages::Window;
 use crate::HarnessError;
+use crate::regatta::skipped;
 
 /// Longest wait for the browser, on a machine that is busy with other tests.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Time between two looks at a page that is waited for.
 const LOOK: Duration = Duration::from_millis(100);
+/// Presses of the Tab key after which what is looked for is out of its reach.
+const PRESSES: usize = 80;
 
 /// A browser with one page; it ends when this is dropped.
 #[derive(Debug)]
@@ -38,18 +46,22 @@ fn problem(what: impl Into<String>) -> HarnessError {
 }
 
 impl Chromium {
-    /// `true` if Debian's package is installed.
-    #[must_use]
-    pub fn is_there() -> bool {
-        std::env::var_os("PATH")
-            .is_some_and(|path| std::env::split_paths(&path).any(|part| part.join("chromium").is_file()))
-    }
-
-    /// Starts it with an empty profile, and a window of so many pixels.
+    /// A browser for `test`, with a window of so many pixels; `None`, with a sentence, where Debian's package is not installed.
     ///
     /// # Errors
     /// When it does not start.
-    pub async fn start(width: u32, height: u32) -> Result<Self, HarnessError> {
+    pub async fn for_test(test: &str, width: u32, height: u32) -> Result<Option<Self>, HarnessError> {
+        let is_there = std::env::var_os("PATH")
+            .is_some_and(|path| std::env::split_paths(&path).any(|part| part.join("chromium").is_file()));
+        if !is_there {
+            skipped(test, "there is no chromium; `apt-get install chromium` brings it");
+            return Ok(None);
+        }
+        Self::start(width, height).await.map(Some)
+    }
+
+    /// Starts it with an empty profile.
+    async fn start(width: u32, height: u32) -> Result<Self, HarnessError> {
         let folder = tempfile::tempdir().map_err(HarnessError::io("make a folder"))?;
         let (commands, answers) = (folder.path().join("commands"), folder.path().join("answers"));
         let made = Command::new("mkfifo").args([&commands, &answers]).status().await;
@@ -202,6 +214,7 @@ impl Chromium {
         let (code, text) = match key {
             "Enter" => (13, "\r"),
             "Tab" => (9, ""),
+            "ArrowDown" => (40, ""),
             _ => (0, key),
         };
         for kind in ["keyDown", "keyUp"] {
@@ -210,6 +223,55 @@ impl Chromium {
             self.call("Input.dispatchKeyEvent", event).await?;
         }
         Ok(())
+    }
+
+    /// Presses the keys of `text`, one after the other.
+    ///
+    /// # Errors
+    /// When the browser has gone.
+    pub async fn write(&mut self, text: &str) -> Result<(), HarnessError> {
+        for key in text.chars() {
+            self.press(&key.to_string()).await?;
+        }
+        Ok(())
+    }
+
+    /// Presses Tab until `condition` holds of `e`, the element that has the focus.
+    ///
+    /// # Errors
+    /// When no element within reach fulfils it.
+    pub async fn tab_to(&mut self, condition: &str) -> Result<(), HarnessError> {
+        let holds = format!("(e => {condition})(document.activeElement)");
+        for _ in 0..PRESSES {
+            self.press("Tab").await?;
+            if self.evaluate(&holds).await? == true {
+                return Ok(());
+            }
+        }
+        Err(problem(format!("{PRESSES} presses of Tab lead to no element of which holds {condition}")))
+    }
+
+    /// Presses Enter, and waits for the page that this leads to.
+    ///
+    /// # Errors
+    /// When the page stays the same.
+    pub async fn enter(&mut self) -> Result<(), HarnessError> {
+        let from = self.evaluate("location.href").await?;
+        self.press("Enter").await?;
+        self.wait_until(&format!("location.href !== {from} && document.readyState === 'complete'")).await
+    }
+
+    /// The page in its whole length, as a PNG.
+    ///
+    /// # Errors
+    /// When the browser cannot draw it.
+    pub async fn screenshot(&mut self) -> Result<Vec<u8>, HarnessError> {
+        let size = self.call("Page.getLayoutMetrics", json!({})).await?["cssContentSize"].clone();
+        let whole = json!({ "x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1 });
+        let asked = json!({ "format": "png", "captureBeyondViewport": true, "clip": whole });
+        let answer = self.call("Page.captureScreenshot", asked).await?;
+        let image = answer["data"].as_str().ok_or_else(|| problem("a screenshot without an image"))?;
+        STANDARD.decode(image).map_err(HarnessError::refused("read a screenshot"))
     }
 }
 

@@ -29,7 +29,7 @@ pub mod viewing;
 pub mod waiting;
 
 pub use authority::{Authority, Identity, ServerTls};
-pub use chromium::Chromium;
+pub use chromium::{Chromium, Window};
 pub use deployment::Deployment;
 pub use error::HarnessError;
 pub use logged::Logged;

@@ -36,9 +36,19 @@ pub fn shared(test: &str) -> Option<PathBuf> {
     None
 }
 
+/// `true` if `REGATTA_TEST_ALL` is set: a test that cannot run here has failed, and packages that tests need are installed.
+#[must_use]
+pub fn must_run_all() -> bool {
+    std::env::var_os("REGATTA_TEST_ALL").is_some_and(|value| !value.is_empty())
+}
+
 /// Says that a test was skipped, and why.
+///
+/// # Panics
+/// Where all tests must run.
 #[expect(clippy::print_stderr, reason = "whoever reads the test's output must see that it did not run")]
 pub fn skipped(test: &str, why: &str) {
+    assert!(!must_run_all(), "{test} cannot run, and REGATTA_TEST_ALL is set: {why}");
     eprintln!("skipped: {test}: {why}");
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use futures::{StreamExt as _, stream};
 use regatta_tests::Chromium;
-use regatta_tests::regatta::{Process, binary, finish, program, regatta, skipped, workspace};
+use regatta_tests::regatta::{Process, binary, finish, program, regatta, workspace};
 use regatta_tests::viewing::{Answer, ask, host, post, run, started, view};
 use serde_json::{Value, json};
 
@@ -367,12 +367,8 @@ async fn where_nothing_can_be_written_a_sentence_says_so_and_no_half_line_is_lef
 #[tokio::test]
 async fn with_script_a_form_is_saved_without_loading_the_page_again_and_by_keyboard() {
     const TEST: &str = "with_script_a_form_is_saved_without_loading_the_page_again_and_by_keyboard";
-    if !Chromium::is_there() {
-        skipped(TEST, "there is no chromium; `apt-get install chromium` brings it");
-        return;
-    }
+    let Some(mut browser) = Chromium::for_test(TEST, 390, 800).await.unwrap() else { return };
     let looked = Looked::at("quickstart.yaml").await;
-    let mut browser = Chromium::start(390, 800).await.unwrap();
     browser.open(&looked.of("/sessions/0/0")).await.unwrap();
     browser.evaluate("window.loadedOnce = true").await.unwrap();
     browser.evaluate("document.querySelector('input[value=wrong]').focus()").await.unwrap();

@@ -6,11 +6,11 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use regatta_tests::referee::Referee;
-use regatta_tests::regatta::{finish, regatta, skipped, workspace};
+use regatta_tests::regatta::{finish, regatta, workspace};
 use regatta_tests::viewing::{Answer, ask, host, post, run, view};
 use regatta_tests::waiting::{in_time, until};
-use regatta_tests::{Chromium, unique_name};
-use serde_json::{Value, json};
+use regatta_tests::{Chromium, Window, unique_name};
+use serde_json::json;
 
 async fn page(url: &str) -> String {
     let Answer { head, body } = ask(url, "").await.unwrap();
@@ -139,38 +139,15 @@ async fn what_a_hostile_model_says_is_text() {
 }
 
 async fn browser(test: &str) -> Option<Chromium> {
-    if !Chromium::is_there() {
-        skipped(test, "there is no chromium; `apt-get install chromium` brings it");
-        return None;
-    }
-    Some(Chromium::start(1400, 900).await.unwrap())
+    Chromium::for_test(test, 1400, 900).await.unwrap()
 }
 
-/// Script that lists what a page lacks for accessibility: names of fields and pictures, headers of tables, a language, a title, one first
-/// heading.
-const LACKS: &str = "(() => { const lacks = []; \
-    if (!document.documentElement.lang || !document.title) lacks.push('language or title'); \
-    if (document.querySelectorAll('h1').length !== 1) lacks.push('one h1'); \
-    for (const f of document.querySelectorAll('input:not([type=hidden]), select, textarea')) if (!f.labels.length) lacks.push('label of ' + f.name); \
-    for (const i of document.querySelectorAll('img')) if (!i.alt) lacks.push('alt of ' + i.src); \
-    for (const s of document.querySelectorAll('svg')) if (!s.getAttribute('aria-label')) lacks.push('name of a drawing'); \
-    for (const t of document.querySelectorAll('table')) if ([...t.querySelectorAll('th')].some(h => !h.scope)) lacks.push('scope of headers'); \
-    for (const a of document.querySelectorAll('a')) if (!a.textContent.trim()) lacks.push('text of ' + a.href); \
-    const ids = [...document.querySelectorAll('[id]')].map(e => e.id); \
-    if (new Set(ids).size !== ids.length) lacks.push('distinct ids'); \
-    return lacks; })()";
-
-/// Contrasts of texts with what is behind them that are below WCAG's AA.
-const PALE: &str = "(() => { const lum = c => { const v = c.map(x => { x /= 255; return x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4; }); \
-    return 0.2126 * v[0] + 0.7152 * v[1] + 0.0722 * v[2]; }; const rgb = s => (s.match(/[\\d.]+/g) || []).map(Number); \
-    const over = (top, under) => { const a = top.length > 3 ? top[3] : 1; return [0, 1, 2].map(i => top[i] * a + under[i] * (1 - a)); }; \
-    const behind = e => { if (!e) return [255, 255, 255]; const c = rgb(getComputedStyle(e).backgroundColor); \
-      if (c.length === 4 && c[3] === 0) return behind(e.parentElement); return over(c, c.length === 4 ? behind(e.parentElement) : c); }; \
-    const pale = new Set(); for (const e of document.querySelectorAll('main *, header *')) { \
-      if (![...e.childNodes].some(n => n.nodeType === 3 && n.data.trim()) || !e.getClientRects().length || e.closest('svg, option')) continue; \
-      const back = behind(e); const s = getComputedStyle(e); const a = lum(over(rgb(s.color), back)), b = lum(back); \
-      const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05); \
-      if (ratio < 4.5) pale.add(e.tagName + '.' + e.className + ' ' + ratio.toFixed(2)); } return [...pale]; })()";
+/// Name of a page in the names of files.
+fn file_name(page: &str) -> String {
+    let words = page.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let name = words.collect::<Vec<_>>().join("-");
+    if name.is_empty() { "runs".to_owned() } else { name }
+}
 
 #[tokio::test]
 async fn a_browser_finds_nothing_to_complain_of() {
@@ -187,28 +164,15 @@ async fn a_browser_finds_nothing_to_complain_of() {
     let mut pages: Vec<String> = ["/", "/money", "/schedules"].map(str::to_owned).to_vec();
     pages.extend(PAGES.iter().filter(|name| **name != "/report").map(|name| format!("/runs/quick{name}")));
     pages.extend(["", "/items", "/sessions/0/0"].map(|name| format!("/runs/flow{name}")));
-    for scheme in ["light", "dark"] {
-        let features = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
-        browser.call("Emulation.setEmulatedMedia", features).await.unwrap();
+    for window in Window::ALL {
         for name in &pages {
-            browser.open(&format!("{ui}{name}")).await.unwrap();
-            let lacks = browser.evaluate(LACKS).await.unwrap();
-            assert_eq!(lacks, json!([]), "{name}");
-            let pale = browser.evaluate(PALE).await.unwrap();
-            assert_eq!(pale, json!([]), "{name}, {scheme}");
+            browser.open_in(window, &format!("{ui}{name}")).await.unwrap();
+            let problems = browser.problems(window).await.unwrap();
+            assert!(problems.is_empty(), "{name}, {window}: {problems:?}");
+            browser.keep_screenshot(&file_name(name), window).await.unwrap();
         }
     }
-    // On a phone nothing is wider than the screen but what is scrolled by itself.
-    let phone = json!({ "width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": true });
-    browser.call("Emulation.setDeviceMetricsOverride", phone).await.unwrap();
-    for name in &pages {
-        browser.open(&format!("{ui}{name}")).await.unwrap();
-        let width = browser.evaluate("document.documentElement.scrollWidth").await.unwrap();
-        assert!(width.as_u64().unwrap() <= 390, "{name} is {width} pixels wide");
-    }
-    let host = ui.trim_end_matches("/ui");
-    let elsewhere: Vec<&String> =
-        browser.requests.iter().filter(|url| !url.starts_with(host) && *url != "about:blank").collect();
+    let elsewhere = browser.requests_elsewhere(ui.trim_end_matches("/ui"));
     assert!(elsewhere.is_empty(), "{elsewhere:?}");
     assert!(browser.complaints.is_empty(), "{:?}", browser.complaints);
 }
@@ -277,9 +241,15 @@ async fn a_run_that_was_killed_is_interrupted_and_says_how_it_goes_on() {
     assert!(runs.contains(">interrupted<") && !runs.contains("/s</td>"), "{runs}");
 }
 
+/// Condition of an element that leads to an address with `part` in it.
+fn leads_to(part: &str) -> String {
+    format!("(e.getAttribute('href') || '').includes({})", json!(part))
+}
+
 #[tokio::test]
-async fn the_keyboard_alone_leads_from_the_runs_to_a_session() {
-    let Some(mut browser) = browser("the_keyboard_alone_leads_from_the_runs_to_a_session").await else { return };
+async fn the_keyboard_alone_leads_from_the_runs_to_a_session_that_was_filtered_for() {
+    const TEST: &str = "the_keyboard_alone_leads_from_the_runs_to_a_session_that_was_filtered_for";
+    let Some(mut browser) = browser(TEST).await else { return };
     let folder = tempfile::tempdir().unwrap();
     run(&workspace().join("examples/quickstart.yaml"), &folder.path().join("quick")).await.unwrap();
     let (_viewer, ui) = view(folder.path(), &[]).await.unwrap();
@@ -287,17 +257,58 @@ async fn the_keyboard_alone_leads_from_the_runs_to_a_session() {
     browser.press("Tab").await.unwrap();
     let skip = browser.evaluate("document.activeElement.textContent").await.unwrap();
     assert_eq!(skip, "To the content");
-    for link in ["/ui/runs/quick", "/ui/runs/quick/items", "/sessions/"] {
-        let is_there = format!("(document.activeElement.getAttribute('href') || '').includes({})", json!(link));
-        let mut presses = 0;
-        while browser.evaluate(&is_there).await.unwrap() != Value::Bool(true) {
-            browser.press("Tab").await.unwrap();
-            presses += 1;
-            assert!(presses < 60, "no way to {link}");
-        }
-        let from = browser.evaluate("location.href").await.unwrap();
-        browser.press("Enter").await.unwrap();
-        browser.wait_until(&format!("location.href !== {from} && document.readyState === 'complete'")).await.unwrap();
+    for link in ["/ui/runs/quick", "/ui/runs/quick/items"] {
+        browser.tab_to(&leads_to(link)).await.unwrap();
+        browser.enter().await.unwrap();
     }
-    assert!(browser.evaluate("location.pathname").await.unwrap().as_str().unwrap().contains("/sessions/"));
+
+    browser.tab_to("e.name === 'model'").await.unwrap();
+    // Any model, then those of the run.
+    for model in ["sim/oracle", "sim/noisy-0.2", "sim/noisy-0.5"] {
+        browser.press("ArrowDown").await.unwrap();
+        assert_eq!(browser.evaluate("document.activeElement.value").await.unwrap(), model);
+    }
+    browser.tab_to("e.name === 'low'").await.unwrap();
+    browser.write("0.1").await.unwrap();
+    browser.enter().await.unwrap();
+    let filters = browser.evaluate("location.search").await.unwrap();
+    let filters = filters.as_str().unwrap();
+    assert!(filters.contains("model=sim%2Fnoisy-0.5&") && filters.contains("low=0.1&"), "{filters}");
+    assert_eq!(browser.evaluate("document.querySelector('[name=low]').value").await.unwrap(), "0.1");
+
+    browser.tab_to(&leads_to("/sessions/6/")).await.unwrap();
+    browser.enter().await.unwrap();
+    let session = browser.evaluate("location.pathname").await.unwrap();
+    assert!(session.as_str().unwrap().contains("/sessions/6/"), "{session}");
+    assert!(browser.complaints.is_empty(), "{:?}", browser.complaints);
+}
+
+#[tokio::test]
+async fn the_keyboard_alone_leads_through_a_comparison_to_both_sessions_of_an_item_that_flipped() {
+    const TEST: &str = "the_keyboard_alone_leads_through_a_comparison_to_both_sessions_of_an_item_that_flipped";
+    let Some(mut browser) = browser(TEST).await else { return };
+    let folder = tempfile::tempdir().unwrap();
+    run(&workspace().join("examples/quickstart.yaml"), &folder.path().join("quick")).await.unwrap();
+    let (_viewer, ui) = view(folder.path(), &[]).await.unwrap();
+    browser.open(&format!("{ui}/runs/quick")).await.unwrap();
+    browser.tab_to(&leads_to("/ui/runs/quick/compare")).await.unwrap();
+    browser.enter().await.unwrap();
+
+    browser.tab_to("e.name === 'b'").await.unwrap();
+    browser.press("ArrowDown").await.unwrap();
+    browser.tab_to("e.type === 'submit'").await.unwrap();
+    browser.enter().await.unwrap();
+    let compared = "document.querySelector('#flips').textContent.includes('sim/noisy-0.5')";
+    assert_eq!(browser.evaluate(compared).await.unwrap(), true);
+
+    let flips = browser.evaluate("location.href").await.unwrap();
+    // The oracle's sessions are those of the first three cells, those of the other model begin with the seventh.
+    for cell in ["/sessions/0/", "/sessions/6/"] {
+        browser.open(flips.as_str().unwrap()).await.unwrap();
+        browser.tab_to(&format!("e.closest('#flips') && {}", leads_to(cell))).await.unwrap();
+        browser.enter().await.unwrap();
+        let session = browser.evaluate("location.pathname").await.unwrap();
+        assert!(session.as_str().unwrap().contains(cell), "{session}");
+    }
+    assert!(browser.complaints.is_empty(), "{:?}", browser.complaints);
 }
