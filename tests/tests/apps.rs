@@ -54,7 +54,7 @@ async fn curl(arguments: &[&str]) -> (u64, Value) {
 fn has_curl(test: &str) -> bool {
     let found = Blocking::new("curl").arg("--version").output().is_ok_and(|output| output.status.success());
     if !found {
-        skipped(test, "there is no curl");
+        skipped(test, "there is no curl; `apt-get install curl` brings it");
     }
     found
 }

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use regatta_tests::regatta::{Process, finish, regatta, workspace};
+use regatta_tests::regatta::{Process, finish, regatta, skipped, workspace};
 use regatta_tests::{Deployment, unique_name};
 use serde_json::Value;
 
@@ -49,7 +49,7 @@ fn results(directory: &Path) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_coded_benchmark_gives_the_same_bytes_in_a_deployment_also_when_a_worker_is_killed() {
     if !Path::new(PYTHON).is_file() {
-        println!("skipped: there is no {PYTHON} here");
+        skipped("coded_deployed", &format!("there is no {PYTHON}; `apt-get install python3` brings it"));
         return;
     }
     let deployment = Deployment::new().await.unwrap().with_programs(allowing());

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command as Blocking;
 
-use regatta_tests::regatta::{finish, regatta, skipped, workspace};
+use regatta_tests::regatta::{finish, must_run_all, regatta, skipped, workspace};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::process::Command;
@@ -43,7 +43,7 @@ async fn export(run: &Path, to: &Path, formats: &str) -> Vec<PathBuf> {
 /// A Python with the packages. They are large, so they are installed only where that is asked for.
 fn python() -> Option<PathBuf> {
     let given = std::env::var_os("REGATTA_EXPORTS_PYTHON").is_some();
-    if !given && std::env::var_os("REGATTA_TEST_EXPORTS").is_none() {
+    if !given && std::env::var_os("REGATTA_TEST_EXPORTS").is_none() && !must_run_all() {
         skipped(
             "exports",
             "set REGATTA_TEST_EXPORTS to install the packages that read them, or REGATTA_EXPORTS_PYTHON to a Python that has them",

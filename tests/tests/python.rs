@@ -10,7 +10,7 @@ use tokio::process::Command;
 /// Runs `script` with the package of this checkout; `None`, with a sentence, where there is no Python.
 async fn python(script: &str, arguments: &[&Path]) -> Option<Output> {
     if Command::new("python3").arg("--version").output().await.is_err() {
-        skipped("python", "there is no python3 here");
+        skipped("python", "there is no python3; `apt-get install python3` brings it");
         return None;
     }
     let mut command = Command::new("python3");

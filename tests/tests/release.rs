@@ -42,7 +42,7 @@ fn names(folder: &Path) -> BTreeSet<String> {
 async fn release(folder: &Path) -> Option<PathBuf> {
     for tool in ["python3", "strip", "dpkg-shlibdeps"] {
         if Command::new(tool).arg("--version").output().await.is_err() {
-            skipped("a release", &format!("there is no {tool} here"));
+            skipped("a release", &format!("there is no {tool}; `apt-get install python3 binutils dpkg-dev` brings it"));
             return None;
         }
     }
@@ -124,7 +124,7 @@ async fn parts_are_gathered_with_their_sums_and_signed() {
         told_by("gpg", &all).await
     };
     if gpg(&["--quick-generate-key", "releases@example.com", "ed25519", "sign", "never"]).await.is_none() {
-        skipped("a signature", "there is no gpg here");
+        skipped("a signature", "there is no gpg; `apt-get install gpg` brings it");
         return;
     }
     let key = gpg(&["--armor", "--export-secret-keys"]).await.unwrap();
@@ -169,6 +169,7 @@ fn workflows_run_scripts_that_are_there() {
         "scripts/long-tests",
         "scripts/release",
         "scripts/sign",
+        "scripts/test-readers",
         "scripts/version",
         "scripts/wheel",
     ];

@@ -172,8 +172,11 @@ async fn command_gets_the_services_and_its_exit_code_is_passed_on() {
     nothing_is_left(folder.path()).await;
 }
 
+/// Variables that name running services.
+const OVERRIDES: [&str; 3] = ["REGATTA_TEST_AMQP_URL", "REGATTA_TEST_POSTGRES_URL", "REGATTA_TEST_S3_ENDPOINT"];
+
 fn overridden() -> bool {
-    std::env::vars_os().any(|(name, _)| name.to_string_lossy().starts_with("REGATTA_TEST_"))
+    OVERRIDES.iter().any(|name| std::env::var_os(name).is_some())
 }
 
 async fn confirming_channel(url: &str) -> Channel {
@@ -252,7 +255,7 @@ fn folder_for_everyone() -> tempfile::TempDir {
 fn services_program(folder: &Path) -> Command {
     let mut program = Command::new(env!("CARGO_BIN_EXE_services"));
     program.env("TMPDIR", folder).stdin(Stdio::null());
-    for name in ["REGATTA_TEST_AMQP_URL", "REGATTA_TEST_POSTGRES_URL", "REGATTA_TEST_S3_ENDPOINT"] {
+    for name in OVERRIDES {
         program.env_remove(name);
     }
     program

@@ -59,7 +59,7 @@ impl Disk {
         command.args(["sh", "-c", &script, "sh"]).arg(folder).stdin(Stdio::piped()).stdout(Stdio::piped());
         // It goes with the namespace, which ends with its last process.
         let Ok(mut keeper) = command.kill_on_drop(true).spawn() else {
-            skipped(test, "there is no unshare");
+            skipped(test, "there is no unshare; `apt-get install util-linux` brings it");
             return None;
         };
         let said = BufReader::new(keeper.stdout.take().unwrap()).lines().next_line().await.unwrap();

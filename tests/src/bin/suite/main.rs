@@ -14,6 +14,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use regatta_tests::regatta::must_run_all;
 use regatta_tests::{HarnessError, Services};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Mutex, Semaphore};
@@ -61,7 +62,7 @@ async fn suite(quick: bool) -> Result<bool, HarnessError> {
     // Without anything that waits, a second executable fills the core that the last test of the first leaves idle.
     let lanes = [(Lane::Computing, if quick { 2 } else { 1 }), (Lane::Waiting, WAITING_AT_ONCE)]
         .map(|(lane, at_once)| (lane, Arc::new(Semaphore::new(at_once))));
-    let summary = Arc::new(Mutex::new(Summary::default()));
+    let summary = Arc::new(Mutex::new(Summary::new(must_run_all())));
     let mut tasks = JoinSet::new();
     let order = plan.into_order();
     let computing_left = order.iter().filter(|(_, lane)| *lane == Lane::Computing).count();

@@ -19,9 +19,15 @@ pub(crate) struct Summary {
     failures: Vec<String>,
     skipped: Vec<String>,
     times: Vec<(String, Duration)>,
+    must_run_all: bool,
 }
 
 impl Summary {
+    /// Of a run in which a test that is skipped has failed, if `must_run_all`.
+    pub(crate) fn new(must_run_all: bool) -> Self {
+        Self { must_run_all, ..Self::default() }
+    }
+
     /// Counts what came of `executable`.
     pub(crate) fn add(&mut self, executable: &Executable, finished: Finished) {
         self.passed += finished.passed;
@@ -37,7 +43,11 @@ impl Summary {
 
     /// `true` if tests were run and none failed.
     pub(crate) fn is_success(&self) -> bool {
-        self.failures.is_empty() && self.passed > 0
+        self.failures.is_empty() && self.passed > 0 && !self.lacks_tests()
+    }
+
+    fn lacks_tests(&self) -> bool {
+        self.must_run_all && !self.skipped.is_empty()
     }
 }
 
@@ -54,6 +64,9 @@ impl fmt::Display for Summary {
         }
         for name in &self.failures {
             writeln!(f, "FAILED  {name}")?;
+        }
+        if self.lacks_tests() {
+            writeln!(f, "FAILED  tests were skipped, and REGATTA_TEST_ALL is set")?;
         }
         // A test that finds that it cannot run here passes as far as the harness can tell.
         let skipped = self.skipped.len() + self.ignored;
@@ -99,5 +112,17 @@ mod tests {
         assert!(summary.is_success());
         assert!(summary.to_string().contains("skipped: p::t: no data\n"), "{summary}");
         assert!(summary.to_string().ends_with("\n1 passed, 0 failed, 1 skipped\n"), "{summary}");
+    }
+
+    #[test]
+    fn where_all_must_run_what_could_not_has_failed() {
+        let mut summary = Summary::new(true);
+        let passed =
+            |output: &str| Finished { passed: 1, is_orderly: true, output: output.to_owned(), ..Finished::default() };
+        summary.add(&executable(), passed("test a ... ok\n"));
+        assert!(summary.is_success());
+        summary.add(&executable(), passed("skipped: no data\ntest b ... ok\n"));
+        assert!(!summary.is_success());
+        assert!(summary.to_string().contains("FAILED  tests were skipped"), "{summary}");
     }
 }
