@@ -248,6 +248,9 @@ pub(crate) struct RunArgs {
     /// Only say what would be run, and what calls, tokens and money it would take
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Begin without looking first for encoders that do not load, programs that are not there, and keys that are refused
+    #[arg(long)]
+    pub(crate) no_preflight: bool,
     /// Directory of the response cache, for specs that say `cache:`; default: regatta/answers in the user's cache directory
     #[arg(long, value_name = "DIR", env = "REGATTA_CACHE")]
     pub(crate) cache_dir: Option<PathBuf>,
@@ -271,6 +274,9 @@ pub(crate) struct CheckArgs {
     pub(crate) spec: SpecArgs,
     #[command(flatten)]
     pub(crate) policy: PolicyArgs,
+    /// Ask every endpoint for its list of models too: a key that is refused is an error; nothing is paid for
+    #[arg(long)]
+    pub(crate) try_endpoints: bool,
     /// Print the resolved spec
     #[arg(long)]
     pub(crate) print: bool,

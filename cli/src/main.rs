@@ -18,6 +18,7 @@ mod output;
 mod paired_runs;
 mod plain_http;
 mod policy;
+mod preflight;
 mod price_tables;
 mod process;
 mod results;

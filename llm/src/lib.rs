@@ -36,6 +36,7 @@ mod open_error;
 mod permits;
 mod policy;
 mod prices;
+mod probe;
 mod quarantine;
 mod received;
 mod recorded;
@@ -68,7 +69,7 @@ pub use events::{EVENTS, EventRule, ProviderEvent};
 pub use meter::Meter;
 pub use metrics::CallMetrics;
 pub use money::{BudgetLeases, OUTPUT_TOKENS_MAX, ReservationState, worst_case};
-pub use open::{Build, OpenContext, VERDICTS_BYTES_MAX, check_access};
+pub use open::{Build, OpenContext, VERDICTS_BYTES_MAX, check_access, check_encoder};
 pub use open_error::OpenError;
 #[cfg(feature = "simulation")]
 pub use permits::simulated::{SimulatedCall, SimulatedHolder};
@@ -78,6 +79,7 @@ pub use prices::{
     CrossCheck, DatedPrice, Disagreement, Import, ImportError, ImportProblem, ImportReport, Listed,
     PRICE_FILE_BYTES_MAX, PriceTable, PriceTableError,
 };
+pub use probe::{ModelList, Probe, Probed};
 pub use recorded::{RecordedError, RecordedVerdicts, VERDICTS_KEPT_MAX};
 pub use standstill::Standstill;
 pub use transport::{Network, NoAnswer, TransportError, http_client};

@@ -2,7 +2,7 @@
 
 mod access;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use regatta_files::read_within;
@@ -99,22 +99,43 @@ pub(crate) fn encoder(
     spec: &EndpointSpec,
     context: &OpenContext<'_>,
 ) -> Result<Arc<Encoding>, OpenError> {
-    let encoders = &context.policy.encoders;
-    let dir = match &spec.registered {
-        Some(name) => encoders.get(name).cloned().ok_or_else(|| OpenError::UnknownEncoder {
+    let directory = directory_of_encoder(endpoint, spec, context.base_dir, &context.policy)?;
+    context.encoders.open(endpoint, &directory)
+}
+
+/// Checks that the encoder of `spec` can be loaded, by loading it, which blocks the thread. Nothing of it is kept.
+///
+/// # Errors
+/// When its directory is not known or not allowed, or lacks a file or has one that cannot be used; names the endpoint and the file.
+pub fn check_encoder(
+    endpoint: &EndpointName,
+    spec: &EndpointSpec,
+    base_dir: &Path,
+    policy: &OutboundPolicy,
+) -> Result<(), OpenError> {
+    Encoding::open(endpoint, &directory_of_encoder(endpoint, spec, base_dir, policy)?).map(drop)
+}
+
+/// Directory of the encoder of `spec`.
+fn directory_of_encoder(
+    endpoint: &EndpointName,
+    spec: &EndpointSpec,
+    base_dir: &Path,
+    policy: &OutboundPolicy,
+) -> Result<PathBuf, OpenError> {
+    let encoders = &policy.encoders;
+    if let Some(name) = &spec.registered {
+        return encoders.get(name).cloned().ok_or_else(|| OpenError::UnknownEncoder {
             endpoint: endpoint.clone(),
             encoder: name.clone(),
             known: encoders.keys().map(EncoderName::as_str).collect::<Vec<_>>().join(", "),
-        })?,
-        None => {
-            let path = path(endpoint, spec)?;
-            if !context.policy.trusts_specs {
-                return Err(OpenError::DirectoryOfSpec { endpoint: endpoint.clone(), path: path.to_owned() });
-            }
-            context.base_dir.join(path)
-        }
-    };
-    context.encoders.open(endpoint, &dir)
+        });
+    }
+    let path = path(endpoint, spec)?;
+    if !policy.trusts_specs {
+        return Err(OpenError::DirectoryOfSpec { endpoint: endpoint.clone(), path: path.to_owned() });
+    }
+    Ok(base_dir.join(path))
 }
 
 /// The verdicts of `spec`, with the name of their file.

@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fs::Metadata;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
@@ -29,6 +31,8 @@ const ENTER: &str = r#"echo 0 > "$0" || exit 126; exec "$@""#;
 /// Shells count the size of files in blocks.
 const BLOCKS_A_MB: u64 = 2048;
 const KB_A_MB: u64 = 1024;
+/// Rights of a file that somebody may execute.
+const EXECUTABLE: u32 = 0o111;
 /// Processes and threads of a program unless its limits say: far more than agents need, and far fewer than a machine has.
 pub(crate) const PROCESSES_MAX: u32 = 4096;
 
@@ -211,12 +215,19 @@ fn check_by(shell: &Path, command: &[String], directory: Option<&Path>, path: &s
     if !directory.is_dir() {
         return Err(format!("failed to start {name} in {}: there is no such directory", directory.display()));
     }
-    let is_there = match name.contains('/') {
-        true => directory.join(name).is_file(),
-        false => path.split(':').any(|folder| directory.join(folder).join(name).is_file()),
-    };
-    let place = if name.contains('/') { "" } else { " in PATH" };
-    if is_there { Ok(()) } else { Err(format!("failed to start {name}: there is no such program{place}")) }
+    let is_path = name.contains('/');
+    let folders =
+        if is_path { vec![directory.to_owned()] } else { path.split(':').map(|at| directory.join(at)).collect() };
+    let found = folders.iter().filter_map(|folder| std::fs::metadata(folder.join(name)).ok());
+    let modes: Vec<u32> = found.filter(Metadata::is_file).map(|file| file.permissions().mode()).collect();
+    if modes.is_empty() {
+        let place = if is_path { "" } else { " in PATH" };
+        return Err(format!("failed to start {name}: there is no such program{place}"));
+    }
+    if modes.iter().all(|mode| mode & EXECUTABLE == 0) {
+        return Err(format!("failed to start {name}: it is not executable (`chmod +x` makes it so)"));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -227,11 +238,34 @@ mod tests {
     fn an_image_without_a_shell_starts_nothing_and_says_which_one_does() {
         let command = ["agent".to_owned()];
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("agent"), "").unwrap();
+        make_program(&folder.path().join("agent"), 0o755);
         let path = folder.path().to_str().unwrap();
         let without = check_by(&folder.path().join("sh"), &command, None, path).unwrap_err();
         assert!(without.contains("/sh here") && without.contains("`agents` of deploy/Dockerfile"), "{without}");
         assert_eq!(check_by(&folder.path().join("agent"), &command, None, path), Ok(()));
+    }
+
+    fn make_program(path: &Path, mode: u32) {
+        std::fs::write(path, "").unwrap();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn a_program_is_there_if_one_of_its_places_has_a_file_that_may_be_executed() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, mode) in [("first", 0o644), ("second", 0o755)] {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+            make_program(&folder.path().join(name).join("agent"), mode);
+        }
+        let at = |name: &str, path: &str| check(&[name.to_owned()], Some(folder.path()), path);
+        assert_eq!(at("agent", "first:second"), Ok(()));
+        assert_eq!(at("second/agent", ""), Ok(()));
+        for (name, path) in [("agent", "first"), ("first/agent", "second")] {
+            let plain = at(name, path).unwrap_err();
+            assert!(plain.contains("it is not executable (`chmod +x` makes it so)"), "{plain}");
+        }
+        assert_eq!(at("agnet", "first").unwrap_err(), "failed to start agnet: there is no such program in PATH");
+        assert_eq!(at("./agent", "first").unwrap_err(), "failed to start ./agent: there is no such program");
     }
 
     #[test]

@@ -68,6 +68,8 @@ fn unknown(name: &str) -> ApiError {
 pub(crate) struct ModelList {
     object: &'static str,
     data: Vec<ModelEntry>,
+    /// There are more noisy models than are listed.
+    has_more: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -86,7 +88,7 @@ impl ModelList {
             .chain(has_script.then_some(SCRIPTED))
             .chain([LEXICAL]);
         let entry = |id| ModelEntry { id, object: "model", created, owned_by: "regatta-simulated" };
-        Self { object: "list", data: names.map(entry).collect() }
+        Self { object: "list", data: names.map(entry).collect(), has_more: true }
     }
 }
 

@@ -28,6 +28,9 @@ pub const CONCURRENCY: u64 = 8;
 /// Most nano-dollars of one of its calls, by the specs that it is in: what they generate at most, and a prompt of less than 200 bytes.
 pub const WORST_CASE: u64 = 1_000_000;
 
+/// Answer to a request for its models.
+const MODELS: &str = r#"{ "object": "list", "data": [{ "id": "m", "object": "model" }] }"#;
+
 /// Each turn is a call; `{turns}` stands for them.
 const BENCHMARK: &str = "v: 1
 data: { test: test.jsonl }
@@ -264,7 +267,12 @@ fn answer(request: &[u8]) -> &'static str {
 
 async fn serve(stream: TcpStream, books: &Books, mut answers: watch::Receiver<u64>) -> std::io::Result<()> {
     let mut stream = BufReader::new(stream);
-    while let Some(Request { body: request, .. }) = Request::read(&mut stream).await? {
+    while let Some(Request { head, body: request }) = Request::read(&mut stream).await? {
+        if head.starts_with("GET ") {
+            // Its list of models costs nothing.
+            stream.write_all(&http::answer("200 OK", "application/json", MODELS)).await?;
+            continue;
+        }
         let (word, working) = (answer(&request), Working::begin(books));
         *books.requests().entry(request).or_default() += 1;
         *books.last_read.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());

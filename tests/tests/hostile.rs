@@ -45,7 +45,8 @@ async fn run(hostile: &Hostile, folder: &Path, filtered: &str) -> (BTreeMap<Stri
         .env("HOSTILE_KEY", "sk-hostile")
         .env("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
         .env("AWS_SECRET_ACCESS_KEY", "secret");
-    command.arg("run").arg(&file).arg("--output").arg(&out);
+    // Some of its endpoints refuse keys, which would be found before anything is begun.
+    command.args(["run", "--no-preflight"]).arg(&file).arg("--output").arg(&out);
     let output = finish(command).await.unwrap();
     // Some of its sessions cannot be measured, whatever is chosen.
     assert_eq!(output.status.code(), Some(4), "{}", String::from_utf8_lossy(&output.stderr));

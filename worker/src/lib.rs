@@ -29,6 +29,7 @@ mod void;
 mod worker;
 
 pub use config::{AgentAuthorities, Environment, WorkerConfig};
+pub use external::check_agent;
 pub use metrics::WorkerMetrics;
 pub use policy::{Policy, PolicyFile};
 pub use stores::{CachedResponses, NoResponses, SharedPermits};

@@ -22,6 +22,7 @@ use crate::args::CheckArgs;
 use crate::benchmarks::BENCHMARKS;
 use crate::output;
 use crate::policy::of_person;
+use crate::preflight;
 use crate::spec::{Loaded, check_endpoints, load, not_planned};
 
 /// Power at which a difference is to be seen.
@@ -32,18 +33,21 @@ pub(crate) async fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
         return check_benchmark::run(&folder);
     }
     let loaded = load(&args.spec)?;
-    check_endpoints(&loaded.spec, &*of_person(args.policy.file.as_deref())?)?;
-    plan_and_describe(loaded, args.print, args.json).await
+    let policy = of_person(args.policy.file.as_deref())?;
+    check_endpoints(&loaded.spec, &policy)?;
+    let planned = Planned::from(loaded, BENCHMARKS).await?;
+    preflight::of_spec(&planned.sweep.lock, &policy, args.try_endpoints).await?;
+    if args.print {
+        output::line(planned.sweep.lock.to_yaml()?.trim_end());
+    } else {
+        describe(&planned.sweep, args.json)?;
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Plans the sweep in a scratch directory and says what it would be.
-pub(crate) async fn plan_and_describe(loaded: Loaded, print_lock: bool, json: bool) -> anyhow::Result<ExitCode> {
-    let planned = Planned::from(loaded, BENCHMARKS).await?;
-    if print_lock {
-        output::line(planned.sweep.lock.to_yaml()?.trim_end());
-    } else {
-        describe(&planned.sweep, json)?;
-    }
+pub(crate) async fn plan_and_describe(loaded: Loaded, json: bool) -> anyhow::Result<ExitCode> {
+    describe(&Planned::from(loaded, BENCHMARKS).await?.sweep, json)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -11,6 +11,7 @@ use crate::client::Client;
 use crate::embedded::Embedded;
 use crate::exit::BadConfiguration;
 use crate::output;
+use crate::preflight;
 use crate::run_directory;
 use crate::signals::Leaving;
 use crate::trust::{self, Rights, Wish};
@@ -53,6 +54,9 @@ async fn embedded(directory: &Path, args: &ResumeArgs) -> anyhow::Result<ExitCod
         trust::check_foreign(&sweep.lock)?;
     }
     crate::spec::check_locked_endpoints(&sweep.lock, &run.rights.policy)?;
+    if !args.no_preflight {
+        preflight::before_sessions(&run, &sweep, &leaving).await?;
+    }
     let state = run.execute(&sweep, Resumption { budget: args.budget }, &leaving).await?;
     super::run::conclude(&run, &sweep, directory, state, args.result).await
 }

@@ -17,13 +17,13 @@ use crate::exit::of_state;
 use crate::signals::Leaving;
 use crate::spec::{Loaded, check_build, check_endpoints, load, not_planned};
 use crate::trust::{self, Rights};
-use crate::{listener, output, telemetry};
+use crate::{listener, output, preflight, telemetry};
 
 pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     let loaded = load(&args.spec)?;
     if args.dry_run {
         check_build(&loaded.spec)?;
-        return super::check::plan_and_describe(loaded, false, args.result.json).await;
+        return super::check::plan_and_describe(loaded, args.result.json).await;
     }
     let rights = Rights::own(args.policy.file.as_deref())?;
     check_endpoints(&loaded.spec, &rights.policy)?;
@@ -38,6 +38,10 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     let sweep = planned.map_err(|error| not_planned(file.as_deref(), error))?;
     trust::remember(&sweep.digest);
     run.refuse_another(&sweep).await?;
+    if !args.no_preflight {
+        // Before the sweep is entered: a directory that holds none takes the spec once it is corrected.
+        preflight::before_sessions(&run, &sweep, &leaving).await?;
+    }
     let submitted = run.coordinator.enter(&sweep).await?;
     let sessions = counted(submitted.sessions, "session", "sessions");
     output::note(&format!("{} · {sessions} · {}", sweep.id, directory.display()));

@@ -113,6 +113,11 @@ impl Containers {
     }
 }
 
+/// Checks that the engine `chosen`, or one of those that are known, is on this machine.
+pub(super) fn check_engine(chosen: Option<&str>, variables: &BTreeMap<String, String>) -> Result<(), String> {
+    Engine::find(chosen, variables).map(drop)
+}
+
 /// Runs the container of `agent` to its end, or until `stop` says so. Nothing of it is left afterwards, nor when this is dropped, nor when
 /// this process is killed.
 pub(super) async fn run(

@@ -14,6 +14,7 @@ mod pipes;
 mod places;
 mod pods;
 mod post;
+mod presence;
 mod program;
 mod recorded;
 mod running;
@@ -41,6 +42,8 @@ use running::Running;
 use shared::Runnable;
 use starts::{times_lost, times_started};
 use stop::Stop;
+
+pub use presence::check_agent;
 
 /// Most starts in one session, whatever ended them. An agent that asks something else each time, and takes longer than workers keep a
 /// session, would be started for ever.

@@ -66,6 +66,14 @@ impl OpenAi {
         Ok(self.outgoing(model, "embeddings", body))
     }
 
+    /// The path of the list of models.
+    pub(crate) fn models_path(&self) -> String {
+        match &self.place {
+            Place::Body => "/models".to_owned(),
+            Place::Path { api_version } => format!("/openai/models?api-version={}", segment(api_version)),
+        }
+    }
+
     fn outgoing(&self, model: &str, operation: &str, body: Bytes) -> Outgoing {
         let path = match &self.place {
             Place::Body => format!("/{operation}"),
