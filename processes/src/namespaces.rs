@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, Once, PoisonError};
 
 use crate::Account;
 
@@ -20,6 +20,8 @@ const FIRST: &str = r#"u="$1"; g="$2"; p="$3"; shift 3
 /// program cannot trace it and walk out. A shell that cannot fork says so as one that cannot run a program.
 const FIRST_OF_ONE_USER: &str = r#"p="$1"; shift; trap 'exit 126' EXIT
 (trap - EXIT; exec "$p" --inh-caps=-all --ambient-caps=-all --bounding-set=-all -- "$@"); code=$?; trap - EXIT; exit "$code""#;
+/// The same where the program is root as well: it keeps the rights that root has, and could walk out on purpose.
+const FIRST_OF_ROOT: &str = r#"(exec "$@"); exit "$?""#;
 /// Exact names of variables that are the loader's or a shell's; see [`is_of_the_loader`].
 const OF_THE_LOADER: [&str; 15] = [
     "GLIBC_TUNABLES",
@@ -48,24 +50,41 @@ pub enum Namespaces {
     OwnProcesses,
     /// Processes are its own, in a user namespace, which everybody may make.
     OwnUsers,
+    /// Processes are its own. This process is root, and so is the program, with all rights that root has here.
+    OwnProcessesOfRoot,
 }
 
 impl Namespaces {
-    /// The best that programs of `account` can have here. What works is tried once for each account, what does not again each time.
+    /// The best that programs of `account` can have here. What works is tried once for each account, what does not again each time; the
+    /// warning is given once.
     #[must_use]
     pub fn available(account: Option<Account>) -> Self {
         static FOUND: Mutex<BTreeMap<Option<(u32, u32)>, Namespaces>> = Mutex::new(BTreeMap::new());
+        static TOLD: Once = Once::new();
         let key = account.map(|Account { uid, gid }| (uid, gid));
         let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = found.get(&key) {
             return *known;
         }
-        match [Self::OwnProcesses, Self::OwnUsers].into_iter().find(|way| way.works(account)) {
+        match Self::ways(account).iter().copied().find(|way| way.works(account)) {
             Some(way) => *found.entry(key).or_insert(way),
             None => {
-                tracing::warn!("this system gives programs no process namespace of their own (unshare --pid)");
+                TOLD.call_once(|| {
+                    tracing::warn!(
+                        "this system gives programs no process namespace of their own (unshare --pid): those of one user see each other's \
+                         variables, and one that hides on purpose outlives its session"
+                    );
+                });
                 Self::Shared
             }
+        }
+    }
+
+    /// Ways to give programs of `account` namespaces, the best first. A user namespace would take from root what root may do outside of it.
+    fn ways(account: Option<Account>) -> &'static [Self] {
+        match account {
+            None if rustix::process::geteuid().is_root() => &[Self::OwnProcessesOfRoot],
+            Some(_) | None => &[Self::OwnProcesses, Self::OwnUsers],
         }
     }
 
@@ -105,6 +124,7 @@ impl Namespaces {
                 words.push(place("setpriv")?);
                 words
             }
+            Self::OwnProcessesOfRoot => unshare(&[], FIRST_OF_ROOT)?,
         };
         words.extend(command);
         Some(words)
@@ -114,8 +134,8 @@ impl Namespaces {
     pub(crate) fn become_user(self, account: Option<Account>, set: impl FnOnce(u32, u32)) {
         match (self, account) {
             (Self::Shared | Self::OwnUsers, Some(Account { uid, gid })) => set(uid, gid),
-            // It needs this process's rights, and changes the user itself.
-            (Self::OwnProcesses, _) | (_, None) => {}
+            // It needs this process's rights, and changes the user itself, or stays root.
+            (Self::OwnProcesses | Self::OwnProcessesOfRoot, _) | (_, None) => {}
         }
     }
 
@@ -133,7 +153,7 @@ impl Namespaces {
     pub(crate) const fn begins_with_rights(self) -> bool {
         match self {
             Self::OwnProcesses | Self::OwnUsers => true,
-            Self::Shared => false,
+            Self::Shared | Self::OwnProcessesOfRoot => false,
         }
     }
 }
@@ -186,6 +206,20 @@ mod tests {
             assert_eq!(words(Namespaces::OwnUsers, NOBODY), Some(expected));
         }
         assert_eq!(started_as(Namespaces::OwnUsers), Some((990, 980)));
+    }
+
+    #[test]
+    fn a_program_of_root_changes_nothing_but_the_processes_that_it_sees() {
+        if let Some(unshare) = place("unshare") {
+            let expected = format!(
+                "{unshare} --pid --mount-proc --fork --kill-child=KILL -- /bin/sh -c {FIRST_OF_ROOT} /bin/sh /bin/sh -c true"
+            );
+            assert_eq!(words(Namespaces::OwnProcessesOfRoot, None), Some(expected));
+        }
+        assert_eq!(started_as(Namespaces::OwnProcessesOfRoot), None);
+        let is_of_root = Namespaces::ways(None) == [Namespaces::OwnProcessesOfRoot];
+        assert_eq!(is_of_root, rustix::process::geteuid().is_root());
+        assert!(!Namespaces::ways(NOBODY).contains(&Namespaces::OwnProcessesOfRoot), "a user of its own is not root");
     }
 
     #[test]

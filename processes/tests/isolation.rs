@@ -74,6 +74,27 @@ fn a_program_sees_no_process_but_its_own() {
 }
 
 #[test]
+fn root_that_starts_a_program_as_itself_shares_all_rights_with_it_and_no_process() {
+    let namespaces = Namespaces::available(None);
+    if namespaces != Namespaces::OwnProcessesOfRoot {
+        println!("skipped: this is not root, or root may make no process namespaces here");
+        return;
+    }
+    let script = "id -u; grep CapEff /proc/self/status; ls -d /proc/[0-9]* | wc -l";
+    let seen_by = |namespaces| {
+        let command = ["/bin/sh", "-c", script].map(str::to_owned);
+        let variables = std::collections::BTreeMap::from([("PATH".into(), "/usr/bin:/bin".into())]);
+        let limits = Limits::default();
+        let launch = Launch { command: &command, variables, limits, account: None, namespaces, cgroup: None };
+        String::from_utf8(launch.command().unwrap().output().unwrap().stdout).unwrap()
+    };
+    let (here, there) = (seen_by(Namespaces::Shared), seen_by(namespaces));
+    let (here, there): (Vec<&str>, Vec<&str>) = (here.lines().collect(), there.lines().collect());
+    assert_eq!(here[..2], there[..2], "it is root with the same rights");
+    assert!(there[2].trim().parse::<u32>().unwrap() <= 4, "it sees its own processes alone: {there:?}");
+}
+
+#[test]
 fn nothing_survives_its_end_wherever_it_went_and_whatever_it_forgot() {
     let Some(namespaces) = namespaces() else { return };
     let folder = tempfile::tempdir().unwrap();

@@ -24,6 +24,8 @@ pub struct Policy {
     runs_commands_of_specs: bool,
     /// User that agents run as which name none.
     agent_user: Option<String>,
+    /// Agents get no process namespace of their own.
+    shares_processes: bool,
     /// Keys, addresses and encoders.
     pub(crate) outbound: Arc<OutboundPolicy>,
     coded: CodedRules,
@@ -35,6 +37,8 @@ pub struct Policy {
 #[serde(deny_unknown_fields, default)]
 pub struct PolicyFile {
     agents: BTreeMap<AgentName, RegisteredAgent>,
+    /// Agents get no process namespace of their own, because they need what one takes from them.
+    shared_processes: bool,
     keys: BTreeMap<String, KeyRule>,
     egress: EgressSection,
     /// Directories of sentence encoders, by the name that specs choose them by.
@@ -117,7 +121,7 @@ pub(crate) struct Program {
     pub(crate) pass_env: Vec<String>,
     pub(crate) account: Option<Account>,
     pub(crate) limits: Limits,
-    /// It sees no process but its own, where the system allows that: specs are other people's.
+    /// It sees no process but its own, where the system allows that.
     pub(crate) is_isolated: bool,
     /// It runs in a container of this image, by this engine.
     pub(crate) container: Option<(Image, ContainerEngine)>,
@@ -173,6 +177,7 @@ impl Policy {
             agents: BTreeMap::new(),
             runs_commands_of_specs: true,
             agent_user: None,
+            shares_processes: false,
             outbound: Arc::new(OutboundPolicy::trusting()),
             coded: CodedRules::default(),
             containers: ContainersSection::default(),
@@ -190,7 +195,14 @@ impl Policy {
     pub fn with(self, file: PolicyFile) -> Self {
         let rules = OutboundRules { keys: file.keys, egress: file.egress, encoders: file.encoders };
         let outbound = Arc::new((*self.outbound).clone().with(rules));
-        Self { agents: file.agents, outbound, coded: file.coded, containers: file.containers, ..self }
+        Self {
+            agents: file.agents,
+            shares_processes: file.shared_processes,
+            outbound,
+            coded: file.coded,
+            containers: file.containers,
+            ..self
+        }
     }
 
     /// Agents that name no user run as this one.
@@ -247,7 +259,8 @@ impl Policy {
             ));
         }
         let RegisteredAgent { command, directory, env, pass_env, limits, .. } = registered;
-        let is_isolated = !self.runs_commands_of_specs;
+        // A person's own agents too: those of two sessions are neighbours, and what one leaves behind would meddle with the next.
+        let is_isolated = !self.shares_processes;
         Ok(Program { command, directory, env, pass_env, account, limits, is_isolated, container: None })
     }
 
@@ -372,6 +385,19 @@ egress: { private: [10.1.0.0/16] }
     fn a_persons_own_machine_runs_what_the_spec_says() {
         let program = policy(Policy::trusting()).program(&agent(r#"{"command":["sh"]}"#), true).unwrap();
         assert_eq!((program.command, program.account), (vec!["sh".to_owned()], None));
+    }
+
+    #[test]
+    fn agents_have_processes_of_their_own_unless_the_policy_file_shares_them() {
+        let file =
+            |text: &str| PolicyFile::from_yaml(&format!("agents: {{ tidy: {{ command: [tidy] }} }}\n{text}")).unwrap();
+        let (of_spec, registered) = (agent(r#"{"command":["sh"]}"#), agent(r#"{"registered":"tidy"}"#));
+        for (text, is_isolated) in [("", true), ("shared_processes: false", true), ("shared_processes: true", false)] {
+            let (own, deployed) = (Policy::trusting().with(file(text)), Policy::closed().with(file(text)));
+            assert_eq!(own.program(&of_spec, false).unwrap().is_isolated, is_isolated, "{text}");
+            assert_eq!(deployed.program(&registered, false).unwrap().is_isolated, is_isolated, "{text}");
+        }
+        assert!(Policy::trusting().program(&of_spec, true).unwrap().is_isolated, "without a policy file, also of root");
     }
 
     #[test]

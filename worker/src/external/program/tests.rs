@@ -1,7 +1,9 @@
-use std::path::Path;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::process::{Pid, test_kill_process};
+use tokio::sync::oneshot;
 
 use super::*;
 use crate::Policy;
@@ -33,26 +35,86 @@ async fn run_with(agent: &ExternalAgent, stop: &Stop) -> Ended {
     run(agent, Policy::trusting().program(agent, false), &briefing(), &variables(), stop).await
 }
 
+async fn run_by(policy: &Policy, agent: &ExternalAgent) -> Ended {
+    run(agent, policy.program(agent, false), &briefing(), &variables(), &Stop::default()).await
+}
+
+/// A person's policy that gives agents no namespaces.
+fn sharing() -> Policy {
+    Policy::trusting().with(crate::PolicyFile::from_yaml("shared_processes: true").unwrap())
+}
+
 async fn end_of(script: &str) -> Ended {
     run_with(&agent(script), &Stop::default()).await
 }
 
-fn lives(pid: &str) -> bool {
-    test_kill_process(Pid::from_raw(pid.trim().parse().unwrap()).unwrap()).is_ok()
+/// A pipe with a name, by which a process is followed into namespaces where its number is another.
+struct Lifeline {
+    folder: tempfile::TempDir,
 }
 
-/// Waits until the program has written a process's number there.
-async fn number_in(file: &Path) -> String {
+impl Lifeline {
+    fn new() -> Self {
+        let line = Self { folder: tempfile::tempdir().unwrap() };
+        assert!(std::process::Command::new("mkfifo").arg(line.pipe()).status().unwrap().success());
+        line
+    }
+
+    fn pipe(&self) -> PathBuf {
+        self.folder.path().join("pipe")
+    }
+
+    /// Words of a shell that begin a process by `sh`, which holds the pipe for as long as it is there, and wait until it does.
+    fn holding(&self, sh: &str) -> String {
+        let (pipe, begun) = (self.pipe(), self.folder.path().join("begun"));
+        let (pipe, begun) = (pipe.display(), begun.display());
+        let held = format!("echo here; : > {begun}; exec sleep 1000");
+        format!("{sh} -c 'trap \"\" TERM; {held}' > {pipe} 2>/dev/null & until [ -e {begun} ]; do :; done")
+    }
+
+    /// Waits until somebody has written a line to the pipe.
+    async fn begun(&self) -> BufReader<File> {
+        let pipe = self.pipe();
+        awaited("a process that holds the pipe", move || {
+            let mut reader = BufReader::new(File::open(pipe).unwrap());
+            reader.read_line(&mut String::new()).unwrap();
+            reader
+        })
+        .await
+    }
+}
+
+/// Waits until nobody holds the pipe any more.
+async fn gone(mut reader: BufReader<File>) {
+    awaited("the end of a process", move || reader.read_to_end(&mut Vec::new()).unwrap()).await;
+}
+
+/// Waits for `work` on a thread of its own, which a test that has failed leaves behind.
+async fn awaited<T: Send + 'static>(what: &str, work: impl FnOnce() -> T + Send + 'static) -> T {
+    let (done, result) = oneshot::channel();
+    std::thread::spawn(move || done.send(work()).is_ok());
+    let result = tokio::time::timeout(PATIENCE, result).await;
+    result.unwrap_or_else(|_| panic!("waited {} s for {what}", PATIENCE.as_secs())).unwrap()
+}
+
+/// Waits until the program has written a line there.
+async fn line_in(file: &Path) {
     let reading = async {
-        loop {
-            match std::fs::read_to_string(file) {
-                Ok(text) if text.ends_with('\n') => return text,
-                _ => tokio::task::yield_now().await,
-            }
+        while !std::fs::read_to_string(file).is_ok_and(|text| text.ends_with('\n')) {
+            tokio::task::yield_now().await;
         }
     };
-    let number = tokio::time::timeout(PATIENCE, reading).await;
-    number.unwrap_or_else(|_| panic!("waited {} s for a number in {}", PATIENCE.as_secs(), file.display()))
+    let there = tokio::time::timeout(PATIENCE, reading).await;
+    assert!(there.is_ok(), "waited {} s for a line in {}", PATIENCE.as_secs(), file.display());
+}
+
+/// True, and a sentence, where this system gives `account` no process namespaces.
+fn has_none(account: Option<regatta_processes::Account>) -> bool {
+    let has_none = Namespaces::available(account) == Namespaces::Shared;
+    if has_none {
+        println!("skipped: this system lets nobody make process namespaces");
+    }
+    has_none
 }
 
 #[tokio::test]
@@ -115,9 +177,9 @@ async fn what_it_wrote_before_it_was_stopped_counts() {
     let stop = Arc::new(Stop::default());
     let folder = tempfile::tempdir().unwrap();
     let ready = folder.path().join("ready");
-    let agent = agent(&format!("echo begun; echo $$ > {}; sleep 1000", ready.display()));
+    let agent = agent(&format!("echo begun; echo ready > {}; sleep 1000", ready.display()));
     let (ended, ()) = tokio::join!(run_with(&agent, &stop), async {
-        number_in(&ready).await;
+        line_in(&ready).await;
         stop.now(HowEnded::Deadline);
     });
     assert_eq!((ended.how, &*ended.output), (HowEnded::Deadline, "begun\n"));
@@ -125,52 +187,35 @@ async fn what_it_wrote_before_it_was_stopped_counts() {
 
 #[tokio::test]
 async fn one_that_does_not_want_to_end_is_ended_with_everything_it_started() {
-    let stop = Stop::default();
-    let folder = tempfile::tempdir().unwrap();
-    let child = folder.path().join("child");
-    let agent = agent(&format!(
-        "trap '' TERM; sh -c \"trap '' TERM; echo \\$\\$ > {}; sleep 1000\" & wait; wait",
-        child.display()
-    ));
-    let (ended, pid) = tokio::join!(run_with(&agent, &stop), async {
-        let pid = number_in(&child).await;
+    let (stop, line) = (Stop::default(), Lifeline::new());
+    let agent = agent(&format!("trap '' TERM; {}; wait; wait", line.holding("sh")));
+    let (ended, held) = tokio::join!(run_with(&agent, &stop), async {
+        let held = line.begun().await;
         stop.now(HowEnded::Interrupted);
-        pid
+        held
     });
     assert_eq!(ended.how, HowEnded::Interrupted);
-    gone(&pid).await;
+    gone(held).await;
 }
 
 #[tokio::test]
 async fn what_it_leaves_behind_when_it_exits_is_ended_too() {
-    let ended = end_of("sleep 1000 & echo $!").await;
+    let line = Lifeline::new();
+    let script = line.holding("sh");
+    let (ended, held) = tokio::join!(end_of(&script), line.begun());
     assert_eq!(ended.how, HowEnded::Exited(0));
-    gone(&ended.output).await;
+    gone(held).await;
 }
 
 #[tokio::test]
 async fn nothing_of_it_is_left_when_nobody_waits_for_it_any_more() {
-    let folder = tempfile::tempdir().unwrap();
-    let child = folder.path().join("child");
-    let agent = agent(&format!("sleep 1000 & echo $! > {}; wait", child.display()));
-    let stop = Stop::default();
-    let pid = tokio::select! {
+    let (stop, line) = (Stop::default(), Lifeline::new());
+    let agent = agent(&format!("{}; wait", line.holding("sh")));
+    let held = tokio::select! {
         _ = run_with(&agent, &stop) => panic!("it ended"),
-        pid = number_in(&child) => pid,
+        held = line.begun() => held,
     };
-    gone(&pid).await;
-}
-
-/// A process that was killed is there until somebody has looked at it.
-async fn gone(pid: &str) {
-    let state = || std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
-    let going = async {
-        while lives(pid) && !state().contains(") Z ") {
-            tokio::task::yield_now().await;
-        }
-    };
-    let gone = tokio::time::timeout(PATIENCE, going).await;
-    assert!(gone.is_ok(), "waited {} s for the end of process {}", PATIENCE.as_secs(), state());
+    gone(held).await;
 }
 
 #[tokio::test]
@@ -225,15 +270,57 @@ async fn the_worker_hides_its_variables_before_an_agent_runs() {
 #[tokio::test]
 #[cfg(target_os = "linux")]
 async fn nothing_of_it_survives_by_leaving_its_group() {
-    let folder = tempfile::tempdir().unwrap();
-    let child = folder.path().join("child");
-    let script = format!(
-        "setsid sh -c 'echo $$ > {0}; exec sleep 1000' >/dev/null 2>&1 & until [ -s {0} ]; do :; done",
-        child.display()
-    );
-    let ended = end_of(&script).await;
-    assert_eq!(ended.how, HowEnded::Exited(0));
-    gone(&std::fs::read_to_string(child).unwrap()).await;
+    for policy in [Policy::trusting(), sharing()] {
+        let line = Lifeline::new();
+        let agent = agent(&line.holding("setsid sh"));
+        let (ended, held) = tokio::join!(run_by(&policy, &agent), line.begun());
+        assert_eq!(ended.how, HowEnded::Exited(0));
+        gone(held).await;
+    }
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn nothing_of_it_survives_by_leaving_its_group_and_forgetting_its_home() {
+    if has_none(None) {
+        return;
+    }
+    let line = Lifeline::new();
+    let script = line.holding("setsid env -i /bin/sh");
+    let (ended, held) = tokio::join!(end_of(&script), line.begun());
+    assert_eq!(ended.how, HowEnded::Exited(0), "{}", ended.errors);
+    gone(held).await;
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn its_neighbours_do_not_see_it_nor_the_secret_of_its_session() {
+    if has_none(None) {
+        return;
+    }
+    let (stop, line) = (Stop::default(), Lifeline::new());
+    let mut neighbour = agent(&format!("{}; wait", line.holding("sh")));
+    neighbour.env = [("OF_THE_NEIGHBOUR".to_owned(), "a secret".to_owned())].into();
+    let look = "for name in OF_THE_NEIGHBOUR 'A=told A'; do
+                    cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -c \"$name\"
+                done";
+    let (_, ended) = tokio::join!(run_with(&neighbour, &stop), async {
+        let held = line.begun().await;
+        let ended = end_of(look).await;
+        stop.now(HowEnded::Interrupted);
+        gone(held).await;
+        ended
+    });
+    let seen: Vec<usize> = ended.output.lines().map(|line| line.trim().parse().unwrap()).collect();
+    assert!(seen[0] == 0 && seen[1] > 0, "its own variables and no others: {}", ended.output);
+}
+
+#[tokio::test]
+async fn a_policy_that_shares_processes_has_an_agent_see_those_of_the_machine() {
+    let here = std::process::id();
+    let agent = agent(&format!("kill -0 {here} && echo there"));
+    let ended = run_by(&sharing(), &agent).await;
+    assert_eq!((ended.how, &*ended.output), (HowEnded::Exited(0), "there\n"), "{}", ended.errors);
 }
 
 #[tokio::test]
@@ -332,8 +419,7 @@ async fn agents_of_a_worker_that_trusts_no_specs_see_no_process_but_their_own() 
     let policy = Policy::closed().with(file).with_agent_user(root.then(|| "65534".to_owned()));
     let chosen: ExternalAgent = serde_json::from_str(r#"{"registered":"look"}"#).unwrap();
     let program = policy.program(&chosen, root).unwrap();
-    if Namespaces::available(program.account) == Namespaces::Shared {
-        println!("skipped: this system lets nobody make process namespaces");
+    if has_none(program.account) {
         return;
     }
     let ended = run(&chosen, Ok(program), &briefing(), &variables(), &Stop::default()).await;

@@ -1,8 +1,11 @@
 //! Agents that are commands.
 
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::time::Duration;
 
 use regatta_proto::{AttemptTotals, Cause, Event, ExternalAgent, Money, Outcome, Report, SessionOutcome, Simulation};
+use tokio::sync::oneshot;
 
 use super::office::{Office, command, output, python, replies, story};
 use crate::stage::within;
@@ -219,31 +222,27 @@ async fn one_whose_worker_leaves_is_started_again_elsewhere_and_knows_what_it_ha
 #[tokio::test]
 async fn nothing_of_it_is_left_when_its_worker_is_killed() {
     let agent = python(
-        "child = __import__('subprocess').Popen(['sleep', '1000'])\n\
-         open(os.path.join(errand['folder'], 'pid'), 'w').write(str(child.pid) + '\\n')\ntime.sleep(1000)",
+        "held = open(os.path.join(errand['folder'], 'held'), 'w')\n\
+         child = __import__('subprocess').Popen(['sleep', '1000'], stdout=held)\n\
+         print('here', file=held, flush=True)\ntime.sleep(1000)",
     );
     let office = Office::of(agent).await;
+    // Its number is another in a process namespace; whoever holds a pipe can be told from outside.
+    let held = office.folder.path().join("held");
+    assert!(std::process::Command::new("mkfifo").arg(&held).status().unwrap().success());
+    let ((begins, begun), (ends, ended)) = (oneshot::channel(), oneshot::channel());
+    std::thread::spawn(move || {
+        let mut reader = BufReader::new(File::open(held).unwrap());
+        reader.read_line(&mut String::new()).unwrap();
+        begins.send(()).unwrap();
+        reader.read_to_end(&mut Vec::new()).unwrap();
+        ends.send(()).unwrap();
+    });
     office.stage.publish([office.stage.job(0, 0)]).await;
     let worker = office.stage.start_mortal("w").await;
-    let file = office.folder.path().join("pid");
-    let pid = within(async {
-        loop {
-            match std::fs::read_to_string(&file) {
-                Ok(text) if text.ends_with('\n') => return text.trim().to_owned(),
-                _ => tokio::task::yield_now().await,
-            }
-        }
-    })
-    .await;
+    within(begun).await.unwrap();
     worker.kill();
-    within(async {
-        // Gone, or dead and not yet looked at by its parent.
-        let state = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        while !state().is_empty() && !state().contains(") Z ") {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    within(ended).await.unwrap();
 }
 
 #[tokio::test]
