@@ -1,6 +1,6 @@
 //! Talks to a coordinator's HTTP API.
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow};
 use bytes::Bytes;
 use jiff::Timestamp;
 use regatta_backends::{AuditRow, OwnerRow, SweepRow, TokenRow};
@@ -119,23 +119,7 @@ impl Client {
             ))
             .into());
         }
-        let text = response.text().await.unwrap_or_default();
-        let problem = match serde_json::from_str(&text) {
-            Ok(Problem { error }) => error,
-            Err(_) if text.is_empty() => format!("the coordinator answered {status}; does it run another version?"),
-            Err(_) => text,
-        };
-        if matches!(
-            status,
-            StatusCode::UNPROCESSABLE_ENTITY
-                | StatusCode::NOT_FOUND
-                | StatusCode::UNAUTHORIZED
-                | StatusCode::FORBIDDEN
-                | StatusCode::NOT_IMPLEMENTED
-        ) {
-            return Err(BadConfiguration(problem).into());
-        }
-        bail!("the coordinator answered {status}: {problem}")
+        Err(refusal(status, response.text().await.unwrap_or_default()))
     }
 
     async fn json<T: DeserializeOwned>(&self, request: RequestBuilder) -> anyhow::Result<T> {
@@ -332,9 +316,30 @@ impl Client {
 }
 
 async fn read<T: DeserializeOwned>(response: Response) -> anyhow::Result<T> {
-    let text = response.bytes().await.context("failed to read the coordinator's answer")?;
-    serde_json::from_slice(&text)
-        .context("failed to read the coordinator's answer; do both sides run the same version?")
+    decoded(&response.bytes().await.context("failed to read the coordinator's answer")?)
+}
+
+fn decoded<T: DeserializeOwned>(body: &[u8]) -> anyhow::Result<T> {
+    serde_json::from_slice(body).context("failed to read the coordinator's answer; do both sides run the same version?")
+}
+
+/// The error that an answer with this status and text stands for.
+fn refusal(status: StatusCode, text: String) -> anyhow::Error {
+    let said = serde_json::from_str(&text).map(|Problem { error }| error).unwrap_or(text);
+    let is_wordless = said.trim().is_empty();
+    let problem =
+        if is_wordless { format!("the coordinator answered {status}; does it run another version?") } else { said };
+    if matches!(
+        status,
+        StatusCode::UNPROCESSABLE_ENTITY
+            | StatusCode::NOT_FOUND
+            | StatusCode::UNAUTHORIZED
+            | StatusCode::FORBIDDEN
+            | StatusCode::NOT_IMPLEMENTED
+    ) {
+        return BadConfiguration(problem).into();
+    }
+    anyhow!("the coordinator answered {status}: {problem}")
 }
 
 /// Query of the next page, if the answer links to one. Another address, which would get the token, is never followed.
@@ -353,10 +358,12 @@ mod tests {
     use axum::extract::Query;
     use axum::response::{AppendHeaders, Redirect};
     use axum::routing::get;
+    use proptest::prelude::*;
     use reqwest::header::HeaderValue;
     use tokio_util::sync::CancellationToken;
 
     use super::*;
+    use crate::hostile::{nearly, nearly_text};
 
     fn with_token(coordinator: &str) -> ClientArgs {
         ClientArgs { token: Some("a token of sixteen".to_owned()), ..ClientArgs::at(coordinator.to_owned()) }
@@ -477,5 +484,95 @@ mod tests {
         assert!(problem.downcast_ref::<BadConfiguration>().is_some());
         assert!(problem.to_string().contains(&format!("redirects to {elsewhere}/v1/sweeps")), "{problem}");
         assert_eq!(asked.load(Ordering::SeqCst), 0);
+    }
+
+    /// Reads an answer; `true` if it is understood.
+    type Reading = fn(&[u8]) -> bool;
+
+    fn reads<T: DeserializeOwned>(body: &[u8]) -> bool {
+        decoded::<T>(body).is_ok()
+    }
+
+    /// Right answers, and their kinds.
+    const ANSWERS: [(&str, Reading); 10] = [
+        (
+            r#"[{"id":"s1","name":"nightly","lock":"00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff",
+                 "state":"running","budget":5000000000,"created_at":"2026-01-01T00:00:00Z","ended_at":null}]"#,
+            reads::<Vec<SweepRow>>,
+        ),
+        (
+            r#"{"id":"s1","state":"running","created_at":"2026-01-01T00:00:00Z","ended_at":null,"has_report":true,"cells":[],
+                "budget":{"cap":9,"spent":1,"maybe_spent":2,"reserved":3,"left":3}}"#,
+            reads::<SweepStatus>,
+        ),
+        (r#"{"id":"s1","created":true,"sessions":12}"#, reads::<Submitted>),
+        (
+            r#"{"term":3,"stalled":null,"reports_waiting":1,"reports_set_aside":0,"dead_letters":0,"sweeps":[],
+                "findings":[{"about":"s1","problem":"it stands still","next_step":"look"}]}"#,
+            reads::<Diagnosis>,
+        ),
+        (
+            r#"{"going":[{"sweep":"s1","ended_at":"2026-01-01T00:00:00Z","goes":"everything","objects":3}],
+                "kept":1,"applied":false,"left":0,"problems":["one"]}"#,
+            reads::<GcResult>,
+        ),
+        (
+            r#"{"tokens":[],"owners":[{"owner":"alice","quota":{"sessions":7},"granted":0,"granted_sessions":0}]}"#,
+            reads::<TokenList>,
+        ),
+        (
+            r#"[{"number":7,"at":"2026-01-01T00:00:00Z","actor":"alice","credential":"a token","action":"submit",
+                 "subject":"s1","result":null}]"#,
+            reads::<Vec<AuditRow>>,
+        ),
+        (
+            r#"[{"kind":"lock","digest":"00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"}]"#,
+            reads::<Vec<Input>>,
+        ),
+        (r#"{"verdicts":[],"looked_up":1}"#, reads::<VerdictsPage>),
+        (r#"{"at":"2026-01-01T00:00:00Z"}"#, reads::<Asked>),
+    ];
+
+    #[test]
+    fn an_answer_of_each_kind_is_read() {
+        for (right, reads) in ANSWERS {
+            assert!(reads(right.as_bytes()), "{right}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_without_words_says_its_status() {
+        for text in ["", " ", r#"{"error":""}"#] {
+            let said = refusal(StatusCode::NOT_FOUND, text.to_owned()).to_string();
+            assert_eq!(said, "the coordinator answered 404 Not Found; does it run another version?", "{text:?}");
+        }
+        let said = refusal(StatusCode::CONFLICT, r#"{"error":"it has ended"}"#.to_owned()).to_string();
+        assert_eq!(said, "the coordinator answered 409 Conflict: it has ended");
+    }
+
+    proptest! {
+        #[test]
+        fn an_answer_that_is_nearly_right_is_read_or_refused(
+            (which, body) in (0..ANSWERS.len()).prop_flat_map(|which| {
+                nearly(ANSWERS[which].0.as_bytes()).prop_map(move |body| (which, body))
+            }),
+        ) {
+            let (_, reads) = ANSWERS[which];
+            reads(&body);
+        }
+
+        #[test]
+        fn whatever_a_refusal_says_the_error_has_words(status in 400_u16..600, text in nearly_text(r#"{"error":"no"}"#)) {
+            let said = refusal(StatusCode::from_u16(status).unwrap(), text).to_string();
+            prop_assert!(!said.trim().is_empty());
+        }
+
+        #[test]
+        fn whatever_a_link_says_it_leads_to_the_same_list(link in nearly(b"<?after=a%2Bb&limit=2>; rel=\"next\"")) {
+            if let Ok(link) = HeaderValue::from_bytes(&link) {
+                let next = next_page(&HeaderMap::from_iter([(LINK, link)]));
+                prop_assert!(next.is_none_or(|next| next.starts_with('?')));
+            }
+        }
     }
 }
