@@ -6,8 +6,8 @@
 //! run's directory. The store counts and pages lists. A page is complete without script; with it, the page replaces in place the parts that
 //! change.
 //!
-//! A new page is a file in `pages` and a route here. Markup is made with `maud`, which escapes every value; all output passes through
-//! `page`, which makes characters visible that would act on a reader's screen.
+//! A new page is a file in `pages`, a route here, and one among `ROUTES` of `tests/fuzzing/src/pages.rs`. Markup is made with `maud`, which
+//! escapes every value; all output passes through `page`, which makes characters visible that would act on a reader's screen.
 
 mod access;
 mod address;

@@ -11,6 +11,7 @@ mod edits;
 mod files;
 mod input;
 mod origins;
+mod pages;
 mod providers;
 mod python;
 mod requests;

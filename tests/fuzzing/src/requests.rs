@@ -1,4 +1,4 @@
-//! Requests of clients to the coordinator's API, and of agents to the bridge.
+//! Requests of clients to the coordinator's API, of agents to the bridge, and of browsers to the pages.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -32,19 +32,21 @@ use tower::ServiceExt as _;
 use crate::answers::LOADED;
 use crate::edits::edited;
 use crate::input::Input;
+use crate::pages;
 use crate::runtime::block_on;
 
-/// Stands for a name that inputs cannot know: the id of the sweep that is there, or the path of the open session.
-const NAME_MARK: u8 = 0x1d;
+/// Stands for a name that inputs cannot know: the id of the sweep that is there, the path of the open session, or a token.
+pub(crate) const NAME_MARK: u8 = 0x1d;
 const OPERATOR: &str = "the operator's own token";
 /// Longest answer that is looked at.
-const ANSWER_BYTES_MAX: usize = 16 << 20;
+pub(crate) const ANSWER_BYTES_MAX: usize = 16 << 20;
 
 pub(crate) fn run(data: &[u8]) {
     let mut input = Input(data);
-    match input.byte() % 2 {
+    match input.byte() % 3 {
         0 => api(input),
-        _ => bridge(input),
+        1 => bridge(input),
+        _ => pages::run(input),
     }
 }
 
@@ -191,7 +193,7 @@ fn token(number: u8) -> ApiToken {
 }
 
 /// The API of a coordinator of its own for every request: nothing is left of the requests before.
-async fn coordinator_api(folder: &Path) -> axum::Router {
+pub(crate) async fn coordinator_api(folder: &Path) -> axum::Router {
     let blobs = Blobs::directory(folder.join("blobs")).unwrap();
     let clock = Arc::new(ManualClock::at("2026-01-01T00:00:00Z".parse().unwrap()));
     store_dataset(&blobs, &DATA).await.unwrap();
@@ -231,7 +233,7 @@ async fn coordinator_api(folder: &Path) -> axum::Router {
 }
 
 /// Submits the sweep that paths may name, and tells its id.
-async fn submitted(router: &axum::Router) -> String {
+pub(crate) async fn submitted(router: &axum::Router) -> String {
     let request = Request::post("/v1/sweeps").header("content-type", "application/json");
     let request = request.header("authorization", format!("Bearer {OPERATOR}"));
     let body = Body::from(serde_json::to_vec(&*SUBMISSION).unwrap());

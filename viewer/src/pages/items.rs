@@ -206,12 +206,14 @@ fn pager(run: &Run, wanted: &Wanted, further: &Further) -> Markup {
     match further {
         Further::Pages(total) => {
             let pages = total.div_ceil(u64::from(ITEMS));
+            // An address may have any number.
+            let following = wanted.page.saturating_add(1);
             html! {
                 @if pages > 1 {
                     nav.pager aria-label="Pages of items" {
                         @if wanted.page > 0 { a rel="prev" href=(address(wanted.on_page(wanted.page - 1))) { "← previous" } }
-                        span { "page " (wanted.page + 1) " of " (pages) }
-                        @if wanted.page + 1 < pages { a rel="next" href=(address(wanted.on_page(wanted.page + 1))) { "next →" } }
+                        span { "page " (following) " of " (pages) }
+                        @if following < pages { a rel="next" href=(address(wanted.on_page(following))) { "next →" } }
                     }
                 }
             }
