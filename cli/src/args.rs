@@ -3,6 +3,7 @@
 #[cfg(feature = "certify")]
 mod certify;
 mod client;
+mod data;
 mod discover;
 mod export;
 mod import;
@@ -28,6 +29,7 @@ use regatta_proto::{BenchmarkName, CacheMode, Evaluator, Limit, Setting};
 #[cfg(feature = "certify")]
 pub(crate) use self::certify::CertifyArgs;
 pub(crate) use self::client::{ClientArgs, DoctorArgs, ResumeArgs, StatusArgs, SubmitArgs, SweepArgs, WatchArgs};
+pub(crate) use self::data::{DataArgs, DataAt, DataCommand, DataFetchArgs, DataVerifyArgs};
 pub(crate) use self::discover::{CompletionsArgs, InitArgs, ListArgs, Listed, ModelsArgs};
 pub(crate) use self::export::{ExportArgs, ExportFormat};
 pub(crate) use self::import::{ImportArgs, ImportFrom, LmEvalArgs, PredictionsArgs};
@@ -79,6 +81,8 @@ pub(crate) enum Command {
     Init(InitArgs),
     /// List benchmarks, settings, evaluators or models
     List(ListArgs),
+    /// Fetch the official data sets of benchmarks, or compare a copy with them
+    Data(DataArgs),
     /// Run a sweep in this process; running it again continues where it stopped
     Run(RunArgs),
     /// Check a spec and its data, or a benchmark of your own (its folder), without running anything

@@ -8,6 +8,7 @@ use regatta_declared::CodedRules;
 use regatta_declared::{Declared, Permissions};
 use regatta_flowbench::FlowBench;
 use regatta_orchestrationbench::OrchestrationBench;
+use regatta_proto::BenchmarkName;
 use regatta_worfbench::WorfBench;
 
 const BUILT_IN: Registry = Registry::new(&[&AppBench, &AutoSlurp, &FlowBench, &OrchestrationBench, &WorfBench]);
@@ -29,6 +30,18 @@ pub(crate) fn deployed(rules: CodedRules, user: Option<String>) -> Registry {
     let declared = Declared::new(Permissions::deployed(rules, user));
     // One a process, and it lasts as long.
     BUILT_IN.with_declared(Box::leak(Box::new(declared)))
+}
+
+/// Official files of a built-in benchmark's data set (YAML); `None` for another name.
+pub(crate) fn sources(name: &BenchmarkName) -> Option<&'static str> {
+    let known = [
+        ("appbench", regatta_appbench::SOURCES),
+        ("autoslurp", regatta_autoslurp::SOURCES),
+        ("flowbench", regatta_flowbench::SOURCES),
+        ("orchestrationbench", regatta_orchestrationbench::SOURCES),
+        ("worfbench", regatta_worfbench::SOURCES),
+    ];
+    known.into_iter().find(|(of, _)| *of == name.as_str()).map(|(_, sources)| sources)
 }
 
 #[cfg(test)]

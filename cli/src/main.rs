@@ -70,6 +70,7 @@ fn main() -> ExitCode {
             Command::List(args) => commands::list::run(args),
             Command::Schema => Ok(commands::schema::run()),
             Command::Completions(args) => commands::completions::run(&args),
+            Command::Data(args) => commands::data::run(args).await,
             Command::Run(args) => commands::run::run(args).await,
             Command::Check(args) => commands::check::run(args).await,
             Command::Score(args) => commands::score::run(args),

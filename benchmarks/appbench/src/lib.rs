@@ -37,6 +37,9 @@ use self::setting::Mode;
 use regatta_benchmarks::case::Case;
 use regatta_benchmarks::{Benchmark, DataError, Suite};
 
+/// Official files of the data set, with repository, commit, sizes and digests (YAML).
+pub const SOURCES: &str = include_str!("../sources.yaml");
+
 /// The benchmark.
 #[derive(Debug, Clone, Copy)]
 pub struct AppBench;

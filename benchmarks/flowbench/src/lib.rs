@@ -37,6 +37,9 @@ use regatta_benchmarks::{Benchmark, DataError, Suite};
 use regatta_proto::{BenchmarkName, Evaluator, FileSet, Setting};
 use serde_json::Value;
 
+/// Official files of the data set, with repository, commit, sizes and digests (YAML).
+pub const SOURCES: &str = include_str!("../sources.yaml");
+
 /// The benchmark.
 #[derive(Debug, Clone, Copy)]
 pub struct FlowBench;

@@ -32,6 +32,9 @@ use serde_json::Value;
 
 use self::setting::Mode;
 
+/// Official files of the data set, with repository, commit, sizes and digests (YAML).
+pub const SOURCES: &str = include_str!("../sources.yaml");
+
 /// The benchmark.
 #[derive(Debug, Clone, Copy)]
 pub struct OrchestrationBench;

@@ -40,6 +40,9 @@ use serde_json::Value;
 
 use self::setting::Shots;
 
+/// Official files of the data set, with repository, commit, sizes and digests (YAML).
+pub const SOURCES: &str = include_str!("../sources.yaml");
+
 /// The benchmark.
 #[derive(Debug, Clone, Copy)]
 pub struct WorfBench;

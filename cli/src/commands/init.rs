@@ -218,7 +218,7 @@ fn data(args: &InitArgs, name: &BenchmarkName) -> PathBuf {
 }
 
 /// As a scalar of YAML, whatever is in it.
-fn quoted(path: &Path) -> String {
+pub(super) fn quoted(path: &Path) -> String {
     let text = path.to_string_lossy();
     let is_plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c));
     if is_plain && !text.starts_with('-') { text.into_owned() } else { format!("{:?}", text.as_ref()) }

@@ -9,6 +9,7 @@ pub(crate) mod check;
 mod check_benchmark;
 pub(crate) mod compare;
 pub(crate) mod completions;
+pub(crate) mod data;
 pub(crate) mod doctor;
 pub(crate) mod drift;
 pub(crate) mod export;

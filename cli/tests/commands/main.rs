@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use serde_json::Value;
 use tempfile::TempDir;
 
+mod data;
 mod discover;
 mod help;
 mod misspelt;
