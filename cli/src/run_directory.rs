@@ -15,10 +15,15 @@ const LEDGER: &str = "store/ledger.sqlite";
 
 /// The directory that `what` names: itself, or the run of that name; `None` where there is neither.
 pub(crate) fn find(what: &Path) -> Option<PathBuf> {
+    find_beside(what, Path::new(RUNS))
+}
+
+/// The same, where runs are in the folder `runs`.
+fn find_beside(what: &Path, runs: &Path) -> Option<PathBuf> {
     if what.is_dir() {
         return Some(what.to_owned());
     }
-    let below = Path::new(RUNS).join(what);
+    let below = runs.join(what);
     (what.is_relative() && below.is_dir()).then_some(below)
 }
 
@@ -102,6 +107,20 @@ fn names(folder: &Path) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_is_that_of_a_run_where_there_is_no_directory_of_the_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let runs = folder.path().join("runs");
+        std::fs::create_dir_all(runs.join("mine2/store")).unwrap();
+        assert_eq!(find_beside(Path::new("mine2"), &runs), Some(runs.join("mine2")));
+        assert_eq!(find_beside(Path::new("mine3"), &runs), None);
+        // Tests run in the folder of their crate, which has sources.
+        std::fs::create_dir(runs.join("src")).unwrap();
+        assert_eq!(find_beside(Path::new("src"), &runs), Some(PathBuf::from("src")), "a directory goes before");
+        let elsewhere = folder.path().join("mine2");
+        assert_eq!(find_beside(&elsewhere, &runs), None, "a whole path is meant as it is written");
+    }
 
     #[test]
     fn a_run_that_is_not_there_is_told_with_the_one_that_may_have_been_meant() {
