@@ -7,6 +7,7 @@ mod data;
 mod discover;
 mod export;
 mod import;
+mod notice;
 mod plan;
 mod prices;
 mod repair;
@@ -33,6 +34,7 @@ pub(crate) use self::data::{DataArgs, DataAt, DataCommand, DataFetchArgs, DataVe
 pub(crate) use self::discover::{CompletionsArgs, InitArgs, ListArgs, Listed, ModelsArgs};
 pub(crate) use self::export::{ExportArgs, ExportFormat};
 pub(crate) use self::import::{ImportArgs, ImportFrom, LmEvalArgs, PredictionsArgs};
+pub(crate) use self::notice::NoticeArgs;
 pub(crate) use self::plan::PlanArgs;
 pub(crate) use self::prices::{PricesArgs, PricesCommand, PricesImportArgs, PricesShowArgs, RepriceArgs};
 pub(crate) use self::repair::RepairArgs;
@@ -265,6 +267,8 @@ pub(crate) struct RunArgs {
     pub(crate) policy: PolicyArgs,
     #[command(flatten)]
     pub(crate) result: ResultArgs,
+    #[command(flatten)]
+    pub(crate) notice: NoticeArgs,
     /// Serve /metrics at this address while running
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) metrics: Option<std::net::SocketAddr>,

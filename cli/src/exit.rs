@@ -75,13 +75,18 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
 
 pub(crate) fn failed(error: &anyhow::Error) -> ExitCode {
     output::error(&causes(error.as_ref()));
+    ExitCode::from(code(error))
+}
+
+/// The code of a process that ends with `error`.
+pub(crate) fn code(error: &anyhow::Error) -> u8 {
     if error.downcast_ref::<BadConfiguration>().is_some() {
-        ExitCode::from(78)
+        78
     } else if error.downcast_ref::<CannotRecord>().is_some() {
-        of_state(SweepState::Incomplete)
+        SweepState::Incomplete.exit_code()
     } else if error.downcast_ref::<NoVerdict>().is_some() {
-        ExitCode::from(70)
+        70
     } else {
-        ExitCode::FAILURE
+        1
     }
 }

@@ -14,6 +14,7 @@ mod fetched;
 mod hostile;
 mod listener;
 mod logging;
+mod notice;
 mod output;
 mod paired_runs;
 mod plain_http;

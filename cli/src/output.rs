@@ -22,6 +22,11 @@ pub(crate) fn error(text: &str) {
     let _ = writeln!(std::io::stderr(), "error: {}", printable(text));
 }
 
+/// Rings the bell of the terminal.
+pub(crate) fn bell() {
+    let _ = write!(std::io::stderr(), "\u{7}");
+}
+
 /// True if standard error is a terminal.
 pub(crate) fn is_watched() -> bool {
     std::io::stderr().is_terminal()

@@ -7,7 +7,7 @@ use clap::builder::BoolishValueParser;
 use regatta_coordinator::BudgetChange;
 use regatta_proto::SweepId;
 
-use super::{PolicyArgs, ResultArgs, SpecArgs, TraceArgs, TrustArgs};
+use super::{NoticeArgs, PolicyArgs, ResultArgs, SpecArgs, TraceArgs, TrustArgs};
 
 /// Address of the coordinator where none is named.
 const ON_THIS_MACHINE: &str = "http://127.0.0.1:8080";
@@ -141,6 +141,8 @@ pub(crate) struct ResumeArgs {
     pub(crate) give_up_after_s: u64,
     #[command(flatten)]
     pub(crate) result: ResultArgs,
+    #[command(flatten)]
+    pub(crate) notice: NoticeArgs,
     #[command(flatten)]
     pub(crate) traces: TraceArgs,
 }

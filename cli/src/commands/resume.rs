@@ -10,6 +10,7 @@ use crate::args::ResumeArgs;
 use crate::client::Client;
 use crate::embedded::Embedded;
 use crate::exit::BadConfiguration;
+use crate::notice::Ending;
 use crate::output;
 use crate::preflight;
 use crate::run_directory;
@@ -30,10 +31,14 @@ pub(crate) async fn run(args: ResumeArgs) -> anyhow::Result<ExitCode> {
     let resumed = Client::new(&args.client)?.resume(&sweep, Resumption { budget: args.budget }).await;
     resumed.map_err(|error| run_directory::nor_a_sweep(&args.sweep, &args.client, error))?;
     output::note(&format!("resumed; follow it with: regatta watch {sweep}"));
+    if args.notice.notify.is_some() {
+        output::note("the end of a coordinator's sweep is told to nobody (--notify): `regatta watch` ends with it");
+    }
     Ok(ExitCode::SUCCESS)
 }
 
 async fn embedded(directory: &Path, args: &ResumeArgs) -> anyhow::Result<ExitCode> {
+    let ending = Ending::of(&args.notice)?;
     let leaving = Leaving::on_signals()?;
     let wish = Wish { trusts: args.trust.trust, policy: args.policy.file.as_deref() };
     let cache = args.cache_dir.as_deref();
@@ -57,6 +62,6 @@ async fn embedded(directory: &Path, args: &ResumeArgs) -> anyhow::Result<ExitCod
     if !args.no_preflight {
         preflight::before_sessions(&run, &sweep, &leaving).await?;
     }
-    let state = run.execute(&sweep, Resumption { budget: args.budget }, &leaving).await?;
-    super::run::conclude(&run, &sweep, directory, state, args.result).await
+    let executed = run.execute(&sweep, Resumption { budget: args.budget }, &leaving).await;
+    super::run::finish(&run, &sweep, directory, executed, args.result, &ending, &leaving).await
 }

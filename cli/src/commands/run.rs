@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::args::{ResultArgs, RunArgs};
 use crate::embedded::Embedded;
 use crate::exit::of_state;
+use crate::notice::{Ending, Outcome};
 use crate::signals::Leaving;
 use crate::spec::{Loaded, check_build, check_endpoints, load, not_planned};
 use crate::trust::{self, Rights};
@@ -25,6 +26,7 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
         check_build(&loaded.spec)?;
         return super::check::plan_and_describe(loaded, args.result.json).await;
     }
+    let ending = Ending::of(&args.notice)?;
     let rights = Rights::own(args.policy.file.as_deref())?;
     check_endpoints(&loaded.spec, &rights.policy)?;
     let directory = args.output.unwrap_or_else(|| PathBuf::from("runs").join(loaded.spec.name.as_str()));
@@ -50,9 +52,9 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
         let listener = listener::listen(address)?;
         listener::serve(listener, telemetry::routes(run.registry().clone()), stop.clone());
     }
-    let state = run.execute(&sweep, Resumption::default(), &leaving).await?;
+    let executed = run.execute(&sweep, Resumption::default(), &leaving).await;
     stop.cancel();
-    conclude(&run, &sweep, &directory, state, args.result).await
+    finish(&run, &sweep, &directory, executed, args.result, &ending, &leaving).await
 }
 
 /// Puts the data into the run's store.
@@ -71,8 +73,32 @@ pub(crate) async fn store(run: &Embedded, loaded: Loaded) -> anyhow::Result<Subm
     Ok(submission)
 }
 
+/// Prints what came of a run that was `executed`, tells of its end, and turns that into an exit code.
+pub(crate) async fn finish(
+    run: &Embedded,
+    sweep: &Sweep,
+    directory: &Path,
+    executed: anyhow::Result<SweepState>,
+    result: ResultArgs,
+    ending: &Ending,
+    leaving: &Leaving,
+) -> anyhow::Result<ExitCode> {
+    let concluded = match executed {
+        Ok(state) => conclude(run, sweep, directory, state, result).await.map(|code| (state, code)),
+        Err(error) => Err(error),
+    };
+    let outcome = match &concluded {
+        Ok((state, _)) => Outcome::Left(*state),
+        Err(error) => Outcome::Failed(error),
+    };
+    // A store that cannot be read takes nothing from the notice but the numbers.
+    let status = if ending.has_receiver() { run.coordinator.status(&sweep.id).await.ok() } else { None };
+    ending.tell(&sweep.id, directory, outcome, status.as_ref(), &leaving.stop).await;
+    concluded.map(|(_, code)| code)
+}
+
 /// Prints the result and turns the sweep's end into an exit code.
-pub(crate) async fn conclude(
+async fn conclude(
     run: &Embedded,
     sweep: &Sweep,
     directory: &Path,

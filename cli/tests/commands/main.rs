@@ -13,6 +13,7 @@ mod data;
 mod discover;
 mod help;
 mod misspelt;
+mod notices;
 mod planning;
 mod prices;
 mod reprice;

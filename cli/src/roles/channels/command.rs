@@ -1,20 +1,16 @@
 //! Commands that are told of nights on their standard input.
 
-use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use regatta_coordinator::Message;
 use serde::Deserialize;
-use tokio::io::AsyncWriteExt;
-use tokio::process;
 
 use super::check_variable;
+use crate::notice::Program;
 
 /// Longest time-out, in seconds.
 const TIMEOUT_S_MAX: u64 = 300;
-/// Bytes of a failed command's standard error that are kept.
-const SHOWN_BYTES_MAX: usize = 500;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -34,12 +30,7 @@ const fn half_a_minute() -> u64 {
 }
 
 #[derive(Debug)]
-pub(super) struct Command {
-    program: String,
-    arguments: Vec<String>,
-    timeout: Duration,
-    pass_env: Vec<String>,
-}
+pub(super) struct Command(Program);
 
 impl Command {
     pub(super) fn new(declared: Declared) -> anyhow::Result<Self> {
@@ -56,40 +47,11 @@ impl Command {
             check_variable(name).context("pass_env")?;
         }
         let timeout = Duration::from_secs(declared.timeout_s);
-        Ok(Self { program, arguments: command.collect(), timeout, pass_env: declared.pass_env })
+        Ok(Self(Program { program, arguments: command.collect(), timeout, pass_env: declared.pass_env }))
     }
 
     pub(super) async fn run(&self, message: &Message) -> anyhow::Result<()> {
-        let passed = ["PATH", "LANG"].into_iter().chain(self.pass_env.iter().map(String::as_str));
-        let mut child = process::Command::new(&self.program)
-            .args(&self.arguments)
-            .env_clear()
-            .envs(passed.filter_map(|name| Some((name, std::env::var_os(name)?))))
-            .env("REGATTA_NOTICE_ID", &message.id)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .with_context(|| format!("failed to start {}", self.program))?;
-        let input = child.stdin.take();
-        let told = async {
-            if let Some(mut input) = input {
-                // A command need not read what it is told; its exit code counts.
-                let _ = input.write_all(message.body.as_bytes()).await;
-            }
-            child.wait_with_output().await
-        };
-        let Ok(output) = tokio::time::timeout(self.timeout, told).await else {
-            bail!("{} was killed after {} s", self.program, self.timeout.as_secs());
-        };
-        let output = output.with_context(|| format!("failed to run {}", self.program))?;
-        if !output.status.success() {
-            let said =
-                output.stderr.get(output.stderr.len().saturating_sub(SHOWN_BYTES_MAX)..).unwrap_or(&output.stderr);
-            bail!("{} ended with {}: {}", self.program, output.status, String::from_utf8_lossy(said).trim());
-        }
-        Ok(())
+        self.0.tell(&message.id, &message.body).await
     }
 }
 

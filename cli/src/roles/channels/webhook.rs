@@ -1,23 +1,19 @@
 //! Webhooks, signed as Standard Webhooks says: HMAC-SHA256 over id, time and body.
 
 use std::fmt;
-use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, Mac};
 use regatta_coordinator::Message;
-use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
 use serde::Deserialize;
 use sha2::Sha256;
 
 use super::check_variable;
-use crate::tls;
+use crate::notice;
 
-/// For how long an answer is waited for.
-const TIMEOUT: Duration = Duration::from_secs(10);
 /// Shortest secret, in bytes.
 const SECRET_BYTES_MIN: usize = 16;
 /// Beginning of a secret that is written in base64.
@@ -72,14 +68,7 @@ impl Webhook {
             "secret_env: {name} holds {} bytes, at least {SECRET_BYTES_MIN} are needed",
             secret.len()
         );
-        crate::embedded::install_tls();
-        let client = Client::builder()
-            .tls_backend_preconfigured(tls::client(None, None)?)
-            .redirect(Policy::none())
-            .timeout(TIMEOUT)
-            .build()
-            .context("failed to start the HTTP client")?;
-        Ok(Self { url, secret, client })
+        Ok(Self { url, secret, client: notice::client()? })
     }
 
     pub(super) async fn send(&self, message: &Message) -> anyhow::Result<()> {
@@ -92,11 +81,7 @@ impl Webhook {
             .header("webhook-timestamp", &time)
             .header("webhook-signature", format!("v1,{}", signature(&self.secret, &message.id, &time, &message.body)?))
             .body(message.body.clone());
-        // Its address may hold a token in its path: receivers of chats have such.
-        let response = request.send().await.map_err(|error| error.without_url()).context("nobody answered")?;
-        let status = response.status();
-        ensure!(status.is_success(), "it answered {status}");
-        Ok(())
+        notice::taken(request).await
     }
 }
 
