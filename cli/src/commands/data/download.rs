@@ -215,7 +215,7 @@ fn part_of(at: &Path, file: &SourceFile) -> PathBuf {
     name.into()
 }
 
-/// What an earlier command has kept of `file`.
+/// The beginning of `file` that an earlier command has kept; empty where there is none.
 fn begun(part: &Path, file: &SourceFile) -> anyhow::Result<Vec<u8>> {
     match read_within(part, file.bytes) {
         Ok(content) => Ok(content),
