@@ -144,6 +144,16 @@ impl Postgres {
         self.port.number()
     }
 
+    /// A program of PostgreSQL's clients, as `pg_isready`. It finds this server's port by `PGPORT`.
+    ///
+    /// # Errors
+    /// When PostgreSQL is not installed.
+    pub fn client(&self, name: &str) -> Result<tokio::process::Command, HarnessError> {
+        let mut command = tokio::process::Command::new(client_program(name)?);
+        command.env("PGPORT", self.port().to_string()).stdin(Stdio::null()).kill_on_drop(true);
+        Ok(command)
+    }
+
     /// Ends the server at once, as a crash would. What it committed is there after [`Postgres::restart`].
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Output, Stdio};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -114,6 +114,17 @@ impl RabbitMq {
         let _turn = self.tool.lock().await;
         run(import.into(), &vhost.definitions, "create a virtual host with rabbitmqctl").await?;
         Ok(vhost.url)
+    }
+
+    /// Runs a command line tool of RabbitMQ, as `rabbitmq-diagnostics`, to its end. It finds this broker by its variables.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub async fn run_tool(&self, tool: &str, arguments: &[String]) -> Result<Output, HarnessError> {
+        let mut command = tokio::process::Command::from(self.node.named_tool_command(tool, self.broker.folder()));
+        command.args(arguments).stdin(Stdio::null()).kill_on_drop(true);
+        let _turn = self.tool.lock().await;
+        command.output().await.map_err(HarnessError::io(format!("run {tool}")))
     }
 
     /// Has the quorum queue `name` of the default virtual host answer nobody, as one that has no leader, or answer again.

@@ -124,8 +124,15 @@ impl Node {
 
     /// Runs `rabbitmqctl` against the running broker; one at a time.
     pub(crate) fn tool_command(&self, folder: &Path, arguments: &[&str]) -> Command {
-        let mut command = self.command(&self.server.with_file_name("rabbitmqctl"), folder);
-        command.args(arguments).env("RABBITMQ_CTL_ERL_ARGS", LISTEN_HERE);
+        let mut command = self.named_tool_command("rabbitmqctl", folder);
+        command.args(arguments);
+        command
+    }
+
+    /// The same of any tool, as `rabbitmq-diagnostics`; they lie beside the server.
+    pub(crate) fn named_tool_command(&self, tool: &str, folder: &Path) -> Command {
+        let mut command = self.command(&self.server.with_file_name(tool), folder);
+        command.env("RABBITMQ_CTL_ERL_ARGS", LISTEN_HERE);
         command
     }
 

@@ -68,6 +68,8 @@ pub async fn create_bucket(config: &S3Config) -> Result<S3Config, HarnessError> 
 
 /// Most bytes that are read of what is refused.
 const REFUSED_BYTES_MAX: usize = 64 << 20;
+/// Path at which MinIO tells anybody that it is ready.
+const READY: &str = "/minio/health/ready";
 /// Answer of MinIO to whoever writes to a full disk.
 const DISK_IS_FULL: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>XMinioStorageFull</Code><Message>Storage backend has \
                             reached its minimum free drive threshold. Please delete a few objects to proceed.</Message></Error>";
@@ -169,9 +171,13 @@ async fn serve(listener: TcpListener, tls: Option<TlsAcceptor>, service: S3Servi
         let Ok((stream, _)) = listener.accept().await else { continue };
         let (service, is_full, tls) = (service.clone(), is_full.clone(), tls.clone());
         let service = service_fn(move |request: Request<Incoming>| {
+            let is_health_check = request.method() == Method::GET && request.uri().path() == READY;
             let is_refused = request.method() == Method::PUT && is_full.load(Ordering::Relaxed);
             let (service, mut request) = (service.clone(), request.map(s3s::Body::from));
             async move {
+                if is_health_check {
+                    return Ok(Response::new(s3s::Body::from(String::new())));
+                }
                 if !is_refused {
                     return service.call(request).await;
                 }

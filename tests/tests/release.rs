@@ -167,6 +167,7 @@ fn workflows_run_scripts_that_are_there() {
         "scripts/histories",
         "scripts/image",
         "scripts/long-tests",
+        "scripts/image-check",
         "scripts/release",
         "scripts/sign",
         "scripts/test-readers",

@@ -1,5 +1,9 @@
-//! The image and the compose file: what they name exists. Neither is built here, for want of a Docker.
+//! The image and the compose files: what they name exists, what they say is understood, and their healthchecks tell the truth. The image is
+//! built by `scripts/image-check`.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod healthchecks;
+mod specification;
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -16,8 +20,9 @@ fn succeeds(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn compose() -> Value {
-    let text = std::fs::read_to_string(workspace().join("deploy/compose.yaml")).unwrap();
+/// A compose file of `deploy`, with what it merges.
+fn compose(name: &str) -> Value {
+    let text = std::fs::read_to_string(workspace().join("deploy").join(name)).unwrap();
     let mut compose: Value = serde_yaml_ng::from_str(&text).unwrap();
     compose.apply_merge().unwrap();
     compose
@@ -82,7 +87,7 @@ fn a_working_copy_keeps_its_sources() {
 
 #[test]
 fn every_command_and_variable_of_the_compose_file_is_one_that_the_binary_knows() {
-    let compose = compose();
+    let compose = compose("compose.yaml");
     let services = of_the_image(&compose);
     assert_eq!(services.len(), 7, "{services:?}");
     for (name, service) in services {
@@ -109,7 +114,7 @@ fn every_command_and_variable_of_the_compose_file_is_one_that_the_binary_knows()
 
 #[test]
 fn what_runs_in_the_image_can_change_nothing_and_gain_no_right() {
-    let compose = compose();
+    let compose = compose("compose.yaml");
     for (name, service) in of_the_image(&compose) {
         assert_eq!(service["read_only"], true, "{name}");
         assert_eq!(service["user"], "65532:65532", "{name}");
@@ -131,7 +136,7 @@ fn the_default_image_is_without_a_shell_and_another_has_what_starts_programs() {
 
 #[test]
 fn what_the_compose_file_mounts_is_there() {
-    let compose = compose();
+    let compose = compose("compose.yaml");
     let services = compose["services"].as_mapping().unwrap();
     let mounts = services.values().flat_map(|service| words(&service["volumes"]));
     let files: Vec<String> = mounts.filter_map(|mount| Some(mount.split(':').next()?.to_owned())).collect();
