@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{ConnectInfo, Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
@@ -369,7 +369,8 @@ async fn serve(
     request: Request,
 ) -> Response {
     let (head, body) = request.into_parts();
-    let is_call = !batches::is_of_batches(head.uri.path());
+    // To ask what models there are costs nothing.
+    let is_call = head.method == Method::POST && !batches::is_of_batches(head.uri.path());
     if *clerk.mood.borrow() == Mood::Refuses {
         if is_call {
             clerk.enter(&head.headers, client.port(), None);

@@ -48,6 +48,17 @@ async fn a_client_that_goes_away_before_the_answer_is_billed() {
 }
 
 #[tokio::test]
+async fn to_ask_which_models_there_are_is_no_call() {
+    let endpoint = endpoint().await;
+    let mut client = TcpStream::connect(endpoint.address).await.unwrap();
+    client.write_all(b"GET /v1/models HTTP/1.1\r\nhost: here\r\nconnection: close\r\n\r\n").await.unwrap();
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert_eq!(endpoint.close_books().await.unwrap().len(), 0);
+}
+
+#[tokio::test]
 async fn a_call_that_is_read_after_its_process_was_stopped_was_under_way() {
     let endpoint = endpoint().await;
     endpoint.set(Mood::Hangs);
