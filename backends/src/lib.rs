@@ -2,6 +2,7 @@
 //! each needs the feature `cluster`.
 
 pub mod blobs;
+mod consuming;
 #[cfg(feature = "faults")]
 pub mod faults;
 mod health;
@@ -13,6 +14,7 @@ pub mod queue;
 mod tls;
 
 pub use blobs::{BlobError, Blobs, ObjectStream};
+pub use consuming::{Consuming, Subscriptions};
 pub use health::{Stalled, StoreHealth};
 pub use ledger::{
     ASKED_WITHIN, AUDIT_READ_MAX, Admission, AgentEnd, AttemptRow, AttemptState, AuditOutcome, AuditResult, AuditRow,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use regatta_backends::{
-    BlobError, Consumer, Delivery, Held, Ledger, LedgerError, OpenQuestion, Outage, Queue, QueueError, Receipt,
-    StoreHealth, ToldBy,
+    BlobError, Consumer, Consuming, Delivery, Held, Ledger, LedgerError, OpenQuestion, Outage, Queue, QueueError,
+    Receipt, StoreHealth, ToldBy,
 };
 use regatta_catalog::{Catalog, CatalogError, SegmentError, checkpoint_keys, remove_checkpoints};
 use regatta_proto::{
@@ -43,6 +43,9 @@ const GIVEN_BACK_AFTER: Duration = Duration::from_mins(10);
 /// Redeliveries after which a report that cannot be recorded, alone, goes back without those behind it. Until then it goes back with them, so that
 /// none overtakes it; they must not be delivered too often for its sake.
 const GIVEN_BACK_AT_MOST: u32 = 5;
+
+/// Name of what a scorer consumes.
+const REPORTS: &str = "reports";
 
 /// Settings of a scorer's batches.
 #[derive(Debug, Clone, Copy)]
@@ -189,6 +192,7 @@ pub struct Scorer {
     pub(crate) stopwatch: Stopwatch,
     pub(crate) tracer: Tracer,
     pub(crate) health: StoreHealth,
+    consuming: Consuming,
 }
 
 impl Scorer {
@@ -214,6 +218,7 @@ impl Scorer {
             stopwatch: Stopwatch::default(),
             tracer: Tracer::default(),
             health: StoreHealth::default(),
+            consuming: Consuming::awaiting(REPORTS),
         }
     }
 
@@ -228,6 +233,12 @@ impl Scorer {
     #[must_use]
     pub fn health(&self) -> StoreHealth {
         self.health.clone()
+    }
+
+    /// Tells at any time whether this scorer consumes reports. One that stands aside does not.
+    #[must_use]
+    pub fn consuming(&self) -> Consuming {
+        self.consuming.clone()
     }
 
     /// Records `reports` that nobody else handles, as of a run that had to end before they could be recorded. Repeating it changes nothing.
@@ -249,10 +260,14 @@ impl Scorer {
             let mut size = BatchSize::up_to(self.config.batch);
             let mut consumer = self.queue.consume_reports(prefetch).await?;
             loop {
+                self.consuming.consumes(REPORTS, consumer.subscriptions());
                 match self.record_from(consumer, &mut size, &stop).await {
                     End::Stopped => return Ok(()),
                     End::GivesBack => {}
-                    End::StandsAside => self.until_stores_answer(&stop).await,
+                    End::StandsAside => {
+                        self.consuming.lacks(REPORTS, "its stores do not answer, and others take them".to_owned());
+                        self.until_stores_answer(&stop).await;
+                    }
                 }
                 let Some(again) = self.consume_again(prefetch, &stop).await else { return Ok(()) };
                 consumer = again;
@@ -270,8 +285,9 @@ impl Scorer {
                 Err(error) => error,
             };
             let failed = outage.fails();
+            let error = regatta_proto::causes(&error);
+            self.consuming.lacks(REPORTS, error.clone());
             if failed.is_told {
-                let error = regatta_proto::causes(&error);
                 tracing::warn!(error, tries = failed.tries, "failed to consume reports again; trying again");
             }
             stop.run_until_cancelled(tokio::time::sleep(failed.pause)).await?;

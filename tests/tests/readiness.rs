@@ -3,10 +3,10 @@
 
 use std::net::SocketAddr;
 
-use regatta_tests::Deployment;
 use regatta_tests::deployment_roles::connect;
 use regatta_tests::regatta::{Process, finish, free_address, get_text, ready};
 use regatta_tests::waiting::until;
+use regatta_tests::{Deployment, Proxy, Traffic};
 
 /// Starts a role that may lack something, and waits until it says anything.
 async fn start(deployment: &Deployment, role: &str, variables: &[(&str, &str)]) -> (Process, SocketAddr) {
@@ -92,6 +92,27 @@ async fn a_bucket_that_is_missing_is_waited_for_with_the_stores_words() {
     let (_scorer, address) = start(&deployment, "scorer", &[("REGATTA_BUCKET", "nobody-made-this")]).await;
     assert!(!wait_until_it_says(address, "waiting for the bucket").await);
     assert!(ready(address).await.unwrap().1.contains("NoSuchBucket"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_and_a_scorer_whose_bucket_goes_away_are_not_ready_until_it_is_back() {
+    let deployment = Deployment::new().await.unwrap();
+    let (bucket, url) = Proxy::before(&deployment.s3().endpoint_url).await.unwrap();
+    let mut roles = Vec::new();
+    for role in ["worker", "scorer"] {
+        roles.push(start(&deployment, role, &[("S3_ENDPOINT", url.as_str())]).await);
+    }
+    for (_, address) in &roles {
+        wait_until_it_is_ready(*address).await;
+    }
+    bucket.set(Traffic::IsCut);
+    for (_, address) in &roles {
+        assert!(!wait_until_it_says(*address, "the bucket does not answer").await);
+    }
+    bucket.set(Traffic::Passes);
+    for (_, address) in &roles {
+        wait_until_it_is_ready(*address).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use regatta_backends::queue::DELIVERY_LIMIT;
-use regatta_backends::{Consumer, Delivery, Queue, QueueError};
+use regatta_backends::{Consumer, Delivery, Queue, QueueError, Subscriptions};
 use regatta_catalog::Sweep;
 use regatta_llm::Endpoint;
 use regatta_memory::ByteHolder;
@@ -53,6 +53,7 @@ pub(crate) fn is_hopeless(number: u32, transcript: &Transcript) -> bool {
 /// A queue that is being consumed.
 pub(crate) struct Route {
     pub(crate) spec: EndpointRoute,
+    pub(crate) subscriptions: Subscriptions,
     stop: CancellationToken,
 }
 
@@ -71,11 +72,11 @@ impl Route {
         let taken = spec.endpoint.limits.concurrency.saturating_mul(TAKEN_PER_PERMIT);
         let prefetch = batch::prefetch(&spec.endpoint).unwrap_or(taken);
         let consumer = queue.consume_jobs(&spec.queue, prefetch).await?;
-        let stop = CancellationToken::new();
+        let (subscriptions, stop) = (consumer.subscriptions(), CancellationToken::new());
         let batches = BatchLane::start(&spec, &endpoint, queue, &shared, &publisher, &stop, &sessions);
         let line = Arc::new(Line { queue: spec.queue.clone(), endpoint, beside, shared, publisher, batches });
         sessions.spawn(consume(consumer, line, stop.clone(), sessions.clone()));
-        Ok(Self { spec, stop })
+        Ok(Self { spec, subscriptions, stop })
     }
 }
 

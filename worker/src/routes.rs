@@ -16,6 +16,9 @@ use crate::route::Route;
 use crate::unserved::Unserved;
 use crate::worker::Shared;
 
+/// Name of the coordinator's broadcasts beside the queues that a worker consumes; no queue can have it.
+pub(crate) const BROADCASTS: &str = "the coordinator's broadcasts";
+
 /// Open endpoints and consumed queues of this process, by queue.
 pub(crate) struct Routes {
     queue: Queue,
@@ -141,12 +144,16 @@ impl Routes {
             match started.await {
                 Ok(route) => {
                     tracing::info!(queue, "consuming");
+                    self.shared.consuming.consumes(&queue, route.subscriptions.clone());
                     self.unserved.remove(&queue);
                     self.running.insert(queue, route);
                 }
                 Err(error) => self.fails(queue, error.to_string()),
             }
         }
+        let (running, unserved) = (&self.running, &self.unserved);
+        let is_here = |queue: &str| running.contains_key(queue) || unserved.contains_key(queue);
+        self.shared.consuming.retain(|queue| queue == BROADCASTS || is_here(queue));
     }
 
     /// Notes that sessions of `route` need endpoints that are not open here.
@@ -169,6 +176,7 @@ impl Routes {
 
     /// Notes that `queue` could not be consumed; it is tried again after a pause.
     fn fails(&mut self, queue: String, reason: String) {
+        self.shared.consuming.lacks(&queue, reason.clone());
         let gauge = &self.shared.metrics.endpoints_unserved;
         let new = |queue: &String| (Unserved::new(queue.clone(), gauge.clone()), Instant::now());
         let (unserved, next) = self.unserved.entry(queue).or_insert_with_key(new);

@@ -4,7 +4,7 @@ use futures::future::BoxFuture;
 use std::sync::Arc;
 use std::time::Duration;
 
-use regatta_backends::{Queue, QueueError};
+use regatta_backends::{Consuming, Queue, QueueError};
 use regatta_catalog::{Catalog, Sweep};
 use regatta_llm::{BudgetLeases, CallMetrics};
 use regatta_memory::ByteBudget;
@@ -20,7 +20,7 @@ use crate::external::shared::External;
 use crate::holdings::Holdings;
 use crate::opener::Opener;
 use crate::publisher::ConfirmingPublisher;
-use crate::routes::Routes;
+use crate::routes::{BROADCASTS, Routes};
 use crate::running::Running;
 use crate::telling::tell;
 use crate::void::Void;
@@ -59,6 +59,7 @@ pub struct Worker {
     metrics: WorkerMetrics,
     call_metrics: Arc<CallMetrics>,
     tracer: Tracer,
+    consuming: Consuming,
 }
 
 /// Reason why a job's sweep could not be read.
@@ -88,6 +89,7 @@ pub(crate) struct Shared {
     void: watch::Sender<Void>,
     pub(crate) running: Running,
     pub(crate) tracer: Tracer,
+    pub(crate) consuming: Consuming,
 }
 
 impl Shared {
@@ -178,7 +180,8 @@ impl Worker {
         metrics: WorkerMetrics,
         call_metrics: Arc<CallMetrics>,
     ) -> Self {
-        Self { config, queue, catalog, environment, metrics, call_metrics, tracer: Tracer::default() }
+        let consuming = Consuming::awaiting(BROADCASTS);
+        Self { config, queue, catalog, environment, metrics, call_metrics, tracer: Tracer::default(), consuming }
     }
 
     /// The same worker, which sends spans of what it does to `tracer`.
@@ -188,6 +191,13 @@ impl Worker {
         self
     }
 
+    /// Tells at any time whether this worker consumes what it was told to. Endpoints that it cannot open are not part of it: a spec that names a key
+    /// that is not here says nothing of the worker.
+    #[must_use]
+    pub fn consuming(&self) -> Consuming {
+        self.consuming.clone()
+    }
+
     /// Works until `lifecycle` says to leave; returns when nothing of it is left running.
     ///
     /// # Errors
@@ -195,6 +205,7 @@ impl Worker {
     pub fn run(self, lifecycle: Lifecycle) -> BoxFuture<'static, Result<(), WorkerError>> {
         Box::pin(async move {
             let mut controls = self.queue.listen().await?;
+            self.consuming.consumes(BROADCASTS, controls.subscriptions());
             let (publisher, publishing) = ConfirmingPublisher::start(self.queue.clone(), self.metrics.clone());
             let void = watch::Sender::default();
             let shared = Arc::new(Shared {
@@ -226,6 +237,7 @@ impl Worker {
                 void,
                 running: Running::default(),
                 tracer: self.tracer.clone(),
+                consuming: self.consuming.clone(),
             });
             let sessions = TaskTracker::new();
             let opener = Opener::new(

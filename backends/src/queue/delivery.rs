@@ -13,6 +13,7 @@ use super::memory::{MemoryConsumer, MemoryReceipt};
 use super::rabbitmq::{RabbitMqConsumer, RabbitMqReceipt};
 #[cfg(feature = "faults")]
 use super::troubled::TroubledConsumer;
+use crate::Subscriptions;
 
 /// A delivered message with its receipt.
 #[derive(Debug)]
@@ -138,6 +139,18 @@ impl<T: Clone + Send + Sync + 'static> Consumer<T> {
         }
     }
 
+    /// Subscriptions by which it is fed; those in memory are always there.
+    #[must_use]
+    pub fn subscriptions(&self) -> Subscriptions {
+        match &self.0 {
+            Source::Memory(_) => Subscriptions::default(),
+            #[cfg(feature = "cluster")]
+            Source::RabbitMq(consumer) => consumer.subscriptions(),
+            #[cfg(feature = "faults")]
+            Source::Troubled(_) => Subscriptions::default(),
+        }
+    }
+
     pub(super) fn memory(consumer: MemoryConsumer<T>) -> Self {
         Self(Source::Memory(consumer))
     }
@@ -158,6 +171,7 @@ impl<T: Clone + Send + Sync + 'static> Consumer<T> {
 pub struct Controls {
     newest: watch::Receiver<Option<Arc<Control>>>,
     closed: CancellationToken,
+    subscriptions: Subscriptions,
     _feed: Option<DropGuard>,
 }
 
@@ -165,9 +179,16 @@ impl Controls {
     pub(super) fn new(
         newest: watch::Receiver<Option<Arc<Control>>>,
         closed: CancellationToken,
+        subscriptions: Subscriptions,
         feed: Option<DropGuard>,
     ) -> Self {
-        Self { newest, closed, _feed: feed }
+        Self { newest, closed, subscriptions, _feed: feed }
+    }
+
+    /// The subscription by which broadcasts come; the one in memory is always there.
+    #[must_use]
+    pub fn subscriptions(&self) -> Subscriptions {
+        self.subscriptions.clone()
     }
 
     /// The newest broadcast that was not returned before; waits for one if necessary. `None` once the queue is closed. May be cancelled

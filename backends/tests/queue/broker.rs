@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use regatta_backends::queue::RabbitMqConfig;
-use regatta_backends::{Queue, QueueError, Receipt};
+use regatta_backends::{Queue, QueueError, Receipt, Subscriptions};
 use regatta_memory::ByteBudget;
 use regatta_proto::{Digest, Progress, Report};
 use regatta_tests::{Proxy, RabbitMq, Traffic, unique_name};
@@ -353,7 +353,10 @@ async fn a_killed_broker_loses_nothing_and_everyone_reconnects() {
         // An acknowledgement is not confirmed; the delivery of another message in its place shows that the broker has it.
         held.extend(take(&mut consumer, 2).await);
 
+        let subscriptions = [consumer.subscriptions(), listener.subscriptions()];
+        assert!(subscriptions.iter().all(Subscriptions::are_there));
         broker.kill().await.unwrap();
+        until(|| !subscriptions.iter().any(Subscriptions::are_there)).await;
         let publishing = queue.publish_jobs("q", jobs(10..20));
         let restarting = async { broker.restart().await.unwrap() };
         // A process that starts meanwhile waits; one that gave up would be missing from its deployment.
@@ -385,6 +388,7 @@ async fn a_killed_broker_loses_nothing_and_everyone_reconnects() {
             tokio::task::yield_now().await;
         };
         assert_eq!(heard.unwrap(), control);
+        assert!(subscriptions.iter().all(Subscriptions::are_there));
     })
     .await;
 }

@@ -1,4 +1,4 @@
-//! `/readyz` of a role: whether it is connected to all it needs; if not, what it waits for.
+//! `/readyz` of a role: whether it is connected to all it needs, and consumes what it has to; if not, what it waits for.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -8,9 +8,12 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use futures::future::BoxFuture;
+use regatta_backends::Consuming;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
+/// Pause after the first look at what a role that starts needs, if something is lacking; it doubles with each further one.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(100);
 /// Pause between two looks at the stores.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// Longest time that a store may take to answer a look.
@@ -92,19 +95,32 @@ impl Readiness {
     where
         F: Fn() -> BoxFuture<'static, anyhow::Result<()>>,
     {
+        let mut pause = LOOK_AGAIN_AFTER;
         loop {
             let looked = tokio::time::timeout(LOOK_TIMEOUT, look());
             let Some(looked) = leaving.run_until_cancelled(looked).await else { return self.lacks("it leaves") };
             let looked = looked
                 .unwrap_or_else(|_| Err(anyhow::anyhow!("a store did not answer within {} s", LOOK_TIMEOUT.as_secs())));
             match looked {
-                Ok(()) => self.change(|state| state.lacks = Lacks::Nothing),
+                Ok(()) => {
+                    self.change(|state| state.lacks = Lacks::Nothing);
+                    pause = LOOK_EVERY;
+                }
                 Err(error) => self.lacks(regatta_proto::causes(error.as_ref())),
             }
-            if leaving.run_until_cancelled(tokio::time::sleep(LOOK_EVERY)).await.is_none() {
+            if leaving.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
                 return self.lacks("it leaves");
             }
+            pause = (pause * 2).min(LOOK_EVERY);
         }
+    }
+}
+
+/// Fails unless a role consumes all that it has to.
+pub(crate) fn all_is_consumed(consuming: &Consuming) -> anyhow::Result<()> {
+    match consuming.missing() {
+        Some(missing) => Err(anyhow::anyhow!(missing)),
+        None => Ok(()),
     }
 }
 
@@ -112,6 +128,7 @@ impl Readiness {
 mod tests {
     use super::*;
     use axum::body::{Body, to_bytes};
+    use regatta_backends::Subscriptions;
 
     async fn ask(readiness: &Readiness, path: &str) -> (u16, String) {
         let request = Request::builder().uri(path).body(Body::empty()).unwrap();
@@ -139,6 +156,35 @@ mod tests {
             readyz
         });
         assert_eq!(readyz, (200, "ready".to_owned()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_role_that_has_not_begun_to_consume_is_looked_at_again_soon_and_says_what_it_lacks() {
+        let (readiness, leaving) = (Readiness::default(), CancellationToken::new());
+        readiness.works(axum::Router::new());
+        let consuming = Consuming::awaiting("reports");
+        let look = {
+            let consuming = consuming.clone();
+            move || -> BoxFuture<'static, anyhow::Result<()>> {
+                let consuming = consuming.clone();
+                Box::pin(async move { all_is_consumed(&consuming) })
+            }
+        };
+        let following = tokio::spawn(readiness.clone().follow(leaving.clone(), look));
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        assert_eq!(
+            ask(&readiness, "/readyz").await,
+            (503, "not ready: reports: not consumed: it has not begun".to_owned())
+        );
+        consuming.consumes("reports", Subscriptions::default());
+        tokio::time::sleep(LOOK_AGAIN_AFTER).await;
+        assert_eq!(ask(&readiness, "/readyz").await.0, 200);
+        consuming.lacks("reports", "the broker refuses".to_owned());
+        tokio::time::sleep(LOOK_EVERY).await;
+        let refused = (503, "not ready: reports: not consumed: the broker refuses".to_owned());
+        assert_eq!(ask(&readiness, "/readyz").await, refused);
+        leaving.cancel();
+        following.await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]

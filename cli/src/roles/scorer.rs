@@ -12,6 +12,7 @@ use regatta_scorer::{Scorer, ScorerConfig, ScorerMetrics};
 use regatta_worker::Policy;
 use tokio_util::sync::CancellationToken;
 
+use super::readiness::all_is_consumed;
 use super::{Readiness, services};
 use crate::args::ScorerArgs;
 use crate::benchmarks::deployed;
@@ -44,20 +45,21 @@ pub(crate) async fn run(args: ScorerArgs) -> anyhow::Result<ExitCode> {
         ScorerConfig { batch: args.batch.clamp(1, 10_000), ..ScorerConfig::default() },
         ledger,
         queue.clone(),
-        Catalog::new(blobs, benchmarks),
+        Catalog::new(blobs.clone(), benchmarks),
         Arc::new(SystemClock),
         ScorerMetrics::register(&registry)?,
     )
     .with_tracer(traces.tracer("regatta.scorer"));
-    let health = scorer.health();
+    let (health, consuming) = (scorer.health(), scorer.consuming());
     let look = move || -> BoxFuture<'static, anyhow::Result<()>> {
-        let (queue, health) = (queue.clone(), health.clone());
+        let (queue, blobs, health, consuming) = (queue.clone(), blobs.clone(), health.clone(), consuming.clone());
         Box::pin(async move {
             queue.waiting_reports().await?;
-            match health.stalled() {
-                Some(stalled) => Err(anyhow::anyhow!("reports cannot be recorded: {}", stalled.reason)),
-                None => Ok(()),
+            services::reach_bucket(&blobs).await?;
+            if let Some(stalled) = health.stalled() {
+                anyhow::bail!("reports cannot be recorded: {}", stalled.reason);
             }
+            all_is_consumed(&consuming)
         })
     };
     readiness.works(axum::Router::new());

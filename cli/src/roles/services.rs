@@ -19,6 +19,8 @@ use crate::plain_http::is_in_the_clear;
 const PAUSE: Duration = Duration::from_millis(500);
 /// Longest pause between two tries.
 const PAUSE_MAX: Duration = Duration::from_secs(10);
+/// Time in which a bucket answers a look of a role that is at work. The client would try again for longer.
+const BUCKET_ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 
 /// The queue, as `set` sets it.
 pub(crate) async fn queue(
@@ -136,6 +138,14 @@ pub(crate) async fn blobs(args: &BlobArgs, readiness: &Readiness) -> anyhow::Res
     let look = || -> BoxFuture<'_, Result<_, BlobError>> { Box::pin(async { blobs.list("readiness/").await }) };
     wait_for("the bucket", readiness, look, |error| matches!(error, BlobError::S3 { .. })).await?;
     Ok(blobs)
+}
+
+/// Fails unless the bucket answers. There is no such object, so nothing is read.
+pub(crate) async fn reach_bucket(blobs: &Blobs) -> anyhow::Result<()> {
+    match tokio::time::timeout(BUCKET_ANSWERS_WITHIN, blobs.size("readiness/look")).await {
+        Ok(answer) => answer.map(drop).context("the bucket does not answer"),
+        Err(_) => anyhow::bail!("the bucket does not answer within {} s", BUCKET_ANSWERS_WITHIN.as_secs()),
+    }
 }
 
 /// Tries until it works, or fails for another reason than that `service` is away.

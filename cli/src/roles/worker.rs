@@ -15,6 +15,7 @@ use regatta_worker::{
 };
 use tokio_util::sync::CancellationToken;
 
+use super::readiness::all_is_consumed;
 use super::{Readiness, bridge, services};
 use crate::args::WorkerArgs;
 use crate::benchmarks::deployed;
@@ -51,18 +52,7 @@ pub(crate) async fn run(args: WorkerArgs) -> anyhow::Result<ExitCode> {
     };
     let Some(connected) = leaving.drain.run_until_cancelled(connect).await else { return Ok(ExitCode::SUCCESS) };
     let (permits, queue, blobs) = connected?;
-    let look = {
-        let (queue, permits) = (queue.clone(), permits.clone());
-        move || -> BoxFuture<'static, anyhow::Result<()>> {
-            let (queue, permits) = (queue.clone(), permits.clone());
-            Box::pin(async move {
-                queue.waiting_reports().await?;
-                // Any read tells whether the store is there.
-                permits.failures(&Digest::of(b"readiness")).await?;
-                Ok(())
-            })
-        }
-    };
+    let stores = (queue.clone(), permits.clone(), blobs.clone());
     let worker = Worker::new(
         config,
         queue,
@@ -81,6 +71,17 @@ pub(crate) async fn run(args: WorkerArgs) -> anyhow::Result<ExitCode> {
         Arc::new(CallMetrics::register(&registry)?),
     )
     .with_tracer(traces.tracer("regatta.worker"));
+    let consuming = worker.consuming();
+    let look = move || -> BoxFuture<'static, anyhow::Result<()>> {
+        let ((queue, permits, blobs), consuming) = (stores.clone(), consuming.clone());
+        Box::pin(async move {
+            queue.waiting_reports().await?;
+            // Any read tells whether the store is there.
+            permits.failures(&Digest::of(b"readiness")).await?;
+            services::reach_bucket(&blobs).await?;
+            all_is_consumed(&consuming)
+        })
+    };
     readiness.works(axum::Router::new());
     tokio::spawn(readiness.follow(leaving.drain.clone(), look));
     tracing::info!(worker = %id, address = %args.listen, "working");

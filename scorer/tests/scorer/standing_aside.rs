@@ -83,8 +83,11 @@ async fn a_scorer_takes_reports_again_when_its_stores_are_back() {
     publish(&stage).await;
     until(async || attempts(&stage).await == REPORTS).await;
     assert_eq!(stage.queue.report_consumers().await.unwrap(), 1, "it stands aside");
+    assert!(back.consuming.missing().unwrap().starts_with("reports: not consumed: its stores do not answer"));
+    assert_eq!(ends.consuming.missing(), None);
     come_back([&ledger, &blobs]);
     until(async || stage.queue.report_consumers().await.unwrap() == 2).await;
+    until(async || back.consuming.missing().is_none()).await;
     assert!(back.health.stalled().is_none(), "it is ready, although it has recorded nothing since");
     ends.end().await;
     ask(&stage, 1).await;

@@ -165,6 +165,7 @@ async fn an_endpoint_that_cannot_be_opened_is_tried_again_with_growing_pauses() 
     }
     assert_eq!(bucket.seconds(), [0, 2, 6, 14, 30, 62, 122, 182, 242]);
     assert_eq!(worker.metrics.endpoints_unserved.get(), 1);
+    assert_eq!(worker.consuming.missing(), None, "a spec whose endpoint cannot be opened says nothing of the worker");
     let told = log.lines().into_iter().filter(|line| line.contains("cannot serve this endpoint")).collect::<Vec<_>>();
     assert!(told[0].contains("away") && told[0].contains("is not stored"), "{told:?}");
     assert!(told.len() < 6, "less and less often: {told:?}");
@@ -212,7 +213,7 @@ async fn verdicts_that_many_endpoints_name_are_read_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_queue_that_cannot_be_consumed_is_told_of_less_and_less_often() {
+async fn a_queue_that_cannot_be_consumed_is_told_of_less_and_less_often_and_its_worker_lacks_it() {
     let mut stage = Stage::set().await;
     let blobs = stage.read_behind(Noting::new()).await;
     let good = stage.recorded("good", store(&blobs, VERDICTS).await);
@@ -221,7 +222,9 @@ async fn a_queue_that_cannot_be_consumed_is_told_of_less_and_less_often() {
     let (log, _listening) = Logged::listen();
     let broker = Arc::new(Away::default());
     let worker = stage.start_behind("w", broker.clone());
+    assert_eq!(worker.consuming.missing().unwrap(), "the coordinator's broadcasts: not consumed: it has not begun");
     idle().await;
+    assert_eq!(worker.consuming.missing(), None);
     broker.0.store(true, Ordering::Relaxed);
     let tell_for = async |times: u32| {
         for _ in 0..times {
@@ -233,10 +236,12 @@ async fn a_queue_that_cannot_be_consumed_is_told_of_less_and_less_often() {
     assert_eq!(worker.metrics.endpoints_unserved.get(), 1);
     let told = log.lines().into_iter().filter(|line| line.contains("cannot serve this endpoint")).collect::<Vec<_>>();
     assert!((1..6).contains(&told.len()), "{told:?}");
+    let missing = worker.consuming.missing().unwrap();
+    assert!(missing.starts_with("good: not consumed: "), "{missing}");
 
     broker.0.store(false, Ordering::Relaxed);
     tell_for(31).await;
     assert_eq!(reports.verdicts().await.verdicts.len(), 1);
-    assert_eq!(worker.metrics.endpoints_unserved.get(), 0);
+    assert_eq!((worker.metrics.endpoints_unserved.get(), worker.consuming.missing()), (0, None));
     worker.leave().await;
 }

@@ -19,6 +19,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::name::check_name;
 use super::partition::partition_of;
 use super::{Controls, QueueError};
+use crate::Subscriptions;
 
 /// Queues within this process; clones share them.
 #[derive(Clone)]
@@ -161,7 +162,7 @@ impl MemoryQueue {
         let (listener, mut newest) = watch::channel(broadcasts.last.clone());
         newest.mark_changed();
         broadcasts.listeners.push(listener);
-        Ok(Controls::new(newest, self.shared.closed.clone(), None))
+        Ok(Controls::new(newest, self.shared.closed.clone(), Subscriptions::default(), None))
     }
 
     pub(super) fn depth(&self, queue: &str) -> Result<u64, QueueError> {

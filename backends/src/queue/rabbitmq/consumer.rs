@@ -23,8 +23,8 @@ use super::link::in_time;
 use super::patience::Patience;
 use super::queue_channel::{QueueChannel, RabbitMqReceipt};
 use super::topology::PREFETCH_OF_A_CONSUMER;
-use crate::Outage;
 use crate::queue::{Delivery, QueueError, Receipt, message_bytes};
+use crate::{Outage, Subscriptions};
 
 /// Decoded messages that wait to be taken at most, so that decoding goes on beside what is done with them. Others wait as they came.
 const DECODED_MAX: usize = 64;
@@ -38,6 +38,7 @@ pub(in crate::queue) struct RabbitMqConsumer<T> {
     /// Passes the messages back that arrived and were not taken; `None` once stopped, and where partitions are consumed.
     stop: Option<oneshot::Sender<mpsc::Receiver<Arrival<T>>>>,
     closed: CancellationToken,
+    subscriptions: Subscriptions,
 }
 
 struct Arrival<T> {
@@ -71,6 +72,10 @@ impl<T> RabbitMqConsumer<T> {
         }
     }
 
+    pub(in crate::queue) fn subscriptions(&self) -> Subscriptions {
+        self.subscriptions.clone()
+    }
+
     pub(in crate::queue) fn stop(&mut self) {
         if self.stop.is_none() {
             // What arrived goes back with the channels.
@@ -99,12 +104,22 @@ impl<T: DeserializeOwned + Send + 'static> RabbitMqConsumer<T> {
         let dropped = CancellationToken::new();
         let (closed, guard) = (shared.closed.child_token(), dropped.clone().drop_guard());
         let decoded_max = if bytes.is_some() { DECODED_MAX } else { UNCOUNTED_MAX };
-        let subscriber = Subscriber { shared, queue, prefetch, bytes, dropped, keeps_order: false, partition: None };
+        let subscriptions = Subscriptions::default();
+        let subscriber = Subscriber {
+            shared,
+            queue,
+            prefetch,
+            bytes,
+            dropped,
+            keeps_order: false,
+            partition: None,
+            subscriptions: subscriptions.clone(),
+        };
         let first = subscriber.first_subscription().await?;
         let (sender, arrivals) = mpsc::channel(decoded_max);
         let (stop, stopped) = oneshot::channel();
         tokio::spawn(async move { subscriber.feed(first, sender, stopped.map(Result::ok)).await });
-        Ok(Self { _dropped: guard, arrivals, stop: Some(stop), closed })
+        Ok(Self { _dropped: guard, arrivals, stop: Some(stop), closed, subscriptions })
     }
 
     /// Subscribes to all `partitions` of a queue, and to the queue of `others` that is not divided, and stays subscribed. The `prefetch` is divided
@@ -121,13 +136,17 @@ impl<T: DeserializeOwned + Send + 'static> RabbitMqConsumer<T> {
         let (closed, guard) = (shared.closed.child_token(), dropped.clone().drop_guard());
         let decoded_max = if bytes.is_some() { DECODED_MAX } else { UNCOUNTED_MAX };
         let (sender, arrivals) = mpsc::channel(decoded_max);
+        let subscriptions = Subscriptions::default();
         let places: Vec<(ShortString, Arc<Place>)> =
             partitions.into_iter().map(|queue| (queue, Arc::default())).collect();
         let of_partitions = places.iter().map(|(queue, place)| (queue.clone(), Some(Arc::clone(place))));
         let subscribers = of_partitions.chain([(others, None)]).map(|(queue, partition)| {
             let (shared, bytes, dropped) = (Arc::clone(&shared), bytes.clone(), dropped.clone());
+            let subscriptions = subscriptions.clone();
             async move {
-                let subscriber = Subscriber { shared, queue, prefetch, bytes, dropped, keeps_order: true, partition };
+                let keeps_order = true;
+                let subscriber =
+                    Subscriber { shared, queue, prefetch, bytes, dropped, keeps_order, partition, subscriptions };
                 let first = subscriber.first_subscription().await?;
                 Ok::<_, QueueError>((subscriber, first))
             }
@@ -143,7 +162,7 @@ impl<T: DeserializeOwned + Send + 'static> RabbitMqConsumer<T> {
             let balanced = shared.closed.run_until_cancelled(keep_balance(&shared, &places));
             dropped.run_until_cancelled(balanced).await;
         });
-        Ok(Self { _dropped: guard, arrivals, stop: None, closed })
+        Ok(Self { _dropped: guard, arrivals, stop: None, closed, subscriptions })
     }
 }
 
@@ -157,6 +176,8 @@ struct Subscriber {
     keeps_order: bool,
     /// The place at a partition; `None` where the queue is not one of several.
     partition: Option<Arc<Place>>,
+    /// Those of the whole consumer, of which this is one.
+    subscriptions: Subscriptions,
 }
 
 /// A consumer on a channel of its own.
@@ -221,7 +242,7 @@ impl Subscriber {
         ended: impl Future<Output = Option<mpsc::Receiver<Arrival<T>>>>,
     ) {
         let mut backoff = Backoff::new(self.shared.seed, self.queue.as_str());
-        let (mut subscription, mut outage) = (Some(first), Outage::with_own_pauses());
+        let (mut subscription, mut outage, mut lost) = (Some(first), Outage::with_own_pauses(), None);
         // With the messages that were not taken if the consumer was stopped; without, if it was dropped or the queue closed.
         let ended = async { self.shared.closed.run_until_cancelled(ended).await.flatten() };
         let mut ended = std::pin::pin!(ended);
@@ -243,6 +264,7 @@ impl Subscriber {
                 if is_let_go {
                     let _ = queue_channel.channel().close(200, "OK".into()).await;
                 } else {
+                    lost.get_or_insert_with(|| self.subscriptions.lose());
                     tracing::warn!(queue = %self.queue.as_str(), "lost a consumer's channel; subscribing again");
                 }
             }
@@ -259,8 +281,10 @@ impl Subscriber {
                             tracing::info!(queue, lasted_s, "subscribed again");
                         }
                         subscription = Some(again);
+                        drop(lost.take());
                     }
                     Err(error) => {
+                        lost.get_or_insert_with(|| self.subscriptions.lose());
                         let failed = outage.fails();
                         if failed.is_told {
                             let (queue, tries) = (self.queue.as_str(), failed.tries);

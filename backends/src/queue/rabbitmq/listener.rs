@@ -14,21 +14,23 @@ use super::backoff::Backoff;
 use super::link::in_time;
 use super::patience::Patience;
 use super::topology::QueueSettings;
-use crate::Outage;
 use crate::queue::{Controls, QueueError};
+use crate::{Outage, Subscriptions};
 
 /// Subscribes, and stays subscribed.
 pub(super) async fn listen(shared: Arc<Shared>) -> Result<Controls, QueueError> {
     let first = first_subscription(&shared).await?;
     let (newest, receiver) = watch::channel(None);
     let dropped = CancellationToken::new();
-    let controls = Controls::new(receiver, shared.closed.clone(), Some(dropped.clone().drop_guard()));
+    let subscriptions = Subscriptions::default();
+    let guard = dropped.clone().drop_guard();
+    let controls = Controls::new(receiver, shared.closed.clone(), subscriptions.clone(), Some(guard));
     tokio::spawn(async move {
         let mut subscription = Some(first);
         tokio::select! {
             () = dropped.cancelled() => {}
             () = shared.closed.cancelled() => {}
-            () = feed(&shared, &mut subscription, &newest) => {}
+            () = feed(&shared, &mut subscription, &newest, &subscriptions) => {}
         }
         // Before it is dropped: the client would close it then, and log an error where its connection is being closed at that moment.
         if let Some((channel, _consumer)) = subscription {
@@ -76,7 +78,13 @@ async fn try_subscribe(shared: &Shared) -> Result<Subscription, QueueError> {
     Ok((channel, consumer.map_err(failed())?))
 }
 
-async fn feed(shared: &Shared, subscription: &mut Option<Subscription>, newest: &watch::Sender<Option<Arc<Control>>>) {
+async fn feed(
+    shared: &Shared,
+    subscription: &mut Option<Subscription>,
+    newest: &watch::Sender<Option<Arc<Control>>>,
+    subscriptions: &Subscriptions,
+) {
+    let mut lost = None;
     let (mut backoff, mut outage) = (Backoff::new(shared.seed, "control"), Outage::with_own_pauses());
     loop {
         if let Some((_channel, consumer)) = subscription {
@@ -94,6 +102,7 @@ async fn feed(shared: &Shared, subscription: &mut Option<Subscription>, newest: 
             tracing::warn!("lost the channel of broadcasts; subscribing again");
         }
         *subscription = None;
+        lost.get_or_insert_with(|| subscriptions.lose());
         tokio::time::sleep(backoff.next()).await;
         match subscribe(shared).await {
             Ok(again) => {
@@ -101,6 +110,7 @@ async fn feed(shared: &Shared, subscription: &mut Option<Subscription>, newest: 
                     tracing::info!(lasted_s = lasted.as_secs(), "listens to broadcasts again");
                 }
                 *subscription = Some(again);
+                drop(lost.take());
             }
             Err(error) => {
                 let failed = outage.fails();

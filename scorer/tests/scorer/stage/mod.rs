@@ -8,7 +8,8 @@ use jiff::Timestamp;
 use prometheus::Registry;
 use regatta_backends::faults::{Fate, Troubles};
 use regatta_backends::{
-    AttemptRow, Blobs, CellProgress, Ledger, NewCell, NewSweep, Queue, SessionRow, StoreHealth, TranscriptRef,
+    AttemptRow, Blobs, CellProgress, Consuming, Ledger, NewCell, NewSweep, Queue, SessionRow, StoreHealth,
+    TranscriptRef,
 };
 use regatta_benchmark_testing::miniature;
 use regatta_benchmarks::{Persona, Scoring, Step, Verdicts};
@@ -379,18 +380,19 @@ impl Books {
 /// A scorer at work.
 pub(crate) struct Running {
     pub(crate) health: StoreHealth,
+    pub(crate) consuming: Consuming,
     stop: CancellationToken,
     task: JoinHandle<Result<(), ScorerError>>,
 }
 
 impl Running {
     pub(crate) fn of(scorer: Scorer) -> Self {
-        let (stop, health) = (CancellationToken::new(), scorer.health());
+        let (stop, health, consuming) = (CancellationToken::new(), scorer.health(), scorer.consuming());
         let task = tokio::spawn({
             let stop = stop.clone();
             async move { scorer.run(stop).await }
         });
-        Self { health, stop, task }
+        Self { health, consuming, stop, task }
     }
 
     pub(crate) async fn end(self) {

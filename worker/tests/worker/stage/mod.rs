@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use prometheus::Registry;
 use regatta_backends::faults::{Connection, Fate, Troubles};
-use regatta_backends::{Blobs, Permits, Queue};
+use regatta_backends::{Blobs, Consuming, Permits, Queue};
 use regatta_benchmark_testing::miniature;
 use regatta_catalog::{Catalog, Sweep, store_dataset};
 use regatta_llm::{CallMetrics, PermitStore, Standstill};
@@ -56,6 +56,7 @@ pub(crate) struct Stage {
 pub(crate) struct Process {
     pub(crate) lifecycle: Lifecycle,
     pub(crate) metrics: WorkerMetrics,
+    pub(crate) consuming: Consuming,
     running: JoinHandle<Result<(), WorkerError>>,
 }
 
@@ -212,18 +213,18 @@ impl Stage {
 
     pub(crate) fn start_untold(&self, id: &str, adjust: impl FnOnce(&mut WorkerConfig)) -> Process {
         let (worker, metrics) = self.worker(id, adjust);
-        let lifecycle = Lifecycle::default();
+        let (lifecycle, consuming) = (Lifecycle::default(), worker.consuming());
         let running = tokio::spawn(worker.run(lifecycle.clone()));
-        Process { lifecycle, metrics, running }
+        Process { lifecycle, metrics, consuming, running }
     }
 
     /// A worker whose calls to the broker, and connections to it, go as `fate` says.
     pub(crate) fn start_behind(&self, id: &str, fate: Arc<dyn Fate>) -> Process {
         let queue = self.queue.troubled(Troubles::new(fate));
         let (worker, metrics) = self.worker_at(queue, id, |_| {});
-        let lifecycle = Lifecycle::default();
+        let (lifecycle, consuming) = (Lifecycle::default(), worker.consuming());
         let running = tokio::spawn(worker.run(lifecycle.clone()));
-        Process { lifecycle, metrics, running }
+        Process { lifecycle, metrics, consuming, running }
     }
 
     fn worker(&self, id: &str, adjust: impl FnOnce(&mut WorkerConfig)) -> (Worker, WorkerMetrics) {
