@@ -5,7 +5,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod agents;
+mod clusters;
 mod objects;
+mod placement;
 mod pods;
 mod program;
 mod rendering;
