@@ -45,27 +45,56 @@ fn is_discreet(target: &str, level: Level) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use regatta_proto::{CellIndex, ItemIndex, SessionKey};
+    use serde_json::{Value, json};
+
     use super::*;
+
+    /// Lines that were written.
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl std::io::Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn key() -> SessionKey {
+        SessionKey { sweep: "s".parse().unwrap(), cell: CellIndex(0), item: ItemIndex(7) }
+    }
+
+    #[test]
+    fn a_line_of_json_about_a_session_has_its_names_as_fields_and_an_attempt_where_one_is_known() {
+        // As workers and scorers know it, and as a coordinator does not.
+        for (attempt, expected) in [(Some(2_u32), json!(2)), (None, json!(null))] {
+            let lines = Lines::default();
+            let writer = lines.clone();
+            let filter = EnvFilter::try_new(with_sessions("warn")).unwrap();
+            let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(move || writer.clone());
+            tracing::subscriber::with_default(logs.json().finish(), || {
+                regatta_traces::session_span(&key(), attempt).in_scope(|| tracing::warn!(tries = 3, "it begins anew"));
+            });
+            let line: Value = serde_json::from_slice(&lines.0.lock().unwrap()).unwrap();
+            assert_eq!(
+                (&line["level"], &line["fields"]),
+                (&json!("WARN"), &json!({ "message": "it begins anew", "tries": 3 }))
+            );
+            let about = &line["span"];
+            let names = (&about["name"], &about["sweep"], &about["cell"], &about["session"]);
+            assert_eq!(names, (&json!("session"), &json!("s"), &json!(0), &json!("s/c0/i7")));
+            assert_eq!(about["attempt"], expected);
+        }
+    }
 
     #[test]
     fn lines_about_a_session_name_it_whatever_parts_of_the_program_a_filter_names() {
-        use std::sync::{Arc, Mutex};
-
-        #[derive(Clone, Default)]
-        struct Lines(Arc<Mutex<Vec<u8>>>);
-        impl std::io::Write for Lines {
-            fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-                self.0.lock().unwrap().write(bytes)
-            }
-            fn flush(&mut self) -> std::io::Result<()> {
-                Ok(())
-            }
-        }
-        let key = regatta_proto::SessionKey {
-            sweep: "s".parse().unwrap(),
-            cell: regatta_proto::CellIndex(0),
-            item: regatta_proto::ItemIndex(7),
-        };
+        let key = key();
         for asked in ["", "info", "regatta=error", "off,regatta=warn"] {
             let lines = Lines::default();
             let writer = lines.clone();

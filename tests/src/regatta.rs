@@ -211,6 +211,14 @@ impl Process {
         Ok(Self { child, first_line: String::new(), log: None })
     }
 
+    /// Whole lines that it has said on standard error so far; none where that is not kept.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let said = self.log.as_ref().map(said).unwrap_or_default();
+        let whole = said.rsplit_once('\n').map_or("", |(whole, _)| whole);
+        whole.lines().map(str::to_owned).collect()
+    }
+
     /// Most memory that it has had at once, in KiB; `None` where the system does not tell.
     #[must_use]
     pub fn resident_max_kb(&self) -> Option<u64> {

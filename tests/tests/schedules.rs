@@ -183,6 +183,78 @@ async fn a_worse_night_is_told_to_the_webhook_although_the_leader_is_killed_in_i
     assert_eq!(sweeps[0]["id"], history[0]["sweep"], "the baseline of the next night is kept");
 }
 
+/// Schedules as `regatta schedule list` tells them.
+async fn listed(deployment: &Deployment) -> Vec<Value> {
+    serde_json::from_str(&said(deployment, &["schedule", "list", "--json"]).await).unwrap()
+}
+
+/// Makes every file below `folder` one that no benchmark can read.
+fn spoil(folder: &Path) {
+    for entry in folder.read_dir().unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { spoil(&path) } else { std::fs::write(path, "no data any more").unwrap() }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_schedule_is_paused_and_deleted_by_its_name_and_its_nights_run_on_the_data_that_was_handed_in() {
+    let deployment = Deployment::new().await.unwrap();
+    let folder = deployment.folder.path();
+    let (_simulated, _way, base_url) = endpoint("{ median_ms: 10 }").await;
+    let (name, copy, file) = (unique_name("nightly"), folder.join("data"), folder.join("schedule.yaml"));
+    let copied = std::process::Command::new("cp").arg("-r").arg(data()).arg(&copy).status().unwrap();
+    assert!(copied.success());
+    std::fs::write(&file, format!("name: {name}\ncron: 0 0 29 2 *\nspec: sweep.yaml\n")).unwrap();
+    let spec = format!(
+        "name: s\nbenchmarks:\n  worfbench: {{ settings: [two-shot], judge: sim/lexical }}\nendpoints:\n  \
+         sim: {{ kind: openai, base_url: '{base_url}', api_key_env: none, identify_sessions: true, limits: {{ concurrency: 16 }} }}\n\
+         models: [sim/oracle]\n"
+    );
+    std::fs::write(folder.join("sweep.yaml"), spec).unwrap();
+    let mut coordinator = deployment.role_at("coordinator", deployment.api()).unwrap();
+    coordinator.env("REGATTA_LOG", "info").env("REGATTA_LOG_FORMAT", "json");
+    let coordinator = Process::start_until_ready_and_listen(coordinator, deployment.api()).await.unwrap();
+    let _others = [deployment.start("worker").await.unwrap(), deployment.start("scorer").await.unwrap()];
+
+    let (data, file) = (format!("worfbench={}", copy.display()), file.to_str().unwrap());
+    said(&deployment, &["schedule", "create", file, "--data", &data]).await;
+    let schedules = listed(&deployment).await;
+    assert_eq!((schedules.len(), &schedules[0]["schedule"]["name"]), (1, &name.as_str().into()), "{schedules:?}");
+    assert!(schedules[0]["is_paused"] == false && schedules[0]["next"].is_string(), "{schedules:?}");
+
+    said(&deployment, &["schedule", "pause", &name]).await;
+    let schedules = listed(&deployment).await;
+    assert!(schedules[0]["is_paused"] == true && schedules[0]["next"].is_null(), "{schedules:?}");
+    assert!(said(&deployment, &["schedule", "list"]).await.contains("paused"));
+
+    spoil(&copy);
+    let again = deployment.run(&["schedule", "create", file, "--data", &data, "--replace"]).await.unwrap();
+    assert!(!again.status.success(), "what is in the folder now cannot be read");
+    said(&deployment, &["schedule", "run", &name]).await;
+    let history = until(&deployment, &name, "ended").await;
+    assert_eq!(
+        (&history[0]["outcome"]["state"], &history[0]["by_hand"]),
+        (&"complete".into(), &true.into()),
+        "{history}"
+    );
+
+    said(&deployment, &["schedule", "resume", &name]).await;
+    assert_eq!(listed(&deployment).await[0]["is_paused"], false);
+    said(&deployment, &["schedule", "delete", &name]).await;
+    assert!(listed(&deployment).await.is_empty());
+    assert!(!deployment.run(&["schedule", "show", &name]).await.unwrap().status.success());
+    let sweeps: Value = serde_json::from_str(&said(&deployment, &["status", "--json"]).await).unwrap();
+    assert_eq!(sweeps[0]["id"], history[0]["sweep"], "its sweeps stay");
+
+    // Machines read the coordinator's log: every line is an object, and names what it is about in fields of its own.
+    let lines: Vec<Value> = coordinator.lines().iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let about = |message: &str| lines.iter().find(|line| line["fields"]["message"] == message);
+    let ended = about("night ended").unwrap_or_else(|| panic!("{lines:?}"));
+    assert_eq!((&ended["level"], &ended["fields"]["schedule"]), (&"INFO".into(), &name.as_str().into()), "{ended}");
+    assert_eq!(ended["fields"]["sweep"], history[0]["sweep"], "{ended}");
+    assert!(about("leading").is_some_and(|line| line["fields"]["term"].is_u64()), "{lines:?}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn over_five_nights_a_changed_model_a_changed_judge_and_a_slow_provider_are_named() {
     let deployment = Deployment::new().await.unwrap();

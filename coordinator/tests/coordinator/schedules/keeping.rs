@@ -4,6 +4,7 @@ use regatta_proto::{ScheduleName, SweepState, json_bytes};
 use serde_json::json;
 
 use super::night_shift::NightShift;
+use crate::stage::spec;
 
 fn nightly() -> ScheduleName {
     "nightly".parse().unwrap()
@@ -178,6 +179,28 @@ async fn the_gate_holds_a_night_against_the_baseline_that_is_asked_for() {
         let nights: Vec<_> = asked.iter().map(|question| question.night).collect();
         assert_eq!(nights, [1, 1, 2, 3], "a night without a baseline is not judged");
     }
+}
+
+#[tokio::test]
+async fn every_night_is_held_against_the_sweep_that_its_schedule_names_the_first_one_too() {
+    let shift = NightShift::at("2026-11-23T00:00:00Z").await;
+    let process = shift.stage.process();
+    let golden = shift.stage.submit(&process, &spec("golden", 2, "")).await;
+    assert!(shift.stage.end(&golden.id, SweepState::Complete, shift.stage.clock_now()).await);
+    // Better nights between them change nothing.
+    *shift.gate.scores.lock().unwrap() = vec![0.5, 0.9, 0.7];
+    shift.schedule(&process, json!({ "baseline": golden.id.as_str(), "gate": "metrics: {}" })).await;
+    for _ in 0..3 {
+        shift.pass(60);
+        process.coordinator.look_after_schedules().await.unwrap();
+        shift.end_sweeps(SweepState::Complete).await;
+        process.coordinator.look_after_schedules().await.unwrap();
+    }
+    let asked = shift.gate.asked.lock().unwrap().clone();
+    let held: Vec<_> = asked.iter().map(|question| (question.baseline.as_ref(), question.night)).collect();
+    assert_eq!(held, [(Some(&golden.id), 1), (Some(&golden.id), 2), (Some(&golden.id), 3)]);
+    let mut outcomes = shift.history(&process).await.into_iter().map(|tick| tick.outcome.unwrap());
+    assert!(outcomes.all(|outcome| outcome.baseline.as_ref() == Some(&golden.id)));
 }
 
 #[tokio::test]
