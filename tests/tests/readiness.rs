@@ -87,6 +87,17 @@ async fn a_broker_that_is_away_is_waited_for_and_a_role_that_waits_can_be_stoppe
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_database_where_nobody_listens_is_waited_for_and_a_role_that_waits_can_be_stopped() {
+    let deployment = Deployment::new().await.unwrap();
+    let nobody = format!("postgres://regatta@{}/regatta?sslmode=disable", free_address().await.unwrap());
+    for role in ["coordinator", "worker", "scorer"] {
+        let (process, address) = start(&deployment, role, &[("DATABASE_URL", nobody.as_str())]).await;
+        assert!(!wait_until_it_says(address, "waiting for PostgreSQL").await);
+        assert_eq!(process.terminate().await.unwrap(), Some(0));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_bucket_that_is_missing_is_waited_for_with_the_stores_words() {
     let deployment = Deployment::new().await.unwrap();
     let (_scorer, address) = start(&deployment, "scorer", &[("REGATTA_BUCKET", "nobody-made-this")]).await;
