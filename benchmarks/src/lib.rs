@@ -26,7 +26,7 @@ pub use pearson::pearson;
 pub use predictions::{NotPredicted, PredictionsError, ScoredPredictions, no_item, score_predictions};
 pub use recorded::{MissingVerdict, NULL_CONTENT, RecordedVerdicts};
 pub use registry::{Registry, default_setting};
-pub use sampling::select_items;
+pub use sampling::{canary_items, select_items, with_canaries};
 pub use suite::{
     Benchmark, DelegatedTask, Item, Persona, Picture, RatedScore, SampledBy, Score, Scores, Scoring, Step, Suite,
     Table, ToolAnswer, ToolRequest, Verdicts, flat_value,

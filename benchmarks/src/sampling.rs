@@ -33,6 +33,34 @@ pub fn select_items(
     }
 }
 
+/// Selects the canaries of `setting`, in ascending order: the items that a sample of `count` has, so that they are the same whatever part of
+/// the items a sweep runs.
+///
+/// # Errors
+/// As [`Suite::select`].
+pub fn canary_items(
+    suite: &dyn Suite,
+    benchmark: &BenchmarkName,
+    setting: &Setting,
+    tasks: &[String],
+    count: Option<u32>,
+    seed: u64,
+) -> Result<BTreeSet<ItemIndex>, SelectError> {
+    let Some(count) = count else { return Ok(BTreeSet::new()) };
+    let drawn = select_items(suite, benchmark, setting, tasks, Some(Limit::Sample(count)), seed)?;
+    Ok(drawn.into_iter().collect())
+}
+
+/// The selected items with the canaries that are not among them, in ascending order.
+#[must_use]
+pub fn with_canaries(selected: Vec<ItemIndex>, canaries: &BTreeSet<ItemIndex>) -> Vec<ItemIndex> {
+    if canaries.is_empty() {
+        return selected;
+    }
+    let all: BTreeSet<ItemIndex> = selected.into_iter().chain(canaries.iter().copied()).collect();
+    all.into_iter().collect()
+}
+
 /// Inputs of the draw: the seed and the benchmark's name.
 struct Urn<'a> {
     benchmark: &'a BenchmarkName,

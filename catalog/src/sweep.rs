@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use regatta_benchmarks::{Item, Suite, select_items};
+use regatta_benchmarks::{Item, Suite, canary_items, select_items, with_canaries};
 use regatta_proto::{
-    Answerer, BenchmarkLock, BenchmarkName, Cell, CellIndex, Digest, ItemIndex, ModelRef, SessionSeed, Setting,
-    SweepId, SweepLock,
+    Answerer, BenchmarkLock, BenchmarkName, CacheMode, Cell, CellIndex, Digest, ItemIndex, ModelRef, SessionSeed,
+    Setting, SweepId, SweepLock,
 };
 
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -31,6 +31,8 @@ pub struct Sweep {
     releases: BTreeMap<(BenchmarkName, Setting), Release>,
     /// Items that a second judge judges, too; empty where a benchmark has no audit.
     audited: BTreeMap<(BenchmarkName, Setting), BTreeSet<ItemIndex>>,
+    /// Items that are asked in every run; empty where a benchmark has none.
+    canaries: BTreeMap<(BenchmarkName, Setting), BTreeSet<ItemIndex>>,
 }
 
 impl Sweep {
@@ -55,6 +57,7 @@ impl Sweep {
     ) -> Result<Self, CatalogError> {
         let id = lock.sweep_id(&digest)?;
         let (mut selected, mut releases, mut audited) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let mut canaries = BTreeMap::new();
         for (name, benchmark) in &lock.benchmarks {
             let suite = suites.get(name).ok_or_else(|| CatalogError::UnknownBenchmark {
                 name: name.clone(),
@@ -62,7 +65,10 @@ impl Sweep {
             })?;
             for setting in &benchmark.settings {
                 let limit = benchmark.restriction();
-                let items = select_items(suite.as_ref(), name, setting, &benchmark.tasks, limit, lock.seed)?;
+                let (suite_ref, tasks) = (suite.as_ref(), &benchmark.tasks);
+                let asked_always = canary_items(suite_ref, name, setting, tasks, benchmark.canaries, lock.seed)?;
+                let items = select_items(suite_ref, name, setting, tasks, limit, lock.seed)?;
+                let items = with_canaries(items, &asked_always);
                 let locked = benchmark.items.get(setting).copied().unwrap_or(0);
                 if items.len() != locked as usize {
                     return Err(CatalogError::SelectionChanged {
@@ -80,6 +86,9 @@ impl Sweep {
                     let drawn = audited_items(suite.items(), name, &items, audit, lock.seed);
                     audited.insert((name.clone(), setting.clone()), drawn);
                 }
+                if !asked_always.is_empty() {
+                    canaries.insert((name.clone(), setting.clone()), asked_always);
+                }
                 selected.insert((name.clone(), setting.clone()), Arc::from(items));
             }
         }
@@ -89,7 +98,7 @@ impl Sweep {
             Some((name.clone(), Semaphore::new(at_once.get())))
         });
         let turns = turns.collect();
-        Ok(Self { id, digest, lock, cells, suites, selected, turns, releases, audited })
+        Ok(Self { id, digest, lock, cells, suites, selected, turns, releases, audited, canaries })
     }
 
     /// Names and manifests of its data sets.
@@ -138,6 +147,20 @@ impl Sweep {
     #[must_use]
     pub fn audited(&self, cell: &Cell) -> Option<&BTreeSet<ItemIndex>> {
         self.audited.get(&(cell.benchmark.clone(), cell.setting.clone()))
+    }
+
+    /// `true` if the item at `index` of `cell` is one that every run asks, and never takes from the response cache.
+    #[must_use]
+    pub fn is_canary(&self, cell: &Cell, index: ItemIndex) -> bool {
+        let canaries = self.canaries.get(&(cell.benchmark.clone(), cell.setting.clone()));
+        canaries.is_some_and(|canaries| canaries.contains(&index))
+    }
+
+    /// Use of the response cache by the session of the item at `index` of `cell`. A cached answer to a canary would hide that its model answers
+    /// otherwise today.
+    #[must_use]
+    pub fn cache(&self, cell: &Cell, index: ItemIndex) -> CacheMode {
+        if self.is_canary(cell, index) { self.lock.cache.asking_anew() } else { self.lock.cache }
     }
 
     /// The order in which an adaptive sweep buys the items of `cell`; `None` for other sweeps.

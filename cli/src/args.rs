@@ -228,7 +228,7 @@ pub(crate) struct SpecArgs {
     /// Price table to use instead of the shipped one; a coordinator that sweeps are submitted to has its own
     #[arg(long, value_name = "FILE", env = "REGATTA_PRICES")]
     pub(crate) prices: Option<PathBuf>,
-    /// Keep answers and use them again: off, read_write, read_only, or replay (nothing is ever sent)
+    /// Keep answers and use them again: off, read_write, read_only, refresh (keep them, and ask each time), or replay (nothing is ever sent)
     #[arg(long, value_name = "MODE")]
     pub(crate) cache: Option<CacheMode>,
 }

@@ -5,7 +5,7 @@ mod cast;
 use futures::future::BoxFuture;
 use std::collections::BTreeMap;
 
-use regatta_benchmarks::{Benchmark, SelectError, Suite, default_setting, select_items};
+use regatta_benchmarks::{Benchmark, SelectError, Suite, canary_items, default_setting, select_items, with_canaries};
 use regatta_catalog::{Catalog, CatalogError, decidable};
 use regatta_proto::{
     BenchmarkLock, BenchmarkName, BenchmarkSpec, DecideLock, Digest, EndpointKind, EndpointName, EndpointSpec,
@@ -207,7 +207,9 @@ async fn plan_benchmark(
     let evaluators = evaluators(&place, benchmark, &wanted.evaluators)?;
     let mut items = BTreeMap::new();
     for (position, setting) in settings.iter().enumerate() {
+        let canaries = canary_items(&*suite, name, setting, &wanted.tasks, wanted.canaries, spec.seed);
         let selected = select_items(&*suite, name, setting, &wanted.tasks, wanted.limit, spec.seed);
+        let selected = selected.and_then(|items| Ok(with_canaries(items, &canaries?)));
         let selected = selected.map_err(|error| PlanError::Field {
             field: format!("{place}.{}", part(&error, position, &wanted.tasks)),
             problem: format!("{error}{}", meant(benchmark, &error)),
@@ -234,6 +236,7 @@ async fn plan_benchmark(
         tasks: wanted.tasks.clone(),
         limit,
         sample,
+        canaries: wanted.canaries,
         evaluators,
         roles: wanted.roles.clone(),
         casts: wanted.casts.clone(),

@@ -56,7 +56,7 @@ PLACES = {
 ROWS = [
     ("spec", "{size proto/src/spec_file.rs SPEC_BYTES_MAX}, {size proto/src/spec_file/bounds.rs SPEC_JSON_BYTES_MAX} as JSON; {count proto/src/yaml.rs NESTING_MAX} open brackets", "refused with the line"),
     ("its benchmarks, models, endpoints, agents", "{count proto/src/spec_file/bounds.rs BENCHMARKS_MAX}, {count proto/src/spec_file/bounds.rs MODELS_MAX}, {count proto/src/spec_file/bounds.rs ENDPOINTS_MAX}, {count proto/src/spec_file/bounds.rs AGENTS_MAX}", "refused with the field"),
-    ("its trials, rounds of a question, weight", "{count proto/src/spec_file.rs TRIALS_MAX}, {count proto/src/decide.rs ROUNDS_MAX}, {count proto/src/spec_file.rs WEIGHT_MAX}", "refused with the field"),
+    ("its trials, canaries of a benchmark, rounds of a question, weight", "{count proto/src/spec_file.rs TRIALS_MAX}, {count proto/src/spec_file.rs CANARIES_MAX}, {count proto/src/decide.rs ROUNDS_MAX}, {count proto/src/spec_file.rs WEIGHT_MAX}", "refused with the field"),
     ("a benchmark of a spec: settings, tasks, evaluators, casts; members of a cast; a cast's name", "{count proto/src/spec_file/bounds.rs SETTINGS_MAX}, {count proto/src/spec_file/bounds.rs TASKS_MAX}, {count proto/src/spec_file/bounds.rs EVALUATORS_MAX}, {count proto/src/spec_file/bounds.rs CASTS_MAX}; {count proto/src/spec_file/bounds.rs CAST_MEMBERS_MAX}; {size proto/src/spec_file/agents.rs CAST_NAME_MAX}", "refused with the field"),
     ("judges of a panel; times that each is asked", "{count proto/src/spec_file/cast.rs MEMBERS_MAX}; {count proto/src/spec_file/cast.rs REPEATS_MAX}", "refused with the field"),
     ("a model of a spec with its price, as JSON", "{size proto/src/spec_file/bounds.rs MODEL_BYTES_MAX}", "refused with the field"),

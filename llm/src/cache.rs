@@ -143,7 +143,7 @@ impl ResponseCache {
     }
 
     async fn find<T: DeserializeOwned>(&self, mode: CacheMode, key: &Digest) -> Found<T> {
-        if mode == CacheMode::Off {
+        if !mode.reads() {
             return Found::Ask;
         }
         let problem = match self.store.get(key).await {
@@ -171,7 +171,7 @@ impl ResponseCache {
 
     /// Stores an answer if the mode writes to the cache. A failure to store is logged, and does not lose the answer.
     pub(crate) async fn keep<T: Serialize>(&self, mode: CacheMode, key: &Digest, answer: &T) {
-        if mode != CacheMode::ReadWrite {
+        if !mode.writes() {
             return;
         }
         let kept = match wire::encode(answer) {

@@ -29,6 +29,9 @@ pub struct BenchmarkLock {
     /// Total number of items, if a sample is run, drawn by the sweep's seed with the weights of the tasks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sample: Option<u32>,
+    /// Number of items that are asked whatever the selection, and that the response cache never answers, drawn as a sample of this number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub canaries: Option<u32>,
     /// Scoring rules.
     pub evaluators: Vec<Evaluator>,
     /// Models of the roles other than the agent's, with the price that will be charged.

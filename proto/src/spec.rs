@@ -103,6 +103,8 @@ pub enum CacheMode {
     ReadOnly,
     /// Answers are only read from the cache: a missing one is an error, and no call is sent.
     Replay,
+    /// Answers are written to the cache, but not read from it: every call is sent.
+    Refresh,
 }
 
 impl std::str::FromStr for CacheMode {
@@ -113,7 +115,8 @@ impl std::str::FromStr for CacheMode {
             "read_write" => Ok(Self::ReadWrite),
             "read_only" => Ok(Self::ReadOnly),
             "replay" => Ok(Self::Replay),
-            _ => Err(format!("unknown cache mode {text:?}; known: off, read_write, read_only, replay")),
+            "refresh" => Ok(Self::Refresh),
+            _ => Err(format!("unknown cache mode {text:?}; known: off, read_write, read_only, replay, refresh")),
         }
     }
 }
@@ -123,6 +126,34 @@ impl CacheMode {
     #[must_use]
     pub fn is_off(&self) -> bool {
         *self == Self::Off
+    }
+
+    /// `true` if answers are looked for in the cache before anybody is asked.
+    #[must_use]
+    pub const fn reads(self) -> bool {
+        match self {
+            Self::ReadWrite | Self::ReadOnly | Self::Replay => true,
+            Self::Off | Self::Refresh => false,
+        }
+    }
+
+    /// `true` if answers of models are stored in the cache.
+    #[must_use]
+    pub const fn writes(self) -> bool {
+        match self {
+            Self::ReadWrite | Self::Refresh => true,
+            Self::Off | Self::ReadOnly | Self::Replay => false,
+        }
+    }
+
+    /// The mode for calls that have to be sent each time; what is only replayed stays replayed.
+    #[must_use]
+    pub const fn asking_anew(self) -> Self {
+        match self {
+            Self::ReadWrite | Self::Refresh => Self::Refresh,
+            Self::Off | Self::ReadOnly => Self::Off,
+            Self::Replay => Self::Replay,
+        }
     }
 }
 
@@ -160,6 +191,10 @@ pub struct BenchmarkSpec {
     /// A part of the items: `20` draws so many in total, with the weights of the tasks; `first:20` takes the first so many of each task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
+    /// Items that every run asks, whatever its `limit`, and that the response cache never answers: those that a `limit` of this number draws.
+    /// `regatta drift` compares their answers from night to night.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub canaries: Option<u32>,
     /// Scoring rules; all of the benchmark's if empty.
     #[serde(default)]
     pub evaluators: Vec<Evaluator>,

@@ -19,6 +19,8 @@ pub use self::bounds::check_bounds;
 const SPEC_BYTES_MAX: usize = 1 << 20;
 /// Most repetitions of a cell.
 const TRIALS_MAX: u16 = 1000;
+/// Most canaries of a benchmark: each is asked and paid for in every run.
+const CANARIES_MAX: u32 = 1000;
 /// Largest weight of a sweep.
 const WEIGHT_MAX: u32 = 1000;
 
@@ -270,6 +272,9 @@ pub fn check_spec(spec: &SweepSpec) -> Result<(), SpecError> {
                 "must be at least 1; leave it out to run all items".into(),
             );
         }
+        if let Some(canaries) = benchmark.canaries {
+            check_canaries(format!("benchmarks.{name}.canaries"), canaries, spec)?;
+        }
     }
     if let Some(decide) = &spec.decide {
         decide::check_decide(decide, spec)?;
@@ -280,6 +285,18 @@ pub fn check_spec(spec: &SweepSpec) -> Result<(), SpecError> {
         check_endpoint(&format!("endpoints.{name}"), endpoint)?;
     }
     Ok(())
+}
+
+/// Checks the number of items that every run asks.
+fn check_canaries(field: String, canaries: u32, spec: &SweepSpec) -> Result<(), SpecError> {
+    let problem = match canaries {
+        1..=CANARIES_MAX if spec.decide.is_none() => return Ok(()),
+        1..=CANARIES_MAX => {
+            "does not go with `decide`, which asks items only until its question is answered".to_owned()
+        }
+        _ => format!("must be 1 to {CANARIES_MAX}, is {canaries}; leave it out for none"),
+    };
+    Err(SpecError::Field { field, problem })
 }
 
 /// Checks the price and the sampling parameters of one model.

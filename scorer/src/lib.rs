@@ -7,6 +7,7 @@ mod agents;
 mod aside;
 mod asked;
 mod audits;
+mod canaries;
 mod comparison;
 mod decided;
 mod decision;
@@ -40,6 +41,7 @@ mod waiting;
 mod wanted;
 
 pub use asked::{AskedOfSession, GivenVerdict, asked_of_session};
+pub use canaries::{CanaryAnswers, CanarySession};
 pub use decision::render_decision;
 pub use finish::{DOCUMENTS, FinishError};
 pub use leaderboard::render_tables;

@@ -10,6 +10,7 @@ use regatta_proto::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::canaries::CanaryAnswers;
 pub use crate::comparison::{Comparison, Percentiles, Provider, Quality};
 pub use crate::decided::{
     Decided, DecidedContest, DecidedContestant, DecidedSequence, Ending, SequencePoint, SequenceRelation,
@@ -102,6 +103,9 @@ pub struct Summary {
     /// The tables of the benchmarks' papers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tables: Vec<BenchmarkTable>,
+    /// Digests of the answers to canaries, as benchmarks, settings and models are in the lock.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub canaries: Vec<CanaryAnswers>,
     /// Warnings that belong next to the numbers, for example that models were simulated.
     pub notes: Vec<String>,
 }

@@ -156,7 +156,10 @@ impl Session<'_> {
             role,
             attempt: self.attempt.number(),
             request,
-            payer: payer(self.sweep, &player.accounts, player.price()),
+            payer: Payer {
+                cache: self.sweep.cache(self.cell, self.index),
+                ..payer(self.sweep, &player.accounts, player.price())
+            },
             session: Some(SessionTag {
                 benchmark: &self.cell.benchmark,
                 setting: &self.cell.setting,

@@ -82,6 +82,14 @@ fn settings_that_have_a_part_of_the_items_get_the_same_ones_of_these() {
     assert!(both >= 7, "{both} of 10");
 }
 
+#[test]
+fn canaries_are_asked_beside_any_selection_and_once_each() {
+    let canaries = BTreeSet::from([ItemIndex(4), ItemIndex(1)]);
+    let selected = vec![ItemIndex(0), ItemIndex(1)];
+    assert_eq!(with_canaries(selected.clone(), &canaries), [ItemIndex(0), ItemIndex(1), ItemIndex(4)]);
+    assert_eq!(with_canaries(selected.clone(), &BTreeSet::new()), selected);
+}
+
 proptest! {
     #[test]
     fn no_task_is_a_whole_item_away_from_its_share(

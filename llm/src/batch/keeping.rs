@@ -3,7 +3,7 @@
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream;
-use regatta_proto::{CacheMode, Call, FailedCall, Lane, Money};
+use regatta_proto::{Call, FailedCall, Lane, Money};
 
 use super::{BatchCall, BatchClient};
 use crate::cache::{CachedResponse, Found};
@@ -16,7 +16,7 @@ impl BatchClient {
     /// answer must not become part of a batch.
     pub fn kept<'a>(&'a self, call: &'a BatchCall<'a>) -> BoxFuture<'a, Option<Call>> {
         Box::pin(async move {
-            if call.cache == CacheMode::Off {
+            if !call.cache.reads() {
                 return None;
             }
             let key = self.cache.chat_key(call.model, call.role, call.request, Some(&call.session), 0);
@@ -44,7 +44,7 @@ impl BatchClient {
 
     /// Caches the answers of those calls whose mode writes to the cache.
     pub(super) async fn keep(&self, calls: &[BatchCall<'_>], results: &[Result<Call, FailedCall>]) {
-        let wanted = calls.iter().zip(results).filter(|(call, _)| call.cache == CacheMode::ReadWrite);
+        let wanted = calls.iter().zip(results).filter(|(call, _)| call.cache.writes());
         let answered: Vec<_> = wanted.filter_map(|(call, result)| Some((call, result.as_ref().ok()?))).collect();
         // Collected first, because a stream that still held the closure could not move between threads.
         let storing: Vec<_> = answered.into_iter().map(|(call, answered)| self.keep_one(call, answered)).collect();

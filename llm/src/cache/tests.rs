@@ -74,18 +74,30 @@ impl Session {
 }
 
 #[tokio::test]
-async fn what_was_kept_is_found_in_every_mode_but_off() {
+async fn what_was_kept_is_found_in_every_mode_but_off_and_refresh() {
     let cache = cache(MemoryStore::default());
     let key = cache.chat_key("m", Role::Agent, &request("hi"), None, 0);
     cache.keep(CacheMode::ReadWrite, &key, &answer("there")).await;
     for mode in [CacheMode::ReadWrite, CacheMode::ReadOnly, CacheMode::Replay] {
         assert_eq!(cache.find_response(mode, &key).await, Found::Kept(answer("there")), "{mode:?}");
     }
-    assert_eq!(cache.find_response(CacheMode::Off, &key).await, Found::Ask);
+    for mode in [CacheMode::Off, CacheMode::Refresh] {
+        assert_eq!(cache.find_response(mode, &key).await, Found::Ask, "{mode:?}");
+    }
 }
 
 #[tokio::test]
-async fn only_read_write_keeps() {
+async fn what_is_asked_anew_replaces_what_was_kept_so_that_a_replay_has_it() {
+    let cache = cache(MemoryStore::default());
+    let key = cache.chat_key("m", Role::Agent, &request("hi"), None, 0);
+    cache.keep(CacheMode::ReadWrite, &key, &answer("there")).await;
+    cache.keep(CacheMode::ReadWrite.asking_anew(), &key, &answer("here")).await;
+    assert_eq!(cache.find_response(CacheMode::Replay.asking_anew(), &key).await, Found::Kept(answer("here")));
+    assert_eq!(CacheMode::ReadOnly.asking_anew(), CacheMode::Off);
+}
+
+#[tokio::test]
+async fn what_only_reads_keeps_nothing() {
     let cache = cache(MemoryStore::default());
     let key = cache.chat_key("m", Role::Agent, &request("hi"), None, 0);
     for mode in [CacheMode::Off, CacheMode::ReadOnly, CacheMode::Replay] {

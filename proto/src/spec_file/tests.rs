@@ -54,6 +54,20 @@ fn wrong_values_are_errors_that_name_the_field() {
 }
 
 #[test]
+fn canaries_are_counted_and_do_not_go_with_a_question() {
+    let with = |canaries: &str| MINIMAL.replace("data: data", &format!("data: data, canaries: {canaries}"));
+    let name: crate::BenchmarkName = "worfbench".parse().unwrap();
+    assert_eq!(parse(&with("8")).unwrap().benchmarks[&name].canaries, Some(8));
+    assert_eq!(error(&with("0")), "benchmarks.worfbench.canaries: must be 1 to 1000, is 0; leave it out for none");
+    let decides = format!("{}decide: {{ question: best, margin: 2pp }}\n", with("8"));
+    assert!(
+        error(&decides).starts_with("benchmarks.worfbench.canaries: does not go with `decide`"),
+        "{}",
+        error(&decides)
+    );
+}
+
+#[test]
 fn a_sweep_is_named_after_nothing_that_hides_a_file_or_leads_out_of_a_folder() {
     for name in ["..", ".x", "-rf", "../run", "a/../b"] {
         let said = error(&MINIMAL.replace("name: demo", &format!("name: '{name}'")));

@@ -32,6 +32,7 @@ pub(crate) use self::group::{GroupResult, deciding_key, is_simulated};
 #[cfg(test)]
 pub(crate) use self::sampled::SampledSessions;
 use self::tabulation::{Circumstances, Tabulation};
+use crate::canaries::CanarySessions;
 use crate::failures::{Place, failure_message};
 use crate::summary::SessionCounts;
 
@@ -73,9 +74,11 @@ pub(crate) async fn finish(
     let ended_at = row.ended_at.unwrap_or_else(|| whole_milliseconds(clock.now()));
     ledger.close_open_attempts(&sweep.id, ended_at).await?;
     let progress = ledger.cell_progress(&sweep.id).await?;
-    let mut tabulation = Tabulation::new(sweep, &progress)?;
+    let (mut tabulation, mut canaries) = (Tabulation::new(sweep, &progress)?, CanarySessions::default());
     for cell in sweep.cells() {
-        tabulation.add(cell, &ledger.sessions(&sweep.id, cell.index).await?)?;
+        let rows = ledger.sessions(&sweep.id, cell.index).await?;
+        canaries.note(sweep, cell, &rows);
+        tabulation.add(cell, &rows)?;
     }
     let (_, judged) = ledger.judge_costs(&sweep.id).await?;
     let state = match row.state {
@@ -94,6 +97,7 @@ pub(crate) async fn finish(
         calls,
         cost: SweepCost::ended(&row, &progress, judged),
         said,
+        canaries: canaries.read(catalog, sweep).await?,
     })?;
     for (name, content) in documents.files {
         catalog.blobs().put(&format!("sweeps/{}/{name}", sweep.id), Bytes::from(content)).await?;

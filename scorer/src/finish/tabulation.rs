@@ -16,6 +16,7 @@ use super::group::{Group, GroupResult, is_simulated};
 use super::per_session::Usages;
 use super::spending::SessionEnd;
 use super::{FinishError, comparisons as pairs_csv, lines, metrics, spending, tables};
+use crate::canaries::CanaryAnswers;
 use crate::comparison::comparisons;
 use crate::decided::Deciding;
 use crate::decision::alternatives;
@@ -68,6 +69,8 @@ pub(crate) struct Circumstances {
     pub(crate) calls: Vec<(CellIndex, CallSums)>,
     /// Message of the failure of each session that [`Tabulation::examples`] names, if it has one.
     pub(crate) said: BTreeMap<Place, String>,
+    /// Answers to the items that every run asks.
+    pub(crate) canaries: Vec<CanaryAnswers>,
 }
 
 /// Documents and metrics that a sweep leaves behind.
@@ -255,6 +258,7 @@ impl<'s> Tabulation<'s> {
             pairs,
             ranks,
             tables,
+            canaries: circumstances.canaries.clone(),
         }
     }
 

@@ -111,6 +111,7 @@ fn audited_sweep(judge: &str, audit: Option<&str>, seed: u64) -> Sweep {
         tasks: Vec::new(),
         limit: None,
         sample: None,
+        canaries: None,
         evaluators: vec![Evaluator::Official],
         roles: RoleModels::default(),
         casts: BTreeMap::new(),

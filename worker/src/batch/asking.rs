@@ -79,7 +79,8 @@ pub(super) fn next<'a>(sweep: &'a Sweep, job: &SessionJob) -> Next<'a> {
         override_sampling(&mut request, model);
     }
     let seed = sweep.seed(cell, item);
-    let (suite, attempt, cache, filtered) = (suite.as_ref(), job.attempt, sweep.lock.cache, sweep.lock.filtered);
+    let (suite, attempt, filtered) = (suite.as_ref(), job.attempt, sweep.lock.filtered);
+    let cache = sweep.cache(cell, key.item);
     Next::Ask(Box::new(Asked { sweep, cell, suite, request, item, seed, role, model, attempt, cache, filtered }))
 }
 

@@ -1,5 +1,6 @@
 //! `regatta drift`: what changed from night to night, told apart by what was served.
 
+mod canaries;
 mod finding;
 mod observing;
 mod pacing;
@@ -14,6 +15,7 @@ use regatta_backends::TickState;
 use regatta_proto::{ScheduleName, SweepId, SweepState};
 use serde::Serialize;
 
+use self::canaries::{Canaries, History};
 use self::finding::{Finding, Moved, Paced};
 use self::observing::Observed;
 use crate::args::{ClientArgs, DriftArgs};
@@ -44,6 +46,9 @@ struct Night {
     scores: Vec<Moved>,
     /// Median times that are others than the night before; they have no test.
     times: Vec<Paced>,
+    /// Canaries that this night and the one before have answered.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    canaries: Vec<Canaries>,
 }
 
 pub(crate) async fn run(args: DriftArgs) -> anyhow::Result<ExitCode> {
@@ -56,22 +61,22 @@ pub(crate) async fn run(args: DriftArgs) -> anyhow::Result<ExitCode> {
     };
     let mut drift = Drift { of: args.of.first().unwrap_or(first).clone(), nights: Vec::new() };
     // Two runs are in memory at a time.
-    let mut before: Option<EndedRun> = None;
+    let (mut before, mut history): (Option<EndedRun>, _) = (None, History::default());
     for name in &runs {
         let now = EndedRun::open(name, &args.client).await.map_err(bad_configuration)?;
-        drift.nights.push(night(before.as_ref(), &now)?);
+        drift.nights.push(night(before.as_ref(), &now, &mut history)?);
         before = Some(now);
     }
     output::line(&if args.json { serde_json::to_string_pretty(&drift)? } else { rendering::text(&drift) });
     Ok(ExitCode::SUCCESS)
 }
 
-fn night(before: Option<&EndedRun>, now: &EndedRun) -> anyhow::Result<Night> {
-    let Observed { findings, scores, times } = match before {
-        Some(before) => observing::observe(before, now)?,
+fn night(before: Option<&EndedRun>, now: &EndedRun, history: &mut History) -> anyhow::Result<Night> {
+    let Observed { findings, scores, times, canaries } = match before {
+        Some(before) => observing::observe(before, now, history)?,
         None => Observed::default(),
     };
-    Ok(Night { run: now.name.clone(), ended_at: now.summary.ended_at, findings, scores, times })
+    Ok(Night { run: now.name.clone(), ended_at: now.summary.ended_at, findings, scores, times, canaries })
 }
 
 /// Sweeps of the last nights of a schedule that have results, oldest first.

@@ -2,13 +2,15 @@
 //!
 //! Locks and the names that endpoints served under decide first. Numbers decide where these are silent: answers that became longer or
 //! shorter speak of another model, and calls that took more or less time for as much of a slow or a fast provider. A test counts only if it
-//! stands beside all others of its night, and only if it is of a size that matters.
+//! stands beside all others of its night, and only if it is of a size that matters. Canaries speak of another model too, where their answers
+//! are others more often than the nights before.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use regatta_proto::{BenchmarkLock, BenchmarkName, EndpointSpec, Judge, Limits, ModelRef, RoleModels};
 use regatta_scorer::{MetricDefinition, holm};
 
+use super::canaries::{Canaries, Compared, History};
 use super::finding::{Cause, Evidence, Finding, Moved, Paced};
 use super::pacing::{Timed, paced};
 use super::parts::{ALPHA, Part, PartOf, ended, graded};
@@ -40,6 +42,7 @@ struct Numbered<'c> {
     /// Cells of which times are the provider's alone.
     times: Vec<Timed<'c>>,
     parts: Vec<Part<'c>>,
+    canaries: Vec<Compared<'c>>,
     /// Headline scores that moved.
     moved: Vec<Headline<'c>>,
 }
@@ -53,20 +56,23 @@ pub(super) struct Observed {
     pub(super) scores: Vec<Moved>,
     /// Median times that are others.
     pub(super) times: Vec<Paced>,
+    /// Canaries that both nights have answered.
+    pub(super) canaries: Vec<Canaries>,
 }
 
-/// Observes what is different between two nights.
-pub(super) fn observe(before: &EndedRun, now: &EndedRun) -> anyhow::Result<Observed> {
+/// Observes what is different between two nights, whose canaries are held against their `history`.
+pub(super) fn observe(before: &EndedRun, now: &EndedRun, history: &mut History) -> anyhow::Result<Observed> {
     let cells = matched(before, now, &Chosen::default())?;
     let mut causes = declared(before, now, &cells)?;
     causes.extend(served_otherwise(before, now, &cells));
     let paired: Vec<Paired<'_>> = cells.iter().map(|cell| Paired::new(before, now, cell)).collect();
-    let Numbered { tokens, times, parts, moved } = measure(before, now, &cells, &paired, &causes);
+    let Numbered { tokens, times, parts, canaries, moved } = measure([before, now], &cells, &paired, &causes, history);
     let shifts: Vec<Known> = tokens.iter().filter(|of| !is_explained(of, &causes)).filter_map(shift).collect();
     let answers_otherwise = |cell: &MatchedCell| tokens.iter().any(|of| of.cell == cell && has_shifted(of));
     // No `Known`: a slow provider is no reason for other scores.
     let paces = times.iter().filter(|of| !answers_otherwise(of.cell)).filter_map(Timed::finding);
     causes.extend(shifts);
+    causes.extend(canaries.iter().filter_map(Compared::finding));
     let changed: Vec<&Part<'_>> = parts.iter().filter(|part| part.has_changed()).collect();
     let unexplained = unexplained(&moved, &causes, &changed);
     let mut findings: Vec<Finding> = causes.into_iter().map(|known| known.finding).collect();
@@ -75,7 +81,8 @@ pub(super) fn observe(before: &EndedRun, now: &EndedRun) -> anyhow::Result<Obser
     findings.extend(changed.into_iter().map(Part::finding));
     findings.sort_by_key(|finding| finding.cause);
     let times = cells.iter().zip(&paired).filter_map(|(cell, paired)| paced(cell, paired)).collect();
-    Ok(Observed { findings, scores: moved.into_iter().map(|of| of.moved).collect(), times })
+    let canaries = canaries.into_iter().map(|of| of.remember(history)).collect();
+    Ok(Observed { findings, scores: moved.into_iter().map(|of| of.moved).collect(), times, canaries })
 }
 
 /// Findings of what moved without one of the `causes`, though some parts of the sessions have `changed`. These explain no more than what they
@@ -132,7 +139,7 @@ impl Scope {
     }
 
     /// `true` where scores, tokens and outcomes of `cell` may be others for it.
-    fn covers(&self, cell: &MatchedCell) -> bool {
+    pub(super) fn covers(&self, cell: &MatchedCell) -> bool {
         match self {
             Self::All => true,
             Self::Benchmark(benchmark) => cell.benchmark == *benchmark,
@@ -279,13 +286,14 @@ impl Labels {
 /// Numbers of the sessions that both nights have, and headline metrics that moved; all tests corrected together. `causes` are those that are
 /// declared or served.
 fn measure<'c>(
-    before: &EndedRun,
-    now: &EndedRun,
+    [before, now]: [&EndedRun; 2],
     cells: &'c [MatchedCell],
     paired: &[Paired<'c>],
     causes: &[Known],
+    history: &History,
 ) -> Numbered<'c> {
     let (mut tokens, mut times, mut parts, mut moved) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut canaries = Vec::new();
     for (cell, paired) in cells.iter().zip(paired) {
         let numbers = paired.numbers(Quantity::OutputTokens);
         tokens.extend(numbers.map(|numbers| Measured { cell, numbers, p_holm: 1.0 }));
@@ -293,6 +301,7 @@ fn measure<'c>(
         parts.extend(ended(before, now, cell, paired));
         parts.extend(graded(cell, paired));
         parts.retain(Part::can_change);
+        canaries.extend(Compared::of([before, now], cell, history, causes));
         moved.extend(headlines(cell, paired, None));
         if let Some(uncut) = paired.uncut() {
             moved.extend(headlines(cell, &paired.of_sessions(&uncut), Some(uncut.len())));
@@ -301,15 +310,18 @@ fn measure<'c>(
     let p = tokens.iter().map(|of: &Measured<'_>| of.numbers.difference.p);
     let p = p.chain(times.iter().map(|of: &Timed<'_>| of.pace.difference.p));
     let p = p.chain(parts.iter().map(|of: &Part<'_>| of.p));
-    let p: Vec<f64> =
-        p.chain(moved.iter().map(|of: &Headline<'_>| of.moved.difference.p)).map(|p| p.unwrap_or(1.0)).collect();
+    let p = p.chain(moved.iter().map(|of: &Headline<'_>| of.moved.difference.p)).map(|p| p.unwrap_or(1.0));
+    // Last: those without a test are none of the family.
+    let p: Vec<f64> = p.chain(canaries.iter().filter_map(|of: &Compared<'_>| of.p)).collect();
     let corrected = holm(&p, p.len());
     let places = tokens.iter_mut().map(|of| &mut of.p_holm).chain(times.iter_mut().map(|of| &mut of.p_holm));
     let places = places.chain(parts.iter_mut().map(|of| &mut of.p_holm));
     let places = places.chain(moved.iter_mut().map(|of| &mut of.moved.p_holm));
+    let tested = canaries.iter_mut().filter(|of| of.p.is_some());
+    let places = places.chain(tested.map(|of| of.of.p_holm.insert(1.0)));
     places.zip(corrected).for_each(|(place, p)| *place = p);
     moved.retain(|of| of.moved.p_holm <= ALPHA && !of.moved.difference.withheld);
-    Numbered { tokens, times, parts, moved }
+    Numbered { tokens, times, parts, canaries, moved }
 }
 
 /// Headline metrics of a cell, over the sessions of `paired`: so many that no night cut off, or all.

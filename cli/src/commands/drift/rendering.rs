@@ -4,6 +4,7 @@ use regatta_proto::counted;
 use regatta_scorer::rendered;
 
 use super::Drift;
+use super::canaries::Canaries;
 use super::finding::{Evidence, Finding, Moved, Paced};
 use crate::commands::compare::p_value;
 
@@ -11,7 +12,8 @@ pub(super) fn text(drift: &Drift) -> String {
     let mut lines = vec![format!("{}: {}", drift.of, counted(drift.nights.len() as u64, "night", "nights"))];
     let mut quiet = 0_usize;
     for (number, night) in drift.nights.iter().enumerate() {
-        if night.findings.is_empty() && night.scores.is_empty() && night.times.is_empty() {
+        let canaries: Vec<String> = night.canaries.iter().filter_map(Canaries::told).collect();
+        if night.findings.is_empty() && night.scores.is_empty() && night.times.is_empty() && canaries.is_empty() {
             quiet += usize::from(number > 0);
             continue;
         }
@@ -19,6 +21,7 @@ pub(super) fn text(drift: &Drift) -> String {
         lines.extend(night.findings.iter().map(finding));
         lines.extend(night.scores.iter().map(moved));
         lines.extend(night.times.iter().map(paced));
+        lines.extend(canaries.iter().map(|told| format!("  {:<11}  {told}", "canaries")));
     }
     if quiet > 0 {
         let nights = if quiet == 1 { "night is" } else { "nights are" };

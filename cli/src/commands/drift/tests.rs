@@ -1,3 +1,4 @@
+mod canaries;
 mod slow_nights;
 
 use std::collections::BTreeSet;
@@ -34,13 +35,9 @@ fn made() -> Made<'static> {
 }
 
 fn drift(runs: &[EndedRun]) -> Drift {
-    let mut before = None;
-    let nights = runs.iter().map(|run| night_of(before.replace(run), run)).collect();
+    let (mut before, mut history) = (None, History::default());
+    let nights = runs.iter().map(|run| super::night(before.replace(run), run, &mut history).unwrap()).collect();
     Drift { of: "nightly".to_owned(), nights }
-}
-
-fn night_of(before: Option<&EndedRun>, now: &EndedRun) -> Night {
-    super::night(before, now).unwrap()
 }
 
 fn causes(drift: &Drift) -> Vec<Vec<Cause>> {

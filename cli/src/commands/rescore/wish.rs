@@ -62,6 +62,7 @@ fn of_lock(lock: &SweepLock) -> SweepSpec {
         settings: locked.settings.clone(),
         tasks: locked.tasks.clone(),
         limit: locked.restriction(),
+        canaries: locked.canaries,
         evaluators: locked.evaluators.clone(),
         roles: locked.roles.clone(),
         casts: locked.casts.clone(),

@@ -49,6 +49,7 @@ fn lock(names: &[&str]) -> BenchmarkLock {
         tasks: Vec::new(),
         limit: None,
         sample: None,
+        canaries: None,
         evaluators: Vec::new(),
         roles: roles(true, false),
         casts: BTreeMap::new(),

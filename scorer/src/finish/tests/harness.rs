@@ -42,6 +42,7 @@ pub(crate) fn lock(models: &[&str]) -> SweepLock {
         tasks: vec!["wikihow".to_owned(), "os".to_owned()],
         limit: Some(2),
         sample: None,
+        canaries: None,
         evaluators: vec![Evaluator::Official],
         roles: regatta_proto::RoleModels::default(),
         judge: Some(regatta_proto::Judge::Plain("sim/lexical".parse().unwrap())),
@@ -85,6 +86,7 @@ pub(crate) fn with_dialogues(mut lock: SweepLock) -> SweepLock {
         tasks: Vec::new(),
         limit: None,
         sample: None,
+        canaries: None,
         evaluators: vec![Evaluator::OfficialFixed],
         items: [(setting, Dialogues::ITEMS as u32)].into(),
         ..lock.benchmarks.values().next().unwrap().clone()
@@ -257,6 +259,7 @@ pub(crate) fn circumstances(state: SweepState, attempts: Vec<AttemptRow>) -> Cir
         calls: Vec::new(),
         cost: SweepCost::default(),
         said: BTreeMap::new(),
+        canaries: Vec::new(),
     }
 }
 

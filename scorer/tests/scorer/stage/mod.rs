@@ -465,6 +465,7 @@ async fn lock(blobs: &Blobs) -> SweepLock {
         tasks: vec!["lumos".to_owned()],
         limit: Some(ITEMS as u32),
         sample: None,
+        canaries: None,
         evaluators: vec![Evaluator::Official, Evaluator::Paper],
         roles: regatta_proto::RoleModels::default(),
         casts: BTreeMap::new(),

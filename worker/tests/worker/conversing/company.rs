@@ -148,6 +148,7 @@ impl Company {
             tasks: Vec::new(),
             limit: None,
             sample: None,
+            canaries: None,
             evaluators: vec![Evaluator::Official],
             roles,
             casts: BTreeMap::new(),

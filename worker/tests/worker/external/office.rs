@@ -223,6 +223,7 @@ fn lock(items: u32, agent: ExternalAgent, endpoint: EndpointSpec) -> SweepLock {
         tasks: Vec::new(),
         limit: None,
         sample: None,
+        canaries: None,
         evaluators: vec![Evaluator::Official],
         roles: RoleModels::default(),
         casts: BTreeMap::new(),

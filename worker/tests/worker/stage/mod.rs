@@ -448,6 +448,7 @@ async fn lock(blobs: &Blobs, endpoint: &EndpointSpec) -> SweepLock {
         tasks: Vec::new(),
         limit: None,
         sample: None,
+        canaries: None,
         evaluators: vec![Evaluator::Official],
         roles: regatta_proto::RoleModels::default(),
         casts: BTreeMap::new(),
