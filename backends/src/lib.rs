@@ -13,7 +13,7 @@ pub mod queue;
 #[cfg(feature = "cluster")]
 mod tls;
 
-pub use blobs::{BlobError, Blobs, ObjectStream};
+pub use blobs::{BlobError, Blobs, DatedObject, ObjectStream};
 pub use consuming::{Consuming, Subscriptions};
 pub use health::{Stalled, StoreHealth};
 pub use ledger::{

@@ -40,6 +40,7 @@ conformance![
     what_is_deleted_is_gone_and_may_be_deleted_again,
     keys_are_listed_in_order_and_by_prefix,
     more_than_a_thousand_keys_are_listed_whole,
+    objects_are_listed_with_their_sizes_and_ages,
     content_is_found_by_its_digest_and_stored_once,
     content_in_a_file_is_stored_as_if_it_had_been_in_memory,
     content_that_was_never_stored_is_an_error_that_says_so,
@@ -68,6 +69,16 @@ async fn what_is_put_is_read_in_small_pieces(blobs: &Blobs) {
     }
     assert!(blobs.open("k").await.unwrap().is_none());
     assert!(matches!(blobs.open("../a").await.err(), Some(BlobError::BadKey { .. })));
+}
+
+async fn objects_are_listed_with_their_sizes_and_ages(blobs: &Blobs) {
+    for (key, bytes) in [("b/2", b"four".as_slice()), ("b/1", b"a".as_slice()), ("c", b"".as_slice())] {
+        blobs.put(key, Bytes::from_static(bytes)).await.unwrap();
+    }
+    let listed = blobs.list_dated("b/").await.unwrap();
+    assert_eq!(listed.iter().map(|of| (of.key.as_str(), of.bytes)).collect::<Vec<_>>(), [("b/1", 1), ("b/2", 4)]);
+    assert!(listed.iter().all(|of| of.written_at.is_some()), "{listed:?}");
+    assert!(blobs.list_dated("none/").await.unwrap().is_empty());
 }
 
 async fn the_last_put_wins(blobs: &Blobs) {

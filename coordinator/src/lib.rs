@@ -7,6 +7,7 @@ mod admission;
 mod answering;
 mod api;
 mod budget;
+mod cached;
 mod control;
 mod coordinator;
 mod dispatch;
@@ -48,6 +49,7 @@ pub use api::{
     router_and_readers,
 };
 pub use budget::Shortfall;
+pub use cached::{CachedWish, OldResponses, kept_since, remove_old_responses};
 pub use coordinator::{Coordinator, CoordinatorConfig, CoordinatorError};
 pub use dispatch::SHARDS_AT_ONCE;
 pub use doctor::{

@@ -3,7 +3,8 @@
 //! A sweep that runs, and one that a night may be held against, never goes; nor does one of whose sessions workers still tell, or of which jobs
 //! wait. The ledger notes first that a sweep goes, so that nobody resumes it any more. What goes is found again by its row in the ledger, which
 //! is removed last, so that a removal that was interrupted is finished by the next request, whatever that one keeps. Locks and data sets are
-//! shared by sweeps, and go afterwards, as objects that nothing refers to (`unused`). Verdicts and cached responses stay.
+//! shared by sweeps, and go afterwards, as objects that nothing refers to (`unused`). Verdicts stay, and so do cached responses unless the request names
+//! an age (`cached`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,6 +15,7 @@ use regatta_catalog::{checkpoint_keys, read_lock};
 use regatta_proto::{ScheduleName, SweepId, SweepState, causes, counted};
 use serde::{Deserialize, Serialize};
 
+use crate::cached::{CachedWish, OldResponses};
 use crate::problems::Problems;
 use crate::schedules::ending::chosen;
 use crate::schedules::{Stored, stored};
@@ -35,6 +37,9 @@ pub struct GcRequest {
     /// Retention of sweeps without a schedule, and of schedules that say nothing; all are kept when absent.
     #[serde(default)]
     pub keep: Option<Retention>,
+    /// Cached responses that go too; none when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached: Option<CachedWish>,
     /// `true` to remove, `false` to report what would be removed.
     #[serde(default)]
     pub apply: bool,
@@ -80,6 +85,9 @@ pub struct GcResult {
     /// Objects that nothing refers to; they are looked for once no sweep is left.
     #[serde(default)]
     pub unused: UnusedObjects,
+    /// Cached responses that are old.
+    #[serde(default, skip_serializing_if = "OldResponses::is_nothing")]
+    pub cached: OldResponses,
     /// Reasons why not everything was removed, or could be said to go, that nobody keeps; the removal went on beside them as far as it could.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
@@ -152,9 +160,15 @@ impl Coordinator {
                 let problem = "names no number of days, so that everything is kept".to_owned();
                 return Err(PlanError::Field { field: "keep".to_owned(), problem }.into());
             }
-            let Passed { going, kept, left, mut problems } = self.pass_over_sweeps(request.keep, request.apply).await?;
+            let is_continuation = request.cached.is_some_and(|wish| wish.from > 0);
+            let passed = if is_continuation {
+                Passed { going: Vec::new(), kept: 0, left: 0, problems: Problems::default() }
+            } else {
+                self.pass_over_sweeps(request.keep, request.apply).await?
+            };
+            let Passed { going, kept, left, mut problems } = passed;
             let mut unused = UnusedObjects::default();
-            if left == 0 {
+            if left == 0 && !is_continuation {
                 let removal = self.remove_unused(request.apply).await;
                 problems.append(removal.problems);
                 unused = removal.unused;
@@ -169,7 +183,13 @@ impl Coordinator {
                     }
                 }
             }
-            Ok(GcResult { going, kept, applied: request.apply, left, unused, problems: problems.into_texts() })
+            let mut cached = OldResponses::default();
+            if let Some(wish) = request.cached {
+                let (found, more) = self.remove_cached(wish, request.apply).await;
+                problems.append(more);
+                cached = found;
+            }
+            Ok(GcResult { going, kept, applied: request.apply, left, unused, cached, problems: problems.into_texts() })
         })
     }
 

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use regatta_backends::blobs::response_key;
 use regatta_backends::{Blobs, Permits};
 use regatta_llm::{PermitStore, ResponseStore, StoreError};
 use regatta_proto::{AccountReply, AccountRequest, Digest, Failing, PoolReply, PoolRequest};
@@ -33,21 +34,13 @@ impl PermitStore for SharedPermits {
 #[derive(Debug, Clone)]
 pub struct CachedResponses(pub Blobs);
 
-impl CachedResponses {
-    /// Spread over folders, because some file systems are slow with many files in one.
-    fn key(digest: &Digest) -> String {
-        let text = digest.to_string();
-        format!("answers/{}/{text}", text.get(..2).unwrap_or("00"))
-    }
-}
-
 impl ResponseStore for CachedResponses {
     fn get<'a>(&'a self, key: &'a Digest) -> BoxFuture<'a, Result<Option<Bytes>, StoreError>> {
-        async move { self.0.get(&Self::key(key)).await.map_err(unanswered) }.boxed()
+        async move { self.0.get(&response_key(key)).await.map_err(unanswered) }.boxed()
     }
 
     fn put<'a>(&'a self, key: &'a Digest, answer: Bytes) -> BoxFuture<'a, Result<(), StoreError>> {
-        async move { self.0.put(&Self::key(key), answer).await.map_err(unanswered) }.boxed()
+        async move { self.0.put(&response_key(key), answer).await.map_err(unanswered) }.boxed()
     }
 }
 

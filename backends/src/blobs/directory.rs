@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use futures::{StreamExt as _, stream};
+use jiff::Timestamp;
 
-use super::{BlobError, LISTED_KEYS_MAX, OBJECT_BYTES_MAX, ObjectStream};
+use super::{BlobError, DatedObject, LISTED_KEYS_MAX, OBJECT_BYTES_MAX, ObjectStream};
 
 /// Folder in which files are written before they are renamed. No key leads here, because parts of keys do not begin with '.'.
 const UNFINISHED: &str = ".unfinished";
@@ -111,6 +112,23 @@ impl DirectoryBlobs {
             }
             keys.sort_unstable();
             Ok(keys)
+        })
+        .await
+    }
+
+    pub(super) async fn list_dated(&self, prefix: &str) -> Result<Vec<DatedObject>, BlobError> {
+        let keys = self.list(prefix).await?;
+        let root = Arc::clone(&self.root);
+        blocking("look at", self.root.join(prefix), move |_| {
+            let mut objects = Vec::with_capacity(keys.len());
+            for key in keys {
+                let path = root.join(&key);
+                // Another process may have deleted it since.
+                let Some(file) = found(fs::metadata(&path)).map_err(failed("look at", &path))? else { continue };
+                let written_at = file.modified().ok().and_then(|time| Timestamp::try_from(time).ok());
+                objects.push(DatedObject { key, bytes: file.len(), written_at });
+            }
+            Ok(objects)
         })
         .await
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use futures::{StreamExt as _, stream};
 
-use super::{BlobError, LISTED_KEYS_MAX, ObjectStream};
+use super::{BlobError, DatedObject, LISTED_KEYS_MAX, ObjectStream};
 use crate::faults::{Trouble, Troubles};
 
 /// Objects in memory, as seen by one of the processes that share them.
@@ -69,6 +69,17 @@ impl MemoryBlobs {
             return Err(BlobError::TooMany { place: Self::place(prefix), limit: LISTED_KEYS_MAX });
         }
         Ok(keys)
+    }
+
+    /// Without times, because simulations have a clock of their own.
+    pub(super) async fn list_dated(&self, prefix: &str) -> Result<Vec<DatedObject>, BlobError> {
+        let keys = self.list(prefix).await?;
+        let objects = self.locked();
+        let dated = |key: String| {
+            let bytes = objects.get(&key)?.len() as u64;
+            Some(DatedObject { key, bytes, written_at: None })
+        };
+        Ok(keys.into_iter().filter_map(dated).collect())
     }
 
     async fn call<T>(

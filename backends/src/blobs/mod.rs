@@ -15,6 +15,7 @@ pub use directory::DirectoryBlobs;
 pub use error::BlobError;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
+use jiff::Timestamp;
 use key::{check_key, check_prefix};
 #[cfg(feature = "faults")]
 pub use memory::MemoryBlobs;
@@ -27,6 +28,20 @@ pub const OBJECT_BYTES_MAX: u64 = 1 << 30;
 
 /// Most keys that [`Blobs::list`] returns.
 pub const LISTED_KEYS_MAX: usize = 1_000_000;
+
+/// Folders that cached responses are spread over.
+const RESPONSES: &str = "answers";
+
+/// An object of a listing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DatedObject {
+    /// Key of the object.
+    pub key: String,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// When it was last written, by the store's own clock; `None` where the store does not tell.
+    pub written_at: Option<Timestamp>,
+}
 
 /// An object that is read piece by piece, as it was when it was opened.
 pub struct ObjectStream {
@@ -242,6 +257,23 @@ impl Blobs {
         })
     }
 
+    /// All objects whose keys begin with `prefix`, with sizes and ages, sorted by the bytes of their keys.
+    ///
+    /// # Errors
+    /// As [`Blobs::list`].
+    pub fn list_dated<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Vec<DatedObject>, BlobError>> {
+        Box::pin(async move {
+            check_prefix(prefix)?;
+            match self {
+                Self::Directory(directory) => directory.list_dated(prefix).await,
+                #[cfg(feature = "cluster")]
+                Self::S3(s3) => s3.list_dated(prefix).await,
+                #[cfg(feature = "faults")]
+                Self::Memory(memory) => memory.list_dated(prefix).await,
+            }
+        })
+    }
+
     /// Location of an object, for people: a path, or `s3://bucket/key`.
     #[must_use]
     pub fn place(&self, key: &str) -> String {
@@ -283,4 +315,17 @@ impl Blobs {
 #[must_use]
 pub fn content_key(digest: &Digest) -> String {
     format!("content/{digest}")
+}
+
+/// Key of the cached response that is known by `digest`. Spread over 256 folders by the first byte, because some file systems are slow with many
+/// files in one.
+#[must_use]
+pub fn response_key(digest: &Digest) -> String {
+    format!("{}{digest}", response_folder(digest.bytes()[0]))
+}
+
+/// Prefix of the keys of cached responses whose digests begin with `first`.
+#[must_use]
+pub fn response_folder(first: u8) -> String {
+    format!("{RESPONSES}/{first:02x}/")
 }

@@ -17,10 +17,11 @@ use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
 use aws_smithy_types::base64::encode as base64;
 use bytes::Bytes;
 use futures::{StreamExt as _, stream};
+use jiff::Timestamp;
 use regatta_proto::{Digest, TlsOptions, with_handshake_advice};
 
 use super::key::fault;
-use super::{BlobError, LISTED_KEYS_MAX, OBJECT_BYTES_MAX, ObjectStream, https};
+use super::{BlobError, DatedObject, LISTED_KEYS_MAX, OBJECT_BYTES_MAX, ObjectStream, https};
 use crate::tls::CertificateFiles;
 
 /// Most tries of a request, including the first.
@@ -178,20 +179,28 @@ impl S3Blobs {
     }
 
     pub(super) async fn list(&self, prefix: &str) -> Result<Vec<String>, BlobError> {
+        Ok(self.list_dated(prefix).await?.into_iter().map(|object| object.key).collect())
+    }
+
+    pub(super) async fn list_dated(&self, prefix: &str) -> Result<Vec<DatedObject>, BlobError> {
         let request = self.client.list_objects_v2().bucket(&self.bucket).prefix(self.full(prefix));
         let mut pages = request.into_paginator().send();
-        let mut keys = Vec::new();
+        let mut objects: Vec<DatedObject> = Vec::new();
         while let Some(page) = pages.next().await {
             let page = page.map_err(|error| self.failed("list", prefix, &error))?;
-            let names = page.contents.unwrap_or_default().into_iter().filter_map(|object| object.key);
-            keys.extend(names.filter_map(|name| Some(name.strip_prefix(&self.prefix)?.to_owned())));
-            if keys.len() > LISTED_KEYS_MAX {
+            objects.extend(page.contents.unwrap_or_default().iter().filter_map(|object| {
+                let key = object.key()?.strip_prefix(&self.prefix)?.to_owned();
+                let bytes = u64::try_from(object.size().unwrap_or(0)).unwrap_or(0);
+                let written_at = object.last_modified().and_then(|time| Timestamp::from_second(time.secs()).ok());
+                Some(DatedObject { key, bytes, written_at })
+            }));
+            if objects.len() > LISTED_KEYS_MAX {
                 return Err(BlobError::TooMany { place: self.place(prefix), limit: LISTED_KEYS_MAX });
             }
         }
         // S3 sorts keys, but its directory buckets and some other services do not.
-        keys.sort_unstable();
-        Ok(keys)
+        objects.sort_unstable_by(|one, other| one.key.cmp(&other.key));
+        Ok(objects)
     }
 
     fn full(&self, key: &str) -> String {

@@ -118,6 +118,12 @@ pub(crate) struct GcArgs {
     /// Keep transcripts of sweeps that ended within so many days; as long as their sweep when left out
     #[arg(long, value_name = "DAYS")]
     pub(crate) transcripts_days: Option<u32>,
+    /// Keep cached responses that were written within so many days; all when left out
+    #[arg(long, value_name = "DAYS")]
+    pub(crate) cached_days: Option<u32>,
+    /// Remove cached responses of this directory, as of `regatta run --cache-dir`, and ask no coordinator
+    #[arg(long, value_name = "DIR", requires = "cached_days", conflicts_with_all = ["days", "transcripts_days"])]
+    pub(crate) cache_dir: Option<PathBuf>,
     /// Remove it; otherwise only say what would go
     #[arg(long)]
     pub(crate) apply: bool,

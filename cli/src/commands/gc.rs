@@ -1,23 +1,34 @@
-//! `regatta gc`: remove what retention does not keep, and what nothing refers to; without `--apply`, only say it.
+//! `regatta gc`: remove what retention does not keep, what nothing refers to, and cached responses that are old; without `--apply`, only say it.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::anyhow;
 use comfy_table::{Table, presets};
-use regatta_coordinator::{GcRequest, GcResult, Goes, Retention, UnusedObjects};
-use regatta_proto::{binary_size, causes, counted};
+use regatta_backends::Blobs;
+use regatta_coordinator::{
+    CachedWish, GcRequest, GcResult, Goes, OldResponses, Retention, UnusedObjects, kept_since, remove_old_responses,
+};
+use regatta_proto::{Clock, SystemClock, binary_size, causes, counted};
 
 use crate::args::GcArgs;
 use crate::client::Client;
+use crate::exit::BadConfiguration;
 use crate::output;
 
 pub(crate) async fn run(args: GcArgs) -> anyhow::Result<ExitCode> {
+    if let Some((directory, days)) = args.cache_dir.as_deref().zip(args.cached_days) {
+        let found = of_directory(directory, days, args.apply).await?;
+        output::line(&if args.json { serde_json::to_string_pretty(&found)? } else { alone(&found, args.apply) });
+        return Ok(ExitCode::SUCCESS);
+    }
     let client = Client::new(&args.client)?;
     let keep = Retention { days: args.days, nights: args.nights, transcripts_days: args.transcripts_days };
     let keep = (keep != Retention::default()).then_some(keep);
-    let request = GcRequest { keep, apply: args.apply };
-    let mut result = client.collect(&request).await?;
+    let cached = args.cached_days.map(|days| CachedWish { days, from: 0 });
+    let mut result = client.collect(&GcRequest { keep, cached, apply: args.apply }).await?;
+    let request = GcRequest { keep, cached: None, apply: args.apply };
     // A request removes a few, so that none takes too long.
     while args.apply && (result.left > 0 || result.unused.left) {
         let more = match client.collect(&request).await {
@@ -33,6 +44,20 @@ pub(crate) async fn run(args: GcArgs) -> anyhow::Result<ExitCode> {
             break;
         }
     }
+    // A request looks through some folders alone.
+    while let Some((days, from)) = args.cached_days.zip(result.cached.next) {
+        let request = GcRequest { keep: None, cached: Some(CachedWish { days, from }), apply: args.apply };
+        match client.collect(&request).await {
+            Ok(more) => {
+                result.cached.add(&more.cached);
+                add_problems(&mut result.problems, more.problems);
+            }
+            Err(error) => {
+                result.problems.push(causes(error.as_ref()));
+                break;
+            }
+        }
+    }
     output::line(&if args.json { serde_json::to_string_pretty(&result)? } else { rendered(&result) });
     failure(&result).map_or(Ok(ExitCode::SUCCESS), |failure| Err(anyhow!(failure)))
 }
@@ -41,10 +66,40 @@ pub(crate) async fn run(args: GcArgs) -> anyhow::Result<ExitCode> {
 fn joined(before: GcResult, more: GcResult) -> GcResult {
     let mut unused = before.unused;
     unused.add(more.unused);
-    let known: BTreeSet<&String> = before.problems.iter().collect();
-    let new = Vec::from_iter(more.problems.into_iter().filter(|problem| !known.contains(problem)));
-    let problems = [before.problems, new].concat();
-    GcResult { going: [before.going, more.going].concat(), unused, problems, ..more }
+    let mut problems = before.problems;
+    add_problems(&mut problems, more.problems);
+    GcResult {
+        going: [before.going, more.going].concat(),
+        unused,
+        cached: before.cached,
+        problems,
+        kept: more.kept,
+        applied: more.applied,
+        left: more.left,
+    }
+}
+
+/// Adds those of the problems that are not known yet.
+fn add_problems(known: &mut Vec<String>, more: Vec<String>) {
+    let before: BTreeSet<String> = known.iter().cloned().collect();
+    known.extend(more.into_iter().filter(|problem| !before.contains(problem)));
+}
+
+/// Old responses in the cache directory of runs on this machine, removed if that is wished.
+async fn of_directory(directory: &Path, days: u32, is_applied: bool) -> anyhow::Result<OldResponses> {
+    if !directory.is_dir() {
+        return Err(BadConfiguration(format!(
+            "{} is no directory, so it has no cached responses",
+            directory.display()
+        ))
+        .into());
+    }
+    let (blobs, before) = (Blobs::directory(directory)?, kept_since(SystemClock.now(), days));
+    let mut found = OldResponses::default();
+    for folder in 0..=u8::MAX {
+        remove_old_responses(&blobs, folder, before, is_applied, &mut found).await?;
+    }
+    Ok(found)
 }
 
 /// Reasons why what nobody keeps was not all removed, if it was not.
@@ -61,7 +116,7 @@ fn failure(result: &GcResult) -> Option<String> {
 
 fn rendered(result: &GcResult) -> String {
     let goes = if result.applied { "gone" } else { "would go" };
-    let unused = unused(&result.unused, goes);
+    let unused = format!("{}{}", unused(&result.unused, goes), cached(&result.cached, goes));
     if result.going.is_empty() && unused.is_empty() {
         return format!("nothing {goes}; {} sweeps are kept", result.kept);
     }
@@ -101,6 +156,26 @@ fn unused(unused: &UnusedObjects, goes: &str) -> String {
     format!("\n{objects} ({}){more} that nothing refers to {goes}{credited}", binary_size(unused.bytes))
 }
 
+/// Old responses of a directory, where nothing else is looked at.
+fn alone(found: &OldResponses, is_applied: bool) -> String {
+    let goes = if is_applied { "gone" } else { "would go" };
+    let hint = if is_applied || found.is_nothing() { "" } else { "; nothing was removed: give --apply" };
+    if found.is_nothing() {
+        format!("no cached response {goes}")
+    } else {
+        format!("{}{hint}", cached(found, goes).trim_start())
+    }
+}
+
+/// Old responses as a further line; empty if there are none.
+fn cached(found: &OldResponses, goes: &str) -> String {
+    if found.objects == 0 {
+        return String::new();
+    }
+    let responses = counted(found.objects, "cached response", "cached responses");
+    format!("\n{responses} ({}) {goes}", binary_size(found.bytes))
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -128,6 +203,40 @@ mod tests {
         let mut document = json!({ "going": [], "kept": 3, "applied": true, "left": 0 });
         document.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         serde_json::from_value(document).unwrap()
+    }
+
+    #[test]
+    fn old_responses_are_a_line_of_their_own_and_are_counted_over_all_requests() {
+        let old = |objects: u64, next: Option<u8>| OldResponses { objects, bytes: 2048 * objects, next };
+        let mut found = result(json!({}));
+        found.cached = old(2, Some(9));
+        found.cached.add(&old(1, None));
+        assert_eq!(rendered(&found), "no sweep gone; 3 sweeps are kept\n3 cached responses (6.0 KiB) gone");
+        let more = result(json!({ "cached": { "objects": 7, "bytes": 7 } }));
+        assert_eq!(joined(found.clone(), more).cached, found.cached, "requests that go on with sweeps look at none");
+        assert_eq!(
+            alone(&old(1, None), false),
+            "1 cached response (2.0 KiB) would go; nothing was removed: give --apply"
+        );
+        assert_eq!(alone(&OldResponses::default(), true), "no cached response gone");
+    }
+
+    #[tokio::test]
+    async fn of_a_cache_directory_responses_go_by_their_age_and_files_of_others_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let blobs = Blobs::directory(folder.path()).unwrap();
+        let key = regatta_backends::blobs::response_key(&regatta_proto::Digest::of(b"question"));
+        let beside = format!("{}notes.txt", regatta_backends::blobs::response_folder(7));
+        for key in [&key, &beside] {
+            blobs.put(key, "answer".into()).await.unwrap();
+            let file = std::fs::File::options().write(true).open(folder.path().join(key)).unwrap();
+            file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+        }
+        assert_eq!(of_directory(folder.path(), 30, false).await.unwrap().objects, 1);
+        assert!(blobs.get(&key).await.unwrap().is_some(), "nothing goes unless it is told to");
+        assert_eq!(of_directory(folder.path(), 30, true).await.unwrap().objects, 1);
+        assert_eq!(blobs.list("answers/").await.unwrap(), [beside]);
+        assert!(of_directory(&folder.path().join("nowhere"), 30, true).await.is_err());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 mod api;
 mod auditing;
+mod caching;
 mod deposed;
 mod dispatching;
 mod doctoring;

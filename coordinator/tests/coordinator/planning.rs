@@ -1,6 +1,6 @@
 use bytes::Bytes;
 use regatta_coordinator::Submission;
-use regatta_proto::{Digest, EndpointKind, EndpointName, EndpointSpec, Evaluator, Judge, ModelSpec};
+use regatta_proto::{CacheMode, Digest, EndpointKind, EndpointName, EndpointSpec, Evaluator, Judge, ModelSpec};
 
 use crate::stage::{Stage, spec};
 
@@ -180,4 +180,25 @@ async fn a_file_that_is_larger_than_it_is_said_to_be_is_refused() {
         assert!(error.contains(&format!("is said to have {size} bytes")), "{error}");
     }
     stage.process().coordinator.plan(honest).await.unwrap();
+}
+
+#[tokio::test]
+async fn canaries_are_the_same_items_whatever_the_limit_and_are_never_answered_by_the_response_cache() {
+    let stage = Stage::set().await;
+    let process = stage.process();
+    let mut chosen = Vec::new();
+    for (name, sessions) in [("few", 1), ("many", 4)] {
+        let text = spec(name, sessions, "cache: read_write\n").replace("{ limit:", "{ canaries: 3, limit:");
+        let sweep = stage.submit(&process, &text).await;
+        let cell = &sweep.cells()[0];
+        let canaries: Vec<_> =
+            sweep.selected(cell).iter().copied().filter(|item| sweep.is_canary(cell, *item)).collect();
+        assert_eq!(canaries.len(), 3, "{name}");
+        for item in sweep.selected(cell) {
+            let mode = if canaries.contains(item) { CacheMode::Refresh } else { CacheMode::ReadWrite };
+            assert_eq!(sweep.cache(cell, *item), mode, "{name}: {item:?}");
+        }
+        chosen.push(canaries);
+    }
+    assert_eq!(chosen[0], chosen[1]);
 }

@@ -21,7 +21,7 @@ const LEASE: Duration = Duration::from_secs(3600);
 /// Removes what ended before now.
 async fn gc(process: &Process) -> GcResult {
     let keep = Some(Retention { days: Some(0), nights: 0, transcripts_days: None });
-    process.coordinator.collect(GcRequest { keep, apply: true }).await.unwrap()
+    process.coordinator.collect(GcRequest { keep, cached: None, apply: true }).await.unwrap()
 }
 
 fn gone(result: &GcResult) -> Vec<&str> {

@@ -20,7 +20,7 @@ use crate::identity::Desk;
 use crate::schedules::night_shift::NightShift;
 use crate::stage::{Process, Stage, spec};
 
-const APPLY: GcRequest = GcRequest { keep: None, apply: true };
+const APPLY: GcRequest = GcRequest { keep: None, cached: None, apply: true };
 
 #[tokio::test]
 async fn a_sweep_whose_data_was_removed_since_it_was_planned_is_not_entered() {
@@ -147,7 +147,7 @@ async fn ended(stage: &Stage, process: &Process, name: &str) -> Arc<Sweep> {
 }
 
 const OLD: GcRequest =
-    GcRequest { keep: Some(Retention { days: Some(0), nights: 0, transcripts_days: None }), apply: true };
+    GcRequest { keep: Some(Retention { days: Some(0), nights: 0, transcripts_days: None }), cached: None, apply: true };
 
 #[tokio::test]
 async fn a_manifest_that_cannot_be_read_keeps_files_alone_and_is_named_beside_what_is_removed() {
@@ -327,7 +327,7 @@ async fn documents_are_read_once_for_all_pages_of_objects() {
     stage.clock.advance(SignedDuration::from_hours(24));
     use_all(None).await;
     let before = calls.0.load(Ordering::SeqCst);
-    let told = process.coordinator.collect(GcRequest { keep: None, apply: false }).await.unwrap().unused;
+    let told = process.coordinator.collect(GcRequest { keep: None, cached: None, apply: false }).await.unwrap().unused;
     assert_eq!((told.objects, told.credited), (0, BTreeMap::from([(alice, 20_001 * 4096)])));
     assert_eq!(calls.0.load(Ordering::SeqCst) - before, 3, "a lock, a manifest and the names of databases");
 }
@@ -378,7 +378,7 @@ async fn a_sweep_whose_removal_has_begun_refers_to_nothing() {
     // As a coordinator of the version before does it.
     stage.blobs().delete(&format!("locks/{}.json", sweep.digest)).await.unwrap();
     stage.clock.advance(SignedDuration::from_hours(25));
-    let told = process.coordinator.collect(GcRequest { keep: None, apply: false }).await.unwrap();
+    let told = process.coordinator.collect(GcRequest { keep: None, cached: None, apply: false }).await.unwrap();
     assert!(told.going.len() == 1 && told.unused.objects > 2, "{told:?}");
 }
 

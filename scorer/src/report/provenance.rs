@@ -71,6 +71,12 @@ fn benchmark_facts(lock: &SweepLock, name: &BenchmarkName, benchmark: &Benchmark
         };
         facts.push((format!("Limit of {name}"), which));
     }
+    if let Some(count) = benchmark.canaries {
+        let what = format!(
+            "those that a sample of {count} has, asked whatever the limit, and never answered by the response cache"
+        );
+        facts.push((format!("Canaries of {name}"), what));
+    }
     if let Some(judge) = &benchmark.judge {
         if judge.rule().is_some() {
             facts.push((format!("Panel of {name}"), judge.to_string()));

@@ -29,17 +29,17 @@ async fn nights_beyond_the_retention_go_with_their_files_and_only_when_it_is_sai
     let count = async || {
         (shift.stage.ledger.sweeps().await.unwrap().len(), shift.stage.blobs().list("sweeps/").await.unwrap().len())
     };
-    let told = coordinator.collect(GcRequest { keep: None, apply: false }).await.unwrap();
+    let told = coordinator.collect(GcRequest { keep: None, cached: None, apply: false }).await.unwrap();
     assert_eq!(count().await, (15, 45), "it was only told");
     let whole = told.going.iter().filter(|going| going.goes == Goes::Everything).count();
     assert_eq!((whole, told.going.len(), told.kept, told.applied), (4, 11, 4, false));
     assert_eq!((told.going[0].objects, told.going[10].objects), (3, 2));
-    let done = coordinator.collect(GcRequest { keep: None, apply: true }).await.unwrap();
+    let done = coordinator.collect(GcRequest { keep: None, cached: None, apply: true }).await.unwrap();
     assert_eq!((done.going, done.left), (told.going.clone(), 0));
     assert_eq!(count().await, (11, 45 - 4 * 3 - 7 * 2));
     let gone = &told.going[0].sweep;
     assert_eq!(shift.stage.ledger.sweep(gone).await.unwrap(), None);
-    let again = coordinator.collect(GcRequest { keep: None, apply: true }).await.unwrap();
+    let again = coordinator.collect(GcRequest { keep: None, cached: None, apply: true }).await.unwrap();
     assert!(again.going.is_empty(), "what is gone is not told again");
     // The history still tells of the night.
     assert_eq!(shift.history(&process).await.last().unwrap().sweep.as_ref(), Some(gone));
@@ -84,6 +84,7 @@ async fn the_leader_removes_what_a_schedule_does_not_keep_by_itself_and_no_other
 async fn a_policy_without_days_is_refused() {
     let shift = NightShift::at("2026-11-01T00:00:00Z").await;
     let process = shift.stage.process();
-    let error = process.coordinator.collect(GcRequest { keep: Some(Retention::default()), apply: true }).await;
+    let error =
+        process.coordinator.collect(GcRequest { keep: Some(Retention::default()), cached: None, apply: true }).await;
     assert!(error.unwrap_err().to_string().starts_with("keep: names no number of days"));
 }
