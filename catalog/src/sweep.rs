@@ -65,7 +65,7 @@ impl Sweep {
             })?;
             for setting in &benchmark.settings {
                 let limit = benchmark.restriction();
-                let (suite_ref, tasks) = (suite.as_ref(), &benchmark.tasks);
+                let (suite_ref, tasks): (&dyn Suite, _) = (suite.as_ref(), &benchmark.tasks);
                 let asked_always = canary_items(suite_ref, name, setting, tasks, benchmark.canaries, lock.seed)?;
                 let items = select_items(suite_ref, name, setting, tasks, limit, lock.seed)?;
                 let items = with_canaries(items, &asked_always);

@@ -51,7 +51,7 @@ pub use planning::{
     Aim, Basis, JudgedSession, Need, Outlook, PairPower, Pilot, PilotCell, Spent, outlooks, read_pilot,
 };
 pub use recovery::{Past, Recovery};
-pub use report::DESIGN_TOKENS;
+pub use report::{DESIGN_TOKENS, Series, SeriesGroup, SeriesNight, SeriesPage, SeriesValue};
 pub use rescoring::Rescoring;
 pub use runs::{
     BenchmarkMeasures, Contribution, ItemValues, MarginTest, Measures, MetricDefinition, PairedCells, SessionScores,

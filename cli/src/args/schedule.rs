@@ -100,6 +100,9 @@ pub(crate) struct DriftArgs {
     /// Most nights of a schedule to look at, from the newest
     #[arg(short = 'n', long, value_name = "N", default_value_t = 14, value_parser = clap::value_parser!(u32).range(2..=400))]
     pub(crate) nights: u32,
+    /// Write a page with drawings of scores, tokens, times, money and canaries over the nights, too
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) client: ClientArgs,
     /// Print JSON

@@ -14,7 +14,7 @@ use super::content::{Block, Section};
 use super::funnel;
 use super::plot::svg;
 
-const STYLE: &str = include_str!("style.css");
+pub(super) const STYLE: &str = include_str!("style.css");
 /// Notices that stand open; of more, the rest is folded.
 const NOTICES_MAX: usize = 4;
 

@@ -18,6 +18,7 @@ mod plot;
 mod provenance;
 mod ranking;
 mod sections;
+mod series;
 mod tables;
 mod tradeoffs;
 mod uncertainty;
@@ -28,6 +29,7 @@ use regatta_proto::CostSum;
 pub(crate) use self::audits::missing_audits;
 use self::content::Section;
 use self::numbers::{counted, duration, grouped};
+pub use self::series::{Series, SeriesGroup, SeriesNight, SeriesPage, SeriesValue};
 use crate::finish::GroupResult;
 use crate::summary::Summary;
 

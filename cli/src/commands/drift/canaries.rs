@@ -18,6 +18,9 @@ use crate::paired_runs::MatchedCell;
 /// A canary: an item, and the number of its repetition.
 type Canary = (ItemId, u16);
 
+/// A model in a setting.
+type Place = (BenchmarkName, Setting, ModelRef);
+
 /// Comparisons of a canary with the night before it, so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Past {
@@ -34,12 +37,14 @@ struct CellPast {
 
 /// Canaries over the nights so far, by benchmark, setting and model.
 #[derive(Debug, Default)]
-pub(super) struct History(BTreeMap<(BenchmarkName, Setting, ModelRef), CellPast>);
+pub(super) struct History(BTreeMap<Place, CellPast>);
 
 /// Canaries of a cell that two nights in a row have answered.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Canaries {
     pub(super) cell: String,
+    #[serde(skip)]
+    place: Place,
     /// Sessions that were compared.
     pub(super) compared: usize,
     /// Part of them with another answer than the night before.
@@ -99,6 +104,7 @@ impl<'c> Compared<'c> {
             pasts.iter().fold((0, 0), |(all, part), (_, past)| (all + past.compared, part + past.otherwise));
         let of = Canaries {
             cell: cell.to_string(),
+            place: place(cell),
             compared: changed.len(),
             otherwise: changed.values().filter(|is_otherwise| **is_otherwise).count(),
             nights_before: past.map_or(0, |past| past.nights),
@@ -149,6 +155,11 @@ impl<'c> Compared<'c> {
 }
 
 impl Canaries {
+    /// `true` for those of this model in this setting.
+    pub(super) fn is_of(&self, benchmark: &BenchmarkName, setting: &Setting, model: &ModelRef) -> bool {
+        (&self.place.0, &self.place.1, &self.place.2) == (benchmark, setting, model)
+    }
+
     /// The night in words, if anything was answered otherwise that no finding tells of.
     pub(super) fn told(&self) -> Option<String> {
         let is_finding = self.p_holm.is_some_and(|p| p <= ALPHA);
@@ -177,7 +188,7 @@ impl Canaries {
     }
 }
 
-fn place(cell: &MatchedCell) -> (BenchmarkName, Setting, ModelRef) {
+fn place(cell: &MatchedCell) -> Place {
     (cell.benchmark.clone(), cell.setting.clone(), cell.model_b.clone())
 }
 

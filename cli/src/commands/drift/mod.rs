@@ -5,11 +5,13 @@ mod finding;
 mod observing;
 mod pacing;
 mod parts;
+mod plotting;
 mod rendering;
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
+use anyhow::Context;
 use jiff::Timestamp;
 use regatta_backends::TickState;
 use regatta_proto::{ScheduleName, SweepId, SweepState};
@@ -18,6 +20,7 @@ use serde::Serialize;
 use self::canaries::{Canaries, History};
 use self::finding::{Finding, Moved, Paced};
 use self::observing::Observed;
+use self::plotting::Plots;
 use crate::args::{ClientArgs, DriftArgs};
 use crate::client::Client;
 use crate::ended_run::EndedRun;
@@ -61,11 +64,19 @@ pub(crate) async fn run(args: DriftArgs) -> anyhow::Result<ExitCode> {
     };
     let mut drift = Drift { of: args.of.first().unwrap_or(first).clone(), nights: Vec::new() };
     // Two runs are in memory at a time.
-    let (mut before, mut history): (Option<EndedRun>, _) = (None, History::default());
+    let (mut before, mut history, mut plots): (Option<EndedRun>, _, _) = (None, History::default(), Plots::default());
     for name in &runs {
         let now = EndedRun::open(name, &args.client).await.map_err(bad_configuration)?;
-        drift.nights.push(night(before.as_ref(), &now, &mut history)?);
+        let told = night(before.as_ref(), &now, &mut history)?;
+        if args.html.is_some() {
+            plots.add(&now, &told);
+        }
+        drift.nights.push(told);
         before = Some(now);
+    }
+    if let Some(path) = &args.html {
+        let page = plots.page(&drift).html();
+        regatta_files::write(path, page).with_context(|| format!("failed to write {}", path.display()))?;
     }
     output::line(&if args.json { serde_json::to_string_pretty(&drift)? } else { rendering::text(&drift) });
     Ok(ExitCode::SUCCESS)

@@ -3,31 +3,38 @@
 use regatta_proto::counted;
 use regatta_scorer::rendered;
 
-use super::Drift;
 use super::canaries::Canaries;
 use super::finding::{Evidence, Finding, Moved, Paced};
+use super::{Drift, Night};
 use crate::commands::compare::p_value;
 
 pub(super) fn text(drift: &Drift) -> String {
     let mut lines = vec![format!("{}: {}", drift.of, counted(drift.nights.len() as u64, "night", "nights"))];
     let mut quiet = 0_usize;
     for (number, night) in drift.nights.iter().enumerate() {
-        let canaries: Vec<String> = night.canaries.iter().filter_map(Canaries::told).collect();
-        if night.findings.is_empty() && night.scores.is_empty() && night.times.is_empty() && canaries.is_empty() {
+        let told = self::lines(night);
+        if told.is_empty() {
             quiet += usize::from(number > 0);
             continue;
         }
         lines.push(format!("\n{} · {}", night.ended_at, night.run));
-        lines.extend(night.findings.iter().map(finding));
-        lines.extend(night.scores.iter().map(moved));
-        lines.extend(night.times.iter().map(paced));
-        lines.extend(canaries.iter().map(|told| format!("  {:<11}  {told}", "canaries")));
+        lines.extend(told);
     }
     if quiet > 0 {
         let nights = if quiet == 1 { "night is" } else { "nights are" };
         lines.push(format!("\n{quiet} {nights} like the one before"));
     }
     lines.join("\n")
+}
+
+/// Lines of what a night has that the one before had not.
+pub(super) fn lines(night: &Night) -> Vec<String> {
+    let mut lines: Vec<String> = night.findings.iter().map(finding).collect();
+    lines.extend(night.scores.iter().map(moved));
+    lines.extend(night.times.iter().map(paced));
+    let canaries = night.canaries.iter().filter_map(Canaries::told);
+    lines.extend(canaries.map(|told| format!("  {:<11}  {told}", "canaries")));
+    lines
 }
 
 fn finding(of: &Finding) -> String {

@@ -1,4 +1,5 @@
 mod canaries;
+mod plots;
 mod slow_nights;
 
 use std::collections::BTreeSet;

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 
 /// A night whose canaries are answered with these texts.
-fn answered(name: &str, answers: &[&str]) -> EndedRun {
+pub(super) fn answered(name: &str, answers: &[&str]) -> EndedRun {
     let mut run = night(name, made(), "j");
     let session = |(at, answer): (usize, &&str)| json!({ "item": format!("item-{at:03}"), "trial": 0, "answers": Digest::of(answer.as_bytes()) });
     run.summary.canaries = serde_json::from_value(json!([{
