@@ -136,9 +136,10 @@ impl<'c> Compared<'c> {
         Some(Known { finding, scope: Scope::Model(self.cell.model_b.clone()) })
     }
 
-    /// Adds the night to the nights that later ones are held against, or begins anew after one that is explained or speaks of another model.
-    pub(super) fn remember(self, history: &mut History) -> Canaries {
-        let is_another = self.of.is_explained || self.finding().is_some();
+    /// Adds the night to the nights that later ones are held against, or begins anew after one that is explained or speaks of another model, by its
+    /// canaries or because its tokens shifted.
+    pub(super) fn remember(self, history: &mut History, has_shifted: bool) -> Canaries {
+        let is_another = has_shifted || self.of.is_explained || self.finding().is_some();
         let past = history.0.entry(place(self.cell)).or_default();
         if is_another {
             *past = CellPast::default();

@@ -81,7 +81,11 @@ pub(super) fn observe(before: &EndedRun, now: &EndedRun, history: &mut History) 
     findings.extend(changed.into_iter().map(Part::finding));
     findings.sort_by_key(|finding| finding.cause);
     let times = cells.iter().zip(&paired).filter_map(|(cell, paired)| paced(cell, paired)).collect();
-    let canaries = canaries.into_iter().map(|of| of.remember(history)).collect();
+    let remembered = canaries.into_iter().map(|of| {
+        let has_shifted = answers_otherwise(of.cell);
+        of.remember(history, has_shifted)
+    });
+    let canaries = remembered.collect();
     Ok(Observed { findings, scores: moved.into_iter().map(|of| of.moved).collect(), times, canaries })
 }
 
