@@ -204,7 +204,7 @@ OTHERS = {
         "viewer/src/pages/endpoints.rs", "viewer/src/pages/verdicts.rs", "viewer/src/pages/money.rs", "viewer/src/pages/compare.rs",
         "viewer/src/pages/run.rs", "viewer/src/pages/session.rs OPEN_BYTES_MAX", "cli/src/commands/check_benchmark.rs", "cli/src/commands/first_prompt.rs",
         "cli/src/notice/program.rs SHOWN_BYTES_MAX", "llm/src/prices/import.rs", "llm/src/permits/signals.rs REASON_MAX",
-        "backends/src/permits/pool/steering.rs REASON_MAX", "backends/src/ledger/calls.rs", "export/src/inspect", "serving/src/fields.rs",
+        "backends/src/permits/pool/steering.rs REASON_MAX", "backends/src/ledger/call_sums.rs", "export/src/inspect", "serving/src/fields.rs",
         "worker/src/external/pods/labels.rs", "worker/src/external/failures.rs", "cli/src/hostile.rs", "llm/src/secret.rs NAME_MAX",
         "coordinator/src/api/auditing.rs PROBLEM_BYTES_MAX", "coordinator/src/problems.rs",
     ],

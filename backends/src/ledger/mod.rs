@@ -5,7 +5,7 @@
 //! implementations; a new column into a new migration of both.
 
 mod audit;
-mod calls;
+mod call_sums;
 pub(crate) mod columns;
 mod cost;
 mod counters;
@@ -35,7 +35,7 @@ use regatta_proto::{
 };
 
 pub use self::audit::{AUDIT_READ_MAX, AuditOutcome, AuditResult, AuditRow, NewAuditEntry};
-pub use self::calls::{CallSums, OtherCalls, ReportedCost};
+pub use self::call_sums::{CallSums, OtherCalls, ReportedCost};
 pub use self::cost::SweepCost;
 pub use self::error::{LedgerError, StoreError};
 pub use self::identity::{NewToken, OwnerRow, Quota, TokenRow};
@@ -796,7 +796,7 @@ impl Ledger {
         Box::pin(async move { each!(self, ledger => ledger.cost_moments(sweep)) })
     }
 
-    /// Sums over the calls of a sweep's sessions, by cell; cells without calls are left out. The module `calls` defines which calls count.
+    /// Sums over the calls of a sweep's sessions, by cell; cells without calls are left out. The module `call_sums` defines which calls count.
     ///
     /// # Errors
     /// When the store fails.

@@ -13,7 +13,7 @@ use regatta_proto::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::calls::CallSums;
+use super::call_sums::CallSums;
 use super::identity::Quota;
 use super::states::{AttemptState, ShardState};
 

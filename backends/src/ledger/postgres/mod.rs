@@ -2,7 +2,7 @@
 
 mod attempts;
 mod audit;
-mod calls;
+mod call_sums;
 mod cells;
 mod database;
 mod held;
@@ -393,7 +393,7 @@ impl PostgresLedger {
     }
 
     pub(super) async fn call_sums(&self, sweep: &SweepId) -> Result<Vec<(CellIndex, CallSums)>, LedgerError> {
-        read!(self.0, "read what calls were like", client => calls::all(client, sweep))
+        read!(self.0, "read what calls were like", client => call_sums::all(client, sweep))
     }
 
     pub(super) async fn costs_by_judge(&self, sweep: &SweepId) -> Result<Vec<JudgeCosts>, LedgerError> {

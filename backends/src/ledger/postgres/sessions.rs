@@ -8,12 +8,12 @@ use serde_json::Value;
 use tokio_postgres::Row;
 
 use super::attempts::{befores, cached_calls, put, spent};
-use super::calls;
+use super::call_sums;
 use super::cells::{self, Deltas};
 use super::planning::number;
 use super::pool::{Fault, both};
 use super::{all_changed, column};
-use crate::ledger::calls::NewCalls;
+use crate::ledger::call_sums::NewCalls;
 use crate::ledger::columns::{Place, json, large, outcome, parsed, small, stored_digests, stored_json};
 use crate::ledger::counters::{AttemptWrite, classify};
 use crate::ledger::{
@@ -63,7 +63,7 @@ pub(super) async fn record(tx: &Transaction<'_>, records: &[SessionRecord]) -> R
         insert(tx, &firsts),
         wait(tx, &firsts),
         cells::add(tx, &deltas),
-        calls::add(tx, calls),
+        call_sums::add(tx, calls),
     );
     both(both(both(attempts, sessions), both(waiting, counters)), calls)?;
     Ok(results)

@@ -2,7 +2,7 @@
 
 mod attempts;
 mod audit;
-mod calls;
+mod call_sums;
 mod identity;
 mod judging;
 mod metrics;
@@ -550,7 +550,7 @@ impl SqliteLedger {
 
     pub(super) async fn call_sums(&self, sweep: &SweepId) -> Result<Vec<(CellIndex, CallSums)>, LedgerError> {
         let sweep = sweep.clone();
-        self.0.read("read what calls were like", move |tx| calls::all(tx, &sweep)).await
+        self.0.read("read what calls were like", move |tx| call_sums::all(tx, &sweep)).await
     }
 
     pub(super) async fn costs_by_judge(&self, sweep: &SweepId) -> Result<Vec<JudgeCosts>, LedgerError> {

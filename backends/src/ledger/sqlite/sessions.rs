@@ -5,11 +5,11 @@ use rusqlite::{Row, Transaction, params};
 use serde_json::Value;
 
 use super::attempts::{self, Deltas, spent};
-use super::calls;
+use super::call_sums;
 use super::planning::number;
 use super::settling::index;
 use super::thread::Fault;
-use crate::ledger::calls::NewCalls;
+use crate::ledger::call_sums::NewCalls;
 use crate::ledger::columns::{Place, json, large, outcome, parsed, small, stored_digests, stored_json};
 use crate::ledger::counters::{AttemptWrite, classify};
 use crate::ledger::{
@@ -29,7 +29,7 @@ pub(super) fn record(tx: &Transaction<'_>, records: &[SessionRecord]) -> Result<
         results.push(result);
     }
     deltas.write(tx)?;
-    calls::add(tx, calls)?;
+    call_sums::add(tx, calls)?;
     Ok(results)
 }
 

@@ -7,7 +7,7 @@ use super::planning::number;
 use super::pool::Fault;
 use super::{all_changed, column};
 use crate::ledger::CallSums;
-use crate::ledger::calls::NewCalls;
+use crate::ledger::call_sums::NewCalls;
 use crate::ledger::columns::{Place, json, small, stored_json};
 
 /// Adds the calls of records to the sums of their cells, which are locked.

@@ -6,7 +6,7 @@ use rusqlite::{OptionalExtension, Transaction, params};
 use super::planning::number;
 use super::thread::Fault;
 use crate::ledger::CallSums;
-use crate::ledger::calls::NewCalls;
+use crate::ledger::call_sums::NewCalls;
 use crate::ledger::columns::{json, small, stored_json};
 
 /// Adds the calls of records to the sums of their cells.
