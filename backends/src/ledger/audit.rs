@@ -4,13 +4,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use futures::future::BoxFuture;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-
-#[cfg(feature = "faults")]
-use super::away;
-use super::{Ledger, LedgerError, each};
 
 /// Most entries that one call returns.
 pub const AUDIT_READ_MAX: u32 = 10_000;
@@ -100,35 +95,4 @@ pub struct AuditRow {
     pub subject: String,
     /// `None` while the request is in progress, or if the process ended meanwhile.
     pub result: Option<AuditResult>,
-}
-
-/// The audit log: calls of the API.
-impl Ledger {
-    /// Adds an entry, with its result if there is one already. Returns the number of the entry.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn begin_audit(
-        &self,
-        entry: NewAuditEntry,
-        result: Option<AuditResult>,
-    ) -> BoxFuture<'_, Result<u64, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.begin_audit(entry, result)) })
-    }
-
-    /// Adds the result to an entry.
-    ///
-    /// # Errors
-    /// When the entry has a result already, or the store fails.
-    pub fn end_audit(&self, number: u64, result: AuditResult) -> BoxFuture<'_, Result<(), LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.end_audit(number, result)) })
-    }
-
-    /// At most `limit` entries with numbers below `before` (`None`: no bound), newest first.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn audit(&self, before: Option<u64>, limit: u32) -> BoxFuture<'_, Result<Vec<AuditRow>, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.audit(before, limit.min(AUDIT_READ_MAX))) })
-    }
 }

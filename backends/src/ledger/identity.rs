@@ -3,14 +3,11 @@
 //! A quota counts the budgets and sessions granted to an owner's sweeps, used or not, so an owner can never exceed it, whatever runs
 //! concurrently. It is checked in the transaction that writes the sweep, under a lock of the owner's row.
 
-use futures::future::BoxFuture;
 use jiff::Timestamp;
-use regatta_proto::{Digest, Money, OwnerName, Scopes, SweepId, TokenId};
+use regatta_proto::{Digest, Money, OwnerName, Scopes, TokenId};
 use serde::{Deserialize, Serialize};
 
-#[cfg(feature = "faults")]
-use super::away;
-use super::{Ledger, LedgerError, StorageQuota, each};
+use super::{LedgerError, StorageQuota};
 
 /// Most tokens of a ledger, revoked ones included.
 pub(super) const TOKENS_MAX: i64 = 10_000;
@@ -136,76 +133,6 @@ pub struct OwnerRow {
     /// Quota of stored bytes in the ledger; the coordinator's policy file may have a lower one.
     #[serde(default)]
     pub storage: StorageQuota,
-}
-
-/// Identity: calls of the API.
-impl Ledger {
-    /// Stores a token and its owner's quota. Returns `false`, and stores nothing, if there is a token with its id or digest.
-    ///
-    /// # Errors
-    /// [`LedgerError::TooManyTokens`], [`LedgerError::TooManyTokensOf`], or when the store fails.
-    pub fn create_token(&self, token: NewToken) -> BoxFuture<'_, Result<bool, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.create_token(token)) })
-    }
-
-    /// The token with this digest, which may be revoked or expired; `None` if there is none.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn token<'a>(&'a self, digest: &'a Digest) -> BoxFuture<'a, Result<Option<TokenRow>, LedgerError>> {
-        Box::pin(async move { Ok(each!(self, ledger => ledger.tokens(Some(digest)))?.pop()) })
-    }
-
-    /// All tokens, oldest first.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn tokens(&self) -> BoxFuture<'_, Result<Vec<TokenRow>, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.tokens(None)) })
-    }
-
-    /// Revokes a token for good; a repeated call keeps the time of the first. Returns `false` if there is no such token.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn revoke_token<'a>(&'a self, id: &'a TokenId, at: Timestamp) -> BoxFuture<'a, Result<bool, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.revoke_token(id, at)) })
-    }
-
-    /// Sets the quotas of an owner, or those of them that are given; earlier grants and stored objects stay.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn set_quota<'a>(
-        &'a self,
-        owner: &'a OwnerName,
-        quota: Option<Quota>,
-        storage: Option<StorageQuota>,
-    ) -> BoxFuture<'a, Result<(), LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.set_quota(owner, quota, storage)) })
-    }
-
-    /// All owners with a quota, with sweeps, or with stored objects, by name.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn owners(&self) -> BoxFuture<'_, Result<Vec<OwnerRow>, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.owners()) })
-    }
-
-    /// Grants a sweep money up to a total of `wanted`, from the lower of its owner's quota and `quota`. Idempotent: earlier grants of the
-    /// sweep are not counted again. A sweep without an owner is granted everything.
-    ///
-    /// # Errors
-    /// [`LedgerError::QuotaExceeded`], or when the store fails.
-    pub fn grant<'a>(
-        &'a self,
-        sweep: &'a SweepId,
-        wanted: Money,
-        quota: Quota,
-    ) -> BoxFuture<'a, Result<(), LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.grant(sweep, wanted, quota)) })
-    }
 }
 
 #[cfg(test)]

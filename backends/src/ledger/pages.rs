@@ -4,13 +4,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use futures::future::BoxFuture;
 use jiff::Timestamp;
-use regatta_proto::{OwnerName, ScheduleName, SweepId};
+use regatta_proto::SweepId;
 
-#[cfg(feature = "faults")]
-use super::away;
-use super::{Ledger, LedgerError, OwnerRow, ScheduleRow, SweepRow, TokenRow, each};
+use super::{SweepRow, TokenRow};
 
 /// Last row of a page of a list in the order of creation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,57 +55,6 @@ impl From<&SweepRow> for PageMark {
 impl From<&TokenRow> for PageMark {
     fn from(row: &TokenRow) -> Self {
         Self { created_at: row.created_at, id: row.id.to_string() }
-    }
-}
-
-/// Pages of lists.
-impl Ledger {
-    /// At most `limit` sweeps that come after `after` (`None`: from the newest on), newest first.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn sweeps_after<'a>(
-        &'a self,
-        after: Option<&'a PageMark>,
-        limit: u32,
-    ) -> BoxFuture<'a, Result<Vec<SweepRow>, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.sweeps_after(after, limit)) })
-    }
-
-    /// At most `limit` tokens that come after `after` (`None`: from the oldest on), oldest first.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn tokens_after<'a>(
-        &'a self,
-        after: Option<&'a PageMark>,
-        limit: u32,
-    ) -> BoxFuture<'a, Result<Vec<TokenRow>, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.tokens_after(after, limit)) })
-    }
-
-    /// At most `limit` owners with a quota or with sweeps, whose names come after `after`, by name.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn owners_after<'a>(
-        &'a self,
-        after: Option<&'a OwnerName>,
-        limit: u32,
-    ) -> BoxFuture<'a, Result<Vec<OwnerRow>, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.owners_after(after, limit)) })
-    }
-
-    /// At most `limit` schedules whose names come after `after`, by name.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn schedules_after<'a>(
-        &'a self,
-        after: Option<&'a ScheduleName>,
-        limit: u32,
-    ) -> BoxFuture<'a, Result<Vec<ScheduleRow>, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.schedules_after(after, limit)) })
     }
 }
 

@@ -1,20 +1,15 @@
 //! Schedules, their ticks, and the notices about them.
 //!
-//! A schedule's clock is advanced only by [`Ledger::admit_ticks`], which compares it with the expected value, and a tick changes its state
-//! only from the given one. All calls of the leader carry its term, and have no effect under another one.
+//! A schedule's clock is advanced only by [`Ledger::admit_ticks`](super::Ledger::admit_ticks), which compares it with the expected value, and a
+//! tick changes its state only from the given one. All calls of the leader carry its term, and have no effect under another one.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use regatta_proto::{Digest, Money, OwnerName, ScheduleName, SweepId};
 use serde::{Deserialize, Serialize};
-
-#[cfg(feature = "faults")]
-use super::away;
-use super::{Ledger, LedgerError, Term, each};
 
 /// Age at which notices that were sent or given up are deleted.
 pub(super) const NOTICES_KEPT: SignedDuration = SignedDuration::from_hours(30 * 24);
@@ -228,180 +223,4 @@ pub struct NoticeRow {
     pub body: String,
     /// Number of failed tries to send it.
     pub tries: u32,
-}
-
-/// Schedules: calls of the API.
-impl Ledger {
-    /// Writes a schedule. An existing one with another document is replaced if it is the one that `replaces` names, as it was read before, by
-    /// document, owner and time of writing; its clock then starts anew, and its owner stays.
-    ///
-    /// # Errors
-    /// [`LedgerError::ObjectRemoved`] if an input of what would be there is not stored any more, or when the store fails.
-    pub fn put_schedule<'a>(
-        &'a self,
-        new: &'a NewSchedule,
-        replaces: Option<&'a ScheduleRow>,
-    ) -> BoxFuture<'a, Result<PutSchedule, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.put_schedule(new, replaces)) })
-    }
-
-    /// All schedules, by name.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn schedules<'a>(&'a self) -> BoxFuture<'a, Result<Vec<ScheduleRow>, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.schedules(None)) })
-    }
-
-    /// The schedule with this name; `None` if there is none.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn schedule<'a>(&'a self, name: &'a ScheduleName) -> BoxFuture<'a, Result<Option<ScheduleRow>, LedgerError>> {
-        Box::pin(async move { Ok(each!(self, ledger => ledger.schedules(Some(name)))?.pop()) })
-    }
-
-    /// Pauses a schedule, or continues it from `at`; ticks during the pause are never made up for. Returns `false` if there is no such
-    /// schedule.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn pause_schedule<'a>(
-        &'a self,
-        name: &'a ScheduleName,
-        paused: bool,
-        at: Timestamp,
-    ) -> BoxFuture<'a, Result<bool, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.pause_schedule(name, paused, at)) })
-    }
-
-    /// Deletes a schedule with its ticks and notices; its sweeps stay. Returns `false` if there is none.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn delete_schedule<'a>(&'a self, name: &'a ScheduleName) -> BoxFuture<'a, Result<bool, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.delete_schedule(name)) })
-    }
-
-    /// Adds a tick that a person requests. Returns `false` if it exists already, `None` if there is no such schedule.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn add_tick<'a>(
-        &'a self,
-        name: &'a ScheduleName,
-        at: Timestamp,
-    ) -> BoxFuture<'a, Result<Option<bool>, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.add_tick(name, at)) })
-    }
-
-    /// At most `limit` ticks of a schedule, newest first.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn ticks<'a>(&'a self, name: &'a ScheduleName, limit: u32) -> BoxFuture<'a, Result<Vec<TickRow>, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.ticks(name, Some(limit))) })
-    }
-
-    /// Ticks of a schedule that are due or running, oldest first.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn open_ticks<'a>(&'a self, name: &'a ScheduleName) -> BoxFuture<'a, Result<Vec<TickRow>, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.ticks(name, None)) })
-    }
-
-    /// Cost of the sweeps of a schedule's ticks since `since`.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn spent_since<'a>(
-        &'a self,
-        name: &'a ScheduleName,
-        since: Timestamp,
-    ) -> BoxFuture<'a, Result<Money, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.spent_since(name, since)) })
-    }
-}
-
-/// Schedules: the leader's calls.
-impl Ledger {
-    /// Decides the ticks between two moments. Returns `false`, and changes nothing, if the schedule's clock has another value, it is paused
-    /// or deleted, or `term` is over.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn admit_ticks<'a>(
-        &'a self,
-        name: &'a ScheduleName,
-        admission: &'a Admission,
-        notices: &'a [NewNotice],
-        term: Term,
-    ) -> BoxFuture<'a, Result<bool, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.admit_ticks(name, admission, notices, term)) })
-    }
-
-    /// Moves a tick from `due` to `running` with its sweep. Returns `false`, and changes nothing, if it is in another state, another tick
-    /// of its schedule is running, or `term` is over. The caller that gets `true` writes the sweep.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn start_tick<'a>(
-        &'a self,
-        name: &'a ScheduleName,
-        tick: Timestamp,
-        sweep: (&'a SweepId, &'a Digest),
-        at: Timestamp,
-        term: Term,
-    ) -> BoxFuture<'a, Result<bool, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.start_tick(name, tick, sweep, at, term)) })
-    }
-
-    /// Ends a tick and adds the notices about it. Returns `false`, and changes nothing, if it is in another state, or `term` is over.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn end_tick<'a>(
-        &'a self,
-        name: &'a ScheduleName,
-        tick: Timestamp,
-        end: &'a TickEnd,
-        notices: &'a [NewNotice],
-        term: Term,
-    ) -> BoxFuture<'a, Result<bool, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.end_tick(name, tick, end, notices, term)) })
-    }
-
-    /// At most `limit` notices that are due by `now`, the longest waiting first.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn waiting_notices<'a>(
-        &'a self,
-        now: Timestamp,
-        limit: u32,
-    ) -> BoxFuture<'a, Result<Vec<NoticeRow>, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.waiting_notices(now, limit)) })
-    }
-
-    /// Records that a notice was sent.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn notice_sent<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<(), LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.notice_sent(id)) })
-    }
-
-    /// Records that sending a notice failed. It is tried again at `next`, or never if that is `None`.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn notice_failed<'a>(
-        &'a self,
-        id: &'a str,
-        problem: &'a str,
-        next: Option<Timestamp>,
-    ) -> BoxFuture<'a, Result<(), LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.notice_failed(id, problem, next)) })
-    }
 }

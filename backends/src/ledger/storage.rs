@@ -11,14 +11,11 @@
 
 use std::collections::BTreeMap;
 
-use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use regatta_proto::{OwnerName, binary_size};
 use serde::{Deserialize, Serialize};
 
-#[cfg(feature = "faults")]
-use super::away;
-use super::{Ledger, LedgerError, each};
+use super::LedgerError;
 
 /// Bytes that an object is charged at least: however small it is, it takes a row here and an object in the blob store.
 pub const OBJECT_BYTES_MIN: u64 = 4096;
@@ -136,89 +133,6 @@ pub struct EndedUse {
 
 /// Bytes by owner that are charged no more.
 pub type Credits = BTreeMap<OwnerName, u64>;
-
-/// Storage: calls of the API, and of whoever removes what nobody needs.
-impl Ledger {
-    /// Begins uses of objects: charges the owner for those that are none of its yet, and keeps all from being removed for now. Returns the keys
-    /// that the ledger does not know, of which no size is given; nothing is done about these. [`Ledger::end_uses`] follows.
-    ///
-    /// # Errors
-    /// [`LedgerError::StorageExceeded`] or [`LedgerError::ObjectRemoved`], which change nothing, or when the store fails.
-    pub fn begin_uses(&self, uses: ObjectUses) -> BoxFuture<'_, Result<Vec<String>, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.begin_uses(uses)) })
-    }
-
-    /// Ends uses of `owner` that were begun. If they have succeeded, the objects are stored, and the charge stays; otherwise it is taken back
-    /// where no other use by the owner has succeeded or is pending.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn end_uses<'a>(
-        &'a self,
-        owner: &'a OwnerName,
-        keys: &'a [String],
-        succeeded: bool,
-    ) -> BoxFuture<'a, Result<(), LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.end_uses(owner, keys, succeeded)) })
-    }
-
-    /// States of those of `keys` that the ledger knows.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn object_states<'a>(
-        &'a self,
-        keys: &'a [String],
-    ) -> BoxFuture<'a, Result<BTreeMap<String, ObjectState>, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.object_states(keys)) })
-    }
-
-    /// At most `limit` objects with keys after `after` that were last used at `before` or earlier, by all or by one of their owners; by key.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn idle_objects<'a>(
-        &'a self,
-        before: Timestamp,
-        after: Option<&'a str>,
-        limit: u32,
-    ) -> BoxFuture<'a, Result<Vec<ObjectRow>, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.idle_objects(before, after, limit)) })
-    }
-
-    /// Ends those of `uses` that are as they were read, and credits their owners. The objects stay.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn release_uses(&self, uses: Vec<EndedUse>) -> BoxFuture<'_, Result<Credits, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.release_uses(uses)) })
-    }
-
-    /// Marks those of `objects` that were last used when they were read as being removed from `at` on, and returns their keys. Left out are
-    /// objects whose removal has begun within [`REMOVAL_MAX`].
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn begin_object_removal<'a>(
-        &'a self,
-        objects: &'a BTreeMap<String, Timestamp>,
-        at: Timestamp,
-    ) -> BoxFuture<'a, Result<Vec<String>, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.begin_object_removal(objects, at)) })
-    }
-
-    /// Forgets those of the objects that were marked at `at`, after they were deleted, and credits their owners.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn finish_object_removal<'a>(
-        &'a self,
-        keys: &'a [String],
-        at: Timestamp,
-    ) -> BoxFuture<'a, Result<Credits, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.finish_object_removal(keys, at)) })
-    }
-}
 
 #[cfg(test)]
 mod tests {

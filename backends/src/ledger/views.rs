@@ -1,11 +1,8 @@
 //! Reads for viewers of sweeps: counted and paged in the store, so that their size does not grow with that of a sweep.
 
-use futures::future::BoxFuture;
-use regatta_proto::{CellIndex, CostSum, Evaluator, Flag, Flags, ItemId, ItemIndex, Outcome, SweepId};
+use regatta_proto::{CellIndex, CostSum, Evaluator, Flag, Flags, ItemId, ItemIndex, Outcome};
 
-#[cfg(feature = "faults")]
-use super::away;
-use super::{AttemptRow, Ledger, LedgerError, SessionRow, each};
+use super::SessionRow;
 
 /// Most items that a query finds: more than any benchmark has, and few enough for memory.
 pub const ITEMS_FOUND_MAX: u32 = 1_000_000;
@@ -170,109 +167,4 @@ pub struct CellMean {
     pub sessions: u64,
     /// Mean of these values.
     pub mean: f64,
-}
-
-/// Reads for viewers.
-impl Ledger {
-    /// Number of sessions that were not measured or are model failures, by cell and cause.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn endings<'a>(&'a self, sweep: &'a SweepId) -> BoxFuture<'a, Result<Vec<EndingCount>, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.endings(sweep)) })
-    }
-
-    /// Number of sessions with flags, by cell and flags.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn flag_counts<'a>(&'a self, sweep: &'a SweepId) -> BoxFuture<'a, Result<Vec<FlagCount>, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.flag_counts(sweep)) })
-    }
-
-    /// A page of the items with a recorded session that meets the conditions of `query`.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn find_items<'a>(
-        &'a self,
-        sweep: &'a SweepId,
-        query: &'a ItemQuery,
-    ) -> BoxFuture<'a, Result<ItemPage, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.find_items(sweep, query)) })
-    }
-
-    /// The recorded sessions of `items` in `cells`, by item and cell, with `value` of each.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn listed_sessions<'a>(
-        &'a self,
-        sweep: &'a SweepId,
-        cells: &'a [CellIndex],
-        items: &'a [ItemIndex],
-        value: Option<&'a ScoreValue>,
-    ) -> BoxFuture<'a, Result<Vec<ListedSession>, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.listed_sessions(sweep, cells, Some(items), value)) })
-    }
-
-    /// All recorded sessions of `cells`, by item and cell, with `value` of each. The result is as large as the cells are.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn sessions_of_cells<'a>(
-        &'a self,
-        sweep: &'a SweepId,
-        cells: &'a [CellIndex],
-        value: Option<&'a ScoreValue>,
-    ) -> BoxFuture<'a, Result<Vec<ListedSession>, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.listed_sessions(sweep, cells, None, value)) })
-    }
-
-    /// The recorded session of `item` in `cell`, settled or not.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn session<'a>(
-        &'a self,
-        sweep: &'a SweepId,
-        cell: CellIndex,
-        item: ItemIndex,
-    ) -> BoxFuture<'a, Result<Option<SessionView>, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.session(sweep, cell, item)) })
-    }
-
-    /// The attempts at one session, by number and id.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn session_attempts<'a>(
-        &'a self,
-        sweep: &'a SweepId,
-        cell: CellIndex,
-        item: ItemIndex,
-    ) -> BoxFuture<'a, Result<Vec<AttemptRow>, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.session_attempts(sweep, cell, item)) })
-    }
-
-    /// Cost of a sweep's attempts by cell and day of their end, oldest day first.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn spending_by_day<'a>(&'a self, sweep: &'a SweepId) -> BoxFuture<'a, Result<Vec<DaySpending>, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.spending_by_day(sweep)) })
-    }
-
-    /// Means of `value` over the settled sessions of each of `cells`; cells without such sessions are left out.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub fn cell_means<'a>(
-        &'a self,
-        sweep: &'a SweepId,
-        cells: &'a [CellIndex],
-        value: &'a ScoreValue,
-    ) -> BoxFuture<'a, Result<Vec<CellMean>, LedgerError>> {
-        Box::pin(async move { each!(self, ledger => ledger.cell_means(sweep, cells, value)) })
-    }
 }

@@ -129,10 +129,7 @@ impl SqliteLedger {
         term: Term,
     ) -> Result<bool, LedgerError> {
         let (name, admission, notices) = (name.clone(), admission.clone(), notices.to_vec());
-        let presence = self.1.clone();
-        self.0
-            .write("admit ticks", move |tx| Ok(presence.is_leading(term) && admit(tx, &name, &admission, &notices)?))
-            .await
+        self.write_as_leader(term, "admit ticks", move |tx| admit(tx, &name, &admission, &notices)).await
     }
 
     pub(in crate::ledger) async fn start_tick(
@@ -143,27 +140,23 @@ impl SqliteLedger {
         at: Timestamp,
         term: Term,
     ) -> Result<bool, LedgerError> {
-        let (name, sweep, lock, presence) = (name.clone(), sweep.clone(), *lock, self.1.clone());
-        self.0
-            .write("start a tick", move |tx| {
-                if !presence.is_leading(term) {
-                    return Ok(false);
-                }
-                let started = tx.execute(
-                    "UPDATE schedule_ticks SET state = 'running', sweep = ?3, lock = ?4, started_at_ns = ?5
-                     WHERE schedule = ?1 AND at_ns = ?2 AND state = 'due' AND NOT EXISTS
-                        (SELECT 1 FROM schedule_ticks other WHERE other.schedule = ?1 AND other.state = 'running')",
-                    params![
-                        name.as_str(),
-                        stored_time(tick, "at")?,
-                        sweep.as_str(),
-                        lock.bytes(),
-                        stored_time(at, "started_at")?
-                    ],
-                )?;
-                Ok(started == 1)
-            })
-            .await
+        let (name, sweep, lock) = (name.clone(), sweep.clone(), *lock);
+        self.write_as_leader(term, "start a tick", move |tx| {
+            let started = tx.execute(
+                "UPDATE schedule_ticks SET state = 'running', sweep = ?3, lock = ?4, started_at_ns = ?5
+                 WHERE schedule = ?1 AND at_ns = ?2 AND state = 'due' AND NOT EXISTS
+                    (SELECT 1 FROM schedule_ticks other WHERE other.schedule = ?1 AND other.state = 'running')",
+                params![
+                    name.as_str(),
+                    stored_time(tick, "at")?,
+                    sweep.as_str(),
+                    lock.bytes(),
+                    stored_time(at, "started_at")?
+                ],
+            )?;
+            Ok(started == 1)
+        })
+        .await
     }
 
     pub(in crate::ledger) async fn end_tick(
@@ -174,10 +167,8 @@ impl SqliteLedger {
         notices: &[NewNotice],
         term: Term,
     ) -> Result<bool, LedgerError> {
-        let (name, end, notices, presence) = (name.clone(), end.clone(), notices.to_vec(), self.1.clone());
-        self.0
-            .write("end a tick", move |tx| Ok(presence.is_leading(term) && end_tick(tx, &name, tick, &end, &notices)?))
-            .await
+        let (name, end, notices) = (name.clone(), end.clone(), notices.to_vec());
+        self.write_as_leader(term, "end a tick", move |tx| end_tick(tx, &name, tick, &end, &notices)).await
     }
 
     pub(in crate::ledger) async fn waiting_notices(

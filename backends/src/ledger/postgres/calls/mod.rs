@@ -1,0 +1,10 @@
+//! The calls, in the groups of [`crate::ledger::calls`]: each has its statements run on a connection, or in a transaction.
+
+mod database;
+mod dispatch;
+mod judging;
+mod recording;
+mod results;
+mod resuming;
+mod sweeps;
+mod views;

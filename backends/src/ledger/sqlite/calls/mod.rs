@@ -1,0 +1,10 @@
+//! The calls, in the groups of [`crate::ledger::calls`]: each has its statements run on the thread, with copies of the arguments.
+
+mod database;
+mod dispatch;
+mod judging;
+mod recording;
+mod results;
+mod resuming;
+mod sweeps;
+mod views;
