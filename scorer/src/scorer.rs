@@ -1,26 +1,23 @@
 //! The scorer: takes reports in batches, makes them durable, then acknowledges.
 
+mod batch;
+mod error;
+mod handling;
+
 use futures::future::BoxFuture;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use regatta_backends::{
-    BlobError, Consumer, Consuming, Delivery, Held, Ledger, LedgerError, OpenQuestion, Outage, Queue, QueueError,
-    Receipt, StoreHealth, ToldBy,
-};
-use regatta_catalog::{Catalog, CatalogError, SegmentError, checkpoint_keys, remove_checkpoints};
-use regatta_proto::{
-    Clock, CostSum, Digest, HeldQuestions, ModelRef, Progress, Report, SessionKey, SessionOutcome, SweepId, Usage,
-    wire::WireError,
-};
+use regatta_backends::{Consumer, Consuming, Delivery, Ledger, Outage, Queue, QueueError, Receipt, StoreHealth};
+use regatta_catalog::Catalog;
+use regatta_proto::{Clock, Report};
 use regatta_traces::Tracer;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use self::batch::Batch;
+pub use self::error::ScorerError;
 use crate::ScorerMetrics;
 use crate::aside::{Sorted, Unreadable};
-use crate::finish::{FinishError, finish};
 use crate::gone::Gone;
 use crate::pace::{BatchSize, Stopwatch};
 use crate::standing_aside::InHand;
@@ -62,103 +59,6 @@ pub struct ScorerConfig {
 impl Default for ScorerConfig {
     fn default() -> Self {
         Self { batch: 512, linger: Duration::from_millis(50), shares_queue: true }
-    }
-}
-
-/// Reason why a batch failed.
-#[derive(Debug, thiserror::Error)]
-pub enum ScorerError {
-    /// The ledger failed.
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
-    /// The queue failed.
-    #[error(transparent)]
-    Queue(#[from] QueueError),
-    /// Blobs failed.
-    #[error(transparent)]
-    Blobs(#[from] BlobError),
-    /// A sweep could not be read.
-    #[error(transparent)]
-    Catalog(#[from] CatalogError),
-    /// Transcripts could not be written.
-    #[error(transparent)]
-    Segment(#[from] SegmentError),
-    /// The reports of a sweep could not be written.
-    #[error(transparent)]
-    Finish(#[from] FinishError),
-    /// A kept transcript could not be read or written.
-    #[error(transparent)]
-    Wire(#[from] WireError),
-    /// Scores could not be written as JSON.
-    #[error("failed to write scores: {0}")]
-    Json(#[from] serde_json::Error),
-    /// An outcome names a session that its sweep does not have.
-    #[error("session {0} is not part of its sweep; do all processes run the same version?")]
-    UnknownSession(SessionKey),
-    /// A sweep names a judge at an endpoint it does not list.
-    #[error("sweep {sweep} has no endpoint for its judge {judge}")]
-    UnknownJudge {
-        /// The sweep.
-        sweep: SweepId,
-        /// The judge.
-        judge: ModelRef,
-    },
-}
-
-impl ScorerError {
-    /// True if a store could not be reached, so that the same batch may succeed later.
-    pub(crate) fn is_outage(&self) -> bool {
-        match self {
-            Self::Ledger(error) | Self::Finish(FinishError::Ledger(error)) => {
-                matches!(error, LedgerError::Store { .. }) && !error.is_refusal()
-            }
-            Self::Queue(_) => true,
-            _ => self.of_blobs().is_some_and(BlobError::is_outage),
-        }
-    }
-
-    /// `true` if a sweep could not be read for what its documents are, which says nothing of other sweeps.
-    fn is_of_a_sweep(&self) -> bool {
-        match self {
-            Self::Catalog(error) => !error.is_outage(),
-            Self::Ledger(_)
-            | Self::Queue(_)
-            | Self::Blobs(_)
-            | Self::Segment(_)
-            | Self::Finish(_)
-            | Self::Wire(_)
-            | Self::Json(_)
-            | Self::UnknownSession(_)
-            | Self::UnknownJudge { .. } => false,
-        }
-    }
-
-    /// `true` if a store found a row or a key wrong, which trying again does not change.
-    fn is_refusal(&self) -> bool {
-        match self {
-            Self::Ledger(error) | Self::Finish(FinishError::Ledger(error)) => error.is_refusal(),
-            Self::UnknownSession(_) | Self::UnknownJudge { .. } => true,
-            _ => self.of_blobs().is_some_and(BlobError::is_refusal),
-        }
-    }
-
-    /// Error of the blob store, if it is one.
-    const fn of_blobs(&self) -> Option<&BlobError> {
-        match self {
-            Self::Blobs(error)
-            | Self::Segment(SegmentError::Blobs(error))
-            | Self::Catalog(CatalogError::Blobs(error))
-            | Self::Finish(FinishError::Blobs(error)) => Some(error),
-            Self::Ledger(_)
-            | Self::Queue(_)
-            | Self::Catalog(_)
-            | Self::Segment(_)
-            | Self::Finish(_)
-            | Self::Wire(_)
-            | Self::Json(_)
-            | Self::UnknownSession(_)
-            | Self::UnknownJudge { .. } => None,
-        }
     }
 }
 
@@ -343,44 +243,6 @@ impl Scorer {
         (!is_set_aside).then_some(End::Stopped)
     }
 
-    /// The next batch: of `most` reports, or as large as it got within the linger time. `None` at the end. A report that was delivered before
-    /// comes alone: it may be the one for which its batch failed, and must not take the others with it to the dead letters.
-    async fn gather(
-        &self,
-        consumer: &mut Consumer<Report>,
-        kept_back: &mut Option<Delivery<Report>>,
-        most: usize,
-        stop: &CancellationToken,
-    ) -> Option<Vec<Delivery<Report>>> {
-        let first = match kept_back.take() {
-            Some(first) => first,
-            // Reports that are here already are recorded even when it is time to stop: in an embedded run nobody else would.
-            None => tokio::select! {
-                biased;
-                first = consumer.next() => first?,
-                () = stop.cancelled() => return None,
-            },
-        };
-        let most = if first.redeliveries > 0 { 1 } else { most };
-        let mut bytes = transcript_bytes(&first.message);
-        let mut batch = vec![first];
-        let deadline = Instant::now() + self.config.linger;
-        while batch.len() < most && bytes < BATCH_BYTES {
-            match tokio::time::timeout_at(deadline, consumer.next()).await {
-                Ok(Some(delivery)) if delivery.redeliveries > 0 => {
-                    *kept_back = Some(delivery);
-                    break;
-                }
-                Ok(Some(delivery)) => {
-                    bytes += transcript_bytes(&delivery.message);
-                    batch.push(delivery);
-                }
-                Ok(None) | Err(_) => break,
-            }
-        }
-        Some(batch)
-    }
-
     /// Handles `batch` until it is durable, or it is clear that it will not be.
     async fn handle_until_done(&self, mut batch: Batch, stop: &CancellationToken) -> Handled {
         let mut outage = Outage::new(RETRY_FIRST, RETRY_MAX);
@@ -428,158 +290,10 @@ impl Scorer {
             }
         }
     }
-
-    /// Makes `batch` durable, part by part, and takes each part out of it that is: a store that fails one call of many does not have all of them
-    /// made again. Each part may be repeated.
-    async fn handle(&self, batch: &mut Batch) -> Result<(), ScorerError> {
-        if !batch.held.is_empty() {
-            self.ledger.record_held(batch.held.clone()).await?;
-            batch.held.clear();
-        }
-        if !batch.open.is_empty() {
-            self.gone.warn(self.ledger.record_progress(batch.open.clone()).await?);
-            batch.open.clear();
-        }
-        while let Some(sessions) = batch.sessions.first_entry() {
-            let sweep = self.catalog.sweep(sessions.key()).await?;
-            self.record(&sweep, sessions.get()).await?;
-            sessions.remove();
-        }
-        while let Some(report) = batch.others.front() {
-            self.handle_other(report).await?;
-            batch.others.pop_front();
-        }
-        Ok(())
-    }
-
-    /// Makes one of [`Batch::others`] durable. May be repeated at any point.
-    async fn handle_other(&self, report: &Report) -> Result<(), ScorerError> {
-        match report {
-            Report::HandedOver { key, attempt, totals, taken_over } => {
-                let told_by = if *taken_over { ToldBy::Successor } else { ToldBy::Itself };
-                if !self.ledger.record_handover(key, attempt.clone(), *totals, told_by).await? {
-                    self.gone.warn([key.sweep.clone()]);
-                    return Ok(());
-                }
-                // A process that was cut off tells of its attempts itself, sooner or later, and then their tokens are counted.
-                if *taken_over {
-                    self.metrics.surplus.with_label_values(&["taken_over"]).inc();
-                } else {
-                    self.metrics.surplus.with_label_values(&["handed_over"]).inc();
-                    self.count_usage(&totals.usage, &totals.cost);
-                }
-            }
-            Report::Judge(outcome) => {
-                let sweep = self.catalog.sweep(&outcome.lock).await?;
-                self.judged(&sweep, outcome.clone()).await?;
-            }
-            Report::Rejudge { lock, .. } => {
-                let sweep = self.catalog.sweep(lock).await?;
-                self.rejudge(&sweep).await?;
-            }
-            Report::Echo { sweep, number, partition, .. } => {
-                self.ledger.echo(sweep, *number, *partition).await?;
-            }
-            Report::Tabulate { lock, generation, .. } => {
-                let sweep = self.catalog.sweep(lock).await?;
-                let state = finish(&self.ledger, &self.catalog, &sweep, *generation, &*self.clock).await?;
-                if state.is_end()
-                    && let Err(error) = self.remove_needless_checkpoints(&sweep.id).await
-                {
-                    tracing::warn!(%error, sweep = %sweep.id, "checkpoints were left behind; they go with the sweep");
-                }
-                tracing::info!(sweep = %sweep.id, %state, "reports written");
-            }
-            Report::Session(_) | Report::Progress(_) => {}
-        }
-        Ok(())
-    }
-
-    /// Removes the checkpoints of a sweep that has ended. Of one that was resumed while its reports were written they are what its sessions go
-    /// on from.
-    async fn remove_needless_checkpoints(&self, sweep: &SweepId) -> Result<(), ScorerError> {
-        let blobs = self.catalog.blobs();
-        let listed = checkpoint_keys(blobs, sweep).await?;
-        // Looked at as late as possible: keys name no generation, so what is resumed after this look may lose a checkpoint that it has just written.
-        let has_ended = self.ledger.sweep(sweep).await?.is_some_and(|row| row.state.is_end());
-        if has_ended {
-            remove_checkpoints(blobs, &listed).await?;
-        }
-        Ok(())
-    }
-
-    pub(crate) fn count_usage(&self, usage: &Usage, cost: &CostSum) {
-        let tokens = &self.metrics.tokens;
-        tokens.with_label_values(&["input"]).inc_by(usage.input);
-        tokens.with_label_values(&["cached_input"]).inc_by(usage.cached_input);
-        tokens.with_label_values(&["output"]).inc_by(usage.output);
-        tokens.with_label_values(&["reasoning"]).inc_by(usage.reasoning);
-        self.metrics.cost_nanodollars.inc_by(cost.known.0);
-        self.metrics.unpriced_calls.inc_by(cost.unknown_calls);
-    }
 }
 
 async fn hand_back(receipts: Vec<Receipt>) {
     for receipt in receipts {
         receipt.hand_back().await;
-    }
-}
-
-/// Bytes of the transcript of a session's report.
-fn transcript_bytes(report: &Report) -> u64 {
-    match report {
-        Report::Session(ended) => ended.transcript.bytes(),
-        Report::HandedOver { .. }
-        | Report::Judge(_)
-        | Report::Progress(_)
-        | Report::Rejudge { .. }
-        | Report::Echo { .. }
-        | Report::Tabulate { .. } => 0,
-    }
-}
-
-/// Reports by what is done with them.
-#[derive(Default)]
-struct Batch {
-    sessions: BTreeMap<Digest, Vec<SessionOutcome>>,
-    open: Vec<(regatta_proto::OpenAttempt, regatta_proto::WorkerId)>,
-    held: BTreeSet<Held>,
-    /// In the order they came, after everything else: a question is answered when all before it is recorded.
-    others: VecDeque<Report>,
-}
-
-impl Batch {
-    /// Number of parts that are made durable one after the other.
-    fn parts(&self) -> usize {
-        usize::from(!self.held.is_empty())
-            + usize::from(!self.open.is_empty())
-            + self.sessions.len()
-            + self.others.len()
-    }
-
-    fn sort(reports: Vec<Report>) -> Self {
-        let mut batch = Self::default();
-        for report in reports {
-            match report {
-                Report::Session(outcome) => batch.sessions.entry(outcome.lock).or_default().push(*outcome),
-                Report::Progress(progress) => {
-                    let Progress { worker, open, batches, judging, judging_since, questions } = progress;
-                    let is_named = questions.is_some();
-                    batch.held.extend(batches.into_iter().map(Held::Batch));
-                    let of_worker = |sweep: SweepId| {
-                        let generation = judging_since.get(&sweep).copied().unwrap_or(0);
-                        Held::Questions { sweep, worker: worker.clone(), generation, is_named }
-                    };
-                    batch.held.extend(judging.into_iter().map(of_worker));
-                    for HeldQuestions { sweep, judge, questions } in questions.into_iter().flatten() {
-                        let open = |question| OpenQuestion { judge: judge.clone(), question };
-                        batch.held.extend(questions.into_iter().map(|one| Held::Question(sweep.clone(), open(one))));
-                    }
-                    batch.open.extend(open.into_iter().map(|open| (open, worker.clone())));
-                }
-                other => batch.others.push_back(other),
-            }
-        }
-        batch
     }
 }
