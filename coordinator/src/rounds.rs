@@ -1,99 +1,30 @@
 //! The coordinator's main loop.
 
+mod following;
+mod looking_after;
+mod money;
+mod watched;
+
 use futures::future::BoxFuture;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use regatta_backends::{AccountState, CellProgress, Outage, ShardState, SweepRow, Term};
-use regatta_catalog::Sweep;
-use regatta_proto::{BroadcastNumber, Control, Digest, EndpointName, Money, Report, SweepId, SweepState};
+use regatta_backends::{Outage, SweepRow, Term};
+use regatta_proto::{BroadcastNumber, Control, EndpointName, SweepId, SweepState};
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
-use crate::answering::Unanswering;
-use crate::budget::{FirstCalls, first_calls, of_sweep};
+pub(crate) use self::looking_after::tabulate;
+pub(crate) use self::watched::Watched;
+use crate::budget::FirstCalls;
 use crate::control::routes;
-use crate::dispatch::Dispatched;
-use crate::echo::Echo;
-use crate::forecast::Foretold;
-use crate::held::HeldBack;
-use crate::lost_jobs::LostJobs;
-use crate::queues::queues_of;
-use crate::quiet::Quiet;
-use crate::rejudging::Rejudging;
 use crate::voided::Voided;
 use crate::window::outstanding;
-use crate::{Coordinator, CoordinatorError, Forecast};
+use crate::{Coordinator, CoordinatorError};
 
 /// Longest pause after something has failed.
 pub(crate) const SETBACK_MAX: Duration = Duration::from_secs(5);
-
-/// Age at which it says nothing any more of sessions that nobody tells of that all reports had been recorded. Workers tell of each session
-/// that often.
-const HEARD_WITHIN: Duration = Duration::from_secs(10);
-
-/// A sweep that has not ended, with what is only worth computing once.
-pub(crate) struct Watched {
-    pub(crate) sweep: Arc<Sweep>,
-    /// Term under which this process began to watch it. Should another lead meanwhile, nothing of what is known here is acted on.
-    pub(crate) term: Term,
-    /// Empty without a budget.
-    pub(crate) first_calls: Arc<FirstCalls>,
-    /// As the ledger has it, resumes included.
-    pub(crate) budget: Option<Money>,
-    pub(crate) quiet: Quiet,
-    /// True if the sweep may dispatch, false while it is tabulated.
-    running: bool,
-    /// Number of times that the sweep was resumed.
-    pub(crate) generation: u32,
-    /// Time before which nothing is dispatched: workers must have heard of the generation, and have reported their attempts of earlier
-    /// ones.
-    settles_at: Instant,
-    /// True once all reports of earlier generations are recorded, and while no shard waits for later ones.
-    is_settled: bool,
-    /// When it was last certain that everything was recorded that had been reported.
-    heard_at: Option<Instant>,
-    /// Jobs of its planned shards may have been published before: by an earlier leader, before a resume, or before they were planned again.
-    pub(crate) may_have_run: bool,
-    pub(crate) held: HeldBack,
-    pub(crate) lost_jobs: LostJobs,
-    /// Queues that did not tell what is in them.
-    pub(crate) unanswering: Unanswering,
-    /// Queues that did not confirm jobs.
-    pub(crate) unconfirming: Unanswering,
-    /// Queues that have not been declared by this leader.
-    undeclared: Vec<String>,
-    pub(crate) rejudging: Rejudging,
-    pub(crate) echo: Echo,
-    /// Time since which nothing is left to run; `None` while something is.
-    over_since: Option<Instant>,
-    /// Asked, since then, whether all that was reported is recorded.
-    is_asked_at_its_end: bool,
-}
-
-impl Watched {
-    /// All that had been reported is recorded.
-    pub(crate) fn is_heard(&mut self) {
-        self.heard_at = Some(Instant::now());
-    }
-
-    /// `true` if no job is to be published to `queue` for now.
-    pub(crate) fn leaves_alone(&self, queue: &str) -> bool {
-        self.unconfirming.leaves_alone(queue) || self.undeclared.iter().any(|undeclared| undeclared == queue)
-    }
-
-    /// True if everything was recorded that had been reported until a moment ago.
-    pub(crate) fn was_heard_lately(&self) -> bool {
-        self.heard_at.is_some_and(|at| at.elapsed() < HEARD_WITHIN)
-    }
-}
-
-/// `true` once it is known what a sweep cost that has nothing left to run: its workers have given their leases back, or have had the time to.
-fn is_settled(account: Option<&AccountState>, over_since: &mut Option<Instant>, within: Duration) -> bool {
-    let since = *over_since.get_or_insert_with(Instant::now);
-    account.is_none_or(AccountState::is_settled) || since.elapsed() >= within
-}
 
 /// State of `run` between ticks; all of it can be rebuilt.
 struct Rounds {
@@ -156,11 +87,6 @@ impl Rounds {
     fn is_set_back(&self, sweep: &SweepId) -> bool {
         self.setbacks.get(sweep).is_some_and(|setback| Instant::now() < setback.until)
     }
-}
-
-/// Request for the tables of `sweep`, of this generation.
-pub(crate) fn tabulate(sweep: &SweepId, lock: Digest, generation: u32) -> Report {
-    Report::Tabulate { sweep: sweep.clone(), lock, generation: Some(generation) }
 }
 
 impl Coordinator {
@@ -275,225 +201,6 @@ impl Coordinator {
         self.look_for_void(&mut rounds.void, &rows).await;
         self.tabulate_cancelled(&mut rounds.void, &rows, term).await;
         self.show_money(&rounds.watched, &progress).await;
-        Ok(())
-    }
-
-    /// Sets the gauges of money, so far as the stores answer; sweeps that are over leave them.
-    async fn show_money(&self, watched: &BTreeMap<SweepId, Watched>, progress: &BTreeMap<SweepId, Vec<CellProgress>>) {
-        let mut found = Vec::new();
-        for (id, progress) in progress {
-            let Some(one) = watched.get(id) else { continue };
-            let foretold = self.foretold(&one.sweep, progress).await.ok().flatten();
-            let account = self.permits.account(&of_sweep(id)).await.ok().flatten();
-            let account = account.filter(AccountState::is_capped);
-            found.push((id.as_str(), foretold, account));
-        }
-        // Nothing is awaited from here on, so that hardly a scrape falls between the old values and the new.
-        self.forget_money();
-        for (id, foretold, account) in found {
-            let bounds = match foretold {
-                Some(Foretold::Whole(Forecast { expected, low, high, level: _ })) => {
-                    vec![("low", low), ("expected", expected), ("high", high)]
-                }
-                Some(Foretold::AtLeast(least)) => vec![("low", least)],
-                None => Vec::new(),
-            };
-            for (bound, money) in bounds {
-                self.metrics.forecast.with_label_values(&[id, bound]).set(money.dollars());
-            }
-            if let Some(account) = account {
-                self.metrics.budget_left.with_label_values(&[id]).set(account.left.dollars());
-                self.metrics.budget.with_label_values(&[id]).set(account.cap.dollars());
-            }
-        }
-    }
-
-    fn forget_money(&self) {
-        self.metrics.forecast.reset();
-        self.metrics.budget_left.reset();
-        self.metrics.budget.reset();
-    }
-
-    /// Begins to watch the sweep of `row`, or takes note of its state.
-    async fn follow(&self, rounds: &mut Rounds, row: &SweepRow, term: Term) -> Result<(), CoordinatorError> {
-        let running = row.state == SweepState::Running;
-        if let Some(one) = rounds.watched.get_mut(&row.id) {
-            if one.running && !running {
-                // The end was written, and perhaps not said.
-                self.ask_for_tables(&row.id, row.lock, row.generation, term).await?;
-            }
-            if one.generation != row.generation {
-                // A resume raises the budget, and a process that had read the sweep before may have put it back since.
-                self.open_accounts(&one.sweep, row.budget).await?;
-            }
-            (one.running, one.budget) = (running, row.budget);
-            one.echo.heard = row.echo;
-            if one.generation != row.generation {
-                one.generation = row.generation;
-                one.settles_at = Instant::now() + self.settling(row.generation);
-                one.is_settled = false;
-                (one.heard_at, one.may_have_run, one.held) = (None, true, HeldBack::default());
-                one.lost_jobs = LostJobs::default();
-                one.rejudging = Rejudging::of(row.generation);
-                // An answer to an earlier question says nothing of what workers report now.
-                one.echo.forget();
-                (one.over_since, one.is_asked_at_its_end) = (None, false);
-                one.quiet.begins_anew();
-            }
-            return Ok(());
-        }
-        let sweep = self.catalog.sweep(&row.lock).await?;
-        let mut unanswering = Unanswering::default();
-        let mut undeclared = queues_of(&sweep.id, &sweep.lock);
-        if running {
-            undeclared = self.declare_each(undeclared, &mut unanswering, term).await?;
-        }
-        self.open_accounts(&sweep, row.budget).await?;
-        if !self.config.queue_survives && running && !self.is_ours(&row.id) {
-            self.forget_dispatch(&sweep, term).await?;
-            self.adopt(&row.id);
-        }
-        if !running {
-            // A coordinator died between noticing the end and saying so; saying it twice is harmless.
-            self.ask_for_tables(&row.id, row.lock, row.generation, term).await?;
-        }
-        let first_calls = match sweep.lock.budget_usd {
-            Some(_) => {
-                let known = rounds.first_calls.entry(row.id.clone());
-                Arc::clone(known.or_insert_with(|| Arc::new(first_calls(&sweep))))
-            }
-            None => Arc::default(),
-        };
-        let (generation, settles_at) = (row.generation, Instant::now() + self.settling(row.generation));
-        let (is_settled, echo) = (self.settling(generation).is_zero(), Echo::heard(row.echo));
-        let may_have_run = generation > 0 || self.has_begun(&sweep).await?;
-        let lost_jobs = if may_have_run && self.config.queue_survives {
-            let progress = self.ledger.cell_progress(&sweep.id).await?;
-            LostJobs::among(&sweep, self.ledger.shards(&sweep.id).await?, &progress)
-        } else {
-            LostJobs::default()
-        };
-        let one = Watched {
-            sweep,
-            term,
-            first_calls,
-            budget: row.budget,
-            quiet: Quiet::new(),
-            running,
-            generation,
-            settles_at,
-            is_settled,
-            heard_at: None,
-            may_have_run,
-            held: HeldBack::default(),
-            lost_jobs,
-            unanswering,
-            unconfirming: Unanswering::default(),
-            undeclared,
-            rejudging: Rejudging::of(generation),
-            echo,
-            over_since: None,
-            is_asked_at_its_end: false,
-        };
-        rounds.watched.insert(row.id.clone(), one);
-        Ok(())
-    }
-
-    /// Time for which nothing of a generation is dispatched. The first has nothing before it, and where the queue does not survive, nothing
-    /// of an earlier one is left.
-    fn settling(&self, generation: u32) -> Duration {
-        if generation == 0 || !self.config.queue_survives { Duration::ZERO } else { self.config.rebroadcast * 3 }
-    }
-
-    /// True if a job of `sweep` may have been published.
-    async fn has_begun(&self, sweep: &Sweep) -> Result<bool, CoordinatorError> {
-        let progress = self.ledger.cell_progress(&sweep.id).await?;
-        if progress.iter().any(|cell| cell.dispatched > 0 || cell.recorded > 0) {
-            return Ok(true);
-        }
-        Ok(self.ledger.shards(&sweep.id).await?.iter().any(|shard| shard.state != ShardState::Planned))
-    }
-
-    /// Dispatches and watches one running sweep, or ends it.
-    async fn look_after(&self, one: &mut Watched, progress: &[CellProgress]) -> Result<(), CoordinatorError> {
-        if !one.undeclared.is_empty() {
-            let undeclared = one.undeclared.clone();
-            one.undeclared = self.declare_each(undeclared, &mut one.unanswering, one.term).await?;
-        }
-        let heard;
-        let progress = if !one.is_settled {
-            let is_over = Instant::now() >= one.settles_at;
-            one.is_settled = is_over && self.is_all_recorded(&one.sweep.id, &mut one.echo, one.term).await?.is_some();
-            if !one.is_settled {
-                return Ok(());
-            }
-            one.is_heard();
-            // What was recorded meanwhile is not in `progress`. It is looked at at once, because the answer grows old.
-            heard = self.ledger.cell_progress(&one.sweep.id).await?;
-            &heard
-        } else {
-            progress
-        };
-        let complete = progress.iter().all(|cell| cell.settled == cell.items);
-        if complete && self.release_next(one, progress).await? {
-            // What was released is not in `progress`.
-            return Ok(());
-        }
-        let dispatched = if complete { Dispatched::default() } else { self.dispatch(one, progress).await? };
-        let must_hear =
-            dispatched.must_hear() || !self.dispatch_held_back(one).await? || !self.rejudge(one, progress).await?;
-        if must_hear {
-            one.is_settled = false;
-            one.echo.forget();
-            return Ok(());
-        }
-        if complete || dispatched.is_over() {
-            let sweep = Arc::clone(&one.sweep);
-            let account = self.permits.account(&of_sweep(&sweep.id)).await?;
-            if !is_settled(account.as_ref(), &mut one.over_since, self.config.leases_return_within) {
-                return Ok(());
-            }
-            if !self.is_all_told(one).await? {
-                return Ok(());
-            }
-            let granted = account.map(|account| account.at_most());
-            self.lead_on(one.term).await?;
-            if self.ledger.begin_tabulating(&sweep.id, one.generation, granted, one.term).await? {
-                self.ask_for_tables(&sweep.id, sweep.digest, one.generation, one.term).await?;
-                one.running = false;
-            }
-            return Ok(());
-        }
-        (one.over_since, one.is_asked_at_its_end) = (None, false);
-        self.reconcile(one, progress).await
-    }
-
-    /// `true` once all that was reported while the sweep ran is recorded, attempts without a result among it. The request for tables is in one partition
-    /// of the reports, and overtakes those of the others.
-    async fn is_all_told(&self, one: &mut Watched) -> Result<bool, CoordinatorError> {
-        if self.reports_keep_order() {
-            return Ok(true);
-        }
-        if !one.is_asked_at_its_end {
-            one.is_asked_at_its_end = true;
-            one.echo.forget();
-        }
-        Ok(self.is_all_recorded(&one.sweep.id, &mut one.echo, one.term).await?.is_some())
-    }
-
-    /// Asks scorers for the tables of `sweep`.
-    ///
-    /// # Errors
-    /// As [`Self::report`].
-    pub(crate) async fn ask_for_tables(
-        &self,
-        sweep: &SweepId,
-        lock: Digest,
-        generation: u32,
-        term: Term,
-    ) -> Result<(), CoordinatorError> {
-        self.report(vec![tabulate(sweep, lock, generation)], term).await?;
-        tracing::info!(%sweep, "tables are asked for");
         Ok(())
     }
 
