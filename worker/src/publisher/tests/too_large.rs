@@ -13,7 +13,7 @@ use tokio_util::task::TaskTracker;
 
 use super::super::publishing::{Publishing, publish};
 use super::super::{Held, Origin, Publication};
-use super::{JOBS, batch, ended, handed_over, held_here, job, key, transcript};
+use super::{JOBS, batch, ended, handed_over, held_here, job, key};
 use crate::WorkerMetrics;
 
 /// Takes no message whose transcripts say more than 9 bytes.
