@@ -10,7 +10,7 @@ use crate::population::Population;
 use crate::question::{Over, Question};
 use crate::rounds::{Round, rounds};
 use crate::sequence::bounds;
-use crate::track::{Estimand, Relation, Track};
+use crate::track::{Estimand, Look, Relation, Track};
 use crate::unit::{Unit, UnitScore};
 
 /// A contest as planned.
@@ -59,8 +59,10 @@ pub struct Path {
     pub looked: Vec<Round>,
     /// Contestants for which the next round buys; at the end, those that the question has not excluded.
     pub live: Vec<usize>,
-    /// Number of the round after which each contestant was dropped, from 1; `None` for those that stayed to the end.
+    /// Number of the round after which each contestant was dropped for good, from 1; `None` for those that stayed to the end.
     pub dropped_in: Vec<Option<usize>>,
+    /// Units that each contestant had to have for these looks, by trial.
+    pub needed: Vec<Vec<usize>>,
     /// Contestants that may still be the best; empty for other questions.
     pub candidates: Vec<usize>,
     /// The best contestant, or one within the margin of it; `None` while that is open.
@@ -89,7 +91,8 @@ impl Contest {
     /// All looks, in order.
     #[must_use]
     pub fn rounds(&self) -> Vec<Round> {
-        rounds(self.sizes.len(), self.first_trials, self.most_trials, self.rounds, self.bound_level(self.first_trials))
+        let level = self.decisive_level(self.first_trials);
+        rounds(self.sizes.len(), self.first_trials, self.most_trials, self.rounds, level)
     }
 
     /// Replays the rounds over `scores`.
@@ -101,19 +104,27 @@ impl Contest {
             looked: Vec::new(),
             live: everyone.clone(),
             dropped_in: vec![None; self.contestants],
+            needed: vec![vec![0; usize::from(self.most_trials)]; self.contestants],
             candidates: everyone,
             winner: None,
             tracks: self.estimands().into_iter().map(Track::new).collect(),
         };
         for round in self.rounds() {
-            if !path.live.iter().all(|one| has_bought(&scores[*one], round)) {
-                path.state = State::Next(round);
-                return path;
-            }
-            self.look(&mut path, round, scores);
-            if self.is_decided(&mut path) {
-                path.state = State::Decided;
-                return path;
+            loop {
+                if !path.live.iter().all(|one| has_bought(&scores[*one], round)) {
+                    path.state = State::Next(round);
+                    return path;
+                }
+                let looked_at = path.live.clone();
+                self.look(&mut path, round, scores);
+                if self.is_decided(&mut path) {
+                    path.state = State::Decided;
+                    return path;
+                }
+                // Contestants that are in question again catch up before anything is bought beyond.
+                if path.live.iter().all(|one| looked_at.contains(one)) {
+                    break;
+                }
             }
         }
         path
@@ -135,7 +146,7 @@ impl Contest {
 
     /// Error of one of the two bounds of a sequence over `trials` trials.
     ///
-    /// For the best, only the sequences of the one that is truly the best must hold: if all of them do it is never dropped, and whoever is
+    /// For the best, only the sequences of the one that is truly the best must hold: if all of them do it is never excluded, and whoever is
     /// declared the best in its place is within the margin of it. These are one less than the contestants.
     fn bound_level(&self, trials: u16) -> f64 {
         let others = self.contestants.saturating_sub(1).max(1);
@@ -153,10 +164,25 @@ impl Contest {
         part * self.level / (2.0 * sequences.max(1) as f64)
     }
 
+    /// Error of one of the two bounds that the question is decided by. For the best, only bounds of how far others are ahead of it can give a
+    /// wrong answer, so the error of both ends is that of one.
+    fn decisive_level(&self, trials: u16) -> f64 {
+        let level = self.bound_level(trials);
+        match self.question {
+            Question::Best => 2.0 * level,
+            Question::Ranking | Question::Against(_) | Question::Interval => level,
+        }
+    }
+
     fn look(&self, path: &mut Path, round: Round, scores: &Scores) {
         path.looked.push(round);
+        for one in &path.live {
+            for needed in &mut path.needed[*one][..usize::from(round.trials)] {
+                *needed = round.units.max(*needed);
+            }
+        }
         let number = path.looked.len();
-        let level = self.bound_level(round.trials);
+        let (level, decisive_level) = (self.bound_level(round.trials), self.decisive_level(round.trials));
         let largest = f64::from(self.sizes.iter().copied().max().unwrap_or(1).max(1));
         let weight = |unit: usize| f64::from(self.sizes[unit]) / largest;
         let population = match self.over {
@@ -189,19 +215,30 @@ impl Contest {
                 }
             };
             let units: Vec<Unit> = (0..round.units).map(unit).collect();
-            let found = bounds(&units, population, level);
             let weights: f64 = units.iter().map(|unit| unit.weight).sum();
             let value = units.iter().map(|unit| unit.middle()).sum::<f64>() / weights;
             let scaled = |value: f64| match track.estimand {
                 Estimand::Mean(_) => value,
                 Estimand::Difference(..) => 2.0 * value - 1.0,
             };
-            let found = Interval { low: scaled(found.low), high: scaled(found.high) };
-            track.look(number, scaled(value), found, round.units, self.margin);
+            let bounds_at = |error: f64| {
+                let Interval { low, high } = bounds(&units, population, error);
+                Interval { low: scaled(low), high: scaled(high) }
+            };
+            let at_both_ends = bounds_at(level);
+            let look = Look {
+                round: number,
+                value: scaled(value),
+                bounds: at_both_ends,
+                decisive: if self.question == Question::Best { bounds_at(decisive_level) } else { at_both_ends },
+                units: round.units,
+            };
+            track.look(&look, self.margin);
         }
     }
 
-    /// Drops contestants about which no question is open any more. Returns `true` if that is all of them.
+    /// Drops contestants about which no question is open now, and takes back those about which one is again. Returns `true` if everything is
+    /// decided.
     fn is_decided(&self, path: &mut Path) -> bool {
         let is_open = |one: usize| {
             let open = |track: &Track| track.relation == Relation::Open && track.is_about_one(one);
@@ -219,27 +256,38 @@ impl Contest {
                 if !undominated.is_empty() {
                     path.candidates = undominated;
                 }
-                path.winner = self.winner(path);
-                (path.candidates.clone(), path.winner.is_some())
+                let live = self.in_question(path);
+                path.winner = if let [only] = live.as_slice() { Some(*only) } else { None };
+                (live, path.winner.is_some())
             }
         };
         let number = path.looked.len();
-        for one in path.live.iter().filter(|one| !live.contains(one)) {
-            path.dropped_in[*one] = Some(number);
+        for (one, dropped_in) in path.dropped_in.iter_mut().enumerate() {
+            *dropped_in = if live.contains(&one) { None } else { dropped_in.or(Some(number)) };
         }
         path.live = live;
         decided
     }
 
-    /// The candidate that no other contestant is known to beat by more than the margin.
-    fn winner(&self, path: &Path) -> Option<usize> {
-        let beats = |one: usize, other: usize| lead(&path.tracks, one, other).is_some_and(|low| low >= -self.margin);
-        let wins = |one: &usize| path.candidates.iter().all(|other| other == one || beats(*one, *other));
-        match path.candidates.as_slice() {
-            [only] => Some(*only),
-            _ if self.margin == 0.0 => None,
-            several => several.iter().copied().find(wins),
+    /// The candidate that is furthest ahead, and those that may be better than it by more than the margin; if there are none, it is the best or
+    /// within the margin of it. The others wait: they are candidates still, and in question again once another one is ahead.
+    fn in_question(&self, path: &Path) -> Vec<usize> {
+        let candidates = &path.candidates;
+        // An exact tie is no answer to a question that has no margin.
+        if self.margin == 0.0 {
+            return candidates.clone();
         }
+        // No difference is below −1.
+        let ahead = |one: usize, other: usize| lead(&path.tracks, one, other).unwrap_or(-1.0);
+        let least_lead = |one: usize| {
+            let others = candidates.iter().filter(|other| **other != one);
+            others.map(|other| ahead(one, *other)).fold(f64::INFINITY, f64::min)
+        };
+        // The first one of several that are equally far ahead.
+        let further =
+            |one: &usize, other: &usize| least_lead(*one).total_cmp(&least_lead(*other)).then_with(|| other.cmp(one));
+        let Some(first) = candidates.iter().copied().max_by(further) else { return Vec::new() };
+        candidates.iter().copied().filter(|one| *one == first || ahead(first, *one) < -self.margin).collect()
     }
 }
 
@@ -248,11 +296,11 @@ fn has_bought(scores: &[Vec<UnitScore>], round: Round) -> bool {
     scores.len() >= trials && scores[..trials].iter().all(|trial| trial.len() >= round.units)
 }
 
-/// Lower bound of the mean of `one` minus that of `other`.
+/// Decisive lower bound of the mean of `one` minus that of `other`.
 fn lead(tracks: &[Track], one: usize, other: usize) -> Option<f64> {
     tracks.iter().find_map(|track| match track.estimand {
-        Estimand::Difference(first, second) if (first, second) == (one, other) => Some(track.interval.low),
-        Estimand::Difference(first, second) if (first, second) == (other, one) => Some(-track.interval.high),
+        Estimand::Difference(first, second) if (first, second) == (one, other) => Some(track.decisive.low),
+        Estimand::Difference(first, second) if (first, second) == (other, one) => Some(-track.decisive.high),
         Estimand::Difference(..) | Estimand::Mean(_) => None,
     })
 }
@@ -260,8 +308,8 @@ fn lead(tracks: &[Track], one: usize, other: usize) -> Option<f64> {
 /// `true` if a sequence shows that another contestant is better.
 fn is_dominated(tracks: &[Track], one: usize) -> bool {
     tracks.iter().any(|track| match track.estimand {
-        Estimand::Difference(first, _) if first == one => track.interval.high < 0.0,
-        Estimand::Difference(_, second) if second == one => track.interval.low > 0.0,
+        Estimand::Difference(first, _) if first == one => track.decisive.high < 0.0,
+        Estimand::Difference(_, second) if second == one => track.decisive.low > 0.0,
         Estimand::Difference(..) | Estimand::Mean(_) => false,
     })
 }

@@ -4,7 +4,6 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 
 use crate::contest::{Contest, Path, Scores};
-use crate::rounds::Round;
 use crate::unit::UnitScore;
 
 /// Distribution of scores.
@@ -118,14 +117,7 @@ fn score(form: Form, mean: f64, luck: f64, kind: f64) -> f64 {
 #[must_use]
 pub fn play(contest: &Contest, grid: &Scores) -> Played {
     let path = contest.replay(grid);
-    let items = |units: usize| contest.sizes[..units].iter().map(|size| u64::from(*size)).sum::<u64>();
-    // All units have one trial less before any unit gets a further one.
-    let sessions_of = |round: &Round| match round.trials - contest.first_trials {
-        0 => items(round.units) * u64::from(round.trials),
-        _ => items(contest.sizes.len()) * u64::from(round.trials - 1) + items(round.units),
-    };
-    let last = |dropped: &Option<usize>| dropped.unwrap_or(path.looked.len()).checked_sub(1);
-    let bought = |dropped: &Option<usize>| last(dropped).and_then(|at| path.looked.get(at)).map_or(0, sessions_of);
-    let sessions = path.dropped_in.iter().map(bought).collect();
+    let items = |units: &usize| contest.sizes[..*units].iter().map(|size| u64::from(*size)).sum::<u64>();
+    let sessions = path.needed.iter().map(|trials| trials.iter().map(items).sum()).collect();
     Played { path, sessions }
 }

@@ -47,6 +47,9 @@ pub struct Track {
     pub value: Option<f64>,
     /// The sequence after the last round.
     pub interval: Interval,
+    /// Bounds that the best is decided by, narrower than `interval`: an error about the best takes a wrong bound on one side alone, so each of
+    /// these has the error that both ends of `interval` have together. The same as `interval` for other questions.
+    pub decisive: Interval,
     /// The relation that the sequence shows.
     pub relation: Relation,
     /// Round in which the relation was found; `None` while it is open.
@@ -55,6 +58,21 @@ pub struct Track {
     pub closing: Vec<Closing>,
     /// Units of the last round that evaluated it.
     pub units: usize,
+}
+
+/// Results of one look at the units of a sequence.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Look {
+    /// Number of the round, from 1.
+    pub(crate) round: usize,
+    /// Estimate.
+    pub(crate) value: f64,
+    /// Bounds of this look alone.
+    pub(crate) bounds: Interval,
+    /// Bounds of this look that the best is decided by.
+    pub(crate) decisive: Interval,
+    /// Units that were looked at.
+    pub(crate) units: usize,
 }
 
 impl Track {
@@ -68,6 +86,7 @@ impl Track {
             estimand,
             value: None,
             interval,
+            decisive: interval,
             relation: Relation::Open,
             settled_in: None,
             closing: Vec::new(),
@@ -75,16 +94,18 @@ impl Track {
         }
     }
 
-    /// Adds the results of a round: the estimate, the bounds of this look alone, and the number of units.
-    pub(crate) fn look(&mut self, round: usize, value: f64, bounds: Interval, units: usize, margin: f64) {
+    /// Adds the results of a look.
+    pub(crate) fn look(&mut self, look: &Look, margin: f64) {
         // An exactly known value replaces the interval, even where an earlier look has missed it.
-        self.interval = if bounds.width() < EXACT { bounds } else { self.interval.and(bounds) };
-        self.value = Some(value.clamp(self.interval.low, self.interval.high));
-        self.units = units;
-        self.closing.push(Closing { round, interval: self.interval });
+        let narrowed = |all: Interval, now: Interval| if now.width() < EXACT { now } else { all.and(now) };
+        self.interval = narrowed(self.interval, look.bounds);
+        self.decisive = narrowed(self.decisive, look.decisive);
+        self.value = Some(look.value.clamp(self.interval.low, self.interval.high));
+        self.units = look.units;
+        self.closing.push(Closing { round: look.round, interval: self.interval });
         if self.relation == Relation::Open {
             self.relation = self.shown(margin);
-            self.settled_in = (self.relation != Relation::Open).then_some(round);
+            self.settled_in = (self.relation != Relation::Open).then_some(look.round);
         }
     }
 

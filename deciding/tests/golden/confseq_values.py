@@ -14,7 +14,9 @@ import numpy as np
 from confseq.betting import betting_cs, diversified_betting_mart
 from confseq.predmix import predmix_empbern_twosided_cs
 
-FRACTIONS = [0.05, 0.1, 0.2, 0.4, 0.65, 0.9]
+FRACTIONS = [0.05, 0.1, 0.2, 0.35, 0.6, 0.9]
+# Bets of confseq have equal stakes: a fraction with a larger one is several bets.
+STAKES = [1, 3, 5, 5, 3, 1]
 
 
 def bets(population):
@@ -30,7 +32,7 @@ def bets(population):
 
         return of
 
-    return [bet(fraction) for fraction in FRACTIONS]
+    return [bet(fraction) for fraction, stake in zip(FRACTIONS, STAKES) for _ in range(stake)]
 
 
 def case(name, x, population):
@@ -71,7 +73,7 @@ def main():
         widths("difference 5 pp, 30 % differ", difference(0.05, 0.3), 0.05),
         widths("difference 0, 10 % differ", difference(0.0, 0.1), 0.05),
     ]
-    print(json.dumps({"fractions": FRACTIONS, "cases": cases, "widths": compared}))
+    print(json.dumps({"fractions": FRACTIONS, "stakes": STAKES, "cases": cases, "widths": compared}))
 
 
 if __name__ == "__main__":

@@ -92,6 +92,51 @@ fn buying_round_by_round_is_the_same_as_looking_at_the_whole_grid_round_by_round
     }
 }
 
+/// Close contestants and a wide margin: the one that is ahead changes now and then.
+#[test]
+fn who_is_within_the_margin_of_the_one_ahead_waits_and_catches_up_once_another_is_ahead() {
+    let population = Population {
+        means: vec![0.6, 0.6, 0.6, 0.5],
+        form: Form::Binary,
+        of_cluster: 0.0,
+        of_item: 0.2,
+        of_contestant: 0.1,
+        missing: 0.0,
+    };
+    let contest = Contest { margin: 0.08, ..contest(4, vec![1; 600], Question::Best) };
+    let (mut waited, mut caught_up) = (0, 0);
+    for seed in 0..40 {
+        let grid = population.grid(&contest, seed);
+        let played = play(&contest, &grid);
+        let (path, sessions) = step_by_step(&contest, &grid);
+        assert_eq!((&played.path, &played.sessions), (&path, &sessions), "{seed}");
+        assert!(sessions.iter().all(|bought| *bought <= 600), "never more than the grid: {sessions:?}");
+        let has_waited = |one: &usize| path.dropped_in[*one].is_some_and(|round| round < path.looked.len());
+        waited += u32::from(path.candidates.iter().any(has_waited));
+        caught_up += u32::from(path.looked.windows(2).any(|two| two[0] == two[1]));
+    }
+    assert!(waited > 0 && caught_up > 0, "{waited} {caught_up}");
+}
+
+#[test]
+fn of_two_equal_contestants_one_is_the_best_and_the_other_may_be() {
+    let contest = Contest { margin: 0.1, ..contest(3, vec![1; 400], Question::Best) };
+    let path = play(&contest, &right(&[8, 8, 1], 400)).path;
+    assert_eq!(path.state, State::Decided);
+    assert!(matches!(path.winner, Some(0 | 1)), "{:?}", path.winner);
+    assert!([0, 1].iter().all(|one| path.candidates.contains(one)), "{:?}", path.candidates);
+}
+
+#[test]
+fn the_best_is_decided_by_narrower_bounds_than_those_that_are_shown() {
+    let all = right(&[8, 7], 100);
+    for (question, is_narrower) in [(Question::Best, true), (Question::Ranking, false), (Question::Against(1), false)] {
+        let path = contest(2, vec![1; 100], question).replay(&all);
+        let track = &path.tracks[0];
+        assert_eq!(track.decisive.low > track.interval.low, is_narrower, "{question:?}: {track:?}");
+    }
+}
+
 #[test]
 fn equal_contestants_are_equivalent_within_a_wide_margin() {
     let contest = Contest { margin: 0.2, ..contest(2, vec![1; 400], Question::Ranking) };
