@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use regatta_tests::regatta::{Process, finish, regatta, workspace};
+use regatta_tests::regatta::{Process, finish, free_address, regatta, workspace};
 use regatta_tests::{Deployment, unique_name};
 use serde_json::Value;
 
@@ -119,6 +119,76 @@ async fn a_question_that_cannot_be_asked_is_refused_with_its_field() {
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(78), "{name}: {said}");
         assert!(said.contains(problem), "{name}: {said}");
+    }
+}
+
+/// Results and every sequence after every round: all of a run that does not say what it cost.
+fn found(run: &Path) -> (String, Value) {
+    let results = std::fs::read_to_string(run.join("results.jsonl")).unwrap();
+    (results, summary(run)["decided"]["contests"].clone())
+}
+
+async fn resume(run: &Path, further: &[&str]) -> Output {
+    let mut command = regatta().unwrap();
+    command.arg("resume").arg(run).args(further);
+    finish(command).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_budget_that_ends_within_a_round_is_said_and_a_larger_one_ends_as_if_there_had_been_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, poor) = (folder.path().join("whole"), folder.path().join("poor"));
+    let endpoint = "{ kind: simulated, limits: { concurrency: 1 } }";
+    let output = run(&spec(folder.path(), "whole", DECIDE, endpoint), &whole, &[]).await;
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let cost = summary(&whole)["decided"]["cost"]["known"].as_u64().unwrap();
+    let decide = format!("{DECIDE}\nbudget_usd: {}", 0.6 * cost as f64 / 1e9);
+    let output = run(&spec(folder.path(), "poor", &decide, endpoint), &poor, &[]).await;
+    let shown = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(3), "{shown}{}", text(&output.stderr));
+    assert!(shown.contains("stopped by the budget before all was decided"), "{shown}");
+    let stopped = summary(&poor);
+    assert_eq!(stopped["decided"]["ended"], "budget");
+    let spent = stopped["decided"]["cost"]["known"].as_u64().unwrap();
+    assert!(spent > 0 && 10 * spent <= 6 * cost + 10, "{spent} of {cost}");
+    let output = resume(&poor, &["--budget", "+5"]).await;
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(found(&poor), found(&whole));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_or_a_judge_that_is_away_for_a_round_ends_it_undecided_and_a_resume_ends_as_if_it_had_been_there() {
+    let data = workspace().join("examples/data/worfbench");
+    for away in ["sim/noisy-0.9", "sim/lexical"] {
+        let folder = tempfile::tempdir().unwrap();
+        let address = free_address().await.unwrap();
+        let spec = spec(folder.path(), "away", DECIDE, SIMULATED);
+        let there = format!(
+            "  there: {{ kind: openai, base_url: 'http://{address}/v1', api_key_env: none, identify_sessions: true, \
+             retries: {{ attempts: 3, base_delay_ms: 1, max_delay_ms: 5 }} }}\nmodels:\n"
+        );
+        let written = std::fs::read_to_string(&spec).unwrap();
+        let written = written.replace(away, &away.replace("sim/", "there/")).replace("models:\n", &there);
+        std::fs::write(&spec, written).unwrap();
+        let (torn, whole) = (folder.path().join("torn"), folder.path().join("whole"));
+        let output = run(&spec, &torn, &[]).await;
+        let shown = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(4), "{away}: {shown}{}", text(&output.stderr));
+        assert!(shown.contains("stopped because too little was measured"), "{away}: {shown}");
+        let stopped = summary(&torn);
+        assert_eq!(stopped["decided"]["ended"], "unmeasured", "{away}");
+        assert_eq!(stopped["decided"]["contests"][0]["decided"], false, "{away}");
+
+        let mut simulate = regatta().unwrap();
+        let worfbench = format!("worfbench={}", data.display());
+        simulate.args(["simulate", "llm", "--listen", &address.to_string(), "--data", &worfbench]);
+        let server = Process::start_and_read(simulate).await.unwrap();
+        let output = resume(&torn, &[]).await;
+        assert_eq!(output.status.code(), Some(0), "{away}: {}", text(&output.stderr));
+        let output = run(&spec, &whole, &[]).await;
+        assert_eq!(output.status.code(), Some(0), "{away}: {}", text(&output.stderr));
+        assert_eq!(found(&torn), found(&whole), "{away}");
+        server.kill().await.unwrap();
     }
 }
 
