@@ -254,6 +254,9 @@ pub(crate) struct RunArgs {
     /// Only say what would be run, and what calls, tokens and money it would take
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Ended run with whose values a dry run simulates the rounds of a sweep with a question
+    #[arg(long, value_name = "RUN", requires = "dry_run")]
+    pub(crate) pilot: Option<PathBuf>,
     /// Begin without looking first for encoders that do not load, programs that are not there, and keys that are refused
     #[arg(long)]
     pub(crate) no_preflight: bool,

@@ -103,6 +103,37 @@ async fn what_the_rounds_will_take_is_told_before_anything_is_spent() {
 }
 
 #[tokio::test]
+async fn a_pilot_in_which_a_model_is_far_ahead_foretells_fewer_sessions() {
+    let folder = tempfile::tempdir().unwrap();
+    let pilot = folder.path().join("pilot");
+    let output = run(&spec(folder.path(), "pilot", "", SIMULATED), &pilot, &[]).await;
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let asked = spec(folder.path(), "asked", DECIDE, SIMULATED);
+    let further = ["--dry-run", "--json", "--pilot", pilot.to_str().unwrap()];
+    let mut expected = Vec::new();
+    for further in [&further[..2], &further[..]] {
+        let output = run(&asked, &folder.path().join("run"), further).await;
+        let shown = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(0), "{shown}{}", text(&output.stderr));
+        let found: Value = serde_json::from_str(&shown).unwrap();
+        let rounds = &found["rounds"][0];
+        let of_pilot = rounds["of_pilot"].as_array().map_or(0, Vec::len);
+        assert_eq!(of_pilot, if further.len() == 2 { 0 } else { 3 }, "{rounds}");
+        expected.push(rounds["sessions"].as_u64().unwrap());
+    }
+    assert!(expected[1] < expected[0], "{expected:?}");
+    let plain = spec(folder.path(), "plain", "", SIMULATED);
+    for (spec, further, problem) in [
+        (&asked, ["--dry-run", "--pilot", "nowhere"], "nowhere"),
+        (&plain, ["--dry-run", "--pilot", pilot.to_str().unwrap()], "decide"),
+    ] {
+        let output = run(spec, &folder.path().join("run"), &further).await;
+        assert_eq!(output.status.code(), Some(78), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(problem), "{}", text(&output.stderr));
+    }
+}
+
+#[tokio::test]
 async fn a_question_that_cannot_be_asked_is_refused_with_its_field() {
     let folder = tempfile::tempdir().unwrap();
     for (name, decide, problem) in [

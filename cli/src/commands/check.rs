@@ -1,6 +1,7 @@
 //! `regatta check` and `regatta run --dry-run`: everything but running.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -18,8 +19,10 @@ use super::check_benchmark;
 use super::first_prompt::first_prompt;
 use super::outlook::aim;
 use super::rounds_outlook::{RoundsOutlook, rounds_outlooks};
+use super::rounds_pilot::RoundsPilot;
 use crate::args::CheckArgs;
 use crate::benchmarks::BENCHMARKS;
+use crate::exit::BadConfiguration;
 use crate::output;
 use crate::policy::of_person;
 use crate::preflight;
@@ -40,14 +43,23 @@ pub(crate) async fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
     if args.print {
         output::line(planned.sweep.lock.to_yaml()?.trim_end());
     } else {
-        describe(&planned.sweep, args.json)?;
+        describe(&planned.sweep, None, args.json)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Plans the sweep in a scratch directory and says what it would be.
-pub(crate) async fn plan_and_describe(loaded: Loaded, json: bool) -> anyhow::Result<ExitCode> {
-    describe(&Planned::from(loaded, BENCHMARKS).await?.sweep, json)?;
+pub(crate) async fn plan_and_describe(loaded: Loaded, pilot: Option<&Path>, json: bool) -> anyhow::Result<ExitCode> {
+    let pilot = pilot.map(RoundsPilot::read).transpose()?;
+    let planned = Planned::from(loaded, BENCHMARKS).await?;
+    if pilot.is_some() && planned.sweep.lock.decide.is_none() {
+        let plan = "`regatta plan SPEC --detect 2pp --pilot RUN` says what a sweep without one needs";
+        return Err(BadConfiguration(format!(
+            "the spec has no question (decide) whose rounds a --pilot could tell; {plan}"
+        ))
+        .into());
+    }
+    describe(&planned.sweep, pilot.as_ref(), json)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -92,10 +104,10 @@ struct Description<'a> {
 }
 
 /// Calls, tokens and money of every cell, and the smallest differences that can be seen, before anything is spent.
-fn describe(sweep: &Sweep, json: bool) -> anyhow::Result<()> {
+fn describe(sweep: &Sweep, pilot: Option<&RoundsPilot>, json: bool) -> anyhow::Result<()> {
     let cells = estimate(sweep);
     let sees = outlooks(sweep, None, Aim { power: POWER, level: sweep.lock.level.alpha() });
-    let rounds = rounds_outlooks(sweep, &cells)?;
+    let rounds = rounds_outlooks(sweep, &cells, pilot)?;
     let warnings: Vec<String> = scarce(sweep.lock.budget_usd, &cells).into_iter().collect();
     if json {
         output::line(&serde_json::to_string_pretty(&Description { cells: &cells, sees: &sees, rounds, warnings })?);
@@ -123,7 +135,7 @@ fn describe(sweep: &Sweep, json: bool) -> anyhow::Result<()> {
     judging(&cells).into_iter().chain(agents(&cells)).for_each(|line| output::line(&line));
     warnings.iter().for_each(|warning| output::line(&format!("warning: {warning}")));
     if !rounds.is_empty() {
-        output::line(&super::rounds_outlook::basis());
+        output::line(&super::rounds_outlook::basis(pilot));
     }
     rounds.iter().map(RoundsOutlook::line).for_each(|line| output::line(&line));
     if !sees.is_empty() {

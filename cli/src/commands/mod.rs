@@ -31,6 +31,7 @@ pub(crate) mod reprice;
 pub(crate) mod rescore;
 pub(crate) mod resume;
 mod rounds_outlook;
+mod rounds_pilot;
 pub(crate) mod run;
 pub(crate) mod schedule;
 pub(crate) mod schema;

@@ -6,14 +6,16 @@ use regatta_catalog::{Sweep, SweepContest, contests};
 use regatta_coordinator::CellEstimate;
 use regatta_deciding::State;
 use regatta_deciding::simulation::{Draws, Form, Population, play};
-use regatta_proto::{BenchmarkName, CellIndex, Money, Setting};
+use regatta_proto::{BenchmarkName, CellIndex, ModelRef, Money, Setting};
 use serde::Serialize;
+
+use super::rounds_pilot::{Likely, RoundsPilot};
 
 /// Simulated sweeps.
 const SWEEPS: u64 = 200;
 /// Sessions that may be simulated in all: larger sweeps are simulated less often.
 const SESSIONS_MAX: u64 = 20_000_000;
-/// True values of models are drawn between these.
+/// True values of models are drawn between these where no pilot has them.
 const MEANS: (f64, f64) = (0.5, 0.8);
 /// Parts of the luck of a session that are its cluster's, its item's and its model's on that item.
 const SHARED: (f64, f64, f64) = (0.1, 0.3, 0.2);
@@ -25,6 +27,9 @@ pub(crate) struct RoundsOutlook {
     setting: Setting,
     /// Metric that decides.
     metric: String,
+    /// Models whose values are those of the pilot; the others' are assumed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    of_pilot: Vec<ModelRef>,
     /// Rounds, at most.
     rounds: usize,
     /// Share of the simulated sweeps that answer the question, from 0 to 1.
@@ -44,7 +49,11 @@ pub(crate) struct RoundsOutlook {
 }
 
 /// Plays the rounds of every benchmark and setting of `sweep`; nothing for a sweep without a question.
-pub(crate) fn rounds_outlooks(sweep: &Sweep, cells: &[CellEstimate]) -> anyhow::Result<Vec<RoundsOutlook>> {
+pub(crate) fn rounds_outlooks(
+    sweep: &Sweep,
+    cells: &[CellEstimate],
+    pilot: Option<&RoundsPilot>,
+) -> anyhow::Result<Vec<RoundsOutlook>> {
     let costs: BTreeMap<CellIndex, Option<f64>> = cells
         .iter()
         .map(|one| {
@@ -53,20 +62,33 @@ pub(crate) fn rounds_outlooks(sweep: &Sweep, cells: &[CellEstimate]) -> anyhow::
             (one.cell.index, all)
         })
         .collect();
-    Ok(contests(sweep)?.iter().map(|contest| outlook(sweep.lock.seed, contest, &costs)).collect())
+    Ok(contests(sweep)?.iter().map(|contest| outlook(sweep.lock.seed, contest, &costs, pilot)).collect())
 }
 
-fn outlook(seed: u64, contest: &SweepContest<'_>, costs: &BTreeMap<CellIndex, Option<f64>>) -> RoundsOutlook {
+fn outlook(
+    seed: u64,
+    contest: &SweepContest<'_>,
+    costs: &BTreeMap<CellIndex, Option<f64>>,
+    pilot: Option<&RoundsPilot>,
+) -> RoundsOutlook {
     let of_model = |trials: &Vec<CellIndex>| costs.get(trials.first()?).copied().flatten();
     let per_session: Option<Vec<f64>> = contest.cells.iter().map(of_model).collect();
     let models = contest.models.len();
+    let likely: Vec<Option<Likely>> =
+        contest.models.iter().map(|model| pilot.and_then(|pilot| pilot.value(contest, model))).collect();
+    let known = contest.models.iter().zip(&likely).filter(|(_, likely)| likely.is_some());
+    let of_pilot: Vec<ModelRef> = known.map(|(model, _)| (*model).clone()).collect();
     let sessions_max = contest.sessions_max() * models as u64;
     let sweeps = (SESSIONS_MAX / sessions_max.max(1)).clamp(10, SWEEPS);
     let (mut decided, mut sessions, mut money) = (0_u64, Vec::new(), Vec::new());
     for number in 0..sweeps {
         let seed = seed.wrapping_add(number);
         let mut draws = Draws::new(seed ^ 0x5eed);
-        let means = (0..models).map(|_| MEANS.0 + (MEANS.1 - MEANS.0) * draws.uniform()).collect();
+        let draw = |one: &Option<Likely>| match one {
+            Some(likely) => likely.draw(&mut draws),
+            None => MEANS.0 + (MEANS.1 - MEANS.0) * draws.uniform(),
+        };
+        let means = likely.iter().map(draw).collect();
         let (of_cluster, of_item, of_contestant) = SHARED;
         let population = Population { means, form: Form::Binary, of_cluster, of_item, of_contestant, missing: 0.0 };
         let played = play(&contest.contest, &population.grid(&contest.contest, seed));
@@ -85,6 +107,7 @@ fn outlook(seed: u64, contest: &SweepContest<'_>, costs: &BTreeMap<CellIndex, Op
         benchmark: contest.benchmark.clone(),
         setting: contest.setting.clone(),
         metric: contest.metric.name.clone(),
+        of_pilot,
         rounds: contest.contest.rounds().len(),
         decided: decided as f64 / sweeps as f64,
         sessions: sessions.iter().sum::<u64>() / sweeps,
@@ -113,9 +136,17 @@ impl RoundsOutlook {
 }
 
 /// Assumptions behind these numbers, as one line.
-pub(crate) fn basis() -> String {
-    format!(
-        "rounds: simulated with models whose true values are drawn between {} and {}; real ones may be closer together, or farther apart",
-        MEANS.0, MEANS.1
-    )
+pub(crate) fn basis(pilot: Option<&RoundsPilot>) -> String {
+    let (low, high) = MEANS;
+    match pilot {
+        Some(pilot) => format!(
+            "rounds: simulated with models whose true values are drawn from where {} has them, as uncertain as they are there, and between \
+             {low} and {high} where it has none",
+            pilot.name()
+        ),
+        None => format!(
+            "rounds: simulated with models whose true values are drawn between {low} and {high}; real ones may be closer together, or farther \
+             apart (--pilot RUN takes them from a run)"
+        ),
+    }
 }

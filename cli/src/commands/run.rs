@@ -24,7 +24,7 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     let loaded = load(&args.spec)?;
     if args.dry_run {
         check_build(&loaded.spec)?;
-        return super::check::plan_and_describe(loaded, args.result.json).await;
+        return super::check::plan_and_describe(loaded, args.pilot.as_deref(), args.result.json).await;
     }
     let ending = Ending::of(&args.notice)?;
     let rights = Rights::own(args.policy.file.as_deref())?;
