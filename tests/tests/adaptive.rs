@@ -224,6 +224,20 @@ async fn a_model_or_a_judge_that_is_away_for_a_round_ends_it_undecided_and_a_res
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_replay_buys_the_same_sessions_and_ends_with_the_same_sequences() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = spec(folder.path(), "replayed", DECIDE, SIMULATED);
+    let cache = folder.path().join("cache");
+    let place = |name: &str| folder.path().join(name);
+    for (name, mode) in [("first", "read_write"), ("again", "replay")] {
+        let further = ["--cache", mode, "--cache-dir", cache.to_str().unwrap()];
+        let output = run(&spec, &place(name), &further).await;
+        assert_eq!(output.status.code(), Some(0), "{name}: {}", text(&output.stderr));
+    }
+    assert_eq!(found(&place("first")), found(&place("again")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_deployment_whose_roles_are_killed_between_rounds_buys_the_same_sessions_as_one_process() {
     let deployment = Deployment::new().await.unwrap();
     let folder = deployment.folder.path();

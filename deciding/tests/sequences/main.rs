@@ -6,6 +6,7 @@ mod contests;
 mod golden;
 mod laws;
 mod promises;
+mod recorded;
 
 use regatta_deciding::{Contest, Over, Question, Unit};
 
