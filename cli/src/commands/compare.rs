@@ -28,6 +28,9 @@ struct Compared<'a> {
     /// Probability with which each interval covers.
     level: Level,
     changes: Vec<Change>,
+    /// Runs that stopped once their scores answered a question: p-values and intervals are of samples whose size was fixed beforehand.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    stopped_by_scores: Vec<&'static str>,
     cells: Vec<ComparedCell>,
 }
 
@@ -36,13 +39,24 @@ pub(crate) async fn run(args: CompareArgs) -> anyhow::Result<ExitCode> {
     let b = EndedRun::open(&args.b, &args.client).await.map_err(bad_configuration)?;
     let cells = matched(&a, &b, &Chosen { a: args.model_a, b: args.model_b })?;
     let changes = changes(&a, &b, &cells)?;
-    let document = Compared { a: &a.name, b: &b.name, level: level(&a, &b), changes, cells: compared(&a, &b, cells) };
+    let document = Compared {
+        a: &a.name,
+        b: &b.name,
+        level: level(&a, &b),
+        changes,
+        stopped_by_scores: stopped_by_scores(&a, &b),
+        cells: compared(&a, &b, cells),
+    };
     if args.json {
         output::line(&serde_json::to_string_pretty(&document)?);
     } else {
         output::line(&render(&document));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn stopped_by_scores(a: &EndedRun, b: &EndedRun) -> Vec<&'static str> {
+    [(a, "A"), (b, "B")].into_iter().filter(|(run, _)| run.lock.decide.is_some()).map(|(_, side)| side).collect()
 }
 
 fn render(of: &Compared<'_>) -> String {
@@ -55,6 +69,13 @@ fn render(of: &Compared<'_>) -> String {
             table.add_row([&change.what, &change.a, &change.b]);
         }
         text += &lines(&table);
+    }
+    if !of.stopped_by_scores.is_empty() {
+        text += &format!(
+            "{} stopped once a question (decide) was answered, by the scores that it had seen: p-values and intervals are more certain here than \
+             they should be.\n",
+            of.stopped_by_scores.join(" and ")
+        );
     }
     for cell in &of.cells {
         text += &format!("\n{}", rendered_cell(cell, of.level));

@@ -12,6 +12,7 @@ fn document<'a>(a: &'a EndedRun, b: &'a EndedRun, chosen: &Chosen) -> anyhow::Re
         b: &b.name,
         level: level(a, b),
         changes: changes(a, b, &cells)?,
+        stopped_by_scores: stopped_by_scores(a, b),
         cells: compared(a, b, cells),
     })
 }
@@ -23,6 +24,17 @@ fn the_cost_of_a_run_without_an_answer_is_none_and_not_unknown() {
     let text = render(&document(&before, &after, &Chosen::default()).unwrap());
     let cost = text.lines().find(|line| line.contains("cost of 1,000 sessions")).unwrap();
     assert!(cost.contains('–') && !cost.contains("unknown"), "{text}");
+}
+
+#[test]
+fn of_runs_that_stopped_by_their_scores_it_is_said_that_p_values_are_too_certain() {
+    let made = || Made { scores: right(10, 20), ..Made::default() };
+    let (before, mut after) = (made().run("runs/before"), made().run("runs/after"));
+    let shown = |after: &EndedRun| render(&document(&before, after, &Chosen::default()).unwrap());
+    assert!(!shown(&after).contains("stopped once a question"));
+    let decide = serde_json::json!({ "asked": { "question": "best", "margin": "2pp" }, "first_trials": 1 });
+    after.lock.decide = Some(serde_json::from_value(decide).unwrap());
+    assert!(shown(&after).contains("\nB stopped once a question (decide) was answered"), "{}", shown(&after));
 }
 
 #[test]

@@ -33,19 +33,41 @@ pub(super) fn judge(
     let asked = asked(policy, cells, &paired)?;
     // Each metric of each cell may raise the alarm, so each has its part. To go, all have to be shown: nothing to correct.
     let alpha_each = alpha_worse / asked.len() as f64;
+    let stopped = stopped_by_scores(baseline, run);
     let mut checks = Vec::new();
     for Asked { cell, name, of } in asked {
         let (at, paired) = (&cells[cell], &paired[cell]);
         // Was found when it was asked for.
         let Some(definition) = paired.definition(name, of.evaluator) else { continue };
-        checks.push(metric(policy, at, paired, definition, of, alpha_each)?);
+        let mut check = metric(policy, at, paired, definition, of, alpha_each)?;
+        if !stopped.is_empty() {
+            check.verdict = Verdict::Inconclusive;
+        }
+        checks.push(check);
     }
     for (cell, paired) in cells.iter().zip(&paired) {
         checks.extend(limits(policy, run, cell, paired));
     }
     checks.extend(lost(policy, baseline, run, cells, models));
     checks.extend(incomparable(baseline, run, cells)?);
+    checks.extend(stopped);
     Ok(checks)
+}
+
+/// Checks for runs that stopped once their scores answered a question: tests and intervals of the policy hold for samples whose size was fixed
+/// beforehand.
+fn stopped_by_scores(baseline: &EndedRun, run: &EndedRun) -> Vec<Check> {
+    let stopped = [(baseline, "baseline"), (run, "run")].into_iter().filter(|(of, _)| of.lock.decide.is_some());
+    let check = |(of, which): (&EndedRun, &str)| Check {
+        cell: of.name.clone(),
+        what: "a sample of fixed size".to_owned(),
+        verdict: Verdict::Inconclusive,
+        detail: format!(
+            "the {which} stopped once its question (decide) was answered, so that its sessions hang on its scores; its own answers are under \
+             `decided` of its summary.json"
+        ),
+    };
+    stopped.map(check).collect()
 }
 
 /// Checks for the benchmarks that are another test than in the baseline.

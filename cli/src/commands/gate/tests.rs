@@ -168,6 +168,28 @@ fn runs_of_different_tests_are_not_judged_by_their_scores() {
 }
 
 #[test]
+fn runs_that_stopped_by_their_scores_are_judged_by_no_test_of_samples_of_a_fixed_size() {
+    let decide: regatta_proto::DecideLock = serde_json::from_value(serde_json::json!({
+        "asked": { "question": "best", "margin": "2pp" }, "first_trials": 1,
+    }))
+    .unwrap();
+    for (stopped, which) in [([true, false], "the baseline stopped"), ([false, true], "the run stopped")] {
+        // A clear loss, by a sample of fixed size.
+        let mut baseline = made(right(150, 200)).run("runs/last-release");
+        let mut run = made(right(100, 200)).run("runs/tonight");
+        baseline.lock.decide = stopped[0].then(|| decide.clone());
+        run.lock.decide = stopped[1].then(|| decide.clone());
+        let cells = matched(&baseline, &run, &Chosen::default()).unwrap();
+        let question =
+            Question { policy: &policy(MARGIN), baseline: &baseline, run: &run, cells: &cells, models: Models::All };
+        let judged = question.judge(None).unwrap();
+        let check = judged.checks.iter().find(|check| check.what == "a sample of fixed size").unwrap();
+        assert!(check.detail.starts_with(which), "{}", check.detail);
+        assert_eq!(judged.verdict, Verdict::Inconclusive);
+    }
+}
+
+#[test]
 fn a_metric_that_there_is_not_is_refused() {
     let error = judged(&policy("metrics: { succes: { margin: 2pp } }"), made(right(3, 8)), made(right(3, 8)));
     let error = error.unwrap_err().to_string();
