@@ -3,11 +3,13 @@
 //! The crates beside this one (`worfbench`, `flowbench`, …) implement [`Benchmark`] and [`Suite`]. Everything else in the pipeline depends on
 //! this crate alone and gets a [`Registry`] from the binary, so that a change in one benchmark builds that one and links.
 
+mod bad_lines;
 pub mod case;
 pub mod cosine;
 mod drawing;
 mod markup;
 mod metric;
+mod open_question;
 mod paper_table;
 mod pearson;
 mod predictions;
@@ -18,9 +20,11 @@ pub mod source_location;
 mod suite;
 mod suite_error;
 
+pub use bad_lines::{BadLine, BadLines};
 pub use drawing::{Drawing, DrawnEdge, DrawnNode, Presence};
 pub use markup::{markdown_cell, markup_text};
 pub use metric::{Better, Measure, Metric, OverTrials, Unit};
+pub use open_question::{OpenQuestion, open_questions};
 pub use paper_table::{CellResult, Measured, PaperColumn, PaperEntry, PaperRow, PaperTable, Spending};
 pub use pearson::pearson;
 pub use predictions::{NotPredicted, PredictionsError, ScoredPredictions, no_item, score_predictions};

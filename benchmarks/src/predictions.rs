@@ -94,28 +94,16 @@ pub fn score_predictions(
 ) -> Result<ScoredPredictions, PredictionsError> {
     let mut scored: Vec<(ItemIndex, Score)> = Vec::with_capacity(predictions.len());
     for (item, transcript) in predictions {
-        let scoring = match setting {
-            Some(setting) => suite.score_session(*item, setting, &[evaluator], transcript, verdicts),
-            None => suite.score(*item, &[evaluator], transcript, verdicts),
-        };
-        let score = match scoring {
+        let score = match scoring(suite, setting, evaluator, *item, transcript, verdicts)? {
             Scoring::Scored(mut scores) => scores.remove(&evaluator),
-            Scoring::Unfit(reason) => {
-                let item = name(suite, *item).map_or_else(|| item.to_string(), |id| id.to_string());
-                return Err(PredictionsError::Unfit { item, reason });
-            }
-            Scoring::Failed(failed) => {
-                let item = name(suite, *item).map_or_else(|| item.to_string(), |id| id.to_string());
-                return Err(PredictionsError::Unfit { item, reason: failed.why });
-            }
             Scoring::Needs(questions) => {
                 let missing = questions.iter().find_map(|question| verdicts.missing(question));
                 if let Some(missing) = missing {
-                    let item = name(suite, *item).map_or_else(|| item.to_string(), |id| id.to_string());
-                    return Err(missing_from(item, missing));
+                    return Err(missing_from(shown(suite, *item), missing));
                 }
                 None
             }
+            Scoring::Unfit(_) | Scoring::Failed(_) => None,
         };
         scored.push((*item, score.ok_or(PredictionsError::NoScore { item: *item, evaluator })?));
     }
@@ -138,6 +126,34 @@ pub fn score_predictions(
         items,
         not_predicted: NotPredicted { count: ids.len(), ids },
     })
+}
+
+/// Scores one prediction, or says which questions it needs answered.
+///
+/// # Errors
+/// When it does not fit its session, or a program of the benchmark failed.
+pub(crate) fn scoring(
+    suite: &dyn Suite,
+    setting: Option<&Setting>,
+    evaluator: Evaluator,
+    item: ItemIndex,
+    transcript: &Transcript,
+    verdicts: &RecordedVerdicts,
+) -> Result<Scoring, PredictionsError> {
+    let scoring = match setting {
+        Some(setting) => suite.score_session(item, setting, &[evaluator], transcript, verdicts),
+        None => suite.score(item, &[evaluator], transcript, verdicts),
+    };
+    match scoring {
+        Scoring::Unfit(reason) => Err(PredictionsError::Unfit { item: shown(suite, item), reason }),
+        Scoring::Failed(failed) => Err(PredictionsError::Unfit { item: shown(suite, item), reason: failed.why }),
+        scoring @ (Scoring::Scored(_) | Scoring::Needs(_)) => Ok(scoring),
+    }
+}
+
+/// The item's id, for messages; its number where there is none.
+pub(crate) fn shown(suite: &dyn Suite, item: ItemIndex) -> String {
+    name(suite, item).map_or_else(|| item.to_string(), |id| id.to_string())
 }
 
 /// Says that a prediction names the item `id`, which is none of the `known` ones of the data set, and which may have been meant.

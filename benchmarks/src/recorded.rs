@@ -5,10 +5,11 @@ mod orchestration;
 
 use std::collections::HashMap;
 
-use regatta_proto::{Question, Verdict};
+use regatta_proto::{Digest, Question, Verdict};
 use serde_json::Value;
 
 use self::judgements::Judgements;
+pub(crate) use self::judgements::subject;
 use self::orchestration::ArgumentJudgements;
 pub use self::orchestration::NULL_CONTENT;
 use crate::cosine::{SAME_MICRO, cosine, to_micro};
@@ -29,6 +30,8 @@ pub struct RecordedVerdicts {
     embeddings: HashMap<Box<str>, Box<[f64]>>,
     judgements: Judgements,
     arguments: ArgumentJudgements,
+    /// Answers that came from a judge just now, by the digest of the question.
+    given: HashMap<Digest, Verdict>,
 }
 
 /// A question without a recorded verdict.
@@ -54,7 +57,7 @@ impl RecordedVerdicts {
     /// Reads a JSONL file. A line is `{"item", "pred_texts", "gold_texts", "sim"}`, where `sim[a][b]` belongs to
     /// `pred_texts[a]` and `gold_texts[b]`, or `{"text", "embedding"}`. Similarities are rounded to six decimals; that of
     /// two embeddings is their cosine in double precision. Or it is a judgement: `{"kind", "responses"}`, with the replies in the
-    /// order of the judge's tries, and what it is about: `api`, `parameter`, `input_a` (gold) and `input_b` (predicted) of a
+    /// order of the judge's tries, and what it is about: `about`, the texts that the kind defines, or `api`, `parameter`, `input_a` (gold) and `input_b` (predicted) of a
     /// `fuzzy` one, `item` of `completion`, `response_score` and `failure_type`. Of arguments it is `{"item", "response"}`, `null` being
     /// an answer without a text, `{"item", "error": true}` besides when the judge could not be asked, or `{"item", "judge", "key", "tp",
     /// "fp", "fn"}` with the counts of one of several judges.
@@ -82,9 +85,23 @@ impl RecordedVerdicts {
         Ok(verdicts)
     }
 
+    /// Adds a judge's answer to `question`.
+    pub fn add(&mut self, question: &Question, verdict: Verdict) {
+        self.given.insert(question.digest(), verdict);
+    }
+
+    /// The answer to `question` that a judge has given.
+    fn given(&self, question: &Question) -> Option<&Verdict> {
+        // Digests are of whole prompts, and most files of verdicts are used without a judge.
+        if self.given.is_empty() { None } else { self.given.get(&question.digest()) }
+    }
+
     /// Returns the first part of `question` that has no recorded verdict.
     #[must_use]
     pub fn missing(&self, question: &Question) -> Option<MissingVerdict> {
+        if self.given(question).is_some() {
+            return None;
+        }
         match question {
             Question::Similarity { left, right } => left.iter().find_map(|a| {
                 let b = right.iter().find(|b| self.similarity(a, b).is_none())?;
@@ -192,6 +209,9 @@ impl RecordedVerdicts {
 
 impl Verdicts for RecordedVerdicts {
     fn answer(&self, question: &Question) -> Option<Verdict> {
+        if let Some(given) = self.given(question) {
+            return Some(given.clone());
+        }
         match question {
             Question::Similarity { left, right } => {
                 let row = |a: &String| right.iter().map(|b| self.similarity(a, b)).collect::<Option<Vec<_>>>();

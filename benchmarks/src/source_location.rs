@@ -86,6 +86,11 @@ impl<'a> SourceLocation<'a> {
         }
     }
 
+    /// Makes an error about several lines of the file.
+    pub(crate) fn bad_lines(&self, problem: String) -> DataError {
+        DataError::BadLines { origin: self.origin.to_owned(), path: self.path.to_owned(), problem }
+    }
+
     fn malformed(&self, place: String, problem: String) -> DataError {
         DataError::Malformed { origin: self.origin.to_owned(), path: self.path.to_owned(), place, problem }
     }

@@ -25,6 +25,26 @@ pub enum DataError {
         /// The problem and its remedy.
         problem: String,
     },
+    /// Several lines of a file cannot be used.
+    #[error("{origin}: {path}: {problem}")]
+    BadLines {
+        /// Origin of the file.
+        origin: String,
+        /// Path of the file.
+        path: String,
+        /// Number of the lines, by kind, and the first of each.
+        problem: String,
+    },
+}
+
+impl DataError {
+    /// The error for a list of errors that are all of one file.
+    pub(crate) fn without_file(&self) -> String {
+        match self {
+            Self::Malformed { place, problem, .. } => format!("{place}: {problem}"),
+            Self::MissingFile { .. } | Self::BadLines { .. } => self.to_string(),
+        }
+    }
 }
 
 /// Reasons why items could not be selected.

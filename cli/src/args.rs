@@ -25,7 +25,7 @@ mod view;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use regatta_proto::{BenchmarkName, CacheMode, Evaluator, Limit, Setting};
+use regatta_proto::{BenchmarkName, CacheMode, Evaluator, Limit, ModelRef, Setting};
 
 #[cfg(feature = "certify")]
 pub(crate) use self::certify::CertifyArgs;
@@ -310,6 +310,15 @@ pub(crate) struct ScoreArgs {
     /// File of recorded verdicts
     #[arg(long)]
     pub(crate) verdicts: Option<PathBuf>,
+    /// Judge that is asked what has no recorded verdict, as endpoint/model; its answers are kept, and not asked for twice
+    #[arg(long, value_name = "ENDPOINT/MODEL", conflicts_with_all = ["case", "questions"])]
+    pub(crate) judge: Option<ModelRef>,
+    /// Spec that has the judge's endpoint, where it is not one of a provider; nothing else of it is looked at
+    #[arg(long, value_name = "SPEC", requires = "judge")]
+    pub(crate) endpoints: Option<PathBuf>,
+    /// File to write the questions without a recorded verdict to, for others to answer; while there are any, nothing is scored (exit code 4)
+    #[arg(long, value_name = "FILE", conflicts_with = "case")]
+    pub(crate) questions: Option<PathBuf>,
     /// Setting that they were made in, where the scoring depends on it, as autogen/today=2025-06-01
     #[arg(long, conflicts_with = "case")]
     pub(crate) setting: Option<Setting>,
@@ -322,6 +331,8 @@ pub(crate) struct ScoreArgs {
     /// File (for a case: directory) to write
     #[arg(short = 'o', long)]
     pub(crate) out: PathBuf,
+    #[command(flatten)]
+    pub(crate) policy: PolicyArgs,
 }
 
 fn name_and_directory(text: &str) -> Result<(BenchmarkName, PathBuf), String> {

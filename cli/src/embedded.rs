@@ -499,7 +499,7 @@ impl Embedded {
 
 /// Folder of the response cache unless told otherwise: `$XDG_CACHE_HOME/regatta/answers`, else `~/.cache/regatta/answers`. Without either
 /// the cache is kept with the run: a folder that everybody knows of is everybody's.
-fn default_cache(store: &Path) -> anyhow::Result<PathBuf> {
+pub(crate) fn default_cache(store: &Path) -> anyhow::Result<PathBuf> {
     let given = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let base = given("XDG_CACHE_HOME").or_else(|| Some(given("HOME")?.join(".cache")));
     let Some(base) = base.filter(|base| base.is_absolute()) else { return Ok(store.join("answers")) };

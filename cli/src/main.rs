@@ -14,6 +14,7 @@ mod fetched;
 mod hostile;
 mod listener;
 mod logging;
+mod lone_endpoint;
 mod notice;
 mod output;
 mod paired_runs;
@@ -74,7 +75,7 @@ fn main() -> ExitCode {
             Command::Data(args) => commands::data::run(args).await,
             Command::Run(args) => commands::run::run(args).await,
             Command::Check(args) => commands::check::run(args).await,
-            Command::Score(args) => commands::score::run(args),
+            Command::Score(args) => commands::score::run(args).await,
             Command::Import(args) => commands::import::run(args),
             Command::Simulate(args) => commands::simulate::run(args).await,
             Command::Submit(args) => commands::submit::run(args).await,

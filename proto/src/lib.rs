@@ -95,8 +95,8 @@ pub use seed::{SessionSeed, rng};
 pub use simulation::{Faults, Latency, SimulatedBatches, Simulation};
 pub use spec::{BenchmarkSpec, COVERAGE_MIN, CacheMode, Share, SweepSpec};
 pub use spec_file::{
-    SpecError, add_implied_endpoints, check_bounds, check_spec, implied_access, implied_endpoints, parse_spec,
-    substitute,
+    SpecError, add_implied_endpoints, check_bounds, check_spec, implied_access, implied_endpoint, implied_endpoints,
+    parse_spec, substitute,
 };
 pub use stage::SweepState;
 pub use totals::AttemptTotals;

@@ -144,16 +144,21 @@ pub fn implied_access() -> impl Iterator<Item = (&'static str, &'static str)> {
     IMPLIED.iter().filter_map(|(_, _, elsewhere)| *elsewhere)
 }
 
+/// The endpoint of a provider that needs no `endpoints` entry; `None` for another name.
+#[must_use]
+pub fn implied_endpoint(name: &str) -> Option<EndpointSpec> {
+    let (_, kind, elsewhere) = IMPLIED.iter().find(|(known, ..)| *known == name)?;
+    let (base_url, api_key_env) = elsewhere.map(|(url, key)| (url.to_owned(), key.to_owned())).unzip();
+    Some(EndpointSpec { base_url, api_key_env, ..EndpointSpec::of_kind(*kind) })
+}
+
 /// Adds the providers that `spec` uses without an `endpoints` entry, so that `openai/…`, `anthropic/…` and others work without one.
 /// [`parse_spec`] does this too.
 pub fn add_implied_endpoints(spec: &mut SweepSpec) {
     let used: BTreeSet<String> = spec.all_models().iter().map(|(_, model)| model.endpoint.to_string()).collect();
-    for (name, kind, elsewhere) in IMPLIED {
-        if let (true, Ok(name)) = (used.contains(*name), name.parse()) {
-            spec.endpoints.entry(name).or_insert_with(|| {
-                let (base_url, api_key_env) = elsewhere.map(|(url, key)| (url.to_owned(), key.to_owned())).unzip();
-                EndpointSpec { base_url, api_key_env, ..EndpointSpec::of_kind(*kind) }
-            });
+    for name in implied_endpoints().filter(|name| used.contains(*name)) {
+        if let (Ok(key), Some(endpoint)) = (name.parse(), implied_endpoint(name)) {
+            spec.endpoints.entry(key).or_insert(endpoint);
         }
     }
     for endpoint in spec.endpoints.values_mut().filter(|endpoint| endpoint.kind == EndpointKind::Simulated) {

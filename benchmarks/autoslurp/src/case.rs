@@ -1,10 +1,10 @@
 //! Golden cases of every kind (docs/benchmarks/autoslurp.md §11), and predictions of anybody's making.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use regatta_benchmarks::DataError;
 use regatta_benchmarks::case::{Case, case_place, predictions};
 use regatta_benchmarks::source_location::{SourceLocation, lines};
+use regatta_benchmarks::{BadLine, BadLines, DataError};
 use regatta_proto::{FileSet, ItemIndex, Transcript};
 use serde_json::Value;
 
@@ -63,31 +63,40 @@ pub(crate) fn score(case: &Case, files: &FileSet, data: &Data) -> Result<BTreeMa
 /// `requests`, `final` and `intent_output` are what is known of the session. `index` knows the items.
 ///
 /// # Errors
-/// With the line and field of what cannot be read, or names no item.
+/// With the lines and fields of what cannot be read, names no item, or names one twice.
 pub(crate) fn read_predictions(
     index: &dyn Fn(Dataset, u32) -> Option<ItemIndex>,
     file: &str,
     content: &[u8],
 ) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
     let file = SourceLocation::file("predictions", file);
-    let mut read = Vec::new();
-    for line in lines(&file, content) {
-        let (place, line) = line?;
-        let item = named(&line).and_then(|(dataset, row)| index(dataset, row));
+    let mut seen: HashMap<ItemIndex, String> = HashMap::new();
+    let mut prediction = |place: &SourceLocation<'_>, line: &Value| -> Result<(ItemIndex, Transcript), BadLine> {
+        let item = named(line).and_then(|(dataset, row)| index(dataset, row));
         let item = item.ok_or_else(|| {
-            place.error(
+            BadLine::Unknown(place.error(
                 "item",
                 "must be a row of data/test.csv, counted from 0, or FILE/ROW as test_1k/7; there is none such",
-            )
+            ))
         })?;
-        let run = structured::read_run(&place, &line)?;
+        if let Some(earlier) = seen.insert(item, place.name()) {
+            let problem = format!("was predicted before, in {earlier}; keep one prediction an item");
+            return Err(BadLine::Repeated(place.error("item", problem)));
+        }
+        let run = structured::read_run(place, line)?;
         let log = match line.get("log") {
             None | Some(Value::Null) => String::new(),
             value => place.text_at(value, "log")?.to_owned(),
         };
         let transcript = delegated::transcript(&super::run::Run { log, ..run });
-        read.push((item, transcript.ok_or_else(|| place.problem("cannot be kept"))?));
+        Ok((item, transcript.ok_or_else(|| place.problem("cannot be kept"))?))
+    };
+    let (mut read, mut bad) = (Vec::new(), BadLines::default());
+    for line in lines(&file, content) {
+        let line = line.map_err(BadLine::from).and_then(|(place, line)| prediction(&place, &line));
+        read.extend(bad.keep(line));
     }
+    bad.refuse(&file)?;
     Ok(read)
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use regatta_benchmarks::DataError;
 use regatta_benchmarks::source_location::SourceLocation;
+use regatta_benchmarks::{BadLine, BadLines, DataError};
 use regatta_proto::{ItemIndex, Reply, Transcript};
 use serde_json::Value;
 
@@ -33,51 +33,67 @@ pub(crate) struct Prediction<'d> {
 /// Parses lines of `{"item": …}`.
 ///
 /// # Errors
-/// With the line that cannot be parsed or names an unknown item.
+/// With the lines that cannot be parsed or name an unknown item.
 pub(crate) fn read_lines<'d>(
     data: &'d Data,
     file: &SourceLocation<'_>,
     content: &[u8],
 ) -> Result<Vec<Prediction<'d>>, DataError> {
-    let mut predictions = Vec::new();
-    for (line, text) in content.split(|byte| *byte == b'\n').enumerate() {
-        if text.trim_ascii().is_empty() {
-            continue;
-        }
-        let place = file.line(line);
-        let record: Value = serde_json::from_slice(text).map_err(|error| place.json(&error))?;
-        let key = place.text(&record, "item")?.to_owned();
-        let id = key.split(SUFFIX).next().unwrap_or_default();
-        let item = data.position(id).ok_or_else(|| place.error("item", format!("{id:?} is not in the data")))?;
-        let Some(entry) = data.entry(item) else { continue };
-        let file = match record.get("file") {
-            Some(_) => place.text(&record, "file")?.to_owned(),
-            None => entry.group.file.to_string(),
-        };
-        predictions.push(Prediction { key, file, line, item, entry, record });
-    }
+    let mut bad = BadLines::default();
+    let predictions = read_good(data, file, content, &mut bad);
+    bad.refuse(file)?;
     Ok(predictions)
+}
+
+/// Parses the lines that can be parsed, and notes the others as `bad`.
+fn read_good<'d>(data: &'d Data, file: &SourceLocation<'_>, content: &[u8], bad: &mut BadLines) -> Vec<Prediction<'d>> {
+    let numbered = content.split(|byte| *byte == b'\n').enumerate();
+    let lines = numbered.filter(|(_, text)| !text.trim_ascii().is_empty());
+    lines.filter_map(|(line, text)| bad.keep(read_line(data, &file.line(line), line, text))).collect()
+}
+
+fn read_line<'d>(
+    data: &'d Data,
+    place: &SourceLocation<'_>,
+    line: usize,
+    text: &[u8],
+) -> Result<Prediction<'d>, BadLine> {
+    let record: Value = serde_json::from_slice(text).map_err(|error| place.json(&error))?;
+    let key = place.text(&record, "item")?.to_owned();
+    let id = key.split(SUFFIX).next().unwrap_or_default();
+    let known = data.position(id).and_then(|item| Some((item, data.entry(item)?)));
+    let unknown = || BadLine::Unknown(place.error("item", format!("{id:?} is not in the data")));
+    let (item, entry) = known.ok_or_else(unknown)?;
+    let file = match record.get("file") {
+        Some(_) => place.text(&record, "file")?.to_owned(),
+        None => entry.group.file.to_string(),
+    };
+    Ok(Prediction { key, file, line, item, entry, record })
 }
 
 /// Converts predictions to transcripts, one for each item: `output` (a text or null) of a turn, `messages` of a session.
 ///
 /// # Errors
-/// With the line that cannot be parsed, names an unknown item, or repeats one.
+/// With the lines that cannot be parsed, name an unknown item, or repeat one.
 pub(crate) fn read(data: &Data, file: &str, content: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
     let file = SourceLocation::file("predictions", file);
     let mut first: HashMap<ItemIndex, usize> = HashMap::new();
-    let mut transcripts = Vec::new();
-    for prediction in read_lines(data, &file, content)? {
+    let mut transcript = |prediction: &Prediction<'_>| -> Result<(ItemIndex, Transcript), BadLine> {
         let place = file.line(prediction.line);
         if let Some(earlier) = first.insert(prediction.item, prediction.line) {
-            return Err(place.error("item", format!("line {} holds a prediction for it already", earlier + 1)));
+            let problem = format!("line {} holds a prediction for it already", earlier + 1);
+            return Err(BadLine::Repeated(place.error("item", problem)));
         }
         let text = match prediction.entry.level() {
             Level::Turn => output(&place, &prediction.record)?.map(str::to_owned),
             Level::Session => Some(write_messages(&read_messages(&place, &prediction.record, "messages")?).to_string()),
         };
-        transcripts.push((prediction.item, Transcript::of_recorded(text.as_deref())));
-    }
+        Ok((prediction.item, Transcript::of_recorded(text.as_deref())))
+    };
+    let mut bad = BadLines::default();
+    let read = read_good(data, &file, content, &mut bad);
+    let transcripts = read.iter().filter_map(|prediction| bad.keep(transcript(prediction))).collect();
+    bad.refuse(&file)?;
     Ok(transcripts)
 }
 

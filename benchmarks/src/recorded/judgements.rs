@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use regatta_proto::Verdict;
 use regex::Regex;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
+use super::orchestration;
 use crate::DataError;
 use crate::source_location::SourceLocation;
 
@@ -16,6 +17,33 @@ const KINDS: [(&str, &[&str]); 4] = [
     ("response_score", &["item"]),
     ("failure_type", &["item"]),
 ];
+/// Field that identifies the subject of every other kind.
+const ABOUT: &str = "about";
+
+/// The fields of a line that say what a judgement is and what it is about.
+pub(crate) fn subject(kind: &str, about: &[String]) -> Map<String, Value> {
+    let mut line = Map::new();
+    match (KINDS.iter().find(|(known, fields)| *known == kind && fields.len() == about.len()), about) {
+        (Some((_, fields)), _) => {
+            line.insert("kind".to_owned(), json!(kind));
+            line.extend(fields.iter().zip(about).map(|(field, one)| ((*field).to_owned(), json!(one))));
+        }
+        (None, [item]) if kind == orchestration::KIND => {
+            line.insert("item".to_owned(), json!(item));
+        }
+        (None, _) => {
+            line.insert("kind".to_owned(), json!(kind));
+            line.insert(ABOUT.to_owned(), json!(about));
+        }
+    }
+    line
+}
+
+/// The texts in `about` of a line.
+fn texts(place: &SourceLocation<'_>, line: &Value) -> Result<Vec<String>, DataError> {
+    let texts = place.array(line, ABOUT)?.iter().enumerate();
+    texts.map(|(at, text)| place.text_at(Some(text), &format!("{ABOUT}[{at}]")).map(str::to_owned)).collect()
+}
 
 /// Replies by kind and subject. The prompt is not part of the key.
 #[derive(Debug, Clone, Default)]
@@ -27,11 +55,16 @@ impl Judgements {
     /// Adds a line `{"kind", …, "responses"}`, where `responses` holds what the judge replied to each try.
     pub(super) fn add(&mut self, place: &SourceLocation<'_>, line: &Value) -> Result<(), DataError> {
         let kind = place.text(line, "kind")?;
-        let Some((_, fields)) = KINDS.iter().find(|(known, _)| *known == kind) else {
-            let known = KINDS.map(|(known, _)| known).join(", ");
-            return Err(place.error("kind", format!("{kind:?} is unknown; known: {known}")));
+        let about = match KINDS.iter().find(|(known, _)| *known == kind) {
+            _ if line.get(ABOUT).is_some() => texts(place, line)?,
+            Some((_, fields)) => {
+                fields.iter().map(|field| place.text(line, field).map(str::to_owned)).collect::<Result<_, _>>()?
+            }
+            None => {
+                let known = KINDS.map(|(known, _)| known).join(", ");
+                return Err(place.error("kind", format!("{kind:?} is unknown; known: {known}")));
+            }
         };
-        let about = fields.iter().map(|field| place.text(line, field).map(str::to_owned)).collect::<Result<_, _>>()?;
         let mut replies = Vec::new();
         for (at, value) in place.array(line, "responses")?.iter().enumerate() {
             replies.push(place.text_at(Some(value), &format!("responses[{at}]"))?.to_owned());

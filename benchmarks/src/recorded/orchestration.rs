@@ -10,7 +10,7 @@ use crate::DataError;
 use crate::source_location::{SourceLocation, kind_of};
 
 /// Kind of the questions about arguments.
-const KIND: &str = "arguments";
+pub(super) const KIND: &str = "arguments";
 
 /// Marks a reply without a text (`null`). Models do not write this character.
 pub const NULL_CONTENT: &str = "\0";

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use regatta_benchmarks::source_location::{SourceLocation, kind_of, lines};
-use regatta_benchmarks::{DataError, no_item};
+use regatta_benchmarks::{BadLine, BadLines, DataError, no_item};
 use regatta_proto::{ItemIndex, Transcript};
 use serde_json::Value;
 
@@ -19,21 +19,26 @@ const ORIGIN: &str = "predictions";
 /// A reply that is no text (a null, an error object) is kept as such: it counts as unparsable.
 ///
 /// # Errors
-/// With the place of what is malformed, names no item, or names one twice.
+/// With the places of what is malformed, names no item, or names one twice.
 pub(crate) fn read(data: &Data, file: &str, content: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
     let place = SourceLocation::file(ORIGIN, file);
     if content.trim_ascii_start().first() == Some(&b'[') {
         return read_array(data, &place, content);
     }
-    let lines = lines(&place, content).collect::<Result<Vec<_>, _>>()?;
+    let mut bad = BadLines::default();
+    let lines: Vec<_> = lines(&place, content).filter_map(|line| bad.keep(line.map_err(BadLine::from))).collect();
     let Some((first_place, first)) = lines.first() else {
+        bad.refuse(&place)?;
         return Err(place.problem("holds no predictions"));
     };
     if first.get("item").is_some() {
-        read_named(data, &lines)
+        read_named(data, &place, &lines, bad)
     } else if first.get("answer").is_some() {
+        // Without one line all others would be of other items.
+        bad.refuse(&place)?;
         read_by_position(data, &place, &lines)
     } else {
+        bad.refuse(&place)?;
         Err(first_place.problem("has neither `item` (with output) nor `answer` (the official client's response)"))
     }
 }
@@ -50,10 +55,10 @@ impl<'d> Collected<'d> {
         Self { data, seen: HashMap::new(), predictions: Vec::new() }
     }
 
-    fn item(&self, place: &SourceLocation<'_>, field: &str, id: &str) -> Result<ItemIndex, DataError> {
+    fn item(&self, place: &SourceLocation<'_>, field: &str, id: &str) -> Result<ItemIndex, BadLine> {
         let known = regatta_proto::ItemId::new(id).ok().and_then(|id| self.data.by_id.get(&id).copied());
         let all = || self.data.records.iter().map(|record| record.id.as_str());
-        known.ok_or_else(|| place.error(field, no_item(id, all())))
+        known.ok_or_else(|| BadLine::Unknown(place.error(field, no_item(id, all()))))
     }
 
     fn add(
@@ -62,11 +67,10 @@ impl<'d> Collected<'d> {
         field: &str,
         item: ItemIndex,
         reply: Option<&str>,
-    ) -> Result<(), DataError> {
+    ) -> Result<(), BadLine> {
         if let Some(earlier) = self.seen.insert(item, place.name()) {
-            return Err(
-                place.error(field, format!("the item was predicted before, in {earlier}; keep one prediction an item"))
-            );
+            let problem = format!("the item was predicted before, in {earlier}; keep one prediction an item");
+            return Err(BadLine::Repeated(place.error(field, problem)));
         }
         self.predictions.push((item, Transcript::of_recorded(reply)));
         Ok(())
@@ -79,29 +83,44 @@ fn read_array(
     content: &[u8],
 ) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
     let records: Vec<Value> = serde_json::from_slice(content).map_err(|error| file.json(&error))?;
-    let mut collected = Collected::new(data);
-    for (position, record) in records.iter().enumerate() {
+    let (mut collected, mut bad) = (Collected::new(data), BadLines::default());
+    let mut add = |position: usize, record: &Value| -> Result<(), BadLine> {
         let id = record.pointer("/query/id");
         let place = file.record(position, id.and_then(Value::as_str).unwrap_or("no id"));
         let item = collected.item(&place, "query.id", place.text_at(id, "query.id")?)?;
         let reply = record.get("workflow").ok_or_else(|| place.error("workflow", "is missing; it holds the reply"))?;
-        collected.add(&place, "query.id", item, reply.as_str())?;
+        collected.add(&place, "query.id", item, reply.as_str())
+    };
+    for (position, record) in records.iter().enumerate() {
+        bad.keep(add(position, record));
     }
+    bad.refuse(file)?;
     Ok(collected.predictions)
 }
 
-fn read_named(data: &Data, lines: &[(SourceLocation<'_>, Value)]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
+/// `bad` has the lines of `file` that are not among `lines`.
+fn read_named(
+    data: &Data,
+    file: &SourceLocation<'_>,
+    lines: &[(SourceLocation<'_>, Value)],
+    mut bad: BadLines,
+) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
     let mut collected = Collected::new(data);
-    for (place, line) in lines {
+    let mut add = |place: &SourceLocation<'_>, line: &Value| -> Result<(), BadLine> {
         let item = collected.item(place, "item", place.text(line, "item")?)?;
         if let (Some(task), Some(record)) = (line.get("task"), data.record(item))
             && task.as_str() != Some(record.task.name())
         {
-            return Err(place.error("task", format!("is {task}, but the item belongs to {}", record.task.name())));
+            let problem = format!("is {task}, but the item belongs to {}", record.task.name());
+            return Err(place.error("task", problem).into());
         }
         let output = line.get("output").ok_or_else(|| place.error("output", "is missing; it holds the reply"))?;
-        collected.add(place, "item", item, output.as_str())?;
+        collected.add(place, "item", item, output.as_str())
+    };
+    for (place, line) in lines {
+        bad.keep(add(place, line));
     }
+    bad.refuse(file)?;
     Ok(collected.predictions)
 }
 
@@ -111,8 +130,8 @@ fn read_by_position(
     lines: &[(SourceLocation<'_>, Value)],
 ) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
     let items = items_of_as_many(data, file, lines.len())?;
-    let mut collected = Collected::new(data);
-    for ((place, line), item) in lines.iter().zip(items) {
+    let (mut collected, mut bad) = (Collected::new(data), BadLines::default());
+    let mut add = |place: &SourceLocation<'_>, line: &Value, item: ItemIndex| -> Result<(), BadLine> {
         let answer = line.get("answer").ok_or_else(|| place.error("answer", "is missing"))?;
         let reply = match answer.pointer("/choices/0/message/content") {
             Some(content) => content.as_str(),
@@ -120,11 +139,15 @@ fn read_by_position(
             None if answer.get("error").is_some() || answer.is_null() => None,
             None => {
                 let problem = format!("has neither choices[0].message.content nor error; is {}", kind_of(answer));
-                return Err(place.error("answer", problem));
+                return Err(place.error("answer", problem).into());
             }
         };
-        collected.add(place, "answer", item, reply)?;
+        collected.add(place, "answer", item, reply)
+    };
+    for ((place, line), item) in lines.iter().zip(items) {
+        bad.keep(add(place, line, item));
     }
+    bad.refuse(file)?;
     Ok(collected.predictions)
 }
 

@@ -7,21 +7,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use prometheus::Registry;
-use regatta_backends::Permits;
-use regatta_llm::{BudgetLeases, CallError, CallMetrics, ChatCall, Encoders, Endpoint, OpenContext, Payer, Standstill};
-use regatta_memory::ByteBudget;
+use regatta_llm::{CallError, ChatCall, Payer};
 use regatta_proto::{
     CacheMode, Call, Digest, EndpointKind, EndpointSpec, Event, FailedCall, Lane, ModelRef, Share, SweepLock,
-    SystemClock, Transcript, Try, WorkerId,
+    Transcript, Try,
 };
-use regatta_worker::{NoResponses, SharedPermits};
+use regatta_worker::NoResponses;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::ReplayArgs;
 use crate::commands::reprice::lock;
-use crate::embedded::install_tls;
 use crate::exit::{BadConfiguration, bad_configuration};
+use crate::lone_endpoint::{self, Surroundings};
 use crate::output;
 use crate::run_directory;
 use crate::transcripts::{self, Session};
@@ -118,30 +115,13 @@ async fn send(lock: &SweepLock, failed: &FailedCall, args: &ReplayArgs) -> anyho
     if !rights.is_own {
         trust::tell_of_foreign(&args.run.display().to_string());
     }
-    install_tls();
-    let permits = Arc::new(SharedPermits(Permits::memory()));
-    let metrics = Arc::new(CallMetrics::register(&Registry::new())?);
-    let holder = WorkerId::new("replay")?;
-    let budget_leases = BudgetLeases::new(permits.clone(), holder.clone(), metrics.clone());
-    let context = OpenContext {
-        env: &|name| std::env::var(name).ok(),
+    let surroundings = Surroundings {
+        command: "replay",
         base_dir: Path::new("."),
-        recorded: None,
-        encoders: Encoders::default(),
-        metrics,
-        clock: Arc::new(SystemClock),
-        seed: 0,
-        permits,
-        holder,
-        pool: spec.pool(),
-        budget_leases,
-        bytes: ByteBudget::default(),
         answers: Arc::new(NoResponses),
-        policy: rights.policy.outbound().clone(),
-        network: None,
-        standstill: Standstill::watch(),
+        policy: &rights.policy,
     };
-    let endpoint = Endpoint::open(name, &spec, &context).map_err(bad_configuration)?;
+    let endpoint = lone_endpoint::open(name, &spec, surroundings)?;
     let price = lock.model(&failed.model).and_then(|model| model.price.as_ref());
     let (sweep, share, interrupt) = (&lock.name, Share::default(), CancellationToken::new());
     let call = ChatCall {

@@ -1,14 +1,19 @@
-//! `regatta score`: predictions or a golden case, without any model.
+//! `regatta score`: predictions or a golden case. No model is asked but a judge, where one is given.
+
+mod judge;
 
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use regatta_benchmarks::{NotPredicted, PredictionsError, RecordedVerdicts, score_predictions};
+use regatta_benchmarks::{
+    NotPredicted, OpenQuestion, PredictionsError, RecordedVerdicts, open_questions, score_predictions,
+};
 use regatta_export::predictions::Predictions;
-use regatta_proto::{BenchmarkName, Evaluator, counted};
+use regatta_proto::{BenchmarkName, Evaluator, SweepState, counted};
 use serde_json::Value;
 
+use self::judge::Judge;
 use super::import::left_out;
 use crate::args::ScoreArgs;
 use crate::benchmarks::BENCHMARKS;
@@ -19,17 +24,17 @@ use crate::output;
 /// Items that are named where they have no prediction.
 const NAMED: usize = 5;
 
-pub(crate) fn run(args: ScoreArgs) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(args: ScoreArgs) -> anyhow::Result<ExitCode> {
     match (&args.case, &args.benchmark, &args.predictions) {
         (Some(case), _, _) => score_case(case, &args).map_err(bad_configuration),
         (None, Some(benchmark), Some(predictions)) => {
-            score_file(benchmark, predictions, &args).map_err(bad_configuration)
+            score_file(benchmark, predictions, &args).await.map_err(bad_configuration)
         }
         _ => anyhow::bail!("give a benchmark and --predictions, or --case"),
     }
 }
 
-fn score_file(name: &BenchmarkName, predictions: &Path, args: &ScoreArgs) -> anyhow::Result<ExitCode> {
+async fn score_file(name: &BenchmarkName, predictions: &Path, args: &ScoreArgs) -> anyhow::Result<ExitCode> {
     let benchmark = benchmark(name)?;
     let known = benchmark.evaluators();
     let usual = || known.iter().copied().find(|one| *one == Evaluator::Official).or_else(|| known.first().copied());
@@ -42,12 +47,37 @@ fn score_file(name: &BenchmarkName, predictions: &Path, args: &ScoreArgs) -> any
     if let Some(setting) = &args.setting {
         suite.select(setting, &[], Some(1))?;
     }
-    let verdicts = match &args.verdicts {
+    let mut verdicts = match &args.verdicts {
         Some(path) => RecordedVerdicts::read(&path.display().to_string(), &read(path)?)?,
         None => RecordedVerdicts::default(),
     };
     let content = in_lines(read(predictions)?).with_context(|| format!("failed to read {}", predictions.display()))?;
     let predicted = suite.read_predictions(&predictions.display().to_string(), &content)?;
+    let incomplete = ExitCode::from(SweepState::Incomplete.exit_code());
+    let open =
+        |verdicts: &RecordedVerdicts| open_questions(&*suite, args.setting.as_ref(), evaluator, &predicted, verdicts);
+    if let Some(file) = &args.questions {
+        let questions = open(&verdicts)?;
+        if !questions.is_empty() {
+            write_questions(file, &questions)?;
+            return Ok(incomplete);
+        }
+    }
+    if let Some(id) = &args.judge {
+        let mut judge = Judge::open(id, args)?;
+        loop {
+            let questions = open(&verdicts)?;
+            if questions.is_empty() {
+                break;
+            }
+            if let Some(problem) = judge.answer(&questions, &mut verdicts).await {
+                output::note(&judge.bill());
+                output::error(&problem);
+                return Ok(incomplete);
+            }
+        }
+        output::note(&judge.bill());
+    }
     let scored = score_predictions(&*suite, args.setting.as_ref(), evaluator, &predicted, &verdicts);
     let scored = scored.map_err(|error| {
         let needs_judge =
@@ -55,7 +85,8 @@ fn score_file(name: &BenchmarkName, predictions: &Path, args: &ScoreArgs) -> any
         let error = anyhow::Error::from(error);
         if needs_judge && args.verdicts.is_none() {
             return error.context(format!(
-                "{evaluator} of {name} needs a judge's recorded verdicts; give them with --verdicts FILE"
+                "{evaluator} of {name} needs a judge's verdicts: give recorded ones with --verdicts FILE, have them asked for with --judge \
+                 ENDPOINT/MODEL, or write the questions down with --questions FILE"
             ));
         }
         error
@@ -67,6 +98,23 @@ fn score_file(name: &BenchmarkName, predictions: &Path, args: &ScoreArgs) -> any
         output::note(&note);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes open questions down, a line each, and says what to do with them.
+fn write_questions(file: &Path, questions: &[OpenQuestion]) -> anyhow::Result<()> {
+    let mut lines = String::new();
+    for question in questions {
+        lines.push_str(&question.to_line().to_string());
+        lines.push('\n');
+    }
+    let place = file.display();
+    regatta_files::write(file, lines).with_context(|| format!("failed to write {place}"))?;
+    output::note(&format!(
+        "{} no recorded verdict, so nothing is scored; add to each line of {place} its answer (`sim`, `response` or `responses`), and give \
+         the lines with --verdicts",
+        counted(questions.len() as u64, "question has", "questions have")
+    ));
+    Ok(())
 }
 
 /// A note on items without a prediction, which the means leave out.

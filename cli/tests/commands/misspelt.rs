@@ -203,3 +203,34 @@ fn items_without_a_prediction_are_noted_beside_the_means() {
         said(&["score", "mine", "--data", data, "--predictions", &at("some.jsonl"), "--out", &at("out.json")]);
     assert!(notes.contains("1 item has no prediction and no part in these means: "), "{notes}");
 }
+
+#[test]
+fn lines_that_are_misspelt_or_repeated_are_all_counted_before_predictions_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name).to_str().expect("a path").to_owned();
+    let data = examples().join("benchmarks/arithmetic");
+    let items = std::fs::read_to_string(data.join("test.jsonl")).expect("the items");
+    let first: serde_json::Value = serde_json::from_str(items.lines().next().expect("an item")).expect("JSON");
+    let line = |item: &str| serde_json::json!({ "item": item, "output": "2" }).to_string();
+    let known = line(first["id"].as_str().expect("an id"));
+    let mut lines: Vec<String> = (1..=7).map(|number| line(&format!("none-{number}"))).collect();
+    lines.extend([known.clone(), known, "{".to_owned()]);
+    std::fs::write(at("bad.jsonl"), lines.join("\n")).expect("a file");
+    let data = data.to_str().expect("a path");
+    let error =
+        refused(&["score", "mine", "--data", data, "--predictions", &at("bad.jsonl"), "--out", &at("out.json")]);
+    for piece in [
+        "9 lines cannot be scored, so none is",
+        "7 lines are of no item of the data set:",
+        "line 5, field item: \"none-5\"",
+        "… and 2 more",
+        "1 line is of an item that was predicted before:",
+        "line 9, field item: was predicted before, in line 8",
+        "1 line cannot be read:",
+        "line 10, column 1",
+    ] {
+        assert!(error.contains(piece), "{piece} is missing in {error}");
+    }
+    assert!(!error.contains("none-6"), "{error}");
+    assert!(!Path::new(&at("out.json")).exists());
+}

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use regatta_proto::{Evaluator, FileSet};
 use serde_json::{Value, json};
 
-pub(crate) use self::predictions::{Prediction, read_predictions};
+pub(crate) use self::predictions::{Prediction, read_good, read_predictions};
 use self::replay::Replay;
 use super::aggregate::{aggregate_official, aggregate_paper, run_record, scenario_record};
 use super::data::{Data, Language, load};

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use regatta_benchmarks::DataError;
 use regatta_benchmarks::source_location::SourceLocation;
+use regatta_benchmarks::{BadLine, BadLines, DataError};
 use regatta_proto::{Event, Finish, Reply, ToolCall, Transcript};
 use regatta_pycompat::{Json, Object, Refusal, dumps, parse_or_refuse};
 
@@ -31,28 +31,36 @@ pub(crate) struct Prediction {
 /// Reads lines `{"item", "output", "tool_calls", "failed"}`; only `item` is required, and other fields are ignored.
 ///
 /// # Errors
-/// With line and field, if a line cannot be parsed, names a step at which no model is asked, or repeats an item.
+/// With line and field of all lines that cannot be parsed, name a step at which no model is asked, or repeat an item.
 pub(crate) fn read_predictions(
     data: &Data,
     origin: &str,
     file: &str,
     content: &[u8],
 ) -> Result<Vec<Prediction>, DataError> {
+    let file = SourceLocation::file(origin, file);
+    let mut bad = BadLines::default();
+    let predictions = read_good(data, &file, content, &mut bad);
+    bad.refuse(&file)?;
+    Ok(predictions)
+}
+
+/// Reads the lines of `file` that can be scored, and notes the others as `bad`.
+pub(crate) fn read_good(data: &Data, file: &SourceLocation<'_>, content: &[u8], bad: &mut BadLines) -> Vec<Prediction> {
     let scenarios: HashMap<String, &Arc<Scenario>> =
         data.scenarios.iter().map(|scenario| (scenario.name(), scenario)).collect();
-    let mut predictions = Vec::new();
     let mut seen = HashSet::new();
-    let file = SourceLocation::file(origin, file);
-    let numbered = content.split(|byte| *byte == b'\n').enumerate();
-    for (number, line) in numbered.filter(|(_, line)| !line.trim_ascii().is_empty()) {
+    let mut prediction = |number: usize, line: &[u8]| -> Result<Prediction, BadLine> {
         let place = file.line(number);
         let prediction = read_line(&place, number, &record(&place, line)?, &scenarios)?;
         if !seen.insert(prediction.item.clone()) {
-            return Err(place.error("item", format!("{} has an earlier line", prediction.item)));
+            return Err(BadLine::Repeated(place.error("item", format!("{} has an earlier line", prediction.item))));
         }
-        predictions.push(prediction);
-    }
-    Ok(predictions)
+        Ok(prediction)
+    };
+    let numbered = content.split(|byte| *byte == b'\n').enumerate();
+    let lines = numbered.filter(|(_, line)| !line.trim_ascii().is_empty());
+    lines.filter_map(|(number, line)| bad.keep(prediction(number, line))).collect()
 }
 
 /// Parses a line as Python does: with integers of any size, `NaN`, and lone surrogates.
@@ -98,7 +106,7 @@ fn read_line(
     line: usize,
     record: &Object,
     scenarios: &HashMap<String, &Arc<Scenario>>,
-) -> Result<Prediction, DataError> {
+) -> Result<Prediction, BadLine> {
     let item = text(place, record.get("item"), "item")?;
     let malformed = || {
         place.error("item", format!("{item:?} must be a language, a scenario, a run from 1 and a step, as EN/1/2/7"))
@@ -109,10 +117,10 @@ fn read_line(
     let run: u32 = run.parse().ok().filter(|run| *run > 0).ok_or_else(malformed)?;
     let scenario = *scenarios
         .get(name)
-        .ok_or_else(|| place.error("item", format!("{item:?}: the data have no scenario {name}")))?;
+        .ok_or_else(|| BadLine::Unknown(place.error("item", format!("{item:?}: the data have no scenario {name}"))))?;
     if !scenario.planning.contains(&step) && scenario.decision(step).is_none() {
         let problem = format!("{item:?}: no model is asked at step {step} of scenario {name}");
-        return Err(place.error("item", problem));
+        return Err(BadLine::Unknown(place.error("item", problem)));
     }
     Ok(Prediction {
         line,
