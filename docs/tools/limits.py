@@ -201,7 +201,7 @@ OTHERS = {
         "benchmarks/appbench/src/case", "benchmarks/appbench/src/drawing.rs", "benchmarks/flowbench/src/flowchart", "benchmarks/coded/src/process.rs",
         "scorer/src/report", "scorer/src/decision.rs", "scorer/src/decision", "scorer/src/decided", "scorer/src/finish/agent_ends.rs",
         "scorer/src/finish/mod.rs", "scorer/src/failures.rs", "scorer/src/agents.rs", "scorer/src/standings", "viewer/src/drawing.rs",
-        "viewer/src/pages/endpoints.rs", "viewer/src/pages/verdicts.rs", "viewer/src/pages/money.rs", "viewer/src/pages/compare.rs",
+        "viewer/src/pages/endpoints.rs", "viewer/src/pages/verdicts.rs", "viewer/src/pages/money.rs",
         "viewer/src/pages/run.rs", "viewer/src/pages/session.rs OPEN_BYTES_MAX", "cli/src/commands/check_benchmark.rs", "cli/src/commands/first_prompt.rs",
         "cli/src/notice/program.rs SHOWN_BYTES_MAX", "llm/src/prices/import.rs", "llm/src/permits/signals.rs REASON_MAX",
         "backends/src/permits/pool/steering.rs REASON_MAX", "backends/src/ledger/call_sums.rs", "export/src/inspect", "serving/src/fields.rs",

@@ -30,13 +30,14 @@ mod site;
 mod source;
 mod turns;
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::middleware;
 use axum::response::Redirect;
 use axum::routing::{get, post};
-use regatta_backends::CellMean;
+use regatta_backends::{CellMean, ItemMean};
 use regatta_proto::{Clock, ItemIndex};
 use tokio_util::sync::CancellationToken;
 
@@ -52,6 +53,9 @@ use crate::turns::Turns;
 /// Path prefix of all pages.
 pub const ROOT: &str = "/ui";
 
+/// Models whose means by item are remembered: two comparisons. Each has an entry for every item of a benchmark.
+const ITEM_MEANS: NonZeroUsize = NonZeroUsize::new(4).unwrap();
+
 /// State that all requests share.
 #[derive(Clone)]
 struct Viewer {
@@ -61,6 +65,7 @@ struct Viewer {
     orders: Arc<Remembered<Arc<[ItemIndex]>>>,
     selections: Arc<Remembered<Arc<[Place]>>>,
     means: Arc<Remembered<Vec<CellMean>>>,
+    item_means: Arc<Remembered<Arc<[ItemMean]>>>,
     watching: Watching,
     is_asked_for_token: bool,
 }
@@ -74,6 +79,7 @@ pub fn router(source: Source, access: Access, clock: Arc<dyn Clock>, stop: Cance
         orders: Arc::default(),
         selections: Arc::default(),
         means: Arc::default(),
+        item_means: Arc::new(Remembered::of_at_most(ITEM_MEANS)),
         watching: Watching::new(stop),
         is_asked_for_token: access.is_asked_for_token(),
     };

@@ -22,7 +22,14 @@ pub(crate) struct Remembered<V>(Mutex<LruCache<String, Kept<V>>>);
 
 impl<V> Default for Remembered<V> {
     fn default() -> Self {
-        Self(Mutex::new(LruCache::new(KEPT)))
+        Self::of_at_most(KEPT)
+    }
+}
+
+impl<V> Remembered<V> {
+    /// A cache of at most `kept` answers, for answers that are large.
+    pub(crate) fn of_at_most(kept: NonZeroUsize) -> Self {
+        Self(Mutex::new(LruCache::new(kept)))
     }
 }
 

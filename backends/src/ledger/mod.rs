@@ -52,8 +52,8 @@ pub use self::storage::{
     Credits, EndedUse, OBJECT_BYTES_MIN, ObjectRow, ObjectState, ObjectUse, ObjectUses, REMOVAL_MAX, StorageQuota,
 };
 pub use self::views::{
-    CellMean, DaySpending, EndingCount, FlagCount, ITEMS_FOUND_MAX, ItemOrder, ItemPage, ItemQuery, ListedSession,
-    ScoreValue, SessionView, Standing,
+    CellMean, DaySpending, EndingCount, FlagCount, ITEMS_FOUND_MAX, ItemMean, ItemOrder, ItemPage, ItemQuery,
+    ListedSession, ScoreValue, SessionView, Standing,
 };
 #[cfg(feature = "faults")]
 use crate::faults::Troubles;

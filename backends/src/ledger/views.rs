@@ -168,3 +168,14 @@ pub struct CellMean {
     /// Mean of these values.
     pub mean: f64,
 }
+
+/// Mean of a value over the sessions of one item.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ItemMean {
+    /// The item.
+    pub item: ItemIndex,
+    /// The benchmark's id of the item.
+    pub item_id: ItemId,
+    /// Mean over the sessions that have the value; `None` if none of them has.
+    pub mean: Option<f64>,
+}

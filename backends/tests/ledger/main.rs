@@ -169,6 +169,7 @@ conformance![
     views::a_filter_is_about_one_session_with_all_that_it_asks_for,
     views::items_are_ordered_and_paged,
     views::sessions_are_listed_with_one_value,
+    views::items_have_the_mean_of_the_sessions_that_have_the_value,
     views::a_session_is_read_alone_with_its_attempts,
     views::endings_flags_days_and_means_are_counted_by_cell,
     transitions::a_row_begins_in_a_state_that_is_drawn_for_it_and_in_no_other,

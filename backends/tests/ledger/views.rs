@@ -1,7 +1,7 @@
 //! Reads for viewers of sweeps.
 
 use regatta_backends::ledger::{
-    CellMean, DaySpending, EndingCount, FlagCount, ItemOrder, ItemPage, ItemQuery, RecordState, ScoreValue,
+    CellMean, DaySpending, EndingCount, FlagCount, ItemMean, ItemOrder, ItemPage, ItemQuery, RecordState, ScoreValue,
     SessionRecord, Standing,
 };
 use regatta_proto::{Cause, CellIndex, Evaluator, Flag, Flags, ItemIndex, Outcome, SweepId};
@@ -115,8 +115,19 @@ pub(crate) async fn sessions_are_listed_with_one_value(world: World) {
     );
     let without = world.ledger.listed_sessions(&sweep, &cells, &items, None).await.unwrap();
     assert!(without.len() == 4 && without.iter().all(|session| session.score.is_none()));
-    let all = world.ledger.sessions_of_cells(&sweep, &cells[1..], Some(&value)).await.unwrap();
-    assert_eq!(all.iter().map(|session| session.item.0).collect::<Vec<_>>(), [0, 1, 2, 3]);
+}
+
+pub(crate) async fn items_have_the_mean_of_the_sessions_that_have_the_value(world: World) {
+    let sweep = looked_at(&world).await;
+    let (cells, value) = ([CellIndex(0), CellIndex(1)], f1());
+    let of = |means: Vec<ItemMean>| means.iter().map(|mean| (mean.item.0, mean.mean)).collect::<Vec<_>>();
+    let one = world.ledger.item_means(&sweep, &cells[..1], &value).await.unwrap();
+    assert_eq!(of(one), [(0, Some(0.5)), (1, Some(1.0)), (2, Some(0.25)), (3, None)]);
+    let both = world.ledger.item_means(&sweep, &cells, &value).await.unwrap();
+    let listed = world.ledger.listed_sessions(&sweep, &cells, &[ItemIndex(2)], None).await.unwrap();
+    assert_eq!(both[2].item_id, listed[0].item_id);
+    assert_eq!(of(both), [(0, Some(0.5)), (1, Some(0.5625)), (2, Some(0.25)), (3, None)]);
+    assert_eq!(world.ledger.item_means(&sweep, &[], &value).await.unwrap(), []);
 }
 
 pub(crate) async fn a_session_is_read_alone_with_its_attempts(world: World) {

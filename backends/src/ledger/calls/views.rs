@@ -4,8 +4,8 @@ use regatta_proto::{CellIndex, ItemIndex, SweepId};
 
 use super::{LedgerFuture, each};
 use crate::ledger::{
-    AttemptRow, CellMean, DaySpending, EndingCount, FlagCount, ItemPage, ItemQuery, Ledger, ListedSession, ScoreValue,
-    SessionView,
+    AttemptRow, CellMean, DaySpending, EndingCount, FlagCount, ItemMean, ItemPage, ItemQuery, Ledger, ListedSession,
+    ScoreValue, SessionView,
 };
 
 /// Reads for viewers.
@@ -45,20 +45,20 @@ impl Ledger {
         items: &'a [ItemIndex],
         value: Option<&'a ScoreValue>,
     ) -> LedgerFuture<'a, Vec<ListedSession>> {
-        each!(self.listed_sessions(sweep, cells, Some(items), value))
+        each!(self.listed_sessions(sweep, cells, items, value))
     }
 
-    /// All recorded sessions of `cells`, by item and cell, with `value` of each. The result is as large as the cells are.
+    /// Means of `value` over the recorded sessions in `cells` of each item that has any, in the order of the data set.
     ///
     /// # Errors
     /// When the store fails.
-    pub fn sessions_of_cells<'a>(
+    pub fn item_means<'a>(
         &'a self,
         sweep: &'a SweepId,
         cells: &'a [CellIndex],
-        value: Option<&'a ScoreValue>,
-    ) -> LedgerFuture<'a, Vec<ListedSession>> {
-        each!(self.listed_sessions(sweep, cells, None, value))
+        value: &'a ScoreValue,
+    ) -> LedgerFuture<'a, Vec<ItemMean>> {
+        each!(self.item_means(sweep, cells, value))
     }
 
     /// The recorded session of `item` in `cell`, settled or not.

@@ -12,7 +12,7 @@ use super::sessions;
 use crate::ledger::columns::{cost, large, outcome, parsed, small, unreadable};
 use crate::ledger::views::ITEMS_FOUND_MAX;
 use crate::ledger::{
-    AttemptRow, CellMean, DaySpending, EndingCount, FlagCount, ItemOrder, ItemPage, ItemQuery, ListedSession,
+    AttemptRow, CellMean, DaySpending, EndingCount, FlagCount, ItemMean, ItemOrder, ItemPage, ItemQuery, ListedSession,
     ScoreValue, SessionView,
 };
 
@@ -119,7 +119,7 @@ pub(super) async fn listed_sessions(
     client: &Object,
     sweep: &SweepId,
     cells: &[CellIndex],
-    items: Option<&[ItemIndex]>,
+    items: &[ItemIndex],
     value: Option<&ScoreValue>,
 ) -> Result<Vec<ListedSession>, Fault> {
     let number = number(client, sweep).await?;
@@ -128,11 +128,11 @@ pub(super) async fn listed_sessions(
             "SELECT cell, item, item_id, task, state, outcome, cause,
                     CASE WHEN $3::text[] IS NULL THEN NULL ELSE (scores #>> $3::text[])::float8 END, flags
              FROM sessions
-             WHERE sweep = $1 AND cell = ANY ($2::bigint[]) AND ($4::bigint[] IS NULL OR item = ANY ($4::bigint[]))
+             WHERE sweep = $1 AND cell = ANY ($2::bigint[]) AND item = ANY ($4::bigint[])
              ORDER BY item, cell",
         )
         .await?;
-    let items = items.map(|items| column(items, |item| i64::from(item.0)));
+    let items = column(items, |item| i64::from(item.0));
     let rows = client.query(&select, &[&number, &numbers(cells), &path(value), &items]).await?;
     rows.iter().map(listed).collect()
 }
@@ -223,6 +223,30 @@ pub(super) async fn cell_means(
         means.push(CellMean {
             cell: CellIndex(small(row.try_get(0)?, "cell")?),
             sessions: large(row.try_get(1)?, "sessions")?,
+            mean: row.try_get(2)?,
+        });
+    }
+    Ok(means)
+}
+
+pub(super) async fn item_means(
+    client: &Object,
+    sweep: &SweepId,
+    cells: &[CellIndex],
+    value: &ScoreValue,
+) -> Result<Vec<ItemMean>, Fault> {
+    let number = number(client, sweep).await?;
+    let select = client
+        .prepare_cached(
+            "SELECT item, min(item_id), avg((scores #>> $2::text[])::float8) FROM sessions
+             WHERE sweep = $1 AND cell = ANY ($3::bigint[]) GROUP BY item ORDER BY item",
+        )
+        .await?;
+    let mut means = Vec::new();
+    for row in client.query(&select, &[&number, &path(Some(value)), &numbers(cells)]).await? {
+        means.push(ItemMean {
+            item: ItemIndex(small(row.try_get(0)?, "item")?),
+            item_id: parsed(row.try_get(1)?, "sessions.item_id")?,
             mean: row.try_get(2)?,
         });
     }

@@ -10,7 +10,7 @@ use super::thread::Fault;
 use crate::ledger::columns::{cost, large, outcome, parsed, small, unreadable};
 use crate::ledger::views::ITEMS_FOUND_MAX;
 use crate::ledger::{
-    AttemptRow, CellMean, DaySpending, EndingCount, FlagCount, ItemOrder, ItemPage, ItemQuery, ListedSession,
+    AttemptRow, CellMean, DaySpending, EndingCount, FlagCount, ItemMean, ItemOrder, ItemPage, ItemQuery, ListedSession,
     ScoreValue, SessionView, Standing,
 };
 
@@ -174,26 +174,21 @@ pub(super) fn listed_sessions(
     tx: &Transaction<'_>,
     sweep: &SweepId,
     cells: &[CellIndex],
-    items: Option<&[ItemIndex]>,
+    items: &[ItemIndex],
     value: Option<&ScoreValue>,
 ) -> Result<Vec<ListedSession>, Fault> {
     let number = number(tx, sweep)?;
-    let wanted = if items.is_some() { "AND item = ?4" } else { "AND ?4 IS NULL" };
-    let mut select = tx.prepare_cached(&format!(
+    let mut select = tx.prepare_cached(
         "SELECT cell, item, item_id, task, state, outcome, cause,
                 CASE WHEN ?3 IS NULL THEN NULL ELSE json_extract(scores, ?3) END, flags
-         FROM sessions WHERE sweep = ?1 AND cell = ?2 {wanted} ORDER BY item"
-    ))?;
+         FROM sessions WHERE sweep = ?1 AND cell = ?2 AND item = ?4",
+    )?;
     let path = path(value);
     let mut sessions = Vec::new();
     for cell in cells {
         // One look-up for each item: the primary key of a session includes the item.
-        let looks: Vec<Option<u32>> = match items {
-            Some(items) => items.iter().map(|item| Some(item.0)).collect(),
-            None => vec![None],
-        };
-        for item in looks {
-            let mut rows = select.query(params![number, cell.0, path, item])?;
+        for item in items {
+            let mut rows = select.query(params![number, cell.0, path, item.0])?;
             while let Some(row) = rows.next()? {
                 sessions.push(listed(row)?);
             }
@@ -288,6 +283,30 @@ pub(super) fn cell_means(
         means.push(CellMean {
             cell: CellIndex(small(row.get(0)?, "cell")?),
             sessions: large(row.get(1)?, "sessions")?,
+            mean: row.get(2)?,
+        });
+    }
+    Ok(means)
+}
+
+pub(super) fn item_means(
+    tx: &Transaction<'_>,
+    sweep: &SweepId,
+    cells: &[CellIndex],
+    value: &ScoreValue,
+) -> Result<Vec<ItemMean>, Fault> {
+    let number = number(tx, sweep)?;
+    let mut select = tx.prepare_cached(
+        "SELECT item, min(item_id), avg(json_extract(scores, ?2)) FROM sessions
+         WHERE sweep = ?1 AND cell IN (SELECT value FROM json_each(?3)) GROUP BY item ORDER BY item",
+    )?;
+    let Some(path) = path(Some(value)) else { return Ok(Vec::new()) };
+    let mut rows = select.query(params![number, path, list(cells)])?;
+    let mut means = Vec::new();
+    while let Some(row) = rows.next()? {
+        means.push(ItemMean {
+            item: ItemIndex(small(row.get(0)?, "item")?),
+            item_id: parsed(&row.get::<_, String>(1)?, "sessions.item_id")?,
             mean: row.get(2)?,
         });
     }

@@ -5,8 +5,8 @@ use regatta_proto::{CellIndex, ItemIndex, SweepId};
 use crate::ledger::postgres::pool::{Fault, read};
 use crate::ledger::postgres::{PostgresLedger, views};
 use crate::ledger::{
-    AttemptRow, CellMean, DaySpending, EndingCount, FlagCount, ItemPage, ItemQuery, LedgerError, ListedSession,
-    ScoreValue, SessionView,
+    AttemptRow, CellMean, DaySpending, EndingCount, FlagCount, ItemMean, ItemPage, ItemQuery, LedgerError,
+    ListedSession, ScoreValue, SessionView,
 };
 
 impl PostgresLedger {
@@ -26,10 +26,19 @@ impl PostgresLedger {
         &self,
         sweep: &SweepId,
         cells: &[CellIndex],
-        items: Option<&[ItemIndex]>,
+        items: &[ItemIndex],
         value: Option<&ScoreValue>,
     ) -> Result<Vec<ListedSession>, LedgerError> {
         read!(self.0, "list sessions", client => views::listed_sessions(client, sweep, cells, items, value))
+    }
+
+    pub(crate) async fn item_means(
+        &self,
+        sweep: &SweepId,
+        cells: &[CellIndex],
+        value: &ScoreValue,
+    ) -> Result<Vec<ItemMean>, LedgerError> {
+        read!(self.0, "read mean scores of items", client => views::item_means(client, sweep, cells, value))
     }
 
     pub(crate) async fn session(

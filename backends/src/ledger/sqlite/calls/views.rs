@@ -4,8 +4,8 @@ use regatta_proto::{CellIndex, ItemIndex, SweepId};
 
 use crate::ledger::sqlite::{SqliteLedger, views};
 use crate::ledger::{
-    AttemptRow, CellMean, DaySpending, EndingCount, FlagCount, ItemPage, ItemQuery, LedgerError, ListedSession,
-    ScoreValue, SessionView,
+    AttemptRow, CellMean, DaySpending, EndingCount, FlagCount, ItemMean, ItemPage, ItemQuery, LedgerError,
+    ListedSession, ScoreValue, SessionView,
 };
 
 impl SqliteLedger {
@@ -28,15 +28,21 @@ impl SqliteLedger {
         &self,
         sweep: &SweepId,
         cells: &[CellIndex],
-        items: Option<&[ItemIndex]>,
+        items: &[ItemIndex],
         value: Option<&ScoreValue>,
     ) -> Result<Vec<ListedSession>, LedgerError> {
-        let (sweep, cells, items, value) = (sweep.clone(), cells.to_vec(), items.map(<[_]>::to_vec), value.cloned());
-        self.0
-            .read("list sessions", move |tx| {
-                views::listed_sessions(tx, &sweep, &cells, items.as_deref(), value.as_ref())
-            })
-            .await
+        let (sweep, cells, items, value) = (sweep.clone(), cells.to_vec(), items.to_vec(), value.cloned());
+        self.0.read("list sessions", move |tx| views::listed_sessions(tx, &sweep, &cells, &items, value.as_ref())).await
+    }
+
+    pub(crate) async fn item_means(
+        &self,
+        sweep: &SweepId,
+        cells: &[CellIndex],
+        value: &ScoreValue,
+    ) -> Result<Vec<ItemMean>, LedgerError> {
+        let (sweep, cells, value) = (sweep.clone(), cells.to_vec(), value.clone());
+        self.0.read("read mean scores of items", move |tx| views::item_means(tx, &sweep, &cells, &value)).await
     }
 
     pub(crate) async fn session(
