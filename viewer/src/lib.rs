@@ -45,6 +45,7 @@ pub use self::access::{Access, TokenUse};
 pub use self::site::{SiteError, write_site};
 pub use self::source::{AnnotationUse, Directories, Run, Source, Store};
 use crate::live::Watching;
+use crate::pages::money::Spending;
 use crate::progress::Rates;
 use crate::remembered::Remembered;
 use crate::selection::Place;
@@ -66,6 +67,7 @@ struct Viewer {
     selections: Arc<Remembered<Arc<[Place]>>>,
     means: Arc<Remembered<Vec<CellMean>>>,
     item_means: Arc<Remembered<Arc<[ItemMean]>>>,
+    spending: Arc<Remembered<Arc<Spending>>>,
     watching: Watching,
     is_asked_for_token: bool,
 }
@@ -79,6 +81,7 @@ pub fn router(source: Source, access: Access, clock: Arc<dyn Clock>, stop: Cance
         orders: Arc::default(),
         selections: Arc::default(),
         means: Arc::default(),
+        spending: Arc::default(),
         item_means: Arc::new(Remembered::of_at_most(ITEM_MEANS)),
         watching: Watching::new(stop),
         is_asked_for_token: access.is_asked_for_token(),

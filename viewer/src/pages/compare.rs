@@ -240,7 +240,8 @@ async fn flips(a: &Side, b: &Side, value: &ScoreValue, wanted: &Wanted) -> Resul
     let (name_a, name_b) = (label(a, b), label(b, a));
     let pages = [wanted.page_a, wanted.page_b];
     let on_page = |of: usize, page: u64| {
-        let mut pages = pages;
+        // The other list begins anew: with all pairs of pages a site of files would never end.
+        let mut pages = [0; 2];
         pages[of] = page;
         format!("{}/compare{}", address::run(&a.run.name), wanted.on_pages(pages))
     };

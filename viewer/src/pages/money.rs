@@ -1,22 +1,23 @@
 //! Costs: of all runs, and of one run by model and by day.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use jiff::civil::Date;
 use jiff::{Span, Timestamp};
 use maud::{Markup, html};
-use regatta_backends::CellProgress;
-use regatta_proto::{CostSum, Money};
+use regatta_backends::{CellProgress, DaySpending};
+use regatta_proto::{CellIndex, CostSum, Money};
 use regatta_scorer::Standing;
 
 use super::leaderboard;
 use super::runs::pager;
 use crate::page::{self, Page, Tab, scrolled};
 use crate::problem::Problem;
-use crate::progress::{self, Totals};
-use crate::source::{Runs, WantedRuns};
+use crate::progress::{self, Progress, Totals};
+use crate::source::{Run, Runs, WantedRuns};
 use crate::{Viewer, address, numbers};
 
 /// Most days shown, the latest ones.
@@ -84,15 +85,16 @@ pub(crate) async fn of_run(State(viewer): State<Viewer>, Path(name): Path<String
             models.entry(of.model.to_string()).or_default().push(cell);
         }
     }
+    let spending = spending(&viewer, &run, &progress).await?;
     let mut failed: BTreeMap<String, CostSum> = BTreeMap::new();
-    for (cell, sums) in run.store.ledger.call_sums(&run.row.id).await? {
-        if let Some(of) = sweep.cell(cell) {
-            *failed.entry(of.model.to_string()).or_default() += sums.failed;
+    for (cell, cost) in &spending.failed {
+        if let Some(of) = sweep.cell(*cell) {
+            *failed.entry(of.model.to_string()).or_default() += *cost;
         }
     }
     let standings = leaderboard::summary(&run).await?.map_or_else(Vec::new, |summary| summary.standings);
     let mut days: BTreeMap<i64, (u64, CostSum)> = BTreeMap::new();
-    for day in run.store.ledger.spending_by_day(&run.row.id).await? {
+    for day in &spending.days {
         let entry = days.entry(day.day).or_default();
         entry.0 += day.attempts;
         entry.1 += day.cost;
@@ -131,6 +133,24 @@ pub(crate) async fn of_run(State(viewer): State<Viewer>, Path(name): Path<String
         body,
     };
     Ok(page::respond(page))
+}
+
+/// Sums that the store makes by reading every attempt and call of a run.
+pub(crate) struct Spending {
+    /// Money of tries that failed, by cell.
+    failed: Vec<(CellIndex, CostSum)>,
+    days: Vec<DaySpending>,
+}
+
+/// The sums of `run`, remembered while nothing is spent.
+async fn spending(viewer: &Viewer, run: &Run, progress: &Progress) -> Result<Arc<Spending>, Problem> {
+    let (ledger, id) = (&run.store.ledger, &run.row.id);
+    let read = async {
+        let calls = ledger.call_sums(id).await?;
+        let failed = calls.into_iter().map(|(cell, sums)| (cell, sums.failed)).collect();
+        Ok::<_, Problem>(Arc::new(Spending { failed, days: ledger.spending_by_day(id).await? }))
+    };
+    viewer.spending.get(format!("{} {id}", run.name), &progress.fingerprint(run.state()), read).await
 }
 
 /// `failed` is the money of tries that were billed and bought nothing, as of answers that could not be used. `standings` are those of a run that
@@ -210,7 +230,7 @@ fn name_of(day: i64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use regatta_proto::{CellIndex, Usage};
+    use regatta_proto::Usage;
 
     use super::*;
 
