@@ -10,8 +10,14 @@ use tempfile::TempDir;
 use tokio::process::Command;
 
 /// Packages that read what is exported; `pytz` is what DuckDB gives times with a zone by.
-const PACKAGES: [&str; 5] =
-    ["inspect-ai==0.3.285", "pyarrow==26.0.1", "duckdb==2.0.0", "pandas==3.1.1", "pytz==2026.6"];
+const PACKAGES: [&str; 6] = [
+    "inspect-ai==0.3.285",
+    "pyarrow==26.0.1",
+    "duckdb==2.0.0",
+    "pandas==3.1.1",
+    "pytz==2026.6",
+    "opentelemetry-proto==1.45.2",
+];
 
 /// Runs `regatta`, which ends well: what it wrote to standard output.
 async fn said(arguments: &[&str]) -> String {
