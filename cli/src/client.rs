@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use regatta_backends::{AuditRow, OwnerRow, SweepRow, TokenRow};
 use regatta_catalog::Input;
 use regatta_coordinator::{
-    Diagnosis, GcRequest, GcResult, QuotaRequest, Resumption, SchedulePut, ScheduleRequest, ScheduleStatus, Submission,
-    Submitted, SweepStatus, TickStatus, TokenList, TokenRequest, VerdictsPage, VerdictsRequest,
+    CellSoFar, Diagnosis, GcRequest, GcResult, QuotaRequest, Resumption, SchedulePut, ScheduleRequest, ScheduleStatus,
+    Submission, Submitted, SweepStatus, TickStatus, TokenList, TokenRequest, VerdictsPage, VerdictsRequest,
 };
 use regatta_proto::{
     Digest, ModelRef, ScheduleName, SweepId, TlsOptions, TokenId, causes, handshake_advice, root_cause,
@@ -176,6 +176,15 @@ impl Client {
 
     pub(crate) async fn status(&self, sweep: &SweepId) -> anyhow::Result<SweepStatus> {
         self.json(self.request(Method::GET, &format!("sweeps/{sweep}"))).await
+    }
+
+    /// Scores and failures so far; none from coordinators of before they were told.
+    pub(crate) async fn so_far(&self, sweep: &SweepId) -> anyhow::Result<Vec<CellSoFar>> {
+        let response = self.answered(self.request(Method::GET, &format!("sweeps/{sweep}/scores"))).await?;
+        if response.status() == StatusCode::NOT_FOUND {
+            return Ok(Vec::new());
+        }
+        read(self.accepted(response).await?).await
     }
 
     pub(crate) async fn diagnosis(&self) -> anyhow::Result<Diagnosis> {

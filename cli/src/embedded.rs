@@ -33,10 +33,10 @@ use tokio::task::{JoinError, JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::TraceArgs;
-use crate::bars::Bars;
 use crate::benchmarks::BENCHMARKS;
 use crate::exit::{BadConfiguration, CannotRecord, bad_configuration, cannot_write, refused};
 use crate::output;
+use crate::progress::Progress;
 use crate::signals::Leaving;
 use crate::simulated::SimulatedEndpoints;
 use crate::trust::{Rights, locks_in};
@@ -52,7 +52,7 @@ use reserve::{Kept, Reserve};
 
 /// Interval between two looks at the ledger; short, because nobody else uses it.
 const TICK: Duration = Duration::from_millis(50);
-/// Interval between two redraws of the bars.
+/// Interval between two redraws of the table.
 const REDRAW: Duration = Duration::from_millis(200);
 /// Time the scorer gets to record what the workers reported last.
 const RECORD_GRACE: Duration = Duration::from_secs(30);
@@ -364,23 +364,24 @@ impl Embedded {
 
     /// Shows how the sweep goes until it ends or the process is told to leave.
     async fn watch(&self, sweep: &Sweep, leaving: &Leaving, recording: &StoreHealth) -> anyhow::Result<()> {
-        let mut bars = Bars::start();
+        let mut progress = Progress::start();
         loop {
             let stalled = recording.stalled().or_else(|| self.coordinator.health().stalled());
             if let Some(stalled) = stalled.filter(|stalled| stalled.since.elapsed() >= self.give_up_after) {
-                bars.leave();
+                progress.leave();
                 return Err(self.cannot_record(&stalled).into());
             }
             let status = self.coordinator.status(&sweep.id).await?;
-            bars.show(&status);
+            let so_far = if progress.has_scores() { self.coordinator.so_far(&sweep.id).await? } else { Vec::new() };
+            progress.show(&status, so_far);
             if status.state.is_end() {
-                bars.finish(&status);
+                progress.finish(&status);
                 return Ok(());
             }
             // Nobody else takes out what was set aside here, and the run would dispatch it again for ever.
             let set_aside = self.queue.dead_letters().await?;
             if set_aside > 0 {
-                bars.leave();
+                progress.leave();
                 anyhow::bail!(
                     "failed to record {set_aside} of the run's reports; the log says why. What was recorded is in {}: run it again to \
                      continue when the cause is gone",
@@ -390,7 +391,7 @@ impl Embedded {
             tokio::select! {
                 () = tokio::time::sleep(REDRAW) => {}
                 () = leaving.drain.cancelled() => {
-                    bars.leave();
+                    progress.leave();
                     return Ok(());
                 }
             }

@@ -9,6 +9,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::args::{LogArgs, LogFormat};
+use crate::output;
 
 /// Dependencies that log what they send, passwords and whole messages included, in more detail than this. No filter gets more of them: logs
 /// are read by people who may not read transcripts and keys.
@@ -22,7 +23,7 @@ const TALKATIVE: [(&str, Level); 5] = [
 
 pub(crate) fn start(args: &LogArgs) {
     let filter = EnvFilter::try_new(with_sessions(&args.log)).unwrap_or_else(|_| EnvFilter::new(with_sessions("warn")));
-    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
+    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| output::Above).with_target(false);
     // Colours are for terminals.
     let logs = logs.with_ansi(std::io::stderr().is_terminal());
     let discreet = filter_fn(|metadata| is_discreet(metadata.target(), *metadata.level()));

@@ -1,7 +1,6 @@
 //! The one binary: `regatta`.
 
 mod args;
-mod bars;
 mod benchmarks;
 mod client;
 mod commands;
@@ -23,6 +22,7 @@ mod policy;
 mod preflight;
 mod price_tables;
 mod process;
+mod progress;
 mod results;
 #[cfg(feature = "cluster")]
 mod roles;

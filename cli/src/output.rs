@@ -5,7 +5,11 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::io::{IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Lines at the end of the terminal that are drawn again and again. Everything else that is written to standard error stands above them.
+static DRAWN: Mutex<String> = Mutex::new(String::new());
 
 /// A line a program or a person reads as the result.
 pub(crate) fn line(text: &str) {
@@ -14,12 +18,61 @@ pub(crate) fn line(text: &str) {
 
 /// A line about what is going on.
 pub(crate) fn note(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{}", printable(text));
+    let _ = above(format!("{}\n", printable(text)).as_bytes());
 }
 
 /// Writes an error to standard error.
 pub(crate) fn error(text: &str) {
-    let _ = writeln!(std::io::stderr(), "error: {}", printable(text));
+    let _ = above(format!("error: {}\n", printable(text)).as_bytes());
+}
+
+/// Draws `lines`, each ended and no longer than the terminal is wide, in the place of those that were drawn before.
+pub(crate) fn redraw(lines: &str) {
+    let mut drawn = drawn();
+    let text = format!("{}{lines}", erasing(&drawn));
+    lines.clone_into(&mut drawn);
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
+/// Leaves what is drawn where it is.
+pub(crate) fn leave_drawn() {
+    drawn().clear();
+}
+
+/// Writes to standard error, above what is drawn there.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Above;
+
+impl Write for Above {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        above(bytes).map(|()| bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        std::io::stderr().flush()
+    }
+}
+
+/// Writes whole lines above what is drawn.
+fn above(lines: &[u8]) -> io::Result<()> {
+    let drawn = drawn();
+    let mut stderr = std::io::stderr().lock();
+    if drawn.is_empty() {
+        return stderr.write_all(lines);
+    }
+    stderr.write_all(&[erasing(&drawn).as_bytes(), lines, drawn.as_bytes()].concat())
+}
+
+fn drawn() -> MutexGuard<'static, String> {
+    DRAWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Moves the cursor to the beginning of `lines` and clears the rest of the screen.
+fn erasing(lines: &str) -> String {
+    match lines.lines().count() {
+        0 => String::new(),
+        count => format!("\u{1b}[{count}A\r\u{1b}[J"),
+    }
 }
 
 /// Rings the bell of the terminal.
@@ -75,6 +128,12 @@ mod tests {
             prop_assert!(!once.contains(commands));
             prop_assert_eq!(printable(&once), once.as_str());
         }
+    }
+
+    #[test]
+    fn what_is_drawn_again_begins_where_it_was_drawn() {
+        assert_eq!(erasing(""), "");
+        assert_eq!(erasing("cell  done\none   1/2\n"), "\u{1b}[2A\r\u{1b}[J");
     }
 
     #[test]

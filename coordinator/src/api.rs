@@ -27,8 +27,8 @@ use regatta_proto::{Digest, OwnerName, Scope, SweepId};
 use serde::Serialize;
 
 use crate::{
-    BearerVerifier, CertificateRules, Coordinator, CoordinatorError, Diagnosis, GcRequest, GcResult, Principal,
-    Resumption, Submission, Submitted, SweepStatus,
+    BearerVerifier, CellSoFar, CertificateRules, Coordinator, CoordinatorError, Diagnosis, GcRequest, GcResult,
+    Principal, Resumption, Submission, Submitted, SweepStatus,
 };
 
 use crate::schedules::schedule_of_night;
@@ -85,6 +85,7 @@ fn routes() -> Vec<Route> {
         Route(Method::GET, "/v1/sweeps", Read, None, get(list)),
         Route(Method::POST, "/v1/sweeps", Submit, Some("submit"), post(submit)),
         Route(Method::GET, "/v1/sweeps/{id}", Read, None, get(status)),
+        Route(Method::GET, "/v1/sweeps/{id}/scores", Read, None, get(scores)),
         Route(Method::POST, "/v1/sweeps/{id}/cancel", Submit, Some("cancel"), post(cancel)),
         Route(Method::POST, "/v1/sweeps/{id}/resume", Submit, Some("resume"), post(resume)),
         Route(Method::GET, "/v1/sweeps/{id}/files", Read, None, get(files)),
@@ -283,6 +284,10 @@ async fn list(
 
 async fn status(State(coordinator): Api, Path(id): Path<SweepId>) -> Result<Json<SweepStatus>, CoordinatorError> {
     coordinator.status(&id).await.map(Json)
+}
+
+async fn scores(State(coordinator): Api, Path(id): Path<SweepId>) -> Result<Json<Vec<CellSoFar>>, CoordinatorError> {
+    coordinator.so_far(&id).await.map(Json)
 }
 
 async fn doctor(State(coordinator): Api) -> Result<Json<Diagnosis>, CoordinatorError> {

@@ -24,6 +24,7 @@ use crate::leading::Leading;
 use crate::schedules::Scheduling;
 use crate::schedules::keeping::Outages;
 use crate::schedules::starting::HeldUp;
+use crate::so_far::Scores;
 use crate::{CoordinatorMetrics, PriceBook, Quotas, SweepStatus};
 
 /// Takes sweeps in, keeps their queues filled, notices their end.
@@ -39,6 +40,7 @@ pub struct Coordinator {
     /// Sweeps whose jobs, where the queue does not survive, are all of this process.
     ours: Mutex<BTreeSet<SweepId>>,
     pub(crate) forecasts: Forecasts,
+    pub(crate) scores: Scores,
     pub(crate) leading: Leading,
     /// Questions to scorers that this process has asked.
     pub(crate) questions: AtomicU64,
@@ -80,6 +82,7 @@ impl Coordinator {
             prices,
             ours: Mutex::default(),
             forecasts: Forecasts::default(),
+            scores: Scores::default(),
             leading: Leading::default(),
             questions: AtomicU64::new(0),
             health: StoreHealth::default(),

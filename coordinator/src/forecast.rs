@@ -12,6 +12,7 @@ use regatta_proto::{BenchmarkLock, BenchmarkName, CostSum, Judge, Level, ModelRe
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
+pub(crate) use self::foretelling::normal_quantile;
 use self::foretelling::{GroupCosts, JudgedCosts, SESSIONS_MIN, Spent, foretell};
 use crate::estimate::{is_paid, is_priced};
 use crate::{Coordinator, CoordinatorError};

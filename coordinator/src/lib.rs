@@ -33,6 +33,7 @@ mod retention;
 mod rounds;
 mod schedules;
 mod shards;
+mod so_far;
 mod status;
 mod storage;
 mod submission;
@@ -71,6 +72,7 @@ pub use schedules::{
     Scheduling, TickStatus,
 };
 pub use shards::shard_items;
+pub use so_far::{CellSoFar, ScoreSoFar};
 pub use status::{BudgetStatus, CellStatus, SweepStatus};
 pub use submission::{BudgetChange, Resumption, Submission, Submitted};
 pub use unused::UnusedObjects;

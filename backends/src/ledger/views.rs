@@ -167,6 +167,8 @@ pub struct CellMean {
     pub sessions: u64,
     /// Mean of these values.
     pub mean: f64,
+    /// Mean of the squares of their deviations from the mean.
+    pub variance: f64,
 }
 
 /// Mean of a value over the sessions of one item.

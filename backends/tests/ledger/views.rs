@@ -155,10 +155,12 @@ pub(crate) async fn endings_flags_days_and_means_are_counted_by_cell(world: Worl
     );
     let flags = [Flag::Truncated, Flag::Empty].into_iter().collect();
     assert_eq!(world.ledger.flag_counts(&sweep).await.unwrap(), [FlagCount { cell: CellIndex(1), flags, sessions: 1 }]);
-    let mean = |cell, sessions, mean| CellMean { cell: CellIndex(cell), sessions, mean };
+    let mean = |cell, sessions, mean, variance| CellMean { cell: CellIndex(cell), sessions, mean, variance };
     let cells = [CellIndex(0), CellIndex(1)];
     let means = world.ledger.cell_means(&sweep, &cells, &f1()).await.unwrap();
-    assert_eq!(means, [mean(0, 3, 1.75 / 3.0), mean(1, 2, 0.3125)]);
+    // Of 0.5, 1 and 0.25; and of 0.5 and 0.125.
+    assert!((means[0].variance - 7.0 / 72.0).abs() < 1e-12, "{means:?}");
+    assert_eq!(means, [mean(0, 3, 1.75 / 3.0, means[0].variance), mean(1, 2, 0.3125, 0.035_156_25)]);
     let nothing = ScoreValue { evaluator: Evaluator::Exec, name: "f1".to_owned() };
     assert_eq!(world.ledger.cell_means(&sweep, &cells, &nothing).await.unwrap(), []);
     let day = at(2).as_second() / 86_400;

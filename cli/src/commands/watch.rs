@@ -10,10 +10,10 @@ use regatta_scorer::Summary;
 use tokio::time::Instant;
 
 use crate::args::WatchArgs;
-use crate::bars::Bars;
 use crate::client::Client;
 use crate::exit::{BadConfiguration, of_state};
 use crate::output;
+use crate::progress::Progress;
 use crate::signals::Leaving;
 
 /// Pause between two looks.
@@ -49,12 +49,12 @@ async fn to_the_end(
     tables: bool,
     look_every: Duration,
 ) -> anyhow::Result<SweepState> {
-    let (mut pause, mut has_answered, mut bars) = (look_every, false, Bars::start());
+    let (mut pause, mut has_answered, mut progress) = (look_every, false, Progress::start());
     let mut ended = None;
     loop {
-        match look(client, sweep, tables, &mut bars).await {
+        match look(client, sweep, tables, &mut progress).await {
             Ok((status, Some(decision))) => {
-                bars.finish(&status);
+                progress.finish(&status);
                 output::line(&decision);
                 let report = client.address_of(sweep, "report.html").map(|address| format!(" · report: {address}"));
                 let report = report.unwrap_or_default();
@@ -67,14 +67,14 @@ async fn to_the_end(
                         tokio::time::sleep(look_every).await;
                         continue;
                     }
-                    bars.finish(&status);
+                    progress.finish(&status);
                     output::note(&format!(
                         "{} · its report is not written yet; is a scorer running? regatta doctor",
                         status.state
                     ));
                     return Ok(status.state);
                 }
-                bars.finish(&status);
+                progress.finish(&status);
                 output::note(&format!("{} · it has left no report", status.state));
                 return Ok(status.state);
             }
@@ -96,11 +96,15 @@ async fn look(
     client: &Client,
     sweep: &SweepId,
     tables: bool,
-    bars: &mut Bars,
+    progress: &mut Progress,
 ) -> anyhow::Result<(SweepStatus, Option<String>)> {
     let silence = || format!("the coordinator has not answered for {} s", ANSWER_TIMEOUT.as_secs());
     let status = tokio::time::timeout(ANSWER_TIMEOUT, client.status(sweep)).await.with_context(silence)??;
-    bars.show(&status);
+    let so_far = match progress.has_scores() {
+        true => tokio::time::timeout(ANSWER_TIMEOUT, client.so_far(sweep)).await.with_context(silence)??,
+        false => Vec::new(),
+    };
+    progress.show(&status, so_far);
     // What is there before is of an earlier end.
     if !status.state.is_end() || status.has_report == Some(false) {
         return Ok((status, None));

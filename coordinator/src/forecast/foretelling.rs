@@ -153,7 +153,7 @@ pub(super) fn foretell(
 }
 
 /// The standard normal deviate below which `probability` (0.5 up to 0.9995) lies.
-fn normal_quantile(probability: f64) -> f64 {
+pub(crate) fn normal_quantile(probability: f64) -> f64 {
     let density = |z: f64| (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt();
     // From 0 on the distribution function is concave, so that Newton's steps never pass the quantile by.
     let mut z = 0.0;

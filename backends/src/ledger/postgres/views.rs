@@ -212,7 +212,7 @@ pub(super) async fn cell_means(
     let number = number(client, sweep).await?;
     let select = client
         .prepare_cached(
-            "SELECT cell, count(score), avg(score)
+            "SELECT cell, count(score), avg(score), avg(score * score)
              FROM (SELECT cell, (scores #>> $2::text[])::float8 AS score FROM sessions
                    WHERE sweep = $1 AND cell = ANY ($3::bigint[]) AND scores IS NOT NULL) AS scored
              GROUP BY cell HAVING count(score) > 0 ORDER BY cell",
@@ -220,10 +220,13 @@ pub(super) async fn cell_means(
         .await?;
     let mut means = Vec::new();
     for row in client.query(&select, &[&number, &path(Some(value)), &numbers(cells)]).await? {
+        let (mean, of_squares): (f64, f64) = (row.try_get(2)?, row.try_get(3)?);
         means.push(CellMean {
             cell: CellIndex(small(row.try_get(0)?, "cell")?),
             sessions: large(row.try_get(1)?, "sessions")?,
-            mean: row.try_get(2)?,
+            mean,
+            // Equal values can differ from their mean by a rounding.
+            variance: (of_squares - mean * mean).max(0.0),
         });
     }
     Ok(means)

@@ -271,7 +271,7 @@ pub(super) fn cell_means(
 ) -> Result<Vec<CellMean>, Fault> {
     let number = number(tx, sweep)?;
     let mut select = tx.prepare_cached(
-        "SELECT cell, count(score), avg(score)
+        "SELECT cell, count(score), avg(score), avg(score * score)
          FROM (SELECT cell, json_extract(scores, ?2) AS score FROM sessions
                WHERE sweep = ?1 AND cell IN (SELECT value FROM json_each(?3)) AND scores IS NOT NULL)
          GROUP BY cell HAVING count(score) > 0 ORDER BY cell",
@@ -280,10 +280,13 @@ pub(super) fn cell_means(
     let mut rows = select.query(params![number, path, list(cells)])?;
     let mut means = Vec::new();
     while let Some(row) = rows.next()? {
+        let (mean, of_squares): (f64, f64) = (row.get(2)?, row.get(3)?);
         means.push(CellMean {
             cell: CellIndex(small(row.get(0)?, "cell")?),
             sessions: large(row.get(1)?, "sessions")?,
-            mean: row.get(2)?,
+            mean,
+            // Equal values can differ from their mean by a rounding.
+            variance: (of_squares - mean * mean).max(0.0),
         });
     }
     Ok(means)

@@ -1,0 +1,177 @@
+//! Scores and failures of a sweep that is running, by cell, for those who watch it.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use regatta_backends::{CellMean, ScoreValue};
+use regatta_benchmarks::Measure;
+use regatta_catalog::Sweep;
+use regatta_proto::{Cell, CellIndex, Level, Outcome, SweepId};
+use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
+
+use crate::forecast::normal_quantile;
+use crate::{Coordinator, CoordinatorError};
+
+/// Sessions without which a mean has no interval.
+const SESSIONS_MIN: u64 = 8;
+/// Reading the scores may take this part of the time.
+const EFFORT: u32 = 20;
+/// Least time between two reads of a sweep's scores.
+const REFRESH_MIN: Duration = Duration::from_secs(1);
+/// Sweeps whose scores are kept.
+const SWEEPS_KEPT: usize = 256;
+
+/// Score and failures of a cell so far.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CellSoFar {
+    /// The cell.
+    pub cell: CellIndex,
+    /// Mean of the sessions that have a score; `None` while there are none, and where the benchmark has no metric that is a mean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<ScoreSoFar>,
+    /// Sessions that were not measured, by cause.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub not_measured: BTreeMap<String, u64>,
+}
+
+/// A plain mean over the sessions so far. The report has the estimates: over items, with intervals over clusters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ScoreSoFar {
+    /// Evaluator and value, as in `official.f1_chain`.
+    pub value: String,
+    /// Sessions that have the value.
+    pub sessions: u64,
+    /// Mean of these values.
+    pub mean: f64,
+    /// Half of the interval at the sweep's level, as if sessions were independent; `None` of a few sessions, and of equal ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub half: Option<f64>,
+}
+
+impl ScoreSoFar {
+    fn of(value: &ScoreValue, mean: &CellMean, level: Level) -> Self {
+        let has_interval = mean.sessions >= SESSIONS_MIN && mean.variance > 0.0;
+        // The variance is about the mean of the same sessions, so that one of them is no evidence.
+        let error = || (mean.variance / (mean.sessions - 1) as f64).sqrt();
+        Self {
+            value: format!("{}.{}", value.evaluator, value.name),
+            sessions: mean.sessions,
+            mean: mean.mean,
+            half: has_interval.then(|| normal_quantile(level.upper()) * error()),
+        }
+    }
+}
+
+/// Scores read lately. Reading them goes through the sessions, so they are read again only after many times as long as that took.
+#[derive(Debug, Default)]
+pub(crate) struct Scores(Mutex<BTreeMap<SweepId, Read>>);
+
+#[derive(Debug, Clone)]
+struct Read {
+    cells: Vec<CellSoFar>,
+    holds_until: Instant,
+}
+
+impl Scores {
+    fn locked(&self) -> MutexGuard<'_, BTreeMap<SweepId, Read>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Coordinator {
+    /// Scores and failures so far of every cell, in the order of the grid; those of a large sweep at times some seconds old.
+    ///
+    /// # Errors
+    /// When there is no such sweep, or a store fails.
+    pub fn so_far<'a>(&'a self, id: &'a SweepId) -> BoxFuture<'a, Result<Vec<CellSoFar>, CoordinatorError>> {
+        Box::pin(async move {
+            let begun = Instant::now();
+            let known = self.scores.locked().get(id).filter(|read| begun < read.holds_until).cloned();
+            if let Some(read) = known {
+                return Ok(read.cells);
+            }
+            let row = self.ledger.sweep(id).await?.ok_or_else(|| CoordinatorError::UnknownSweep(id.clone()))?;
+            let sweep = self.catalog.sweep(&row.lock).await?;
+            let cells = self.read_so_far(&sweep).await?;
+            let holds_until = Instant::now() + (begun.elapsed() * EFFORT).max(REFRESH_MIN);
+            let mut kept = self.scores.locked();
+            if kept.len() >= SWEEPS_KEPT {
+                kept.clear();
+            }
+            kept.insert(id.clone(), Read { cells: cells.clone(), holds_until });
+            Ok(cells)
+        })
+    }
+
+    async fn read_so_far(&self, sweep: &Sweep) -> Result<Vec<CellSoFar>, CoordinatorError> {
+        let none = |cell: &Cell| CellSoFar { cell: cell.index, score: None, not_measured: BTreeMap::new() };
+        let mut cells: Vec<CellSoFar> = sweep.cells().iter().map(none).collect();
+        let mut of_value: BTreeMap<ScoreValue, Vec<CellIndex>> = BTreeMap::new();
+        for cell in sweep.cells() {
+            if let Some(value) = shown(sweep, cell) {
+                of_value.entry(value).or_default().push(cell.index);
+            }
+        }
+        for (value, indices) in &of_value {
+            for mean in self.ledger.cell_means(&sweep.id, indices, value).await? {
+                if let Some(cell) = cells.get_mut(mean.cell.0 as usize) {
+                    cell.score = Some(ScoreSoFar::of(value, &mean, sweep.lock.level));
+                }
+            }
+        }
+        for ending in self.ledger.endings(&sweep.id).await? {
+            let (Outcome::NotMeasured { cause }, Some(cell)) = (ending.outcome, cells.get_mut(ending.cell.0 as usize))
+            else {
+                continue;
+            };
+            *cell.not_measured.entry(cause.as_str().to_owned()).or_insert(0) += ending.sessions;
+        }
+        Ok(cells)
+    }
+}
+
+/// The value that leaderboards show of `cell`, or the first one of which the metric is a plain mean.
+fn shown(sweep: &Sweep, cell: &Cell) -> Option<ScoreValue> {
+    let suite = sweep.suite(cell)?;
+    let mut first = None;
+    for evaluator in &sweep.benchmark(cell)?.evaluators {
+        for metric in suite.metrics(&cell.setting, *evaluator) {
+            let Measure::Mean { value } = metric.measure else { continue };
+            let value = ScoreValue { evaluator: *evaluator, name: value };
+            if metric.headline {
+                return Some(value);
+            }
+            first.get_or_insert(value);
+        }
+    }
+    first
+}
+
+#[cfg(test)]
+mod tests {
+    use regatta_proto::Evaluator;
+
+    use super::*;
+
+    fn score(sessions: u64, mean: f64, variance: f64) -> ScoreSoFar {
+        let value = ScoreValue { evaluator: Evaluator::Official, name: "f1".to_owned() };
+        ScoreSoFar::of(&value, &CellMean { cell: CellIndex(0), sessions, mean, variance }, Level::USUAL)
+    }
+
+    #[test]
+    fn a_mean_has_the_interval_of_the_sweeps_level() {
+        // Ten sessions, half of them right: 1.96 √(0.25 / 9).
+        let half = score(10, 0.5, 0.25);
+        assert_eq!((half.value.as_str(), half.mean), ("official.f1", 0.5));
+        assert!((half.half.unwrap() - 1.959_963_985 * (0.25_f64 / 9.0).sqrt()).abs() < 1e-8, "{half:?}");
+    }
+
+    #[test]
+    fn a_few_sessions_and_equal_ones_have_no_interval() {
+        assert_eq!(score(7, 0.5, 0.25).half, None);
+        assert_eq!(score(100, 1.0, 0.0).half, None, "a hundred right answers do not mean that all are");
+    }
+}
