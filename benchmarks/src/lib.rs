@@ -30,7 +30,7 @@ pub use pearson::pearson;
 pub use predictions::{NotPredicted, PredictionsError, ScoredPredictions, no_item, score_predictions};
 pub use recorded::{MissingVerdict, NULL_CONTENT, RecordedVerdicts};
 pub use registry::{Registry, default_setting};
-pub use sampling::{canary_items, select_items, with_canaries};
+pub use sampling::{SampledBenchmark, SharingError, canary_items, limits_within, select_items, with_canaries};
 pub use suite::{
     Benchmark, DelegatedTask, Item, Persona, Picture, RatedScore, SampledBy, Score, Scores, Scoring, Step, Suite,
     Table, ToolAnswer, ToolRequest, Verdicts, flat_value,

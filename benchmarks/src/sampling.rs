@@ -1,9 +1,12 @@
 //! Selection of a sweep's items: all, the first of each task, or a sample that keeps the proportions of the tasks.
 
+mod sharing;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use regatta_proto::{BenchmarkName, Digest, ItemIndex, Limit, Setting};
 
+pub use self::sharing::{SampledBenchmark, SharingError, limits_within};
 use crate::{Item, SampledBy, SelectError, Suite};
 
 /// Selects the items of `setting` and `tasks` (all tasks when empty) that a sweep with this `seed` runs, in ascending

@@ -216,6 +216,9 @@ pub(crate) struct SpecArgs {
     /// N items in all of each benchmark, drawn by the seed with the weights of the tasks; first:N takes the first N of each task
     #[arg(short = 'n', long, value_name = "N")]
     pub(crate) limit: Option<Limit>,
+    /// At most N sessions over all cells, drawn as by --limit: each benchmark has items in proportion to its size, and one in each cell at least
+    #[arg(long, value_name = "N", conflicts_with = "limit", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) sessions: Option<u64>,
     /// Repetitions of every cell
     #[arg(long, value_name = "N")]
     pub(crate) trials: Option<u16>,

@@ -9,6 +9,7 @@ mod embedded;
 mod ended_run;
 mod exit;
 mod fetched;
+mod figures;
 #[cfg(test)]
 mod hostile;
 mod listener;

@@ -1,6 +1,5 @@
 //! Progress of a sweep: a table that is redrawn on a terminal, a line at intervals elsewhere.
 
-mod figures;
 mod pace;
 mod table;
 #[cfg(test)]
@@ -13,9 +12,9 @@ use regatta_coordinator::{CellSoFar, SweepStatus};
 use regatta_proto::SweepState;
 use tokio::time::Instant;
 
-use self::figures::thousands;
 use self::pace::Pace;
 use self::table::{Place, table};
+use crate::figures::thousands;
 use crate::output;
 
 /// Pause between two lines when nobody watches a terminal.

@@ -1,6 +1,7 @@
 //! A spec file with what the command line changes in it, and the data it names.
 
 mod evaluators;
+mod sessions;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -85,6 +86,9 @@ fn load_inner(args: &SpecArgs) -> anyhow::Result<Loaded> {
     }
     // Results must not depend on where the data lies; its digest is what counts.
     spec.benchmarks.values_mut().for_each(|benchmark| benchmark.data = None);
+    if let Some(sessions) = args.sessions {
+        sessions::share_out(&mut spec, &data, sessions).with_context(|| format!("{place}"))?;
+    }
     let mut recorded = BTreeMap::new();
     for (name, endpoint) in &mut spec.endpoints {
         let Some(path) = &endpoint.path else { continue };

@@ -11,7 +11,7 @@ use regatta_backends::Blobs;
 use regatta_benchmarks::Registry;
 use regatta_catalog::{Catalog, Sweep, store_dataset};
 use regatta_coordinator::{CellEstimate, JudgeCalls, Pricing, estimate, plan};
-use regatta_proto::{Money, counted};
+use regatta_proto::{Cell, Money, counted};
 use regatta_scorer::{Aim, Outlook, outlooks};
 use serde::Serialize;
 
@@ -20,6 +20,7 @@ use super::first_prompt::first_prompt;
 use super::outlook::aim;
 use super::rounds_outlook::{RoundsOutlook, rounds_outlooks};
 use super::rounds_pilot::RoundsPilot;
+use super::time_outlook;
 use crate::args::CheckArgs;
 use crate::benchmarks::BENCHMARKS;
 use crate::exit::BadConfiguration;
@@ -30,6 +31,8 @@ use crate::spec::{Loaded, check_endpoints, load, not_planned};
 
 /// Power at which a difference is to be seen.
 const POWER: f64 = 0.8;
+/// Sessions that a run plays through to say what it takes; a few seconds' work. Beyond, `--dry-run` says it.
+const PLAYED_THROUGH: usize = 20_000;
 
 pub(crate) async fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
     if let Some(folder) = check_benchmark::folder(&args.spec.spec) {
@@ -132,7 +135,7 @@ fn describe(sweep: &Sweep, pilot: Option<&RoundsPilot>, json: bool) -> anyhow::R
     }
     output::line(&table.to_string());
     output::line(&totals(sweep, &cells));
-    judging(&cells).into_iter().chain(agents(&cells)).for_each(|line| output::line(&line));
+    beside(sweep, &cells).iter().for_each(|line| output::line(line));
     warnings.iter().for_each(|warning| output::line(&format!("warning: {warning}")));
     if !rounds.is_empty() {
         output::line(&super::rounds_outlook::basis(pilot));
@@ -147,6 +150,26 @@ fn describe(sweep: &Sweep, pilot: Option<&RoundsPilot>, json: bool) -> anyhow::R
     sees.iter().map(super::outlook::sees).for_each(|line| output::line(&line));
     first_prompts(sweep).iter().for_each(|prompt| output::line(prompt));
     Ok(())
+}
+
+/// Lines on judges, external agents and time, as far as there are any.
+fn beside(sweep: &Sweep, cells: &[CellEstimate]) -> Vec<String> {
+    let time = time_outlook::line(&sweep.lock, cells);
+    judging(cells).into_iter().chain(agents(cells)).chain(time).collect()
+}
+
+/// Sessions, calls, money and time of a sweep that begins, in two lines at most. None of one that is too large to be played through beforehand,
+/// and none where programs would answer for its benchmark.
+pub(super) fn in_short(sweep: &Sweep) -> Vec<String> {
+    let sessions: usize = sweep.cells().iter().map(|cell| sweep.selected(cell).len()).sum();
+    let has_program = |cell: &Cell| sweep.suite(cell).is_some_and(|suite| suite.calls_at_once().is_some());
+    if sessions > PLAYED_THROUGH || sweep.cells().iter().any(has_program) {
+        return Vec::new();
+    }
+    let cells = estimate(sweep);
+    let beside = beside(sweep, &cells);
+    let beside = (!beside.is_empty()).then(|| beside.join(" · "));
+    [totals(sweep, &cells)].into_iter().chain(beside).collect()
 }
 
 fn known(figure: Option<u64>) -> String {

@@ -40,6 +40,7 @@ pub(crate) mod show;
 pub(crate) mod simulate;
 pub(crate) mod status;
 pub(crate) mod submit;
+mod time_outlook;
 pub(crate) mod token;
 pub(crate) mod view;
 pub(crate) mod watch;

@@ -44,9 +44,13 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
         // Before the sweep is entered: a directory that holds none takes the spec once it is corrected.
         preflight::before_sessions(&run, &sweep, &leaving).await?;
     }
+    let is_new = run.held().await?.is_none();
     let submitted = run.coordinator.enter(&sweep).await?;
     let sessions = counted(submitted.sessions, "session", "sessions");
     output::note(&format!("{} · {sessions} · {}", sweep.id, directory.display()));
+    if is_new {
+        super::check::in_short(&sweep).iter().for_each(|line| output::note(line));
+    }
     let stop = CancellationToken::new();
     if let Some(address) = args.metrics {
         let listener = listener::listen(address)?;

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use regatta_coordinator::{CellSoFar, CellStatus, ScoreSoFar, SweepStatus};
 use regatta_proto::{CostSum, Money, SweepState};
 
-use super::figures::{grouped, rate, thousands, time};
 use super::money;
 use super::pace::Pace;
+use crate::figures::{grouped, rate, thousands, time};
 use crate::output::printable;
 
 /// Space between two columns.

@@ -130,6 +130,37 @@ fn the_lock_says_how_the_items_were_chosen() {
 }
 
 #[test]
+fn a_number_of_sessions_over_all_cells_becomes_the_sample_in_the_lock() {
+    let spec = examples().join("quickstart.yaml").display().to_string();
+    // Three models in three trials run each item nine times.
+    let lock = said(&["check", &spec, "--print", "--sessions", "30"]);
+    assert!(lock.contains("sample: 3\n") && lock.contains("two-shot: 3\n"), "{lock}");
+    assert_eq!(lock, said(&["check", &spec, "--print", "--limit", "3"]), "resume and replay need no other number");
+    let few = regatta(&["check", &spec, "--sessions", "8"]);
+    assert_eq!(few.status.code(), Some(78));
+    let why = "--sessions 8 is too few: one item in every setting, for 3 models and 3 trials, makes 9 sessions";
+    assert!(text(&few.stderr).contains(why), "{}", text(&few.stderr));
+    assert_eq!(regatta(&["check", &spec, "--sessions", "30", "--limit", "3"]).status.code(), Some(64));
+}
+
+#[test]
+fn a_run_says_what_it_takes_before_it_begins() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let spec = examples().join("quickstart.yaml").display().to_string();
+    let run = folder.path().join("run").display().to_string();
+    let output = regatta(&["run", &spec, "--output", &run, "--sessions", "9"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let notes = text(&output.stderr);
+    // Three models in three trials.
+    let planned = notes.lines().find(|line| line.starts_with("9 cells, 9 sessions, 9 calls: about $"));
+    assert!(planned.is_some_and(|line| line.contains("at most $")), "{notes}");
+    assert!(
+        notes.lines().any(|line| line.starts_with("judges: ") && line.contains(" · time: about 1 s, at ")),
+        "{notes}"
+    );
+}
+
+#[test]
 fn a_dry_run_without_prices_calls_the_cost_unknown_and_with_some_at_least() {
     let folder = tempfile::tempdir().expect("a folder");
     let priced = spec(folder.path(), &worfbench(), "");

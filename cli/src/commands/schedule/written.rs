@@ -24,6 +24,7 @@ pub(super) fn read(args: &CreateScheduleArgs) -> anyhow::Result<(ScheduleSpec, L
         spec: path.parent().unwrap_or(Path::new("")).join(spec),
         data: args.data.clone(),
         limit: None,
+        sessions: None,
         trials: None,
         seed: None,
         budget: None,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// `1234567` as `1.23M`.
-pub(super) fn thousands(count: u64) -> String {
+pub(crate) fn thousands(count: u64) -> String {
     match count {
         0..1_000 => count.to_string(),
         1_000..1_000_000 => format!("{:.1}k", count as f64 / 1e3),
@@ -12,7 +12,7 @@ pub(super) fn thousands(count: u64) -> String {
 }
 
 /// `1234567` as `1,234,567`.
-pub(super) fn grouped(count: u64) -> String {
+pub(crate) fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::new();
     for (position, digit) in digits.chars().enumerate() {
@@ -25,7 +25,7 @@ pub(super) fn grouped(count: u64) -> String {
 }
 
 /// A number of things each second, in the unit in which there is at least one: `31/s`, `2.4/min`, `0.5/h`.
-pub(super) fn rate(per_second: f64) -> String {
+pub(crate) fn rate(per_second: f64) -> String {
     let (count, unit) = match per_second {
         of if of >= 1.0 => (of, "s"),
         of if of * 60.0 >= 1.0 => (of * 60.0, "min"),
@@ -35,7 +35,7 @@ pub(super) fn rate(per_second: f64) -> String {
 }
 
 /// A time in its two largest units: `45 s`, `4 min`, `3 h 12 min`, `2 d 4 h`.
-pub(super) fn time(of: Duration) -> String {
+pub(crate) fn time(of: Duration) -> String {
     let seconds = of.as_secs();
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
     if days > 0 {
