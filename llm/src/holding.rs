@@ -1,8 +1,9 @@
 //! Stops calls with configuration errors: after a few identical refusals of the key, or of a model, without any answer before, further
-//! calls are not sent.
+//! calls are not sent. Nor are they while the account behind the key has no money.
 //!
-//! A 401 is about the key, so it holds the endpoint; a 403 and a 404 are about the model, so they hold the model. After one answer nothing
-//! is ever held, because later refusals are temporary. Opening the endpoint again, as a resume does, resets the state. From time to time
+//! A 401 is about the key, so it holds the endpoint; a 403 and a 404 are about the model, so they hold the model. After one answer neither
+//! is ever held, because later refusals are temporary. Money is another matter: it is there at first and then gone. A few refusals for want of
+//! it in a row, whatever was answered before, hold the endpoint, until a call that goes through is answered. Opening the endpoint again, as a resume does, resets the state. From time to time
 //! one call goes through all the same, so that an endpoint which stays open notices when its operator has corrected the configuration.
 //!
 //! This is the state of one process. The fleet's store keeps failures for a month, and a resume could not undo those. So each worker finds
@@ -32,6 +33,8 @@ pub(crate) struct Holding {
 #[derive(Debug, Default)]
 struct State {
     key: Line,
+    /// Refusals for want of money at the provider. It never counts as having answered, because every call costs anew.
+    credit: Line,
     models: HashMap<String, Line>,
 }
 
@@ -98,7 +101,8 @@ impl Holding {
     /// The entry that ends a call of `model` unsent, if the call is held.
     pub(crate) fn refusal(&self, model: &str) -> Option<Try> {
         let (now, state) = (Instant::now(), self.locked());
-        let held = state.key.held(now).or_else(|| state.models.get(model)?.held(now))?;
+        let held = state.key.held(now).or_else(|| state.credit.held(now));
+        let held = held.or_else(|| state.models.get(model)?.held(now))?;
         Some(self.not_sent(model, held))
     }
 
@@ -108,6 +112,7 @@ impl Holding {
         if refusal.is_none() {
             let (now, mut state) = (Instant::now(), self.locked());
             state.key.looked_at(now);
+            state.credit.looked_at(now);
             if let Some(line) = state.models.get_mut(model) {
                 line.looked_at(now);
             }
@@ -119,6 +124,7 @@ impl Holding {
     pub(crate) fn answered(&self, model: &str) {
         let mut state = self.locked();
         state.key.answered();
+        state.credit = Line::default();
         line(&mut state, model).answered();
     }
 
@@ -128,20 +134,36 @@ impl Holding {
             ErrorClass::Auth | ErrorClass::NotFound => self.refused(model, failure),
             // The model was asked, so the key and its name are right.
             ErrorClass::ContextLength | ErrorClass::ContentFilter => self.answered(model),
-            ErrorClass::RateLimited
-            | ErrorClass::Server
-            | ErrorClass::BadResponse
-            | ErrorClass::BadRequest
-            | ErrorClass::Quota => {
-                let mut state = self.locked();
-                state.key.broken();
-                line(&mut state, model).broken();
+            ErrorClass::Quota => {
+                self.broken(model);
+                self.out_of_credit(failure);
+            }
+            ErrorClass::RateLimited | ErrorClass::Server | ErrorClass::BadResponse | ErrorClass::BadRequest => {
+                self.broken(model);
+                self.locked().credit.broken();
             }
             ErrorClass::Connection
             | ErrorClass::Timeout
             | ErrorClass::Poison
             | ErrorClass::Budget
             | ErrorClass::CacheMiss => {}
+        }
+    }
+
+    fn broken(&self, model: &str) {
+        let mut state = self.locked();
+        state.key.broken();
+        line(&mut state, model).broken();
+    }
+
+    fn out_of_credit(&self, failure: &Failure) {
+        if self.locked().credit.refused(failure, Instant::now()) {
+            tracing::error!(
+                endpoint = %self.endpoint,
+                "the account behind endpoint {} has no money left, as {REFUSALS} calls in a row were told: further calls are not sent ({})",
+                self.endpoint,
+                failure.detail
+            );
         }
     }
 
@@ -163,11 +185,17 @@ impl Holding {
 
     fn not_sent(&self, model: &str, held: &Held) -> Try {
         let word = rule(held.class).word;
-        let detail = format!(
-            "not sent: endpoint {} has answered nothing of {model} but {word}, {REFUSALS} times or more; correct it and resume ({})",
-            self.endpoint, held.detail
-        );
-        Try::not_sent(held.class, detail)
+        let endpoint = &self.endpoint;
+        let reason = if held.class == ErrorClass::Quota {
+            format!(
+                "the account behind endpoint {endpoint} has no money left ({word}, {REFUSALS} times or more in a row); top it up and resume"
+            )
+        } else {
+            format!(
+                "endpoint {endpoint} has answered nothing of {model} but {word}, {REFUSALS} times or more; correct it and resume"
+            )
+        };
+        Try::not_sent(held.class, format!("not sent: {reason} ({})", held.detail))
     }
 
     fn locked(&self) -> MutexGuard<'_, State> {
@@ -207,7 +235,39 @@ mod tests {
         assert!(!held_after(&[(NotFound, 404), (NotFound, 302), (NotFound, 404)]));
         assert!(!held_after(&[(Auth, 401), (Auth, 401), (RateLimited, 429), (Auth, 401)]));
         assert!(held_after(&[(Auth, 401), (Auth, 401), (Connection, 0), (Auth, 401)]), "nothing was said in between");
-        assert!(!held_after(&[(BadRequest, 400); 9]) && !held_after(&[(Quota, 402); 9]));
+        assert!(!held_after(&[(BadRequest, 400); 9]));
+        assert!(!held_after(&[(Auth, 401), (Auth, 401), (Quota, 402), (Auth, 401)]));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_account_without_money_holds_all_models_whatever_was_answered_before() {
+        let holding = holding();
+        holding.answered("m");
+        (0..2).for_each(|_| holding.failed("m", &failure(ErrorClass::Quota, 402)));
+        assert_eq!(holding.refusal("m"), None, "twice may be a call that asks for too much");
+        holding.failed("other", &failure(ErrorClass::Quota, 402));
+        let refusal = holding.refusal("m").unwrap();
+        assert_eq!(refusal.class, ErrorClass::Quota);
+        assert!(
+            refusal.detail.contains("has no money left (quota, 3 times or more in a row); top it up"),
+            "{refusal:?}"
+        );
+        assert!(holding.refusal("third").is_some());
+        advance(LOOK_AFTER).await;
+        assert_eq!(holding.last_refusal("m"), None, "one call looks");
+        assert!(holding.last_refusal("m").is_some());
+        holding.answered("m");
+        assert_eq!((holding.refusal("m"), holding.refusal("third")), (None, None), "it was topped up");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_is_answered_in_between_shows_that_there_is_money() {
+        let holding = holding();
+        for _ in 0..9 {
+            (0..2).for_each(|_| holding.failed("dear", &failure(ErrorClass::Quota, 402)));
+            holding.answered("cheap");
+        }
+        assert_eq!(holding.refusal("dear"), None);
     }
 
     #[tokio::test(start_paused = true)]

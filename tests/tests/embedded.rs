@@ -116,10 +116,12 @@ async fn faults_of_the_endpoint_change_no_result_and_are_counted() {
     assert!(retries(&stormy) > 0);
 }
 
-/// A server of chat completions that takes the key `right` alone: its address, and the calls that it refused and answered so far.
+/// A server of chat completions that takes the key `right` alone, and has no money for the key `spent`: its address, and the calls that it
+/// refused and answered so far.
 async fn choosy() -> (String, Arc<[AtomicUsize; 2]>) {
     const ANSWER: &str = r#"{"id":"1","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Node:\n1: go\nEdges: (START,1)(1,END)"},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":9}}"#;
     const REFUSAL: &str = r#"{"error":{"message":"Incorrect API key provided.","type":"invalid_request_error","code":"invalid_api_key"}}"#;
+    const NO_MONEY: &str = r#"{"error":{"message":"You exceeded your current quota.","type":"insufficient_quota","code":"insufficient_quota"}}"#;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}/v1", listener.local_addr().unwrap());
     let counts: Arc<[AtomicUsize; 2]> = Arc::default();
@@ -134,7 +136,11 @@ async fn choosy() -> (String, Arc<[AtomicUsize; 2]>) {
                     // A request for its models is no call.
                     let is_call = request.head.starts_with("POST ");
                     counts[usize::from(is_right)].fetch_add(usize::from(is_call), Ordering::SeqCst);
-                    let (status, body) = if is_right { ("200 OK", ANSWER) } else { ("401 Unauthorized", REFUSAL) };
+                    let (status, body) = match request.header("authorization") {
+                        Some("Bearer right") => ("200 OK", ANSWER),
+                        Some("Bearer spent") => ("402 Payment Required", NO_MONEY),
+                        _ => ("401 Unauthorized", REFUSAL),
+                    };
                     stream.write_all(&http::answer(status, "application/json", body)).await?;
                 }
                 std::io::Result::Ok(())
@@ -146,6 +152,16 @@ async fn choosy() -> (String, Arc<[AtomicUsize; 2]>) {
 
 #[tokio::test]
 async fn a_key_that_is_refused_is_sent_a_few_times_and_resume_tries_again_with_the_right_one() {
+    is_sent_a_few_times_until_the_key_is_right("wrong", "auth", "correct the key that api_key_env names (auth)").await;
+}
+
+#[tokio::test]
+async fn an_account_without_money_is_asked_a_few_times_and_resume_goes_on_once_there_is_some() {
+    let advice = "top up the account of the endpoint's key at its provider (quota)";
+    is_sent_a_few_times_until_the_key_is_right("spent", "quota", advice).await;
+}
+
+async fn is_sent_a_few_times_until_the_key_is_right(key: &str, cause: &str, advice: &str) {
     let (address, counts) = choosy().await;
     let folder = tempfile::tempdir().unwrap();
     let data = workspace().join("examples/data/worfbench");
@@ -159,13 +175,15 @@ async fn a_key_that_is_refused_is_sent_a_few_times_and_resume_tries_again_with_t
     std::fs::write(&spec, written).unwrap();
     let directory = folder.path().join("out");
     let mut command = regatta().unwrap();
-    command.env("CHOOSY_KEY", "wrong").args(["run", "--no-preflight"]).arg(&spec).arg("--output").arg(&directory);
+    command.env("CHOOSY_KEY", key).args(["run", "--no-preflight"]).arg(&spec).arg("--output").arg(&directory);
     let output = finish(command).await.unwrap();
     assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains(&format!(" × {cause}, ")), "{}", text(&output.stdout));
+    assert!(text(&output.stderr).contains(advice), "{}", text(&output.stderr));
     let results = lines(&directory.join("results.jsonl"));
     assert!(results.len() >= 20, "{}", results.len());
     for line in &results {
-        assert_eq!((&line["outcome"], &line["cause"]), (&"not_measured".into(), &"auth".into()), "{line}");
+        assert_eq!((&line["outcome"], &line["cause"]), (&"not_measured".into(), &cause.into()), "{line}");
     }
     let sent = |at: usize| counts[at].load(Ordering::SeqCst);
     // Three refusals hold the endpoint; each of the two calls at once may be under way by then.

@@ -143,6 +143,8 @@ fn first_step(summary: &Summary) -> &'static str {
         "correct the ids of the models that the spec has (model_not_found), and run it again; if they are right, "
     } else if has(Cause::Auth) {
         "correct the key that api_key_env names (auth), then "
+    } else if has(Cause::Quota) {
+        "top up the account of the endpoint's key at its provider (quota), then "
     } else if has(Cause::AgentLost) {
         "correct the agent, unless what ended it was an accident (agent_lost), then "
     } else {
