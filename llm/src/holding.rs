@@ -3,8 +3,9 @@
 //!
 //! A 401 is about the key, so it holds the endpoint; a 403 and a 404 are about the model, so they hold the model. After one answer neither
 //! is ever held, because later refusals are temporary. Money is another matter: it is there at first and then gone. A few refusals for want of
-//! it in a row, whatever was answered before, hold the endpoint, until a call that goes through is answered. Opening the endpoint again, as a resume does, resets the state. From time to time
-//! one call goes through all the same, so that an endpoint which stays open notices when its operator has corrected the configuration.
+//! it in a row, whatever was answered before, hold the endpoint, until a call that goes through is answered. Opening the endpoint again, as a
+//! resume does, resets the state. From time to time one call goes through all the same, so that an endpoint which stays open notices when its
+//! operator has corrected the configuration.
 //!
 //! This is the state of one process. The fleet's store keeps failures for a month, and a resume could not undo those. So each worker finds
 //! out for itself, at the cost of the calls that it has in flight when the first refusals arrive.
