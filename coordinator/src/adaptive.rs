@@ -119,7 +119,10 @@ impl Coordinator {
             return Ok(false);
         }
         let released: BTreeMap<CellIndex, u64> = progress.iter().map(|cell| (cell.index, cell.items)).collect();
-        let costs = self.ledger.cost_moments(&sweep.id).await?.into_iter().collect();
+        let mut costs: BTreeMap<CellIndex, CostMoments> = BTreeMap::new();
+        for (cell, _, of_task) in self.ledger.cost_moments(&sweep.id).await? {
+            costs.entry(cell).or_default().merge(&of_task);
+        }
         let mut offers = Vec::new();
         for contest in contests(sweep)? {
             let mut known = BTreeMap::new();

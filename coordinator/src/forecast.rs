@@ -1,19 +1,25 @@
 //! Forecast of a sweep's final cost from the cost of its sessions so far.
 
+#[cfg(test)]
+mod coverage;
 mod foretelling;
+mod tasks;
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use regatta_backends::CellProgress;
+use regatta_backends::{CellProgress, CostMoments};
 use regatta_catalog::Sweep;
-use regatta_proto::{BenchmarkLock, BenchmarkName, CostSum, Judge, Level, ModelRef, Money, Setting, SweepId};
+use regatta_proto::{
+    BenchmarkLock, BenchmarkName, CellIndex, CostSum, Judge, Level, ModelRef, Money, Setting, SweepId,
+};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 pub(crate) use self::foretelling::normal_quantile;
 use self::foretelling::{GroupCosts, JudgedCosts, SESSIONS_MIN, Spent, foretell};
+use self::tasks::{TaskCosts, by_task};
 use crate::estimate::{is_paid, is_priced};
 use crate::{Coordinator, CoordinatorError};
 
@@ -84,6 +90,12 @@ const EFFORT: u32 = 50;
 /// Sweeps whose forecasts are kept.
 const KEPT_MAX: usize = 1024;
 
+/// Sessions of a model in a setting, over all trials, and their tasks.
+struct Group<'a> {
+    whole: GroupCosts<'a>,
+    tasks: BTreeMap<&'a str, TaskCosts>,
+}
+
 impl Forecasts {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<SweepId, Made>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -117,25 +129,32 @@ impl Coordinator {
         if sweep.lock.decide.is_some() {
             return Ok(None);
         }
-        let moments: BTreeMap<_, _> = self.ledger.cost_moments(&sweep.id).await?.into_iter().collect();
-        let mut groups: BTreeMap<(&BenchmarkName, &Setting, &ModelRef), GroupCosts<'_>> = BTreeMap::new();
+        let mut moments: BTreeMap<CellIndex, Vec<(String, CostMoments)>> = BTreeMap::new();
+        for (cell, task, known) in self.ledger.cost_moments(&sweep.id).await? {
+            moments.entry(cell).or_default().push((task, known));
+        }
+        let mut groups: BTreeMap<(&BenchmarkName, &Setting, &ModelRef), Group<'_>> = BTreeMap::new();
         for (of, cell) in progress.iter().filter_map(|of| Some((of, sweep.cell(of.index)?))) {
-            let known = moments.get(&of.index).copied().unwrap_or_default();
-            let group = groups
-                .entry((&cell.benchmark, &cell.setting, &cell.model))
-                .or_insert_with(|| GroupCosts { is_priced: is_priced(sweep, cell), ..GroupCosts::of(&cell.model) });
-            group.sessions += of.items;
-            group.seen += known.sessions;
-            group.left += of.items.saturating_sub(of.recorded);
-            group.sum += known.sum;
-            group.squares += known.squares;
+            let group = groups.entry((&cell.benchmark, &cell.setting, &cell.model)).or_insert_with(|| Group {
+                whole: GroupCosts { is_priced: is_priced(sweep, cell), ..GroupCosts::of(&cell.model) },
+                tasks: BTreeMap::new(),
+            });
+            group.whole.sessions += of.items;
+            group.whole.left += of.items.saturating_sub(of.recorded);
+            for item in sweep.selected(cell).iter().filter_map(|index| sweep.item(cell, *index)) {
+                group.tasks.entry(&item.task).or_default().sessions += 1;
+            }
+            for (task, known) in moments.get(&of.index).into_iter().flatten() {
+                group.tasks.entry(task.as_str()).or_default().known.merge(known);
+            }
         }
         let bills: BTreeMap<ModelRef, CostSum> =
             self.ledger.costs_by_judge(&sweep.id).await?.into_iter().map(|of| (of.judge, of.cost)).collect();
         let mut spent = Spent::default();
         progress.iter().for_each(|cell| spent.by_agents += cell.cost);
         bills.values().for_each(|cost| spent.by_judges += *cost);
-        let groups: Vec<GroupCosts<'_>> = groups.into_values().collect();
+        let groups: Vec<GroupCosts<'_>> =
+            groups.values().flat_map(|group| by_task(&group.whole, &group.tasks)).collect();
         Ok(foretell(&groups, &judged(sweep, progress, &bills), spent, sweep.lock.level))
     }
 }

@@ -172,7 +172,7 @@ pub struct CellProgress {
     pub maybe_spent: Money,
 }
 
-/// Sums over the costs of a cell's sessions that no failure stopped and whose calls all have a known price, with all attempts that led to
+/// Sums over the costs of those sessions of a cell, or of a task in it, that no failure stopped and whose calls all have a known price, with all attempts that led to
 /// the result.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct CostMoments {
@@ -182,6 +182,15 @@ pub struct CostMoments {
     pub sum: f64,
     /// Sum of the squares of their costs.
     pub squares: f64,
+}
+
+impl CostMoments {
+    /// Adds the sums of other sessions.
+    pub fn merge(&mut self, other: &Self) {
+        self.sessions += other.sessions;
+        self.sum += other.sum;
+        self.squares += other.squares;
+    }
 }
 
 /// The end of an external agent that failed, or that made no call.

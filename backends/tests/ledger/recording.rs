@@ -307,7 +307,7 @@ pub(crate) async fn what_sessions_cost_is_told_of_those_whose_price_is_known_and
     ledger.record(records).await.unwrap();
     ledger.record_progress(vec![open(place(5), "a-1", 50)]).await.unwrap();
     let expected = CostMoments { sessions: 3, sum: 10.0 + 20.0 + 2.0, squares: 100.0 + 400.0 + 4.0 };
-    assert_eq!(ledger.cost_moments(&sweep).await.unwrap(), [(CellIndex(1), expected)]);
+    assert_eq!(ledger.cost_moments(&sweep).await.unwrap(), [(CellIndex(1), "wikihow".to_owned(), expected)]);
 }
 
 pub(crate) async fn recorded_items_and_highest_attempts_are_found(world: World) {

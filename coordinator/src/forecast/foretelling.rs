@@ -1,5 +1,7 @@
 //! The cost at the end of a sweep, of sums over its sessions. Knows neither ledger nor sweep.
 
+use std::collections::BTreeMap;
+
 use regatta_proto::{CostSum, Level, ModelRef, Money};
 
 use super::{Forecast, Foretold};
@@ -11,7 +13,7 @@ pub(super) const SESSIONS_MIN: u64 = 8;
 /// Newton's steps at most towards a normal quantile; the farthest that a level asks for takes ten.
 const STEPS: u32 = 50;
 
-/// Sums over the known costs of the sessions of a model in a setting, over all trials.
+/// Sums over the known costs of the sessions of a model at a task of a setting, over all trials.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct GroupCosts<'a> {
     /// The model.
@@ -36,7 +38,7 @@ impl<'a> GroupCosts<'a> {
         Self { model, sessions: 0, seen: 0, left: 0, is_priced: true, sum: 0.0, squares: 0.0 }
     }
 
-    fn add(&mut self, other: &Self) {
+    pub(super) fn add(&mut self, other: &Self) {
         self.sessions += other.sessions;
         self.seen += other.seen;
         self.left += other.left;
@@ -85,9 +87,9 @@ pub(super) struct Spent {
 /// Foretells the end of a sweep of these groups and judges. `None` while hardly anything is known, where a call has an unknown price or those of
 /// what is left may have one, and once no session is left to run or to judge.
 ///
-/// The sessions that are left of a model in a setting are taken to cost what others of these did. Where too few of them are known, they are
-/// taken to cost what the model's sessions in other settings did, give or take as much; of a model of which too little is known nothing is
-/// foretold. What was spent beyond the sessions that count (waste) grows in proportion. The interval holds both the uncertainty of the means and the
+/// The sessions that are left of a model at a task are taken to cost what others of these did. Where too few of them are known, they are
+/// taken to cost what the model's sessions at other tasks did, give or take as much, and all such tasks of a model together: one guess stands
+/// behind all of them. Of a model of which too little is known nothing is foretold. What was spent beyond the sessions that count (waste) grows in proportion. The interval holds both the uncertainty of the means and the
 /// spread of the sessions to come.
 ///
 /// A judge is expected to take of each session what it took of each so far. The ledger knows its bill, but not for which sessions: so one
@@ -112,14 +114,19 @@ pub(super) fn foretell(
     let sum: f64 = groups.iter().map(|group| group.sum).sum();
     let overhead = if sum > 0.0 { (spent.by_agents.known.0 as f64 / sum).max(1.0) } else { 1.0 };
     let (mut to_come, mut variance, mut is_whole) = (0.0, 0.0, true);
+    let mut of_models: BTreeMap<&ModelRef, GroupCosts<'_>> = BTreeMap::new();
+    for group in groups {
+        of_models.entry(group.model).or_insert(GroupCosts::of(group.model)).add(group);
+    }
+    let mut guessed: BTreeMap<&ModelRef, f64> = BTreeMap::new();
     for group in groups.iter().filter(|group| group.left > 0) {
         let left = group.left as f64;
-        let mut of_model = GroupCosts::of(group.model);
-        groups.iter().filter(|of| of.model == group.model).for_each(|of| of_model.add(of));
+        let of_model = of_models.get(group.model).copied().unwrap_or(GroupCosts::of(group.model));
         let (mean, of_mean, spread) = if group.seen >= SESSIONS_MIN {
             (group.mean(), group.spread() / group.seen as f64, group.spread())
         } else if of_model.seen >= SESSIONS_MIN {
-            (of_model.mean(), of_model.mean().powi(2), of_model.spread())
+            *guessed.entry(group.model).or_insert(0.0) += overhead * left * of_model.mean();
+            (of_model.mean(), 0.0, of_model.spread())
         } else {
             is_whole = false;
             continue;
@@ -127,6 +134,7 @@ pub(super) fn foretell(
         to_come += overhead * left * mean;
         variance += overhead.powi(2) * (left.powi(2) * of_mean + left * spread);
     }
+    variance += guessed.values().map(|guess| guess.powi(2)).sum::<f64>();
     let (least, of_agents) = (to_come, variance);
     let mut most = to_come;
     for judge in judges.iter().filter(|judge| judge.left > 0) {

@@ -31,12 +31,12 @@ impl Ledger {
         each!(self.oldest_open(sweep))
     }
 
-    /// Sums of the costs of each cell's sessions, for forecasts, without those whose price is unknown and those with answers of the response
-    /// cache, which nobody paid for; cells without such sessions are left out. Reads every attempt.
+    /// Sums of the costs of each cell's sessions by task, for forecasts, without those whose price is unknown and those with answers of the response
+    /// cache, which nobody paid for; tasks without such sessions are left out. Reads every attempt.
     ///
     /// # Errors
     /// When the store fails.
-    pub fn cost_moments<'a>(&'a self, sweep: &'a SweepId) -> LedgerFuture<'a, Vec<(CellIndex, CostMoments)>> {
+    pub fn cost_moments<'a>(&'a self, sweep: &'a SweepId) -> LedgerFuture<'a, Vec<(CellIndex, String, CostMoments)>> {
         each!(self.cost_moments(sweep))
     }
 

@@ -280,23 +280,26 @@ pub(super) async fn one(
     row.as_ref().map(session).transpose()
 }
 
-pub(super) async fn cost_moments(client: &Object, sweep: &SweepId) -> Result<Vec<(CellIndex, CostMoments)>, Fault> {
+pub(super) async fn cost_moments(
+    client: &Object,
+    sweep: &SweepId,
+) -> Result<Vec<(CellIndex, String, CostMoments)>, Fault> {
     let number = number(client, sweep).await?;
     let select = client
         .prepare_cached(
-            "SELECT cell, count(*), sum(cost), sum(cost * cost)
-             FROM (SELECT s.cell AS cell, sum(a.known)::float8 AS cost
+            "SELECT cell, task, count(*), sum(cost), sum(cost * cost)
+             FROM (SELECT s.cell AS cell, s.task AS task, sum(a.known)::float8 AS cost
                    FROM sessions s JOIN attempts a ON a.sweep = s.sweep AND a.cell = s.cell AND a.item = s.item
                    WHERE s.sweep = $1 AND s.outcome <> 'not_measured' AND a.state IN ('recorded', 'handed_over')
-                   GROUP BY s.cell, s.item HAVING sum(a.unknown_calls) = 0 AND sum(coalesce(a.cached_calls, 0)) = 0) AS costs
-             GROUP BY cell ORDER BY cell",
+                   GROUP BY s.cell, s.task, s.item HAVING sum(a.unknown_calls) = 0 AND sum(coalesce(a.cached_calls, 0)) = 0) AS costs
+             GROUP BY cell, task ORDER BY cell, task",
         )
         .await?;
     let mut cells = Vec::new();
     for row in client.query(&select, &[&number]).await? {
-        let sessions = large(row.try_get(1)?, "sessions")?;
-        let moments = CostMoments { sessions, sum: row.try_get(2)?, squares: row.try_get(3)? };
-        cells.push((CellIndex(small(row.try_get(0)?, "cell")?), moments));
+        let sessions = large(row.try_get(2)?, "sessions")?;
+        let moments = CostMoments { sessions, sum: row.try_get(3)?, squares: row.try_get(4)? };
+        cells.push((CellIndex(small(row.try_get(0)?, "cell")?), row.try_get(1)?, moments));
     }
     Ok(cells)
 }

@@ -188,22 +188,25 @@ pub(super) fn one(
     rows.next()?.map(session).transpose()
 }
 
-pub(super) fn cost_moments(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Vec<(CellIndex, CostMoments)>, Fault> {
+pub(super) fn cost_moments(
+    tx: &Transaction<'_>,
+    sweep: &SweepId,
+) -> Result<Vec<(CellIndex, String, CostMoments)>, Fault> {
     let number = number(tx, sweep)?;
     let mut select = tx.prepare_cached(
-        "SELECT cell, count(*), sum(cost), sum(cost * cost)
-         FROM (SELECT s.cell AS cell, CAST(sum(a.known) AS REAL) AS cost
+        "SELECT cell, task, count(*), sum(cost), sum(cost * cost)
+         FROM (SELECT s.cell AS cell, s.task AS task, CAST(sum(a.known) AS REAL) AS cost
                FROM sessions s JOIN attempts a ON a.sweep = s.sweep AND a.cell = s.cell AND a.item = s.item
                WHERE s.sweep = ?1 AND s.outcome <> 'not_measured' AND a.state IN ('recorded', 'handed_over')
-               GROUP BY s.cell, s.item HAVING sum(a.unknown_calls) = 0 AND sum(coalesce(a.cached_calls, 0)) = 0)
-         GROUP BY cell ORDER BY cell",
+               GROUP BY s.cell, s.task, s.item HAVING sum(a.unknown_calls) = 0 AND sum(coalesce(a.cached_calls, 0)) = 0)
+         GROUP BY cell, task ORDER BY cell, task",
     )?;
     let mut rows = select.query([number])?;
     let mut cells = Vec::new();
     while let Some(row) = rows.next()? {
-        let sessions = large(row.get(1)?, "sessions")?;
-        let moments = CostMoments { sessions, sum: row.get(2)?, squares: row.get(3)? };
-        cells.push((CellIndex(small(row.get(0)?, "cell")?), moments));
+        let sessions = large(row.get(2)?, "sessions")?;
+        let moments = CostMoments { sessions, sum: row.get(3)?, squares: row.get(4)? };
+        cells.push((CellIndex(small(row.get(0)?, "cell")?), row.get(1)?, moments));
     }
     Ok(cells)
 }

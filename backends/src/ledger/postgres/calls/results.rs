@@ -19,7 +19,10 @@ impl PostgresLedger {
         read!(self.0, "read the oldest running attempt", client => attempts::oldest_open(client, sweep))
     }
 
-    pub(crate) async fn cost_moments(&self, sweep: &SweepId) -> Result<Vec<(CellIndex, CostMoments)>, LedgerError> {
+    pub(crate) async fn cost_moments(
+        &self,
+        sweep: &SweepId,
+    ) -> Result<Vec<(CellIndex, String, CostMoments)>, LedgerError> {
         read!(self.0, "read what sessions cost", client => sessions::cost_moments(client, sweep))
     }
 

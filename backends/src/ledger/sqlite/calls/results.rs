@@ -21,7 +21,10 @@ impl SqliteLedger {
         self.0.read("read the oldest running attempt", move |tx| attempts::oldest_open(tx, &sweep)).await
     }
 
-    pub(crate) async fn cost_moments(&self, sweep: &SweepId) -> Result<Vec<(CellIndex, CostMoments)>, LedgerError> {
+    pub(crate) async fn cost_moments(
+        &self,
+        sweep: &SweepId,
+    ) -> Result<Vec<(CellIndex, String, CostMoments)>, LedgerError> {
         let sweep = sweep.clone();
         self.0.read("read what sessions cost", move |tx| sessions::cost_moments(tx, &sweep)).await
     }
