@@ -83,10 +83,11 @@ fn rows(status: &SweepStatus, so_far: &[CellSoFar], shown: &[usize], has_causes:
         });
     }
     let widest = |column: fn(&Row) -> &str| rows.iter().map(|row| column(row).chars().count()).max().unwrap_or(0);
-    let (done, score, cost) = (widest(|row| &row.done), widest(|row| &row.score), widest(|row| &row.cost));
+    let (done, score, cost) =
+        (widest(|row| row.done.as_str()), widest(|row| row.score.as_str()), widest(|row| row.cost.as_str()));
     let others = done + score + cost + 3 * GAP.len();
     let least_causes = if has_causes { GAP.len() + "not measured".len() } else { 0 };
-    let name = widest(|row| &row.name).min(place.width.saturating_sub(others + least_causes).max(NAME_LEAST));
+    let name = widest(|row| row.name.as_str()).min(place.width.saturating_sub(others + least_causes).max(NAME_LEAST));
     let causes = place.width.saturating_sub(name + others + GAP.len());
     let written = rows.iter().enumerate().map(|(number, row)| {
         let line = format!(
