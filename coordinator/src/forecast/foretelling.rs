@@ -89,8 +89,8 @@ pub(super) struct Spent {
 ///
 /// The sessions that are left of a model at a task are taken to cost what others of these did. Where too few of them are known, they are
 /// taken to cost what the model's sessions at other tasks did, give or take as much, and all such tasks of a model together: one guess stands
-/// behind all of them. Of a model of which too little is known nothing is foretold. What was spent beyond the sessions that count (waste) grows in proportion. The interval holds both the uncertainty of the means and the
-/// spread of the sessions to come.
+/// behind all of them. Of a model of which too little is known nothing is foretold. What was spent beyond the sessions that count (waste) grows
+/// in proportion. The interval holds both the uncertainty of the means and the spread of the sessions to come.
 ///
 /// A judge is expected to take of each session what it took of each so far. The ledger knows its bill, but not for which sessions: so one
 /// session's is taken to deviate by as much as the mean is; the upper end is where all of the bill was for the model and setting that has most
