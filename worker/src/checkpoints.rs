@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use regatta_backends::{BlobError, Blobs};
 use regatta_catalog::checkpoint_key;
 use regatta_proto::wire::{WireError, decode, encode};
@@ -44,6 +45,17 @@ struct Writing<'a> {
     generation: u32,
     attempt: &'a Attempt,
     transcript: &'a Transcript,
+}
+
+/// The checkpoint in `bytes`, of a session of the lock and the number of resumes `from`, as one of the same session of another sweep, of the lock and
+/// the number of resumes `to`. `None` for one that cannot be read, or that is no checkpoint of `from`.
+#[must_use]
+pub fn readdressed_checkpoint(bytes: &[u8], from: (Digest, u32), to: (Digest, u32)) -> Option<Bytes> {
+    let Checkpoint { lock, generation, attempt, transcript } = decode(bytes).ok()?;
+    if lock != from.0 || generation < from.1 {
+        return None;
+    }
+    encode(&Writing { lock: to.0, generation: to.1, attempt: &attempt, transcript: &transcript }).ok()
 }
 
 /// A checkpoint that cannot be written or read.
@@ -334,6 +346,22 @@ mod tests {
         writer.keep(&Transcript { events: vec![Event::Recorded(Reply::said("yes"))] });
         tokio::time::sleep(Duration::from_secs(1)).await;
         writer.end().unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_checkpoint_is_readdressed_to_another_sweep_if_its_own_has_not_been_resumed_since() {
+        let store = Blobs::memory();
+        let (_told, void) = watch::channel(Void::default());
+        let checkpoints = Checkpoints::new(store.clone(), Duration::from_millis(250), LATE, void);
+        let session = SessionKey { sweep: "s".parse().unwrap(), cell: CellIndex(0), item: ItemIndex(0) };
+        let _needless = written(&checkpoints, &session, "a").await;
+        let bytes = store.get(&checkpoint_key(&session)).await.unwrap().unwrap();
+        let (own, other) = (Digest::of(b"lock"), Digest::of(b"other"));
+        assert_eq!(readdressed_checkpoint(&bytes, (own, 1), (other, 0)), None, "it was resumed");
+        assert_eq!(readdressed_checkpoint(&bytes, (other, 0), (other, 0)), None, "it is of another lock");
+        let moved: Checkpoint = decode(&readdressed_checkpoint(&bytes, (own, 0), (other, 3)).unwrap()).unwrap();
+        let before: Checkpoint = decode(&bytes).unwrap();
+        assert_eq!(moved, Checkpoint { lock: other, generation: 3, ..before });
     }
 
     #[tokio::test(start_paused = true)]

@@ -28,6 +28,7 @@ mod verdicts;
 mod void;
 mod worker;
 
+pub use checkpoints::readdressed_checkpoint;
 pub use config::{AgentAuthorities, Environment, WorkerConfig};
 pub use external::check_agent;
 pub use metrics::WorkerMetrics;

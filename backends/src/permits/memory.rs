@@ -143,6 +143,12 @@ impl MemoryPermits {
         self.account(account).map(|state| state.at_most()).or_else(before)
     }
 
+    /// Notes that so much of an account was granted by processes before this one. Without a file it is forgotten.
+    pub(super) fn keep_granted(&self, account: &AccountId, granted: Money) -> Result<(), PermitsError> {
+        let Some(Kept { grants: kept, .. }) = &self.0.kept else { return Ok(()) };
+        kept.keep(account, granted).map_err(|source| PermitsError::Grants { path: kept.path().to_owned(), source })
+    }
+
     pub(super) fn close_accounts(&self, sweep: &SweepId) {
         let (_, mut state) = self.enter();
         state.accounts.retain(|account, _| account.sweep != *sweep);

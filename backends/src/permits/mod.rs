@@ -218,6 +218,19 @@ impl Permits {
         })
     }
 
+    /// Notes in the file of [`Self::kept`], before an account is opened, that so much of it was granted: what may have been spent under another
+    /// name. Does nothing where accounts are kept elsewhere, or not at all.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn keep_granted(&self, account: &AccountId, granted: Money) -> Result<(), PermitsError> {
+        match self {
+            Self::Memory(permits) => permits.keep_granted(account, granted),
+            #[cfg(feature = "cluster")]
+            Self::Postgres(_) => Ok(()),
+        }
+    }
+
     /// Forgets all accounts of a sweep, which is forgotten too. None of them is opened again: holders tell what they have spent of an account since
     /// they began, so a second one would begin with what the first has cost.
     ///
