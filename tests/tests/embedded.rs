@@ -275,7 +275,7 @@ fn holds_a_segment(sweeps: &Path) -> bool {
 }
 
 #[tokio::test]
-async fn a_finished_run_is_shown_again_and_another_spec_is_refused_its_directory() {
+async fn a_finished_run_is_shown_again_and_another_seed_is_refused_its_directory() {
     let folder = tempfile::tempdir().unwrap();
     let directory = folder.path().join("run");
     let spec = spec(folder.path(), "again", "{}");

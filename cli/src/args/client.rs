@@ -124,6 +124,9 @@ pub(crate) struct ResumeArgs {
     /// Raise the budget, to so many dollars or by so many: 80 or +50
     #[arg(long, value_name = "DOLLARS", allow_negative_numbers = true)]
     pub(crate) budget: Option<BudgetChange>,
+    /// Go on with this spec, which may have changed where sessions with a result were asked the same (embedded run)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["budget", "trust"])]
+    pub(crate) spec: Option<PathBuf>,
     /// Go on without looking first for encoders that do not load, programs that are not there, and keys that are refused (embedded run)
     #[arg(long)]
     pub(crate) no_preflight: bool,

@@ -1,12 +1,12 @@
 //! `regatta resume`: run again what was not measured, in a coordinator's sweep or in an embedded run's directory.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use regatta_coordinator::Resumption;
 
-use crate::args::ResumeArgs;
+use crate::args::{ResumeArgs, RunArgs, SpecArgs};
 use crate::client::Client;
 use crate::embedded::Embedded;
 use crate::exit::BadConfiguration;
@@ -21,7 +21,16 @@ pub(crate) async fn run(args: ResumeArgs) -> anyhow::Result<ExitCode> {
     let wanted = Path::new(&args.sweep);
     let found = run_directory::find(wanted);
     if let Some(directory) = found.as_ref().filter(|at| run_directory::has_ledger(at)) {
-        return embedded(directory, &args).await;
+        return match args.spec.clone() {
+            Some(spec) => super::run::run(with_spec(spec, directory.clone(), args)).await,
+            None => embedded(directory, &args).await,
+        };
+    }
+    if args.spec.is_some() {
+        let problem = format!("{} is no directory of a run, and other sweeps keep their spec", args.sweep);
+        return Err(
+            BadConfiguration(format!("{problem} (--spec); submit the changed one with `regatta submit`")).into()
+        );
     }
     // A sweep of a coordinator may have the name of a directory here, but only whoever names the coordinator means that one.
     if let Some(directory) = found.filter(|_| args.client.coordinator.is_none()) {
@@ -35,6 +44,47 @@ pub(crate) async fn run(args: ResumeArgs) -> anyhow::Result<ExitCode> {
         output::note("the end of a coordinator's sweep is told to nobody (--notify): `regatta watch` ends with it");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A run of `spec` in `directory`, which goes on with what is there.
+fn with_spec(spec: PathBuf, directory: PathBuf, args: ResumeArgs) -> RunArgs {
+    let ResumeArgs {
+        sweep: _,
+        budget: _,
+        spec: _,
+        no_preflight,
+        cache_dir,
+        policy,
+        trust: _,
+        client: _,
+        give_up_after_s,
+        result,
+        notice,
+        traces,
+    } = args;
+    let spec = SpecArgs {
+        spec,
+        data: Vec::new(),
+        limit: None,
+        trials: None,
+        seed: None,
+        budget: None,
+        prices: None,
+        cache: None,
+    };
+    RunArgs {
+        spec,
+        output: Some(directory),
+        dry_run: false,
+        no_preflight,
+        cache_dir,
+        give_up_after_s,
+        policy,
+        result,
+        notice,
+        metrics: None,
+        traces,
+    }
 }
 
 async fn embedded(directory: &Path, args: &ResumeArgs) -> anyhow::Result<ExitCode> {

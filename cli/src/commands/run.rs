@@ -39,12 +39,15 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     let planned = run.coordinator.plan(store(&run, loaded).await?).await;
     let sweep = planned.map_err(|error| not_planned(file.as_deref(), error))?;
     trust::remember(&sweep.digest);
-    run.refuse_another(&sweep).await?;
+    let change = run.change_to(&sweep).await?;
     if !args.no_preflight {
-        // Before the sweep is entered: a directory that holds none takes the spec once it is corrected.
+        // Before the sweep is entered, or takes the place of another: the directory takes the spec once it is corrected.
         preflight::before_sessions(&run, &sweep, &leaving).await?;
     }
     let is_new = run.held().await?.is_none();
+    if let Some(change) = change {
+        run.change(change, &sweep).await?;
+    }
     let submitted = run.coordinator.enter(&sweep).await?;
     let sessions = counted(submitted.sessions, "session", "sessions");
     output::note(&format!("{} · {sessions} · {}", sweep.id, directory.display()));

@@ -31,11 +31,48 @@ fn link_entries(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
+/// Removes every file below `from` from the same place below `to`. Folders of `to` are left, unless nothing is in them then.
+pub(super) fn unlink_tree(from: &Path, to: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        let Ok(found) = std::fs::symlink_metadata(&target) else { continue };
+        match (entry.file_type()?.is_dir(), found.is_dir()) {
+            (true, true) => {
+                unlink_tree(&entry.path(), &target)?;
+                // Others may have put something there.
+                let _ = std::fs::remove_dir(&target);
+            }
+            (false, false) => std::fs::remove_file(&target)?,
+            (true, false) | (false, true) => {}
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+
+    #[test]
+    fn what_was_linked_is_removed_and_the_files_of_others_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for name in ["from/transcripts", "from/pictures", "to"] {
+            std::fs::create_dir_all(at(name)).unwrap();
+        }
+        for name in ["from/report.md", "from/transcripts/0.zst", "from/pictures/0.svg", "to/annotations.jsonl"] {
+            std::fs::write(at(name), "").unwrap();
+        }
+        link_tree(&at("from"), &at("to")).unwrap();
+        std::fs::write(at("to/pictures/mine.svg"), "").unwrap();
+        unlink_tree(&at("from"), &at("to")).unwrap();
+        assert!(!at("to/report.md").exists() && !at("to/transcripts").exists() && !at("to/pictures/0.svg").exists());
+        assert!(at("to/annotations.jsonl").is_file() && at("to/pictures/mine.svg").is_file());
+        assert!(at("from/report.md").is_file());
+    }
 
     #[test]
     fn a_link_in_the_place_of_a_file_is_replaced_and_one_in_the_place_of_a_folder_refused() {

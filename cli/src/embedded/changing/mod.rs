@@ -1,0 +1,145 @@
+//! A run goes on with a spec that was changed: a further sweep of the same ledger takes over the sessions whose inputs are the same, and takes
+//! the place of the old one. What it has beyond them is run.
+
+mod copying;
+mod inputs;
+mod mark;
+mod money;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use anyhow::Context;
+use regatta_catalog::Sweep;
+use regatta_proto::{CellIndex, ItemIndex, Money, SessionKey, counted};
+
+use self::copying::is_result;
+use self::inputs::{Common, common, told};
+use self::mark::{Mark, Part, Stage};
+use super::Embedded;
+use crate::exit::BadConfiguration;
+use crate::output;
+
+pub(super) use self::mark::settle;
+
+/// A change of the spec of a directory that the sessions in it allow.
+pub(crate) struct Change {
+    old: Arc<Sweep>,
+    /// Cells that both have, by their positions in the old grid.
+    cells: BTreeMap<CellIndex, CellIndex>,
+    /// Differences, one a line.
+    told: Vec<String>,
+}
+
+impl Change {
+    /// The session of `new` that is the one of `item` in `cell` of the old sweep; `None` if it has none.
+    fn session_in(&self, new: &Sweep, cell: CellIndex, item: ItemIndex) -> Option<SessionKey> {
+        let cell = new.cell(*self.cells.get(&cell)?)?;
+        let is_selected = new.selected(cell).binary_search(&item).is_ok();
+        is_selected.then(|| SessionKey { sweep: new.id.clone(), cell: cell.index, item })
+    }
+}
+
+impl Embedded {
+    /// The change from the sweep that the directory holds to `new`; `None` if it holds none, or this one.
+    ///
+    /// # Errors
+    /// [`BadConfiguration`], with what differs, when sessions have results that were asked something else; or when a store fails.
+    pub(crate) async fn change_to(&self, new: &Sweep) -> anyhow::Result<Option<Change>> {
+        let Some(row) = self.ledger.sweeps().await?.into_iter().next() else { return Ok(None) };
+        if row.id == new.id && row.lock == new.digest {
+            return Ok(None);
+        }
+        let old = self.catalog.sweep(&row.lock).await;
+        let old = old.with_context(|| format!("failed to read the spec of {}, which the directory holds", row.id))?;
+        if old.lock.decide.is_some() || new.lock.decide.is_some() {
+            return Err(
+                self.refusal(&old, "one of the two has a question (`decide`), so that other sessions would be bought")
+            );
+        }
+        let attempts = self.ledger.attempts(&old.id).await?;
+        let with_results: BTreeSet<CellIndex> =
+            attempts.iter().filter(|row| is_result(row)).map(|row| row.key.cell).collect();
+        let Common { same, differing } = common(&old.lock, &new.lock)?;
+        let refused: BTreeSet<&String> =
+            differing.iter().filter(|(cell, _)| with_results.contains(*cell)).flat_map(|(_, lines)| lines).collect();
+        if !refused.is_empty() {
+            let lines: Vec<&str> = refused.into_iter().map(String::as_str).collect();
+            return Err(self.refusal(&old, &format!("its sessions were asked otherwise ({})", lines.join("; "))));
+        }
+        if !with_results.is_empty() && !with_results.iter().any(|cell| same.contains_key(cell)) {
+            return Err(self.refusal(&old, "none of its sessions with a result is in the spec now"));
+        }
+        let mut told = told(&old.lock, &new.lock)?;
+        if old.lock.budget_usd == new.lock.budget_usd
+            && let Some(raised) = row.budget.filter(|_| row.budget != budget(new))
+        {
+            told.push(format!("the budget was raised to {raised} since, and is the one of the spec again"));
+        }
+        Ok(Some(Change { old, cells: same, told }))
+    }
+
+    fn refusal(&self, old: &Sweep, reason: &str) -> anyhow::Error {
+        let problem = format!("{} holds the sweep {}, and {reason}", self.directory.display(), old.id);
+        BadConfiguration(format!("{problem}; choose another directory with --output, or remove it")).into()
+    }
+
+    /// Puts `new` into the place of the sweep that the directory holds, with the sessions that it goes on with, and says what changed. Nobody is
+    /// asked anything. Where it is interrupted, the directory holds one or the other the next time that it is opened.
+    ///
+    /// # Errors
+    /// [`BadConfiguration`] when transcripts are gone that it needs; or when a store fails.
+    pub(crate) async fn change(&self, change: Change, new: &Sweep) -> anyhow::Result<()> {
+        // What an earlier process could not record is of the old sweep.
+        let _reserve = self.recover(&change.old).await?;
+        self.recover_lost(&change.old).await?;
+        let store = self.directory.join("store");
+        let mut mark = Mark {
+            stage: Stage::Copying,
+            from: change.old.id.clone(),
+            to: new.id.clone(),
+            changes: change.told.clone(),
+            kept: Part::default(),
+            left_out: Part::default(),
+        };
+        mark.write(&store)?;
+        match self.copy_sessions(&change, new).await {
+            Ok(parts) => (mark.kept, mark.left_out) = parts,
+            Err(error) => {
+                if let Err(error) = settle(&self.directory, &self.ledger).await {
+                    tracing::warn!(error = format!("{error:#}"), "failed to take back a change; the next run does");
+                }
+                return Err(error);
+            }
+        }
+        self.ledger.checkpoint().await.context("failed to bring the ledger's log into its file")?;
+        mark.stage = Stage::Copied;
+        mark.write(&store)?;
+        settle(&self.directory, &self.ledger).await?;
+        self.tell_of_change(&mark);
+        Ok(())
+    }
+
+    fn tell_of_change(&self, mark: &Mark) {
+        let Mark { stage: _, from, to: _, changes, kept, left_out } = mark;
+        output::note(&format!("{} goes on with a spec that has changed:", self.directory.display()));
+        changes.iter().for_each(|change| output::note(&format!("  {change}")));
+        output::note(&format!(
+            "kept {}, none of which is paid for again (carried over: {})",
+            counted(kept.sessions, "session", "sessions"),
+            kept.cost
+        ));
+        if *left_out != Part::default() {
+            output::note(&format!(
+                "left out {} that the spec does not have any more ({}, in no sum from now on)",
+                counted(left_out.sessions, "session", "sessions"),
+                left_out.cost
+            ));
+        }
+        output::note(&format!("what was before is in {}", mark::place(&self.directory, from).display()));
+    }
+}
+
+fn budget(sweep: &Sweep) -> Option<Money> {
+    sweep.lock.budget_usd.and_then(Money::from_dollars)
+}

@@ -1,0 +1,71 @@
+//! Money of the old sweep that no session of it tells of: what judges have cost, and what a process may have spent that died.
+
+use regatta_backends::Judged;
+use regatta_catalog::Sweep;
+use regatta_proto::{AccountId, Answerer, AttemptId, CostSum, JudgeOutcome, ModelRef, Money};
+
+use crate::embedded::Embedded;
+
+impl Embedded {
+    /// Enters what judges have cost that `new` has too. Nobody knows for which sessions, so it is all kept. Returns what the others have cost.
+    pub(super) async fn carry_judges(&self, old: &Sweep, new: &Sweep) -> anyhow::Result<CostSum> {
+        let mut left_out = CostSum::default();
+        let mut carried = Vec::new();
+        for costs in self.ledger.costs_by_judge(&old.id).await? {
+            let endpoint = new.lock.endpoints.get(&costs.judge.endpoint);
+            let Some(endpoint) = endpoint.filter(|_| new.lock.judge(&costs.judge).is_some()) else {
+                left_out += costs.cost;
+                continue;
+            };
+            let answerer = Answerer::new(endpoint, &costs.judge.model, &new.id);
+            let served = if costs.served.is_empty() { vec![costs.judge.model.clone()] } else { costs.served };
+            for (number, served) in served.into_iter().enumerate() {
+                // It is known in sum only.
+                let (usage, cost) = if number == 0 { (costs.usage, costs.cost) } else { Default::default() };
+                let outcome = JudgeOutcome {
+                    sweep: new.id.clone(),
+                    lock: new.digest,
+                    judge: costs.judge.clone(),
+                    served,
+                    verdicts: Vec::new(),
+                    unanswered: Vec::new(),
+                    attempt: AttemptId::new(format!("carried-{}", carried.len()))?,
+                    usage,
+                    cost,
+                };
+                carried.push(Judged { answerer, outcome });
+            }
+        }
+        if !carried.is_empty() {
+            self.ledger.save_judged(carried).await?;
+        }
+        Ok(left_out)
+    }
+
+    /// Holds against the budgets of `new` what those of `old` had granted beyond what the ledger knows of: a process may have died with it.
+    pub(super) async fn carry_grants(&self, old: &Sweep, new: &Sweep) -> anyhow::Result<()> {
+        let models = new.lock.models.iter().filter(|model| model.budget_usd.is_some()).map(|model| Some(&model.id));
+        for model in std::iter::once(None).chain(models) {
+            let account = |sweep: &Sweep| AccountId { sweep: sweep.id.clone(), model: model.cloned() };
+            let Some(granted) = self.permits.granted(&account(old)).await? else { continue };
+            let beyond = granted.0.saturating_sub(self.spent(old, model).await?.0);
+            if beyond > 0 {
+                let spent = self.spent(new, model).await?;
+                self.permits.keep_granted(&account(new), spent + Money(beyond))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Known and possible cost of `sweep`, or of the sessions of one model, as accounts are opened with it.
+    async fn spent(&self, sweep: &Sweep, model: Option<&ModelRef>) -> anyhow::Result<Money> {
+        let progress = self.ledger.cell_progress(&sweep.id).await?;
+        let own =
+            sweep.cells().iter().zip(&progress).filter(|(cell, _)| model.is_none_or(|model| cell.model == *model));
+        let sessions: Money = own.map(|(_, progress)| progress.cost.known + progress.maybe_spent).sum();
+        match model {
+            Some(_) => Ok(sessions),
+            None => Ok(sessions + self.ledger.judge_costs(&sweep.id).await?.1.known),
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! A run goes on with a spec that was changed: nothing is paid for again that was asked the same.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+use std::time::Duration;
+
+use regatta_tests::referee::{CONCURRENCY, Referee};
+use regatta_tests::regatta::{ended, finish, regatta};
+use regatta_tests::waiting::in_time;
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+
+const SESSIONS: u64 = 24;
+/// A second model in the specs of the referee.
+const FURTHER: (&str, &str) =
+    ("models:\n", "models:\n  - { id: main/n, price: { input_per_mtok: 1, output_per_mtok: 2 } }\n");
+
+async fn run(spec: &Path, output: &Path) -> Output {
+    let mut command = regatta().unwrap();
+    command.arg("run").arg(spec).arg("--output").arg(output);
+    finish(command).await.unwrap()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Standard error of a run that must have ended with `code`.
+async fn run_to(code: i32, spec: &Path, output: &Path) -> String {
+    let ended = run(spec, output).await;
+    assert_eq!(ended.status.code(), Some(code), "{}", said(&ended));
+    said(&ended)
+}
+
+fn results(run: &Path) -> String {
+    std::fs::read_to_string(run.join("results.jsonl")).unwrap()
+}
+
+fn known_cost(run: &Path) -> u64 {
+    let summary: Value = serde_json::from_str(&std::fs::read_to_string(run.join("summary.json")).unwrap()).unwrap();
+    summary["spending"]["cost"]["known"].as_u64().unwrap()
+}
+
+/// A copy of `spec` beside it, with `to` in the place of `from`.
+fn changed(spec: &Path, name: &str, (from, to): (&str, &str)) -> PathBuf {
+    let text = std::fs::read_to_string(spec).unwrap();
+    assert!(text.contains(from), "{from} is missing in {text}");
+    let path = spec.with_file_name(format!("{name}.yaml"));
+    std::fs::write(&path, text.replace(from, to)).unwrap();
+    path
+}
+
+#[tokio::test]
+async fn prices_limits_addresses_and_budgets_may_change_and_nothing_is_asked_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let referee = Referee::start(u64::MAX, Duration::ZERO).await.unwrap();
+    let spec = referee.spec(folder.path(), "first", SESSIONS, "").unwrap();
+    let directory = folder.path().join("run");
+    run_to(0, &spec, &directory).await;
+    let (before, cost) = (results(&directory), known_cost(&directory));
+    for (name, change, line) in [
+        ("price", ("input_per_mtok: 1", "input_per_mtok: 3"), "input_per_mtok: 1.0 → 3.0"),
+        ("limit", ("concurrency: 8", "concurrency: 2"), "endpoints.main, limits, concurrency: 8 → 2"),
+        ("address", ("//127.0.0.1:", "//localhost:"), "endpoints.main, base_url"),
+        ("budget", ("name: first", "name: first\nbudget_usd: 1"), "budget_usd: none → 1.0"),
+    ] {
+        let told = run_to(0, &changed(&spec, name, change), &directory).await;
+        assert!(told.contains(&format!("kept {SESSIONS} sessions")), "{name}: {told}");
+        assert!(told.contains(line), "{line} is missing in {told}");
+        assert_eq!((results(&directory), known_cost(&directory)), (before.clone(), cost), "{name}");
+    }
+    // Back to what it was at first.
+    run_to(0, &spec, &directory).await;
+    assert_eq!(referee.calls(), SESSIONS, "each session was asked once");
+    let again = run_to(0, &spec, &directory).await;
+    assert!(!again.contains("has changed"), "{again}");
+    let fresh = folder.path().join("fresh");
+    run_to(0, &spec, &fresh).await;
+    assert_eq!(results(&directory), results(&fresh));
+}
+
+#[tokio::test]
+async fn further_models_and_items_are_all_that_is_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let referee = Referee::start(u64::MAX, Duration::ZERO).await.unwrap();
+    let whole = referee.spec(folder.path(), "whole", SESSIONS, "").unwrap();
+    let few = changed(&whole, "few", (" } }\nendpoints", ", limit: 'first:10' } }\nendpoints"));
+    let directory = folder.path().join("run");
+    run_to(0, &few, &directory).await;
+    assert_eq!(referee.calls(), 10);
+    let told = run_to(0, &whole, &directory).await;
+    assert!(told.contains("kept 10 sessions") && !told.contains("left out"), "{told}");
+    assert_eq!(referee.calls(), SESSIONS, "the items that were not there before");
+    let two = changed(&whole, "two", FURTHER);
+    let mut resume = regatta().unwrap();
+    resume.arg("resume").arg(&directory).arg("--spec").arg(&two);
+    let resumed = finish(resume).await.unwrap();
+    assert_eq!(resumed.status.code(), Some(0), "{}", said(&resumed));
+    assert!(said(&resumed).contains("models.main/n is new"), "{}", said(&resumed));
+    assert_eq!((referee.calls(), referee.repeated()), (2 * SESSIONS, 0), "the model that was not there before");
+    assert_eq!(known_cost(&directory), referee.billed());
+    let fresh = folder.path().join("fresh");
+    run_to(0, &two, &fresh).await;
+    assert_eq!(results(&directory), results(&fresh));
+}
+
+#[tokio::test]
+async fn what_the_spec_has_no_more_is_in_no_result_and_set_aside() {
+    let folder = tempfile::tempdir().unwrap();
+    let referee = Referee::start(u64::MAX, Duration::ZERO).await.unwrap();
+    let one = referee.spec(folder.path(), "one", SESSIONS, "").unwrap();
+    let two = changed(&one, "two", FURTHER);
+    let directory = folder.path().join("run");
+    run_to(0, &two, &directory).await;
+    let both = results(&directory);
+    let told = run_to(0, &one, &directory).await;
+    assert!(told.contains("models.main/n is not in the spec any more"), "{told}");
+    assert!(told.contains(&format!("left out {SESSIONS} sessions")), "{told}");
+    assert_eq!((referee.calls(), known_cost(&directory)), (2 * SESSIONS, referee.billed() / 2));
+    let before: Vec<PathBuf> =
+        directory.join("before").read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
+    let [before] = before.as_slice() else { panic!("{before:?}") };
+    assert_eq!(results(before), both);
+    assert!(before.join("transcripts").is_dir() && before.join("changed.json").is_file());
+    let fresh = folder.path().join("fresh");
+    run_to(0, &one, &fresh).await;
+    assert_eq!(results(&directory), results(&fresh));
+}
+
+#[tokio::test]
+async fn other_decoding_of_sessions_with_results_is_refused_by_name_and_nothing_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let referee = Referee::start(u64::MAX, Duration::ZERO).await.unwrap();
+    let spec = referee.spec(folder.path(), "warm", SESSIONS, "").unwrap();
+    let directory = folder.path().join("run");
+    run_to(0, &spec, &directory).await;
+    let before = results(&directory);
+    let other = changed(&spec, "warmer", ("{ id: main/m,", "{ id: main/m, temperature: 0.7,"));
+    let told = run_to(78, &other, &directory).await;
+    assert!(told.contains("models.main/m, temperature: none → 0.7"), "{told}");
+    assert!(told.contains("choose another directory with --output"), "{told}");
+    run_to(0, &spec, &directory).await;
+    assert_eq!((results(&directory), referee.calls()), (before, SESSIONS));
+}
+
+#[tokio::test]
+async fn a_budget_that_the_spec_raises_is_spent_on_what_was_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let referee = Referee::start(u64::MAX, Duration::ZERO).await.unwrap();
+    let little = referee.spec(folder.path(), "little", SESSIONS, "budget_usd: 0.003\n").unwrap();
+    let directory = folder.path().join("run");
+    run_to(3, &little, &directory).await;
+    let paid = referee.calls();
+    assert!(0 < paid && paid < SESSIONS, "{paid} calls");
+    let told = run_to(0, &changed(&little, "enough", ("0.003", "1")), &directory).await;
+    assert!(told.contains(&format!("kept {paid} session")), "{told}");
+    assert_eq!((referee.calls(), referee.repeated()), (SESSIONS, 0), "each session was asked once");
+    assert_eq!(known_cost(&directory), referee.billed());
+}
+
+#[tokio::test]
+async fn a_run_that_was_left_in_its_midst_goes_on_with_the_changed_spec_from_its_last_calls() {
+    const CONVERSATIONS: (u64, u64) = (48, 4);
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("run");
+    let referee = Referee::start(2 * CONCURRENCY, Duration::from_millis(50)).await.unwrap();
+    let spec = referee.conversations(folder.path(), "leaving", CONVERSATIONS, "").unwrap();
+    let mut command = regatta().unwrap();
+    command.arg("run").arg(&spec).arg("--output").arg(&directory).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut leaving = command.spawn().unwrap();
+    referee.has_read(3 * CONCURRENCY).await;
+    let process = leaving.id().unwrap().to_string();
+    let told = tokio::process::Command::new("kill").args(["-TERM", &process]).status().await.unwrap();
+    assert!(told.success());
+    // Nothing is answered before it has heard of the signal.
+    let mut lines = BufReader::new(leaving.stderr.take().unwrap()).lines();
+    while let Some(line) = in_time("a line of the run", lines.next_line()).await.unwrap().unwrap() {
+        if line.starts_with("leaving: ") {
+            referee.answer_all();
+        }
+    }
+    assert_eq!(ended(leaving).await.unwrap().status.code(), Some(4));
+    let all = CONVERSATIONS.0 * CONVERSATIONS.1;
+    assert!(referee.calls() < all, "it left before it had ended");
+    let slower = changed(&spec, "slower", ("concurrency: 8", "concurrency: 4"));
+    run_to(0, &slower, &directory).await;
+    assert_eq!((referee.calls(), referee.repeated()), (all, 0), "each call once");
+    assert_eq!(known_cost(&directory), referee.billed());
+    let fresh = folder.path().join("fresh");
+    run_to(0, &slower, &fresh).await;
+    assert_eq!(results(&directory), results(&fresh));
+}
