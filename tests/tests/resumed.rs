@@ -6,7 +6,7 @@ use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use regatta_tests::referee::{CONCURRENCY, Referee};
-use regatta_tests::regatta::{ended, finish, regatta};
+use regatta_tests::regatta::{Process, ended, finish, free_address, get_json, regatta, workspace};
 use regatta_tests::waiting::in_time;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
@@ -189,5 +189,41 @@ async fn a_run_that_was_left_in_its_midst_goes_on_with_the_changed_spec_from_its
     assert_eq!(known_cost(&directory), referee.billed());
     let fresh = folder.path().join("fresh");
     run_to(0, &slower, &fresh).await;
+    assert_eq!(results(&directory), results(&fresh));
+}
+
+#[tokio::test]
+async fn a_judge_that_was_at_a_wrong_address_is_asked_at_the_right_one_and_no_model_is_asked_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = workspace().join("examples/data/worfbench").display().to_string();
+    let mut simulate = regatta().unwrap();
+    simulate.args(["simulate", "llm", "--listen", "127.0.0.1:0", "--data", &format!("worfbench={data}")]);
+    simulate.args(["--simulation", "{ prices: { oracle: { input_per_mtok: 1, output_per_mtok: 2 } } }"]);
+    let server = Process::start_and_read(simulate).await.unwrap();
+    let billed = async || {
+        let counters = get_json(&server.first_line.replace("/v1", "/simulator/counters")).await.unwrap();
+        counters["billed_nanodollars"]["oracle"]["delivered"].as_u64().unwrap()
+    };
+    let nowhere = format!("http://{}/v1", free_address().await.unwrap());
+    let text = format!(
+        "name: judged\nbenchmarks:\n  worfbench: {{ data: {data}, settings: [two-shot], judge: judge/lexical }}\nendpoints:\n  \
+         main: {{ kind: openai, base_url: '{}', api_key_env: none, identify_sessions: true }}\n  \
+         judge: {{ kind: openai, base_url: '{nowhere}', api_key_env: none, retries: {{ attempts: 2, base_delay_ms: 1, max_delay_ms: 5 }} }}\n\
+         models:\n  - {{ id: main/oracle, price: {{ input_per_mtok: 1, output_per_mtok: 2 }} }}\n",
+        server.first_line
+    );
+    let wrong = folder.path().join("wrong.yaml");
+    std::fs::write(&wrong, text).unwrap();
+    let directory = folder.path().join("run");
+    run_to(4, &wrong, &directory).await;
+    assert!(results(&directory).lines().all(|line| line.contains("judge_unavailable")), "{}", results(&directory));
+    let paid = billed().await;
+    assert!(paid > 0 && paid == known_cost(&directory));
+    let right = changed(&wrong, "right", (nowhere.as_str(), server.first_line.as_str()));
+    let told = run_to(0, &right, &directory).await;
+    assert!(told.contains("endpoints.judge, base_url"), "{told}");
+    assert_eq!((billed().await, known_cost(&directory)), (paid, paid), "nothing is paid for again");
+    let fresh = folder.path().join("fresh");
+    run_to(0, &right, &fresh).await;
     assert_eq!(results(&directory), results(&fresh));
 }
