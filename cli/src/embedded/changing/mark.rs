@@ -80,8 +80,9 @@ pub(in super::super) async fn settle(directory: &Path, ledger: &Ledger) -> anyho
         // Somebody else may have made the directory, and a link would lead out of it.
         own_folder(&blobs.join(kind))?;
     }
-    // A ledger that has lost its latest entries does not lose the old sweep too.
-    let is_whole = mark.stage == Stage::Copied && ledger.sweep(&mark.to).await?.is_some();
+    let (old, new) = (ledger.sweep(&mark.from).await?, ledger.sweep(&mark.to).await?);
+    // Of a ledger that has lost its latest entries, or was exchanged, the only sweep stays, whatever the mark says.
+    let is_whole = new.is_some() && (mark.stage == Stage::Copied || old.is_none());
     if is_whole {
         remove_sweep(ledger, &mark.from).await?;
         remove_folder(&blobs.join("checkpoints").join(mark.from.as_str()))?;
@@ -121,9 +122,10 @@ fn set_aside(directory: &Path, mark: &Mark) -> anyhow::Result<()> {
     let left = directory.join("store/blobs/sweeps").join(mark.from.as_str());
     match std::fs::rename(&left, &aside) {
         // It had left nothing, or was moved before.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => own_folder(&aside).with_context(failed)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         moved => moved.with_context(failed)?,
     }
+    own_folder(&aside).with_context(failed)?;
     unlink_tree(&aside, directory).with_context(failed)?;
     regatta_files::write_durably(&aside.join("changed.json"), serde_json::to_vec_pretty(mark)?).with_context(failed)
 }
