@@ -175,7 +175,7 @@ impl Embedded {
                 write_segment(blobs, &new.id, &named).await?;
             }
         }
-        let lost = wanted.values().filter(|(_, row)| row.state == AttemptState::Recorded).count();
+        let lost = wanted.values().filter(|(_, row)| is_result(row)).count();
         if lost > 0 {
             return Err(BadConfiguration(format!(
                 "{lost} sessions in {place} have a result and no transcript, and would be paid for again with another spec; see \
