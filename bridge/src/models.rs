@@ -1,4 +1,4 @@
-//! The list of models, in the shape of OpenAI or Anthropic.
+//! The list of models, and one of them, in the shape of OpenAI or Anthropic.
 
 use hyper::Response;
 use regatta_serving::Dialect;
@@ -15,6 +15,11 @@ pub(crate) fn list(models: &[String], created: i64, dialect: Dialect) -> Respons
             json!({"data": entries, "has_more": false, "first_id": models.first(), "last_id": models.last()})
         }
     })
+}
+
+/// One model of the list. Whatever an agent calls its model, there is one.
+pub(crate) fn one(model: &str, created: i64, dialect: Dialect) -> Response<AnswerBody> {
+    answers::json(&entry(model, created, dialect))
 }
 
 fn entry(model: &str, created: i64, dialect: Dialect) -> Value {

@@ -26,6 +26,9 @@ const MEMBER: &str = "x-regatta-member";
 const MODELS: &str = "/v1/models";
 const TOOL_REQUEST: &str = "/tools/request";
 const TOOL_PROXY: &str = "/tools/proxy/";
+/// Routes of the providers that are refused. Their answers would be those of other models, would cost what no session knows of, or stand for
+/// something that the provider keeps.
+const UNSERVED: [&str; 5] = ["/embeddings", "/completions", "/moderations", "/messages/count_tokens", "/responses/"];
 
 /// State that all requests share.
 pub(crate) struct Server {
@@ -40,6 +43,10 @@ pub(crate) struct Server {
 enum Place<'p> {
     Call(Format),
     Models,
+    /// One model of the list, by its name.
+    Model(&'p str),
+    /// A route of the providers that is refused.
+    Unserved,
     ToolRequest,
     ToolProxy(&'p str),
 }
@@ -51,16 +58,27 @@ impl<'p> Place<'p> {
             TOOL_REQUEST => Some(Self::ToolRequest),
             _ => match path.strip_prefix(TOOL_PROXY) {
                 Some(place) => Some(Self::ToolProxy(place)),
-                None => Format::at(path).map(Self::Call),
+                None => Format::at(path).map(Self::Call).or_else(|| Self::beside_calls(path)),
             },
         }
+    }
+
+    /// A route that clients ask for beside their calls; it may lack the version.
+    fn beside_calls(path: &'p str) -> Option<Self> {
+        let path = path.strip_prefix("/v1").unwrap_or(path);
+        if let Some(name) = path.strip_prefix("/models/").filter(|name| !name.is_empty()) {
+            return Some(Self::Model(name));
+        }
+        let is_at = |route: &str| path == route || (route.ends_with('/') && path.starts_with(route));
+        UNSERVED.into_iter().any(is_at).then_some(Self::Unserved)
     }
 
     fn takes(&self, method: &Method) -> bool {
         match self {
             Self::Call(_) | Self::ToolRequest => method == Method::POST,
-            Self::Models => method == Method::GET,
-            Self::ToolProxy(_) => true,
+            Self::Models | Self::Model(_) => method == Method::GET,
+            // They are refused in the same words.
+            Self::Unserved | Self::ToolProxy(_) => true,
         }
     }
 }
@@ -98,6 +116,11 @@ impl Server {
             let message = format!("{rest} does not take {}", head.method);
             return Err(refused(ApiError::wrong_method(message)));
         }
+        if matches!(place, Place::Unserved) {
+            let error = unserved(&format!("{} {rest}", head.method));
+            opened.session.unreadable(&error.message);
+            return Err(refused(error));
+        }
         let Ok(place_of_request) = Arc::clone(&opened.requests).try_acquire_owned() else {
             let message =
                 format!("{REQUESTS_MAX} requests of this session wait for their answers; wait for one of them");
@@ -119,6 +142,8 @@ impl Server {
                 Asked { opened, member, format, headers, body, held, peer, created, place }.answer().await
             }
             Place::Models => models::list(&opened.session.models(), self.created, dialect(head)),
+            Place::Model(name) => models::one(name, self.created, dialect(head)),
+            Place::Unserved => return Err(refused(unserved(rest))),
             Place::ToolRequest => {
                 let request = tools::read(&body).map_err(refused)?;
                 let answer = opened.session.serve(request);
@@ -167,8 +192,20 @@ fn member<'p>(path: &'p str, headers: &HeaderMap) -> Result<(Option<MemberName>,
 
 /// Provider whose error format a client expects, whatever its route.
 fn dialect(head: &Parts) -> Dialect {
-    let is_anthropic = head.headers.contains_key("anthropic-version") || head.uri.path().ends_with("/messages");
+    let path = head.uri.path();
+    let is_anthropic = head.headers.contains_key("anthropic-version")
+        || path.ends_with("/messages")
+        || path.ends_with("/messages/count_tokens");
     if is_anthropic { Dialect::Anthropic } else { Dialect::Openai }
+}
+
+/// 400, and no 404, which many clients take for a model that does not exist.
+fn unserved(route: &str) -> ApiError {
+    let message = format!(
+        "{route} is not served to agents: only calls of chat models are answered, paid and recorded; have the agent do without, or ask \
+         another address for it"
+    );
+    ApiError { code: Some("unsupported_route"), ..ApiError::bad_request(None, message) }
 }
 
 fn unknown_route(head: &Parts) -> ApiError {

@@ -15,9 +15,9 @@ pub trait BridgedSession: Send + Sync + 'static {
     /// Answer of the tool server at the request's URL. Does not block.
     fn serve(&self, request: ToolRequest) -> ToolAnswer;
 
-    /// Is told of a request for a model call that was refused because the bridge cannot carry it: a field or a kind of content that is not
-    /// supported. Such an agent is at a loss for a reason of ours. It is not told of bodies that are no JSON or too long. `message` says what
-    /// is wrong, for people. Does not block.
+    /// Is told of a request that was refused because the bridge cannot carry it: a field or a kind of content that is not supported, or a
+    /// route of the providers that is not served. Such an agent may be at a loss for a reason of ours, unless it asks otherwise. It is not
+    /// told of bodies that are no JSON or too long. `message` says what is wrong, for people. Does not block.
     fn unreadable(&self, message: &str) {
         let _ = message;
     }

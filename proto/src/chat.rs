@@ -6,7 +6,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::MemberName;
+use crate::{MemberName, Passed};
 
 /// Role of a message's author.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -197,6 +197,9 @@ pub struct ChatRequest {
     /// Returns log-probabilities of this many candidates per token of the answer (0: of the token itself only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logprobs: Option<u8>,
+    /// Fields that the client of an external agent wrote and that none of the others carries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passed: Option<Arc<Passed>>,
 }
 
 impl ChatRequest {
@@ -222,7 +225,8 @@ impl ChatRequest {
             text(&tool.name) + tool.description.as_deref().map_or(0, text) + json(&tool.parameters) + FRAME
         });
         let output = self.output.as_ref().map_or(0, |output| json(&output.schema) + FRAME);
-        messages.sum::<u64>() + tools.sum::<u64>() + output
+        let passed = self.passed.as_ref().map_or(0, |passed| passed.prompt_bytes());
+        messages.sum::<u64>() + tools.sum::<u64>() + output + passed
     }
 }
 

@@ -31,6 +31,7 @@ mod model;
 mod money;
 mod outcome;
 mod parsed;
+mod passed;
 mod price;
 mod question;
 mod report;
@@ -84,6 +85,7 @@ pub use lock::{BenchmarkLock, Cell, DecideLock, SweepLock};
 pub use model::{ModelRef, ModelSpec};
 pub use money::{CostSum, Money};
 pub use outcome::{Cause, Filtered, Outcome};
+pub use passed::{ClientFormat, Passed};
 pub use price::{BATCH, Circumstances, Day, Meter, Price, PriceSource, PriceTier, PriceWindow, Rates};
 pub use question::{AskedQuestion, Evaluator, Question, Script, Verdict};
 pub use report::{

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 /// The part of a request that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
-    /// All fields. A field that [`ChatRequest`] cannot carry is refused by name.
+    /// All fields. Those that [`ChatRequest`] has no place for are [passed on](regatta_proto::Passed), or refused by name.
     Whole,
     /// The part that simulated models use: messages, names of tools, and sampling parameters. All other fields are ignored, whatever they
     /// hold.

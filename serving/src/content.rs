@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::error::ApiError;
-use crate::fields::{Fields, Reader, Text, parse, refuse};
+use crate::fields::{Fields, Text, parse, refuse};
+use crate::reader::Reader;
+use crate::refused::PROVIDERS_STATE;
 
 /// Types of a text part in chat completions and messages.
 pub(crate) const PLAIN: &[&str] = &["text"];
@@ -22,12 +25,12 @@ pub(crate) struct Content {
 }
 
 impl Content {
-    /// Reads the content at `path`, whose parts are of `kinds`.
+    /// Reads the content at `path`, whose texts are parts of `kinds`. With other parts it goes to the endpoint as it is.
     pub(crate) fn read(
         value: Option<&RawValue>,
         path: &str,
         kinds: &[&str],
-        reader: &Reader,
+        reader: &mut Reader,
     ) -> Result<Self, ApiError> {
         let Some(value) = value else { return Ok(Self::default()) };
         if value.get().starts_with('"') {
@@ -39,11 +42,15 @@ impl Content {
         }
         let parts: Vec<&RawValue> = parse(value, path)?;
         let (mut text, mut cache_until_here) = (String::new(), false);
-        for (index, part) in parts.into_iter().enumerate() {
-            let mut part = Fields::of(part, format!("{path}[{index}]"))?;
+        for (index, value) in parts.into_iter().enumerate() {
+            let mut part = Fields::of(value, format!("{path}[{index}]"))?;
             let kind = part.need_text("type")?;
             if !kinds.contains(&kind.as_ref()) {
-                return Err(part.refuse("type", &format!("is {kind:?}; only text can be carried")));
+                if !reader.is_whole() {
+                    return Err(part.refuse("type", &format!("is {kind:?}; only text can be carried")));
+                }
+                pass_on(value, &format!("{path}[{index}]"), reader)?;
+                continue;
             }
             text.push_str(&part.text("text")?.unwrap_or_default());
             cache_until_here |= part.raw("cache_control").is_some();
@@ -52,5 +59,27 @@ impl Content {
             part.finish(reader)?;
         }
         Ok(Self { text: text.into(), cache_until_here })
+    }
+}
+
+/// Has a part that holds no text, as an image, go to the endpoint as it is.
+///
+/// # Errors
+/// 400, when it is a file that the provider keeps.
+pub(crate) fn pass_on(part: &RawValue, path: &str, reader: &mut Reader) -> Result<(), ApiError> {
+    if names_a_file(&parse(part, path)?) {
+        return Err(refuse(path, PROVIDERS_STATE));
+    }
+    reader.pass_on(path);
+    Ok(())
+}
+
+fn names_a_file(value: &Value) -> bool {
+    match value {
+        Value::Object(fields) => {
+            fields.iter().any(|(name, value)| (name == "file_id" && value.is_string()) || names_a_file(value))
+        }
+        Value::Array(values) => values.iter().any(names_a_file),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }

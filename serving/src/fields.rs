@@ -1,34 +1,18 @@
 //! The fields of a JSON object, taken one at a time, so that none is overlooked.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use regatta_proto::plain_message;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::Reading;
 use crate::error::ApiError;
-
-/// The way in which a request is read, and the fields left out so far.
-#[derive(Debug)]
-pub(crate) struct Reader {
-    pub(crate) reading: Reading,
-    /// Names of fields that cannot be carried, but do not prevent an answer.
-    pub(crate) left_out: BTreeSet<&'static str>,
-}
-
-impl Reader {
-    pub(crate) const fn new(reading: Reading) -> Self {
-        Self { reading, left_out: BTreeSet::new() }
-    }
-
-    pub(crate) const fn is_whole(&self) -> bool {
-        matches!(self.reading, Reading::Whole)
-    }
-}
+use crate::reader::Reader;
+use crate::refused::why;
 
 /// A JSON object whose values are not parsed yet. Fields without content (`null`, an empty list, an empty object) count as absent.
 #[derive(Debug)]
@@ -36,6 +20,8 @@ pub(crate) struct Fields<'a> {
     /// Path of the object in the request; empty for the request itself.
     path: String,
     entries: Vec<(Cow<'a, str>, &'a RawValue)>,
+    /// Names of the request's own fields that were taken out.
+    taken: Vec<Cow<'a, str>>,
 }
 
 impl<'a> Fields<'a> {
@@ -43,13 +29,13 @@ impl<'a> Fields<'a> {
     pub(crate) fn of_body(body: &'a [u8]) -> Result<Self, ApiError> {
         let Entries(entries) = serde_json::from_slice(body)
             .map_err(|error| ApiError::bad_request(None, format!("failed to read the request: {error}")))?;
-        Ok(Self { path: String::new(), entries })
+        Ok(Self { path: String::new(), entries, taken: Vec::new() })
     }
 
     /// The fields of a value that is at `path` of the request.
     pub(crate) fn of(value: &'a RawValue, path: String) -> Result<Self, ApiError> {
         let Entries(entries) = parse(value, &path)?;
-        Ok(Self { path, entries })
+        Ok(Self { path, entries, taken: Vec::new() })
     }
 
     /// Path of the field `name` in the request.
@@ -60,7 +46,10 @@ impl<'a> Fields<'a> {
     /// Takes the value of `name` out.
     pub(crate) fn raw(&mut self, name: &str) -> Option<&'a RawValue> {
         let place = self.entries.iter().position(|(field, _)| field == name)?;
-        let (_, value) = self.entries.swap_remove(place);
+        let (name, value) = self.entries.swap_remove(place);
+        if self.path.is_empty() {
+            self.taken.push(name);
+        }
         (!says_nothing(value)).then_some(value)
     }
 
@@ -101,26 +90,53 @@ impl<'a> Fields<'a> {
         self.entries.retain(|(field, _)| !names.contains(&field.as_ref()));
     }
 
-    /// Takes a field that may be present only with one of the `harmless` values, which change nothing.
-    pub(crate) fn only(&mut self, name: &str, harmless: &[&str], reader: &Reader) -> Result<(), ApiError> {
+    /// Takes a field that is refused for the reason `why`, unless it has one of the `harmless` values, which change nothing.
+    pub(crate) fn only(&mut self, name: &str, harmless: &[&str], why: &str, reader: &Reader) -> Result<(), ApiError> {
         match self.raw(name) {
-            Some(value) if reader.is_whole() && !harmless.contains(&value.get()) => {
-                Err(self.refuse(name, &format!("cannot be carried; leave it out, or say {}", harmless.join(" or "))))
-            }
+            Some(value) if reader.is_whole() && !harmless.contains(&value.get()) => Err(self.refuse(name, why)),
             _ => Ok(()),
         }
     }
 
-    /// A field that is left cannot be carried; a whole reading refuses it by name.
-    pub(crate) fn finish(mut self, reader: &Reader) -> Result<(), ApiError> {
+    /// Takes a field that goes to the endpoint as it is, unless it has one of the `harmless` values, which change nothing.
+    pub(crate) fn pass_unless(&mut self, name: &str, harmless: &[&str], reader: &mut Reader) {
+        if self.raw(name).is_some_and(|value| reader.is_whole() && !harmless.contains(&value.get())) {
+            reader.pass_on(&self.path_of(name));
+        }
+    }
+
+    /// Fields that are left go to the endpoint as they are, with the field of the request that holds them; a whole reading refuses those
+    /// with which accounts or transcripts would be untrue.
+    pub(crate) fn finish(mut self, reader: &mut Reader) -> Result<(), ApiError> {
         if !reader.is_whole() {
             return Ok(());
         }
         self.entries.retain(|(_, value)| !says_nothing(value));
-        match self.entries.first() {
-            Some((name, _)) => Err(self.refuse(name, "is not known, said twice, or cannot be carried; leave it out")),
-            None => Ok(()),
+        let mut known: BTreeSet<&str> = self.taken.iter().map(|name| &**name).collect();
+        for (name, _) in &self.entries {
+            if !known.insert(name) {
+                return Err(self.refuse(name, "is said twice; say it once"));
+            }
+            if !self.path.is_empty() {
+                reader.pass_on(&self.path);
+            } else if let Some(why) = why(name) {
+                return Err(self.refuse(name, why));
+            } else {
+                reader.pass_field(name);
+            }
         }
+        Ok(())
+    }
+
+    /// The values of the fields `names`, parsed; `null` for those that are absent.
+    pub(crate) fn values(self, names: &BTreeSet<String>) -> Result<BTreeMap<String, Value>, ApiError> {
+        let mut values: BTreeMap<String, Value> = names.iter().map(|name| (name.clone(), Value::Null)).collect();
+        for (name, value) in self.entries {
+            if let Some(place) = values.get_mut(&*name) {
+                *place = parse(value, &name)?;
+            }
+        }
+        Ok(values)
     }
 
     /// The error that refuses the field `name`.
@@ -195,21 +211,44 @@ impl<'de> Deserialize<'de> for Entries<'de> {
 
 #[cfg(test)]
 mod tests {
+    use regatta_proto::ClientFormat;
+    use serde_json::json;
+
     use super::*;
+    use crate::Reading;
 
     fn message<T>(result: Result<T, ApiError>) -> String {
         result.err().map(|error| error.message).unwrap_or_default()
     }
 
     #[test]
-    fn what_is_not_taken_is_refused_by_name_and_what_says_nothing_is_not() {
-        let body = br#"{"a": 1, "b": null, "c": [ ], "d": {}, "e\n": {"f": 2}}"#;
+    fn what_is_not_taken_goes_on_by_its_name_and_what_says_nothing_does_not() {
+        let body = br#"{"a": 1, "b": null, "c": [ ], "d": {}, "e.\n": {"f": 2}}"#;
         let mut fields = Fields::of_body(body).unwrap();
         assert_eq!(fields.take::<u8>("a").unwrap(), Some(1));
         assert_eq!(fields.take::<u8>("b").unwrap(), None);
-        let refusal = fields.finish(&Reader::new(Reading::Whole));
-        assert_eq!(message(refusal), "`e\n` is not known, said twice, or cannot be carried; leave it out");
-        Fields::of_body(body).unwrap().finish(&Reader::new(Reading::Gist)).unwrap();
+        let mut whole = Reader::new(Reading::Whole);
+        fields.finish(&mut whole).unwrap();
+        let passed = whole.passed(ClientFormat::Chat, body, &[]).unwrap().unwrap();
+        assert_eq!(passed.fields, BTreeMap::from([("e.\n".to_owned(), json!({"f": 2}))]));
+        let mut gist = Reader::new(Reading::Gist);
+        Fields::of_body(body).unwrap().finish(&mut gist).unwrap();
+        assert_eq!(gist.passed(ClientFormat::Chat, body, &[]).unwrap(), None);
+    }
+
+    #[test]
+    fn what_is_left_inside_a_field_has_the_whole_field_go_on() {
+        let body = br#"{"list": [{"n": 1, "m": 2}], "other": 3}"#;
+        let mut fields = Fields::of_body(body).unwrap();
+        let mut reader = Reader::new(Reading::Whole);
+        fields.take::<u8>("other").unwrap();
+        for mut entry in fields.objects("list").unwrap() {
+            entry.take::<u8>("n").unwrap();
+            entry.finish(&mut reader).unwrap();
+        }
+        fields.finish(&mut reader).unwrap();
+        let passed = reader.passed(ClientFormat::Chat, body, &[]).unwrap().unwrap();
+        assert_eq!(passed.fields, BTreeMap::from([("list".to_owned(), json!([{"n": 1, "m": 2}]))]));
     }
 
     #[test]
@@ -225,6 +264,8 @@ mod tests {
     fn what_is_said_twice_is_refused() {
         let mut fields = Fields::of_body(br#"{"n": 1, "n": 2}"#).unwrap();
         fields.take::<u8>("n").unwrap();
-        assert!(message(fields.finish(&Reader::new(Reading::Whole))).starts_with("`n` is not known, said twice"));
+        assert_eq!(message(fields.finish(&mut Reader::new(Reading::Whole))), "`n` is said twice; say it once");
+        let fields = Fields::of_body(br#"{"n": 1, "n": 2}"#).unwrap();
+        assert_eq!(message(fields.finish(&mut Reader::new(Reading::Whole))), "`n` is said twice; say it once");
     }
 }

@@ -1,11 +1,12 @@
 //! The formats of requests and answers, and the folder that reads or writes each.
 
 use bytes::Bytes;
+use regatta_proto::ClientFormat;
 
 use crate::answer::Answer;
 use crate::call::{ChatCall, Reading, Streaming};
 use crate::error::{ApiError, Dialect};
-use crate::fields::Reader;
+use crate::reader::Reader;
 use crate::sse_encoder::{SseEncoder, at_once};
 use crate::{chat, messages, responses};
 
@@ -41,6 +42,15 @@ impl Format {
         Self::ALL.into_iter().find(is_at)
     }
 
+    /// The format in requests that carry fields of their client.
+    const fn clients(self) -> ClientFormat {
+        match self {
+            Self::Chat => ClientFormat::Chat,
+            Self::Messages => ClientFormat::Messages,
+            Self::Responses => ClientFormat::Responses,
+        }
+    }
+
     /// The provider whose errors and headers the format has.
     #[must_use]
     pub const fn dialect(self) -> Dialect {
@@ -55,7 +65,7 @@ impl<'a> ChatCall<'a> {
     /// Reads the body of a request in `format`.
     ///
     /// # Errors
-    /// 400, naming the field at fault: one that the format does not have or, in a whole reading, that a [`ChatRequest`] cannot carry.
+    /// 400, naming the field at fault: one that cannot be read or, in a whole reading, with which accounts or transcripts would be untrue.
     pub fn parse(format: Format, body: &'a [u8], reading: Reading) -> Result<Self, ApiError> {
         let mut reader = Reader::new(reading);
         let mut call = match format {
@@ -63,6 +73,7 @@ impl<'a> ChatCall<'a> {
             Format::Messages => messages::request::parse(body, &mut reader),
             Format::Responses => responses::request::parse(body, &mut reader),
         }?;
+        call.request.passed = reader.passed(format.clients(), body, &call.request.messages)?;
         call.left_out = reader.left_out.into_iter().collect();
         Ok(call)
     }

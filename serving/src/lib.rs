@@ -11,10 +11,12 @@
 //! errors, whether those are sent as a status, in the body of a 200 that has begun, or as an event. A new format is a folder beside the
 //! others.
 //!
-//! [`ChatCall::parse`] reads a request either whole, refusing by name the fields that a [`ChatRequest`](regatta_proto::ChatRequest) cannot
-//! carry, or its gist. It reads texts, tools, and their calls and results; it refuses images, files and audio. A whole reading treats the
-//! other fields as follows:
+//! [`ChatCall::parse`] reads a request either whole or its gist. It reads texts, tools, and their calls and results. A whole reading treats
+//! the other fields as follows:
 //!
+//! - [Passed on](regatta_proto::Passed): what no field of a [`ChatRequest`](regatta_proto::ChatRequest) carries goes to the endpoint as the
+//!   client wrote it, if that has the same format: a field of the request, with everything in it. An image is passed with all messages.
+//! - Refused by name, with a reason that `refused` lists: fields with which accounts or transcripts would be untrue.
 //! - Accepted and ignored, because the answer does not depend on them: `metadata`, `user`, `store`, identifiers and names of caches, and
 //!   the usual service tier.
 //! - [Left out, and reported](ChatCall::left_out): `strict` of a tool, `is_error` of a result, `description` of an output schema, `summary`
@@ -36,7 +38,11 @@ mod logprobs;
 mod messages;
 mod parts;
 #[cfg(test)]
+mod probes;
+#[cfg(test)]
 mod properties;
+mod reader;
+mod refused;
 mod request_body;
 mod responses;
 mod sending;

@@ -3,10 +3,11 @@
 use regatta_proto::Thinking;
 
 use crate::error::ApiError;
-use crate::fields::{Fields, Reader};
+use crate::fields::Fields;
+use crate::reader::Reader;
 
-/// Takes the effort in the field `name`.
-pub(crate) fn effort(fields: &mut Fields<'_>, name: &str, reader: &Reader) -> Result<Option<Thinking>, ApiError> {
+/// Takes the effort in the field `name`. One that has no name of ours goes to the endpoint as it is.
+pub(crate) fn effort(fields: &mut Fields<'_>, name: &str, reader: &mut Reader) -> Result<Option<Thinking>, ApiError> {
     if !reader.is_whole() {
         return Ok(None);
     }
@@ -16,6 +17,10 @@ pub(crate) fn effort(fields: &mut Fields<'_>, name: &str, reader: &Reader) -> Re
         "low" => Ok(Some(Thinking::Low)),
         "medium" => Ok(Some(Thinking::Medium)),
         "high" => Ok(Some(Thinking::High)),
-        other => Err(fields.refuse(name, &format!("is {other:?}; none, minimal, low, medium or high can be carried"))),
+        // Newer efforts, which not every model has.
+        _ => {
+            reader.pass_on(&fields.path_of(name));
+            Ok(None)
+        }
     }
 }

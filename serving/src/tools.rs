@@ -8,7 +8,9 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::error::ApiError;
-use crate::fields::{Fields, Reader};
+use crate::fields::Fields;
+use crate::reader::Reader;
+use crate::refused::{PROVIDERS_TOOL, UNREAD_ANSWER};
 
 /// A tool. Chat completions put its name into a `function`, the other formats beside its type.
 #[derive(Deserialize)]
@@ -53,14 +55,24 @@ pub(crate) fn function(mut fields: Fields<'_>, schema: &str, reader: &mut Reader
     })
 }
 
+/// Kinds of tools that the client runs, and whose calls are of a form that is not recorded.
+const UNREAD: [&str; 6] = ["custom", "local_shell", "shell", "apply_patch", "namespace", "computer"];
+
 /// Takes `type` out of a tool; if present, it must be `kind`.
 pub(crate) fn expect_kind(tool: &mut Fields<'_>, kind: &str) -> Result<(), ApiError> {
     match tool.text("type")? {
         Some(other) if other != kind => {
-            Err(tool.refuse("type", &format!("is {other:?}; only functions of the client can be carried")))
+            let is_unread = UNREAD.contains(&&*other) || other.starts_with("computer_");
+            Err(tool.refuse("type", if is_unread { UNREAD_ANSWER } else { PROVIDERS_TOOL }))
         }
         _ => Ok(()),
     }
+}
+
+/// `true` for a tool whose schema the provider knows and that the client runs, as Anthropic's shell and its editor: its calls are those of
+/// a function.
+pub(crate) fn is_clients_own(kind: &str) -> bool {
+    ["bash_", "text_editor_", "computer_", "memory_"].iter().any(|family| kind.starts_with(family))
 }
 
 #[cfg(test)]

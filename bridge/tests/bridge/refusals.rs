@@ -1,7 +1,9 @@
 //! Requests that are refused, with their statuses.
 
+use std::collections::BTreeMap;
+
 use regatta_bridge::Refused;
-use regatta_proto::{ErrorClass, Reply};
+use regatta_proto::{ClientFormat, ErrorClass, Reply};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, Session, chat};
@@ -26,7 +28,7 @@ async fn a_closed_session_is_gone_and_one_that_never_was_is_not_found() {
 async fn unknown_routes_and_methods_are_refused() {
     let session = Session::open();
     let harness = Harness::of(session.clone()).await;
-    for path in ["", "/", "/v1", "/v1/embeddings", "/members", "/members/intent", "/members/intent/v1/audio", "/tools"]
+    for path in ["", "/", "/v1", "/v1/assistants", "/members", "/members/intent", "/members/intent/v1/audio", "/tools"]
     {
         assert_eq!(harness.post(path, &chat("x")).await.status(), 404, "{path}");
     }
@@ -44,13 +46,14 @@ async fn what_cannot_be_carried_is_refused_in_the_shape_of_the_format() {
     let session = Session::open();
     let harness = Harness::of(session.clone()).await;
     let mut body = chat("x");
-    body["logit_bias"] = json!({"1": 2});
+    body["functions"] = json!([{"name": "f"}]);
     let answer = harness.post(CHAT, &body).await;
     assert_eq!(answer.status(), 400);
     let error = &answer.json::<Value>().await.unwrap()["error"];
-    assert_eq!((&error["type"], &error["param"]), (&json!("invalid_request_error"), &json!("logit_bias")));
-    let answer =
-        harness.post("/v1/messages", &json!({"model": "m", "max_tokens": 1, "messages": [], "top_k": 5})).await;
+    assert_eq!((&error["type"], &error["param"]), (&json!("invalid_request_error"), &json!("functions")));
+    let mut body = json!({"model": "m", "max_tokens": 1, "messages": chat("x")["messages"]});
+    body["mcp_servers"] = json!([{"name": "a"}]);
+    let answer = harness.post("/v1/messages", &body).await;
     assert_eq!(answer.status(), 400);
     let error = answer.json::<Value>().await.unwrap();
     assert_eq!((&error["type"], &error["error"]["type"]), (&json!("error"), &json!("invalid_request_error")));
@@ -66,16 +69,57 @@ async fn the_session_is_told_what_cannot_be_carried_but_not_of_what_is_no_reques
     };
     assert_eq!(post(CHAT, "no JSON".to_owned()).await, 400);
     assert_eq!(post(CHAT, " ".repeat((4 << 20) + 1)).await, 413);
-    assert_eq!(post("/v1/embeddings", chat("x").to_string()).await, 404);
+    assert_eq!(post("/v1/assistants", chat("x").to_string()).await, 404);
     assert_eq!(post(CHAT, chat("x").to_string()).await, 200);
     assert_eq!(*session.unreadable.lock().unwrap(), Vec::<String>::new());
     let mut body = chat("x");
-    body["logit_bias"] = json!({"1": 2});
+    body["functions"] = json!([{"name": "f"}]);
     let refused: Value = harness.post(CHAT, &body).await.json().await.unwrap();
-    let image = json!([{"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}]);
-    harness.post(CHAT, &json!({"model": "m", "messages": [{"role": "user", "content": image}]})).await;
+    let kept = json!([{"type": "file", "file": {"file_id": "file-1"}}]);
+    harness.post(CHAT, &json!({"model": "m", "messages": [{"role": "user", "content": kept}]})).await;
     let told = session.unreadable.lock().unwrap().clone();
     assert_eq!((told.len(), &json!(told[0])), (2, &refused["error"]["message"]));
+}
+
+#[tokio::test]
+async fn fields_that_nobody_here_knows_are_part_of_the_call_as_the_client_wrote_them() {
+    let session = Session::open();
+    let harness = Harness::of(session.clone()).await;
+    let mut body = chat("x");
+    body["logit_bias"] = json!({"1": 2});
+    assert_eq!(harness.post(CHAT, &body).await.status(), 200);
+    let passed = session.asked.lock().unwrap()[0].1.passed.clone().unwrap();
+    assert_eq!(passed.format, ClientFormat::Chat);
+    assert_eq!(passed.fields, BTreeMap::from([("logit_bias".to_owned(), json!({"1": 2}))]));
+}
+
+#[tokio::test]
+async fn routes_beside_the_calls_of_models_are_answered_or_refused_alike() {
+    let session = Session::open();
+    let harness = Harness::of(session.clone()).await;
+    let get = async |path: &str| harness.client.get(harness.url(path)).send().await.unwrap();
+    for path in ["/v1/models/gpt-5", "/models/gpt-5"] {
+        let answer = get(path).await;
+        assert_eq!(answer.status(), 200, "{path}");
+        assert_eq!(answer.json::<Value>().await.unwrap()["id"], "gpt-5");
+    }
+    assert_eq!(*session.unreadable.lock().unwrap(), Vec::<String>::new());
+    for path in ["/v1/embeddings", "/embeddings", "/v1/completions", "/v1/moderations", "/members/cook/v1/embeddings"] {
+        let answer = harness.post(path, &json!({"model": "m", "input": "x"})).await;
+        assert_eq!(answer.status(), 400, "{path}");
+        let error = answer.json::<Value>().await.unwrap();
+        assert_eq!(
+            (&error["error"]["code"], &error["error"]["type"]),
+            (&json!("unsupported_route"), &json!("invalid_request_error"))
+        );
+    }
+    assert_eq!(get("/v1/responses/resp_1").await.status(), 400);
+    let counted =
+        harness.client.post(harness.url("/v1/messages/count_tokens")).header("anthropic-version", "2023-06-01");
+    let error: Value = counted.json(&chat("x")).send().await.unwrap().json().await.unwrap();
+    assert_eq!((&error["type"], &error["error"]["type"]), (&json!("error"), &json!("invalid_request_error")));
+    assert_eq!(session.unreadable.lock().unwrap().len(), 7);
+    assert_eq!(session.calls(), 0);
 }
 
 #[tokio::test]

@@ -84,6 +84,12 @@ pub(super) fn body(model: &str, request: &ChatRequest) -> Result<Bytes, String> 
     if request.logprobs.is_some() {
         return Err("Bedrock's Converse has no log-probabilities".to_owned());
     }
+    if let Some(passed) = &request.passed {
+        return Err(format!(
+            "Bedrock's Converse cannot be sent {}, which the client wrote; leave it out",
+            passed.names()
+        ));
+    }
     let Asked { fields, max_tokens, temperature, top_p } = Asked::new(model, request)?;
     let Conversation { system, messages } = Conversation::new(model, request)?;
     let body = Body {

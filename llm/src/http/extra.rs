@@ -1,4 +1,6 @@
-//! Further fields of request bodies, from an endpoint's spec.
+//! Further fields of request bodies: those of an endpoint's spec, and those that a client wrote.
+
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
@@ -29,6 +31,23 @@ fn add(extra: &Map<String, Value>, own: &mut Map<String, Value>) {
     }
 }
 
+/// Puts the fields that a client wrote in the place of the body's own; a `null` takes a field out.
+///
+/// # Errors
+/// When the body is no JSON object; no format writes anything else.
+pub(crate) fn replaced(fields: &BTreeMap<String, Value>, body: &[u8]) -> Result<Bytes, String> {
+    let problem = |error: serde_json::Error| format!("the client's fields cannot be put into the request: {error}");
+    let mut own: Map<String, Value> = serde_json::from_slice(body).map_err(problem)?;
+    for (name, value) in fields {
+        if value.is_null() {
+            own.remove(name);
+        } else {
+            own.insert(name.clone(), value.clone());
+        }
+    }
+    serde_json::to_vec(&own).map(Bytes::from).map_err(problem)
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -52,6 +71,15 @@ mod tests {
         let body = r#"{"generationConfig":{"temperature":1.0,"stopSequences":["x"]}}"#;
         let merged = merge(json!({"generationConfig": {"topK": 5, "temperature": 9}}), body);
         assert_eq!(merged, r#"{"generationConfig":{"temperature":1.0,"stopSequences":["x"],"topK":5}}"#);
+    }
+
+    #[test]
+    fn what_a_client_wrote_takes_the_place_of_what_was_read_of_it() {
+        let body = br#"{"model":"m","instructions":"a","input":[1],"thinking":{"type":"enabled","budget_tokens":9}}"#;
+        let fields = json!({"instructions": null, "input": [2, 3], "thinking": {"type": "adaptive"}, "top_k": 5});
+        let fields: BTreeMap<String, Value> = serde_json::from_value(fields).unwrap();
+        let sent: Value = serde_json::from_slice(&replaced(&fields, body).unwrap()).unwrap();
+        assert_eq!(sent, json!({"model": "m", "input": [2, 3], "thinking": {"type": "adaptive"}, "top_k": 5}));
     }
 
     #[test]

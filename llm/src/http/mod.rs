@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use regatta_memory::{ByteBudget, ByteHolder};
-use regatta_proto::{ChatRequest, Clock, EndpointKind, EndpointName, EndpointSpec, ErrorClass, SessionSeed};
+use regatta_proto::{
+    ChatRequest, ClientFormat, Clock, EndpointKind, EndpointName, EndpointSpec, ErrorClass, Passed, SessionSeed,
+};
 use reqwest::Url;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use serde_json::{Map, Value};
@@ -34,6 +36,8 @@ use session_headers::session_headers;
 pub(crate) struct HttpClient {
     base: String,
     format: Box<dyn Format>,
+    /// Format in which a client's own fields can be sent; `None` if no client of the bridge writes the endpoint's.
+    client_format: Option<ClientFormat>,
     /// The format of `/embeddings`; `None` if the kind has none.
     embeddings: Option<OpenAi>,
     transport: Transport,
@@ -89,6 +93,7 @@ impl HttpClient {
         Ok(Self {
             base,
             format,
+            client_format: client_format(spec.kind),
             embeddings: has_embeddings.then_some(openai),
             transport,
             secret,
@@ -118,7 +123,9 @@ impl HttpClient {
         let worded = seeded.as_ref().unwrap_or(request);
         let outgoing = self.format.request(model, worded, self.stream).map_err(|problem| self.unsayable(&problem))?;
         let outgoing = Outgoing {
-            body: extra::merged(&self.extra, outgoing.body).map_err(|problem| self.unsayable(&problem))?,
+            body: extra::merged(&self.extra, outgoing.body)
+                .and_then(|body| self.with_passed(request.passed.as_deref(), body))
+                .map_err(|problem| self.unsayable(&problem))?,
             ..outgoing
         };
         let mut prepared = self.prepared(outgoing)?;
@@ -126,6 +133,25 @@ impl HttpClient {
             prepared.headers.extend(session_headers(told, request.member.as_ref()));
         }
         Ok(prepared)
+    }
+
+    /// The body with the fields that a client wrote, but for those that the endpoint's spec sets.
+    ///
+    /// # Errors
+    /// A sentence, when the fields are of another format.
+    fn with_passed(&self, passed: Option<&Passed>, body: Bytes) -> Result<Bytes, String> {
+        let Some(passed) = passed else { return Ok(body) };
+        if self.client_format != Some(passed.format) {
+            return Err(format!(
+                "{} of the request can only be sent to an endpoint that has {}, as the client wrote it; leave it out, or evaluate the model \
+                 at such an endpoint",
+                passed.names(),
+                passed.format
+            ));
+        }
+        let mut fields = passed.fields.clone();
+        fields.retain(|name, _| !self.extra.contains_key(name));
+        extra::replaced(&fields, &body)
     }
 
     /// Writes an embeddings request for `texts`.
@@ -251,6 +277,16 @@ const fn takes_seed(kind: EndpointKind, is_providers_own: bool) -> bool {
         | EndpointKind::Simulated
         | EndpointKind::Encoder
         | EndpointKind::Recorded => false,
+    }
+}
+
+/// The format of an endpoint's requests, where clients of the bridge may write it as well.
+const fn client_format(kind: EndpointKind) -> Option<ClientFormat> {
+    match kind {
+        EndpointKind::Openai | EndpointKind::Azure | EndpointKind::Simulated => Some(ClientFormat::Chat),
+        EndpointKind::OpenaiResponses => Some(ClientFormat::Responses),
+        EndpointKind::Anthropic => Some(ClientFormat::Messages),
+        EndpointKind::Gemini | EndpointKind::Bedrock | EndpointKind::Encoder | EndpointKind::Recorded => None,
     }
 }
 

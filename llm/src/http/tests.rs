@@ -234,6 +234,39 @@ async fn what_a_format_cannot_say_is_a_bad_request_that_is_not_sent() {
     assert!(server.seen().is_empty());
 }
 
+/// A request with fields that a client of chat completions wrote.
+fn passing(fields: Value) -> ChatRequest {
+    let passed = Passed { format: ClientFormat::Chat, fields: serde_json::from_value(fields).unwrap() };
+    ChatRequest { passed: Some(Arc::new(passed)), ..request() }
+}
+
+#[tokio::test]
+async fn what_a_client_wrote_goes_to_an_endpoint_of_its_format_as_it_is_and_to_no_other() {
+    let server = Server::scripted(vec![Step::ok("")]).await;
+    let asked = passing(json!({"top_k": 5, "service_tier": "priority", "messages": [{"role": "user", "content": []}]}));
+    let prepared = open(&spec(EndpointKind::Openai, &server)).prepare("m", &asked, None).unwrap();
+    let sent: Value = serde_json::from_slice(&prepared.body).unwrap();
+    assert_eq!((&sent["top_k"], &sent["service_tier"]), (&json!(5), &json!("priority")));
+    assert_eq!((&sent["model"], &sent["messages"][0]["content"]), (&json!("m"), &json!([])));
+    for kind in [EndpointKind::OpenaiResponses, EndpointKind::Anthropic] {
+        let failure = open(&spec(kind, &server)).prepare("m", &asked, None).unwrap_err();
+        assert_eq!((failure.class, failure.maybe_billed), (ErrorClass::BadRequest, false));
+        let told = "`messages`, `service_tier`, `top_k` of the request can only be sent to an endpoint that has OpenAI's chat completions";
+        assert!(failure.detail.starts_with(told), "{}", failure.detail);
+    }
+    assert!(server.seen().is_empty());
+}
+
+#[tokio::test]
+async fn fields_of_the_spec_count_whatever_a_client_wrote() {
+    let server = Server::scripted(vec![Step::ok("")]).await;
+    let body = [("service_tier".to_owned(), json!("flex"))].into();
+    let client = open(&EndpointSpec { body, ..spec(EndpointKind::Openai, &server) });
+    let prepared = client.prepare("m", &passing(json!({"service_tier": "priority", "top_k": 5})), None).unwrap();
+    let sent: Value = serde_json::from_slice(&prepared.body).unwrap();
+    assert_eq!((&sent["service_tier"], &sent["top_k"]), (&json!("flex"), &json!(5)), "who pays chose the tier");
+}
+
 #[tokio::test]
 async fn lines_of_a_batch_are_not_streamed() {
     let server = Server::scripted(vec![Step::ok("")]).await;

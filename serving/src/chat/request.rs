@@ -11,7 +11,9 @@ use super::thoughts;
 use crate::call::{ChatCall, Streaming};
 use crate::content::{Content, PLAIN};
 use crate::error::ApiError;
-use crate::fields::{Fields, Reader, Text, parse as read};
+use crate::fields::{Fields, Text, parse as read};
+use crate::reader::Reader;
+use crate::refused::{ONE_ANSWER, UNREAD_ANSWER};
 use crate::thinking::effort;
 use crate::tools::{expect_kind, function, offered};
 
@@ -33,7 +35,7 @@ pub(crate) fn parse<'a>(body: &'a [u8], reader: &mut Reader) -> Result<ChatCall<
     }
     let messages = messages.into_iter().map(|message| self::message(message, reader)).collect::<Result<_, _>>()?;
     if fields.take::<u64>("n")?.is_some_and(|n| n != 1) {
-        return Err(fields.refuse("n", "has to be 1: there is one choice; leave it out and repeat the request"));
+        return Err(fields.refuse("n", ONE_ANSWER));
     }
     let (max_tokens, max_completion_tokens) = (fields.take("max_tokens")?, fields.take("max_completion_tokens")?);
     let max_tokens = max_completion_tokens.or(max_tokens);
@@ -69,12 +71,12 @@ fn fill(
     reader: &mut Reader,
 ) -> Result<(), ApiError> {
     fields.pass_over(BY_THE_WAY);
-    fields.only("service_tier", &["\"auto\"", "\"default\""], reader)?;
-    fields.only("modalities", &["[\"text\"]"], reader)?;
-    fields.only("verbosity", &["\"medium\""], reader)?;
+    fields.pass_unless("service_tier", &["\"auto\"", "\"default\""], reader);
+    fields.only("modalities", &["[\"text\"]"], UNREAD_ANSWER, reader)?;
+    fields.pass_unless("verbosity", &["\"medium\""], reader);
     for penalty in ["frequency_penalty", "presence_penalty"] {
         if fields.take::<f64>(penalty)?.is_some_and(|penalty| penalty != 0.0) {
-            return Err(fields.refuse(penalty, "cannot be carried; leave it out, or say 0"));
+            reader.pass_on(penalty);
         }
     }
     for (index, tool) in list(tools, "tools")?.into_iter().enumerate() {
@@ -143,7 +145,7 @@ fn say_the_name(message: &mut ChatMessage, fields: &mut Fields<'_>, reader: &mut
     Ok(())
 }
 
-fn tool_call(mut call: Fields<'_>, reader: &Reader) -> Result<ToolCall, ApiError> {
+fn tool_call(mut call: Fields<'_>, reader: &mut Reader) -> Result<ToolCall, ApiError> {
     if reader.is_whole() {
         expect_kind(&mut call, "function")?;
     }
@@ -169,17 +171,18 @@ fn role(fields: &mut Fields<'_>) -> Result<ChatRole, ApiError> {
     }
 }
 
-/// Providers take seeds of 64 bits without a sign; a simulated model takes those with one as well.
-fn seed(fields: &mut Fields<'_>, reader: &Reader) -> Result<Option<u64>, ApiError> {
+/// Most providers take seeds of 64 bits without a sign; others are for the endpoint to judge. A simulated model takes those with a sign as well.
+fn seed(fields: &mut Fields<'_>, reader: &mut Reader) -> Result<Option<u64>, ApiError> {
     let Some(seed) = fields.take::<Number>("seed")? else { return Ok(None) };
     let signed = seed.as_i64().filter(|_| !reader.is_whole()).map(i64::cast_unsigned);
-    match seed.as_u64().or(signed) {
-        Some(seed) => Ok(Some(seed)),
-        None => Err(fields.refuse("seed", "is no whole number from 0 that fits into 64 bits")),
+    let seed = seed.as_u64().or(signed);
+    if seed.is_none() {
+        reader.pass_on("seed");
     }
+    Ok(seed)
 }
 
-fn tool_choice(fields: &mut Fields<'_>, reader: &Reader) -> Result<ToolChoice, ApiError> {
+fn tool_choice(fields: &mut Fields<'_>, reader: &mut Reader) -> Result<ToolChoice, ApiError> {
     let Some(value) = fields.raw("tool_choice") else { return Ok(ToolChoice::Auto) };
     if let Ok(Text(word)) = read::<Text<'_>>(value, "tool_choice") {
         return match word.as_ref() {
@@ -190,7 +193,10 @@ fn tool_choice(fields: &mut Fields<'_>, reader: &Reader) -> Result<ToolChoice, A
         };
     }
     let mut choice = Fields::of(value, "tool_choice".to_owned())?;
-    expect_kind(&mut choice, "function")?;
+    if choice.text("type")?.is_some_and(|kind| kind != "function") {
+        reader.pass_on("tool_choice");
+        return Ok(ToolChoice::Auto);
+    }
     let Some(mut function) = choice.object("function")? else { return Err(choice.refuse("function", "is missing")) };
     let name = function.need("name")?;
     function.finish(reader)?;
@@ -209,9 +215,9 @@ fn output(fields: &mut Fields<'_>, reader: &mut Reader) -> Result<Option<OutputS
             };
             Some(output_schema(schema, reader)?)
         }
-        other => {
-            let why = format!("is {other:?}; text and json_schema can be carried");
-            return Err(format.refuse("type", &why));
+        _ => {
+            reader.pass_on("response_format");
+            None
         }
     };
     format.finish(reader)?;

@@ -7,9 +7,11 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::NO_OBJECT;
-use crate::content::{Content, PLAIN};
+use crate::content::{Content, PLAIN, pass_on};
 use crate::error::ApiError;
-use crate::fields::{Fields, Reader, Text, parse};
+use crate::fields::{Fields, Text, parse};
+use crate::reader::Reader;
+use crate::refused::SIGNED_THOUGHT;
 
 /// Takes the conversation out of a request.
 pub(super) fn conversation(fields: &mut Fields<'_>, reader: &mut Reader) -> Result<Vec<ChatMessage>, ApiError> {
@@ -34,7 +36,7 @@ pub(super) fn conversation(fields: &mut Fields<'_>, reader: &mut Reader) -> Resu
 }
 
 /// A message for each block of the instructions.
-fn system(fields: &mut Fields<'_>, reader: &Reader) -> Result<Vec<ChatMessage>, ApiError> {
+fn system(fields: &mut Fields<'_>, reader: &mut Reader) -> Result<Vec<ChatMessage>, ApiError> {
     let Some(value) = fields.raw("system") else { return Ok(Vec::new()) };
     let blocks: Vec<&RawValue> = if value.get().starts_with('[') { parse(value, "system")? } else { vec![value] };
     let mut messages = Vec::with_capacity(blocks.len());
@@ -52,7 +54,7 @@ fn system(fields: &mut Fields<'_>, reader: &Reader) -> Result<Vec<ChatMessage>, 
     Ok(messages)
 }
 
-fn text_block(mut block: Fields<'_>, reader: &Reader) -> Result<Content, ApiError> {
+fn text_block(mut block: Fields<'_>, reader: &mut Reader) -> Result<Content, ApiError> {
     let kind = block.need_text("type")?;
     if kind != "text" {
         return Err(block.refuse("type", &format!("is {kind:?}; only text can be carried")));
@@ -90,8 +92,7 @@ fn append(
     match content {
         Some(blocks) if blocks.get().starts_with('[') => {
             for (index, block) in parse::<Vec<&RawValue>>(blocks, path)?.into_iter().enumerate() {
-                let block = Fields::of(block, format!("{path}[{index}]"))?;
-                add(&mut said, messages, role, block, reader)?;
+                add(&mut said, messages, role, (block, &format!("{path}[{index}]")), reader)?;
             }
         }
         text => {
@@ -120,9 +121,10 @@ fn add(
     said: &mut Said,
     messages: &mut Vec<ChatMessage>,
     role: ChatRole,
-    mut block: Fields<'_>,
+    (value, path): (&RawValue, &str),
     reader: &mut Reader,
 ) -> Result<(), ApiError> {
+    let mut block = Fields::of(value, path.to_owned())?;
     let is_cached = block.raw("cache_control").is_some();
     let kind = block.need_text("type")?;
     match (kind.as_ref(), role) {
@@ -147,6 +149,10 @@ fn add(
         }
         ("thinking" | "redacted_thinking", ChatRole::Assistant) => {
             think(said, &mut block, reader)?;
+        }
+        _ if reader.is_whole() => {
+            said.is_there = true;
+            return pass_on(value, path, reader);
         }
         (other, _) => {
             let why = format!("is {other:?} here; only text, tools and thoughts in their places can be carried");
@@ -197,7 +203,7 @@ fn think(said: &mut Said, block: &mut Fields<'_>, reader: &Reader) -> Result<(),
     said.reasoning = Some(match said.reasoning.take() {
         None => Reasoning { text: text.into(), opaque },
         Some(Reasoning { opaque: Some(_), .. }) if opaque.is_some() => {
-            return Err(block.refuse("signature", "is the second one of a message; one can be carried"));
+            return Err(block.refuse("signature", SIGNED_THOUGHT));
         }
         Some(earlier) => {
             Reasoning { text: format!("{}\n\n{text}", earlier.text).into(), opaque: earlier.opaque.or(opaque) }

@@ -11,8 +11,10 @@ use super::conversation::conversation;
 use crate::call::{ChatCall, Streaming};
 use crate::chat::request::list;
 use crate::error::ApiError;
-use crate::fields::{Fields, Reader};
-use crate::tools::{expect_kind, function, offered};
+use crate::fields::Fields;
+use crate::reader::Reader;
+use crate::refused::PROVIDERS_TOOL;
+use crate::tools::{function, is_clients_own, offered};
 
 /// Name given to an output's schema, which has none in this format.
 const OUTPUT: &str = "output";
@@ -60,10 +62,14 @@ fn fill(
 ) -> Result<(), ApiError> {
     // It changes the price, and nothing else.
     fields.pass_over(&["cache_control"]);
-    fields.only("service_tier", &["\"auto\"", "\"standard_only\""], reader)?;
+    fields.pass_unless("service_tier", &["\"auto\"", "\"standard_only\""], reader);
     for (index, tool) in list(tools, "tools")?.into_iter().enumerate() {
         let mut tool = Fields::of(tool, format!("tools[{index}]"))?;
-        expect_kind(&mut tool, "custom")?;
+        match tool.text("type")?.as_deref() {
+            None | Some("custom") => {}
+            Some(kind) if is_clients_own(kind) => reader.pass_on("tools"),
+            Some(_) => return Err(tool.refuse("type", PROVIDERS_TOOL)),
+        }
         request.tools.push(function(tool, "input_schema", reader)?);
     }
     (request.tool_choice, request.parallel_tool_calls) = tool_choice(fields, reader)?;
@@ -74,7 +80,7 @@ fn fill(
     Ok(())
 }
 
-fn tool_choice(fields: &mut Fields<'_>, reader: &Reader) -> Result<(ToolChoice, Option<bool>), ApiError> {
+fn tool_choice(fields: &mut Fields<'_>, reader: &mut Reader) -> Result<(ToolChoice, Option<bool>), ApiError> {
     let Some(mut choice) = fields.object("tool_choice")? else { return Ok((ToolChoice::Auto, None)) };
     let tool_choice = match choice.need_text("type")?.as_ref() {
         "auto" => ToolChoice::Auto,
@@ -91,7 +97,7 @@ fn tool_choice(fields: &mut Fields<'_>, reader: &Reader) -> Result<(ToolChoice, 
 /// The effort and the format of the output. In the first version of the API, `output_format` was a field of its own.
 fn output_config(
     fields: &mut Fields<'_>,
-    reader: &Reader,
+    reader: &mut Reader,
 ) -> Result<(Option<Thinking>, Option<OutputSchema>), ApiError> {
     let (mut effort, mut format) = (None, fields.object("output_format")?);
     if let Some(mut config) = fields.object("output_config")? {
@@ -100,8 +106,11 @@ fn output_config(
             Some("low") => Some(Thinking::Low),
             Some("medium") => Some(Thinking::Medium),
             Some("high") => Some(Thinking::High),
-            Some(other) => {
-                return Err(config.refuse("effort", &format!("is {other:?}; low, medium or high can be carried")));
+            // Which models have it, the provider knows.
+            Some(_) => {
+                reader.pass_on("output_config");
+                reader.pass_on("thinking");
+                None
             }
         };
         format = config.object("format")?.or(format);
@@ -110,34 +119,45 @@ fn output_config(
     let Some(mut format) = format else { return Ok((effort, None)) };
     match format.need_text("type")?.as_ref() {
         "json_schema" => {}
-        other => return Err(format.refuse("type", &format!("is {other:?}; json_schema can be carried"))),
+        _ => {
+            reader.pass_on(&format.path_of("type"));
+            return Ok((effort, None));
+        }
     }
     let schema: Value = format.need("schema")?;
     format.finish(reader)?;
     Ok((effort, Some(OutputSchema { name: OUTPUT.into(), schema: Arc::new(schema) })))
 }
 
-/// The amount of thinking: a budget, or an effort beside `adaptive` (high if none is named).
-fn thinking(fields: &mut Fields<'_>, effort: Option<Thinking>, reader: &Reader) -> Result<Option<Thinking>, ApiError> {
+/// The amount of thinking: a budget, or an effort beside `adaptive` (high if none is named). An effort beside anything else, or alone, limits
+/// the whole answer, and goes to the endpoint as it is.
+fn thinking(
+    fields: &mut Fields<'_>,
+    effort: Option<Thinking>,
+    reader: &mut Reader,
+) -> Result<Option<Thinking>, ApiError> {
     let Some(mut mode) = fields.object("thinking")? else {
-        return match effort {
-            None => Ok(None),
-            Some(_) => Err(fields.refuse("output_config.effort", "is carried only with `thinking` of type adaptive")),
-        };
+        if effort.is_some() {
+            reader.pass_on("output_config");
+        }
+        return Ok(None);
     };
     let asked = match mode.need_text("type")?.as_ref() {
-        "enabled" => Thinking::Tokens(mode.need("budget_tokens")?),
-        "disabled" => Thinking::Off,
-        "adaptive" => effort.unwrap_or(Thinking::High),
-        other => return Err(mode.refuse("type", &format!("is {other:?}; expected enabled, disabled or adaptive"))),
+        "enabled" => Some(Thinking::Tokens(mode.need("budget_tokens")?)),
+        "disabled" => Some(Thinking::Off),
+        "adaptive" => Some(effort.unwrap_or(Thinking::High)),
+        _ => {
+            reader.pass_on("thinking");
+            None
+        }
     };
-    if matches!(asked, Thinking::Tokens(_) | Thinking::Off) && effort.is_some() {
-        return Err(fields.refuse("output_config.effort", "is carried only with `thinking` of type adaptive"));
+    if effort.is_some() && asked != effort {
+        reader.pass_on("output_config");
     }
     // `display` limits the thinking that is shown.
     mode.pass_over(&["display"]);
     mode.finish(reader)?;
-    Ok(Some(asked))
+    Ok(asked)
 }
 
 #[cfg(test)]

@@ -5,15 +5,17 @@ use std::sync::Arc;
 use regatta_proto::{ChatMessage, ChatRole, Reasoning, ToolCall};
 use serde_json::value::RawValue;
 
-use crate::content::{Content, SIDED};
+use crate::content::{Content, SIDED, pass_on};
 use crate::error::ApiError;
-use crate::fields::{Fields, Reader, parse, refuse};
+use crate::fields::{Fields, parse, refuse};
+use crate::reader::Reader;
+use crate::refused::PROVIDERS_STATE;
 
 /// Reads `input`: a text, which is one message of the user, or a list of items.
 pub(super) fn conversation(
     messages: &mut Vec<ChatMessage>,
     input: Option<&RawValue>,
-    reader: &Reader,
+    reader: &mut Reader,
 ) -> Result<(), ApiError> {
     let Some(input) = input else { return Ok(()) };
     if input.get().starts_with('"') {
@@ -25,8 +27,7 @@ pub(super) fn conversation(
     }
     let mut thought = None;
     for (index, item) in parse::<Vec<&RawValue>>(input, "input")?.into_iter().enumerate() {
-        let item = Fields::of(item, format!("input[{index}]"))?;
-        append(messages, &mut thought, item, reader)?;
+        append(messages, &mut thought, (item, &format!("input[{index}]")), reader)?;
     }
     match thought {
         None => Ok(()),
@@ -34,13 +35,14 @@ pub(super) fn conversation(
     }
 }
 
-/// Appends an item. Calls and reasoning are items of their own here, and parts of the assistant's message with us.
+/// Appends the item that is at a path. Calls and reasoning are items of their own here, and parts of the assistant's message with us.
 fn append(
     messages: &mut Vec<ChatMessage>,
     thought: &mut Option<Reasoning>,
-    mut item: Fields<'_>,
-    reader: &Reader,
+    (value, path): (&RawValue, &str),
+    reader: &mut Reader,
 ) -> Result<(), ApiError> {
+    let mut item = Fields::of(value, path.to_owned())?;
     // Clients send an answer back as they got it.
     item.pass_over(&["id", "status", "phase"]);
     let kind = item.text("type")?.unwrap_or("message".into());
@@ -81,16 +83,18 @@ fn append(
         }
         "reasoning" if reader.is_whole() => think(thought, &mut item, reader)?,
         "reasoning" => {}
-        other => {
+        "item_reference" => return Err(item.refuse("type", PROVIDERS_STATE)),
+        other if !reader.is_whole() => {
             let why = format!("is {other:?}; only messages, functions and reasoning can be carried");
             return Err(item.refuse("type", &why));
         }
+        _ => return pass_on(value, path, reader),
     }
     item.finish(reader)
 }
 
 /// Reads a reasoning as an answer has it: a summary, and an encrypted content that has to be sent back with it.
-fn think(thought: &mut Option<Reasoning>, item: &mut Fields<'_>, reader: &Reader) -> Result<(), ApiError> {
+fn think(thought: &mut Option<Reasoning>, item: &mut Fields<'_>, reader: &mut Reader) -> Result<(), ApiError> {
     let mut texts = Vec::new();
     for field in ["summary", "content"] {
         for mut part in item.objects(field)? {
@@ -100,9 +104,7 @@ fn think(thought: &mut Option<Reasoning>, item: &mut Fields<'_>, reader: &Reader
         }
     }
     if thought.is_some() {
-        return Err(
-            item.refuse("type", "is the second reasoning before what the model said or called; one can be carried")
-        );
+        reader.pass_on("input");
     }
     *thought = Some(Reasoning { text: texts.join("\n\n").into(), opaque: item.take("encrypted_content")? });
     Ok(())

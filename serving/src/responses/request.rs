@@ -7,7 +7,9 @@ use super::conversation::conversation;
 use crate::call::{ChatCall, Streaming};
 use crate::chat::request::{list, output_schema};
 use crate::error::ApiError;
-use crate::fields::{Fields, Reader, Text, parse as read};
+use crate::fields::{Fields, Text, parse as read};
+use crate::reader::Reader;
+use crate::refused::UNREAD_ANSWER;
 use crate::thinking::effort;
 use crate::tools::{expect_kind, function, offered};
 
@@ -24,6 +26,15 @@ const BY_THE_WAY: &[&str] = &[
 /// Values of `include` that are supported.
 const LOGPROBS: &str = "message.output_text.logprobs";
 const THOUGHTS: &str = "reasoning.encrypted_content";
+/// Values of `include` that add something to the calls of tools which no request here offers, or to what was sent.
+const OF_OTHER_TOOLS: &[&str] = &[
+    "code_interpreter_call.outputs",
+    "computer_call_output.output.image_url",
+    "file_search_call.results",
+    "message.input_image.image_url",
+    "web_search_call.action.sources",
+    "web_search_call.results",
+];
 
 pub(crate) fn parse<'a>(body: &'a [u8], reader: &mut Reader) -> Result<ChatCall<'a>, ApiError> {
     let mut fields = Fields::of_body(body)?;
@@ -61,9 +72,9 @@ fn fill(
     reader: &mut Reader,
 ) -> Result<(), ApiError> {
     fields.pass_over(BY_THE_WAY);
-    fields.only("service_tier", &["\"auto\"", "\"default\""], reader)?;
-    fields.only("truncation", &["\"disabled\""], reader)?;
-    fields.only("background", &["false"], reader)?;
+    fields.pass_unless("service_tier", &["\"auto\"", "\"default\""], reader);
+    fields.pass_unless("truncation", &["\"disabled\""], reader);
+    fields.only("background", &["false"], UNREAD_ANSWER, reader)?;
     for (index, tool) in list(tools, "tools")?.into_iter().enumerate() {
         let mut tool = Fields::of(tool, format!("tools[{index}]"))?;
         expect_kind(&mut tool, "function")?;
@@ -72,15 +83,12 @@ fn fill(
     request.tool_choice = tool_choice(fields, reader)?;
     request.parallel_tool_calls = fields.take("parallel_tool_calls")?;
     if let Some(mut text) = fields.object("text")? {
-        text.only("verbosity", &["\"medium\""], reader)?;
+        text.pass_unless("verbosity", &["\"medium\""], reader);
         if let Some(mut format) = text.object("format")? {
             match format.need_text("type")?.as_ref() {
                 "text" => format.finish(reader)?,
                 "json_schema" => request.output = Some(output_schema(format, reader)?),
-                other => {
-                    let why = format!("is {other:?}; text and json_schema can be carried");
-                    return Err(format.refuse("type", &why));
-                }
+                _ => reader.pass_on("text"),
             }
         }
         text.finish(reader)?;
@@ -97,6 +105,7 @@ fn fill(
         match included.0.as_ref() {
             LOGPROBS => has_logprobs = true,
             THOUGHTS => {}
+            nothing if OF_OTHER_TOOLS.contains(&nothing) => {}
             other => return Err(fields.refuse("include", &format!("holds {other:?}, which no answer has here"))),
         }
     }
@@ -108,7 +117,7 @@ fn fill(
     Ok(())
 }
 
-fn tool_choice(fields: &mut Fields<'_>, reader: &Reader) -> Result<ToolChoice, ApiError> {
+fn tool_choice(fields: &mut Fields<'_>, reader: &mut Reader) -> Result<ToolChoice, ApiError> {
     let Some(value) = fields.raw("tool_choice") else { return Ok(ToolChoice::Auto) };
     if let Ok(Text(word)) = read::<Text<'_>>(value, "tool_choice") {
         return match word.as_ref() {
@@ -119,7 +128,10 @@ fn tool_choice(fields: &mut Fields<'_>, reader: &Reader) -> Result<ToolChoice, A
         };
     }
     let mut choice = Fields::of(value, "tool_choice".to_owned())?;
-    expect_kind(&mut choice, "function")?;
+    if choice.text("type")?.is_some_and(|kind| kind != "function") {
+        reader.pass_on("tool_choice");
+        return Ok(ToolChoice::Auto);
+    }
     let name = choice.need("name")?;
     choice.finish(reader)?;
     Ok(ToolChoice::Named(name))

@@ -228,6 +228,7 @@ impl Session<'_> {
             ended.how = HowEnded::NotStarted;
         }
         let ruin = match running.ruin() {
+            None if running.is_at_a_loss() && has_done_its_own(ended.how) => Some(Cause::RequestRefused),
             None if running.is_broken(has_failed(agent, ended.how)) || (running.is_idle() && is_silent(&ended)) => {
                 self.log_lost(task, &ended, running.missed_route());
                 Some(Cause::AgentLost)
@@ -275,6 +276,14 @@ const fn has_failed(agent: &ExternalAgent, how: HowEnded) -> bool {
         (HowEnded::Deadline | HowEnded::TooMuchOutput, _) => true,
         // What else ends an agent is judged by itself: it is started again, lost, or scored.
         (HowEnded::Killed(_) | HowEnded::OutOfMemory | HowEnded::NotStarted | HowEnded::Interrupted, _) => false,
+    }
+}
+
+/// `true` for an end that nobody else has brought about.
+const fn has_done_its_own(how: HowEnded) -> bool {
+    match how {
+        HowEnded::Exited(_) | HowEnded::Deadline | HowEnded::TooMuchOutput => true,
+        HowEnded::Killed(_) | HowEnded::OutOfMemory | HowEnded::NotStarted | HowEnded::Interrupted => false,
     }
 }
 

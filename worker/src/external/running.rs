@@ -61,6 +61,8 @@ pub(super) struct Running<'s> {
     /// Meters of calls that are recorded and not yet in the books.
     recorded_meters: Vec<Arc<CallMeter<'s>>>,
     ruin: Option<Cause>,
+    /// The agent's last request to a model was refused for what it said, and it has asked none since.
+    is_at_a_loss: bool,
     /// A route that it asked for and that the bridge does not have.
     missed_route: Option<String>,
 }
@@ -101,6 +103,7 @@ impl<'s> Running<'s> {
             meters: HashMap::new(),
             recorded_meters: Vec::new(),
             ruin: None,
+            is_at_a_loss: false,
             missed_route: None,
         }
     }
@@ -123,6 +126,12 @@ impl<'s> Running<'s> {
     /// The cause for which the session cannot be measured, whatever the agent does; `None` if there is none.
     pub(super) const fn ruin(&self) -> Option<Cause> {
         self.ruin
+    }
+
+    /// `true` if the agent came to its end by a request that was refused for what it said: it asked nothing else after that, and what it did
+    /// says nothing about its model.
+    pub(super) const fn is_at_a_loss(&self) -> bool {
+        self.is_at_a_loss
     }
 
     /// True if the agent has made no request at all, of a model or a tool.
@@ -154,9 +163,7 @@ impl<'s> Running<'s> {
             }
             Note::Unreadable(message) => {
                 self.refuse(ErrorClass::BadRequest, 400, message);
-                // The agent may have given up at once, and its end be known before this is.
-                self.ruin.get_or_insert(Cause::RequestRefused);
-                self.stop.now(HowEnded::Interrupted);
+                self.is_at_a_loss = true;
             }
             Note::NoSuchRoute(route) => {
                 self.missed_route.get_or_insert(route);
@@ -197,6 +204,7 @@ impl<'s> Running<'s> {
         }
         self.budget.take(bytes);
         session.holder.keep(bytes);
+        self.is_at_a_loss = false;
         let number = self.number();
         let repeats = self.repeats.entry(key).or_default();
         let repeat = *repeats;
@@ -286,13 +294,18 @@ impl<'s> Running<'s> {
         tell(reply, told);
     }
 
-    /// The answer to the agent for a call that was given up. A failure of the model is the agent's to cope with; any other failure says
-    /// nothing about the agent, so the session is stopped.
+    /// The answer to the agent for a call that was given up. A failure of the model, and a request that is refused for what it says, are the
+    /// agent's to cope with; any other failure says nothing about the agent, so the session is stopped.
     fn refusal(&mut self, failed: &FailedCall) -> Refused {
         let Some(last) = failed.tries.last() else {
             self.spoil(Cause::Internal);
             return over();
         };
+        if last.class == ErrorClass::BadRequest {
+            // Its request may be at fault, as at the provider itself, and it may know another one. After its end it waits for no answer.
+            self.is_at_a_loss |= !self.has_ended;
+            return Refused::new(last.class, last.detail.clone());
+        }
         match Outcome::of_failure(last.class, self.session.sweep.lock.filtered) {
             Outcome::NotMeasured { cause } => {
                 self.spoil(cause);

@@ -1,6 +1,6 @@
 //! Requests as they are sent.
 
-use regatta_proto::{OutputSchema, Reasoning, Thinking, Tool, ToolCall, ToolChoice};
+use regatta_proto::{ClientFormat, OutputSchema, Passed, Reasoning, Thinking, Tool, ToolCall, ToolChoice};
 use serde_json::{Value, json};
 
 use super::*;
@@ -260,6 +260,8 @@ fn what_cannot_be_said_is_refused_by_name() {
     let refusal = |model: &str, request: ChatRequest| request::body(model, &request).unwrap_err();
     let with_tool = || ChatRequest { tools: vec![weather()], ..hi() };
     assert!(refusal(MODEL, ChatRequest { logprobs: Some(1), ..hi() }).contains("log-probabilities"));
+    let passed = Passed { format: ClientFormat::Messages, fields: [("top_k".to_owned(), json!(5))].into() };
+    assert!(refusal(MODEL, ChatRequest { passed: Some(passed.into()), ..hi() }).contains("`top_k`"));
     assert!(refusal(MODEL, ChatRequest { tool_choice: ToolChoice::None, ..with_tool() }).contains("forbid"));
     assert!(refusal(MODEL, ChatRequest { parallel_tool_calls: Some(false), ..with_tool() }).contains("at a time"));
     let llama = "meta.llama3-3-70b-instruct-v1:0";

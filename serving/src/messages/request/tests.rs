@@ -103,14 +103,11 @@ fn what_cannot_be_carried_is_refused_by_name() {
             refusal(r#"{"model": "m", "max_tokens": 1, "messages": []}"#),
             refusal(r#"{"model": "m", "max_tokens": 0, "messages": [{"role": "user", "content": "x"}]}"#),
             refusal(r#"{"model": "m", "max_tokens": 1, "messages": [{"role": "critic", "content": "x"}]}"#),
-            refusal(&content(r#"[{"type": "image"}]"#)),
+            refusal(&content(r#"[{"type": "image", "source": {"type": "file", "file_id": "f"}}]"#)),
             refusal(&content(r#"[{"text": "x"}]"#)),
             refusal(&content("1")),
-            refusal(&content(r#"[{"type": "tool_use", "id": "c", "name": "f", "input": {}}]"#)),
-            refusal(&with(r#""top_k": 5"#)),
-            refusal(&with(r#""tools": [{"type": "bash_20250124", "name": "bash"}]"#)),
+            refusal(&with(r#""tools": [{"type": "web_search_20250305", "name": "web_search"}]"#)),
             refusal(&with(r#""mcp_servers": [{"name": "x"}]"#)),
-            refusal(&with(r#""output_config": {"effort": "low"}"#)),
             refusal(&with(r#""thinking": {"type": "enabled"}"#)),
         ]
         .join("\n")

@@ -85,16 +85,15 @@ fn what_cannot_be_carried_is_refused_by_name() {
             refusal(r#""input": []"#),
             refusal(r#""input": 1"#),
             refusal(r#""input": [{"role": "critic", "content": "x"}]"#),
-            refusal(r#""input": [{"type": "computer_call"}]"#),
-            refusal(r#""input": [{"role": "user", "content": [{"type": "input_image"}]}]"#),
+            refusal(r#""input": [{"type": "item_reference", "id": "i"}]"#),
+            refusal(r#""input": [{"role": "user", "content": [{"type": "input_image", "file_id": "f"}]}]"#),
             refusal(r#""input": [{"type": "reasoning", "summary": []}]"#),
             refusal(r#""input": "x", "max_output_tokens": 0"#),
             refusal(r#""input": "x", "previous_response_id": "r""#),
             refusal(r#""input": "x", "background": true"#),
-            refusal(r#""input": "x", "truncation": "auto""#),
             refusal(r#""input": "x", "tools": [{"type": "web_search"}]"#),
-            refusal(r#""input": "x", "text": {"format": {"type": "json_object"}}"#),
-            refusal(r#""input": "x", "include": ["file_search_call.results"]"#),
+            refusal(r#""input": "x", "tools": [{"type": "custom", "name": "f"}]"#),
+            refusal(r#""input": "x", "include": ["anything"]"#),
         ]
         .join("\n")
     );

@@ -100,6 +100,50 @@ async fn a_session_that_records_too_much_is_refused_more_of_it_and_is_measured()
     assert!((60 << 20..65 << 20).contains(&bytes), "{bytes}");
 }
 
+/// An agent that posts `body` to `route` and prints what comes of it; `after` is what it does then.
+fn posting(route: &str, body: &str, after: &str) -> ExternalAgent {
+    python(&format!(
+        "body = {body}\nprint(fetch(os.environ['OPENAI_BASE_URL'] + '{route}', json.dumps(body).encode()))\n{after}"
+    ))
+}
+
+const REFUSED: Outcome = Outcome::NotMeasured { cause: Cause::RequestRefused };
+
+#[tokio::test]
+async fn an_agent_that_asks_otherwise_after_a_refusal_is_measured_and_one_that_does_not_is_not() {
+    let legacy = "{'model': 'm', 'messages': [{'role': 'user', 'content': 'x'}], 'functions': [{'name': 'f'}]}";
+    let outcome = Office::of(posting("/chat/completions", legacy, "print(ask('a'))")).await.outcome().await;
+    assert_eq!(outcome.outcome, Outcome::Measured);
+    let told = story(&outcome.transcript);
+    assert_eq!((&*told[1], told[2].ends_with(" asks a")), ("fails: bad_request", true));
+    let Event::Failed(failed) = &outcome.transcript.events[1] else { panic!() };
+    assert!(
+        failed.tries[0].detail.starts_with("`functions` asks for an answer in a form"),
+        "the transcript has the reason"
+    );
+    for after in ["", "sys.exit(1)"] {
+        let outcome = Office::of(posting("/chat/completions", legacy, after)).await.outcome().await;
+        assert_eq!(outcome.outcome, REFUSED, "{after}");
+    }
+}
+
+#[tokio::test]
+async fn a_route_of_the_provider_that_is_not_served_is_no_measured_failure() {
+    let outcome = Office::of(posting("/embeddings", "{'input': 'x'}", "print(ask('a'))")).await.outcome().await;
+    assert_eq!(outcome.outcome, Outcome::Measured, "it did without");
+    let outcome = Office::of(posting("/embeddings", "{'input': 'x'}", "")).await.outcome().await;
+    assert_eq!(outcome.outcome, REFUSED);
+}
+
+#[tokio::test]
+async fn fields_that_nobody_here_knows_are_recorded_with_their_call() {
+    let body = "{'model': 'm', 'messages': [{'role': 'user', 'content': 'x'}], 'top_k': 5}";
+    let outcome = Office::of(posting("/chat/completions", body, "")).await.outcome().await;
+    assert_eq!(outcome.outcome, Outcome::Measured);
+    let call = outcome.transcript.calls().next().unwrap();
+    assert_eq!(call.request.passed.as_ref().unwrap().names(), "`top_k`");
+}
+
 #[tokio::test]
 async fn a_call_that_cannot_be_passed_on_is_never_the_agents_failure() {
     let agent = python(
@@ -108,7 +152,7 @@ async fn a_call_that_cannot_be_passed_on_is_never_the_agents_failure() {
          print(fetch(os.environ['OPENAI_BASE_URL'] + '/chat/completions', json.dumps(body).encode()))",
     );
     let outcome = Office::of(agent).await.outcome().await;
-    assert_eq!(outcome.outcome, Outcome::NotMeasured { cause: Cause::RequestRefused });
+    assert_eq!(outcome.outcome, REFUSED);
     let [_, Event::Failed(failed), Event::Ended(_)] = &outcome.transcript.events[..] else { panic!() };
     assert!(!failed.tries[0].detail.is_empty());
     assert_eq!(story(&outcome.transcript)[1], "fails: bad_request");

@@ -1,0 +1,111 @@
+//! Fields of a client's request that Regatta hands on without understanding them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+#[cfg(feature = "schema")]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Wire format in which a client of the agent bridge writes its requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum ClientFormat {
+    /// OpenAI's chat completions.
+    Chat,
+    /// Anthropic's messages.
+    Messages,
+    /// OpenAI's responses.
+    Responses,
+}
+
+impl fmt::Display for ClientFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Chat => "OpenAI's chat completions",
+            Self::Messages => "Anthropic's messages",
+            Self::Responses => "OpenAI's responses",
+        })
+    }
+}
+
+/// Fields of a request as its client wrote them. Only an endpoint of the same format is sent them: what they mean elsewhere, nobody knows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+pub struct Passed {
+    /// Format of the request.
+    pub format: ClientFormat,
+    /// Fields of the request's body. They take the place of fields of the same name; a `null` takes one out.
+    pub fields: BTreeMap<String, Value>,
+}
+
+impl Passed {
+    /// Upper bound of the tokens that the fields add to the prompt.
+    #[must_use]
+    pub fn prompt_bytes(&self) -> u64 {
+        self.fields.iter().map(|(name, value)| name.len() as u64 + bytes(value)).sum()
+    }
+
+    /// Names of the fields, for people.
+    #[must_use]
+    pub fn names(&self) -> String {
+        let names: Vec<String> = self.fields.keys().map(|name| format!("`{name}`")).collect();
+        names.join(", ")
+    }
+}
+
+fn bytes(value: &Value) -> u64 {
+    /// Tokens of an image that the prompt refers to by its address; the largest of the usual ones take about as many.
+    const REFERENCE: u64 = 4_096;
+    /// Tokens around a value.
+    const FRAME: u64 = 4;
+    let inner = match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        Value::String(text) if text.starts_with("http://") || text.starts_with("https://") => {
+            text.len() as u64 + REFERENCE
+        }
+        Value::String(text) => text.len() as u64,
+        Value::Array(values) => values.iter().map(bytes).sum(),
+        Value::Object(fields) => fields.iter().map(|(name, value)| name.len() as u64 + bytes(value)).sum(),
+    };
+    inner + FRAME
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{ChatMessage, ChatRequest, ChatRole, Sampling};
+
+    fn passed(fields: Value) -> Passed {
+        Passed { format: ClientFormat::Chat, fields: serde_json::from_value(fields).unwrap() }
+    }
+
+    #[test]
+    fn a_request_without_passed_fields_is_written_as_before_there_were_any() {
+        let request = ChatRequest::new(vec![ChatMessage::new(ChatRole::User, "x")], Sampling::default());
+        let written = serde_json::to_value(&request).unwrap();
+        assert!(written.get("passed").is_none(), "digests of cached answers stay what they are");
+        let with = ChatRequest { passed: Some(passed(json!({"top_k": 5})).into()), ..request };
+        let written = serde_json::to_value(&with).unwrap();
+        assert_eq!(written["passed"], json!({"format": "chat", "fields": {"top_k": 5}}));
+        assert_eq!(serde_json::from_value::<ChatRequest>(written).unwrap(), with);
+    }
+
+    #[test]
+    fn what_is_passed_counts_as_part_of_the_prompt_and_an_address_as_an_image() {
+        let plain = ChatRequest::new(vec![ChatMessage::new(ChatRole::User, "x")], Sampling::default());
+        let with = |fields| ChatRequest { passed: Some(passed(fields).into()), ..plain.clone() }.prompt_bytes();
+        let written = with(json!({"messages": [{"data": "0123456789"}]})) - plain.prompt_bytes();
+        assert!((10..64).contains(&written), "{written}");
+        assert!(with(json!({"url": "https://h/x.png"})) > plain.prompt_bytes() + 4_096);
+    }
+
+    #[test]
+    fn names_of_fields_are_in_order() {
+        assert_eq!(passed(json!({"top_k": 5, "min_p": 0.1})).names(), "`min_p`, `top_k`");
+    }
+}

@@ -1,0 +1,72 @@
+//! Fields that published clients send, one at a time: each is carried, passed on, refused with a reason that stands in the docs, or answered
+//! as its provider would.
+
+mod chat;
+mod messages;
+mod responses;
+
+use serde_json::{Map, Value};
+
+use crate::refused::REASONS;
+use crate::{ChatCall, Format, Reading};
+
+/// A probe: fields that are put into a plain request, and what comes of them.
+type Probe = (&'static str, Becomes);
+
+/// The fate of a probe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Becomes {
+    /// All of it is in fields of a request.
+    Carried,
+    /// These fields go to the endpoint as they are.
+    Passed(&'static [&'static str]),
+    /// 400, for a reason that the docs give.
+    Refused(&'static str),
+    /// 400, as from the provider: it is no request of the format.
+    Invalid,
+}
+
+fn body(plain: &str, probe: &str) -> Vec<u8> {
+    let mut body: Map<String, Value> = serde_json::from_str(plain).unwrap();
+    let fields: Map<String, Value> = serde_json::from_str(probe).unwrap_or_else(|error| panic!("{probe}: {error}"));
+    body.extend(fields);
+    serde_json::to_vec(&body).unwrap()
+}
+
+/// Holds all `probes` of a format to what they become.
+fn hold(format: Format, plain: &str, probes: &[Probe]) {
+    for (probe, becomes) in probes {
+        let body = body(plain, probe);
+        let found = match ChatCall::parse(format, &body, Reading::Whole) {
+            Ok(call) => {
+                let passed = call.request.passed.iter().flat_map(|passed| &passed.fields);
+                let passed: Vec<String> =
+                    passed.filter(|(_, value)| !value.is_null()).map(|(name, _)| name.clone()).collect();
+                if passed.is_empty() { "carried".to_owned() } else { format!("passed {}", passed.join(" ")) }
+            }
+            Err(error) => {
+                assert_eq!(error.status, 400, "{probe}");
+                match REASONS.iter().find(|reason| error.message.ends_with(**reason)) {
+                    Some(reason) => format!("refused: {reason}"),
+                    None => "invalid".to_owned(),
+                }
+            }
+        };
+        let expected = match becomes {
+            Becomes::Carried => "carried".to_owned(),
+            Becomes::Passed(names) => format!("passed {}", names.join(" ")),
+            Becomes::Refused(reason) => format!("refused: {reason}"),
+            Becomes::Invalid => "invalid".to_owned(),
+        };
+        assert_eq!(found, expected, "{format:?} {probe}");
+    }
+}
+
+#[test]
+fn what_is_passed_is_the_clients_value() {
+    let probe = r#"{"logit_bias": {"50256": -100}, "verbosity": "low", "response_format": {"type": "json_object"}}"#;
+    let body = body(chat::PLAIN, probe);
+    let call = ChatCall::parse(Format::Chat, &body, Reading::Whole).unwrap();
+    let fields = serde_json::to_value(&call.request.passed.unwrap().fields).unwrap();
+    assert_eq!(fields, serde_json::from_str::<Value>(probe).unwrap());
+}
