@@ -59,6 +59,7 @@ fn the_shipped_figures_are_those_of_the_providers_lists() {
     assert_eq!(listed("gpt-5"), (1.25, Some(0.125), None, 10.0));
     assert_eq!(listed("text-embedding-3-small"), (0.02, None, None, 0.0));
     assert_eq!(listed("claude-opus-5-5"), (4.0, Some(0.2), Some(8.0), 20.0));
+    assert_eq!(listed("claude-sonnet-4-5"), (3.0, Some(0.3), Some(6.0), 15.0));
     assert_eq!(listed("gemini-2.5-pro"), (1.25, Some(0.125), None, 10.0));
     assert_eq!(listed("deepseek/deepseek-v4-pro"), (0.66, Some(0.022), None, 1.98));
 }
@@ -76,6 +77,21 @@ fn a_shipped_batch_costs_half_and_a_long_prompt_more() {
         assert_eq!(cost(bound, Some(BATCH)).0 * 2, cost(bound, None).0, "{model}");
         assert!(cost(bound + 1, None).0 > cost(bound, None).0 * 3 / 2, "{model}");
         assert!(cost(bound + 1, Some(BATCH)).0 > cost(bound, Some(BATCH)).0 * 3 / 2, "{model}");
+    }
+}
+
+#[test]
+fn a_name_that_its_provider_moves_costs_what_the_model_behind_it_costs() {
+    let table = shipped();
+    let find = |model: &str, date| table.find(model, day(date)).unwrap().price;
+    for (name, model) in [
+        ("gemini-pro-latest", "gemini-3.1-pro-preview"),
+        ("gemini-flash-latest", "gemini-3.8-flash"),
+        ("gemini-flash-lite-latest", "gemini-3.5-flash-lite"),
+    ] {
+        for date in [TODAY, "2027-01-01"] {
+            assert_eq!(find(name, date), find(model, date), "{name}");
+        }
     }
 }
 
