@@ -6,6 +6,7 @@
 mod bad_lines;
 pub mod case;
 pub mod cosine;
+pub mod delegated;
 mod drawing;
 mod markup;
 mod metric;

@@ -362,6 +362,7 @@ impl Transcript {
             match event {
                 Event::Call(call) => {
                     call.request.messages.clear();
+                    call.request.passed = None;
                     call.raw_usage = None;
                 }
                 Event::Failed(failed) => failed.request = None,

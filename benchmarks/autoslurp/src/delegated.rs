@@ -1,33 +1,11 @@
 //! Results of sessions that an external agent ran, or that were recorded elsewhere.
 
+use regatta_benchmarks::delegated::{end, last_start};
 use regatta_proto::{Ended, Event, Exchange, Finish, HowEnded, Reply, Started, Transcript};
 use serde_json::{Value, json};
 
 use super::members;
 use super::run::Run;
-
-/// True if the last agent that was started has ended by itself. An agent that was killed from outside, or that could not go on here, is
-/// started again.
-pub(crate) fn has_ended(transcript: &Transcript) -> bool {
-    end(last_start(transcript)).is_some()
-}
-
-fn end(events: &[Event]) -> Option<&Ended> {
-    events.iter().rev().find_map(|event| match event {
-        Event::Ended(ended) => match ended.how {
-            HowEnded::Exited(_) | HowEnded::Deadline | HowEnded::TooMuchOutput => Some(&**ended),
-            HowEnded::Killed(_) | HowEnded::OutOfMemory | HowEnded::NotStarted | HowEnded::Interrupted => None,
-        },
-        _ => None,
-    })
-}
-
-/// Events since the last start of an agent; those of earlier starts are no part of the result.
-fn last_start(transcript: &Transcript) -> &[Event] {
-    let events = transcript.events.as_slice();
-    let start = events.iter().rposition(|event| matches!(event, Event::Started(_))).unwrap_or(events.len());
-    events.get(start..).unwrap_or_default()
-}
 
 /// Result of the session; `None` while it has not ended.
 ///
@@ -36,7 +14,7 @@ fn last_start(transcript: &Transcript) -> &[Event] {
 /// order of asking, which is that of the transcript. In the same way `intent_output` is told, or else the last text of the member `intent`.
 pub(crate) fn run(transcript: &Transcript) -> Option<Run> {
     let events = last_start(transcript);
-    let ended = end(events)?;
+    let ended = end(transcript)?;
     let mut run = Run { log: ended.output.to_string(), hit_limit: stopped(ended), ..Run::default() };
     let mut spoke = std::collections::BTreeSet::new();
     let told = events.iter().rev().find_map(|event| match event {
@@ -101,6 +79,8 @@ pub(crate) fn transcript(run: &Run) -> Option<Transcript> {
 
 #[cfg(test)]
 mod tests {
+    use regatta_benchmarks::delegated::has_ended;
+
     use super::*;
 
     fn exchange(url: &str) -> Exchange {

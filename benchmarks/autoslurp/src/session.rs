@@ -1,5 +1,6 @@
 //! Steps of a session.
 
+use regatta_benchmarks::delegated::has_ended;
 use regatta_benchmarks::{DelegatedTask, Step};
 use regatta_proto::{Reply, Role, Transcript};
 use serde_json::{Map, Value, json};
@@ -8,8 +9,8 @@ use super::data::Utterance;
 use super::policies::{Asking, Query, Replies, play};
 use super::policy::Policy;
 use super::run::Run;
+use super::servers;
 use super::setting::{Mode, Route};
-use super::{delegated, servers};
 
 /// State of a session of a policy.
 pub(crate) enum Progress {
@@ -41,7 +42,7 @@ pub(crate) fn next(mode: &Mode, item: &str, utterance: &Utterance, transcript: &
             Progress::Asks(Asking(request)) => Step::Ask(Role::Agent, *request),
             Progress::Unfit(why) => Step::Unfit(why),
         },
-        Route::External(_) if delegated::has_ended(transcript) => Step::Done,
+        Route::External(_) if has_ended(transcript) => Step::Done,
         Route::External(agent) => Step::Delegate(DelegatedTask {
             agent: agent.clone(),
             // docs/benchmarks/autoslurp.md §3.7.

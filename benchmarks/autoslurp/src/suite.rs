@@ -77,8 +77,8 @@ impl Loaded {
 
     /// Run of a finished session; an error when it has not ended, or its transcript does not fit.
     fn run(&self, utterance: &Utterance, transcript: &Transcript, mode: Option<&Mode>) -> Result<Run, String> {
-        if delegated::has_ended(transcript) {
-            return delegated::run(transcript).ok_or_else(|| "nothing is known of how it ended".to_owned());
+        if let Some(run) = delegated::run(transcript) {
+            return Ok(run);
         }
         let Some((mode, Route::Native(policy))) = mode.map(|mode| (mode, &mode.route)) else {
             return Err("the external agent has not ended".to_owned());

@@ -1,20 +1,24 @@
-//! The one call of a session (docs/benchmarks/worfbench.md §3).
+//! The one call of a session, or the agent that does it (docs/benchmarks/worfbench.md §3).
 
-use regatta_benchmarks::Step;
+use regatta_benchmarks::{Step, delegated};
 use regatta_proto::{ChatMessage, ChatRequest, ChatRole, Role, Sampling, Transcript};
 
 use super::data::{Data, Record};
-use super::setting::Shots;
+use super::setting::{Mode, Shots};
 
 /// The published generation parameters.
 const SAMPLING: Sampling = Sampling { temperature: Some(0.5), top_p: Some(1.0), max_tokens: Some(1024), seed: None };
 
-/// Asks once; the session is over when there is an answer.
-pub(crate) fn next(data: &Data, record: &Record, shots: Shots, transcript: &Transcript) -> Step {
+/// Asks once, or has an agent answer; the session is over when there is an answer.
+pub(crate) fn next(data: &Data, record: &Record, mode: &Mode, transcript: &Transcript) -> Step {
+    if let Some(agent) = &mode.agent {
+        let request = request(data, record, mode.shots);
+        return delegated::step(agent, &record.id, record.task.name(), &request, transcript);
+    }
     if transcript.replies(Role::Agent).next().is_some() {
         return Step::Done;
     }
-    Step::Ask(Role::Agent, request(data, record, shots))
+    Step::Ask(Role::Agent, request(data, record, mode.shots))
 }
 
 fn request(data: &Data, record: &Record, shots: Shots) -> ChatRequest {

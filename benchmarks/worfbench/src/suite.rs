@@ -2,13 +2,13 @@
 
 use regatta_benchmarks::{
     CellResult, DataError, Drawing, Item, Metric, PaperTable, Persona, Score, Scores, Scoring, SelectError, Step,
-    Suite, Table, Verdicts,
+    Suite, Table, Verdicts, delegated,
 };
 use regatta_proto::{ChatRequest, Evaluator, ItemIndex, Reply, Role, SessionSeed, Setting, Transcript};
 
 use super::data::Data;
 use super::recognise::Prompts;
-use super::setting::Shots;
+use super::setting::Mode;
 use super::{drawing, items, parse_official, predictions, scoring, session, simulate, tables};
 
 /// The loaded data set.
@@ -36,8 +36,8 @@ impl Suite for Loaded {
     }
 
     fn next(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> Step {
-        match (self.data.record(item), Shots::of(setting)) {
-            (Some(record), Some(shots)) => session::next(&self.data, record, shots, transcript),
+        match (self.data.record(item), Mode::of(setting)) {
+            (Some(record), Some(mode)) => session::next(&self.data, record, &mode, transcript),
             _ => Step::not_selected(item, setting),
         }
     }
@@ -50,8 +50,7 @@ impl Suite for Loaded {
         verdicts: &dyn Verdicts,
     ) -> Scoring {
         let Some(record) = self.data.record(item) else { return Scoring::not_selected(item) };
-        let reply = transcript.replies(Role::Agent).next().and_then(|reply| reply.text.as_deref());
-        scoring::score(record, evaluators, reply, verdicts)
+        scoring::score(record, evaluators, delegated::answer(transcript).as_deref(), verdicts)
     }
 
     fn score_failure(&self, item: ItemIndex, evaluators: &[Evaluator]) -> Scores {
@@ -60,7 +59,8 @@ impl Suite for Loaded {
 
     /// A reply in which the published parser finds no workflow.
     fn is_invalid_format(&self, _item: ItemIndex, _setting: &Setting, transcript: &Transcript) -> bool {
-        transcript.replies(Role::Agent).any(|reply| reply.text.as_deref().and_then(parse_official::parse).is_none())
+        let has_answered = transcript.replies(Role::Agent).next().is_some() || delegated::has_ended(transcript);
+        has_answered && delegated::answer(transcript).as_deref().and_then(parse_official::parse).is_none()
     }
 
     fn tabulate(&self, evaluator: Evaluator, trials: &[Vec<(ItemIndex, &Score)>]) -> Table {
@@ -95,8 +95,7 @@ impl Suite for Loaded {
         verdicts: &dyn Verdicts,
     ) -> Vec<Drawing> {
         let Some(record) = self.data.record(item) else { return Vec::new() };
-        let reply = transcript.replies(Role::Agent).next().and_then(|reply| reply.text.as_deref());
-        drawing::drawings(record, evaluators, reply, verdicts)
+        drawing::drawings(record, evaluators, delegated::answer(transcript).as_deref(), verdicts)
     }
 
     fn read_predictions(&self, file: &str, content: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {

@@ -26,6 +26,27 @@ fn a_session_asks_once_with_the_published_parameters() {
 }
 
 #[test]
+fn an_external_agent_is_given_the_messages_and_what_it_writes_is_scored_like_a_reply() {
+    let suite = miniature();
+    let (item, named) = (index_of(&*suite, "lumos_mini1"), setting("external/mine/two-shot"));
+    let Step::Delegate(task) = suite.next(item, &named, &Transcript::default()) else { panic!() };
+    let asked = first_request(&*suite, item, "two-shot").messages;
+    assert_eq!((task.agent.as_str(), &task.input["messages"]), ("mine", &serde_json::to_value(asked).unwrap()));
+    let reply = "Node:\n1: find the least common multiple of 12 and 18\nEdge: (START,1) (1,END)";
+    let written = serde_json::json!({"events": [
+        {"started": {"agent": "mine", "attempt": 1}},
+        {"ended": {"how": {"exited": 0}, "output": reply}},
+    ]});
+    let written: Transcript = serde_json::from_value(written).unwrap();
+    assert_eq!(suite.next(item, &named, &written), Step::Done);
+    let score = |transcript: &Transcript| suite.score(item, &BOTH, transcript, &WordOverlap);
+    let recorded = Transcript::of_recorded(Some(reply));
+    assert_eq!(score(&written), score(&recorded));
+    let is_invalid = |transcript: &Transcript| suite.is_invalid_format(item, &named, transcript);
+    assert_eq!(is_invalid(&written), is_invalid(&recorded));
+}
+
+#[test]
 fn held_out_tasks_run_without_examples_in_the_two_shot_setting() {
     let suite = miniature();
     let item = index_of(&*suite, "seal_tools_mini1");
