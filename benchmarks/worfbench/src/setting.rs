@@ -48,7 +48,8 @@ impl Mode {
             return Some(Self { shots: Shots::named(setting.as_str())?, agent: None });
         };
         let (name, shots) = match rest.split_once('/') {
-            Some((name, shots)) => (name, Shots::named(shots)?),
+            // One name each, so that no two cells are the same.
+            Some((name, shots)) => (name, Shots::named(shots).filter(|shots| *shots != Shots::Zero)?),
             None => (rest, Shots::Zero),
         };
         Some(Self { shots, agent: Some(name.parse().ok()?) })
@@ -69,7 +70,7 @@ mod tests {
         assert_eq!(of("two-shot"), Some(mode(Shots::Two, None)));
         assert_eq!(of("external/mine"), Some(mode(Shots::Zero, Some("mine"))));
         assert_eq!(of("external/mine/two-shot"), Some(mode(Shots::Two, Some("mine"))));
-        for unknown in ["external", "three-shot", "external/mine/three-shot", "external/mine/two-shot/more"] {
+        for unknown in ["external", "three-shot", "external/mine/zero-shot", "external/mine/two-shot/more"] {
             assert_eq!(of(unknown), None, "{unknown}");
         }
     }
