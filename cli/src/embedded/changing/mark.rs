@@ -81,6 +81,10 @@ pub(in super::super) async fn settle(directory: &Path, ledger: &Ledger) -> anyho
         own_folder(&blobs.join(kind))?;
     }
     let (old, new) = (ledger.sweep(&mark.from).await?, ledger.sweep(&mark.to).await?);
+    if old.is_none() && new.is_none() {
+        // The ledger was emptied, and files are all that is left of what was paid for.
+        return Ok(());
+    }
     // Of a ledger that has lost its latest entries, or was exchanged, the only sweep stays, whatever the mark says.
     let is_whole = new.is_some() && (mark.stage == Stage::Copied || old.is_none());
     if is_whole {
@@ -93,6 +97,8 @@ pub(in super::super) async fn settle(directory: &Path, ledger: &Ledger) -> anyho
             remove_folder(&blobs.join(kind).join(mark.to.as_str()))?;
         }
     }
+    // Entries that the log loses would bring a sweep back beside the other.
+    ledger.checkpoint().await.context("failed to bring the ledger's log into its file")?;
     let path = store.join(MARK);
     std::fs::remove_file(&path).with_context(|| format!("failed to remove {}", path.display()))
 }
@@ -120,6 +126,14 @@ fn set_aside(directory: &Path, mark: &Mark) -> anyhow::Result<()> {
     let failed = || format!("failed to set the files of {} aside in {}", mark.from, aside.display());
     own_folder(&directory.join(BEFORE)).with_context(failed)?;
     let left = directory.join("store/blobs/sweeps").join(mark.from.as_str());
+    let is_there = |path: &Path| std::fs::symlink_metadata(path).is_ok();
+    if is_there(&left) && is_there(&aside) {
+        // A ledger that was made anew has given the id out again.
+        let mut names = (1_u32..).map(|number| directory.join(BEFORE).join(format!("{}-{number}", mark.from)));
+        if let Some(earlier) = names.find(|path| !is_there(path)) {
+            std::fs::rename(&aside, earlier).with_context(failed)?;
+        }
+    }
     match std::fs::rename(&left, &aside) {
         // It had left nothing, or was moved before.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -205,6 +219,33 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn files_of_a_ledger_that_was_emptied_stay() {
+        for stage in [Stage::Copying, Stage::Copied] {
+            let (folder, ledger) = interrupted(stage).await;
+            for name in ["old", "new"] {
+                remove_sweep(&ledger, &name.parse().unwrap()).await.unwrap();
+            }
+            settle(folder.path(), &ledger).await.unwrap();
+            for name in ["old", "new"] {
+                let left = folder.path().join("store/blobs/sweeps").join(name).join("transcripts").join(name);
+                assert!(left.is_file(), "{stage:?}: {name}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn what_was_set_aside_before_under_the_same_id_stays() {
+        let (folder, ledger) = interrupted(Stage::Copied).await;
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir_all(at("before/old")).unwrap();
+        std::fs::write(at("before/old/changed.json"), "earlier").unwrap();
+        settle(folder.path(), &ledger).await.unwrap();
+        assert_eq!(held(&ledger).await, ["new"]);
+        assert!(at("before/old/transcripts/old").is_file());
+        assert_eq!(std::fs::read_to_string(at("before/old-1/changed.json")).unwrap(), "earlier");
+    }
+
+    #[tokio::test]
     async fn once_all_is_copied_the_new_sweep_counts_wherever_the_rest_is_interrupted() {
         // Interrupted before anything, after the rows were removed, and after the files were moved.
         for done in 0..3 {
@@ -224,6 +265,9 @@ mod tests {
             assert!(at("before/old/transcripts/old").is_file() && at("before/old/changed.json").is_file());
             assert!(at("store/blobs/sweeps/new/transcripts/new").is_file());
             assert!(!at("transcripts/old").exists() && !at("store/changing.json").exists());
+            // A log that is lost brings nothing back.
+            std::fs::copy(at("store/ledger.sqlite"), at("without-log.sqlite")).unwrap();
+            assert_eq!(held(&Ledger::sqlite(at("without-log.sqlite")).await.unwrap()).await, ["new"]);
         }
     }
 }
