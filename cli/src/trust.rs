@@ -130,7 +130,8 @@ fn write(folder: &Path, lock: &Digest) -> io::Result<()> {
     if path.is_file() { Ok(()) } else { regatta_files::write(&path, b"") }
 }
 
-fn is_remembered(lock: &Digest) -> bool {
+/// `true` if the lock was planned here.
+pub(crate) fn is_remembered(lock: &Digest) -> bool {
     // A folder that others could have written to remembers nothing.
     folder().is_some_and(|folder| own_folder(&folder).is_ok() && folder.join(lock.to_string()).is_file())
 }

@@ -6,7 +6,7 @@ use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use regatta_tests::referee::{CONCURRENCY, Referee};
-use regatta_tests::regatta::{Process, ended, finish, free_address, get_json, regatta, workspace};
+use regatta_tests::regatta::{Process, ended, finish, free_address, get_json, regatta, skipped, workspace};
 use regatta_tests::waiting::in_time;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
@@ -142,6 +142,85 @@ async fn other_decoding_of_sessions_with_results_is_refused_by_name_and_nothing_
     assert!(told.contains("choose another directory with --output"), "{told}");
     run_to(0, &spec, &directory).await;
     assert_eq!((results(&directory), referee.calls()), (before, SESSIONS));
+}
+
+#[tokio::test]
+async fn results_that_only_transcripts_know_keep_other_decoding_out_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let referee = Referee::start(0, Duration::ZERO).await.unwrap();
+    let spec = referee.spec(folder.path(), "lost", SESSIONS, "").unwrap();
+    let directory = folder.path().join("run");
+    let mut command = regatta().unwrap();
+    command.arg("run").arg(&spec).arg("--output").arg(&directory).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut killed = command.spawn().unwrap();
+    referee.has_read(1).await;
+    killed.kill().await.unwrap();
+    // The ledger as it was before the first result.
+    let files = ["ledger.sqlite", "ledger.sqlite-wal"].map(|name| directory.join("store").join(name));
+    let early = files.clone().map(|path| std::fs::read(path).ok());
+    referee.answer_all();
+    run_to(0, &spec, &directory).await;
+    let (paid, before) = (referee.calls(), results(&directory));
+    let _ = std::fs::remove_file(directory.join("store/ledger.sqlite-shm"));
+    for (path, content) in files.iter().zip(early) {
+        match content {
+            Some(content) => std::fs::write(path, content).unwrap(),
+            None => drop(std::fs::remove_file(path)),
+        }
+    }
+    let other = changed(&spec, "warmer", ("{ id: main/m,", "{ id: main/m, temperature: 0.7,"));
+    let told = run_to(78, &other, &directory).await;
+    assert!(told.contains("models.main/m, temperature: none → 0.7"), "{told}");
+    run_to(0, &spec, &directory).await;
+    assert_eq!((results(&directory), referee.calls()), (before, paid), "nothing is lost, and nothing asked again");
+}
+
+#[tokio::test]
+async fn a_program_of_a_run_that_somebody_else_began_is_not_started_to_go_on_with_another_spec() {
+    if tokio::process::Command::new("python3").arg("--version").output().await.is_err() {
+        skipped("a program of somebody else", "there is no python3; `apt-get install python3` brings it");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::create_dir(at("parcels")).unwrap();
+    for entry in workspace().join("examples/benchmarks/parcels").read_dir().unwrap() {
+        let from = entry.unwrap().path();
+        if from.is_file() {
+            std::fs::copy(&from, at("parcels").join(from.file_name().unwrap())).unwrap();
+        }
+    }
+    let program = std::fs::read_to_string(at("parcels/benchmark.py")).unwrap();
+    let leaving_a_mark = format!("open({:?}, 'a').write('x')\nimport ", at("started").display().to_string());
+    std::fs::write(at("parcels/benchmark.py"), program.replacen("import ", &leaving_a_mark, 1)).unwrap();
+    let starts = || std::fs::read_to_string(at("started")).map_or(0, |marks| marks.len());
+    let write = |name: &str, benchmark: String| {
+        let text = format!(
+            "name: {name}\nbenchmarks: {{ {benchmark} }}\nendpoints: {{ sim: {{ kind: simulated }} }}\nmodels: [sim/oracle]\n"
+        );
+        std::fs::write(at(&format!("{name}.yaml")), text).unwrap();
+    };
+    let data = workspace().join("examples/data/worfbench").display().to_string();
+    write("mine", format!("worfbench: {{ data: {data}, settings: [zero-shot], limit: 1, judge: sim/lexical }}"));
+    let data = at("parcels").display().to_string();
+    let user = "roles: { user: sim/oracle }";
+    write("theirs", format!("parcels: {{ data: {data}, settings: [rules=short], limit: 1, {user} }}"));
+    let run_of = async |user: &str, spec: &str| {
+        let mut command = regatta().unwrap();
+        command.env("XDG_STATE_HOME", at(user)).arg("run").arg(at(spec)).arg("--output").arg(at("run"));
+        let ended = finish(command).await.unwrap();
+        (ended.status.code(), said(&ended))
+    };
+    let (code, told) = run_of("them", "theirs.yaml").await;
+    assert_eq!(code, Some(0), "{told}");
+    let before = starts();
+    assert!(before > 0);
+    let (code, told) = run_of("me", "mine.yaml").await;
+    assert_eq!((code, starts()), (Some(78), before), "{told}");
+    assert!(told.contains("a program of its benchmark parcels may be started") && told.contains("--trust"), "{told}");
+    let (code, told) = run_of("them", "mine.yaml").await;
+    assert_eq!(code, Some(78), "{told}");
+    assert!(told.contains("none of its sessions with a result is in the spec now") && starts() > before, "{told}");
 }
 
 #[tokio::test]

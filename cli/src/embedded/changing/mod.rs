@@ -10,15 +10,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use anyhow::Context;
-use regatta_catalog::Sweep;
-use regatta_proto::{CellIndex, ItemIndex, Money, SessionKey, counted};
+use regatta_backends::SweepRow;
+use regatta_catalog::{Sweep, read_lock};
+use regatta_proto::{CellIndex, Digest, ItemIndex, Money, SessionKey, SweepId, counted};
 
 use self::copying::is_result;
 use self::inputs::{Common, common, told};
 use self::mark::{Mark, Part, Stage};
 use super::Embedded;
+use crate::benchmarks::BENCHMARKS;
 use crate::exit::BadConfiguration;
 use crate::output;
+use crate::trust::is_remembered;
 
 pub(super) use self::mark::settle;
 
@@ -41,22 +44,32 @@ impl Change {
 }
 
 impl Embedded {
-    /// The change from the sweep that the directory holds to `new`; `None` if it holds none, or this one.
+    /// The change from the sweep that the directory holds to `new`; `None` if it holds none, or this one. What earlier processes could not
+    /// record of it is recorded.
     ///
     /// # Errors
     /// [`BadConfiguration`], with what differs, when sessions have results that were asked something else; or when a store fails.
     pub(crate) async fn change_to(&self, new: &Sweep) -> anyhow::Result<Option<Change>> {
-        let Some(row) = self.ledger.sweeps().await?.into_iter().next() else { return Ok(None) };
+        let mut rows = self.ledger.sweeps().await?;
+        let Some(row) = rows.pop() else { return Ok(None) };
+        if let Some(further) = rows.first() {
+            return Err(self.refusal(&row.id, &format!("{} beside it, which would be run too", further.id)));
+        }
         if row.id == new.id && row.lock == new.digest {
             return Ok(None);
         }
+        self.refuse_programs_of_others(&row, new).await?;
         let old = self.catalog.sweep(&row.lock).await;
-        let old = old.with_context(|| format!("failed to read the spec of {}, which the directory holds", row.id))?;
+        let old = old.with_context(|| unread(&row))?;
         if old.lock.decide.is_some() || new.lock.decide.is_some() {
-            return Err(
-                self.refusal(&old, "one of the two has a question (`decide`), so that other sessions would be bought")
-            );
+            let reason = "one of the two has a question (`decide`), so that other sessions would be bought";
+            return Err(self.refusal(&old.id, reason));
         }
+        // First: results that only files know count too.
+        if self.directory.join("store/reserve").exists() {
+            let _reserve = self.recover(&old).await?;
+        }
+        self.recover_lost(&old).await?;
         let attempts = self.ledger.attempts(&old.id).await?;
         let with_results: BTreeSet<CellIndex> =
             attempts.iter().filter(|row| is_result(row)).map(|row| row.key.cell).collect();
@@ -65,10 +78,10 @@ impl Embedded {
             differing.iter().filter(|(cell, _)| with_results.contains(*cell)).flat_map(|(_, lines)| lines).collect();
         if !refused.is_empty() {
             let lines: Vec<&str> = refused.into_iter().map(String::as_str).collect();
-            return Err(self.refusal(&old, &format!("its sessions were asked otherwise ({})", lines.join("; "))));
+            return Err(self.refusal(&old.id, &format!("its sessions were asked otherwise ({})", lines.join("; "))));
         }
         if !with_results.is_empty() && !with_results.iter().any(|cell| same.contains_key(cell)) {
-            return Err(self.refusal(&old, "none of its sessions with a result is in the spec now"));
+            return Err(self.refusal(&old.id, "none of its sessions with a result is in the spec now"));
         }
         let mut told = told(&old.lock, &new.lock)?;
         if old.lock.budget_usd == new.lock.budget_usd
@@ -79,8 +92,28 @@ impl Embedded {
         Ok(Some(Change { old, cells: same, told }))
     }
 
-    fn refusal(&self, old: &Sweep, reason: &str) -> anyhow::Error {
-        let problem = format!("{} holds the sweep {}, and {reason}", self.directory.display(), old.id);
+    /// Refuses a sweep of somebody else if a program would be started to read it that `new` does not have.
+    async fn refuse_programs_of_others(&self, row: &SweepRow, new: &Sweep) -> anyhow::Result<()> {
+        if is_remembered(&row.lock) {
+            return Ok(());
+        }
+        let lock = read_lock(self.catalog.blobs(), &row.lock).await.with_context(|| unread(row))?;
+        let known = |data: &Digest| new.lock.benchmarks.values().any(|benchmark| benchmark.dataset == *data);
+        // A program is part of the data set of its benchmark.
+        let mut programs = lock.benchmarks.iter().filter(|(name, _)| BENCHMARKS.find_built_in(name).is_none());
+        let Some((name, _)) = programs.find(|(_, benchmark)| !known(&benchmark.dataset)) else { return Ok(()) };
+        let place = self.directory.display();
+        Err(BadConfiguration(format!(
+            "{place} holds the sweep {}, which was not begun by this user on this machine, and a program of its benchmark {name} may be \
+             started to read it; if you trust whoever wrote it, say so first (regatta resume {place} --trust), or choose another \
+             directory with --output",
+            row.id
+        ))
+        .into())
+    }
+
+    fn refusal(&self, held: &SweepId, reason: &str) -> anyhow::Error {
+        let problem = format!("{} holds the sweep {held}, and {reason}", self.directory.display());
         BadConfiguration(format!("{problem}; choose another directory with --output, or remove it")).into()
     }
 
@@ -90,9 +123,6 @@ impl Embedded {
     /// # Errors
     /// [`BadConfiguration`] when transcripts are gone that it needs; or when a store fails.
     pub(crate) async fn change(&self, change: Change, new: &Sweep) -> anyhow::Result<()> {
-        // What an earlier process could not record is of the old sweep.
-        let _reserve = self.recover(&change.old).await?;
-        self.recover_lost(&change.old).await?;
         let store = self.directory.join("store");
         let mut mark = Mark {
             stage: Stage::Copying,
@@ -138,6 +168,10 @@ impl Embedded {
         }
         output::note(&format!("what was before is in {}", mark::place(&self.directory, from).display()));
     }
+}
+
+fn unread(row: &SweepRow) -> String {
+    format!("failed to read the spec of {}, which the directory holds", row.id)
 }
 
 fn budget(sweep: &Sweep) -> Option<Money> {
