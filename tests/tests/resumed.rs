@@ -176,6 +176,31 @@ async fn results_that_only_transcripts_know_keep_other_decoding_out_too() {
 }
 
 #[tokio::test]
+async fn sessions_that_the_response_cache_answered_become_no_canaries() {
+    let folder = tempfile::tempdir().unwrap();
+    let referee = Referee::start(u64::MAX, Duration::ZERO).await.unwrap();
+    let spec = referee.spec(folder.path(), "cached", SESSIONS, "cache: read_write\n").unwrap();
+    let with_canaries = changed(&spec, "canaries", (" } }\nendpoints", ", canaries: 4 } }\nendpoints"));
+    let cache = folder.path().join("cache");
+    let run_cached = async |spec: &Path, output: &str| {
+        let mut command = regatta().unwrap();
+        command.arg("run").arg(spec).arg("--output").arg(folder.path().join(output)).arg("--cache-dir").arg(&cache);
+        let ended = finish(command).await.unwrap();
+        (ended.status.code(), said(&ended))
+    };
+    for output in ["asked", "cached"] {
+        let (code, told) = run_cached(&spec, output).await;
+        assert_eq!((code, referee.calls()), (Some(0), SESSIONS), "{output}: {told}");
+    }
+    let (code, told) = run_cached(&with_canaries, "cached").await;
+    assert_eq!(code, Some(78), "{told}");
+    assert!(told.contains("sessions of it are canaries now"), "{told}");
+    let (code, told) = run_cached(&with_canaries, "asked").await;
+    assert_eq!((code, referee.calls()), (Some(0), SESSIONS), "{told}");
+    assert!(told.contains(&format!("kept {SESSIONS} sessions")), "{told}");
+}
+
+#[tokio::test]
 async fn a_program_of_a_run_that_somebody_else_began_is_not_started_to_go_on_with_another_spec() {
     if tokio::process::Command::new("python3").arg("--version").output().await.is_err() {
         skipped("a program of somebody else", "there is no python3; `apt-get install python3` brings it");

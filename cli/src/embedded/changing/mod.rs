@@ -41,6 +41,14 @@ impl Change {
         let is_selected = new.selected(cell).binary_search(&item).is_ok();
         is_selected.then(|| SessionKey { sweep: new.id.clone(), cell: cell.index, item })
     }
+
+    /// `true` if the session of `item` in `cell` of the old sweep is one of `new` that is asked anew each time, and was not before.
+    fn makes_canary(&self, new: &Sweep, cell: CellIndex, item: ItemIndex) -> bool {
+        let is_canary =
+            |sweep: &Sweep, cell: CellIndex| sweep.cell(cell).is_some_and(|cell| sweep.is_canary(cell, item));
+        let becomes = |key: SessionKey| is_canary(new, key.cell) && !is_canary(&self.old, cell);
+        self.session_in(new, cell, item).is_some_and(becomes)
+    }
 }
 
 impl Embedded {
@@ -89,7 +97,13 @@ impl Embedded {
         {
             told.push(format!("the budget was raised to {raised} since, and is the one of the spec again"));
         }
-        Ok(Some(Change { old, cells: same, told }))
+        let change = Change { old, cells: same, told };
+        if attempts.iter().any(|row| row.may_be_cached() && change.makes_canary(new, row.key.cell, row.key.item)) {
+            let reason =
+                "sessions of it are canaries now (`canaries`), and may have been answered by the response cache";
+            return Err(self.refusal(&change.old.id, reason));
+        }
+        Ok(Some(change))
     }
 
     /// Refuses a sweep of somebody else if a program would be started to read it that `new` does not have.
