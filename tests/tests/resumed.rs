@@ -264,6 +264,29 @@ async fn a_budget_that_the_spec_raises_is_spent_on_what_was_left() {
 }
 
 #[tokio::test]
+async fn calls_that_died_with_a_process_are_held_against_a_budget_that_the_spec_has_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let referee = Referee::start(0, Duration::ZERO).await.unwrap();
+    let spec = referee.spec(folder.path(), "killed", SESSIONS, "").unwrap();
+    let directory = folder.path().join("run");
+    let mut command = regatta().unwrap();
+    command.arg("run").arg(&spec).arg("--output").arg(&directory).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut killed = command.spawn().unwrap();
+    referee.has_read(CONCURRENCY).await;
+    killed.kill().await.unwrap();
+    referee.answer_all();
+    run_to(0, &spec, &directory).await;
+    let paid = referee.calls();
+    assert_eq!(paid, CONCURRENCY + SESSIONS);
+    // What is known to be spent, what the killed calls generate at most, and less than one more call.
+    let two = changed(&spec, "two", FURTHER);
+    let capped = changed(&two, "capped", ("name: killed", "name: killed\nbudget_usd: 0.012"));
+    let told = run_to(3, &capped, &directory).await;
+    assert!(told.contains(&format!("kept {SESSIONS} sessions")), "{told}");
+    assert_eq!(referee.calls(), paid, "there is no money for another call");
+}
+
+#[tokio::test]
 async fn a_run_that_was_left_in_its_midst_goes_on_with_the_changed_spec_from_its_last_calls() {
     const CONVERSATIONS: (u64, u64) = (48, 4);
     let folder = tempfile::tempdir().unwrap();

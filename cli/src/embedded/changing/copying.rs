@@ -122,7 +122,7 @@ impl Embedded {
         // What was not measured runs again, as after a resume.
         self.ledger.reopen_unmeasured(&new.id, Quota::default()).await?;
         self.ledger.forget_workers(&new.id).await?;
-        self.carry_grants(old, new).await?;
+        self.carry_grants(change, new).await?;
         if row.state == SweepState::Running {
             self.carry_checkpoints(change, new, row.generation, &ended).await?;
         }

@@ -1,9 +1,10 @@
 //! Money of the old sweep that no session of it tells of: what judges have cost, and what a process may have spent that died.
 
-use regatta_backends::Judged;
+use regatta_backends::{AttemptRow, AttemptState, Judged};
 use regatta_catalog::Sweep;
 use regatta_proto::{AccountId, Answerer, AttemptId, CostSum, JudgeOutcome, ModelRef, Money};
 
+use super::Change;
 use crate::embedded::Embedded;
 
 impl Embedded {
@@ -42,16 +43,28 @@ impl Embedded {
         Ok(left_out)
     }
 
-    /// Holds against the budgets of `new` what those of `old` had granted beyond what the ledger knows of: a process may have died with it.
-    pub(super) async fn carry_grants(&self, old: &Sweep, new: &Sweep) -> anyhow::Result<()> {
+    /// Holds against the budgets of `new` what those of the old sweep had granted beyond what the ledger knows of: a process may have died with it.
+    pub(super) async fn carry_grants(&self, change: &Change, new: &Sweep) -> anyhow::Result<()> {
+        let old = &*change.old;
+        let attempts = self.ledger.attempts(&old.id).await?;
+        // The old sweep counts their last calls as perhaps spent. In the new one they are open again, and count at its end only.
+        let is_reopened = |row: &&AttemptRow| {
+            row.state == AttemptState::Lost && change.session_in(new, row.key.cell, row.key.item).is_some()
+        };
+        let reopened: Vec<&AttemptRow> = attempts.iter().filter(is_reopened).collect();
         let models = new.lock.models.iter().filter(|model| model.budget_usd.is_some()).map(|model| Some(&model.id));
         for model in std::iter::once(None).chain(models) {
             let account = |sweep: &Sweep| AccountId { sweep: sweep.id.clone(), model: model.cloned() };
-            let Some(granted) = self.permits.granted(&account(old)).await? else { continue };
-            let beyond = granted.0.saturating_sub(self.spent(old, model).await?.0);
-            if beyond > 0 {
+            let granted = self.permits.granted(&account(old)).await?.unwrap_or(Money::ZERO);
+            let beyond = Money(granted.0.saturating_sub(self.spent(old, model).await?.0));
+            let is_own = |row: &AttemptRow| {
+                model.is_none_or(|model| old.cell(row.key.cell).is_some_and(|cell| cell.model == *model))
+            };
+            let last_calls: Money = reopened.iter().filter(|row| is_own(row)).filter_map(|row| row.at_most).sum();
+            let lost = beyond + last_calls;
+            if lost > Money::ZERO {
                 let spent = self.spent(new, model).await?;
-                self.permits.keep_granted(&account(new), spent + Money(beyond))?;
+                self.permits.keep_granted(&account(new), spent + lost)?;
             }
         }
         Ok(())
