@@ -145,6 +145,24 @@ async fn other_decoding_of_sessions_with_results_is_refused_by_name_and_nothing_
 }
 
 #[tokio::test]
+async fn items_of_which_none_was_there_before_are_refused_and_what_was_paid_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let referee = Referee::start(u64::MAX, Duration::ZERO).await.unwrap();
+    let whole = referee.spec(folder.path(), "whole", SESSIONS, "").unwrap();
+    let [first, drawn] = [("first", "'first:1'"), ("drawn", "1")]
+        .map(|(name, limit)| changed(&whole, name, (" } }\nendpoints", &format!(", limit: {limit} }} }}\nendpoints"))));
+    let (directory, other) = (folder.path().join("run"), folder.path().join("other"));
+    run_to(0, &first, &directory).await;
+    run_to(0, &drawn, &other).await;
+    assert_eq!((referee.calls(), referee.repeated()), (2, 0), "the sample has another item");
+    let before = results(&directory);
+    let told = run_to(78, &drawn, &directory).await;
+    assert!(told.contains("none of its sessions with a result is in the spec now"), "{told}");
+    run_to(0, &first, &directory).await;
+    assert_eq!((results(&directory), referee.calls()), (before, 2));
+}
+
+#[tokio::test]
 async fn results_that_only_transcripts_know_keep_other_decoding_out_too() {
     let folder = tempfile::tempdir().unwrap();
     let referee = Referee::start(0, Duration::ZERO).await.unwrap();

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use anyhow::Context;
-use regatta_backends::SweepRow;
+use regatta_backends::{AttemptRow, SweepRow};
 use regatta_catalog::{Sweep, read_lock};
 use regatta_proto::{CellIndex, Digest, ItemIndex, Money, SessionKey, SweepId, counted};
 
@@ -88,9 +88,6 @@ impl Embedded {
             let lines: Vec<&str> = refused.into_iter().map(String::as_str).collect();
             return Err(self.refusal(&old.id, &format!("its sessions were asked otherwise ({})", lines.join("; "))));
         }
-        if !with_results.is_empty() && !with_results.iter().any(|cell| same.contains_key(cell)) {
-            return Err(self.refusal(&old.id, "none of its sessions with a result is in the spec now"));
-        }
         let mut told = told(&old.lock, &new.lock)?;
         if old.lock.budget_usd == new.lock.budget_usd
             && let Some(raised) = row.budget.filter(|_| row.budget != budget(new))
@@ -98,6 +95,10 @@ impl Embedded {
             told.push(format!("the budget was raised to {raised} since, and is the one of the spec again"));
         }
         let change = Change { old, cells: same, told };
+        let is_kept = |row: &AttemptRow| change.session_in(new, row.key.cell, row.key.item).is_some();
+        if !with_results.is_empty() && !attempts.iter().any(|row| is_result(row) && is_kept(row)) {
+            return Err(self.refusal(&change.old.id, "none of its sessions with a result is in the spec now"));
+        }
         if attempts.iter().any(|row| row.may_be_cached() && change.makes_canary(new, row.key.cell, row.key.item)) {
             let reason =
                 "sessions of it are canaries now (`canaries`), and may have been answered by the response cache";
