@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use crate::error::ApiError;
 use crate::fields::{Fields, Text, parse, refuse};
 use crate::reader::Reader;
-use crate::refused::PROVIDERS_STATE;
+use crate::refused::{DEARER, PROVIDERS_STATE};
 
 /// Types of a text part in chat completions and messages.
 pub(crate) const PLAIN: &[&str] = &["text"];
@@ -50,6 +50,7 @@ impl Content {
                     return Err(part.refuse("type", &format!("is {kind:?}; only text can be carried")));
                 }
                 pass_on(value, &format!("{path}[{index}]"), reader)?;
+                part.finish(reader)?;
                 continue;
             }
             text.push_str(&part.text("text")?.unwrap_or_default());
@@ -65,10 +66,14 @@ impl Content {
 /// Has a part that holds no text, as an image, go to the endpoint as it is.
 ///
 /// # Errors
-/// 400, when it is a file that the provider keeps.
+/// 400, when it is a file that the provider keeps, or a sound, whose tokens cost more than others and are told apart nowhere.
 pub(crate) fn pass_on(part: &RawValue, path: &str, reader: &mut Reader) -> Result<(), ApiError> {
-    if names_a_file(&parse(part, path)?) {
+    let part: Value = parse(part, path)?;
+    if names_a_file(&part) {
         return Err(refuse(path, PROVIDERS_STATE));
+    }
+    if part.get("type").and_then(Value::as_str).is_some_and(|kind| kind.contains("audio")) {
+        return Err(refuse(path, DEARER));
     }
     reader.pass_on(path);
     Ok(())

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use crate::error::ApiError;
 use crate::reader::Reader;
-use crate::refused::why;
+use crate::refused::{DISGUISED, is_disguised, why};
 
 /// A JSON object whose values are not parsed yet. Fields without content (`null`, an empty list, an empty object) count as absent.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(crate) struct Fields<'a> {
     /// Path of the object in the request; empty for the request itself.
     path: String,
     entries: Vec<(Cow<'a, str>, &'a RawValue)>,
-    /// Names of the request's own fields that were taken out.
+    /// Names of the fields that were taken out.
     taken: Vec<Cow<'a, str>>,
 }
 
@@ -47,9 +47,7 @@ impl<'a> Fields<'a> {
     pub(crate) fn raw(&mut self, name: &str) -> Option<&'a RawValue> {
         let place = self.entries.iter().position(|(field, _)| field == name)?;
         let (name, value) = self.entries.swap_remove(place);
-        if self.path.is_empty() {
-            self.taken.push(name);
-        }
+        self.taken.push(name);
         (!says_nothing(value)).then_some(value)
     }
 
@@ -107,15 +105,21 @@ impl<'a> Fields<'a> {
 
     /// Fields that are left go to the endpoint as they are, with the field of the request that holds them; a whole reading refuses those
     /// with which accounts or transcripts would be untrue.
-    pub(crate) fn finish(mut self, reader: &mut Reader) -> Result<(), ApiError> {
-        if !reader.is_whole() {
+    pub(crate) fn finish(self, reader: &mut Reader) -> Result<(), ApiError> {
+        if !reader.is_whole() || self.entries.is_empty() {
             return Ok(());
         }
-        self.entries.retain(|(_, value)| !says_nothing(value));
         let mut known: BTreeSet<&str> = self.taken.iter().map(|name| &**name).collect();
-        for (name, _) in &self.entries {
+        for (name, value) in &self.entries {
+            // Whoever reads it next may take the other one, be it empty.
             if !known.insert(name) {
                 return Err(self.refuse(name, "is said twice; say it once"));
+            }
+            if says_nothing(value) {
+                continue;
+            }
+            if is_disguised(name) {
+                return Err(self.refuse(name, DISGUISED));
             }
             if !self.path.is_empty() {
                 reader.pass_on(&self.path);
@@ -133,7 +137,7 @@ impl<'a> Fields<'a> {
         let mut values: BTreeMap<String, Value> = names.iter().map(|name| (name.clone(), Value::Null)).collect();
         for (name, value) in self.entries {
             if let Some(place) = values.get_mut(&*name) {
-                *place = parse(value, &name)?;
+                *place = shallow(parse(value, &name)?, &name)?;
             }
         }
         Ok(values)
@@ -167,6 +171,27 @@ pub(crate) fn parse<'a, T: Deserialize<'a>>(value: &'a RawValue, path: &str) -> 
         let problem = text.rsplit_once(" at line ").map_or(text.as_str(), |(problem, _)| problem);
         refuse(path, &format!("cannot be read: {}", plain_message(problem)))
     })
+}
+
+/// Most levels of a value that is kept as it is. Readers of JSON stop at 128, and a transcript puts some around it.
+const LEVELS: usize = 64;
+
+/// `value`, which is at `path` of the request, unless a transcript that holds it could not be read again.
+pub(crate) fn shallow(value: Value, path: &str) -> Result<Value, ApiError> {
+    if is_deeper(&value, LEVELS) {
+        return Err(refuse(path, &format!("is nested too deeply; at most {LEVELS} levels are recorded")));
+    }
+    Ok(value)
+}
+
+/// `true` if `value` has more than `levels` lists and objects within each other.
+fn is_deeper(value: &Value, levels: usize) -> bool {
+    let Some(below) = levels.checked_sub(1) else { return value.is_array() || value.is_object() };
+    match value {
+        Value::Array(values) => values.iter().any(|value| is_deeper(value, below)),
+        Value::Object(fields) => fields.values().any(|value| is_deeper(value, below)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
 }
 
 fn says_nothing(value: &RawValue) -> bool {
@@ -265,7 +290,33 @@ mod tests {
         let mut fields = Fields::of_body(br#"{"n": 1, "n": 2}"#).unwrap();
         fields.take::<u8>("n").unwrap();
         assert_eq!(message(fields.finish(&mut Reader::new(Reading::Whole))), "`n` is said twice; say it once");
-        let fields = Fields::of_body(br#"{"n": 1, "n": 2}"#).unwrap();
-        assert_eq!(message(fields.finish(&mut Reader::new(Reading::Whole))), "`n` is said twice; say it once");
+        for body in [&br#"{"n": 1, "n": 2}"#[..], br#"{"n": 1, "n": null}"#] {
+            let fields = Fields::of_body(body).unwrap();
+            assert_eq!(message(fields.finish(&mut Reader::new(Reading::Whole))), "`n` is said twice; say it once");
+        }
+    }
+
+    #[test]
+    fn what_is_said_twice_inside_a_field_is_refused_as_well() {
+        for second in ["2", "null", "[]"] {
+            let body = format!(r#"{{"a": {{"n": 1, "n": {second}, "other": 3}}}}"#);
+            let mut fields = Fields::of_body(body.as_bytes()).unwrap();
+            let mut inner = fields.object("a").unwrap().unwrap();
+            assert_eq!(inner.take::<u8>("n").unwrap(), Some(1));
+            let refused = message(inner.finish(&mut Reader::new(Reading::Whole)));
+            assert_eq!(refused, "`a.n` is said twice; say it once", "{second}");
+        }
+    }
+
+    #[test]
+    fn a_value_of_more_levels_than_a_transcript_can_hold_is_refused() {
+        let passed = |levels: usize| {
+            let body = format!(r#"{{"x": {}1{}}}"#, "[".repeat(levels), "]".repeat(levels));
+            let mut reader = Reader::new(Reading::Whole);
+            Fields::of_body(body.as_bytes()).unwrap().finish(&mut reader).unwrap();
+            message(reader.passed(ClientFormat::Chat, body.as_bytes(), &[]))
+        };
+        assert_eq!(passed(LEVELS), "");
+        assert_eq!(passed(LEVELS + 1), "`x` is nested too deeply; at most 64 levels are recorded");
     }
 }

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::error::ApiError;
-use crate::fields::Fields;
+use crate::fields::{Fields, shallow};
 use crate::reader::Reader;
 use crate::refused::{PROVIDERS_TOOL, UNREAD_ANSWER};
 
@@ -42,6 +42,7 @@ pub(crate) fn function(mut fields: Fields<'_>, schema: &str, reader: &mut Reader
     if parameters.as_ref().is_some_and(|parameters| !parameters.is_object()) {
         return Err(fields.refuse(schema, "is no object"));
     }
+    let parameters = parameters.map(|parameters| shallow(parameters, &fields.path_of(schema))).transpose()?;
     if fields.take::<bool>("strict")? == Some(true) {
         reader.left_out.insert("tools.strict");
     }

@@ -11,7 +11,7 @@ use super::thoughts;
 use crate::call::{ChatCall, Streaming};
 use crate::content::{Content, PLAIN};
 use crate::error::ApiError;
-use crate::fields::{Fields, Text, parse as read};
+use crate::fields::{Fields, Text, parse as read, shallow};
 use crate::reader::Reader;
 use crate::refused::{ONE_ANSWER, UNREAD_ANSWER};
 use crate::thinking::effort;
@@ -227,6 +227,7 @@ fn output(fields: &mut Fields<'_>, reader: &mut Reader) -> Result<Option<OutputS
 /// A schema of the answer, with its name. `strict` is ignored, because the schema is always enforced.
 pub(crate) fn output_schema(mut fields: Fields<'_>, reader: &mut Reader) -> Result<OutputSchema, ApiError> {
     let (name, schema): (Arc<str>, Value) = (fields.need("name")?, fields.need("schema")?);
+    let schema = shallow(schema, &fields.path_of("schema"))?;
     if fields.text("description")?.is_some() {
         reader.left_out.insert("output.description");
     }

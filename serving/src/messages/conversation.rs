@@ -152,7 +152,7 @@ fn add(
         }
         _ if reader.is_whole() => {
             said.is_there = true;
-            return pass_on(value, path, reader);
+            pass_on(value, path, reader)?;
         }
         (other, _) => {
             let why = format!("is {other:?} here; only text, tools and thoughts in their places can be carried");

@@ -11,7 +11,7 @@ use super::conversation::conversation;
 use crate::call::{ChatCall, Streaming};
 use crate::chat::request::list;
 use crate::error::ApiError;
-use crate::fields::Fields;
+use crate::fields::{Fields, shallow};
 use crate::reader::Reader;
 use crate::refused::PROVIDERS_TOOL;
 use crate::tools::{function, is_clients_own, offered};
@@ -124,7 +124,7 @@ fn output_config(
             return Ok((effort, None));
         }
     }
-    let schema: Value = format.need("schema")?;
+    let schema: Value = shallow(format.need("schema")?, &format.path_of("schema"))?;
     format.finish(reader)?;
     Ok((effort, Some(OutputSchema { name: OUTPUT.into(), schema: Arc::new(schema) })))
 }

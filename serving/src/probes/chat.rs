@@ -3,7 +3,10 @@
 use super::Becomes::{Carried, Invalid, Passed, Refused};
 use super::{Probe, hold};
 use crate::Format;
-use crate::refused::{ACCESS, ONE_ANSWER, OTHER_MODEL, PROVIDERS_STATE, PROVIDERS_TOOL, SIGNED_THOUGHT, UNREAD_ANSWER};
+use crate::refused::{
+    ACCESS, DEARER, DISGUISED, ONE_ANSWER, OTHER_LIMIT, OTHER_MODEL, PROVIDERS_STATE, PROVIDERS_TOOL, SIGNED_THOUGHT,
+    UNREAD_ANSWER,
+};
 
 /// A request that the probes are put into.
 pub(super) const PLAIN: &str = r#"{"model": "m", "messages": [{"role": "user", "content": "x"}]}"#;
@@ -79,9 +82,20 @@ const FIELDS: &[Probe] = &[
     (r#"{"route": "fallback"}"#, Refused(OTHER_MODEL)),
     (r#"{"fallbacks": ["b"]}"#, Refused(OTHER_MODEL)),
     (r#"{"mock_response": "x"}"#, Refused(OTHER_MODEL)),
+    (r#"{"preset": "p"}"#, Refused(OTHER_MODEL)),
+    (r#"{"extra_body": {"model": "b"}}"#, Refused(OTHER_MODEL)),
+    (r#"{"Model": "b"}"#, Refused(DISGUISED)),
+    (r#"{"N": 5}"#, Refused(DISGUISED)),
+    (r#"{"MAX_TOKENS": 100000}"#, Refused(DISGUISED)),
+    (r#"{"best_of": 5}"#, Refused(ONE_ANSWER)),
+    (r#"{"max_output_tokens": 100000}"#, Refused(OTHER_LIMIT)),
+    (r#"{"max_tokens": 5, "max_new_tokens": 100000}"#, Refused(OTHER_LIMIT)),
+    (r#"{"search_parameters": {"mode": "on"}}"#, Refused(PROVIDERS_TOOL)),
+    (r#"{"enable_search": true}"#, Refused(PROVIDERS_TOOL)),
     (r#"{"plugins": [{"id": "web"}]}"#, Refused(PROVIDERS_TOOL)),
     (r#"{"api_key": "k"}"#, Refused(ACCESS)),
     (r#"{"api_base": "http://h"}"#, Refused(ACCESS)),
+    (r#"{"extra_headers": {"authorization": "k"}}"#, Refused(ACCESS)),
     (r#"{"x.y[0]": 1}"#, Passed(&["x.y[0]"])),
     (r#"{"top_k": null}"#, Carried),
 ];
@@ -99,6 +113,7 @@ const TOOLS: &[Probe] = &[
     (r#"{"tools": [{"type": "function"}]}"#, Invalid),
     (r#"{"tools": [{"type": "custom", "custom": {"name": "f"}}]}"#, Refused(UNREAD_ANSWER)),
     (r#"{"tools": [{"type": "web_search"}]}"#, Refused(PROVIDERS_TOOL)),
+    (r#"{"tools": [{"type": "function", "Type": "web_search", "function": {"name": "f"}}]}"#, Refused(DISGUISED)),
     (r#"{"tools": []}"#, Carried),
     (r#"{"tool_choice": "required", "tools": [{"type": "function", "function": {"name": "f"}}]}"#, Carried),
     (r#"{"tool_choice": {"type": "function", "function": {"name": "f"}}}"#, Carried),
@@ -125,7 +140,7 @@ const MESSAGES: &[Probe] = &[
     ),
     (
         r#"{"messages": [{"role": "user", "content": [{"type": "input_audio", "input_audio": {"data": "AA==", "format": "wav"}}]}]}"#,
-        Passed(&["messages"]),
+        Refused(DEARER),
     ),
     (
         r#"{"messages": [{"role": "user", "content": [{"type": "file", "file": {"filename": "a.pdf", "file_data": "data:"}}]}]}"#,

@@ -3,7 +3,7 @@
 use super::Becomes::{Carried, Invalid, Passed, Refused};
 use super::{Probe, hold};
 use crate::Format;
-use crate::refused::{PROVIDERS_STATE, PROVIDERS_TOOL, SIGNED_THOUGHT};
+use crate::refused::{DEARER, OTHER_LIMIT, PROVIDERS_STATE, PROVIDERS_TOOL, SIGNED_THOUGHT};
 
 const PLAIN: &str = r#"{"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "x"}]}"#;
 
@@ -20,8 +20,9 @@ const FIELDS: &[Probe] = &[
     (r#"{"system": [{"type": "text", "text": "s", "extra": 1}]}"#, Passed(&["messages", "system"])),
     (r#"{"service_tier": "auto"}"#, Carried),
     (r#"{"service_tier": "priority"}"#, Passed(&["service_tier"])),
-    (r#"{"speed": "fast"}"#, Passed(&["speed"])),
-    (r#"{"inference_geo": "eu"}"#, Passed(&["inference_geo"])),
+    (r#"{"speed": "fast"}"#, Refused(DEARER)),
+    (r#"{"inference_geo": "eu"}"#, Refused(DEARER)),
+    (r#"{"max_completion_tokens": 100000}"#, Refused(OTHER_LIMIT)),
     (r#"{"context_management": {"edits": [{"type": "clear_tool_uses_20250919"}]}}"#, Passed(&["context_management"])),
     (r#"{"cache_control": {"type": "ephemeral"}}"#, Carried),
     (r#"{"thinking": {"type": "enabled", "budget_tokens": 2000}}"#, Carried),

@@ -63,6 +63,27 @@ fn hold(format: Format, plain: &str, probes: &[Probe]) {
 }
 
 #[test]
+fn no_tool_of_the_provider_hides_behind_a_kind_that_is_said_twice() {
+    let twice = |first: &str, second: &str, rest: &str| {
+        format!(r#"[{{"type": {first}, "type": "{second}", "name": "f", "function": {{"name": "f"}}{rest}}}]"#)
+    };
+    for (format, plain) in [
+        (Format::Chat, r#""messages": [{"role": "user", "content": "x"}]"#),
+        (Format::Messages, r#""max_tokens": 9, "messages": [{"role": "user", "content": "x"}]"#),
+        (Format::Responses, r#""input": "x""#),
+    ] {
+        for first in [r#""function""#, r#""custom""#, r#""bash_20250124""#, "null"] {
+            let tools = twice(first, "web_search_20250305", "");
+            let body = format!(r#"{{"model": "m", {plain}, "tools": {tools}}}"#);
+            assert!(ChatCall::parse(format, body.as_bytes(), Reading::Whole).is_err(), "{format:?} {first}");
+        }
+    }
+    let input = twice(r#""computer_call""#, "item_reference", r#", "id": "i""#);
+    let body = format!(r#"{{"model": "m", "input": {input}}}"#);
+    assert!(ChatCall::parse(Format::Responses, body.as_bytes(), Reading::Whole).is_err());
+}
+
+#[test]
 fn what_is_passed_is_the_clients_value() {
     let probe = r#"{"logit_bias": {"50256": -100}, "verbosity": "low", "response_format": {"type": "json_object"}}"#;
     let body = body(chat::PLAIN, probe);

@@ -88,7 +88,7 @@ fn append(
             let why = format!("is {other:?}; only messages, functions and reasoning can be carried");
             return Err(item.refuse("type", &why));
         }
-        _ => return pass_on(value, path, reader),
+        _ => pass_on(value, path, reader)?,
     }
     item.finish(reader)
 }
