@@ -134,6 +134,7 @@ impl Caller {
             payer: call.payer,
             attempt: call.attempt,
             prompt_bytes: call.request.prompt_bytes(),
+            media_tokens: call.request.media_tokens(),
             max_output: call.request.sampling.max_tokens.map(u64::from),
             suspect: Some(Suspect::new(call.payer.sweep, call.model, call.request)),
             seed: told.map(|told| told.seed().0),

@@ -89,6 +89,7 @@ impl Caller {
                 payer,
                 attempt: 1,
                 prompt_bytes: texts.iter().map(|text| text.len() as u64 + FRAME).sum(),
+                media_tokens: 0,
                 max_output: Some(0),
                 suspect: None,
                 seed: None,

@@ -32,10 +32,12 @@ pub use reservation::ReservationState;
 /// Tokens that an answer is assumed to have at most if the request sets no limit.
 pub const OUTPUT_TOKENS_MAX: u32 = 16_384;
 
-/// The most that one try of `request` can cost: each byte of the prompt counts as a token, and the answer uses its whole limit.
+/// The most that one try of `request` can cost: each byte of the prompt counts as a token, images and files are the largest, and the answer
+/// uses its whole limit.
 #[must_use]
 pub fn worst_case(request: &ChatRequest, price: &Price) -> Money {
-    price.at_most(request.prompt_bytes(), u64::from(request.sampling.max_tokens.unwrap_or(OUTPUT_TOKENS_MAX)))
+    let prompt = request.prompt_bytes().saturating_add(request.media_tokens());
+    price.at_most(prompt, u64::from(request.sampling.max_tokens.unwrap_or(OUTPUT_TOKENS_MAX)))
 }
 
 /// The budget leases of a process: one for each account that its calls draw on, shared by all its endpoints.

@@ -52,6 +52,8 @@ pub(crate) struct TryContext<'a> {
     pub(crate) attempt: u32,
     /// Bytes of the whole prompt.
     pub(crate) prompt_bytes: u64,
+    /// Most tokens of images and files in it, beyond its bytes. Limits of tokens a minute do without: they learn from what calls use.
+    pub(crate) media_tokens: u64,
     /// Most tokens that may be generated; `None` if the request does not say.
     pub(crate) max_output: Option<u64>,
     /// The request, if it can be quarantined.

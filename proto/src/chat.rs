@@ -209,7 +209,8 @@ impl ChatRequest {
         Self { messages, sampling, ..Self::default() }
     }
 
-    /// Bytes of the whole prompt: an upper bound of its tokens for any tokenizer, including a few for each message and tool.
+    /// Bytes of the whole prompt: an upper bound of its tokens for any tokenizer, including a few for each message and tool, but for those of
+    /// [images and files](Self::media_tokens).
     #[must_use]
     pub fn prompt_bytes(&self) -> u64 {
         /// Tokens around a message or a tool.
@@ -227,6 +228,12 @@ impl ChatRequest {
         let output = self.output.as_ref().map_or(0, |output| json(&output.schema) + FRAME);
         let passed = self.passed.as_ref().map_or(0, |passed| passed.prompt_bytes());
         messages.sum::<u64>() + tools.sum::<u64>() + output + passed
+    }
+
+    /// Upper bound of the tokens of images and files in the prompt, beyond its bytes.
+    #[must_use]
+    pub fn media_tokens(&self) -> u64 {
+        self.passed.as_ref().map_or(0, |passed| passed.media_tokens())
     }
 }
 

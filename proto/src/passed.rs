@@ -6,7 +6,7 @@ use std::fmt;
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Wire format in which a client of the agent bridge writes its requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -42,10 +42,16 @@ pub struct Passed {
 }
 
 impl Passed {
-    /// Upper bound of the tokens that the fields add to the prompt.
+    /// Upper bound of the tokens that texts and addresses in the fields add to the prompt.
     #[must_use]
     pub fn prompt_bytes(&self) -> u64 {
         self.fields.iter().map(|(name, value)| name.len() as u64 + bytes(value)).sum()
+    }
+
+    /// Upper bound of the tokens of images and files in the fields, beyond their bytes.
+    #[must_use]
+    pub fn media_tokens(&self) -> u64 {
+        self.fields.values().map(media_tokens).sum()
     }
 
     /// Names of the fields, for people.
@@ -57,7 +63,7 @@ impl Passed {
 }
 
 fn bytes(value: &Value) -> u64 {
-    /// Tokens of an image that the prompt refers to by its address; the largest of the usual ones take about as many.
+    /// Tokens of something that the prompt refers to by its address; the largest of the usual images take about as many.
     const REFERENCE: u64 = 4_096;
     /// Tokens around a value.
     const FRAME: u64 = 4;
@@ -71,6 +77,35 @@ fn bytes(value: &Value) -> u64 {
         Value::Object(fields) => fields.iter().map(|(name, value)| name.len() as u64 + bytes(value)).sum(),
     };
     inner + FRAME
+}
+
+fn media_tokens(value: &Value) -> u64 {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+        Value::Array(values) => values.iter().map(media_tokens).sum(),
+        Value::Object(part) => medium(part) + part.values().map(media_tokens).sum::<u64>(),
+    }
+}
+
+/// Tokens of a part that is no text: a large image of one colour, and a page with nothing on it, are a few bytes long and are charged all the
+/// same.
+fn medium(part: &Map<String, Value>) -> u64 {
+    /// A model that counts an image of 2,048 by 768 pixels as 48,169 tokens is the one that counts most.
+    const IMAGE: u64 = 50_000;
+    /// The pages of a file are as many as the model's window holds.
+    const FILE: u64 = 1_000_000;
+    let kind = part.get("type").and_then(Value::as_str).unwrap_or_default();
+    let source = part.get("source").and_then(|source| source.get("type")).and_then(Value::as_str);
+    // The bytes of a document that is written out are counted.
+    let is_written = matches!(source, Some("text" | "content"));
+    let is = |media: &[&str]| !is_written && media.iter().any(|medium| kind.contains(medium));
+    if is(&["file", "document", "video"]) {
+        FILE
+    } else if is(&["image", "screenshot"]) {
+        IMAGE
+    } else {
+        0
+    }
 }
 
 #[cfg(test)]
@@ -102,6 +137,27 @@ mod tests {
         let written = with(json!({"messages": [{"data": "0123456789"}]})) - plain.prompt_bytes();
         assert!((10..64).contains(&written), "{written}");
         assert!(with(json!({"url": "https://h/x.png"})) > plain.prompt_bytes() + 4_096);
+    }
+
+    #[test]
+    fn an_image_and_a_file_count_as_the_largest_however_few_bytes_they_have() {
+        let data = "data:image/png;base64,iVBORw0KGgo=";
+        for (part, least) in [
+            (json!({"type": "image_url", "image_url": {"url": data}}), 48_169),
+            (json!({"type": "input_image", "image_url": data}), 48_169),
+            (
+                json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}),
+                48_169,
+            ),
+            (json!({"type": "file", "file": {"filename": "a.pdf", "file_data": data}}), 1_000_000),
+            (json!({"type": "document", "source": {"type": "url", "url": "https://h/x.pdf"}}), 1_000_000),
+        ] {
+            let counted = passed(json!({"messages": [{"role": "user", "content": [part.clone()]}]})).media_tokens();
+            assert!(counted >= least, "{counted} for {part}");
+        }
+        let schema = json!({"type": "function", "function": {"parameters": {"type": "object"}}});
+        let written = json!({"type": "document", "source": {"type": "text", "data": "x"}});
+        assert_eq!(passed(json!({"tools": [schema], "messages": [written]})).media_tokens(), 0);
     }
 
     #[test]

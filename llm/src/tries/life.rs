@@ -42,11 +42,12 @@ pub(super) enum Step<T> {
 impl<'a> Life<'a> {
     pub(super) fn begin(all: &'a Tries, context: TryContext<'a>) -> Self {
         let most = context.max_output.unwrap_or(u64::from(OUTPUT_TOKENS_MAX));
+        let prompt = context.prompt_bytes.saturating_add(context.media_tokens);
         Self {
             estimate: all.governor.estimate(context.model, context.prompt_bytes, context.max_output),
             at_most: context.payer.price.map(|price| match &all.tier {
-                Some(tier) => price.at_most_as(tier, context.prompt_bytes, most),
-                None => price.at_most(context.prompt_bytes, most),
+                Some(tier) => price.at_most_as(tier, prompt, most),
+                None => price.at_most(prompt, most),
             }),
             answered_before: all.answered.load(Ordering::Relaxed),
             all,

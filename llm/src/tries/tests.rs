@@ -69,6 +69,7 @@ fn context(seed: u64, interrupt: &CancellationToken) -> TryContext<'_> {
         payer: Payer { sweep: &SWEEP, share: Share::default(), accounts: &[], price: None, cache: CacheMode::Off },
         attempt: 1,
         prompt_bytes: 100,
+        media_tokens: 0,
         max_output: Some(100),
         suspect: None,
         seed: Some(seed),

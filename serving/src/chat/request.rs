@@ -17,9 +17,16 @@ use crate::refused::{ONE_ANSWER, UNREAD_ANSWER};
 use crate::thinking::effort;
 use crate::tools::{expect_kind, function, offered};
 
-/// Fields that do not affect the answer.
-const BY_THE_WAY: &[&str] =
-    &["user", "store", "safety_identifier", "prompt_cache_key", "prompt_cache_retention", "prompt_cache_options"];
+/// Fields that do not affect the answer. What of a `prediction` does not come true is paid as if it had been answered, beyond any limit.
+const BY_THE_WAY: &[&str] = &[
+    "user",
+    "store",
+    "safety_identifier",
+    "prompt_cache_key",
+    "prompt_cache_retention",
+    "prompt_cache_options",
+    "prediction",
+];
 
 #[derive(Deserialize, Default)]
 struct StreamOptions {

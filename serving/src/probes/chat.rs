@@ -56,7 +56,7 @@ const FIELDS: &[Probe] = &[
     (r#"{"service_tier": "auto"}"#, Carried),
     (r#"{"service_tier": "flex"}"#, Passed(&["service_tier"])),
     (r#"{"service_tier": "priority"}"#, Passed(&["service_tier"])),
-    (r#"{"prediction": {"type": "content", "content": "x"}}"#, Passed(&["prediction"])),
+    (r#"{"prediction": {"type": "content", "content": "x"}}"#, Carried),
     (r#"{"modalities": ["text"]}"#, Carried),
     (r#"{"modalities": ["text", "audio"]}"#, Refused(UNREAD_ANSWER)),
     (r#"{"audio": {"voice": "alloy", "format": "wav"}}"#, Refused(UNREAD_ANSWER)),

@@ -41,7 +41,7 @@ pub(super) struct Running<'s> {
     has_ended: bool,
     /// Calls asked for by this start.
     asked: u32,
-    /// Calls refused to this start without having been made.
+    /// Calls refused to this start without having been made, as far as they are recorded.
     refused: u32,
     /// Number of times that each request was asked.
     repeats: HashMap<Digest, u32>,
@@ -231,21 +231,22 @@ impl<'s> Running<'s> {
         Ok(Asked::Made(number, call))
     }
 
-    /// A call that is not made; of the first ones it is recorded.
+    /// A call that is not made. The first ones are recorded; the others have no number, because numbers are kept while an earlier call is
+    /// under way, and nothing but time limits how often an agent is refused.
     fn refuse(&mut self, class: ErrorClass, status: u16, message: String) -> Refused {
-        let number = self.number();
-        let failed = (self.refused < REFUSALS_KEPT).then(|| {
-            Event::Failed(FailedCall {
+        if self.refused < REFUSALS_KEPT {
+            self.refused += 1;
+            let failed = Event::Failed(FailedCall {
                 role: Role::Agent,
                 attempt: self.session.attempt.number(),
                 model: self.session.cell.model.clone(),
                 tries: vec![Try::not_sent(class, message.clone())],
                 request: None,
                 asked: None,
-            })
-        });
-        self.refused = self.refused.saturating_add(1);
-        self.record(number, failed);
+            });
+            let number = self.number();
+            self.record(number, Some(failed));
+        }
         Refused { status: Some(status), ..Refused::new(class, message) }
     }
 

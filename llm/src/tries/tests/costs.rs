@@ -80,6 +80,17 @@ async fn what_a_try_may_cost_is_that_of_the_service_tier_it_asks_for_and_of_no_d
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_a_try_may_cost_includes_images_and_files_at_their_largest() {
+    let price = Price::per_mtok(1.0, 2.0);
+    let spec = EndpointSpec::of_kind(EndpointKind::Openai);
+    let (never, told) = (CancellationToken::new(), Told::default());
+    let payer = Payer { price: Some(&price), ..context(1, &never).payer };
+    let asked = TryContext { payer, media_tokens: 50_000, meter: Some(&told), ..context(1, &never) };
+    run_tries(&tries_of(&FakeStore::default(), &spec), asked, &[]).await.unwrap();
+    assert_eq!(told.0.into_inner().unwrap(), [Moment::Sent(Some(Money(50_300_000)))]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_call_that_waits_for_its_permit_tells_of_no_cost() {
     let tries = tries(1, None, RETRIES);
     let (never, told, hold) = (CancellationToken::new(), Told::default(), tokio::sync::Notify::new());
