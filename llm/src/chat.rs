@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use regatta_memory::ByteBudget;
 use regatta_proto::{
-    CacheMode, Call, ChatRequest, Digest, EndpointName, EndpointSpec, ErrorClass, FailedCall, Finish, Lane, ModelRef,
-    Money, Try, Usage,
+    CacheMode, Call, ChatRequest, Circumstances, Digest, EndpointName, EndpointSpec, ErrorClass, FailedCall, Finish,
+    Lane, ModelRef, Money, Try, Usage,
 };
 
 use crate::acceptance::Expressions;
@@ -125,6 +125,9 @@ impl Caller {
 
     async fn ask(&self, call: ChatCall<'_>, told: Option<Told<'_>>) -> Result<Call, CallError> {
         let failed = |tries| self.failed(&call, tries);
+        if let Some(refusal) = self.unpriced_tier(&call) {
+            return Err(CallError::Failed(failed(vec![refusal])));
+        }
         let prepared = &self
             .client
             .prepare(call.model, call.request, told.as_ref())
@@ -173,6 +176,19 @@ impl Caller {
             at: Some(done.at),
             lane: Lane::Live,
             from_cache: false,
+        })
+    }
+
+    /// The reason why a call is not sent whose client asks for a service tier without a price: it may be a dearer one than what is reserved.
+    fn unpriced_tier(&self, call: &ChatCall<'_>) -> Option<Try> {
+        let tier = call.request.passed.as_ref()?.fields.get("service_tier")?.as_str()?;
+        let price = call.payer.price.filter(|_| self.tries.leaves_tier_open())?;
+        price.variant(&Circumstances { variant: Some(tier), at: None }).is_none().then(|| {
+            let detail = format!(
+                "`service_tier` {tier:?} has no price for {}; leave it out, or give the model's price a variant of this name",
+                call.model
+            );
+            Try::not_sent(ErrorClass::BadRequest, detail)
         })
     }
 

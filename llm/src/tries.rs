@@ -135,6 +135,11 @@ impl Tries {
         }
     }
 
+    /// `true` if the endpoint's spec leaves it to requests which service tier they ask for.
+    pub(crate) const fn leaves_tier_open(&self) -> bool {
+        self.tier.is_none()
+    }
+
     pub(crate) fn in_flight(&self) -> usize {
         self.metrics.in_flight()
     }

@@ -1,7 +1,7 @@
 //! Requests and results of chat calls.
 
 use futures::future::join_all;
-use regatta_proto::{Finish, Money, SessionSeed, Trial, Usage};
+use regatta_proto::{ClientFormat, Finish, Money, Passed, SessionSeed, Trial, Usage};
 
 use super::*;
 use crate::SessionTag;
@@ -284,4 +284,21 @@ async fn an_endpoint_that_only_judges_refuses_to_chat() {
     let bench = Bench { endpoint, ..open(&spec(&server)) };
     let tries = bench.tries().await;
     assert_eq!((tries.len(), tries[0].class), (1, ErrorClass::BadRequest));
+}
+
+#[tokio::test]
+async fn a_service_tier_of_a_clients_own_is_not_asked_for_unless_it_has_a_price() {
+    let server = Server::scripted(vec![Step::ok(HELLO)]).await;
+    let bench = open(&spec(&server));
+    let fields = [("service_tier".to_owned(), "priority".into())].into();
+    let passed = Passed { format: ClientFormat::Chat, fields };
+    let request = ChatRequest { passed: Some(passed.into()), ..request() };
+    let unpriced = price();
+    let priced = Price { variants: [("priority".to_owned(), price())].into(), ..price() };
+    let call = |price| ChatCall { payer: payer(&bench.sweep, Some(price)), ..bench.call(&request) };
+    let Err(CallError::Failed(failed)) = bench.endpoint.chat(call(&unpriced)).await else { panic!("it was sent") };
+    assert_eq!(failed.tries[0].class, ErrorClass::BadRequest);
+    assert!(failed.tries[0].detail.starts_with("`service_tier` \"priority\" has no price for asked-model"));
+    assert!(server.seen().is_empty());
+    bench.endpoint.chat(call(&priced)).await.unwrap();
 }
