@@ -57,34 +57,37 @@ END $$;
 
 CREATE SEQUENCE large_sweep_numbers MINVALUE 1099511627776;
 
--- Makes the partitions of a sweep and returns its number, or drops them. Coordinators may do this and change no other table; that they name no
--- table of a login's own is why each has the schema's path alone.
+-- Makes the partitions of a sweep and returns its number, or drops them. Coordinators may do this and change no other table. What a login has defined
+-- is not called with the owner's rights: names are looked up among the system's alone, and those of the schema are written with it.
 DO $$
 BEGIN
     EXECUTE format($make$
-        CREATE FUNCTION open_own_partitions() RETURNS BIGINT LANGUAGE plpgsql SECURITY DEFINER SET search_path = %1$I, pg_temp AS $body$
+        CREATE FUNCTION open_own_partitions() RETURNS BIGINT LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $body$
         DECLARE
-            number BIGINT := nextval('large_sweep_numbers');
+            home TEXT := %1$L;
+            number BIGINT := nextval(format('%%I.large_sweep_numbers', home)::regclass);
             parent TEXT;
+            own TEXT;
         BEGIN
             FOREACH parent IN ARRAY ARRAY['attempts', 'sessions', 'counted_calls'] LOOP
-                EXECUTE format('CREATE TABLE %%I (LIKE %%I INCLUDING DEFAULTS INCLUDING CONSTRAINTS)', parent || '_' || number, parent);
-                EXECUTE format('ALTER TABLE %%I ATTACH PARTITION %%I FOR VALUES FROM (%%s) TO (%%s)', parent, parent || '_' || number, number, number + 1);
+                own := parent || '_' || number;
+                EXECUTE format('CREATE TABLE %%I.%%I (LIKE %%I.%%I INCLUDING DEFAULTS INCLUDING CONSTRAINTS)', home, own, home, parent);
+                EXECUTE format('ALTER TABLE %%I.%%I ATTACH PARTITION %%I.%%I FOR VALUES FROM (%%s) TO (%%s)', home, parent, home, own, number, number + 1);
             END LOOP;
             RETURN number;
         END $body$
     $make$, current_schema());
     -- It waits for whoever reads the tables, and others wait for it meanwhile: for two seconds at most.
     EXECUTE format($make$
-        CREATE FUNCTION drop_own_partitions(number BIGINT) RETURNS VOID LANGUAGE plpgsql SECURITY DEFINER SET search_path = %1$I, pg_temp SET lock_timeout = '2s' AS $body$
+        CREATE FUNCTION drop_own_partitions(number BIGINT) RETURNS VOID LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s' AS $body$
         DECLARE
             parent TEXT;
         BEGIN
-            IF NOT EXISTS (SELECT 1 FROM sweeps s JOIN removals r ON r.id = s.id WHERE s.number = drop_own_partitions.number) THEN
+            IF NOT EXISTS (SELECT 1 FROM %1$I.sweeps s JOIN %1$I.removals r ON r.id = s.id WHERE s.number = drop_own_partitions.number) THEN
                 RAISE EXCEPTION 'sweep %% is not being removed', number;
             END IF;
             FOREACH parent IN ARRAY ARRAY['attempts', 'sessions', 'counted_calls'] LOOP
-                EXECUTE format('DROP TABLE IF EXISTS %%I', parent || '_' || number);
+                EXECUTE format('DROP TABLE IF EXISTS %%I.%%I', %1$L, parent || '_' || number);
             END LOOP;
         END $body$
     $make$, current_schema());

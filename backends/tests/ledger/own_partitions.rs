@@ -3,6 +3,7 @@
 use regatta_backends::Ledger;
 use regatta_backends::ledger::{Created, NewShard};
 use regatta_proto::{CellIndex, ShardIndex, SweepId, SweepState};
+use tokio_postgres::NoTls;
 
 use crate::world::{World, at, key, new_sweep, record, run};
 
@@ -68,4 +69,57 @@ async fn partitions_of_a_sweep_that_is_not_being_removed_are_not_dropped() {
     create_large(&world.ledger, "s").await;
     let refused = world.sql(&format!("SELECT drop_own_partitions({FIRST})")).await.unwrap_err();
     assert!(refused.contains(&format!("sweep {FIRST} is not being removed")), "{refused}");
+}
+
+#[tokio::test]
+async fn while_rows_of_a_large_sweep_are_removed_other_sweeps_are_recorded() {
+    let world = World::postgres().await;
+    let small = world.sweep("small", 1, 1).await;
+    create_large(&world.ledger, "large").await;
+    let large: SweepId = "large".parse().unwrap();
+    world.ledger.transition(&large, &[SweepState::Running], SweepState::Cancelled, at(1)).await.unwrap();
+    // Somebody has a row that the removal must wait for.
+    let (client, connection) = tokio_postgres::connect(world.url(), NoTls).await.unwrap();
+    let connection = tokio::spawn(connection);
+    client.batch_execute(&format!("BEGIN; SELECT FROM cells WHERE sweep = {FIRST} FOR UPDATE")).await.unwrap();
+    let remover = world.open().await;
+    let removing = tokio::spawn(async move { remover.drop_sweep(&large).await });
+    let waits = "SELECT pid FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))";
+    while client.query(waits, &[]).await.unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    world.ledger.record(vec![record(key(&small, 0, 0), "w-1")]).await.unwrap();
+    client.batch_execute("COMMIT").await.unwrap();
+    assert!(removing.await.unwrap().unwrap());
+    assert_sql(&world, &format!("to_regclass('sessions_{FIRST}') IS NULL")).await;
+    drop(client);
+    connection.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn sixteen_large_sweeps_have_partitions_of_their_own_at_a_time_and_further_ones_share() {
+    const OWN: i64 = 16;
+    let world = World::postgres().await;
+    for number in 0..=OWN {
+        assert_eq!(create_large(&world.ledger, &format!("s{number}")).await, Created::New);
+    }
+    let own = "(SELECT count(*) FROM pg_inherits WHERE inhparent = 'sessions'::regclass) - 1";
+    assert_sql(&world, &format!("{own} = {OWN}")).await;
+    for gone in ["s0", "s16"] {
+        let gone: SweepId = gone.parse().unwrap();
+        world.ledger.transition(&gone, &[SweepState::Running], SweepState::Cancelled, at(1)).await.unwrap();
+        assert!(world.ledger.drop_sweep(&gone).await.unwrap());
+    }
+    assert_sql(&world, &format!("{own} = {}", OWN - 1)).await;
+    create_large(&world.ledger, "next").await;
+    assert_sql(&world, &format!("to_regclass('sessions_{}') IS NOT NULL", FIRST + OWN)).await;
+}
+
+#[tokio::test]
+async fn what_other_logins_have_defined_is_not_called_with_the_rights_of_the_owner() {
+    let world = World::postgres().await;
+    let theirs = "CREATE FUNCTION nextval(TEXT) RETURNS BIGINT LANGUAGE sql AS 'SELECT 7::bigint'";
+    run(world.url(), theirs).await;
+    assert_eq!(create_large(&world.ledger, "s").await, Created::New);
+    assert_sql(&world, &format!("to_regclass('sessions_{FIRST}') IS NOT NULL")).await;
 }

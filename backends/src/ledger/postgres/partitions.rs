@@ -10,11 +10,21 @@ use super::pool::Fault;
 pub(super) const OWN_FROM: u64 = 100_000;
 /// Numbers of sweeps with partitions of their own begin here.
 const OWN_NUMBERS: i64 = 1 << 40;
+/// Sweeps that have partitions of their own at a time; further ones share. A statement about sessions of any sweeps locks all partitions and their
+/// indexes, nine for each such sweep, and a server has 64 locks for each of its connections unless somebody sets more.
+const OWN_AT_ONCE: i64 = 16;
+/// Tables of which a sweep has partitions of its own.
+const OWN_TABLES: [&str; 3] = ["attempts", "sessions", "counted_calls"];
 
-/// Makes the partitions of a new sweep. Returns its number.
-pub(super) async fn open(tx: &Transaction<'_>) -> Result<i64, Fault> {
+/// Makes the partitions of a new sweep. Returns its number; `None` if it shares, because enough others have their own.
+pub(super) async fn open(tx: &Transaction<'_>) -> Result<Option<i64>, Fault> {
+    let count = "SELECT count(*) FROM sweeps WHERE number >= $1";
+    let there: i64 = tx.query_one(count, &[&OWN_NUMBERS]).await?.try_get(0)?;
+    if there >= OWN_AT_ONCE {
+        return Ok(None);
+    }
     tx.batch_execute("SAVEPOINT own_partitions").await?;
-    Ok(tx.query_one("SELECT open_own_partitions()", &[]).await?.try_get(0)?)
+    Ok(Some(tx.query_one("SELECT open_own_partitions()", &[]).await?.try_get(0)?))
 }
 
 /// Takes back what [`open`] and the transaction after it have done: the sweep is already there.
@@ -22,9 +32,15 @@ pub(super) async fn take_back(tx: &Transaction<'_>) -> Result<(), Fault> {
     Ok(tx.batch_execute("ROLLBACK TO SAVEPOINT own_partitions").await?)
 }
 
-/// Drops the partitions of a sweep that is being removed, if it has some of its own.
+/// Tables that have the rows of a sweep in partitions of its own.
+pub(super) const fn own_tables(number: i64) -> &'static [&'static str] {
+    if number >= OWN_NUMBERS { &OWN_TABLES } else { &[] }
+}
+
+/// Drops the partitions of a sweep that is being removed, if it has some of its own. Nobody uses the tables from then on until the transaction ends,
+/// so it comes last but for the sweep's own row.
 pub(super) async fn drop_own(tx: &Transaction<'_>, number: i64) -> Result<(), Fault> {
-    if number >= OWN_NUMBERS {
+    if !own_tables(number).is_empty() {
         tx.execute("SELECT drop_own_partitions($1)", &[&number]).await?;
     }
     Ok(())

@@ -36,7 +36,7 @@ pub(super) async fn create(tx: &Transaction<'_>, sweep: &NewSweep) -> Result<Cre
     let mut values: Vec<&(dyn ToSql + Sync)> =
         vec![&name, &sweep.name, &lock, &state, &budget, &created_at, &owner, &charged];
     let own = match sweep.sessions() >= partitions::OWN_FROM {
-        true => Some(partitions::open(tx).await?),
+        true => partitions::open(tx).await?,
         false => None,
     };
     // Of several concurrent transactions, all but one wait here and then find the sweep.

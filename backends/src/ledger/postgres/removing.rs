@@ -30,10 +30,14 @@ pub(super) async fn drop_sweep(tx: &Transaction<'_>, sweep: &SweepId) -> Result<
         return Ok(false);
     }
     let number = number(tx, sweep).await?;
-    partitions::drop_own(tx, number).await?;
+    let own = partitions::own_tables(number);
     for table in TABLES_OF_SWEEPS {
+        if own.contains(&table) {
+            continue;
+        }
         tx.execute(&format!("DELETE FROM {table} WHERE sweep = $1"), &[&number]).await?;
     }
+    partitions::drop_own(tx, number).await?;
     tx.execute("DELETE FROM sweeps WHERE number = $1", &[&number]).await?;
     Ok(true)
 }
