@@ -184,7 +184,7 @@ pub enum LedgerError {
 
 impl LedgerError {
     /// `true` if the database was temporarily not available: it is starting, changes its leader, has no free connection, or waits for
-    /// another process to migrate it. A wrong password and a missing database are no outages.
+    /// another process to migrate it, or is being migrated. A wrong password and a missing database are no outages.
     #[cfg(feature = "cluster")]
     #[must_use]
     pub fn is_outage(&self) -> bool {
@@ -327,9 +327,10 @@ fn is_away(error: &tokio_postgres::Error) -> bool {
 }
 
 #[cfg(feature = "cluster")]
-/// `true` for a temporary SQLSTATE: class 08 (connection), 53 (resources), 57 (shutdown, start, recovery).
+/// `true` for a temporary SQLSTATE: class 08 (connection), 53 (resources), 57 (shutdown, start, recovery), and 55P03, a lock that somebody else
+/// holds for long, as a migration does.
 fn is_of_the_moment(state: &str) -> bool {
-    ["08", "53", "57"].iter().any(|class| state.starts_with(class))
+    state == "55P03" || ["08", "53", "57"].iter().any(|class| state.starts_with(class))
 }
 
 fn present_budget(present: Option<Money>) -> String {
@@ -366,7 +367,9 @@ mod tests {
     #[test]
     fn a_server_that_starts_is_waited_for_and_a_wrong_password_or_a_missing_database_is_not() {
         assert!(["57P03", "57P01", "53300", "08006"].into_iter().all(is_of_the_moment));
-        assert!(!["28P01", "3D000", "42501"].into_iter().any(is_of_the_moment));
+        // A lock that a migration holds; an object that is in use is none.
+        assert!(is_of_the_moment("55P03"));
+        assert!(!["28P01", "3D000", "42501", "55006"].into_iter().any(is_of_the_moment));
         assert!(LedgerError::OlderSchema { found: 6, needed: 7 }.is_outage());
         assert!(!LedgerError::NewerSchema { found: 8, known: 7 }.is_outage());
     }
