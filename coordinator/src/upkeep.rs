@@ -43,7 +43,12 @@ impl Coordinator {
 
     async fn remove_what_is_old(&self) -> Result<(), CoordinatorError> {
         self.lead_beside_dispatching().await?;
-        self.remove_nights().await?;
+        match self.remove_nights().await {
+            Ok(()) => {}
+            Err(error @ CoordinatorError::NotLeading) => return Err(error),
+            // Objects that nothing refers to go beside nights that cannot.
+            Err(error) => tell(&causes(&error)),
+        }
         loop {
             self.lead_beside_dispatching().await?;
             let Removal { unused, problems } = self.remove_unused(true).await;
