@@ -65,9 +65,13 @@ impl ScoreSoFar {
     }
 }
 
-/// Scores read lately. Reading them goes through the sessions, so they are read again only after many times as long as that took.
+/// Scores read lately. Reading them goes through the sessions, so they are read again only after many times as long as that took, and one sweep at a
+/// time, however many watch.
 #[derive(Debug, Default)]
-pub(crate) struct Scores(Mutex<BTreeMap<SweepId, Read>>);
+pub(crate) struct Scores {
+    read: Mutex<BTreeMap<SweepId, Read>>,
+    reading: tokio::sync::Mutex<()>,
+}
 
 #[derive(Debug, Clone)]
 struct Read {
@@ -76,8 +80,47 @@ struct Read {
 }
 
 impl Scores {
+    /// Scores of the sweep: those read lately, or else what `read` finds. While others read, older ones do, where there are some.
+    async fn of(
+        &self,
+        id: &SweepId,
+        read: impl Future<Output = Result<Vec<CellSoFar>, CoordinatorError>> + Send,
+    ) -> Result<Vec<CellSoFar>, CoordinatorError> {
+        let _alone = match self.known(id) {
+            Some(known) if known.holds() => return Ok(known.cells),
+            Some(known) => match self.reading.try_lock() {
+                Ok(alone) => alone,
+                Err(_) => return Ok(known.cells),
+            },
+            None => self.reading.lock().await,
+        };
+        // Whoever read before may have read these.
+        if let Some(known) = self.known(id).filter(Read::holds) {
+            return Ok(known.cells);
+        }
+        let begun = Instant::now();
+        let cells = read.await?;
+        let holds_until = Instant::now() + (begun.elapsed() * EFFORT).max(REFRESH_MIN);
+        let mut kept = self.locked();
+        if kept.len() >= SWEEPS_KEPT {
+            kept.clear();
+        }
+        kept.insert(id.clone(), Read { cells: cells.clone(), holds_until });
+        Ok(cells)
+    }
+
+    fn known(&self, id: &SweepId) -> Option<Read> {
+        self.locked().get(id).cloned()
+    }
+
     fn locked(&self) -> MutexGuard<'_, BTreeMap<SweepId, Read>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.read.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Read {
+    fn holds(&self) -> bool {
+        Instant::now() < self.holds_until
     }
 }
 
@@ -88,21 +131,12 @@ impl Coordinator {
     /// When there is no such sweep, or a store fails.
     pub fn so_far<'a>(&'a self, id: &'a SweepId) -> BoxFuture<'a, Result<Vec<CellSoFar>, CoordinatorError>> {
         Box::pin(async move {
-            let begun = Instant::now();
-            let known = self.scores.locked().get(id).filter(|read| begun < read.holds_until).cloned();
-            if let Some(read) = known {
-                return Ok(read.cells);
-            }
-            let row = self.ledger.sweep(id).await?.ok_or_else(|| CoordinatorError::UnknownSweep(id.clone()))?;
-            let sweep = self.catalog.sweep(&row.lock).await?;
-            let cells = self.read_so_far(&sweep).await?;
-            let holds_until = Instant::now() + (begun.elapsed() * EFFORT).max(REFRESH_MIN);
-            let mut kept = self.scores.locked();
-            if kept.len() >= SWEEPS_KEPT {
-                kept.clear();
-            }
-            kept.insert(id.clone(), Read { cells: cells.clone(), holds_until });
-            Ok(cells)
+            let read = async {
+                let row = self.ledger.sweep(id).await?.ok_or_else(|| CoordinatorError::UnknownSweep(id.clone()))?;
+                let sweep = self.catalog.sweep(&row.lock).await?;
+                self.read_so_far(&sweep).await
+            };
+            self.scores.of(id, read).await
         })
     }
 
@@ -152,9 +186,34 @@ fn shown(sweep: &Sweep, cell: &Cell) -> Option<ScoreValue> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
     use regatta_proto::Evaluator;
 
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn of_many_who_watch_a_sweep_one_reads_its_scores_at_a_time_and_the_others_have_the_older_ones() {
+        let (scores, reads) = (Scores::default(), AtomicU32::new(0));
+        let id: SweepId = "s".parse().unwrap();
+        let ask = async || {
+            let read = async {
+                reads.fetch_add(1, Ordering::Relaxed);
+                tokio::time::sleep(Duration::from_secs(5)).await;
+                Ok(Vec::new())
+            };
+            scores.of(&id, read).await.unwrap();
+            Instant::now()
+        };
+        tokio::join!(ask(), ask(), ask());
+        assert_eq!(reads.load(Ordering::Relaxed), 1, "nobody knew them, and one read them for all");
+        // Twenty times as long as reading took.
+        tokio::time::advance(Duration::from_secs(101)).await;
+        let begun = Instant::now();
+        let (one, other) = tokio::join!(ask(), ask());
+        assert_eq!(reads.load(Ordering::Relaxed), 2);
+        assert_eq!((one - begun, other - begun), (Duration::from_secs(5), Duration::ZERO));
+    }
 
     fn score(sessions: u64, mean: f64, variance: f64) -> ScoreSoFar {
         let value = ScoreValue { evaluator: Evaluator::Official, name: "f1".to_owned() };
