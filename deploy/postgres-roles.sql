@@ -27,7 +27,8 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON
     sweeps, cells, shards, attempts, sessions, awaiting, awaiting_questions, asked, verdicts, judge_attempts, metrics, cell_calls,
     counted_calls, leadership, schedules, schedule_ticks, schedule_notices, stored_objects, stored_uses
     TO regatta_coordinator;
--- Sweeps of many sessions have partitions of their own.
+-- Sweeps of many sessions have partitions of their own, which nobody else makes: in a database that was restored without rights everybody may.
+REVOKE EXECUTE ON FUNCTION open_own_partitions(), drop_own_partitions(BIGINT) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION open_own_partitions(), drop_own_partitions(BIGINT) TO regatta_coordinator;
 -- Work that workers hold, as scorers have heard. It goes with its sweep, for which no right to it is needed.
 GRANT SELECT ON held TO regatta_coordinator;

@@ -235,6 +235,23 @@ async fn rights_of_a_version_whose_migration_has_not_run_change_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn functions_of_the_coordinator_are_its_alone_also_in_a_database_that_was_restored_without_rights() {
+    let deployment = Deployment::new().await.unwrap();
+    let owner = connect(deployment.database_url()).await.unwrap();
+    // As `pg_restore --no-privileges` leaves them.
+    let everybody = "GRANT EXECUTE ON FUNCTION open_own_partitions(), drop_own_partitions(BIGINT) TO PUBLIC";
+    owner.batch_execute(everybody).await.unwrap();
+    succeeded(deployment.grant_by_psql().await.unwrap());
+    for role in ROLES {
+        for function in ["open_own_partitions()", "drop_own_partitions(bigint)"] {
+            let may = format!("SELECT has_function_privilege('regatta_{role}', '{function}', 'EXECUTE')");
+            let may: bool = owner.query_one(&may, &[]).await.unwrap().get(0);
+            assert_eq!(may, role == "coordinator", "{role}: {function}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_token_that_is_revoked_stays_so_whoever_asks() {
     let deployment = Deployment::new().await.unwrap();
     let client = connect(deployment.database_url()).await.unwrap();
